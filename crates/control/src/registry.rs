@@ -1,0 +1,1 @@
+//! Controllers by name.

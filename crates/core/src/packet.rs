@@ -1,0 +1,295 @@
+//! What a packet is to the algorithms: a view that simulated metadata and real buffers both offer.
+
+use crate::ids::{Direction, FlowId};
+use crate::seq::SeqNum;
+use crate::time::Instant;
+
+/// The ECN field of the IP header (RFC 3168, 5), with L4S's reading of ECT(1) (RFC 9331).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Not ECN-capable: congestion is signalled by loss.
+    #[default]
+    NotEct = 0b00,
+    /// ECN-capable and scalable: L4S (RFC 9331).
+    Ect1 = 0b01,
+    /// ECN-capable, classic.
+    Ect0 = 0b10,
+    /// Congestion experienced.
+    Ce = 0b11,
+}
+
+impl Ecn {
+    /// The codepoint of the two low bits of `bits`.
+    #[inline]
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 0b11 {
+            0b00 => Self::NotEct,
+            0b01 => Self::Ect1,
+            0b10 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+
+    /// True where a queue may mark in place of dropping.
+    #[inline]
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Self::NotEct)
+    }
+}
+
+/// The transport protocol of a simulated packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Proto {
+    /// TCP (RFC 9293).
+    #[default]
+    Tcp,
+    /// A datagram with a number and a frame: UDP and what rides on it.
+    Udp,
+}
+
+/// TCP header flags (RFC 9293, 3.1; AE by RFC 9768).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TcpFlags(pub u16);
+
+impl TcpFlags {
+    /// No more data from the sender.
+    pub const FIN: Self = Self(0x001);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(0x002);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x004);
+    /// Push.
+    pub const PSH: Self = Self(0x008);
+    /// The acknowledgment field is valid.
+    pub const ACK: Self = Self(0x010);
+    /// ECN echo.
+    pub const ECE: Self = Self(0x040);
+    /// Congestion window reduced.
+    pub const CWR: Self = Self(0x080);
+    /// Accurate ECN (RFC 9768), formerly NS.
+    pub const AE: Self = Self(0x100);
+
+    /// True where all flags of `other` are set.
+    #[inline]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The union of both.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The flags of `self` that `other` lacks.
+    #[inline]
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+/// A range of sequence numbers, `start` included and `end` not (RFC 2018, 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlock {
+    /// First sequence number of the block.
+    pub start: SeqNum,
+    /// The number after the last.
+    pub end: SeqNum,
+}
+
+/// The fields of a TCP header that a function in the middle may read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpHeader {
+    /// Sequence number of the first payload byte.
+    pub seq: SeqNum,
+    /// Cumulative acknowledgment.
+    pub ack: SeqNum,
+    /// The window field as it stands in the header, before scaling (RFC 7323, 2).
+    pub window: u16,
+    /// Flags.
+    pub flags: TcpFlags,
+    /// Payload bytes.
+    pub payload: u32,
+    /// `TSval` and `TSecr` where the segment carries time stamps (RFC 7323, 3).
+    pub timestamps: Option<(u32, u32)>,
+}
+
+/// A packet as queues, edge functions and the cell see it: simulated metadata or a real buffer.
+///
+/// Implementors keep `len` constant from the moment a container accepts the packet until it returns it.
+pub trait PacketView {
+    /// The length of the IP packet in bytes.
+    fn len(&self) -> u32;
+    /// True for a packet without bytes; no link carries one.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// A number equal for all packets of one flow and direction (5-tuple hash on real packets).
+    fn flow_key(&self) -> u32;
+    /// The ECN field.
+    fn ecn(&self) -> Ecn;
+    /// Rewrites the ECN field (and, on real packets, the checksum that covers it).
+    fn set_ecn(&mut self, ecn: Ecn);
+    /// The TCP header, where there is one in the clear.
+    fn tcp(&self) -> Option<TcpHeader> {
+        None
+    }
+    /// Rewrites the TCP window field (and the checksum). No effect on packets without a TCP header.
+    fn set_tcp_window(&mut self, _window: u16) {}
+    /// Rewrites the TCP acknowledgment number (and the checksum). No effect on packets without a TCP header.
+    fn set_tcp_ack(&mut self, _ack: SeqNum) {}
+    /// The QUIC spin bit, where the packet shows one (RFC 9000, 17.4).
+    fn spin_bit(&self) -> Option<bool> {
+        None
+    }
+}
+
+/// IPv4 header bytes without options.
+pub const IPV4_HEADER: u16 = 20;
+/// TCP header bytes without options.
+pub const TCP_HEADER: u16 = 20;
+/// UDP header bytes.
+pub const UDP_HEADER: u16 = 8;
+/// The time stamp option with its padding (RFC 7323, appendix A).
+pub const TCP_TIMESTAMP_OPTION: u16 = 12;
+
+/// A simulated packet: 64 bytes of metadata, copied by value from queue to queue.
+///
+/// `slots` holds up to three 8-byte option bodies: SACK blocks from the front; one explicit-feedback report in the
+/// last (which is why a report leaves room for two blocks beside time stamps, as in the 40 bytes of a real header);
+/// on a SYN, `slots[0]` holds MSS and window scale.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Packet {
+    /// When the sending host emitted this copy.
+    pub created: Instant,
+    /// Option bodies, see above.
+    pub slots: [SackBlock; 3],
+    /// The flow that it belongs to.
+    pub flow: FlowId,
+    /// TCP sequence number; for datagrams the low 32 bits of the packet number.
+    pub seq: SeqNum,
+    /// TCP acknowledgment number; for datagrams the packet's index within its frame.
+    pub ack: SeqNum,
+    /// TCP `TSval`; for datagrams the frame number.
+    pub tsval: u32,
+    /// TCP `TSecr`; for datagrams the number of packets in the frame.
+    pub tsecr: u32,
+    /// IP packet length in bytes.
+    pub len: u16,
+    /// Payload bytes.
+    pub payload: u16,
+    /// TCP window field, unscaled.
+    pub window: u16,
+    /// TCP flags.
+    pub flags: TcpFlags,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// Transport protocol.
+    pub proto: Proto,
+    /// Number of SACK blocks in `slots`.
+    pub sacks: u8,
+    /// See the `BIT_` constants.
+    pub bits: u8,
+}
+
+impl Packet {
+    /// The packet travels from the UE side to the network side.
+    pub const BIT_UP: u8 = 1;
+    /// `slots[2]` holds an explicit-feedback report.
+    pub const BIT_REPORT: u8 = 2;
+    /// A retransmission (known to the simulator's records, not to the wire).
+    pub const BIT_RETX: u8 = 4;
+    /// The segment carries the time stamp option.
+    pub const BIT_TIMESTAMPS: u8 = 8;
+
+    /// Which way the packet goes.
+    #[inline]
+    pub const fn direction(&self) -> Direction {
+        if self.bits & Self::BIT_UP == 0 {
+            Direction::Down
+        } else {
+            Direction::Up
+        }
+    }
+
+    /// The SACK blocks, most recent first (RFC 2018, 4).
+    #[inline]
+    pub fn sack_blocks(&self) -> &[SackBlock] {
+        &self.slots[..usize::from(self.sacks.min(3))]
+    }
+}
+
+impl PacketView for Packet {
+    #[inline]
+    fn len(&self) -> u32 {
+        u32::from(self.len)
+    }
+    #[inline]
+    fn flow_key(&self) -> u32 {
+        self.flow.0 << 1 | u32::from(self.bits & Self::BIT_UP)
+    }
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    #[inline]
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
+    }
+    fn tcp(&self) -> Option<TcpHeader> {
+        (self.proto == Proto::Tcp).then(|| TcpHeader {
+            seq: self.seq,
+            ack: self.ack,
+            window: self.window,
+            flags: self.flags,
+            payload: u32::from(self.payload),
+            timestamps: (self.bits & Self::BIT_TIMESTAMPS != 0).then_some((self.tsval, self.tsecr)),
+        })
+    }
+    fn set_tcp_window(&mut self, window: u16) {
+        if self.proto == Proto::Tcp {
+            self.window = window;
+        }
+    }
+    fn set_tcp_ack(&mut self, ack: SeqNum) {
+        if self.proto == Proto::Tcp {
+            self.ack = ack;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_fits_a_cache_line() {
+        assert_eq!(size_of::<Packet>(), 64);
+    }
+
+    #[test]
+    fn ecn_round_trips() {
+        for bits in 0..4 {
+            assert_eq!(Ecn::from_bits(bits) as u8, bits);
+        }
+    }
+
+    #[test]
+    fn the_two_directions_of_a_flow_have_keys_of_their_own() {
+        let down = Packet {
+            flow: FlowId(7),
+            ..Packet::default()
+        };
+        let up = Packet {
+            bits: Packet::BIT_UP,
+            ..down
+        };
+        assert_ne!(down.flow_key(), up.flow_key());
+        assert_eq!(up.direction(), Direction::Up);
+    }
+}

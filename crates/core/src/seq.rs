@@ -1,0 +1,87 @@
+//! Sequence numbers that wrap at 2^32 (RFC 9293, 3.4).
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+
+/// A 32-bit sequence number with wrapping order.
+///
+/// `a.lt(b)` holds where `b` lies less than 2^31 ahead of `a`; there is no total order, hence no `Ord`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SeqNum(pub u32);
+
+impl SeqNum {
+    /// Strictly before `other`.
+    #[inline]
+    pub const fn lt(self, other: Self) -> bool {
+        (self.0.wrapping_sub(other.0) as i32) < 0
+    }
+
+    /// Before or equal to `other`.
+    #[inline]
+    pub const fn le(self, other: Self) -> bool {
+        (self.0.wrapping_sub(other.0) as i32) <= 0
+    }
+
+    /// Strictly after `other`.
+    #[inline]
+    pub const fn gt(self, other: Self) -> bool {
+        other.lt(self)
+    }
+
+    /// After or equal to `other`.
+    #[inline]
+    pub const fn ge(self, other: Self) -> bool {
+        other.le(self)
+    }
+
+    /// The later of the two.
+    #[inline]
+    #[must_use]
+    pub const fn max(self, other: Self) -> Self {
+        if self.lt(other) { other } else { self }
+    }
+}
+
+impl Add<u32> for SeqNum {
+    type Output = Self;
+    #[inline]
+    fn add(self, n: u32) -> Self {
+        Self(self.0.wrapping_add(n))
+    }
+}
+
+impl AddAssign<u32> for SeqNum {
+    #[inline]
+    fn add_assign(&mut self, n: u32) {
+        self.0 = self.0.wrapping_add(n);
+    }
+}
+
+impl Sub for SeqNum {
+    type Output = u32;
+    /// The distance from `other` forward to `self`, modulo 2^32.
+    #[inline]
+    fn sub(self, other: Self) -> u32 {
+        self.0.wrapping_sub(other.0)
+    }
+}
+
+impl fmt::Display for SeqNum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_wraps() {
+        let a = SeqNum(u32::MAX - 1);
+        let b = a + 5;
+        assert!(a.lt(b) && b.gt(a) && a.le(a) && a.ge(a));
+        assert_eq!(b - a, 5);
+        assert_eq!(a.max(b), b);
+    }
+}
