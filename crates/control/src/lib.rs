@@ -4,8 +4,12 @@
 //! struct each ([`Sent`], [`Ack`], [`Loss`]) or as a [`PathReport`]; what goes out is one plain value, [`Intent`].
 //! The host owns loss detection, recovery (PRR) and the pacer; the controller owns the window and the rate.
 
+pub mod pacer;
 pub mod registry;
+pub mod window;
 
+pub use pacer::Pacer;
+pub use registry::{AnyController, Config, UnknownController, build, names};
 use slackwater_core::{Bytes, Duration, Instant, Rate};
 pub use slackwater_signal::PathReport;
 

@@ -1,0 +1,53 @@
+//! A window that stands still: for tests, and to measure a path without control.
+
+use slackwater_core::{Bytes, Instant};
+
+use crate::{Ack, Controller, Intent, Loss, PathView};
+
+/// Always the same number of segments.
+#[derive(Clone, Debug)]
+pub struct Fixed {
+    segments: u32,
+    mss: u32,
+}
+
+impl Fixed {
+    /// A window of `segments` segments of `mss` bytes.
+    pub fn new(mss: u32, segments: u32) -> Self {
+        Self {
+            segments: segments.max(1),
+            mss: mss.max(1),
+        }
+    }
+}
+
+impl Controller for Fixed {
+    #[inline]
+    fn on_ack(&mut self, _now: Instant, path: &PathView, _ack: &Ack) {
+        if path.mss != 0 {
+            self.mss = path.mss;
+        }
+    }
+
+    fn on_loss(&mut self, _now: Instant, _path: &PathView, _loss: &Loss) {}
+
+    #[inline]
+    fn intent(&self) -> Intent {
+        Intent {
+            window: Some(Bytes(u64::from(self.segments) * u64::from(self.mss))),
+            ..Intent::default()
+        }
+    }
+
+    fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("cwnd", f64::from(self.segments)));
+    }
+
+    fn name(&self) -> &'static str {
+        "fixed"
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
