@@ -1,0 +1,9 @@
+//! No law: the buffer's limit alone drops.
+
+use crate::Law;
+
+/// Lets everything pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoLaw;
+
+impl Law for NoLaw {}
