@@ -1,1 +1,3 @@
-//! placeholder
+//! The cell.
+
+pub mod phy;

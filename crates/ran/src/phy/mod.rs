@@ -1,0 +1,14 @@
+//! The physical layer: how many bits a grant carries, and whether they arrive.
+//!
+//! [`tables`] and [`tbs`] hold the numbers of TS 36.213 and TS 38.214, [`bandwidth`] the carrier sizes. [`link`] goes
+//! from SINR to MCS, CQI and block error rate.
+
+pub mod bandwidth;
+pub mod link;
+pub mod math;
+pub mod tables;
+pub mod tbs;
+
+pub use link::{AmcModel, Bler, LinkModel};
+pub use tables::{CqiTable, McsTable};
+pub use tbs::{NrTbsParams, TbsTable};
