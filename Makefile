@@ -1,0 +1,69 @@
+# The commands of daily work. `make demo` and `make test` are all a newcomer needs: Rust, Python 3.11 and make suffice,
+# root is not needed, and cargo and pip use the registries that the machine is set up for.
+
+PYTHON ?= python3
+CARGO  ?= cargo
+VENV   := .venv
+PIP    := $(VENV)/bin/python -m pip --disable-pip-version-check
+STAMP  := $(VENV)/.slackwater
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-rust test-python python bench lint lint-rust lint-python docs deny check fmt clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Build the command, compare controllers on the embedded scenario, name the report
+	$(CARGO) run --release --quiet -p slackwater-cli -- compare demo
+
+test: test-rust test-python ## Run every test
+
+test-rust: ## Run the Rust tests (dev profile, opt-level 1)
+	$(CARGO) test --workspace
+
+test-python: python ## Run the tests of the Python package
+	$(VENV)/bin/python -m pytest python/tests
+
+# A stamp instead of the folder: a venv whose installation was interrupted is set up again.
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "error: $(PYTHON) is older than 3.11; name another with 'make PYTHON=...'" >&2; exit 2; }
+	@$(PYTHON) -m venv $(VENV) || $(PYTHON) -m virtualenv --quiet $(VENV) \
+	  || { echo "error: $(PYTHON) cannot make a virtual environment; on Debian install python3-venv" >&2; exit 2; }
+	$(PIP) install --quiet --upgrade 'pip>=25.1'
+	$(PIP) install --quiet --group dev
+	@touch $@
+
+python: $(STAMP) ## Build the Python package into .venv
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --quiet
+
+bench: ## Print speed and instruction counts, ours beside the goals
+	$(CARGO) bench --workspace
+
+lint: lint-rust lint-python ## Formatting, clippy, ruff, mypy
+
+lint-rust: ## rustfmt and clippy
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+lint-python: python ## ruff and mypy
+	$(VENV)/bin/ruff check python
+	$(VENV)/bin/ruff format --check python
+	$(VENV)/bin/mypy
+
+deny: ## Licences, bans and sources of all dependencies (needs cargo-deny)
+	$(CARGO) deny --all-features check licenses bans sources
+
+docs: ## Build the API documentation, warnings are errors
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+check: lint docs deny test ## Everything that CI runs
+
+fmt: $(STAMP) ## Format Rust and Python
+	$(CARGO) fmt --all
+	$(VENV)/bin/ruff format python
+	$(VENV)/bin/ruff check --fix python
+
+clean: ## Remove what make made
+	$(CARGO) clean
+	rm -rf $(VENV)
