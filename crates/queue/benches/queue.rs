@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use slackwater_core::{Instant, Packet};
-use slackwater_queue::{Codel, CodelConfig, Fifo, Limits, NoLaw, NoSink, Overflow, Queue};
+use slackwater_core::{Draw, Instant, Packet};
+use slackwater_queue::{Fifo, LawConfig, Limits, NoLaw, NoSink, Overflow, Queue, QueueConfig};
 
 fn cycle(c: &mut Criterion, name: &str, mut queue: impl Queue<Packet>) {
     let packet = Packet {
@@ -27,9 +27,17 @@ fn cycle(c: &mut Criterion, name: &str, mut queue: impl Queue<Packet>) {
 
 fn queues(c: &mut Criterion) {
     let limits = Limits::packets(1000);
-    cycle(c, "fifo/none", Fifo::new(limits, Overflow::Tail, NoLaw));
-    let codel = Codel::new(CodelConfig::default());
-    cycle(c, "fifo/codel", Fifo::new(limits, Overflow::Tail, codel));
+    cycle(c, "fifo/static", Fifo::new(limits, Overflow::Tail, NoLaw));
+    for kind in QueueConfig::NAMES {
+        for law in LawConfig::NAMES {
+            let config = QueueConfig::from_name(kind)
+                .expect("known")
+                .with_limits(limits)
+                .with_law(LawConfig::from_name(law).expect("known"));
+            let queue = config.build(Draw::new(1));
+            cycle(c, &format!("{kind}/{law}"), queue);
+        }
+    }
 }
 
 criterion_group!(benches, queues);

@@ -1,8 +1,12 @@
 //! Containers: what holds the packets.
 
 mod fifo;
+mod fq;
+mod shaper;
 
 pub use fifo::{Fifo, Limits, Overflow};
+pub use fq::{Fq, FqShape};
+pub use shaper::{Shaper, ShaperConfig};
 
 use slackwater_core::record::DropReason;
 use slackwater_core::{Ecn, Instant, PacketView};

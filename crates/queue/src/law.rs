@@ -2,6 +2,10 @@
 
 pub mod codel;
 mod none;
+pub mod pie;
+pub mod ramp;
 
 pub use codel::{Codel, CodelConfig};
 pub use none::NoLaw;
+pub use pie::{Pie, PieConfig};
+pub use ramp::{Ramp, RampConfig, RampMode, RampOthers, RampTarget};

@@ -3,11 +3,15 @@
 //! A [`Law`] is told a delay (sojourn, RLC head-of-line, or an average RTT minus the path's) and answers pass, mark or
 //! drop. A container ([`Queue`]) holds packets, asks its law, and reports every drop and mark to a [`Sink`].
 
+pub mod config;
 pub mod container;
 pub mod law;
 
-pub use container::{Fifo, Limits, Overflow};
-pub use law::{Codel, CodelConfig, NoLaw};
+pub use config::{AnyLaw, AnyQueue, ContainerConfig, FifoConfig, FqConfig, LawConfig, QueueConfig};
+pub use container::{Fifo, Fq, FqShape, Limits, Overflow, Shaper, ShaperConfig};
+pub use law::{
+    Codel, CodelConfig, NoLaw, Pie, PieConfig, Ramp, RampConfig, RampMode, RampOthers, RampTarget,
+};
 
 use slackwater_core::record::DropReason;
 use slackwater_core::{Bytes, Duration, Ecn, Instant, PacketView};

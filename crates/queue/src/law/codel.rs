@@ -103,7 +103,7 @@ impl Codel {
     }
 
     /// True where the container will mark `packet` and hand it out.
-    const fn marks(&self, packet: &PacketMeta) -> bool {
+    const fn marks(&self, packet: PacketMeta) -> bool {
         self.config.ecn && packet.ecn.is_capable()
     }
 
@@ -141,7 +141,7 @@ impl Law for Codel {
                 return Verdict::Pass;
             }
             self.count = self.count.saturating_add(1);
-            if self.marks(packet) {
+            if self.marks(*packet) {
                 // The marked packet is the one delivered, so the schedule moves on at once.
                 self.drop_next = self.control_law(self.drop_next);
             } else {
@@ -160,7 +160,7 @@ impl Law for Codel {
         self.count = if delta > 1 && recent { delta } else { 1 };
         self.drop_next = self.control_law(now);
         self.last_count = self.count;
-        if !self.marks(packet) {
+        if !self.marks(*packet) {
             self.follows = Some(Follows::Entry(now));
         }
         self.verdict()

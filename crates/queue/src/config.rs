@@ -1,0 +1,346 @@
+//! Queues by name: plain values that a scenario holds, and the queues built from them.
+
+use slackwater_core::{Draw, Duration, Instant, PacketView};
+
+use crate::container::{Fifo, Fq, FqShape, Limits, Overflow, Shaper, ShaperConfig};
+use crate::law::{Codel, CodelConfig, NoLaw, Pie, PieConfig, Ramp, RampConfig};
+use crate::{Law, PacketMeta, Queue, QueueView, Sink, Verdict};
+
+/// Which law, with its parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum LawConfig {
+    /// No law.
+    #[default]
+    None,
+    /// RFC 8289.
+    Codel(CodelConfig),
+    /// RFC 8033.
+    Pie(PieConfig),
+    /// A linear ECN ramp at dequeue.
+    Ramp(RampConfig),
+}
+
+impl LawConfig {
+    /// The names that [`LawConfig::from_name`] knows.
+    pub const NAMES: [&'static str; 4] = ["none", "codel", "pie", "ramp"];
+
+    /// The law of that name with its default parameters.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "none" => Self::None,
+            "codel" => Self::Codel(CodelConfig::default()),
+            "pie" => Self::Pie(PieConfig::default()),
+            "ramp" => Self::Ramp(RampConfig::default()),
+            _ => return None,
+        })
+    }
+
+    /// The law's name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Codel(_) => "codel",
+            Self::Pie(_) => "pie",
+            Self::Ramp(_) => "ramp",
+        }
+    }
+
+    /// A law in its initial state; `draw` decides what it leaves to chance.
+    pub const fn build(&self, draw: Draw) -> AnyLaw {
+        match self {
+            Self::None => AnyLaw::None(NoLaw),
+            Self::Codel(c) => AnyLaw::Codel(Codel::new(*c)),
+            Self::Pie(c) => AnyLaw::Pie(Pie::new(*c, draw)),
+            Self::Ramp(c) => AnyLaw::Ramp(Ramp::new(*c, draw)),
+        }
+    }
+}
+
+/// Any of the laws, without a virtual call.
+#[derive(Clone, Debug)]
+pub enum AnyLaw {
+    /// No law.
+    None(NoLaw),
+    /// RFC 8289.
+    Codel(Codel),
+    /// RFC 8033.
+    Pie(Pie),
+    /// A linear ECN ramp at dequeue.
+    Ramp(Ramp),
+}
+
+impl Law for AnyLaw {
+    #[inline]
+    fn on_enqueue(
+        &mut self,
+        now: Instant,
+        delay: Duration,
+        queue: &QueueView,
+        packet: &PacketMeta,
+    ) -> Verdict {
+        match self {
+            Self::None(law) => law.on_enqueue(now, delay, queue, packet),
+            Self::Codel(law) => law.on_enqueue(now, delay, queue, packet),
+            Self::Pie(law) => law.on_enqueue(now, delay, queue, packet),
+            Self::Ramp(law) => law.on_enqueue(now, delay, queue, packet),
+        }
+    }
+
+    #[inline]
+    fn on_dequeue(
+        &mut self,
+        now: Instant,
+        delay: Duration,
+        queue: &QueueView,
+        packet: &PacketMeta,
+    ) -> Verdict {
+        match self {
+            Self::None(law) => law.on_dequeue(now, delay, queue, packet),
+            Self::Codel(law) => law.on_dequeue(now, delay, queue, packet),
+            Self::Pie(law) => law.on_dequeue(now, delay, queue, packet),
+            Self::Ramp(law) => law.on_dequeue(now, delay, queue, packet),
+        }
+    }
+
+    #[inline]
+    fn on_empty(&mut self, now: Instant) {
+        match self {
+            Self::None(law) => law.on_empty(now),
+            Self::Codel(law) => law.on_empty(now),
+            Self::Pie(law) => law.on_empty(now),
+            Self::Ramp(law) => law.on_empty(now),
+        }
+    }
+}
+
+/// A FIFO with its law.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FifoConfig {
+    /// How much may wait; the default is any amount.
+    pub limits: Limits,
+    /// Which packet goes at the limit.
+    pub overflow: Overflow,
+    /// The law.
+    pub law: LawConfig,
+}
+
+/// Fair queues with the law of each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FqConfig {
+    /// Buckets, quantum and limits.
+    pub shape: FqShape,
+    /// The law; `CoDel` by default, which makes FQ-CoDel.
+    pub law: LawConfig,
+}
+
+impl Default for FqConfig {
+    fn default() -> Self {
+        Self {
+            shape: FqShape::default(),
+            law: LawConfig::Codel(CodelConfig::default()),
+        }
+    }
+}
+
+/// Which container.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ContainerConfig {
+    /// One ring.
+    Fifo(FifoConfig),
+    /// A ring for each flow.
+    Fq(FqConfig),
+}
+
+impl Default for ContainerConfig {
+    fn default() -> Self {
+        Self::Fifo(FifoConfig::default())
+    }
+}
+
+/// A queue as a scenario names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct QueueConfig {
+    /// The container and its law.
+    pub container: ContainerConfig,
+    /// A token bucket in front of it.
+    pub shaper: Option<ShaperConfig>,
+}
+
+impl QueueConfig {
+    /// The names that [`QueueConfig::from_name`] knows.
+    pub const NAMES: [&'static str; 2] = ["fifo", "fq-codel"];
+
+    /// A drop-tail FIFO of `packets` packets.
+    pub const fn droptail(packets: u32) -> Self {
+        Self::fifo(Limits::packets(packets), LawConfig::None)
+    }
+
+    /// A FIFO with limits and a law.
+    pub const fn fifo(limits: Limits, law: LawConfig) -> Self {
+        Self {
+            container: ContainerConfig::Fifo(FifoConfig {
+                limits,
+                overflow: Overflow::Tail,
+                law,
+            }),
+            shaper: None,
+        }
+    }
+
+    /// The container of that name with its default parameters, without a shaper.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let container = match name {
+            "fifo" => ContainerConfig::Fifo(FifoConfig::default()),
+            "fq-codel" => ContainerConfig::Fq(FqConfig::default()),
+            _ => return None,
+        };
+        Some(Self {
+            container,
+            shaper: None,
+        })
+    }
+
+    /// The container's name.
+    pub const fn name(&self) -> &'static str {
+        match self.container {
+            ContainerConfig::Fifo(_) => "fifo",
+            ContainerConfig::Fq(_) => "fq-codel",
+        }
+    }
+
+    /// The container's law.
+    pub const fn law(&self) -> &LawConfig {
+        match &self.container {
+            ContainerConfig::Fifo(c) => &c.law,
+            ContainerConfig::Fq(c) => &c.law,
+        }
+    }
+
+    /// The same queue with another law.
+    #[must_use]
+    pub const fn with_law(mut self, law: LawConfig) -> Self {
+        match &mut self.container {
+            ContainerConfig::Fifo(c) => c.law = law,
+            ContainerConfig::Fq(c) => c.law = law,
+        }
+        self
+    }
+
+    /// The same queue with other limits.
+    #[must_use]
+    pub const fn with_limits(mut self, limits: Limits) -> Self {
+        match &mut self.container {
+            ContainerConfig::Fifo(c) => c.limits = limits,
+            ContainerConfig::Fq(c) => c.shape.limits = limits,
+        }
+        self
+    }
+
+    /// An empty queue; `draw` decides what it leaves to chance (hash perturbation, random drops and marks).
+    pub fn build<P: PacketView>(&self, draw: Draw) -> AnyQueue<P> {
+        // Purposes of the draws: laws by bucket, and the hash.
+        const LAW: u64 = 1;
+        const HASH: u64 = 2;
+        let inner = match &self.container {
+            ContainerConfig::Fifo(c) => {
+                let law = c.law.build(draw.fork(LAW, 0));
+                AnyQueue::Fifo(Fifo::new(c.limits, c.overflow, law))
+            }
+            ContainerConfig::Fq(c) => AnyQueue::Fq(Fq::new(c.shape, draw.fork(HASH, 0), |i| {
+                c.law.build(draw.fork(LAW, u64::from(i)))
+            })),
+        };
+        match self.shaper {
+            None => inner,
+            Some(shaper) => AnyQueue::Shaped(Box::new(Shaper::new(shaper, inner))),
+        }
+    }
+}
+
+/// Any of the containers, without a virtual call.
+#[derive(Debug)]
+pub enum AnyQueue<P> {
+    /// One ring.
+    Fifo(Fifo<P, AnyLaw>),
+    /// A ring for each flow.
+    Fq(Fq<P, AnyLaw>),
+    /// Either behind a token bucket.
+    Shaped(Box<Shaper<Self>>),
+}
+
+impl<P: PacketView> Queue<P> for AnyQueue<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Instant, packet: P, sink: &mut dyn Sink<P>) {
+        match self {
+            Self::Fifo(q) => q.enqueue(now, packet, sink),
+            Self::Fq(q) => q.enqueue(now, packet, sink),
+            Self::Shaped(q) => q.enqueue(now, packet, sink),
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<(P, Instant)> {
+        match self {
+            Self::Fifo(q) => q.dequeue(now, sink),
+            Self::Fq(q) => q.dequeue(now, sink),
+            Self::Shaped(q) => q.dequeue(now, sink),
+        }
+    }
+
+    #[inline]
+    fn backlog(&self) -> QueueView {
+        match self {
+            Self::Fifo(q) => q.backlog(),
+            Self::Fq(q) => q.backlog(),
+            Self::Shaped(q) => q.backlog(),
+        }
+    }
+
+    #[inline]
+    fn head_since(&self) -> Option<Instant> {
+        match self {
+            Self::Fifo(q) => q.head_since(),
+            Self::Fq(q) => q.head_since(),
+            Self::Shaped(q) => q.head_since(),
+        }
+    }
+
+    #[inline]
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        match self {
+            Self::Fifo(q) => q.next_ready(now),
+            Self::Fq(q) => q.next_ready(now),
+            Self::Shaped(q) => q.next_ready(now),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip() {
+        for name in LawConfig::NAMES {
+            assert_eq!(LawConfig::from_name(name).map(|c| c.name()), Some(name));
+        }
+        for name in QueueConfig::NAMES {
+            assert_eq!(QueueConfig::from_name(name).map(|c| c.name()), Some(name));
+        }
+        assert_eq!(LawConfig::from_name("red"), None);
+        assert_eq!(QueueConfig::from_name("stack"), None);
+    }
+
+    #[test]
+    fn parameters_reach_the_container() {
+        let config = QueueConfig::from_name("fq-codel")
+            .expect("known")
+            .with_law(LawConfig::None)
+            .with_limits(Limits::packets(3));
+        assert_eq!(config.law().name(), "none");
+        let ContainerConfig::Fq(fq) = config.container else {
+            panic!("fq-codel is an Fq");
+        };
+        assert_eq!(fq.shape.limits, Limits::packets(3));
+    }
+}

@@ -1,0 +1,236 @@
+//! Marks on a linear ramp of the queue's delay, at dequeue.
+//!
+//! With random marks this is the marker of the Jens simulator (Deutsche Telekom; shown at the IETF 115 hackathon): no
+//! marks up to one sojourn time, every packet from another on, a linear chance between. Its own defaults are 4 and
+//! 14 ms.
+
+use slackwater_core::{Draw, Duration, Ecn, Instant};
+
+use crate::{Law, PacketMeta, QueueView, Verdict};
+
+/// How a chance becomes marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RampMode {
+    /// Each packet draws (the Jens marker).
+    #[default]
+    Random,
+    /// Chances add up, and each time the sum reaches one a packet is marked: the same share without the noise.
+    Even,
+}
+
+/// Which packets a ramp marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RampTarget {
+    /// ECT(1) alone, which is what L4S senders set (RFC 9331).
+    #[default]
+    Ect1,
+    /// Every ECN-capable packet, as the Jens marker does.
+    Capable,
+}
+
+/// What happens to a packet that the ramp picks and may not mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RampOthers {
+    /// It passes; the buffer's limit is its only bound.
+    #[default]
+    Pass,
+    /// It is dropped.
+    Drop,
+}
+
+/// What a [`Ramp`] can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RampConfig {
+    /// The delay up to which nothing is marked.
+    pub low: Duration,
+    /// The delay from which everything is marked; at least `low`.
+    pub high: Duration,
+    /// How the chance becomes marks.
+    pub mode: RampMode,
+    /// Whom it marks.
+    pub target: RampTarget,
+    /// What becomes of the others.
+    pub others: RampOthers,
+}
+
+impl Default for RampConfig {
+    /// The Jens marker's thresholds, for L4S packets.
+    fn default() -> Self {
+        Self {
+            low: Duration::from_millis(4),
+            high: Duration::from_millis(14),
+            mode: RampMode::default(),
+            target: RampTarget::default(),
+            others: RampOthers::default(),
+        }
+    }
+}
+
+/// A linear ECN ramp.
+#[derive(Clone, Debug)]
+pub struct Ramp {
+    config: RampConfig,
+    draw: Draw,
+    /// Packets that drew so far: the key of the next draw.
+    drawn: u64,
+    /// Chances that have not become a mark yet, below one.
+    owed: f64,
+}
+
+impl Ramp {
+    /// A ramp; `draw` decides the random marks.
+    pub const fn new(config: RampConfig, draw: Draw) -> Self {
+        Self {
+            config,
+            draw,
+            drawn: 0,
+            owed: 0.0,
+        }
+    }
+
+    /// The chance in [0, 1] at `delay`.
+    #[inline]
+    pub fn chance(&self, delay: Duration) -> f64 {
+        let RampConfig { low, high, .. } = self.config;
+        if delay <= low {
+            0.0
+        } else if delay >= high {
+            1.0
+        } else {
+            (delay - low).as_nanos() as f64 / (high - low).as_nanos() as f64
+        }
+    }
+
+    /// Replaces the thresholds, as a cell does that adapts them to its load.
+    pub const fn set_thresholds(&mut self, low: Duration, high: Duration) {
+        self.config.low = low;
+        self.config.high = high;
+    }
+
+    #[inline]
+    fn picks(&mut self, chance: f64) -> bool {
+        match self.config.mode {
+            RampMode::Random => {
+                self.drawn += 1;
+                self.draw.uniform(self.drawn) < chance
+            }
+            RampMode::Even => {
+                self.owed += chance;
+                let due = self.owed >= 1.0;
+                if due {
+                    self.owed -= 1.0;
+                }
+                due
+            }
+        }
+    }
+}
+
+impl Law for Ramp {
+    #[inline]
+    fn on_dequeue(
+        &mut self,
+        _now: Instant,
+        delay: Duration,
+        _queue: &QueueView,
+        packet: &PacketMeta,
+    ) -> Verdict {
+        let markable = match (self.config.target, packet.ecn) {
+            // A packet that carries CE already says all that a mark could.
+            (_, Ecn::Ce) => return Verdict::Pass,
+            (RampTarget::Ect1, ecn) => ecn == Ecn::Ect1,
+            (RampTarget::Capable, ecn) => ecn.is_capable(),
+        };
+        if !markable && self.config.others == RampOthers::Pass {
+            return Verdict::Pass;
+        }
+        let chance = self.chance(delay);
+        if chance == 0.0 || !self.picks(chance) {
+            Verdict::Pass
+        } else if markable {
+            Verdict::Mark
+        } else {
+            Verdict::Drop
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ramp(mode: RampMode, target: RampTarget, others: RampOthers) -> Ramp {
+        Ramp::new(
+            RampConfig {
+                mode,
+                target,
+                others,
+                ..RampConfig::default()
+            },
+            Draw::new(1),
+        )
+    }
+
+    fn ask(law: &mut Ramp, delay_us: u64, ecn: Ecn) -> Verdict {
+        let packet = PacketMeta { len: 1500, ecn };
+        law.on_dequeue(
+            Instant::ZERO,
+            Duration::from_micros(delay_us),
+            &QueueView::default(),
+            &packet,
+        )
+    }
+
+    #[test]
+    fn the_share_of_marks_is_the_ramps() {
+        for mode in [RampMode::Random, RampMode::Even] {
+            let mut law = ramp(mode, RampTarget::Ect1, RampOthers::Pass);
+            for (delay_us, want) in [(4_000, 0), (6_500, 2_500), (9_000, 5_000), (14_000, 10_000)] {
+                let marks = (0..10_000)
+                    .filter(|_| ask(&mut law, delay_us, Ecn::Ect1) == Verdict::Mark)
+                    .count();
+                // Four standard deviations of 10,000 draws at one half are 200.
+                let slack = if mode == RampMode::Even { 1 } else { 200 };
+                assert!(
+                    marks.abs_diff(want) <= slack,
+                    "{mode:?} {delay_us}: {marks}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn even_marks_are_spaced_evenly() {
+        let mut law = ramp(RampMode::Even, RampTarget::Ect1, RampOthers::Pass);
+        let marks: Vec<bool> = (0..8)
+            .map(|_| ask(&mut law, 6_500, Ecn::Ect1) == Verdict::Mark)
+            .collect();
+        assert_eq!(
+            marks,
+            [false, false, false, true, false, false, false, true]
+        );
+    }
+
+    #[test]
+    fn others_pass_or_drop_as_told() {
+        let late = 20_000;
+        let mut law = ramp(RampMode::Random, RampTarget::Ect1, RampOthers::Pass);
+        for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ce] {
+            assert_eq!(ask(&mut law, late, ecn), Verdict::Pass);
+        }
+        let mut law = ramp(RampMode::Random, RampTarget::Ect1, RampOthers::Drop);
+        assert_eq!(ask(&mut law, late, Ecn::Ect0), Verdict::Drop);
+        let mut law = ramp(RampMode::Random, RampTarget::Capable, RampOthers::Drop);
+        assert_eq!(ask(&mut law, late, Ecn::Ect0), Verdict::Mark);
+        assert_eq!(ask(&mut law, late, Ecn::NotEct), Verdict::Drop);
+        assert_eq!(ask(&mut law, late, Ecn::Ce), Verdict::Pass);
+    }
+
+    #[test]
+    fn equal_thresholds_make_a_step() {
+        let mut law = ramp(RampMode::Random, RampTarget::Ect1, RampOthers::Pass);
+        law.set_thresholds(Duration::from_millis(1), Duration::from_millis(1));
+        assert_eq!(ask(&mut law, 1_000, Ecn::Ect1), Verdict::Pass);
+        assert_eq!(ask(&mut law, 1_001, Ecn::Ect1), Verdict::Mark);
+    }
+}
