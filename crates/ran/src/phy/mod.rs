@@ -6,9 +6,13 @@
 pub mod bandwidth;
 pub mod link;
 pub mod math;
+pub mod mobility;
+pub mod pathloss;
 pub mod tables;
 pub mod tbs;
 
 pub use link::{AmcModel, Bler, LinkModel};
+pub use mobility::{Mobility, Mover, Position};
+pub use pathloss::{Deployment, PathLoss, Shadowing, ShadowingKind, Sight, Tr38901};
 pub use tables::{CqiTable, McsTable};
 pub use tbs::{NrTbsParams, TbsTable};

@@ -1,0 +1,154 @@
+use super::*;
+
+const POINTS: &str = include_str!("../../../data/pathloss_points.txt");
+
+#[test]
+fn losses_equal_the_check_points() {
+    let mut checked = 0;
+    for line in POINTS.lines().filter(|l| !l.starts_with('#')) {
+        let cells: Vec<&str> = line.split(' ').collect();
+        let number = |i: usize| cells[i].parse::<f64>().expect("a number");
+        let deployment = match cells[0] {
+            "uma" => Deployment::Uma,
+            "umi" => Deployment::Umi,
+            "rma" => Deployment::Rma,
+            _ => Deployment::InhMixed,
+        };
+        let model = Tr38901 {
+            ut_height_m: 1.5,
+            ..Tr38901::new(deployment, Sight::Drawn, number(3))
+        };
+        let loss = model.loss_db(number(2), cells[1] == "los");
+        // The source computes with 299792458 m/s where the report says 3e8.
+        assert!((loss - number(4)).abs() < 0.0065, "{line}: {loss}");
+        checked += 1;
+    }
+    assert_eq!(checked, 32);
+}
+
+#[test]
+fn loss_grows_with_distance_and_without_sight() {
+    for deployment in [
+        Deployment::Uma,
+        Deployment::Umi,
+        Deployment::Rma,
+        Deployment::InhMixed,
+    ] {
+        let m = Tr38901::new(deployment, Sight::Drawn, 3.5);
+        let mut last = (0.0, 0.0);
+        for step in 1..400 {
+            let d = 1.0 + f64::from(step) * 0.35;
+            let now = (m.loss_db(d, true), m.loss_db(d, false));
+            assert!(
+                now.0 > last.0 && now.1 > last.1 && now.1 >= now.0,
+                "{deployment:?} {d}"
+            );
+            last = now;
+        }
+    }
+}
+
+#[test]
+fn sight_fades_with_distance() {
+    for deployment in [
+        Deployment::Uma,
+        Deployment::Umi,
+        Deployment::Rma,
+        Deployment::InhMixed,
+        Deployment::InhOpen,
+    ] {
+        let m = Tr38901::new(deployment, Sight::Drawn, 3.5);
+        assert_eq!(m.los_probability(1.0), 1.0);
+        let mut last = 1.0;
+        for d in 1..2000 {
+            let p = m.los_probability(f64::from(d));
+            // The open office steps up by 0.003 at 49 m, as printed.
+            assert!((0.0..=last + 0.003).contains(&p), "{deployment:?} {d}");
+            last = p;
+        }
+    }
+    // TR 38.901, table 7.4.2-1 at 100 m: 0.18 + e^(-100/63) 0.82 and 0.18 + e^(-100/36) 0.82.
+    let p = |deployment| Tr38901::new(deployment, Sight::Drawn, 3.5).los_probability(100.0);
+    assert!((p(Deployment::Uma) - 0.3477).abs() < 1e-3);
+    assert!((p(Deployment::Umi) - 0.2310).abs() < 1e-3);
+    assert!((p(Deployment::Rma) - 0.9139).abs() < 1e-3);
+}
+
+#[test]
+fn drawn_sight_has_the_stated_probability() {
+    let model = PathLoss::Tr38901(Tr38901::new(Deployment::Uma, Sight::Drawn, 3.5));
+    let cosine = Cosine::new();
+    let seen = (0..4000)
+        .filter(|&ue| {
+            let draw = Draw::new(5).fork(1, ue);
+            LargeScale::new(&model, &ShadowingKind::None, draw)
+                .los(Position::new(100.0, 0.0), &cosine)
+        })
+        .count();
+    assert!((seen as f64 / 4000.0 - 0.3477).abs() < 0.03, "{seen}");
+}
+
+#[test]
+fn the_field_is_normal_and_decorrelates_exponentially() {
+    let cosine = Cosine::new();
+    let correlation_m = 50.0;
+    let lags = [0.0, 10.0, 25.0, 50.0, 100.0];
+    let mut products = [0.0; 5];
+    let (mut mean, mut beyond, mut n) = (0.0, 0, 0.0);
+    for ue in 0..400 {
+        let field = Field::new(correlation_m, Draw::new(9).fork(2, ue));
+        for k in 0..20 {
+            let p = Position::new(f64::from(k) * 117.0, f64::from(k) * -61.0);
+            let here = field.at(p, &cosine);
+            mean += here;
+            beyond += i32::from(here.abs() > 1.96);
+            n += 1.0;
+            for (lag, product) in lags.iter().zip(&mut products) {
+                // Half of the lags along x, half aslant.
+                let q = if k % 2 == 0 {
+                    Position::new(p.x + lag, p.y)
+                } else {
+                    Position::new(p.x + lag * 0.6, p.y + lag * 0.8)
+                };
+                *product += here * field.at(q, &cosine);
+            }
+        }
+    }
+    assert!((mean / n).abs() < 0.05);
+    assert!((f64::from(beyond) / n - 0.05).abs() < 0.01, "{beyond}");
+    for (lag, product) in lags.iter().zip(products) {
+        let expected = libm::exp(-lag / correlation_m);
+        assert!(
+            (product / n - expected).abs() < 0.06,
+            "{lag}: {} {expected}",
+            product / n
+        );
+    }
+}
+
+#[test]
+fn shadowing_is_that_of_the_deployment_or_the_given_one() {
+    let cosine = Cosine::new();
+    let at = Position::new(300.0, 0.0);
+    let spread = |path_loss: PathLoss, kind: ShadowingKind| {
+        let losses: Vec<f64> = (0..3000)
+            .map(|ue| {
+                LargeScale::new(&path_loss, &kind, Draw::new(3).fork(1, ue)).loss_db(at, &cosine)
+            })
+            .collect();
+        let mean = losses.iter().sum::<f64>() / 3000.0;
+        let var = losses.iter().map(|l| (l - mean) * (l - mean)).sum::<f64>() / 3000.0;
+        (mean, libm::sqrt(var))
+    };
+    let model = Tr38901::new(Deployment::Umi, Sight::Nlos, 3.5);
+    let umi = PathLoss::Tr38901(model);
+    let (mean, sigma) = spread(umi, ShadowingKind::Deployment);
+    assert!((mean - model.loss_db(300.0, false)).abs() < 0.5 && (sigma - 7.82).abs() < 0.3);
+    assert!(spread(umi, ShadowingKind::None).1 < 1e-9);
+    let given = ShadowingKind::Given(Shadowing {
+        sigma_db: 5.0,
+        correlation_m: 20.0,
+    });
+    assert!((spread(PathLoss::default(), given).1 - 5.0).abs() < 0.2);
+    assert!(spread(PathLoss::default(), ShadowingKind::Deployment).1 < 1e-9);
+}
