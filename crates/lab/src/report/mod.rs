@@ -1,0 +1,22 @@
+//! `report.html`: one file that shows a run, or runs side by side, without a network.
+//!
+//! Fill a [`Report`] and write what [`render`] returns. The page carries its own scripts and styles; curves travel as
+//! one block of JSON, thinned so that a page of many runs still opens at once: each bucket of time keeps its least
+//! and its greatest value, so no peak is lost.
+
+mod decimate;
+#[cfg(test)]
+mod demo;
+mod html;
+mod model;
+pub mod palette;
+mod payload;
+#[cfg(test)]
+mod tests;
+
+pub use html::render;
+pub use model::{
+    Band, BandTrack, Better, Cdf, Cell, Column, Estimate, EventKind, EventTrack, Report, Row,
+    RunView, Series, SeriesKind, SummaryTable, TradeOff, TradeOffPoint,
+};
+pub use payload::{POINTS_HIDDEN, POINTS_SHOWN};

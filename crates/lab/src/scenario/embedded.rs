@@ -1,0 +1,26 @@
+//! Scenarios inside the program, so that a demonstration needs no file.
+
+/// Name and text of every built-in scenario.
+pub const ALL: &[(&str, &str)] = &[
+    (
+        "constant-12mbps",
+        include_str!("../../../../scenarios/tour/constant-12mbps.toml"),
+    ),
+    (
+        "varying-link",
+        include_str!("../../../../scenarios/tour/varying-link.toml"),
+    ),
+    (
+        "lte-demo",
+        include_str!("../../../../scenarios/tour/lte-demo.toml"),
+    ),
+    (
+        "nr-demo",
+        include_str!("../../../../scenarios/tour/nr-demo.toml"),
+    ),
+];
+
+/// The text of the built-in scenario `name`.
+pub fn embedded(name: &str) -> Option<&'static str> {
+    ALL.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
+}

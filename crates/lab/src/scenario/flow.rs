@@ -1,0 +1,268 @@
+//! `[[flow]]`: senders, what they send and by which controller.
+
+use slackwater_core::{Bytes, Duration, Rate};
+
+use super::error::ScenarioError;
+use super::field::{At, Field, choice, section, tagged};
+use super::tree::Value;
+use super::units::Percent;
+
+choice! {
+    /// Which way the data goes.
+    pub enum Way {
+        /// To the UE, or to the link's receiver.
+        Down = "down",
+        /// From the UE.
+        Up = "up",
+    }
+}
+choice! {
+    /// What carries an application's data.
+    pub enum Carrier {
+        /// TCP with the flow's controller.
+        Tcp = "tcp",
+        /// UDP: datagrams leave when the application hands them over.
+        Udp = "udp",
+    }
+}
+choice! {
+    /// ECN of a TCP flow.
+    pub enum TcpEcn {
+        /// Not used, unless the controller asks for it.
+        Off = "off",
+        /// Classic (RFC 3168).
+        Classic = "classic",
+        /// Accurate ECN (RFC 9768).
+        Accurate = "accurate",
+    }
+}
+
+section! {
+    /// As much as the transport takes, from start to stop.
+    pub struct Bulk {}
+}
+section! {
+    /// Finite transfers, one after the other, each on the same connection.
+    pub struct Transfers {
+        /// Least size.
+        #[within(Bytes(1), Bytes(1_000_000_000_000))]
+        pub min: Bytes = Bytes(10_000),
+        /// Largest size; sizes are uniform between the two.
+        #[within(Bytes(1), Bytes(1_000_000_000_000))]
+        pub max: Bytes = Bytes(2_000_000),
+        /// Pause between the end of one and the start of the next.
+        #[within(Duration::ZERO, Duration::from_secs(100_000))]
+        pub gap: Duration = Duration::from_secs(5),
+        /// How many; left out, until the flow stops.
+        #[within(1, 1_000_000)]
+        pub count: Option<u32> = None,
+        /// A new connection for each transfer.
+        pub reconnect: bool = true,
+    }
+    check(me, at) {
+        if me.max < me.min {
+            return Err(at.error(
+                format!("max = \"{}\" below min = \"{}\"", me.max, me.min), "max of at least min"));
+        }
+    }
+}
+section! {
+    /// Video in chunks: on for a while, then silent (XRC's DASH model).
+    pub struct Video {
+        /// Rate while a chunk is offered.
+        #[within(Rate::from_bps(1_000), Rate::from_bps(100_000_000_000))]
+        pub rate: Rate = Rate::from_bps(17_000_000),
+        /// How long a chunk is offered.
+        #[within(Duration::from_millis(1), Duration::from_secs(1000))]
+        pub on: Duration = Duration::from_secs(2),
+        /// From the start of one chunk to the start of the next.
+        #[within(Duration::from_millis(1), Duration::from_secs(1000))]
+        pub period: Duration = Duration::from_secs(10),
+        /// Hand over a whole chunk at once, in place of at `rate`.
+        pub burst: bool = false,
+    }
+    check(me, at) {
+        if me.period < me.on {
+            return Err(at.error(
+                format!("period = \"{}\" below on = \"{}\"", me.period, me.on), "period of at least on"));
+        }
+    }
+}
+section! {
+    /// VR frames: size and interval normally distributed (CECC's model).
+    pub struct Vr {
+        /// Frames a second.
+        #[within(1.0, 1000.0)]
+        pub fps: f64 = 60.0,
+        /// Mean rate; the mean frame is `rate / fps`.
+        #[within(Rate::from_bps(1_000), Rate::from_bps(100_000_000_000))]
+        pub rate: Rate = Rate::from_bps(50_000_000),
+        /// Standard deviation of the size, in percent of the mean.
+        #[within(Percent(0.0), Percent(100.0))]
+        pub size_cv: Percent = Percent(10.0),
+        /// Standard deviation of the interval between frames.
+        #[within(Duration::ZERO, Duration::from_secs(1))]
+        pub interval_sigma: Duration = Duration::from_millis(1),
+        /// What carries the frames.
+        pub transport: Carrier = Carrier::Udp,
+        /// Packet length over UDP, IP header included.
+        #[within(64, 9000)]
+        pub packet: u16 = 1500,
+    }
+}
+section! {
+    /// Packets of one size at a constant rate.
+    pub struct Cbr {
+        /// Rate in IP bytes.
+        #[within(Rate::from_bps(1_000), Rate::from_bps(100_000_000_000))]
+        pub rate: Rate,
+        /// Packet length, IP header included.
+        #[within(64, 9000)]
+        pub packet: u16 = 1500,
+        /// What carries the packets.
+        pub transport: Carrier = Carrier::Udp,
+    }
+}
+
+tagged! {
+    /// What a flow sends.
+    pub enum App by "kind" {
+        /// Everything it can.
+        Bulk(Bulk) = "bulk",
+        /// Finite transfers.
+        Transfers(Transfers) = "transfers",
+        /// Chunks of video.
+        Video(Video) = "video",
+        /// VR frames.
+        Vr(Vr) = "vr",
+        /// A constant rate.
+        Cbr(Cbr) = "cbr",
+    }
+}
+
+impl App {
+    /// What carries it.
+    pub fn carrier(&self) -> Carrier {
+        match self {
+            Self::Vr(vr) => vr.transport,
+            Self::Cbr(cbr) => cbr.transport,
+            Self::Bulk(_) | Self::Transfers(_) | Self::Video(_) => Carrier::Tcp,
+        }
+    }
+}
+
+section! {
+    /// TCP. Defaults are Linux's where Linux has one.
+    pub struct Tcp {
+        /// Payload bytes of a full segment; 1,448 is 1,500 less IP, TCP and time stamps.
+        #[within(64, 8960)]
+        pub mss: u16 = 1448,
+        /// Initial window in segments (RFC 6928).
+        #[within(1, 1000)]
+        pub initial_window: u32 = 10,
+        /// Bytes that the sender's socket holds, sent and unsent.
+        #[within(Bytes(10_000), Bytes(10_000_000_000))]
+        pub send_buffer: Bytes = Bytes(16_000_000),
+        /// Bytes that the receiver's socket holds; bounds the advertised window.
+        #[within(Bytes(10_000), Bytes(1_000_000_000))]
+        pub recv_buffer: Bytes = Bytes(16_000_000),
+        /// Least retransmission timeout (RFC 6298 says 1 s; Linux 200 ms).
+        #[within(Duration::from_millis(1), Duration::from_secs(60))]
+        pub min_rto: Duration = Duration::from_millis(200),
+        /// An ACK waits at most this long for a second segment; 0 acknowledges each.
+        #[within(Duration::ZERO, Duration::from_millis(500))]
+        pub delayed_ack: Duration = Duration::from_millis(40),
+        /// Segments that one ACK answers at most.
+        #[within(1, 64)]
+        pub ack_every: u8 = 2,
+        /// ECN.
+        pub ecn: TcpEcn = TcpEcn::Off,
+        /// Time stamps (RFC 7323).
+        pub timestamps: bool = true,
+        /// Selective acknowledgments (RFC 2018, 6675).
+        pub sack: bool = true,
+        /// Pace every controller; `false` paces only those that set a rate.
+        pub pacing: bool = false,
+    }
+}
+
+/// Which UE a flow belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UeRef {
+    /// The UE of this number, counted over all `[[ue]]` with their counts.
+    Index(u32),
+    /// One such flow for each UE.
+    Each,
+}
+
+impl Field for UeRef {
+    type Bound = ();
+    fn decode(at: &At<'_>) -> Result<Self, ScenarioError> {
+        match &at.node.value {
+            Value::Str(s) if s == "each" => Ok(Self::Each),
+            Value::Int(i) => u32::try_from(*i)
+                .map(Self::Index)
+                .map_err(|_| at.wrong(Self::describe())),
+            _ => Err(at.wrong(Self::describe())),
+        }
+    }
+    fn encode(&self) -> Option<Value> {
+        Some(match self {
+            Self::Index(i) => Value::Int(i64::from(*i)),
+            Self::Each => Value::Str("each".to_owned()),
+        })
+    }
+    fn schema() -> serde_json::Value {
+        serde_json::json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": "each" }] })
+    }
+    fn describe() -> String {
+        "the number of a UE, from 0, or \"each\"".to_owned()
+    }
+    fn example() -> Self {
+        Self::Index(0)
+    }
+}
+
+section! {
+    /// One flow, or `count` of them.
+    pub struct Flow {
+        /// How many (with `ue = "each"`: how many for each UE).
+        #[within(1, 100_000)]
+        pub count: u32 = 1,
+        /// The UE it belongs to; of no meaning on a link.
+        pub ue: UeRef = UeRef::Index(0),
+        /// Congestion controller; `slackwater list` names them.
+        pub controller: String = "cubic".to_owned(),
+        /// Which way the data goes.
+        pub direction: Way = Way::Down,
+        /// What it sends.
+        pub app: App = App::Bulk(Bulk {}),
+        /// When it starts.
+        #[within(Duration::ZERO, Duration::from_secs(1_000_000))]
+        pub start: Duration = Duration::ZERO,
+        /// Flow number n of `count` starts n times this later.
+        #[within(Duration::ZERO, Duration::from_secs(1_000_000))]
+        pub stagger: Duration = Duration::ZERO,
+        /// When it stops; left out, at the end of the run.
+        #[within(Duration::from_nanos(1), Duration::from_secs(1_000_000))]
+        pub stop: Option<Duration> = None,
+        /// Round-trip time of its wired part; left out, `path.rtt`.
+        #[within(Duration::ZERO, Duration::from_secs(100))]
+        pub rtt: Option<Duration> = None,
+        /// TCP.
+        pub tcp: Tcp = Tcp::example(),
+        /// `QoS` flow identifier, which picks the bearer.
+        #[within(0, 63)]
+        pub qfi: u8 = 1,
+        /// Name in tables and plots; left out, the controller's.
+        pub label: Option<String> = None,
+    }
+    check(me, at) {
+        if let Some(stop) = me.stop {
+            if stop <= me.start {
+                return Err(at.error(
+                    format!("stop = \"{stop}\" and start = \"{}\"", me.start), "stop after start"));
+            }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! `[link]`, `[wired]`, `[path]` and the queues in front of them.
+
+use slackwater_core::{Bytes, Duration, Rate};
+
+use super::data::{RateFile, TraceFile};
+use super::error::ScenarioError;
+use super::field::{At, Field, section, tagged};
+use super::units::{Limit, Percent};
+
+section! {
+    /// The wired part of the path, the same for every flow unless the flow says otherwise.
+    pub struct Path {
+        /// Round-trip time without any queue and without the radio: half of it each way.
+        #[within(Duration::ZERO, Duration::from_secs(100))]
+        pub rtt: Duration = Duration::from_millis(30),
+        /// Extra delay of each packet on its way to the bottleneck, uniform from zero to this; order is kept. Left
+        /// out, it is one slot for a cell (without it, arrivals in step with slots lock flows out) and nothing for a link.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub jitter: Option<Duration> = None,
+        /// Random loss on the wired part towards the receiver.
+        #[within(Percent(0.0), Percent(100.0))]
+        pub loss: Percent = Percent(0.0),
+    }
+}
+
+impl Default for Path {
+    fn default() -> Self {
+        Self::example()
+    }
+}
+
+section! {
+    /// CoDel (RFC 8289).
+    pub struct CodelLaw {
+        /// Acceptable standing delay.
+        #[within(Duration::from_micros(1), Duration::from_secs(10))]
+        pub target: Duration = Duration::from_millis(5),
+        /// Window over which the delay must stay above the target.
+        #[within(Duration::from_micros(1), Duration::from_secs(100))]
+        pub interval: Duration = Duration::from_millis(100),
+        /// Mark ECN-capable packets in place of dropping them.
+        pub ecn: bool = true,
+    }
+}
+
+section! {
+    /// Linear marking between two delays at dequeue (the Jens marker).
+    pub struct RampLaw {
+        /// No marks up to this delay.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub low: Duration = Duration::from_millis(5),
+        /// Every packet is marked from this delay on.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub high: Duration = Duration::from_millis(20),
+    }
+    check(me, at) {
+        if me.high < me.low {
+            return Err(at.error(
+                format!("high = \"{}\" below low = \"{}\"", me.high, me.low),
+                "high of at least low",
+            ));
+        }
+    }
+}
+
+section! {
+    /// PIE (RFC 8033).
+    pub struct PieLaw {
+        /// Delay to keep.
+        #[within(Duration::from_micros(1), Duration::from_secs(10))]
+        pub target: Duration = Duration::from_millis(15),
+        /// How often the drop probability is updated.
+        #[within(Duration::from_micros(100), Duration::from_secs(10))]
+        pub update: Duration = Duration::from_millis(15),
+        /// Bursts up to this long pass untouched.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub burst: Duration = Duration::from_millis(150),
+        /// Mark ECN-capable packets in place of dropping them.
+        pub ecn: bool = true,
+    }
+}
+
+section! {
+    /// No law: the buffer's limit alone drops.
+    pub struct NoLaw {}
+}
+
+tagged! {
+    /// The law that watches over a queue.
+    pub enum Law by "kind" {
+        /// None: the limit alone drops (drop-tail).
+        None(NoLaw) = "none",
+        /// CoDel (RFC 8289).
+        Codel(CodelLaw) = "codel",
+        /// Linear ECN ramp between two delays at dequeue.
+        Ramp(RampLaw) = "ramp",
+        /// PIE (RFC 8033).
+        Pie(PieLaw) = "pie",
+    }
+}
+
+section! {
+    /// One queue, first in first out.
+    pub struct FifoQueue {
+        /// Room; what does not fit is dropped at the tail.
+        pub limit: Limit = Limit::Packets(1000),
+        /// Law.
+        pub law: Law = Law::None(NoLaw {}),
+    }
+}
+
+section! {
+    /// Fair queueing with CoDel in each flow's queue (RFC 8290).
+    pub struct FqQueue {
+        /// Room of all queues together.
+        pub limit: Limit = Limit::Packets(10_240),
+        /// Queues that flows are hashed to.
+        #[within(1, 65_536)]
+        pub flows: u32 = 1024,
+        /// Bytes that a flow may send per round.
+        #[within(Bytes(1), Bytes(1_000_000))]
+        pub quantum: Bytes = Bytes(1514),
+        /// CoDel's acceptable standing delay.
+        #[within(Duration::from_micros(1), Duration::from_secs(10))]
+        pub target: Duration = Duration::from_millis(5),
+        /// CoDel's interval.
+        #[within(Duration::from_micros(1), Duration::from_secs(100))]
+        pub interval: Duration = Duration::from_millis(100),
+        /// Mark ECN-capable packets in place of dropping them.
+        pub ecn: bool = true,
+    }
+}
+
+tagged! {
+    /// A queue.
+    pub enum Queue by "kind" {
+        /// One queue, first in first out.
+        Fifo(FifoQueue) = "fifo",
+        /// A queue for each flow, served in turn, each under CoDel (RFC 8290).
+        Fq(FqQueue) = "fq-codel",
+    }
+}
+
+impl Queue {
+    /// A drop-tail queue.
+    pub fn drop_tail(limit: Limit) -> Self {
+        Self::Fifo(FifoQueue {
+            limit,
+            law: Law::None(NoLaw {}),
+        })
+    }
+}
+
+/// Bytes that one opportunity of a Mahimahi trace moves (`mm-link`).
+pub const OPPORTUNITY: Bytes = Bytes(1504);
+
+section! {
+    /// A link that follows a Mahimahi trace: 1,504 bytes at each opportunity, the trace repeated, packets split
+    /// over opportunities.
+    pub struct TraceLink {
+        /// Opportunities towards the receiver.
+        pub file: TraceFile,
+        /// Opportunities of the other direction; left out, `up_rate` holds.
+        pub up_file: Option<TraceFile> = None,
+        /// Rate of the other direction; left out, it never delays.
+        #[within(Rate::from_bps(1_000), Rate::from_bps(1_000_000_000_000))]
+        pub up_rate: Option<Rate> = None,
+        /// Queue towards the receiver.
+        pub queue: Queue = Queue::drop_tail(Limit::Packets(1000)),
+        /// Queue of the other direction.
+        pub up_queue: Queue = Queue::drop_tail(Limit::Packets(1000)),
+    }
+}
+
+section! {
+    /// A link of constant rate.
+    pub struct RateLink {
+        /// Rate towards the receiver.
+        #[within(Rate::from_bps(1_000), Rate::from_bps(1_000_000_000_000))]
+        pub rate: Rate,
+        /// Rate of the other direction; left out, it never delays.
+        #[within(Rate::from_bps(1_000), Rate::from_bps(1_000_000_000_000))]
+        pub up_rate: Option<Rate> = None,
+        /// `true`: opportunities of 1,504 bytes, one per 1,500 bytes of `rate`, as Mahimahi's constant traces have them
+        /// (12 Mbit/s is one each millisecond). `false`: each byte takes its own time.
+        pub opportunities: bool = true,
+        /// Queue towards the receiver.
+        pub queue: Queue = Queue::drop_tail(Limit::Packets(1000)),
+        /// Queue of the other direction.
+        pub up_queue: Queue = Queue::drop_tail(Limit::Packets(1000)),
+    }
+}
+
+section! {
+    /// A link whose rate follows a series, repeated when it ends; each byte takes its own time.
+    pub struct SeriesLink {
+        /// Rates from a file.
+        pub file: Option<RateFile> = None,
+        /// Rates given here, as pairs of seconds and Mbit/s.
+        pub points: Vec<[f64; 2]> = Vec::new(),
+        /// Change from one point to the next in a straight line, in place of a step.
+        pub smooth: bool = false,
+        /// Length of one round of the series; left out, the last point lasts as long as the one before it.
+        #[within(Duration::from_millis(1), Duration::from_secs(1_000_000))]
+        pub period: Option<Duration> = None,
+        /// Rate of the other direction; left out, it never delays.
+        #[within(Rate::from_bps(1_000), Rate::from_bps(1_000_000_000_000))]
+        pub up_rate: Option<Rate> = None,
+        /// Queue towards the receiver.
+        pub queue: Queue = Queue::drop_tail(Limit::Packets(1000)),
+        /// Queue of the other direction.
+        pub up_queue: Queue = Queue::drop_tail(Limit::Packets(1000)),
+    }
+    check(me, at) {
+        check_points(at, &me.points)?;
+        if me.file.is_some() == !me.points.is_empty() {
+            return Err(at.error(
+                if me.file.is_some() { "both `file` and `points`" } else { "neither `file` nor `points`" },
+                "one of them",
+            ));
+        }
+        if let (Some(period), Some(last)) = (me.period, me.rates().last()) {
+            if period <= last.0 {
+                return Err(at.error(
+                    format!("period = \"{period}\" and a last point at {}", last.0),
+                    "a period beyond the last point",
+                ));
+            }
+        }
+        if me.rates().iter().all(|(_, r)| r.as_bps() == 0) {
+            return Err(at.error("a rate that is always 0", "a rate above 0 at some time"));
+        }
+    }
+}
+
+/// Points must start at or after zero, rise in time and hold finite rates.
+fn check_points(at: &At<'_>, points: &[[f64; 2]]) -> Result<(), ScenarioError> {
+    let mut last = -1.0;
+    for (i, [t, mbps]) in points.iter().enumerate() {
+        if !(*t > last && *t >= 0.0 && *t <= 1e6) {
+            return Err(at.error(
+                format!("the time {t} in points[{i}]"),
+                "seconds that rise, from 0 to 1000000",
+            ));
+        }
+        if !(*mbps >= 0.0 && *mbps <= 1e6) {
+            return Err(at.error(
+                format!("the rate {mbps} in points[{i}]"),
+                "Mbit/s from 0 to 1000000",
+            ));
+        }
+        last = *t;
+    }
+    Ok(())
+}
+
+impl SeriesLink {
+    /// The points, from wherever they come.
+    pub fn rates(&self) -> Vec<(Duration, Rate)> {
+        match &self.file {
+            Some(file) => file
+                .series
+                .times
+                .iter()
+                .zip(&file.series.values)
+                .map(|(t, v)| (*t, Rate::from_mbps(*v)))
+                .collect(),
+            None => self
+                .points
+                .iter()
+                .map(|[t, v]| (Duration::from_secs_f64(*t), Rate::from_mbps(*v)))
+                .collect(),
+        }
+    }
+
+    /// Length of one round of the series.
+    pub fn round(&self) -> Duration {
+        self.period.unwrap_or_else(|| {
+            let rates = self.rates();
+            match rates.as_slice() {
+                [.., a, b] => b.0 + (b.0 - a.0),
+                _ => Duration::from_secs(1),
+            }
+        })
+    }
+}
+
+tagged! {
+    /// A bottleneck that is a link.
+    pub enum Link by "kind" {
+        /// A Mahimahi trace.
+        Trace(TraceLink) = "trace",
+        /// A constant rate.
+        Rate(RateLink) = "rate",
+        /// A series of rates.
+        Series(SeriesLink) = "series",
+    }
+}
+
+section! {
+    /// A wired bottleneck in series with the link or cell, on the network side.
+    pub struct Wired {
+        /// Rate towards the receiver.
+        #[within(Rate::from_bps(1_000), Rate::from_bps(1_000_000_000_000))]
+        pub rate: Rate,
+        /// Its queue.
+        pub queue: Queue = Queue::drop_tail(Limit::Packets(1000)),
+    }
+}

@@ -1,0 +1,537 @@
+//! Scenarios: what to simulate, as TOML with units in strings.
+//!
+//! [`Scenario::load`] reads a file, [`Scenario::expand`] gives the runs that `[vary]` describes. Everything that a
+//! run needs is in the value, traces included: building a world from a [`Scenario`] reads no file.
+
+pub mod cell;
+pub mod data;
+pub mod embedded;
+pub mod error;
+pub mod field;
+pub mod flow;
+pub mod link;
+pub mod reference;
+pub mod tree;
+pub mod ue;
+pub mod units;
+pub mod vary;
+
+use std::path::{Path as FsPath, PathBuf};
+
+use slackwater_core::Duration;
+
+pub use cell::Cell;
+pub use data::DataCache;
+pub use error::ScenarioError;
+pub use flow::{App, Flow, UeRef};
+pub use link::{Law, Link, Path, Queue, Wired};
+pub use ue::{Channel, Mobility, Ue};
+pub use units::Limit;
+pub use vary::{Axis, Variant};
+
+use field::{At, Cx, Field, section};
+use tree::{Node, Table, Value};
+
+section! {
+    /// What a run writes.
+    pub struct Record {
+        /// Time between two samples of the series.
+        #[within(Duration::from_micros(100), Duration::from_secs(1000))]
+        pub interval: Duration = Duration::from_millis(10),
+        /// One row for each packet at each node.
+        pub packets: bool = false,
+        /// One row for each slot and UE of the cell.
+        pub slots: bool = false,
+        /// A packet capture of each sender.
+        pub pcap: bool = false,
+        /// A qlog of each sender.
+        pub qlog: bool = true,
+        /// Rows kept of each record at most; the summary counts what was left out.
+        #[within(1, 1_000_000_000)]
+        pub max_rows: u64 = 5_000_000,
+        /// Delay beyond which a packet counts as late (the share of packets over D).
+        #[within(Duration::ZERO, Duration::from_secs(100))]
+        pub late: Duration = Duration::from_millis(100),
+        /// Queue delay that should not be exceeded (the time with queue delay over lambda).
+        #[within(Duration::ZERO, Duration::from_secs(100))]
+        pub budget: Duration = Duration::from_millis(10),
+    }
+}
+
+/// The bottleneck: a link or a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bottleneck {
+    /// A link that follows a trace, a rate or a series.
+    Link(Link),
+    /// A cell with UEs.
+    Cell(Box<Cell>),
+}
+
+/// A scenario, complete: every default filled in, every file read.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Name: letters, digits, `-`, `_`, `.`; the folder of the results.
+    pub name: String,
+    /// Title of the report.
+    pub title: Option<String>,
+    /// What it shows.
+    pub description: Option<String>,
+    /// Simulated time.
+    pub duration: Duration,
+    /// Time at the start that metrics leave out.
+    pub warmup: Duration,
+    /// Seed of every random draw.
+    pub seed: u64,
+    /// The wired part.
+    pub path: Path,
+    /// The bottleneck.
+    pub bottleneck: Bottleneck,
+    /// A wired bottleneck in series.
+    pub wired: Option<Wired>,
+    /// UEs, where the bottleneck is a cell.
+    pub ues: Vec<Ue>,
+    /// Flows.
+    pub flows: Vec<Flow>,
+    /// What varies between the runs.
+    pub vary: Vec<Axis>,
+    /// What a run writes.
+    pub record: Record,
+    /// Where relative paths start.
+    pub base_dir: PathBuf,
+    cache: DataCache,
+}
+
+/// One flow of a run: a `[[flow]]` entry counts for several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowInstance<'a> {
+    /// Index into [`Scenario::flows`].
+    pub entry: usize,
+    /// The entry.
+    pub spec: &'a Flow,
+    /// The UE, where there is a cell.
+    pub ue: Option<u32>,
+    /// When it starts, `stagger` included.
+    pub start: Duration,
+    /// When it stops: at the end of the run at the latest.
+    pub stop: Duration,
+    /// Round-trip time of its wired part.
+    pub rtt: Duration,
+    /// Name in tables and plots, unique within the run.
+    pub label: String,
+}
+
+const KEYS: [&str; 13] = [
+    "name",
+    "title",
+    "description",
+    "duration",
+    "warmup",
+    "seed",
+    "path",
+    "link",
+    "cell",
+    "wired",
+    "ue",
+    "flow",
+    "vary",
+];
+const RECORD: &str = "record";
+
+impl Scenario {
+    /// Reads a scenario file.
+    pub fn load(path: impl AsRef<FsPath>) -> Result<Self, ScenarioError> {
+        let path = path.as_ref();
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            let found = match e.kind() {
+                std::io::ErrorKind::NotFound => "no such file".to_owned(),
+                std::io::ErrorKind::InvalidData => "bytes that are not UTF-8".to_owned(),
+                _ => format!("a file that cannot be read ({e})"),
+            };
+            let mut error = ScenarioError::new("", found, "a scenario file");
+            error.locate(&file, None, None);
+            error
+        })?;
+        let base = path.parent().unwrap_or_else(|| FsPath::new("."));
+        Self::parse(&file, &text, base)
+    }
+
+    /// Reads a scenario from text; relative paths in it start at `base_dir`.
+    pub fn from_toml(text: &str, base_dir: impl AsRef<FsPath>) -> Result<Self, ScenarioError> {
+        Self::parse("<text>", text, base_dir.as_ref())
+    }
+
+    /// Reads a scenario from text; `file` names it in errors.
+    pub fn parse(file: &str, text: &str, base_dir: &FsPath) -> Result<Self, ScenarioError> {
+        let table = tree::parse_toml(file, text)?;
+        let cache = DataCache::default();
+        let cx = Cx {
+            file,
+            text: Some(text),
+            base_dir,
+            cache: &cache,
+        };
+        Self::decode(cx, &Node::new(Value::Table(table)))
+    }
+
+    /// Takes a scenario from JSON, of the same shape as the TOML.
+    pub fn from_json(
+        value: &serde_json::Value,
+        base_dir: impl AsRef<FsPath>,
+    ) -> Result<Self, ScenarioError> {
+        let mut node = tree::from_json(value)?;
+        node.span = None;
+        let cache = DataCache::default();
+        let cx = Cx {
+            file: "<json>",
+            text: None,
+            base_dir: base_dir.as_ref(),
+            cache: &cache,
+        };
+        Self::decode(cx, &node)
+    }
+
+    /// The scenario with every default filled in, as TOML.
+    pub fn to_toml(&self) -> String {
+        tree::to_toml(&self.encode())
+    }
+
+    /// The scenario with every default filled in, as JSON.
+    pub fn to_json(&self) -> serde_json::Value {
+        tree::to_json(&Value::Table(self.encode()))
+    }
+
+    /// The scenario with `key` set to `value` (TOML text such as `"reno"`, `30` or `"30 ms"`; bare words are taken as
+    /// text). `key` is as in `[vary]`: `flow.controller` sets every flow's, `flow[1].controller` the second's.
+    pub fn with(&self, key: &str, value: &str) -> Result<Self, ScenarioError> {
+        let text = format!("value = {value}\n");
+        let node = tree::parse_toml("", &text)
+            .ok()
+            .and_then(|mut t| (t.entries.len() == 1).then(|| t.remove("value")).flatten())
+            .unwrap_or_else(|| Node::new(Value::Str(value.to_owned())));
+        let mut node = node;
+        strip_spans(&mut node);
+        let mut tree = self.encode();
+        vary::set(&mut tree, key, &node).map_err(|mut e| {
+            e.file = "--set".to_owned();
+            e
+        })?;
+        self.again(tree, "--set")
+    }
+
+    /// Decodes a changed tree with the traces that were read already.
+    fn again(&self, tree: Table, file: &str) -> Result<Self, ScenarioError> {
+        let cx = Cx {
+            file,
+            text: None,
+            base_dir: &self.base_dir,
+            cache: &self.cache,
+        };
+        Self::decode(cx, &Node::new(Value::Table(tree)))
+    }
+
+    /// The cell, where there is one.
+    pub fn cell(&self) -> Option<&Cell> {
+        match &self.bottleneck {
+            Bottleneck::Cell(cell) => Some(cell),
+            Bottleneck::Link(_) => None,
+        }
+    }
+
+    /// The link, where there is one.
+    pub fn link(&self) -> Option<&Link> {
+        match &self.bottleneck {
+            Bottleneck::Link(link) => Some(link),
+            Bottleneck::Cell(_) => None,
+        }
+    }
+
+    /// Every UE, `count` spelled out.
+    pub fn expanded_ues(&self) -> Vec<&Ue> {
+        self.ues
+            .iter()
+            .flat_map(|ue| core::iter::repeat_n(ue, ue.count as usize))
+            .collect()
+    }
+
+    /// Every flow, `count` and `ue = "each"` spelled out, in the order of the file.
+    pub fn expanded_flows(&self) -> Vec<FlowInstance<'_>> {
+        let ues: u32 = self.ues.iter().map(|u| u.count).sum();
+        let mut out: Vec<FlowInstance<'_>> = Vec::new();
+        for (entry, spec) in self.flows.iter().enumerate() {
+            let targets: Vec<Option<u32>> = match (self.cell(), spec.ue) {
+                (None, _) => vec![None],
+                (Some(_), UeRef::Index(i)) => vec![Some(i)],
+                (Some(_), UeRef::Each) => (0..ues).map(Some).collect(),
+            };
+            let mut n = 0;
+            for ue in targets {
+                for _ in 0..spec.count {
+                    let start = spec.start + spec.stagger * n;
+                    n += 1;
+                    out.push(FlowInstance {
+                        entry,
+                        spec,
+                        ue,
+                        start,
+                        stop: spec.stop.unwrap_or(self.duration).min(self.duration),
+                        rtt: spec.rtt.unwrap_or(self.path.rtt),
+                        label: spec
+                            .label
+                            .clone()
+                            .unwrap_or_else(|| spec.default_label().to_owned()),
+                    });
+                }
+            }
+        }
+        number_labels(&mut out);
+        out
+    }
+
+    /// Complains about the first controller that is none of `known`.
+    pub fn check_controllers(&self, known: &[&str]) -> Result<(), ScenarioError> {
+        for (i, flow) in self.flows.iter().enumerate() {
+            if flow.app.carrier() == flow::Carrier::Tcp
+                && !known.contains(&flow.controller.as_str())
+            {
+                return Err(ScenarioError::new(
+                    format!("flow[{i}].controller"),
+                    format!("{:?}", flow.controller),
+                    match error::nearest(&flow.controller, known.iter().copied()) {
+                        Some(name) => format!("\"{name}\"?"),
+                        None => format!("one of {}", known.join(", ")),
+                    },
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn decode(cx: Cx<'_>, node: &Node) -> Result<Self, ScenarioError> {
+        let at = At {
+            cx,
+            node,
+            key: String::new(),
+        };
+        let table = at.table()?;
+        let keys: Vec<&str> = KEYS.into_iter().chain([RECORD]).collect();
+        at.only(table, &keys)?;
+        let scenario = Self {
+            name: match table.get("name") {
+                Some(n) => decode_name(&at.child("name", n))?,
+                None => return Err(at.error("no key `name`", "text")),
+            },
+            title: optional(&at, table, "title")?,
+            description: optional(&at, table, "description")?,
+            duration: match table.get("duration") {
+                Some(n) => field::decode_within(
+                    &at.child("duration", n),
+                    Some((
+                        Duration::from_millis(1),
+                        Duration::from_secs(1_000_000),
+                        "1 ms to 1000000 s",
+                    )),
+                )?,
+                None => return Err(at.error("no key `duration`", Duration::describe())),
+            },
+            warmup: optional(&at, table, "warmup")?.unwrap_or(Duration::ZERO),
+            seed: optional(&at, table, "seed")?.unwrap_or(1),
+            path: optional(&at, table, "path")?.unwrap_or_default(),
+            bottleneck: match (table.get("link"), table.get("cell")) {
+                (Some(n), None) => Bottleneck::Link(Link::decode(&at.child("link", n))?),
+                (None, Some(n)) => Bottleneck::Cell(Box::new(Cell::decode(&at.child("cell", n))?)),
+                (Some(_), Some(n)) => {
+                    return Err(at
+                        .child("cell", n)
+                        .error("both [link] and [cell]", "one of them"));
+                }
+                (None, None) => {
+                    return Err(at.error("neither [link] nor [cell]", "one of them"));
+                }
+            },
+            wired: optional(&at, table, "wired")?,
+            ues: optional(&at, table, "ue")?.unwrap_or_default(),
+            flows: optional(&at, table, "flow")?.unwrap_or_default(),
+            vary: vary::decode(&at, table)?,
+            record: optional(&at, table, RECORD)?.unwrap_or_else(Record::example),
+            base_dir: cx.base_dir.to_owned(),
+            cache: cx.cache.clone(),
+        };
+        let scenario = scenario.checked(&at, table)?;
+        vary::check(cx, table, &scenario)?;
+        Ok(scenario)
+    }
+
+    /// What holds between sections.
+    fn checked(mut self, at: &At<'_>, table: &Table) -> Result<Self, ScenarioError> {
+        let place = |key: &str| at.child(key, table.get(key).unwrap_or(at.node));
+        if self.warmup >= self.duration {
+            return Err(place("warmup").error(
+                format!("\"{}\"", self.warmup),
+                format!("less than duration = \"{}\"", self.duration),
+            ));
+        }
+        if self.flows.is_empty() {
+            return Err(at.error("no [[flow]]", "one or more"));
+        }
+        match self.bottleneck {
+            Bottleneck::Cell(_) if self.ues.is_empty() => self.ues.push(Ue::example()),
+            Bottleneck::Link(_) if !self.ues.is_empty() => {
+                return Err(place("ue").error("a [[ue]] beside [link]", "[[ue]] only with [cell]"));
+            }
+            _ => {}
+        }
+        let ues: u64 = self.ues.iter().map(|u| u64::from(u.count)).sum();
+        if ues > MAX_COUNT {
+            return Err(place("ue").error(format!("{ues} UEs"), format!("at most {MAX_COUNT}")));
+        }
+        let mut total = 0;
+        for (i, flow) in self.flows.iter().enumerate() {
+            let entry = match table.get("flow").map(|n| &n.value) {
+                Some(Value::Array(items)) => items.get(i),
+                _ => None,
+            };
+            let mut here = place("flow");
+            here.node = entry.unwrap_or(here.node);
+            here.key = format!("flow[{i}]");
+            let at_key = |key: &str| match &here.node.value {
+                Value::Table(t) => here.child(key, t.get(key).unwrap_or(here.node)),
+                _ => here.clone(),
+            };
+            match flow.ue {
+                UeRef::Index(n) if self.cell().is_some() && u64::from(n) >= ues => {
+                    return Err(at_key("ue").error(
+                        format!("UE {n}"),
+                        format!("0 to {} ({ues} in all)", ues.saturating_sub(1)),
+                    ));
+                }
+                _ => {}
+            }
+            if flow.start >= self.duration {
+                return Err(at_key("start").error(
+                    format!("\"{}\"", flow.start),
+                    format!("less than duration = \"{}\"", self.duration),
+                ));
+            }
+            let copies = if flow.ue == UeRef::Each && self.cell().is_some() {
+                ues
+            } else {
+                1
+            };
+            total += copies * u64::from(flow.count);
+        }
+        if total > MAX_COUNT {
+            return Err(
+                place("flow").error(format!("{total} flows"), format!("at most {MAX_COUNT}"))
+            );
+        }
+        Ok(self)
+    }
+
+    fn encode(&self) -> Table {
+        let mut t = Table::default();
+        let mut put = |key: &str, value: Option<Value>| {
+            if let Some(v) = value {
+                t.set(key, Node::new(v));
+            }
+        };
+        put("name", self.name.encode());
+        put("title", self.title.encode());
+        put("description", self.description.encode());
+        put("duration", self.duration.encode());
+        put("warmup", self.warmup.encode());
+        put("seed", self.seed.encode());
+        put("path", self.path.encode());
+        match &self.bottleneck {
+            Bottleneck::Link(link) => put("link", link.encode()),
+            Bottleneck::Cell(cell) => put("cell", cell.encode()),
+        }
+        put("wired", self.wired.encode());
+        if !self.ues.is_empty() {
+            put("ue", self.ues.encode());
+        }
+        put("flow", self.flows.encode());
+        if !self.vary.is_empty() {
+            put("vary", Some(vary::encode(&self.vary)));
+        }
+        put(RECORD, self.record.encode());
+        t
+    }
+}
+
+/// UEs or flows of one run at most.
+const MAX_COUNT: u64 = 100_000;
+
+impl PartialEq for Scenario {
+    fn eq(&self, other: &Self) -> bool {
+        self.base_dir == other.base_dir
+            && self.vary == other.vary
+            && self.encode() == other.encode()
+    }
+}
+
+impl Flow {
+    /// The name of a flow without a label.
+    pub fn default_label(&self) -> &str {
+        match self.app.carrier() {
+            flow::Carrier::Tcp => &self.controller,
+            flow::Carrier::Udp => self.app.word(),
+        }
+    }
+}
+
+/// Numbers labels that several flows share, so that each is unique.
+fn number_labels(flows: &mut [FlowInstance<'_>]) {
+    let mut seen: std::collections::BTreeMap<String, (usize, usize)> =
+        std::collections::BTreeMap::new();
+    for flow in flows.iter() {
+        seen.entry(flow.label.clone()).or_default().0 += 1;
+    }
+    for flow in flows {
+        if let Some((total, next)) = seen.get_mut(&flow.label) {
+            if *total > 1 {
+                *next += 1;
+                flow.label = format!("{} {next}", flow.label);
+            }
+        }
+    }
+}
+
+fn optional<T: Field>(at: &At<'_>, table: &Table, key: &str) -> Result<Option<T>, ScenarioError> {
+    table
+        .get(key)
+        .map(|node| T::decode(&at.child(key, node)))
+        .transpose()
+}
+
+/// A name becomes a folder, so it must be one.
+fn decode_name(at: &At<'_>) -> Result<String, ScenarioError> {
+    let name = String::decode(at)?;
+    let ok = (1..=100).contains(&name.len())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+        && !name.starts_with('.');
+    if ok {
+        Ok(name)
+    } else {
+        Err(at.wrong("1 to 100 letters, digits, \"-\", \"_\" or \".\", not starting with \".\""))
+    }
+}
+
+fn strip_spans(node: &mut Node) {
+    node.span = None;
+    match &mut node.value {
+        Value::Array(items) => items.iter_mut().for_each(strip_spans),
+        Value::Table(t) => {
+            for e in &mut t.entries {
+                e.span = None;
+                strip_spans(&mut e.node);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

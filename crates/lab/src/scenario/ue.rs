@@ -1,0 +1,201 @@
+//! `[[ue]]`: who is in the cell, where, and how the channel is known.
+
+use slackwater_core::Duration;
+
+use super::data::{CqiFile, McsFile};
+use super::error::ScenarioError;
+use super::field::{At, Field, choice, section, tagged};
+use super::units::{KmPerHour, Limit, Metres};
+
+section! {
+    /// Stays where it is.
+    pub struct Static {
+        /// Distance from the base station.
+        #[within(Metres(1.0), Metres(100_000.0))]
+        pub distance: Metres = Metres(100.0),
+    }
+}
+section! {
+    /// Jumps to a distance drawn uniformly, every period.
+    pub struct Steps {
+        /// Nearest.
+        #[within(Metres(1.0), Metres(100_000.0))]
+        pub min: Metres = Metres(60.0),
+        /// Farthest.
+        #[within(Metres(1.0), Metres(100_000.0))]
+        pub max: Metres = Metres(600.0),
+        /// Time at each distance.
+        #[within(Duration::from_millis(1), Duration::from_secs(100_000))]
+        pub period: Duration = Duration::from_secs(2),
+    }
+    check(me, at) { check_min_max(at, me.min, me.max)?; }
+}
+section! {
+    /// Moves between points in a straight line; stays at the last.
+    pub struct Waypoints {
+        /// Pairs of seconds and metres from the base station, in rising time.
+        pub points: Vec<[f64; 2]>,
+    }
+    check(me, at) {
+        let mut last = -1.0;
+        for (i, [t, m]) in me.points.iter().enumerate() {
+            if !(*t > last && *t >= 0.0 && *t <= 1e6) {
+                return Err(at.error(format!("the time {t} in points[{i}]"), "seconds that rise, from 0 to 1000000"));
+            }
+            if !(*m >= 1.0 && *m <= 100_000.0) {
+                return Err(at.error(format!("the distance {m} in points[{i}]"), "metres from 1 to 100000"));
+            }
+            last = *t;
+        }
+        if me.points.is_empty() {
+            return Err(at.error("no points", "one point or more"));
+        }
+    }
+}
+section! {
+    /// Walks in a random direction, turning now and then, inside a ring around the base station.
+    pub struct Walk {
+        /// Nearest.
+        #[within(Metres(1.0), Metres(100_000.0))]
+        pub min: Metres = Metres(20.0),
+        /// Farthest.
+        #[within(Metres(1.0), Metres(100_000.0))]
+        pub max: Metres = Metres(500.0),
+        /// Speed.
+        #[within(KmPerHour(0.0), KmPerHour(500.0))]
+        pub speed: KmPerHour = KmPerHour(3.0),
+        /// Time between two turns.
+        #[within(Duration::from_millis(1), Duration::from_secs(100_000))]
+        pub turn: Duration = Duration::from_secs(5),
+    }
+    check(me, at) { check_min_max(at, me.min, me.max)?; }
+}
+
+fn check_min_max(at: &At<'_>, min: Metres, max: Metres) -> Result<(), ScenarioError> {
+    if max < min {
+        return Err(at.error(
+            format!("max = \"{max}\" below min = \"{min}\""),
+            "max of at least min",
+        ));
+    }
+    Ok(())
+}
+
+tagged! {
+    /// How a UE moves.
+    pub enum Mobility by "kind" {
+        /// Not at all.
+        Static(Static) = "static",
+        /// In jumps to random distances.
+        Steps(Steps) = "steps",
+        /// From point to point.
+        Waypoints(Waypoints) = "waypoints",
+        /// At random, on foot or wheels.
+        Walk(Walk) = "walk",
+    }
+}
+
+section! {
+    /// The channel follows from the place: path loss, shadowing, fading, link adaptation.
+    pub struct ByPlace {}
+}
+section! {
+    /// Always the same MCS.
+    pub struct FixedMcs {
+        /// MCS index of the cell's table.
+        #[within(0, 28)]
+        pub mcs: u8,
+        /// MCS index of the uplink; left out, the same.
+        #[within(0, 28)]
+        pub up_mcs: Option<u8> = None,
+    }
+}
+section! {
+    /// The MCS follows a file.
+    pub struct McsSeries {
+        /// The file.
+        pub file: McsFile,
+        /// MCS index of the uplink.
+        #[within(0, 28)]
+        pub up_mcs: Option<u8> = None,
+        /// Start again when the file ends; otherwise the last value holds.
+        pub repeat: bool = true,
+    }
+}
+section! {
+    /// The CQI follows a file; the MCS follows the CQI.
+    pub struct CqiSeries {
+        /// The file.
+        pub file: CqiFile,
+        /// MCS index of the uplink.
+        #[within(0, 28)]
+        pub up_mcs: Option<u8> = None,
+        /// Start again when the file ends; otherwise the last value holds.
+        pub repeat: bool = true,
+    }
+}
+
+tagged! {
+    /// How the channel of a UE is known.
+    pub enum Channel by "kind" {
+        /// By its place.
+        Place(ByPlace) = "place",
+        /// A fixed MCS.
+        Mcs(FixedMcs) = "mcs",
+        /// MCS values from a file.
+        McsSeries(McsSeries) = "mcs-series",
+        /// CQI values from a file.
+        CqiSeries(CqiSeries) = "cqi-series",
+    }
+}
+
+choice! {
+    /// What a bearer carries, for schedulers with priorities.
+    pub enum BearerKind {
+        /// Elastic data.
+        Default = "default",
+        /// Delay-critical data.
+        Priority = "priority",
+    }
+}
+
+section! {
+    /// A data radio bearer.
+    pub struct Bearer {
+        /// `QoS` flow identifiers that it carries; every other packet takes the first bearer.
+        pub qfi: Vec<u8> = Vec::new(),
+        /// Logical channel priority: 1 is served first (38.321, 5.4.3.1).
+        #[within(1, 16)]
+        pub priority: u8 = 8,
+        /// Buffer; left out, as `cell.rlc.buffer`.
+        pub buffer: Option<Limit> = None,
+    }
+    check(me, at) {
+        if let Some(q) = me.qfi.iter().find(|q| **q > 63) {
+            return Err(at.error(format!("the QFI {q}"), "0 to 63"));
+        }
+    }
+}
+
+section! {
+    /// One UE, or `count` of them.
+    pub struct Ue {
+        /// How many.
+        #[within(1, 100_000)]
+        pub count: u32 = 1,
+        /// How it moves.
+        pub mobility: Mobility = Mobility::Static(Static::example()),
+        /// How its channel is known.
+        pub channel: Channel = Channel::Place(ByPlace {}),
+        /// Speed for fast fading of a UE that does not walk.
+        #[within(KmPerHour(0.0), KmPerHour(500.0))]
+        pub speed: KmPerHour = KmPerHour(3.0),
+        /// Bearers; left out, one.
+        pub bearers: Vec<Bearer> = Vec::new(),
+    }
+    check(me, at) {
+        if me.bearers.len() > 8 {
+            return Err(at.error(format!("{} bearers", me.bearers.len()), "at most 8"));
+        }
+    }
+}
