@@ -6,6 +6,7 @@ CARGO  ?= cargo
 VENV   := .venv
 PIP    := $(VENV)/bin/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.slackwater
+DEMO   := reno,cubic,vegas,veno,illinois,westwood,bbr
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-python python bench lint lint-rust lint-python docs deny check fmt clean
@@ -13,8 +14,8 @@ STAMP  := $(VENV)/.slackwater
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build the command, compare controllers on the embedded scenario, name the report
-	$(CARGO) run --release --quiet -p slackwater-cli -- compare demo
+demo: ## Build the command, compare seven controllers in an LTE cell, name the report
+	$(CARGO) run --release -p slackwater-cli -- compare lte-demo --controllers $(DEMO) --seeds 3
 
 test: test-rust test-python ## Run every test
 
@@ -37,8 +38,8 @@ $(STAMP): pyproject.toml
 python: $(STAMP) ## Build the Python package into .venv
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --quiet
 
-bench: ## Print speed and instruction counts, ours beside the goals
-	$(CARGO) bench --workspace
+bench: ## Print CPU seconds per simulated second and instruction counts beside the goals
+	$(CARGO) run --release -p slackwater-cli -- bench
 
 lint: lint-rust lint-python ## Formatting, clippy, ruff, mypy
 
