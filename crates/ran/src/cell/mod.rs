@@ -1,0 +1,552 @@
+//! The cell.
+//!
+//! One component on a slot clock. [`Cell::enqueue`] puts packets into RLC queues at their exact times;
+//! [`Cell::run_slot`] runs the phases of one slot in a fixed order: timers, uplink blocks that UEs fill, uplink
+//! reception, downlink reception, HARQ feedback, downlink grants, uplink grants. [`Cell::next_slot`] names the next
+//! slot with anything to do, and `None` while the cell holds no work.
+
+pub mod config;
+mod down;
+mod side;
+pub mod stats;
+#[cfg(test)]
+mod tests;
+mod up;
+
+pub use config::{
+    BearerConfig, CellConfig, ConfigError, CqiConfig, HarqConfig, OllaConfig, Rat, Timing, UeConfig,
+};
+use side::{Side, slot_start};
+use slackwater_core::{
+    BearerId, Bytes, Direction, Draw, Duration, FlowId, Instant, PacketView, Prbs, Qfi, Rnti,
+    SlotIdx, UeId,
+};
+use slackwater_signal::{Observer, PdcpView, RlcView, SlotView};
+pub use stats::{CellStats, DirStats};
+use up::Uplink;
+
+use crate::mac::BitSet;
+use crate::out::CellOut;
+pub use crate::radio::ChannelConfig;
+use crate::radio::Radio;
+use crate::ring::{Due, Ring};
+use crate::rlc::entity::Place;
+use crate::rlc::{Entity, Headers, Mode, Piece};
+use crate::sdap::QfiMap;
+
+struct Bearer<P> {
+    down: Entity<P>,
+    up: Entity<P>,
+    priority: u8,
+}
+
+impl<P> Bearer<P> {
+    #[inline]
+    fn entity(&mut self, dir: Direction) -> &mut Entity<P> {
+        match dir {
+            Direction::Down => &mut self.down,
+            Direction::Up => &mut self.up,
+        }
+    }
+}
+
+struct Ue<P> {
+    /// In the order of the configuration.
+    bearers: Vec<Bearer<P>>,
+    /// Indices into `bearers` by priority.
+    order: Vec<u8>,
+    /// Whose turn it is among equals, by direction.
+    turn: [u8; 2],
+    qfis: QfiMap,
+    rnti: Rnti,
+}
+
+/// An LTE or NR cell with its UEs.
+pub struct Cell<P> {
+    config: CellConfig,
+    slot_ns: u64,
+    ues: Vec<Ue<P>>,
+    radio: Radio,
+    down: Side,
+    up: Side,
+    uplink: Uplink,
+    /// The next slot that may run.
+    cursor: u64,
+    /// Slots before this one are in the capacity counters.
+    counted: u64,
+    down_air: Ring,
+    down_feedback: Ring,
+    /// Slots from PDSCH to the first uplink slot that carries its feedback, by slot modulo period.
+    feedback_after: Vec<u8>,
+    due: Vec<Due>,
+    timed: BitSet,
+    timer_at: Vec<Instant>,
+    arrivals: Vec<(Instant, PdcpView)>,
+    prb_bytes: Vec<u32>,
+}
+
+impl<P: PacketView> Cell<P> {
+    /// Builds a cell. The laws of the bearers move into it.
+    pub fn new(config: &CellConfig, ues: Vec<UeConfig>, draw: Draw) -> Result<Self, ConfigError> {
+        config.check()?;
+        let count = ues.len();
+        let mut channels = Vec::with_capacity(count);
+        let mut built = Vec::with_capacity(count);
+        for (index, ue) in ues.into_iter().enumerate() {
+            if ue.bearers.is_empty() {
+                return Err(ConfigError::NoBearer(index));
+            }
+            channels.push(ue.channel);
+            built.push(Self::build_ue(config.rat, index, ue.rnti, ue.bearers));
+        }
+        let period = config.duplex.period();
+        let feedback_after = (0..period)
+            .map(|slot| {
+                let least = usize::from(config.timing.k1);
+                let wait = (least..least + period)
+                    .find(|&k| up::carries_control(&config.duplex, slot + k))
+                    .expect("a pattern has an uplink slot");
+                wait as u8
+            })
+            .collect();
+        Ok(Self {
+            slot_ns: config.slot_duration().as_nanos(),
+            ues: built,
+            radio: Radio::new(channels),
+            down: Side::new(config, Direction::Down, count, draw),
+            up: Side::new(config, Direction::Up, count, draw),
+            uplink: Uplink::new(config, count),
+            cursor: 0,
+            counted: 0,
+            down_air: Ring::new(),
+            down_feedback: Ring::new(),
+            feedback_after,
+            due: Vec::new(),
+            timed: BitSet::new(count),
+            timer_at: vec![Instant::MAX; count],
+            arrivals: Vec::new(),
+            prb_bytes: Vec::new(),
+            config: config.clone(),
+        })
+    }
+
+    fn build_ue(rat: Rat, index: usize, rnti: Rnti, bearers: Vec<BearerConfig>) -> Ue<P> {
+        let qfis = QfiMap::new(bearers.iter().map(|b| b.qfis.as_slice()));
+        let bearers: Vec<Bearer<P>> = bearers
+            .into_iter()
+            .enumerate()
+            .map(|(b, config)| {
+                let headers = match (rat, config.rlc.mode) {
+                    (Rat::Lte, Mode::Um(_)) => Headers::LTE_UM,
+                    (Rat::Lte, Mode::Am(_)) => Headers::LTE_AM,
+                    (Rat::Nr, Mode::Um(_)) => Headers::NR_UM,
+                    (Rat::Nr, Mode::Am(_)) => Headers::NR_AM,
+                };
+                let place = |dir| Place {
+                    dir,
+                    ue: UeId(index as u32),
+                    bearer: BearerId(b as u8),
+                };
+                Bearer {
+                    down: Entity::new(
+                        place(Direction::Down),
+                        &config.rlc,
+                        &config.pdcp,
+                        headers,
+                        config.law,
+                    ),
+                    up: Entity::new(
+                        place(Direction::Up),
+                        &config.rlc,
+                        &config.pdcp,
+                        headers,
+                        config.law_ul,
+                    ),
+                    priority: config.priority,
+                }
+            })
+            .collect();
+        let mut order: Vec<u8> = (0..bearers.len() as u8).collect();
+        order.sort_by_key(|&b| bearers[usize::from(b)].priority);
+        Ue {
+            bearers,
+            order,
+            turn: [0; 2],
+            qfis,
+            rnti,
+        }
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &CellConfig {
+        &self.config
+    }
+
+    /// Slot length.
+    pub fn slot_duration(&self) -> Duration {
+        Duration::from_nanos(self.slot_ns)
+    }
+
+    /// Counters of the whole cell. Capacity covers the slots that ran; call [`Cell::catch_up`] before reading it
+    /// where the cell may have slept.
+    pub fn stats(&self) -> CellStats {
+        CellStats {
+            down: self.down.stats,
+            up: self.up.stats,
+        }
+    }
+
+    /// Counters of one UE; its `capacity` stays zero.
+    pub fn ue_stats(&self, ue: UeId) -> CellStats {
+        CellStats {
+            down: self.down.ue_stats[ue.index()],
+            up: self.up.ue_stats[ue.index()],
+        }
+    }
+
+    /// The downlink or uplink queue of a bearer.
+    pub fn rlc_view(&self, now: Instant, dir: Direction, ue: UeId, bearer: BearerId) -> RlcView {
+        let bearer = &self.ues[ue.index()].bearers[bearer.index()];
+        match dir {
+            Direction::Down => bearer.down.view(now),
+            Direction::Up => bearer.up.view(now),
+        }
+    }
+
+    /// Bytes of a full downlink slot for `ue` at its present MCS.
+    pub fn slot_bytes(&self, ue: UeId) -> Bytes {
+        let table = &self.down.tables[0];
+        Bytes(u64::from(
+            table.bytes(self.down.mcs[ue.index()], table.groups()),
+        ))
+    }
+
+    /// Packets inside: waiting, on the air, or held up by a gap.
+    pub fn packets(&self) -> usize {
+        self.ues
+            .iter()
+            .flat_map(|ue| &ue.bearers)
+            .map(|b| b.down.packets() + b.up.packets())
+            .sum()
+    }
+
+    /// A packet enters PDCP. `now` is not before the last slot that ran. It may be dropped into `out`.
+    pub fn enqueue(
+        &mut self,
+        now: Instant,
+        dir: Direction,
+        ue: UeId,
+        qfi: Qfi,
+        packet: P,
+        out: &mut CellOut<P>,
+    ) {
+        let index = ue.index();
+        let state = &mut self.ues[index];
+        let b = state.qfis.bearer(qfi);
+        if self.config.observe_pdcp {
+            let view = PdcpView {
+                ue,
+                bearer: BearerId(b as u8),
+                qfi,
+                // `flow_key` of simulated packets is the flow and, in the low bit, the direction.
+                flow: FlowId(packet.flow_key() >> 1),
+                direction: dir,
+                bytes: Bytes(u64::from(packet.len())),
+            };
+            self.arrivals.push((now, view));
+        }
+        let slot = now.as_nanos().div_ceil(self.slot_ns);
+        self.cursor = self.cursor.max(slot);
+        let taken = state.bearers[b].entity(dir).enqueue(now, packet, out);
+        if !taken {
+            let side = self.side(dir);
+            side.stats.dropped += 1;
+            side.ue_stats[index].dropped += 1;
+            return;
+        }
+        match dir {
+            Direction::Down => {
+                let need = need_of(&self.ues[index], dir);
+                if self.down.want[index] == 0 {
+                    self.down.wants.insert(index);
+                    self.down.fresh.push(index as u32);
+                }
+                self.down.want[index] = need;
+            }
+            Direction::Up => self.uplink_arrival(index),
+        }
+    }
+
+    #[inline]
+    fn side(&mut self, dir: Direction) -> &mut Side {
+        match dir {
+            Direction::Down => &mut self.down,
+            Direction::Up => &mut self.up,
+        }
+    }
+
+    /// When [`Cell::run_slot`] must be called next; `None` while nothing waits, flies or is timed.
+    pub fn next_slot(&self) -> Option<Instant> {
+        let from = self.cursor;
+        if !self.down.wants.is_empty()
+            || !self.up.wants.is_empty()
+            || !self.down.again.is_empty()
+            || !self.up.again.is_empty()
+            || !self.arrivals.is_empty()
+        {
+            return Some(slot_start(from, self.slot_ns));
+        }
+        let mut next = u64::MAX;
+        for ring in [&self.down_air, &self.down_feedback] {
+            next = next.min(ring.next(from).unwrap_or(u64::MAX));
+        }
+        next = next.min(self.uplink.next(from));
+        for ue in &self.timed {
+            let slot = self.timer_at[ue].as_nanos().div_ceil(self.slot_ns);
+            next = next.min(slot.max(from));
+        }
+        (next != u64::MAX).then(|| slot_start(next, self.slot_ns))
+    }
+
+    /// Runs the slot that starts at `now`.
+    pub fn run_slot(
+        &mut self,
+        now: Instant,
+        out: &mut CellOut<P>,
+        observer: &mut (impl Observer + ?Sized),
+    ) {
+        let slot = now.as_nanos() / self.slot_ns;
+        debug_assert!(
+            now.as_nanos().is_multiple_of(self.slot_ns) && slot >= self.cursor.saturating_sub(1),
+            "{now} is not a slot of this cell to come"
+        );
+        self.cursor = slot + 1;
+        for (at, view) in self.arrivals.drain(..) {
+            observer.on_pdcp(at, &view);
+        }
+        self.count_idle(slot);
+        if !self.timed.is_empty() {
+            self.timers(now, out);
+        }
+        self.uplink_requests(slot);
+        self.uplink_fill(now, slot, out);
+        self.uplink_receive(now, slot, out);
+        self.downlink_receive(now, slot, out);
+        self.downlink_feedback(now, slot, out);
+        self.down.reports(slot, &mut self.radio);
+        let down_free = self.downlink_grants(now, slot, out);
+        self.up.reports(slot, &mut self.radio);
+        let up_free = self.uplink_grants(slot);
+        self.counted = slot + 1;
+        if observer.wants_slots() {
+            self.show(now, slot, Direction::Down, down_free, observer);
+            self.show(now, slot, Direction::Up, up_free, observer);
+        }
+        for side in [&mut self.down, &mut self.up] {
+            side.grants.clear();
+            side.feedback.clear();
+        }
+    }
+
+    /// Counts the capacity of the slots that ended before `now` and did not run, for [`Cell::stats`].
+    pub fn catch_up(&mut self, now: Instant) {
+        let slot = now.as_nanos() / self.slot_ns;
+        // A slot with work ahead counts when it runs.
+        let upto = match self.next_slot() {
+            Some(next) => slot.min(next.as_nanos() / self.slot_ns),
+            None => slot,
+        };
+        self.count_idle(upto);
+    }
+
+    fn count_idle(&mut self, upto: u64) {
+        while self.counted < upto {
+            let slot = self.counted;
+            let (d, u) = (self.down.reference, self.up.reference);
+            self.down.refresh(d, slot, &mut self.radio);
+            let kind = self.down.kind_of(self.downlink_air(slot));
+            if kind > 0 {
+                let all = self.down.tables[kind - 1].groups();
+                self.down.count_free(kind, all);
+            }
+            self.up.refresh(u, slot, &mut self.radio);
+            for target in self.uplink.targets(slot) {
+                let kind = self.up.kind_of(target);
+                let all = self.up.tables[kind - 1].groups();
+                self.up.count_free(kind, all);
+            }
+            self.counted += 1;
+        }
+    }
+
+    fn show(
+        &mut self,
+        now: Instant,
+        slot: u64,
+        dir: Direction,
+        (schedulable, free): (u16, u16),
+        observer: &mut (impl Observer + ?Sized),
+    ) {
+        let mut prb_bytes = core::mem::take(&mut self.prb_bytes);
+        let air = self.downlink_air(slot);
+        let side = self.side(dir);
+        let kind = if dir == Direction::Down {
+            side.kind_of(air)
+        } else {
+            1
+        };
+        side.prb_bytes_q8(kind, &mut prb_bytes);
+        let view = SlotView {
+            slot: SlotIdx(slot),
+            start: now,
+            direction: dir,
+            grants: &side.grants,
+            feedback: &side.feedback,
+            schedulable: Prbs(schedulable),
+            free: Prbs(free),
+            bytes_per_prb_q8: &prb_bytes,
+        };
+        observer.on_slot(now, &view);
+        self.prb_bytes = prb_bytes;
+    }
+
+    #[inline]
+    fn downlink_air(&self, slot: u64) -> u64 {
+        slot + u64::from(self.config.timing.mac_to_air) + u64::from(self.config.timing.k0)
+    }
+
+    /// Hands the pieces of a decoded block to their RLC entities.
+    fn deliver(
+        &mut self,
+        now: Instant,
+        dir: Direction,
+        ue: usize,
+        pieces: &[Piece],
+        out: &mut CellOut<P>,
+    ) {
+        let at = now + self.config.timing.decode;
+        let (mut delivered, mut dropped) = (0, 0);
+        for piece in pieces {
+            let bearer = &mut self.ues[ue].bearers[usize::from(piece.bearer)];
+            let moved = bearer.entity(dir).received(now, at, piece, out);
+            delivered += moved.delivered;
+            dropped += u64::from(moved.dropped);
+        }
+        self.moved(dir, ue, delivered, dropped);
+        self.arm(ue);
+    }
+
+    /// Tells the RLC entities that HARQ gave up on a block.
+    fn give_up(
+        &mut self,
+        now: Instant,
+        dir: Direction,
+        ue: usize,
+        pieces: &[Piece],
+        out: &mut CellOut<P>,
+    ) {
+        let mut dropped = 0;
+        for piece in pieces {
+            let bearer = &mut self.ues[ue].bearers[usize::from(piece.bearer)];
+            dropped += u64::from(bearer.entity(dir).lost(now, piece, out).dropped);
+        }
+        let side = self.side(dir);
+        side.stats.lost += 1;
+        side.ue_stats[ue].lost += 1;
+        self.moved(dir, ue, 0, dropped);
+        self.arm(ue);
+    }
+
+    fn moved(&mut self, dir: Direction, ue: usize, delivered: u64, dropped: u64) {
+        let side = self.side(dir);
+        side.stats.delivered += delivered;
+        side.stats.dropped += dropped;
+        side.ue_stats[ue].delivered += delivered;
+        side.ue_stats[ue].dropped += dropped;
+    }
+
+    /// Notes the earliest timer of `ue`.
+    #[inline]
+    fn arm(&mut self, ue: usize) {
+        let mut first = Instant::MAX;
+        for bearer in &self.ues[ue].bearers {
+            for entity in [&bearer.down, &bearer.up] {
+                if let Some(at) = entity.deadline() {
+                    first = first.min(at);
+                }
+            }
+        }
+        if first == Instant::MAX {
+            self.timed.remove(ue);
+        } else {
+            self.timed.insert(ue);
+        }
+        self.timer_at[ue] = first;
+    }
+
+    fn timers(&mut self, now: Instant, out: &mut CellOut<P>) {
+        let mut from = 0;
+        while let Some(ue) = self.timed.next_from(from) {
+            from = ue + 1;
+            if self.timer_at[ue] > now {
+                continue;
+            }
+            for b in 0..self.ues[ue].bearers.len() {
+                for dir in [Direction::Down, Direction::Up] {
+                    let moved = self.ues[ue].bearers[b].entity(dir).on_timer(now, out);
+                    self.moved(dir, ue, moved.delivered, u64::from(moved.dropped));
+                }
+            }
+            self.arm(ue);
+        }
+    }
+}
+
+/// Bytes that all queues of a UE need in one direction.
+#[inline]
+fn need_of<P: PacketView>(ue: &Ue<P>, dir: Direction) -> u32 {
+    let mut need = 0u32;
+    for bearer in &ue.bearers {
+        let entity = match dir {
+            Direction::Down => &bearer.down,
+            Direction::Up => &bearer.up,
+        };
+        need = need.saturating_add(entity.need());
+    }
+    need
+}
+
+/// Fills a block of `room` bytes from the UE's bearers by priority; returns the bytes used.
+fn fill<P: PacketView>(
+    ue: &mut Ue<P>,
+    now: Instant,
+    dir: Direction,
+    room: u32,
+    pieces: &mut Vec<Piece>,
+    out: &mut CellOut<P>,
+) -> u32 {
+    pieces.clear();
+    if let [bearer] = ue.bearers.as_mut_slice() {
+        return bearer.entity(dir).fill(now, room, pieces, out);
+    }
+    let mut used = 0;
+    let n = ue.order.len();
+    let mut first = 0;
+    while first < n {
+        let priority = ue.bearers[usize::from(ue.order[first])].priority;
+        let group = ue.order[first..]
+            .iter()
+            .take_while(|&&b| ue.bearers[usize::from(b)].priority == priority)
+            .count();
+        let turn = usize::from(ue.turn[dir as usize]);
+        for k in 0..group {
+            let b = usize::from(ue.order[first + (turn + k) % group]);
+            used += ue.bearers[b]
+                .entity(dir)
+                .fill(now, room - used, pieces, out);
+        }
+        first += group;
+    }
+    ue.turn[dir as usize] = ue.turn[dir as usize].wrapping_add(1);
+    used
+}

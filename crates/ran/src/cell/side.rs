@@ -1,0 +1,372 @@
+//! One direction of a cell: what the scheduler reads and writes each slot.
+
+use slackwater_core::{Direction, Draw, Instant, Prbs};
+use slackwater_signal::{Grant, HarqFeedback};
+
+use super::config::{CellConfig, Rat};
+use super::stats::DirStats;
+use crate::mac::grants::GrantTable;
+use crate::mac::{BitSet, Scheduler};
+use crate::phy::{Bler, CqiTable, TbsTable};
+use crate::radio::Radio;
+use crate::rlc::Piece;
+use crate::tdd::{MIN_PDSCH_SYMBOLS, MIN_PUSCH_SYMBOLS};
+
+/// A transport block in its HARQ process.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Block {
+    pub(super) pieces: Vec<Piece>,
+    /// Slot on the air of the latest transmission.
+    pub(super) air: u64,
+    /// Number of the block among its UE's, for the draw of its fate.
+    pub(super) serial: u64,
+    pub(super) tbs: u32,
+    pub(super) prbs: u16,
+    pub(super) mcs: u8,
+    pub(super) round: u8,
+    pub(super) decoded: bool,
+    /// Uplink: buffer status as of the filling, and the bytes granted and filled by then.
+    pub(super) bsr: Option<u32>,
+    pub(super) filled_by: u64,
+}
+
+/// One direction.
+pub(super) struct Side {
+    pub(super) dir: Direction,
+    /// Sizes by kind of slot, from kind 1.
+    pub(super) tables: Vec<GrantTable>,
+    /// Kind of slot on the air by slot modulo period; 0 carries nothing.
+    pub(super) kind: Vec<u8>,
+    /// Bytes that the UE's queues need, as far as the cell knows.
+    pub(super) want: Vec<u32>,
+    /// Who could be given a block of new data.
+    pub(super) wants: BitSet,
+    /// UEs whose link adaptation must be looked at in the next slot.
+    pub(super) fresh: Vec<u32>,
+    pub(super) free: Vec<u32>,
+    pub(super) blocks: Vec<Block>,
+    pub(super) processes: usize,
+    /// Blocks that wait for resources to be sent again.
+    pub(super) again: Vec<(u32, u8)>,
+    pub(super) scheduler: Box<dyn Scheduler>,
+    /// The UE whose MCS values free resource blocks.
+    pub(super) reference: usize,
+    pub(super) serial: Vec<u64>,
+    pub(super) mcs: Vec<u8>,
+    offset_db: Vec<f64>,
+    report_at: Vec<u64>,
+    bler: Bler,
+    draw: Draw,
+    cqi_period: u64,
+    cqi_delay: u64,
+    target: f64,
+    step_down: f64,
+    step_up: f64,
+    pub(super) stats: DirStats,
+    pub(super) ue_stats: Vec<DirStats>,
+    pub(super) grants: Vec<Grant>,
+    pub(super) feedback: Vec<HarqFeedback>,
+    skipped: Vec<usize>,
+}
+
+/// What [`Side::choose`] found.
+pub(super) struct Choice {
+    pub(super) ue: usize,
+    pub(super) process: u8,
+    pub(super) groups: u16,
+    pub(super) tbs: u32,
+}
+
+impl Side {
+    pub(super) fn new(config: &CellConfig, dir: Direction, ues: usize, draw: Draw) -> Self {
+        let down = dir == Direction::Down;
+        let (mcs_table, n_rb, schedulable, group, layers) = if down {
+            (
+                config.mcs_table,
+                config.n_rb_dl,
+                config.schedulable_dl,
+                config.rbg_dl,
+                config.layers,
+            )
+        } else {
+            (
+                config.mcs_table_ul,
+                config.n_rb_ul,
+                config.schedulable_ul,
+                config.rbg_ul,
+                config.layers_ul,
+            )
+        };
+        // Kinds of slots, by data symbols.
+        let mut kinds: Vec<u8> = Vec::new();
+        let kind = (0..config.duplex.period())
+            .map(|s| {
+                let symbols = if down {
+                    let n = config.duplex.down_symbols(s);
+                    if n < MIN_PDSCH_SYMBOLS {
+                        0
+                    } else {
+                        n - config.control_symbols.min(n)
+                    }
+                } else {
+                    let n = config.duplex.up_symbols(s);
+                    if n < MIN_PUSCH_SYMBOLS { 0 } else { n }
+                };
+                if symbols == 0 {
+                    return 0;
+                }
+                let at = kinds.iter().position(|&k| k == symbols).unwrap_or_else(|| {
+                    kinds.push(symbols);
+                    kinds.len() - 1
+                });
+                at as u8 + 1
+            })
+            .collect();
+        let tables = kinds
+            .iter()
+            .map(|&symbols| {
+                let sizes = match config.rat {
+                    Rat::Lte => TbsTable::lte(mcs_table, layers, n_rb),
+                    Rat::Nr => TbsTable::nr(
+                        mcs_table,
+                        layers,
+                        n_rb,
+                        symbols,
+                        config.dmrs_re,
+                        config.overhead_re,
+                    ),
+                };
+                GrantTable::new(mcs_table.len() as u8, schedulable, group, |mcs, prbs| {
+                    sizes.bytes(mcs, prbs)
+                })
+            })
+            .collect();
+        let target = config.olla.target_bler;
+        let step = if config.olla.enabled {
+            config.olla.step_db
+        } else {
+            0.0
+        };
+        let processes = usize::from(config.harq.processes);
+        Self {
+            dir,
+            tables,
+            kind,
+            want: vec![0; ues],
+            wants: BitSet::new(ues),
+            fresh: Vec::new(),
+            free: vec![(1u32 << processes) - 1; ues],
+            blocks: vec![Block::default(); ues * processes],
+            processes,
+            again: Vec::new(),
+            scheduler: if down {
+                config.scheduler
+            } else {
+                config.scheduler_ul
+            }
+            .build(ues, config.slot_duration()),
+            reference: 0,
+            serial: vec![0; ues],
+            mcs: vec![0; ues],
+            offset_db: vec![0.0; ues],
+            report_at: vec![u64::MAX; ues],
+            bler: Bler::new(&config.link, mcs_table, CqiTable::for_mcs(mcs_table))
+                .with_target(target),
+            draw: draw.fork(0x4841_5251, u64::from(!down)),
+            cqi_period: u64::from(config.cqi.period),
+            cqi_delay: u64::from(config.cqi.delay),
+            target,
+            step_down: step,
+            step_up: step * target / (1.0 - target),
+            stats: DirStats::default(),
+            ue_stats: vec![DirStats::default(); ues],
+            grants: Vec::new(),
+            feedback: Vec::new(),
+            skipped: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn kind_of(&self, slot: u64) -> usize {
+        usize::from(self.kind[(slot % self.kind.len() as u64) as usize])
+    }
+
+    #[inline]
+    pub(super) fn block(&mut self, ue: usize, process: u8) -> &mut Block {
+        &mut self.blocks[ue * self.processes + usize::from(process)]
+    }
+
+    /// Slot of the latest report that the scheduler knows in `slot`.
+    #[inline]
+    fn report_slot(&self, ue: usize, slot: u64) -> u64 {
+        let phase = ue as u64 % self.cqi_period;
+        match slot.checked_sub(self.cqi_delay + phase) {
+            Some(past) => past / self.cqi_period * self.cqi_period + phase,
+            None => 0,
+        }
+    }
+
+    /// Brings the MCS of `ue` up to what is known in `slot`.
+    pub(super) fn refresh(&mut self, ue: usize, slot: u64, radio: &mut Radio) {
+        let report = self.report_slot(ue, slot);
+        if report == self.report_at[ue] && !radio.is_given(ue) {
+            return;
+        }
+        self.report_at[ue] = report;
+        self.adapt(ue, slot, radio);
+    }
+
+    fn adapt(&mut self, ue: usize, slot: u64, radio: &mut Radio) {
+        let mcs = match radio.given(ue, self.dir, slot) {
+            Some(mcs) => mcs,
+            None => {
+                let sinr = radio.sinr_db(ue, self.dir, self.report_at[ue]);
+                self.bler.mcs_for(sinr + self.offset_db[ue], self.target)
+            }
+        };
+        let most = self.bler.mcs_count() as u8 - 1;
+        let mcs = mcs.min(most);
+        if mcs != self.mcs[ue] || self.serial[ue] == 0 {
+            self.mcs[ue] = mcs;
+            let table = &self.tables[0];
+            self.scheduler
+                .rate_changed(ue, table.bytes(mcs, table.groups()));
+        }
+    }
+
+    /// Looks at the reports that become known in `slot`.
+    pub(super) fn reports(&mut self, slot: u64, radio: &mut Radio) {
+        while let Some(ue) = self.fresh.pop() {
+            self.refresh(ue as usize, slot, radio);
+        }
+        if radio.is_constant() {
+            return;
+        }
+        let mut ue = slot.checked_sub(self.cqi_delay).unwrap_or(slot) % self.cqi_period;
+        while (ue as usize) < self.want.len() {
+            if self.wants.contains(ue as usize) {
+                self.refresh(ue as usize, slot, radio);
+            }
+            ue += self.cqi_period;
+        }
+    }
+
+    /// Decides whether the block that ended is decoded, and steers the outer loop by it.
+    pub(super) fn decode(&mut self, ue: usize, process: u8, slot: u64, radio: &mut Radio) -> bool {
+        let index = ue * self.processes + usize::from(process);
+        let block = &self.blocks[index];
+        let (air, mcs, round) = (block.air, block.mcs, block.round);
+        let ok = if radio.is_given(ue) {
+            true
+        } else {
+            let sinr = radio.sinr_db(ue, self.dir, air);
+            let bler = self.bler.bler_combined(mcs, sinr, round + 1);
+            let key = (ue as u64) << 44 ^ block.serial << 4 ^ u64::from(round);
+            bler <= 0.0 || self.draw.uniform(key) >= bler
+        };
+        self.blocks[index].decoded = ok;
+        let (all, one) = (&mut self.stats, &mut self.ue_stats[ue]);
+        for stats in [all, one] {
+            stats.nacks += u64::from(!ok);
+            stats.first_nacks += u64::from(!ok && round == 0);
+        }
+        if round == 0 && self.step_down > 0.0 && !radio.is_given(ue) {
+            let offset = &mut self.offset_db[ue];
+            *offset += if ok { self.step_up } else { -self.step_down };
+            *offset = offset.clamp(-20.0, 20.0);
+            self.adapt(ue, slot, radio);
+        }
+        ok
+    }
+
+    /// The next UE for a block of new data out of `left` groups of a slot of `kind`; `share` caps its groups.
+    #[inline]
+    pub(super) fn choose(
+        &mut self,
+        kind: usize,
+        left: u16,
+        share: u16,
+        extra: u32,
+    ) -> Option<Choice> {
+        while !self.wants.is_empty() {
+            let ue = self.scheduler.pick(&self.wants);
+            let free = self.free[ue];
+            if free == 0 {
+                self.skip(ue);
+                continue;
+            }
+            let table = &self.tables[kind - 1];
+            let mcs = self.mcs[ue];
+            let most = left.min(share);
+            let need = self.want[ue].saturating_add(extra);
+            let groups = if table.bytes(mcs, most) <= need {
+                most
+            } else {
+                table.groups_for(mcs, need)
+            };
+            return Some(Choice {
+                ue,
+                process: free.trailing_zeros() as u8,
+                groups,
+                tbs: table.bytes(mcs, groups),
+            });
+        }
+        None
+    }
+
+    /// Takes `ue` out of the running for this slot.
+    #[inline]
+    pub(super) fn skip(&mut self, ue: usize) {
+        self.wants.remove(ue);
+        self.skipped.push(ue);
+    }
+
+    /// Ends a slot's scheduling: whoever was skipped is back.
+    #[inline]
+    pub(super) fn unskip(&mut self) {
+        while let Some(ue) = self.skipped.pop() {
+            self.wants.insert(ue);
+        }
+    }
+
+    /// Values `groups` free groups of a slot of `kind`.
+    #[inline]
+    pub(super) fn count_free(&mut self, kind: usize, groups: u16) {
+        let bytes = self.tables[kind - 1].bytes(self.mcs[self.reference], groups);
+        self.stats.capacity += u64::from(bytes);
+    }
+
+    #[inline]
+    pub(super) fn note_grant(&mut self, ue: usize, process: u8, rnti: slackwater_core::Rnti) {
+        let block = &self.blocks[ue * self.processes + usize::from(process)];
+        self.grants.push(Grant {
+            ue: slackwater_core::UeId(ue as u32),
+            rnti,
+            direction: self.dir,
+            harq: process,
+            round: block.round,
+            ndi: block.round == 0,
+            mcs: block.mcs,
+            prbs: Prbs(block.prbs),
+            tbs: slackwater_core::Bytes(u64::from(block.tbs)),
+        });
+    }
+
+    pub(super) fn prb_bytes_q8(&self, kind: usize, out: &mut Vec<u32>) {
+        out.clear();
+        let table = &self.tables[kind.max(1) - 1];
+        let groups = table.groups();
+        let prbs = u32::from(table.prbs(groups)).max(1);
+        out.extend(
+            self.mcs
+                .iter()
+                .map(|&mcs| (u64::from(table.bytes(mcs, groups)) * 256 / u64::from(prbs)) as u32),
+        );
+    }
+}
+
+/// The first instant of `slot`.
+#[inline]
+pub(super) fn slot_start(slot: u64, ns: u64) -> Instant {
+    Instant::from_nanos(slot * ns)
+}

@@ -1,0 +1,178 @@
+//! Proportional fair.
+//!
+//! The metric is rate over average rate (Kelly 1998; Jalali et al. 2000), with the average
+//! `T <- (1 - 1/tc) T + (1/tc) bytes` of every slot. All averages decay by the same factor in a slot, and an argmax
+//! does not see a common factor. So nothing decays here: what a UE is given is scaled up by `(1 - 1/tc)^-slot`, and
+//! only the UE that was served changes. The scale is computed from the slot number alone, hence a cell that slept
+//! has the same averages, bit for bit, as one that ran through.
+
+use slackwater_core::Duration;
+
+use super::{BitSet, Scheduler};
+
+/// Slots after which the averages are brought back into range.
+const EPOCH: u64 = 4096;
+/// Shortest time constant in slots: the scale grows by at most `e^(4096/20)`, which an f64 holds.
+const MIN_SLOTS: f64 = 20.0;
+/// The average rate of a UE that was never served, as a share of one byte: it wins over any that was.
+const NEVER: f64 = 1e-9;
+
+pub(super) struct ProportionalFair {
+    alpha: f64,
+    /// `g^0 .. g^63` and `g^0, g^64, ..`, with `g = 1 / (1 - alpha)`.
+    low: [f64; 64],
+    high: [f64; 64],
+    epoch_factor: f64,
+    epoch: u64,
+    rate: Vec<f64>,
+    average: Vec<f64>,
+    metric: Vec<f64>,
+}
+
+impl ProportionalFair {
+    pub(super) fn new(ues: usize, time_constant: Duration, slot: Duration) -> Self {
+        let slots =
+            (time_constant.as_nanos() as f64 / slot.as_nanos().max(1) as f64).max(MIN_SLOTS);
+        let alpha = 1.0 / slots;
+        let g = 1.0 / (1.0 - alpha);
+        let mut low = [1.0; 64];
+        for i in 1..64 {
+            low[i] = low[i - 1] * g;
+        }
+        let step = low[63] * g;
+        let mut high = [1.0; 64];
+        for i in 1..64 {
+            high[i] = high[i - 1] * step;
+        }
+        Self {
+            alpha,
+            low,
+            high,
+            epoch_factor: 1.0 / (high[63] * step),
+            epoch: 0,
+            rate: vec![0.0; ues],
+            average: vec![NEVER; ues],
+            metric: vec![0.0; ues],
+        }
+    }
+
+    fn scale(&self, slot: u64) -> f64 {
+        self.low[(slot % 64) as usize] * self.high[(slot / 64 % 64) as usize]
+    }
+
+    fn roll(&mut self, epoch: u64) {
+        // 30 epochs are 122,880 slots: whatever was given before weighs nothing.
+        let steps = (epoch - self.epoch).min(30);
+        for (average, (metric, rate)) in self
+            .average
+            .iter_mut()
+            .zip(self.metric.iter_mut().zip(&self.rate))
+        {
+            for _ in 0..steps {
+                *average *= self.epoch_factor;
+            }
+            *average = average.max(NEVER);
+            *metric = rate / *average;
+        }
+        self.epoch = epoch;
+    }
+}
+
+impl Scheduler for ProportionalFair {
+    #[inline]
+    fn begin(&mut self, slot: u64) {
+        let epoch = slot / EPOCH;
+        if epoch != self.epoch {
+            self.roll(epoch);
+        }
+    }
+
+    #[inline]
+    fn pick(&mut self, candidates: &BitSet) -> usize {
+        let (mut best, mut most) = (usize::MAX, -1.0);
+        for ue in candidates {
+            let metric = self.metric[ue];
+            if metric > most {
+                (best, most) = (ue, metric);
+            }
+        }
+        assert!(
+            best != usize::MAX,
+            "the cell asks only where a UE is backlogged"
+        );
+        best
+    }
+
+    #[inline]
+    fn served(&mut self, slot: u64, ue: usize, bytes: u32) {
+        self.average[ue] += self.alpha * f64::from(bytes) * self.scale(slot);
+        self.metric[ue] = self.rate[ue] / self.average[ue];
+    }
+
+    #[inline]
+    fn rate_changed(&mut self, ue: usize, bytes_per_slot: u32) {
+        self.rate[ue] = f64::from(bytes_per_slot);
+        self.metric[ue] = self.rate[ue] / self.average[ue];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pf(ues: usize) -> ProportionalFair {
+        ProportionalFair::new(ues, Duration::from_millis(100), Duration::from_millis(1))
+    }
+
+    #[test]
+    fn air_time_is_shared_alike_whatever_the_rates() {
+        let mut pf = pf(3);
+        let mut set = BitSet::new(3);
+        for (ue, rate) in [100, 1000, 4000].into_iter().enumerate() {
+            set.insert(ue);
+            pf.rate_changed(ue, rate);
+        }
+        let mut turns = [0; 3];
+        for slot in 0..30_000 {
+            pf.begin(slot);
+            let ue = pf.pick(&set);
+            turns[ue] += 1;
+            let rate = [100, 1000, 4000][ue];
+            pf.served(slot, ue, rate);
+        }
+        for n in turns {
+            assert!((9_500..10_500).contains(&n), "{turns:?}");
+        }
+    }
+
+    #[test]
+    fn matches_the_textbook_average() {
+        let mut pf = pf(2);
+        let (mut plain, mut set) = ([1e-9_f64; 2], BitSet::new(2));
+        for ue in 0..2 {
+            set.insert(ue);
+            pf.rate_changed(ue, 700 + 500 * ue as u32);
+        }
+        for slot in 0..20_000u64 {
+            // UE 1 is away every other second.
+            if slot / 1000 % 2 == 0 {
+                set.insert(1);
+            } else {
+                set.remove(1);
+            }
+            pf.begin(slot);
+            let ue = pf.pick(&set);
+            let rates = [700.0, 1200.0];
+            if set.contains(1) {
+                let expect = usize::from(rates[1] / plain[1] > rates[0] / plain[0]);
+                let near = (rates[1] / plain[1]) / (rates[0] / plain[0]);
+                assert!(ue == expect || (near - 1.0).abs() < 1e-6, "slot {slot}");
+            }
+            pf.served(slot, ue, rates[ue] as u32);
+            for (u, average) in plain.iter_mut().enumerate() {
+                *average =
+                    (*average * 0.99).max(1e-12) + if u == ue { rates[u] * 0.01 } else { 0.0 };
+            }
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! Both ends of RLC for one bearer and direction.
+
+use std::collections::VecDeque;
+
+use slackwater_core::record::DropReason;
+use slackwater_core::{BearerId, Bytes, Direction, Duration, Instant, PacketView, UeId};
+use slackwater_queue::{Law, PacketMeta, QueueView, Verdict};
+use slackwater_signal::RlcView;
+
+use super::um::{Step, Window};
+use super::{Headers, Limit, Mode, RlcConfig};
+use crate::out::{CellOut, Delivered, Marked};
+use crate::pdcp::PdcpConfig;
+
+/// What a transport block carries of one bearer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Index of the bearer in its UE.
+    pub bearer: u8,
+    /// What it is.
+    pub kind: PieceKind,
+    /// The PDU's number, or the status report's.
+    pub number: u32,
+    /// First byte of the stream.
+    pub start: u64,
+    /// The byte after the last.
+    pub end: u64,
+}
+
+/// What a [`Piece`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceKind {
+    /// Bytes of the stream that go out for the first time.
+    New,
+    /// Bytes that go out again (AM).
+    Again,
+    /// A status report about the stream of the other direction (AM).
+    Status,
+}
+
+/// Where an entity stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Which way its data goes.
+    pub dir: Direction,
+    /// The UE.
+    pub ue: UeId,
+    /// The bearer.
+    pub bearer: BearerId,
+}
+
+struct Waiting<P> {
+    at: Instant,
+    packet: P,
+}
+
+struct Flight<P> {
+    end: u64,
+    sojourn: Duration,
+    packet: P,
+}
+
+/// What receiving did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// IP bytes delivered.
+    pub delivered: u64,
+    /// Packets dropped.
+    pub dropped: u32,
+}
+
+/// Both ends of RLC, with the queue in front.
+pub struct Entity<P> {
+    place: Place,
+    limit: Limit,
+    headers: Headers,
+    /// PDCP and SDAP header bytes of each SDU.
+    per_sdu: u32,
+    discard: Option<Duration>,
+    law: Option<Box<dyn Law>>,
+    waiting: VecDeque<Waiting<P>>,
+    /// Bytes of `waiting`, headers of PDCP included.
+    waiting_bytes: u64,
+    flight: VecDeque<Flight<P>>,
+    /// Stream offset of the last SDU that was scheduled in part at least.
+    queued: u64,
+    /// Stream offset up to which bytes were put into transport blocks; at most `queued`.
+    sent: u64,
+    /// When the SDU that straddles `sent` arrived.
+    partial_since: Instant,
+    /// An SDU at the front of `flight` lost bytes.
+    corrupt: bool,
+    window: Window,
+}
+
+impl<P: PacketView> Entity<P> {
+    /// An empty entity.
+    pub fn new(
+        place: Place,
+        rlc: &RlcConfig,
+        pdcp: &PdcpConfig,
+        headers: Headers,
+        law: Option<Box<dyn Law>>,
+    ) -> Self {
+        let Mode::Um(um) = rlc.mode else {
+            unreachable!("the cell refuses AM until it is there")
+        };
+        Self {
+            place,
+            limit: rlc.buffer,
+            headers,
+            per_sdu: pdcp.header_bytes(),
+            discard: pdcp.discard_timer,
+            law,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            flight: VecDeque::new(),
+            queued: 0,
+            sent: 0,
+            partial_since: Instant::ZERO,
+            corrupt: false,
+            window: Window::new(um),
+        }
+    }
+
+    /// Takes `packet`, or drops it into `out`. True where it was taken.
+    #[inline]
+    pub fn enqueue(&mut self, now: Instant, mut packet: P, out: &mut CellOut<P>) -> bool {
+        let size = u64::from(packet.len() + self.per_sdu);
+        let full = match self.limit {
+            Limit::Packets(n) => self.waiting.len() >= n as usize,
+            Limit::Bytes(n) => self.waiting_bytes + size > n,
+            Limit::Unlimited => false,
+        };
+        if full {
+            out.dropped.push((now, packet, DropReason::Full));
+            return false;
+        }
+        if let Some(law) = &mut self.law {
+            let delay = self
+                .waiting
+                .front()
+                .map_or(Duration::ZERO, |head| now.since(head.at));
+            let view = QueueView {
+                bytes: Bytes(self.waiting_bytes),
+                packets: self.waiting.len() as u32,
+            };
+            let verdict = law.on_enqueue(now, delay, &view, &PacketMeta::of(&packet));
+            if !apply(verdict, now, self.place, &mut packet, out) {
+                out.dropped.push((now, packet, DropReason::Law));
+                return false;
+            }
+        }
+        self.waiting_bytes += size;
+        self.waiting.push_back(Waiting { at: now, packet });
+        true
+    }
+
+    /// Bytes that a grant must have to empty the queue, headers included; saturates.
+    #[inline]
+    pub fn need(&self) -> u32 {
+        let bytes = self.waiting_bytes + (self.queued - self.sent);
+        if bytes == 0 {
+            return 0;
+        }
+        let sdus = self.waiting.len() as u64 + u64::from(self.queued > self.sent);
+        let need = bytes
+            + u64::from(self.headers.first)
+            + (sdus - 1) * u64::from(self.headers.next)
+            + u64::from(self.headers.offset);
+        u32::try_from(need).unwrap_or(u32::MAX)
+    }
+
+    /// Puts up to `room` bytes into a transport block; returns the bytes used, headers included.
+    pub fn fill(
+        &mut self,
+        now: Instant,
+        room: u32,
+        pieces: &mut Vec<Piece>,
+        out: &mut CellOut<P>,
+    ) -> u32 {
+        let start = self.sent;
+        let mut left = room;
+        if self.queued > self.sent {
+            let header = self.headers.first + self.headers.offset;
+            if left <= header {
+                return 0;
+            }
+            left -= header;
+            let take = (self.queued - self.sent).min(u64::from(left));
+            self.sent += take;
+            left -= take as u32;
+        }
+        while self.sent == self.queued {
+            let header = if self.sent == start {
+                self.headers.first
+            } else {
+                self.headers.next
+            };
+            if left <= header || !self.admit(now, out) {
+                break;
+            }
+            left -= header;
+            let take = (self.queued - self.sent).min(u64::from(left));
+            self.sent += take;
+            left -= take as u32;
+        }
+        if self.sent == start {
+            return 0;
+        }
+        let number = self.window.sent(self.sent);
+        pieces.push(Piece {
+            bearer: self.place.bearer.0,
+            kind: PieceKind::New,
+            number,
+            start,
+            end: self.sent,
+        });
+        room - left
+    }
+
+    /// Moves the next waiting SDU that the law and the discard timer let pass to `flight`.
+    #[inline]
+    fn admit(&mut self, now: Instant, out: &mut CellOut<P>) -> bool {
+        loop {
+            let Some(Waiting { at, mut packet }) = self.waiting.pop_front() else {
+                if let Some(law) = &mut self.law {
+                    law.on_empty(now);
+                }
+                return false;
+            };
+            let size = u64::from(packet.len() + self.per_sdu);
+            self.waiting_bytes -= size;
+            let sojourn = now.since(at);
+            if self.discard.is_some_and(|limit| sojourn > limit) {
+                out.dropped.push((now, packet, DropReason::Discard));
+                continue;
+            }
+            if let Some(law) = &mut self.law {
+                let view = QueueView {
+                    bytes: Bytes(self.waiting_bytes),
+                    packets: self.waiting.len() as u32,
+                };
+                let verdict = law.on_dequeue(now, sojourn, &view, &PacketMeta::of(&packet));
+                if !apply(verdict, now, self.place, &mut packet, out) {
+                    out.dropped.push((now, packet, DropReason::Law));
+                    continue;
+                }
+            }
+            self.queued += size;
+            self.partial_since = at;
+            self.flight.push_back(Flight {
+                end: self.queued,
+                sojourn,
+                packet,
+            });
+            return true;
+        }
+    }
+
+    /// A transport block with `piece` was decoded; `at` is when PDCP can hand on what became complete.
+    #[inline]
+    pub fn received(
+        &mut self,
+        now: Instant,
+        at: Instant,
+        piece: &Piece,
+        out: &mut CellOut<P>,
+    ) -> Moved {
+        let mut moved = Moved::default();
+        let (flight, corrupt) = (&mut self.flight, &mut self.corrupt);
+        let place = (self.place, self.per_sdu);
+        self.window.received(now, piece.number, |step| {
+            hand_on(flight, corrupt, place, at, step, &mut moved, out);
+        });
+        moved
+    }
+
+    /// HARQ gave up on a transport block with `piece`.
+    pub fn lost(&mut self, now: Instant, piece: &Piece, out: &mut CellOut<P>) -> Moved {
+        let mut moved = Moved::default();
+        let (flight, corrupt) = (&mut self.flight, &mut self.corrupt);
+        let place = (self.place, self.per_sdu);
+        self.window.lost(piece.number, |step| {
+            hand_on(flight, corrupt, place, now, step, &mut moved, out);
+        });
+        moved
+    }
+
+    /// When [`Entity::on_timer`] must be called.
+    #[inline]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.window.deadline
+    }
+
+    /// A timer ran out.
+    pub fn on_timer(&mut self, now: Instant, out: &mut CellOut<P>) -> Moved {
+        let mut moved = Moved::default();
+        if self.window.deadline.is_some_and(|t| t <= now) {
+            let (flight, corrupt) = (&mut self.flight, &mut self.corrupt);
+            let place = (self.place, self.per_sdu);
+            self.window.expire(now, |step| {
+                hand_on(flight, corrupt, place, now, step, &mut moved, out);
+            });
+        }
+        moved
+    }
+
+    /// What waits for its first transmission.
+    #[inline]
+    pub fn view(&self, now: Instant) -> RlcView {
+        let partial = self.queued > self.sent;
+        let since = if partial {
+            Some(self.partial_since)
+        } else {
+            self.waiting.front().map(|head| head.at)
+        };
+        RlcView {
+            ue: self.place.ue,
+            bearer: self.place.bearer,
+            direction: self.place.dir,
+            backlog: Bytes(self.waiting_bytes + (self.queued - self.sent)),
+            packets: self.waiting.len() as u32 + u32::from(partial),
+            hol: since.map_or(Duration::ZERO, |at| now.since(at)),
+        }
+    }
+
+    /// Packets inside, waiting or on their way.
+    pub fn packets(&self) -> usize {
+        self.waiting.len() + self.flight.len()
+    }
+}
+
+/// Marks or drops; false where the packet must go.
+#[inline]
+fn apply<P: PacketView>(
+    verdict: Verdict,
+    now: Instant,
+    place: Place,
+    packet: &mut P,
+    out: &mut CellOut<P>,
+) -> bool {
+    match verdict {
+        Verdict::Pass => true,
+        Verdict::Drop => false,
+        Verdict::Mark => {
+            let capable = packet.ecn().is_capable();
+            if capable {
+                packet.set_ecn(slackwater_core::Ecn::Ce);
+                out.marked.push(Marked {
+                    at: now,
+                    dir: place.dir,
+                    ue: place.ue,
+                    bearer: place.bearer,
+                    flow_key: packet.flow_key(),
+                    len: packet.len(),
+                });
+            }
+            capable
+        }
+    }
+}
+
+/// Takes from the front of `flight` what ended: delivered where all its bytes arrived, dropped elsewhere.
+#[inline]
+fn hand_on<P: PacketView>(
+    flight: &mut VecDeque<Flight<P>>,
+    corrupt: &mut bool,
+    (place, per_sdu): (Place, u32),
+    at: Instant,
+    step: Step,
+    moved: &mut Moved,
+    out: &mut CellOut<P>,
+) {
+    let (end, good) = match step {
+        Step::Good(end) => (end, true),
+        Step::Bad(end) => (end, false),
+    };
+    while flight.front().is_some_and(|sdu| sdu.end <= end) {
+        let sdu = flight.pop_front().expect("the loop saw it");
+        if good && !*corrupt {
+            moved.delivered += u64::from(sdu.packet.len());
+            out.delivered.push(Delivered {
+                at,
+                dir: place.dir,
+                ue: place.ue,
+                packet: sdu.packet,
+                sojourn: sdu.sojourn,
+            });
+        } else {
+            moved.dropped += 1;
+            out.dropped.push((at, sdu.packet, DropReason::Radio));
+        }
+        *corrupt = false;
+    }
+    if !good {
+        // Offsets never end an SDU at `end` here, so whatever is in front now began before it, or follows.
+        let begun = flight.front().is_some_and(|sdu| {
+            let size = u64::from(sdu.packet.len() + per_sdu);
+            sdu.end - size < end
+        });
+        *corrupt = begun;
+    }
+}
