@@ -4,8 +4,12 @@
 //! struct each ([`Sent`], [`Ack`], [`Loss`]) or as a [`PathReport`]; what goes out is one plain value, [`Intent`].
 //! The host owns loss detection, recovery (PRR) and the pacer; the controller owns the window and the rate.
 
+pub mod estimate;
 pub mod pacer;
+pub mod rate;
 pub mod registry;
+#[cfg(test)]
+mod testing;
 pub mod window;
 
 pub use pacer::Pacer;

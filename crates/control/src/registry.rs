@@ -4,10 +4,15 @@ use core::fmt;
 
 use slackwater_core::{Draw, Instant};
 
-use crate::window::Windowed;
+use crate::rate::bbr::Bbr;
 use crate::window::cubic::Cubic;
 use crate::window::fixed::Fixed;
-use crate::window::reno::Reno;
+use crate::window::illinois::{Illinois, IllinoisNs3};
+use crate::window::reno::{Reno, RenoNs3};
+use crate::window::vegas::Vegas;
+use crate::window::veno::{Veno, VenoNs3};
+use crate::window::westwood::{Westwood, WestwoodNs3};
+use crate::window::{Law, Windowed};
 use crate::{Ack, Controller, Intent, Loss, PathReport, PathView, Sent};
 
 /// What a controller is built from.
@@ -89,7 +94,16 @@ macro_rules! controllers {
 
 controllers! {
     Reno(Windowed<Reno>),
+    RenoNs3(Windowed<RenoNs3>),
     Cubic(Windowed<Cubic>),
+    Vegas(Windowed<Vegas>),
+    Veno(Windowed<Veno>),
+    VenoNs3(Windowed<VenoNs3>),
+    Illinois(Windowed<Illinois>),
+    IllinoisNs3(Windowed<IllinoisNs3>),
+    Westwood(Windowed<Westwood>),
+    WestwoodNs3(Windowed<WestwoodNs3>),
+    Bbr(Bbr),
     Fixed(Fixed),
 }
 
@@ -150,11 +164,45 @@ pub const fn names() -> &'static [(&'static str, &'static str)] {
             "cubic",
             "CUBIC (RFC 9438) as in Linux, slow start ended by HyStart",
         ),
+        (
+            "cubic-hystart++",
+            "CUBIC with HyStart++ (RFC 9406) for slow start",
+        ),
         ("cubic-nohystart", "CUBIC with standard slow start"),
         (
             "cubic-ns3",
             "CUBIC with ns-3's HyStart, which seldom ends slow start by delay",
         ),
+        (
+            "reno-ns3",
+            "NewReno as ns-3 counts it: growth per ACK, half the flight on loss",
+        ),
+        (
+            "vegas",
+            "Vegas: two to four packets in the queue, as in Linux",
+        ),
+        ("veno", "Veno as in Linux: Reno that spares random losses"),
+        (
+            "veno-ns3",
+            "Veno as in ns-3: NewReno's growth, Veno's choice of decrease",
+        ),
+        (
+            "illinois",
+            "Illinois as in Linux: growth and decrease by queue delay",
+        ),
+        (
+            "illinois-ns3",
+            "Illinois as in ns-3: growth stops where alpha is below one",
+        ),
+        (
+            "westwood",
+            "Westwood+ as in Linux: after a loss, the measured rate's window",
+        ),
+        (
+            "westwood-ns3",
+            "Westwood+ as in ns-3: a sample per RTT, Tustin's filter",
+        ),
+        ("bbr", "BBR version 1 as in Linux 6.18"),
         (
             "fixed",
             "a window of the initial size that never moves; fixed:N for N segments",
@@ -165,10 +213,21 @@ pub const fn names() -> &'static [(&'static str, &'static str)] {
 /// The name that an alias stands for; other names are returned as they are.
 pub fn canonical(name: &str) -> &str {
     match name {
-        "newreno" | "linux-reno" => "reno",
+        "newreno" | "reno-linux" => "reno",
+        "newreno-ns3" => "reno-ns3",
         "cubic-linux" => "cubic",
+        "cubic-hystartpp" => "cubic-hystart++",
+        "veno-linux" => "veno",
+        "illinois-linux" => "illinois",
+        "westwood+" | "westwood-linux" => "westwood",
+        "westwood+-ns3" => "westwood-ns3",
+        "bbr1" | "bbrv1" => "bbr",
         _ => name,
     }
+}
+
+fn windowed<L: Law>(law: L, cfg: &Config) -> Windowed<L> {
+    Windowed::new(law, cfg.mss, cfg.initial_window)
 }
 
 /// The controller called `name`.
@@ -176,21 +235,31 @@ pub fn canonical(name: &str) -> &str {
 /// # Errors
 /// Where no controller has that name; the error lists those that exist.
 pub fn build(name: &str, cfg: &Config) -> Result<AnyController, UnknownController> {
+    use AnyController as C;
     let (mss, initial) = (cfg.mss, cfg.initial_window);
-    let cubic = |law| AnyController::Cubic(Windowed::new(law, mss, initial));
     Ok(match canonical(name) {
-        "reno" => AnyController::Reno(Windowed::new(Reno, mss, initial)),
-        "cubic" => cubic(Cubic::linux()),
-        "cubic-nohystart" => cubic(Cubic::plain()),
-        "cubic-ns3" => cubic(Cubic::ns3()),
-        "fixed" => AnyController::Fixed(Fixed::new(mss, initial)),
+        "reno" => C::Reno(windowed(Reno, cfg)),
+        "reno-ns3" => C::RenoNs3(windowed(RenoNs3, cfg)),
+        "cubic" => C::Cubic(windowed(Cubic::linux(), cfg)),
+        "cubic-hystart++" => C::Cubic(windowed(Cubic::hystart_pp(), cfg)),
+        "cubic-nohystart" => C::Cubic(windowed(Cubic::plain(), cfg)),
+        "cubic-ns3" => C::Cubic(windowed(Cubic::ns3(), cfg)),
+        "vegas" => C::Vegas(windowed(Vegas::default(), cfg)),
+        "veno" => C::Veno(windowed(Veno::default(), cfg)),
+        "veno-ns3" => C::VenoNs3(windowed(VenoNs3::default(), cfg)),
+        "illinois" => C::Illinois(windowed(Illinois::default(), cfg)),
+        "illinois-ns3" => C::IllinoisNs3(windowed(IllinoisNs3::default(), cfg)),
+        "westwood" => C::Westwood(windowed(Westwood::default(), cfg)),
+        "westwood-ns3" => C::WestwoodNs3(windowed(WestwoodNs3::default(), cfg)),
+        "bbr" => C::Bbr(Bbr::new(mss, initial, cfg.draw)),
+        "fixed" => C::Fixed(Fixed::new(mss, initial)),
         other => {
             let segments = other
                 .strip_prefix("fixed:")
                 .and_then(|n| n.parse::<u32>().ok())
                 .filter(|&n| n > 0);
             match segments {
-                Some(n) => AnyController::Fixed(Fixed::new(mss, n)),
+                Some(n) => C::Fixed(Fixed::new(mss, n)),
                 None => {
                     return Err(UnknownController {
                         name: name.to_owned(),

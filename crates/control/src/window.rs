@@ -7,7 +7,12 @@
 pub mod cubic;
 pub mod fixed;
 pub mod hystart;
+pub mod hystart_pp;
+pub mod illinois;
 pub mod reno;
+pub mod vegas;
+pub mod veno;
+pub mod westwood;
 
 use core::fmt;
 
@@ -107,6 +112,22 @@ impl Cwnd {
         }
     }
 
+    /// Growth that counts ACKs, not segments: one segment per ACK in slow start, its share of the window after (ns-3
+    /// `TcpNewReno`; with delayed ACKs half as fast as Linux).
+    #[inline]
+    pub fn reno_per_ack(&mut self) {
+        if self.in_slow_start() {
+            self.slow_start(1);
+        } else {
+            self.additive_increase(self.cwnd, 1);
+        }
+    }
+
+    /// Half the flight, at least two segments (RFC 5681, 3.1, equation 4; ns-3).
+    pub fn half_flight(&self, loss: &Loss) -> u32 {
+        (loss.in_flight.0 / 2 / u64::from(self.mss)).clamp(2, u64::from(CLAMP)) as u32
+    }
+
     /// Half the window, at least two segments (Linux `tcp_reno_ssthresh`: it halves the window where RFC 5681, 3.1,
     /// equation 4, halves the flight).
     #[inline]
@@ -149,11 +170,8 @@ pub trait Law: Clone + fmt::Debug + Send + 'static {
     /// A retransmission timeout set the window to one segment (`set_state(TCP_CA_Loss)`).
     fn timed_out(&mut self, _now: Instant, _w: &mut Cwnd, _loss: &Loss) {}
 
-    /// A congestion event of another kind took effect (`set_state` to `TCP_CA_Recovery` or `TCP_CA_CWR`).
-    fn reduced(&mut self, _now: Instant, _w: &mut Cwnd, _loss: &Loss) {}
-
-    /// The host left recovery, or the last reduction was undone (`set_state(TCP_CA_Open)`).
-    fn opened(&mut self, _now: Instant, _w: &mut Cwnd) {}
+    /// Fast recovery or a reduction by marks came to its end (`cwnd_event(CA_EVENT_COMPLETE_CWR)`).
+    fn completed(&mut self, _now: Instant, _w: &mut Cwnd) {}
 
     /// Sending starts again after `idle` without anything in flight (`cwnd_event(CA_EVENT_TX_START)`).
     fn restarted(&mut self, _now: Instant, _w: &mut Cwnd, _idle: Duration) {}
@@ -346,11 +364,10 @@ impl<L: Law> Controller for Windowed<L> {
         } else {
             self.episode.timeout = false;
             self.w.set(self.w.ssthresh.min(self.w.cwnd));
-            self.law.reduced(now, &mut self.w, loss);
         }
     }
 
-    fn on_undo(&mut self, now: Instant, _path: &PathView) {
+    fn on_undo(&mut self, _now: Instant, _path: &PathView) {
         if !self.episode.undo {
             return;
         }
@@ -360,17 +377,16 @@ impl<L: Law> Controller for Windowed<L> {
         self.episode.undo = false;
         self.episode.open = false;
         self.episode.timeout = false;
-        self.law.opened(now, &mut self.w);
     }
 
     fn on_recovered(&mut self, now: Instant, _path: &PathView) {
         if self.episode.open && !self.episode.timeout {
             // Linux `tcp_end_cwnd_reduction`.
             self.w.set(self.w.ssthresh.min(CLAMP));
+            self.law.completed(now, &mut self.w);
         }
         self.episode.open = false;
         self.episode.timeout = false;
-        self.law.opened(now, &mut self.w);
     }
 
     #[inline]

@@ -6,6 +6,7 @@
 use slackwater_core::{Duration, Instant};
 
 use crate::window::hystart::{HyStart, Variant};
+use crate::window::hystart_pp::HyStartPp;
 use crate::window::{Cwnd, Law};
 use crate::{Ack, Loss, LossKind, PathView};
 
@@ -34,6 +35,8 @@ pub enum SlowStart {
     Plain,
     /// By `HyStart`.
     HyStart(HyStart),
+    /// By HyStart++.
+    PlusPlus(HyStartPp),
 }
 
 /// CUBIC.
@@ -82,6 +85,11 @@ impl Cubic {
     /// As Linux runs it: with `HyStart`.
     pub fn linux() -> Self {
         Self::with("cubic", SlowStart::HyStart(HyStart::new(Variant::Linux)))
+    }
+
+    /// With HyStart++.
+    pub fn hystart_pp() -> Self {
+        Self::with("cubic-hystart++", SlowStart::PlusPlus(HyStartPp::default()))
     }
 
     /// With standard slow start.
@@ -188,9 +196,12 @@ impl Law for Cubic {
         if !w.in_slow_start() {
             return;
         }
-        if let SlowStart::HyStart(hystart) = &mut self.slow_start
-            && hystart.sample(now, w, path, ack, rtt, self.delay_min)
-        {
+        let exit = match &mut self.slow_start {
+            SlowStart::Plain => false,
+            SlowStart::HyStart(hystart) => hystart.sample(now, w, path, ack, rtt, self.delay_min),
+            SlowStart::PlusPlus(hystart) => hystart.acked(w, ack),
+        };
+        if exit {
             w.ssthresh = w.cwnd;
         }
     }
@@ -202,7 +213,11 @@ impl Law for Cubic {
         }
         let mut acked = acked;
         if w.in_slow_start() {
-            acked = w.slow_start(acked);
+            let growth = match &mut self.slow_start {
+                SlowStart::PlusPlus(hystart) => hystart.growth(w, acked),
+                _ => acked,
+            };
+            acked = w.slow_start(growth);
             if acked == 0 {
                 return;
             }
@@ -243,8 +258,14 @@ impl Law for Cubic {
         out.push(("w_est", f64::from(self.reno)));
         out.push(("k", self.k as f64 / 1024.0));
         out.push(("cnt", f64::from(self.cnt)));
-        if let SlowStart::HyStart(hystart) = &self.slow_start {
-            out.push(("hystart_found", f64::from(u8::from(hystart.found()))));
+        match &self.slow_start {
+            SlowStart::Plain => {}
+            SlowStart::HyStart(hystart) => {
+                out.push(("hystart_found", f64::from(u8::from(hystart.found()))));
+            }
+            SlowStart::PlusPlus(hystart) => {
+                out.push(("css", f64::from(u8::from(hystart.in_css()))));
+            }
         }
     }
 }

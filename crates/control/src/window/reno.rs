@@ -3,7 +3,7 @@
 use slackwater_core::Instant;
 
 use crate::window::{Cwnd, Law};
-use crate::{Ack, PathView};
+use crate::{Ack, Loss, PathView};
 
 /// Reno's growth and halving, counted as in Linux `tcp_cong.c`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,5 +20,24 @@ impl Law for Reno {
         if ack.cwnd_limited {
             w.reno(acked);
         }
+    }
+}
+
+/// `NewReno` as ns-3's `TcpNewReno` counts it: growth per ACK, and half of the flight after a loss.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RenoNs3;
+
+impl Law for RenoNs3 {
+    fn name(&self) -> &'static str {
+        "reno-ns3"
+    }
+
+    #[inline]
+    fn grow(&mut self, _now: Instant, w: &mut Cwnd, _path: &PathView, _ack: &Ack, _acked: u32) {
+        w.reno_per_ack();
+    }
+
+    fn threshold(&mut self, _now: Instant, w: &Cwnd, _path: &PathView, loss: &Loss) -> u32 {
+        w.half_flight(loss)
     }
 }

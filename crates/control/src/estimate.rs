@@ -1,0 +1,3 @@
+//! Estimators that controllers share.
+
+pub mod windowed_max;

@@ -1,0 +1,3 @@
+//! Rate-based control: a model of the path sets the pacing rate, and the window only bounds the error.
+
+pub mod bbr;
