@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(nr_n_rb(200, 15), 1055);
         for (mhz, row) in FR1 {
             for (scs, n) in [15, 30, 60].into_iter().zip(row) {
-                let rule = (mhz * 950 / (12 * scs)) as f64;
+                let rule = f64::from(mhz * 950 / (12 * scs));
                 assert!(
                     n == 0 || mhz < 35 || (f64::from(n) / rule - 1.0).abs() < 0.06,
                     "{mhz} {scs} {n} {rule}"

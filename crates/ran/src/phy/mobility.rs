@@ -90,6 +90,8 @@ pub struct Mover {
     leg: u64,
     /// Random walk: where the leg began, as if the walls were mirrors one walks through.
     leg_start: Position,
+    /// Random walk: where the leg before began, for those who look a little ahead and come back.
+    last_start: Position,
 }
 
 impl Mover {
@@ -129,6 +131,7 @@ impl Mover {
             travelled: travelled.into(),
             leg: 0,
             leg_start,
+            last_start: leg_start,
         }
     }
 
@@ -176,9 +179,11 @@ impl Mover {
                 high,
             } => {
                 let leg = now.as_nanos() / interval.as_nanos();
-                if leg < self.leg {
+                let one_back = leg + 1 == self.leg;
+                if leg < self.leg && !one_back {
                     self.leg = 0;
                     self.leg_start = *start;
+                    self.last_start = *start;
                 }
                 let step = |from: Position, leg: u64, time: Duration| {
                     let angle = core::f64::consts::TAU * self.draw.uniform(leg);
@@ -188,14 +193,21 @@ impl Mover {
                         from.y + metres * libm::sin(angle),
                     )
                 };
-                let mut at = self.leg_start;
+                let mut at = if one_back {
+                    self.last_start
+                } else {
+                    self.leg_start
+                };
                 for passed in self.leg..leg {
+                    self.last_start = at;
                     at = step(at, passed, *interval);
+                }
+                if !one_back {
+                    self.leg = leg;
+                    self.leg_start = at;
                 }
                 let since = Duration::from_nanos(now.as_nanos() % interval.as_nanos());
                 let unfolded = step(at, leg, since);
-                self.leg = leg;
-                self.leg_start = at;
                 let folded = Position::new(
                     fold(unfolded.x, low.x, high.x),
                     fold(unfolded.y, low.y, high.y),
@@ -362,7 +374,9 @@ mod tests {
         assert!(places.iter().any(|p| p.x < 0.0) && places.iter().any(|p| p.x > 40.0));
         assert!(places.iter().any(|p| p.y < 20.0) && places.iter().any(|p| p.y > 40.0));
         // The same when asked in another order.
-        assert_eq!(m.position(at(77.77)).0, mover(&walk).position(at(77.77)).0);
+        for s in [77.77, 77.0, 76.9, 76.2, 75.0, 78.4] {
+            assert_eq!(m.position(at(s)).0, mover(&walk).position(at(s)).0);
+        }
         assert_eq!(m.position(at(0.0)).0, Position::new(10.0, 20.0));
     }
 

@@ -120,7 +120,7 @@ impl Tr38901 {
         at_1m + 40.0 * log_d3 + fc - step * libm::log10(bp * bp + dh * dh)
     }
 
-    /// RMa without sight of more than the ground: average building height 5 m, street width 20 m.
+    /// The rural model with line of sight, for an average building height of 5 m.
     fn rma_los(&self, d: f64) -> f64 {
         const H: f64 = 5.0;
         let h_172 = libm::pow(H, 1.72);
@@ -144,6 +144,7 @@ impl Tr38901 {
             / LIGHT
     }
 
+    /// The rural model without line of sight, for streets of 20 m between buildings of 5 m.
     fn rma_nlos(&self, d: f64) -> f64 {
         const H: f64 = 5.0;
         const W: f64 = 20.0;
@@ -208,10 +209,9 @@ impl Tr38901 {
     pub fn shadow_sigma_db(&self, d: f64, los: bool) -> f64 {
         match (self.deployment, los) {
             (Deployment::Uma | Deployment::Umi, true) => 4.0,
-            (Deployment::Uma, false) => 6.0,
             (Deployment::Umi, false) => 7.82,
             (Deployment::Rma, true) if d <= self.rma_breakpoint() => 4.0,
-            (Deployment::Rma, true) => 6.0,
+            (Deployment::Uma, false) | (Deployment::Rma, true) => 6.0,
             (Deployment::Rma, false) => 8.0,
             (Deployment::InhMixed | Deployment::InhOpen, true) => 3.0,
             (Deployment::InhMixed | Deployment::InhOpen, false) => 8.03,
