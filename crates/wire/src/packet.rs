@@ -1,0 +1,365 @@
+//! A simulated [`Packet`] as real bytes, and back.
+//!
+//! Addresses and ports tell the flow: the UE is 10.0.0.0/8 (or `fd00::/96`) with the low 24 (or 32) bits of the flow's
+//! number, the server 192.0.2.1 (or `2001:db8::1`, both for documentation: RFC 5737 and RFC 3849). The payload is
+//! zeros, except that a datagram of 16 bytes or more starts with its four numbers.
+
+use slackwater_core::packet::SackBlock;
+use slackwater_core::{FlowId, Packet, PacketView, Proto, SeqNum, TcpFlags};
+
+use crate::WireError;
+use crate::checksum;
+use crate::ip::{IpPacket, TCP, UDP, pseudo_header};
+
+/// Which IP to write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IpVersion {
+    /// RFC 791.
+    #[default]
+    V4,
+    /// RFC 8200. The packet is 20 bytes longer than the simulated one, which counts an IPv4 header.
+    V6,
+}
+
+/// The server's port of a TCP flow: that of iperf3, which capture tools leave undissected.
+const TCP_SERVER: u16 = 5201;
+/// The server's port of a datagram flow, likewise.
+const UDP_SERVER: u16 = 5202;
+/// The UE's port of flows 0 to 2^24 - 1; the flow's high byte is added.
+const UE_PORT: u16 = 40_000;
+const SERVER_V4: [u8; 4] = [192, 0, 2, 1];
+const SERVER_V6: [u8; 16] = [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+
+/// Option kinds: RFC 9293, 3.2; RFC 7323, 2.2 and 3.2; RFC 2018, 2 and 3; RFC 4727, 4.
+mod kind {
+    pub(super) const NOP: u8 = 1;
+    pub(super) const MSS: u8 = 2;
+    pub(super) const WINDOW_SCALE: u8 = 3;
+    pub(super) const SACK_PERMITTED: u8 = 4;
+    pub(super) const SACK: u8 = 5;
+    pub(super) const TIMESTAMPS: u8 = 8;
+    pub(super) const EXPERIMENT: u8 = 253;
+}
+
+/// The experiment identifier of an explicit-feedback report (RFC 6994, 3), "SW".
+const REPORT_EXID: u16 = 0x5357;
+/// `slots[0].end` of a SYN without window scaling.
+const NO_SCALE: u32 = 255;
+
+/// Options in the 40 bytes that a header has for them.
+struct Options {
+    bytes: [u8; 40],
+    len: usize,
+}
+
+impl Options {
+    /// Appends an option; false where it does not fit.
+    fn push(&mut self, kind: u8, body: &[u8]) -> bool {
+        let end = self.len + 2 + body.len();
+        let Some(room) = self.bytes.get_mut(self.len..end) else {
+            return false;
+        };
+        room[0] = kind;
+        room[1] = room.len() as u8;
+        room[2..].copy_from_slice(body);
+        self.len = end;
+        true
+    }
+}
+
+fn pair(a: u32, b: u32) -> [u8; 8] {
+    ((u64::from(a) << 32) | u64::from(b)).to_be_bytes()
+}
+
+/// The options of `p`, in the order of Linux: those of a SYN, or time stamps, SACK blocks and the report.
+fn options_of(p: &Packet) -> Options {
+    let mut options = Options {
+        bytes: [0; 40],
+        len: 0,
+    };
+    if p.flags.contains(TcpFlags::SYN) && p.slots[0].start.0 != 0 {
+        options.push(kind::MSS, &(p.slots[0].start.0 as u16).to_be_bytes());
+        options.push(kind::SACK_PERMITTED, &[]);
+    }
+    if p.bits & Packet::BIT_TIMESTAMPS != 0 {
+        options.push(kind::TIMESTAMPS, &pair(p.tsval, p.tsecr));
+    }
+    if p.flags.contains(TcpFlags::SYN) {
+        let shift = p.slots[0].end.0;
+        if p.slots[0].start.0 != 0 && shift != NO_SCALE {
+            // RFC 7323, 2.3: 14 at most.
+            options.push(kind::WINDOW_SCALE, &[shift.min(14) as u8]);
+        }
+        return options;
+    }
+    let report = p.bits & Packet::BIT_REPORT != 0;
+    // The last slot holds the report or a third block.
+    let blocks = &p.slots[..usize::from(p.sacks).min(if report { 2 } else { 3 })];
+    if !blocks.is_empty() {
+        let mut body = [0; 24];
+        for (cell, block) in body.chunks_exact_mut(8).zip(blocks) {
+            cell.copy_from_slice(&pair(block.start.0, block.end.0));
+        }
+        options.push(kind::SACK, &body[..blocks.len() * 8]);
+    }
+    if report {
+        let mut body = [0; 10];
+        body[..2].copy_from_slice(&REPORT_EXID.to_be_bytes());
+        body[2..].copy_from_slice(&pair(p.slots[2].start.0, p.slots[2].end.0));
+        options.push(kind::EXPERIMENT, &body);
+    }
+    options
+}
+
+/// The packet's transport header (with the numbers of a datagram) and its checksum field's offset.
+fn transport_of(p: &Packet, source: u16, destination: u16) -> (Vec<u8>, usize) {
+    let mut out = Vec::with_capacity(60);
+    out.extend(source.to_be_bytes());
+    out.extend(destination.to_be_bytes());
+    match p.proto {
+        Proto::Tcp => {
+            let options = options_of(p);
+            // Padded in front, as Linux does, to the length that the simulator counted with, where that is one.
+            let counted = i32::from(p.len) - i32::from(p.payload) - 40;
+            let needed = options.len.next_multiple_of(4);
+            let room = usize::try_from(counted)
+                .ok()
+                .filter(|n| *n >= needed && *n <= 40 && n % 4 == 0)
+                .unwrap_or(needed);
+            out.extend(p.seq.0.to_be_bytes());
+            out.extend(p.ack.0.to_be_bytes());
+            let offset = ((20 + room) / 4) as u16;
+            out.extend((offset << 12 | p.flags.0 & 0x1ff).to_be_bytes());
+            out.extend(p.window.to_be_bytes());
+            // Checksum and urgent pointer.
+            out.extend([0; 4]);
+            out.extend(std::iter::repeat_n(kind::NOP, room - options.len));
+            out.extend(&options.bytes[..options.len]);
+            (out, 16)
+        }
+        Proto::Udp => {
+            // RFC 768: the length of header and payload.
+            out.extend((8 + u32::from(p.payload)).min(0xffff).to_be_bytes()[2..].iter());
+            out.extend([0; 2]);
+            if p.payload >= 16 {
+                for number in [p.seq.0, p.ack.0, p.tsval, p.tsecr] {
+                    out.extend(number.to_be_bytes());
+                }
+            }
+            (out, 6)
+        }
+    }
+}
+
+/// Source and destination.
+fn ordered<T>(up: bool, ue: T, server: T) -> (T, T) {
+    if up { (ue, server) } else { (server, ue) }
+}
+
+/// Appends `packet` to `out` as an IP packet of which at most `snaplen` bytes are kept (its headers always), and
+/// returns its whole length.
+///
+/// The length is the simulated one where header and options fit it, and what they take otherwise. `created` and the
+/// retransmission bit have no place on the wire.
+pub fn encode(packet: &Packet, version: IpVersion, snaplen: usize, out: &mut Vec<u8>) -> u32 {
+    let p = packet;
+    let (protocol, server_port) = match p.proto {
+        Proto::Tcp => (TCP, TCP_SERVER),
+        Proto::Udp => (UDP, UDP_SERVER),
+    };
+    let flow = p.flow.0.to_be_bytes();
+    let up = p.bits & Packet::BIT_UP != 0;
+    let ue_port = match version {
+        IpVersion::V4 => UE_PORT + u16::from(flow[0]),
+        IpVersion::V6 => UE_PORT,
+    };
+    let (source_port, destination_port) = ordered(up, ue_port, server_port);
+    let (mut transport, checksum_at) = transport_of(p, source_port, destination_port);
+    // A datagram's numbers are payload already.
+    let numbers = if p.proto == Proto::Udp {
+        transport.len() - 8
+    } else {
+        0
+    };
+    let zeros = usize::from(p.payload) - numbers;
+    // A total length has 16 bits; only a packet that the simulator made longer than that is cut.
+    let most = 0xffff - if version == IpVersion::V4 { 20 } else { 0 };
+    let length = (transport.len() + zeros).min(most);
+
+    let start = out.len();
+    let pseudo = match version {
+        IpVersion::V4 => {
+            let ue = [10, flow[1], flow[2], flow[3]];
+            let (source, destination) = ordered(up, ue, SERVER_V4);
+            out.extend([0x45, p.ecn as u8]);
+            out.extend(((20 + length) as u16).to_be_bytes());
+            // Identification 0 and do not fragment (RFC 6864, 4.1).
+            out.extend([0, 0, 0x40, 0]);
+            out.extend([64, protocol, 0, 0]);
+            out.extend(source);
+            out.extend(destination);
+            let sum = checksum::finish(checksum::sum(0, &out[start..]));
+            out[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
+            pseudo_header(&source, &destination, protocol, length as u32)
+        }
+        IpVersion::V6 => {
+            let mut ue = [0; 16];
+            ue[0] = 0xfd;
+            ue[12..].copy_from_slice(&flow);
+            let (source, destination) = ordered(up, ue, SERVER_V6);
+            out.extend([0x60, (p.ecn as u8) << 4, 0, 0]);
+            out.extend((length as u16).to_be_bytes());
+            out.extend([protocol, 64]);
+            out.extend(source);
+            out.extend(destination);
+            pseudo_header(&source, &destination, protocol, length as u32)
+        }
+    };
+    // Zeros add nothing to the sum.
+    let mut sum = checksum::finish(checksum::sum(pseudo, &transport));
+    if p.proto == Proto::Udp && sum == 0 {
+        // RFC 768: zero means that there is none.
+        sum = 0xffff;
+    }
+    transport[checksum_at..checksum_at + 2].copy_from_slice(&sum.to_be_bytes());
+    out.extend(&transport);
+    let headers = out.len() - start;
+    let total = headers - transport.len() + length;
+    out.resize(start + snaplen.clamp(headers, total.max(headers)), 0);
+    total as u32
+}
+
+/// Reads a packet that [`encode`] wrote.
+///
+/// # Errors
+/// Anything that is not such a packet: a broken header, foreign addresses or ports, an unknown protocol.
+pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
+    // The view wants to be able to write; the headers are all that is looked at.
+    let mut head = [0_u8; 160];
+    let kept = bytes.len().min(head.len());
+    head[..kept].copy_from_slice(&bytes[..kept]);
+    let ip = IpPacket::new(&mut head[..kept])?;
+    let at = |offset: usize| {
+        ip.bytes()
+            .get(offset..offset + 4)
+            .map(|w| u32::from_be_bytes([w[0], w[1], w[2], w[3]]))
+    };
+    let (flow, up) = flow_of(&ip)?;
+    let mut p = Packet {
+        flow,
+        ecn: ip.ecn(),
+        bits: if up { Packet::BIT_UP } else { 0 },
+        ..Packet::default()
+    };
+    // The simulated length counts an IPv4 header.
+    let total = ip.len() - if ip.is_v6() { 20 } else { 0 };
+    p.len = total as u16;
+    if let Some(tcp) = ip.tcp() {
+        p.proto = Proto::Tcp;
+        p.seq = tcp.seq;
+        p.ack = tcp.ack;
+        p.window = tcp.window;
+        p.flags = tcp.flags;
+        p.payload = tcp.payload as u16;
+        read_options(&ip, &mut p);
+        return Ok(p);
+    }
+    let Some(udp) = ip.transport(UDP, 8) else {
+        return Err(WireError::new(
+            9,
+            "neither a TCP nor a UDP header",
+            "a whole TCP or UDP header",
+        ));
+    };
+    p.proto = Proto::Udp;
+    p.payload = (ip.len() as usize - udp - 8) as u16;
+    if p.payload >= 16
+        && let (Some(seq), Some(ack), Some(tsval), Some(tsecr)) =
+            (at(udp + 8), at(udp + 12), at(udp + 16), at(udp + 20))
+    {
+        p.seq = SeqNum(seq);
+        p.ack = SeqNum(ack);
+        p.tsval = tsval;
+        p.tsecr = tsecr;
+    }
+    Ok(p)
+}
+
+/// The flow and whether the packet goes up, from addresses and ports.
+fn flow_of<B: AsRef<[u8]>>(ip: &IpPacket<B>) -> Result<(FlowId, bool), WireError> {
+    let foreign = || {
+        WireError::new(
+            if ip.is_v6() { 8 } else { 12 },
+            "addresses and ports of another plan",
+            "one side at 192.0.2.1 or 2001:db8::1, the other a UE",
+        )
+    };
+    let at = ip
+        .transport(TCP, 4)
+        .or_else(|| ip.transport(UDP, 4))
+        .ok_or_else(foreign)?;
+    let ports = &ip.bytes()[at..at + 4];
+    let source_port = u16::from_be_bytes([ports[0], ports[1]]);
+    let destination_port = u16::from_be_bytes([ports[2], ports[3]]);
+    let (source, destination) = ip.addresses();
+    let is_server = |address: &[u8]| address == SERVER_V4 || address == SERVER_V6;
+    let (up, ue, port) = match (is_server(source), is_server(destination)) {
+        (false, true) => (true, source, source_port),
+        (true, false) => (false, destination, destination_port),
+        _ => return Err(foreign()),
+    };
+    let high = port.checked_sub(UE_PORT).and_then(|h| u8::try_from(h).ok());
+    let flow = match (ue, high) {
+        ([10, a, b, c], Some(high)) => u32::from_be_bytes([high, *a, *b, *c]),
+        ([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d], Some(0)) => {
+            u32::from_be_bytes([*a, *b, *c, *d])
+        }
+        _ => return Err(foreign()),
+    };
+    Ok((FlowId(flow), up))
+}
+
+fn read_options(ip: &IpPacket<&mut [u8]>, p: &mut Packet) {
+    let word = |body: &[u8], i: usize| {
+        body.get(i..i + 4)
+            .map_or(0, |w| u32::from_be_bytes([w[0], w[1], w[2], w[3]]))
+    };
+    let syn = p.flags.contains(TcpFlags::SYN);
+    let mut scale = NO_SCALE;
+    for (kind, body) in ip.tcp_options() {
+        match (kind, body.len()) {
+            (kind::MSS, 2) if syn => {
+                p.slots[0].start = SeqNum(word(&[0, 0, body[0], body[1]], 0));
+            }
+            (kind::WINDOW_SCALE, 1) if syn => scale = u32::from(body[0]),
+            (kind::TIMESTAMPS, 8) => {
+                p.bits |= Packet::BIT_TIMESTAMPS;
+                p.tsval = word(body, 0);
+                p.tsecr = word(body, 4);
+            }
+            (kind::SACK, 8 | 16 | 24) if !syn => {
+                for (slot, cell) in p.slots.iter_mut().zip(body.chunks_exact(8)) {
+                    *slot = SackBlock {
+                        start: SeqNum(word(cell, 0)),
+                        end: SeqNum(word(cell, 4)),
+                    };
+                }
+                p.sacks = (body.len() / 8) as u8;
+            }
+            (kind::EXPERIMENT, 10) if !syn && body[..2] == REPORT_EXID.to_be_bytes() => {
+                p.bits |= Packet::BIT_REPORT;
+                p.slots[2] = SackBlock {
+                    start: SeqNum(word(body, 2)),
+                    end: SeqNum(word(body, 6)),
+                };
+            }
+            _ => {}
+        }
+    }
+    if syn && p.slots[0].start.0 != 0 {
+        p.slots[0].end = SeqNum(scale);
+    }
+}
+
+#[cfg(test)]
+mod tests;
