@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use slackwater_core::Duration;
+use slackwater_wire::trace::{MahimahiTrace, TraceError};
 
 use super::error::ScenarioError;
 use super::field::{At, Field};
@@ -62,42 +63,14 @@ impl DataError {
     }
 }
 
-/// The opportunities of a Mahimahi trace (`mm-link`: one number a line, milliseconds, never falling, not all zero).
-pub fn parse_mahimahi(text: &str) -> Result<Vec<u64>, DataError> {
-    const EXPECTED: &str = "milliseconds as a whole number";
-    let mut out: Vec<u64> = Vec::new();
-    for (i, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() {
-            return Err(DataError::new(i + 1, "an empty line", EXPECTED));
-        }
-        let ms: u64 = line
-            .parse()
-            .ok()
-            .filter(|ms| *ms <= MAX_MS)
-            .ok_or_else(|| DataError::new(i + 1, quoted(line), EXPECTED))?;
-        if let Some(last) = out.last().copied().filter(|last| *last > ms) {
-            return Err(DataError::new(
-                i + 1,
-                format!("{ms} after {last}"),
-                "times that never fall",
-            ));
-        }
-        out.push(ms);
-    }
-    match out.last() {
-        None => Err(DataError::new(0, "an empty file", "one opportunity a line")),
-        Some(0) => Err(DataError::new(
-            out.len(),
-            "a trace that ends at 0",
-            "a last time above 0",
-        )),
-        Some(_) => Ok(out),
-    }
-}
-
 /// Thirty years: sums of periods stay far from overflow.
 const MAX_MS: u64 = 1_000_000_000_000;
+
+impl From<TraceError> for DataError {
+    fn from(e: TraceError) -> Self {
+        Self::new(e.line as usize, e.found, e.expected)
+    }
+}
 
 fn quoted(text: &str) -> String {
     format!("{:?}", text.chars().take(40).collect::<String>())
@@ -172,8 +145,8 @@ pub fn parse_series(text: &str, name: &str) -> Result<Series, DataError> {
     Ok(series)
 }
 
-/// Reads a file as text, unpacking it where the name ends in `.xz`.
-pub fn read_text(path: &Path) -> Result<String, DataError> {
+/// Reads a file, unpacking it where the name ends in `.xz`.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     let bytes = std::fs::read(path).map_err(|e| {
         let found = match e.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),
@@ -181,12 +154,16 @@ pub fn read_text(path: &Path) -> Result<String, DataError> {
         };
         DataError::new(0, found, "a readable file")
     })?;
-    let bytes = if path.extension().is_some_and(|e| e == "xz") {
-        unpack(&bytes)?
+    if path.extension().is_some_and(|e| e == "xz") {
+        unpack(&bytes)
     } else {
-        bytes
-    };
-    String::from_utf8(bytes).map_err(|e| {
+        Ok(bytes)
+    }
+}
+
+/// Reads a file as text, unpacking it where the name ends in `.xz`.
+pub fn read_text(path: &Path) -> Result<String, DataError> {
+    String::from_utf8(read_bytes(path)?).map_err(|e| {
         let line = 1 + e.as_bytes()[..e.utf8_error().valid_up_to()]
             .iter()
             .filter(|b| **b == b'\n')
@@ -221,7 +198,8 @@ impl DataCache {
         if let Some(hit) = lock(&self.opportunities).get(path) {
             return Ok(hit.clone());
         }
-        let data = Arc::new(parse_mahimahi(&read_text(path)?)?);
+        let trace = MahimahiTrace::parse(&read_bytes(path)?)?;
+        let data = Arc::new(trace.times_ms().to_vec());
         lock(&self.opportunities).insert(path.to_owned(), data.clone());
         Ok(data)
     }

@@ -1,0 +1,481 @@
+//! What a run leaves behind: counters, distributions, sampled series and, where asked for, a row for each packet.
+
+pub mod columns;
+pub mod lean;
+
+use slackwater_core::record::{DropReason, FlowSample, LinkSample, PacketEvent};
+use slackwater_core::{Bytes, Duration, FlowId, Instant, NodeId, Packet, Recorder};
+
+pub use columns::{FlowSeries, Internals, LinkSeries, PacketRows};
+pub use lean::{LeanFlow, LeanRecorder};
+
+use crate::metrics::Histogram;
+use crate::scenario::flow::{Carrier, Way};
+use crate::scenario::{Bottleneck, Scenario};
+
+/// Width of the bins that throughput and windowed fairness are counted in.
+pub const BIN: Duration = Duration::from_millis(100);
+
+/// What the recorder must know of a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowInfo {
+    /// Name in tables and plots.
+    pub label: String,
+    /// Name of the controller; empty for datagrams.
+    pub controller: String,
+    /// The UE, where there is a cell.
+    pub ue: Option<u32>,
+    /// The data goes from the UE.
+    pub up: bool,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// When it starts.
+    pub start: Instant,
+    /// When it stops.
+    pub stop: Instant,
+}
+
+/// What the recorder must know of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecorderConfig {
+    /// The flows, by flow number.
+    pub flows: Vec<FlowInfo>,
+    /// The link or cell whose queue delay is measured.
+    pub bottleneck: NodeId,
+    /// The bottleneck is a cell: link samples 2u and 2u+1 are the downlink and uplink of UE u.
+    pub cell: bool,
+    /// The node of uplink queues, where it is another than the bottleneck.
+    pub up_node: Option<NodeId>,
+    /// The wired bottleneck in series.
+    pub wired: Option<NodeId>,
+    /// Metrics leave out what happened before.
+    pub from: Instant,
+    /// The end of the run.
+    pub to: Instant,
+    /// Sampling period asked for.
+    pub interval: Duration,
+    /// Rows for each packet.
+    pub packets: bool,
+    /// The packets that each sender sent and received, for captures.
+    pub capture: bool,
+    /// Rows of each kind kept at most.
+    pub max_rows: u64,
+    /// One-way delay beyond which a packet is late.
+    pub late: Duration,
+    /// Queue delay that should not be exceeded.
+    pub budget: Duration,
+}
+
+/// Sampled rows of all flows and links together; beyond, the sampling period grows.
+const MAX_SAMPLES: u64 = 1_000_000;
+/// Times kept of each kind of event and flow, for plots.
+const MAX_EVENTS: usize = 20_000;
+
+impl RecorderConfig {
+    /// The configuration for `scenario`, whose bottleneck is node `bottleneck` and whose wired bottleneck is `wired`.
+    pub fn of(scenario: &Scenario, bottleneck: NodeId, wired: Option<NodeId>) -> Self {
+        let at = |d: Duration| Instant::ZERO + d;
+        let flows = scenario
+            .expanded_flows()
+            .into_iter()
+            .map(|f| FlowInfo {
+                controller: match f.spec.app.carrier() {
+                    Carrier::Tcp => f.spec.controller.clone(),
+                    Carrier::Udp => String::new(),
+                },
+                ue: f.ue,
+                up: f.spec.direction == Way::Up,
+                mss: u32::from(f.spec.tcp.mss),
+                start: at(f.start),
+                stop: at(f.stop),
+                label: f.label,
+            })
+            .collect();
+        Self {
+            flows,
+            bottleneck,
+            cell: matches!(scenario.bottleneck, Bottleneck::Cell(_)),
+            up_node: None,
+            wired,
+            from: at(scenario.warmup),
+            to: at(scenario.duration),
+            interval: scenario.record.interval,
+            packets: scenario.record.packets,
+            capture: scenario.record.pcap,
+            max_rows: scenario.record.max_rows,
+            late: scenario.record.late,
+            budget: scenario.record.budget,
+        }
+    }
+
+    /// The sampling period that keeps all samples of the run below a million rows: the one asked for, or a multiple.
+    pub fn sampling(&self) -> Duration {
+        let steps = (self.to.as_nanos() / self.interval.as_nanos().max(1)).max(1);
+        // A flow and, at most, a queue of its own.
+        let rows = steps.saturating_mul(2 * self.flows.len().max(1) as u64);
+        self.interval * rows.div_ceil(MAX_SAMPLES).max(1)
+    }
+}
+
+/// Counts of one bin of [`BIN`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bin {
+    /// Payload bytes that reached the receiver.
+    pub delivered: u64,
+    /// Sum of the queue delays of the packets that left the bottleneck's queue.
+    pub queue_sum: u64,
+    /// The largest of them.
+    pub queue_max: u64,
+    /// How many left.
+    pub dequeued: u32,
+}
+
+/// A finite transfer that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// When the transport was handed its first byte.
+    pub start: Instant,
+    /// When its last byte arrived.
+    pub end: Instant,
+    /// Its size.
+    pub bytes: Bytes,
+}
+
+/// What happened to one flow. Counts are of data packets in the measured part of the run.
+#[derive(Clone, Debug, Default)]
+pub struct FlowRecord {
+    /// Packets emitted, retransmissions included.
+    pub sent: u64,
+    /// Of those, retransmissions.
+    pub resent: u64,
+    /// Packets that reached the receiver.
+    pub delivered: u64,
+    /// Their payload bytes; duplicates count again.
+    pub delivered_payload: u64,
+    /// Drops by reason, in the order of [`drop_index`].
+    pub drops: [u64; 6],
+    /// Packets marked CE.
+    pub marks: u64,
+    /// Packets whose one-way delay exceeded the limit.
+    pub late: u64,
+    /// Time in the bottleneck's queue.
+    pub queue_delay: Histogram,
+    /// Time in the wired bottleneck's queue.
+    pub wired_delay: Histogram,
+    /// From emission to arrival.
+    pub one_way: Histogram,
+    /// Throughput and queue delay over the whole run.
+    pub bins: Vec<Bin>,
+    /// Finite transfers that ended in the measured part.
+    pub transfers: Vec<Transfer>,
+    /// Sampled state of the sender.
+    pub series: FlowSeries,
+    /// The controller's internals.
+    pub internals: Internals,
+    /// When packets were dropped, over the whole run, the first so many.
+    pub drop_times: Vec<Instant>,
+    /// When packets were marked, likewise.
+    pub mark_times: Vec<Instant>,
+    /// When packets were sent again, likewise.
+    pub resend_times: Vec<Instant>,
+}
+
+/// Index into [`FlowRecord::drops`].
+pub const fn drop_index(reason: DropReason) -> usize {
+    match reason {
+        DropReason::Full => 0,
+        DropReason::Law => 1,
+        DropReason::Discard => 2,
+        DropReason::Radio => 3,
+        DropReason::Random => 4,
+        DropReason::NoRoute => 5,
+    }
+}
+
+/// Names of the reasons, by [`drop_index`].
+pub const DROP_NAMES: [&str; 6] = ["full", "law", "discard", "radio", "random", "no_route"];
+
+/// The state of one queue over time.
+#[derive(Clone, Debug)]
+pub struct LinkRecord {
+    /// The node.
+    pub node: NodeId,
+    /// Which queue of the node.
+    pub index: u32,
+    /// Samples.
+    pub series: LinkSeries,
+}
+
+/// A packet at its sender, for captures.
+#[derive(Clone, Copy, Debug)]
+pub struct Captured {
+    /// When.
+    pub at: Instant,
+    /// The sender sent it; otherwise it arrived there.
+    pub sent: bool,
+    /// The packet.
+    pub packet: Packet,
+}
+
+/// What did not fit into the limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct LeftOut {
+    /// Packet rows.
+    pub packet_rows: u64,
+    /// Captured packets.
+    pub captured: u64,
+    /// Event times for plots.
+    pub event_times: u64,
+}
+
+/// Records a run in full.
+#[derive(Clone, Debug)]
+pub struct RunRecorder {
+    config: RecorderConfig,
+    sampling: Duration,
+    /// By flow.
+    pub flows: Vec<FlowRecord>,
+    /// In the order in which they first appeared.
+    pub links: Vec<LinkRecord>,
+    /// Rows for each packet, where asked for.
+    pub rows: PacketRows,
+    /// Packets at their senders, where asked for.
+    pub captured: Vec<Captured>,
+    /// What did not fit.
+    pub left_out: LeftOut,
+    /// Position in `links` of (node, index), found quickly because samples come in the same order each time.
+    next_link: usize,
+}
+
+impl RunRecorder {
+    /// A recorder for a run of `config`.
+    pub fn new(config: RecorderConfig) -> Self {
+        Self {
+            sampling: config.sampling(),
+            flows: vec![FlowRecord::default(); config.flows.len()],
+            links: Vec::new(),
+            rows: PacketRows::default(),
+            captured: Vec::new(),
+            left_out: LeftOut::default(),
+            next_link: 0,
+            config,
+        }
+    }
+
+    /// What it records.
+    pub const fn config(&self) -> &RecorderConfig {
+        &self.config
+    }
+
+    /// The sampling period in use.
+    pub const fn interval(&self) -> Duration {
+        self.sampling
+    }
+
+    /// Forgets the run and keeps the buffers, for the next one.
+    pub fn reset(&mut self, config: RecorderConfig) {
+        for flow in &mut self.flows {
+            flow.series.clear();
+            flow.internals.clear();
+            flow.bins.clear();
+            let kept = core::mem::take(flow);
+            flow.series = kept.series;
+            flow.bins = kept.bins;
+        }
+        self.flows.resize(config.flows.len(), FlowRecord::default());
+        self.links.clear();
+        self.rows.clear();
+        self.captured.clear();
+        self.left_out = LeftOut::default();
+        self.next_link = 0;
+        self.sampling = config.sampling();
+        self.config = config;
+    }
+
+    /// The samples of the queue that `flow`'s data waits in.
+    pub fn link_of(&self, flow: FlowId) -> Option<&LinkRecord> {
+        let info = self.config.flows.get(flow.index())?;
+        let (node, index) = match (self.config.cell, info.up) {
+            (true, up) => (
+                self.config.bottleneck,
+                2 * info.ue.unwrap_or(0) + u32::from(up),
+            ),
+            (false, true) => (self.config.up_node?, 0),
+            (false, false) => (self.config.bottleneck, 0),
+        };
+        self.links
+            .iter()
+            .find(|l| l.node == node && l.index == index)
+    }
+
+    fn wants_link(&self, node: NodeId, index: u32) -> bool {
+        if !self.config.cell || node != self.config.bottleneck {
+            return true;
+        }
+        // Queues that carry acknowledgments alone would double the records of a large cell.
+        self.config
+            .flows
+            .iter()
+            .any(|f| 2 * f.ue.unwrap_or(0) + u32::from(f.up) == index)
+    }
+
+    #[cold]
+    fn row(&mut self, now: Instant, node: NodeId, packet: &Packet, event: PacketEvent) {
+        if self.rows.len() as u64 >= self.config.max_rows {
+            self.left_out.packet_rows += 1;
+        } else {
+            self.rows.push(now, node, packet, event);
+        }
+    }
+
+    #[cold]
+    fn capture(&mut self, now: Instant, sent: bool, packet: &Packet) {
+        // A captured packet takes as much room as several rows.
+        if self.captured.len() as u64 >= self.config.max_rows / 4 {
+            self.left_out.captured += 1;
+        } else {
+            self.captured.push(Captured {
+                at: now,
+                sent,
+                packet: *packet,
+            });
+        }
+    }
+}
+
+fn note(times: &mut Vec<Instant>, now: Instant, left_out: &mut u64) {
+    if times.len() < MAX_EVENTS {
+        times.push(now);
+    } else {
+        *left_out += 1;
+    }
+}
+
+#[inline]
+fn bin(bins: &mut Vec<Bin>, now: Instant) -> &mut Bin {
+    let at = (now.as_nanos() / BIN.as_nanos()) as usize;
+    if at >= bins.len() {
+        bins.resize(at + 1, Bin::default());
+    }
+    &mut bins[at]
+}
+
+impl Recorder for RunRecorder {
+    #[inline]
+    fn packet(&mut self, now: Instant, node: NodeId, packet: &Packet, event: PacketEvent) {
+        if self.config.packets {
+            self.row(now, node, packet, event);
+        }
+        let Some(info) = self.config.flows.get(packet.flow.index()) else {
+            return;
+        };
+        let forward = (packet.bits & Packet::BIT_UP != 0) == info.up;
+        if self.config.capture {
+            match event {
+                PacketEvent::Sent if forward => self.capture(now, true, packet),
+                PacketEvent::Delivered if !forward => self.capture(now, false, packet),
+                _ => {}
+            }
+        }
+        if !forward || packet.payload == 0 {
+            return;
+        }
+        let measured = now >= self.config.from && now <= self.config.to;
+        let flow = &mut self.flows[packet.flow.index()];
+        match event {
+            PacketEvent::Sent => {
+                let again = packet.bits & Packet::BIT_RETX != 0;
+                if again {
+                    note(&mut flow.resend_times, now, &mut self.left_out.event_times);
+                }
+                flow.sent += u64::from(measured);
+                flow.resent += u64::from(measured && again);
+            }
+            PacketEvent::Dequeued { sojourn } => {
+                if Some(node) == self.config.wired {
+                    if measured {
+                        flow.wired_delay.add(sojourn);
+                    }
+                    return;
+                }
+                let bin = bin(&mut flow.bins, now);
+                bin.queue_sum += sojourn.as_nanos();
+                bin.queue_max = bin.queue_max.max(sojourn.as_nanos());
+                bin.dequeued += 1;
+                if measured {
+                    flow.queue_delay.add(sojourn);
+                }
+            }
+            PacketEvent::Delivered => {
+                bin(&mut flow.bins, now).delivered += u64::from(packet.payload);
+                if measured {
+                    let delay = now.since(packet.created);
+                    flow.one_way.add(delay);
+                    flow.late += u64::from(delay > self.config.late);
+                    flow.delivered += 1;
+                    flow.delivered_payload += u64::from(packet.payload);
+                }
+            }
+            PacketEvent::Dropped(reason) => {
+                note(&mut flow.drop_times, now, &mut self.left_out.event_times);
+                flow.drops[drop_index(reason)] += u64::from(measured);
+            }
+            PacketEvent::Marked => {
+                note(&mut flow.mark_times, now, &mut self.left_out.event_times);
+                flow.marks += u64::from(measured);
+            }
+        }
+    }
+
+    fn sampling(&self) -> Option<Duration> {
+        Some(self.sampling)
+    }
+
+    fn flow(&mut self, now: Instant, flow: FlowId, sample: &FlowSample) {
+        if let Some(f) = self.flows.get_mut(flow.index()) {
+            f.series.push(now, sample);
+        }
+    }
+
+    fn internals(&mut self, now: Instant, flow: FlowId, values: &[(&'static str, f64)]) {
+        if let Some(f) = self.flows.get_mut(flow.index()) {
+            f.internals.push(now, values);
+        }
+    }
+
+    fn link(&mut self, now: Instant, node: NodeId, index: u32, sample: &LinkSample) {
+        let is = |l: &LinkRecord| l.node == node && l.index == index;
+        let at = match self.links.get(self.next_link).is_some_and(is) {
+            true => Some(self.next_link),
+            false => self.links.iter().position(is),
+        };
+        let at = match at {
+            Some(at) => at,
+            None if self.wants_link(node, index) => {
+                self.links.push(LinkRecord {
+                    node,
+                    index,
+                    series: LinkSeries::default(),
+                });
+                self.links.len() - 1
+            }
+            None => return,
+        };
+        self.links[at].series.push(now, sample);
+        self.next_link = (at + 1) % self.links.len();
+    }
+
+    fn transfer(&mut self, now: Instant, flow: FlowId, start: Instant, bytes: Bytes) {
+        let measured = now >= self.config.from && now <= self.config.to;
+        if let Some(f) = self.flows.get_mut(flow.index()).filter(|_| measured) {
+            f.transfers.push(Transfer {
+                start,
+                end: now,
+                bytes,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
