@@ -158,46 +158,19 @@ impl RateSeries {
     /// Reads a table with a header.
     ///
     /// # Errors
-    /// A header without the columns, a row without their cells, a cell that is no finite number at or above zero, a
-    /// time that does not increase, or a table without an end: fewer than two rows.
+    /// A header without the columns, a row without their cells, a time that is no finite number or does not increase,
+    /// a rate that is no finite number at or above zero, or a table without an end: fewer than two rows.
     pub fn parse_with(bytes: &[u8], columns: &RateColumns) -> Result<Self, TraceError> {
-        let mut rows = lines(bytes)
-            .filter(|(_, raw)| !raw.trim_ascii().is_empty() && !raw.trim_ascii().starts_with(b"#"));
-        let (header_line, header) = rows
-            .next()
-            .ok_or_else(|| TraceError::new(1, "an empty file", "a header with column names"))?;
-        // A byte order mark belongs to no column's name.
-        let header = header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(header);
-        let find = |names: &[String]| {
-            names
-                .iter()
-                .find_map(|name| cells(header).position(|cell| cell == name.as_bytes()))
-                .ok_or_else(|| {
-                    let names: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
-                    TraceError::new(
-                        header_line,
-                        format!("the header {}", quote(header)),
-                        format!("a column named {}", names.join(" or ")),
-                    )
-                })
-        };
-        let time_column = find(&columns.time)?;
-        let rate_column = find(&columns.rate)?;
-        let only = match &columns.only {
-            None => None,
-            Some((name, value)) => Some((find(std::slice::from_ref(name))?, value.as_bytes())),
-        };
-
         let mut points: Vec<(Instant, Rate)> = Vec::new();
         let mut origin: Option<f64> = None;
         let mut end: Option<(u64, Instant)> = None;
-        let mut last_line = header_line;
-        for (line, raw) in rows {
-            if let Some((column, value)) = only
-                && cells(raw).nth(column) != Some(value)
-            {
-                continue;
-            }
+        let mut last_line = 1;
+        for row in rows(bytes, columns)? {
+            let Row {
+                line,
+                seconds,
+                rate,
+            } = row?;
             last_line = line;
             if let Some((end_line, _)) = end {
                 return Err(TraceError::new(
@@ -206,18 +179,9 @@ impl RateSeries {
                     "a number; only the last row may leave it empty, to mark the end",
                 ));
             }
-            let seconds =
-                number(raw, time_column, line, "a time")? / columns.time_unit.per_second();
             let origin = *origin.get_or_insert(seconds);
-            if seconds - origin > MAX_SECONDS {
-                return Err(TraceError::new(
-                    line,
-                    format!("time {seconds} s"),
-                    "a time at most 10^9 s after the first",
-                ));
-            }
-            let at = Instant::ZERO + Duration::from_secs_f64(seconds - origin);
-            // A first row before `origin` cannot be; a later one gives zero here and is caught with the equals.
+            let at = since(origin, seconds, line)?;
+            // A time before the origin gives zero here and is caught with the equals.
             if let Some((before, _)) = points.last().filter(|(t, _)| at <= *t) {
                 return Err(TraceError::new(
                     line,
@@ -227,20 +191,11 @@ impl RateSeries {
                     ),
                 ));
             }
-            if cells(raw).nth(rate_column).is_some_and(<[u8]>::is_empty) && !points.is_empty() {
-                end = Some((line, at));
-                continue;
+            match rate {
+                Some(rate) => points.push((at, rate)),
+                None if points.is_empty() => return Err(no_rate(line)),
+                None => end = Some((line, at)),
             }
-            let bps =
-                number(raw, rate_column, line, "a rate")? * columns.rate_unit.bits_per_second();
-            if bps > MAX_BPS {
-                return Err(TraceError::new(
-                    line,
-                    format!("a rate of {bps:e} bit/s"),
-                    "a rate of at most 10^15 bit/s",
-                ));
-            }
-            points.push((at, Rate::from_bps((bps + 0.5) as u64)));
         }
         let end = match (end, points.as_slice()) {
             (Some((_, end)), _) => end,
@@ -259,6 +214,58 @@ impl RateSeries {
             }
         };
         Ok(Self { points, end })
+    }
+
+    /// Reads a log that holds several recordings one after another, as measurement campaigns publish them. A new
+    /// series starts where time goes back or leaps by more than `longest_step`, and after a row with an empty rate.
+    /// Of rows with one and the same time the last counts. Recordings of a single row are left out.
+    ///
+    /// # Errors
+    /// As [`RateSeries::parse_with`], but for order and number of rows.
+    pub fn parse_pieces(
+        bytes: &[u8],
+        columns: &RateColumns,
+        longest_step: Duration,
+    ) -> Result<Vec<Self>, TraceError> {
+        let mut pieces = Vec::new();
+        let mut points: Vec<(Instant, Rate)> = Vec::new();
+        let mut origin = 0.0;
+        let mut close = |points: &mut Vec<(Instant, Rate)>, end: Option<Instant>| {
+            let end = match (end, points.as_slice()) {
+                (Some(end), _) => end,
+                (None, [.., (a, _), (b, _)]) => *b + (*b - *a),
+                (None, _) => Instant::ZERO,
+            };
+            pieces.extend(Self::new(std::mem::take(points), end));
+        };
+        for row in rows(bytes, columns)? {
+            let Row {
+                line,
+                seconds,
+                rate,
+            } = row?;
+            if let Some((last, _)) = points.last() {
+                let back = seconds < origin + last.as_secs_f64() - 1e-9;
+                let leap = seconds - origin > last.saturating_add(longest_step).as_secs_f64();
+                if back || leap {
+                    close(&mut points, None);
+                }
+            }
+            if points.is_empty() {
+                origin = seconds;
+            }
+            let at = since(origin, seconds, line)?;
+            let Some(rate) = rate else {
+                close(&mut points, Some(at));
+                continue;
+            };
+            match points.last_mut() {
+                Some((last, value)) if *last >= at => *value = rate,
+                _ => points.push((at, rate)),
+            }
+        }
+        close(&mut points, None);
+        Ok(pieces)
     }
 
     /// The steps: from this time on, this rate.
@@ -315,6 +322,107 @@ fn fixed(n: u64, digits: u32) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// A row of a table.
+struct Row {
+    line: u64,
+    seconds: f64,
+    /// `None` where the cell is empty.
+    rate: Option<Rate>,
+}
+
+/// The rows below the header that `columns` asks for. Blank lines and lines that start with `#` are let pass.
+fn rows(
+    bytes: &[u8],
+    columns: &RateColumns,
+) -> Result<impl Iterator<Item = Result<Row, TraceError>>, TraceError> {
+    let mut rows = lines(bytes).filter(|(_, raw)| {
+        let raw = raw.trim_ascii();
+        !raw.is_empty() && !raw.starts_with(b"#")
+    });
+    let (header_line, header) = rows
+        .next()
+        .ok_or_else(|| TraceError::new(1, "an empty file", "a header with column names"))?;
+    // A byte order mark belongs to no column's name.
+    let header = header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(header);
+    let find = |names: &[String]| {
+        names
+            .iter()
+            .find_map(|name| cells(header).position(|cell| cell == name.as_bytes()))
+            .ok_or_else(|| {
+                let names: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+                TraceError::new(
+                    header_line,
+                    format!("the header {}", quote(header)),
+                    format!("a column named {}", names.join(" or ")),
+                )
+            })
+    };
+    let time_column = find(&columns.time)?;
+    let rate_column = find(&columns.rate)?;
+    let only = match &columns.only {
+        None => None,
+        Some((name, value)) => Some((find(std::slice::from_ref(name))?, value.as_bytes())),
+    };
+    let (per_second, unit) = (
+        columns.time_unit.per_second(),
+        columns.rate_unit.bits_per_second(),
+    );
+    let rows = rows
+        .filter(move |(_, raw)| {
+            only.is_none_or(|(column, value)| cells(raw).nth(column) == Some(value))
+        })
+        .map(move |(line, raw)| {
+            let seconds = number(
+                raw,
+                time_column,
+                line,
+                "a time as a finite number",
+                f64::MIN,
+            )?;
+            let seconds = seconds / per_second;
+            if cells(raw).nth(rate_column).is_some_and(<[u8]>::is_empty) {
+                return Ok(Row {
+                    line,
+                    seconds,
+                    rate: None,
+                });
+            }
+            let bps = number(raw, rate_column, line, RATE, 0.0)? * unit;
+            if bps > MAX_BPS {
+                return Err(TraceError::new(
+                    line,
+                    format!("a rate of {bps:e} bit/s"),
+                    "a rate of at most 10^15 bit/s",
+                ));
+            }
+            Ok(Row {
+                line,
+                seconds,
+                rate: Some(Rate::from_bps((bps + 0.5) as u64)),
+            })
+        });
+    Ok(rows)
+}
+
+/// What a rate's cell must hold.
+const RATE: &str = "a rate as a finite number at or above 0";
+
+fn no_rate(line: u64) -> TraceError {
+    TraceError::new(line, "``", RATE)
+}
+
+/// The time from `origin` to `seconds`; zero where that lies before.
+fn since(origin: f64, seconds: f64, line: u64) -> Result<Instant, TraceError> {
+    if seconds - origin > MAX_SECONDS {
+        return Err(TraceError::new(
+            line,
+            format!("time {seconds} s"),
+            "a time at most 10^9 s after the first",
+        ));
+    }
+    Ok(Instant::ZERO + Duration::from_secs_f64(seconds - origin))
+}
+
 /// The cells of a row, trimmed. A cell in double quotes loses them; it may not hold a comma.
 fn cells(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
     raw.split(|b| *b == b',').map(|cell| {
@@ -325,26 +433,26 @@ fn cells(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The number in cell `column`.
-fn number(raw: &[u8], column: usize, line: u64, what: &str) -> Result<f64, TraceError> {
+/// The number in cell `column`, which must be finite and at least `least`.
+fn number(
+    raw: &[u8],
+    column: usize,
+    line: u64,
+    expected: &str,
+    least: f64,
+) -> Result<f64, TraceError> {
     let Some(cell) = cells(raw).nth(column) else {
         return Err(TraceError::new(
             line,
             format!("a row of {} cells", cells(raw).count()),
-            format!("{what} in cell {}", column + 1),
+            format!("{expected} in cell {}", column + 1),
         ));
     };
     std::str::from_utf8(cell)
         .ok()
         .and_then(|text| text.parse::<f64>().ok())
-        .filter(|x| x.is_finite() && *x >= 0.0)
-        .ok_or_else(|| {
-            TraceError::new(
-                line,
-                quote(cell),
-                format!("{what} as a finite number at or above 0"),
-            )
-        })
+        .filter(|x| x.is_finite() && *x >= least)
+        .ok_or_else(|| TraceError::new(line, quote(cell), expected))
 }
 
 #[cfg(test)]

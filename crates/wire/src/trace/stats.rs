@@ -90,7 +90,6 @@ impl MahimahiTrace {
         let mut windows = Vec::with_capacity(usize::try_from(whole.min(1 << 20)).unwrap_or(0));
         let mut rest = times;
         let mut w = 0;
-        // A gap of years is one step: its windows are counted, not walked.
         while w < whole && windows.len() < MAX_WINDOWS {
             let n = rest.partition_point(|t| *t < (w + 1) * window_ms);
             rest = &rest[n..];

@@ -79,7 +79,7 @@ fn errors_name_line_found_and_expected() {
     );
     assert_eq!(
         error("time_s,mbps\n0\n"),
-        "line 2: found a row of 1 cells, expected a rate in cell 2"
+        "line 2: found a row of 1 cells, expected a rate as a finite number at or above 0 in cell 2"
     );
     assert!(error("time_s,mbps\n0,1\n0,1\n").starts_with("line 3: found time 0 s"));
     assert!(error("time_s,mbps\n0,1\n1,\n2,3\n").starts_with("line 3: found an empty rate"));
@@ -94,6 +94,25 @@ fn errors_name_line_found_and_expected() {
     }
 }
 
+#[test]
+fn a_log_falls_into_its_recordings() {
+    let log = b"time_s,mbps\n-375,1\n-374,2\n10,3\n10.5,4\n10.5,5\n11,6\n0,7\n1,8\n3,\n50,9\n";
+    let pieces = RateSeries::parse_pieces(log, &RateColumns::default(), Duration::from_secs(2))
+        .expect("valid");
+    let at = Instant::from_millis;
+    let mbps = |m: u64| Rate::from_bps(m * 1_000_000);
+    let want = [
+        (vec![(at(0), mbps(1)), (at(1000), mbps(2))], at(2000)),
+        (
+            vec![(at(0), mbps(3)), (at(500), mbps(5)), (at(1000), mbps(6))],
+            at(1500),
+        ),
+        (vec![(at(0), mbps(7)), (at(1000), mbps(8))], at(3000)),
+    ];
+    let want = want.map(|(points, end)| RateSeries::new(points, end).expect("in order"));
+    assert_eq!(pieces, want);
+}
+
 proptest! {
     #[test]
     fn any_bytes_give_a_series_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
@@ -103,6 +122,8 @@ proptest! {
     #[test]
     fn near_misses_give_a_series_or_an_error(body in "[0-9.,eE\\n\\r -]{0,80}") {
         let text = format!("time_s,mbps\n{body}");
+        let columns = RateColumns::default();
+        let _ = RateSeries::parse_pieces(text.as_bytes(), &columns, Duration::from_secs(2));
         if let Ok(s) = RateSeries::parse(text.as_bytes()) {
             let _ = s.stats();
             prop_assert_eq!(RateSeries::parse(s.to_csv().as_bytes()), Ok(s));
