@@ -1,1 +1,62 @@
-fn main() {}
+//! What one ACK costs in each controller: `on_ack` and the `intent` that the host reads after it.
+
+use std::hint::black_box;
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use slackwater_control::{Ack, Config, Controller, PathView, RateSample, build, names};
+use slackwater_core::{Bytes, Draw, Duration, Instant};
+
+const MSS: u64 = 1448;
+
+/// A steady flow: an ACK of two segments each 2 ms, 80 in flight.
+fn on_ack(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("on_ack+intent");
+    let mut path = PathView::default();
+    path.srtt = Duration::from_millis(80);
+    path.min_rtt = Duration::from_millis(40);
+    path.mss = MSS as u32;
+    path.wire_mss = 1500;
+    path.in_flight = Bytes(80 * MSS);
+    for (name, _) in names() {
+        let cfg = Config::new(MSS as u32, Draw::new(1));
+        let mut c = build(name, &cfg).expect("a listed name builds");
+        let loss = slackwater_control::Loss::new(
+            slackwater_control::LossKind::Fast,
+            Bytes(MSS),
+            path.in_flight,
+            0,
+        );
+        c.on_loss(Instant::from_millis(1), &path, &loss);
+        c.on_recovered(Instant::from_millis(1), &path);
+        let mut n = 0u64;
+        group.bench_function(*name, |b| {
+            b.iter_batched(
+                || (),
+                |()| {
+                    n += 1;
+                    let mut ack = Ack::default();
+                    ack.newly_acked = Bytes(2 * MSS);
+                    ack.cumulative = Bytes(2 * MSS);
+                    ack.prior_in_flight = Bytes(80 * MSS);
+                    ack.rtt = Some(Duration::from_millis(80 + n % 8));
+                    let mut rate = RateSample::default();
+                    rate.delivered = Bytes(80 * MSS);
+                    rate.interval = Duration::from_millis(80);
+                    rate.prior_delivered = Bytes((2 * n).saturating_sub(80) * MSS);
+                    ack.rate = Some(rate);
+                    ack.delivered = Bytes(2 * n * MSS);
+                    ack.cwnd_limited = true;
+                    ack.una = 2 * n * MSS;
+                    ack.next = (2 * n + 80) * MSS;
+                    c.on_ack(Instant::from_millis(2 * n), &path, black_box(&ack));
+                    black_box(c.intent())
+                },
+                BatchSize::NumIterations(1_000),
+            );
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, on_ack);
+criterion_main!(benches);

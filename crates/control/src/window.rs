@@ -152,6 +152,9 @@ impl Cwnd {
 
 /// What a law decides; the names of the Linux hooks are given with each.
 pub trait Law: Clone + fmt::Debug + Send + 'static {
+    /// An unused window decays and an idle one is restarted (RFC 2861, RFC 5681, 4.1), as in Linux. ns-3 does neither.
+    const VALIDATES: bool = true;
+
     /// The registry's name.
     fn name(&self) -> &'static str;
 
@@ -263,7 +266,7 @@ impl<L: Law> Windowed<L> {
     fn restart(&mut self, now: Instant, path: &PathView) {
         let idle = now.since(self.last_sent);
         let rto = path.srtt + RTO_MIN;
-        if idle > rto {
+        if L::VALIDATES && idle > rto {
             // RFC 2861, 3.1 (Linux `tcp_cwnd_restart`): half for each timeout that passed in silence, but not
             // below the restart window of RFC 5681, 4.1.
             let floor = self.w.initial.min(self.w.cwnd);
@@ -317,7 +320,7 @@ impl<L: Law> Controller for Windowed<L> {
         if ack.cwnd_limited {
             self.validation.since = now;
             self.validation.used = 0;
-        } else {
+        } else if L::VALIDATES {
             self.validate(now, path, ack);
         }
         let acked = self.w.segments(ack.newly_acked);
@@ -413,5 +416,131 @@ impl<L: Law> Controller for Windowed<L> {
 
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reno::Reno;
+    use super::*;
+    use crate::testing::Feed;
+
+    fn reno() -> Feed<Windowed<Reno>> {
+        Feed::new(Windowed::new(Reno, 1000, 10))
+    }
+
+    #[test]
+    fn slow_start_doubles_and_stops_at_the_threshold() {
+        // RFC 5681, 3.1; RFC 6928: ten segments to begin with.
+        let mut feed = reno();
+        assert_eq!(feed.cwnd(), 10);
+        feed.round_at(100);
+        assert_eq!(feed.cwnd(), 20);
+        let mut w = Cwnd::new(1000, 10);
+        w.ssthresh = 12;
+        // Five segments: two fill slow start, three are left for congestion avoidance (Linux tcp_slow_start).
+        assert_eq!(w.slow_start(5), 3);
+        assert_eq!(w.cwnd, 12);
+    }
+
+    #[test]
+    fn congestion_avoidance_adds_one_segment_per_window() {
+        let mut feed = reno();
+        feed.round_at(100);
+        feed.lose();
+        feed.recover();
+        assert_eq!((feed.cwnd(), feed.ssthresh()), (10, Some(10)));
+        for round in 1..=5 {
+            feed.round_at(100);
+            assert_eq!(feed.cwnd(), 10 + round);
+        }
+    }
+
+    #[test]
+    fn credit_from_a_larger_window_counts_once() {
+        // Linux tcp_cong_avoid_ai.
+        let mut w = Cwnd::new(1000, 10);
+        w.cnt = 35;
+        w.additive_increase(10, 1);
+        assert_eq!((w.cwnd, w.cnt), (11, 1));
+        w.additive_increase(10, 29);
+        assert_eq!((w.cwnd, w.cnt), (14, 0));
+    }
+
+    #[test]
+    fn a_window_that_is_not_used_up_does_not_grow() {
+        let mut feed = reno();
+        feed.cwnd_limited = false;
+        feed.round_at(100);
+        assert_eq!(feed.cwnd(), 10);
+    }
+
+    #[test]
+    fn recovery_and_marks_stop_growth_and_a_timeout_starts_over() {
+        let mut feed = reno();
+        feed.round_at(100);
+        feed.lose();
+        feed.segments_over(5, 50, 100);
+        assert_eq!(feed.cwnd(), 10);
+        // RFC 5681, 3.1: one segment. Linux: no second reduction of the threshold inside one episode.
+        feed.time_out();
+        assert_eq!((feed.cwnd(), feed.ssthresh()), (1, Some(10)));
+        feed.segments_over(4, 50, 100);
+        assert_eq!(feed.cwnd(), 5);
+        // Progress was made since: the next timeout counts.
+        feed.time_out();
+        assert_eq!((feed.cwnd(), feed.ssthresh()), (1, Some(2)));
+    }
+
+    #[test]
+    fn an_undo_restores_window_and_threshold() {
+        let mut feed = reno();
+        feed.round_at(100);
+        feed.time_out();
+        assert_eq!(feed.cwnd(), 1);
+        feed.undo();
+        assert_eq!((feed.cwnd(), feed.ssthresh()), (20, None));
+        // Nothing left to undo.
+        feed.lose();
+        feed.recover();
+        let before = feed.cwnd();
+        feed.undo();
+        feed.undo();
+        assert_eq!(before, 10);
+        assert_eq!(feed.cwnd(), 20);
+    }
+
+    #[test]
+    fn silence_halves_the_window_for_each_timeout() {
+        // RFC 2861, 3.1: RTO is 300 ms here; after 700 ms two halvings, not below the initial window.
+        let mut feed = reno();
+        for _ in 0..3 {
+            feed.round_at(100);
+        }
+        assert_eq!(feed.cwnd(), 80);
+        feed.now += Duration::from_millis(700);
+        let sent = Sent {
+            bytes: Bytes(1000),
+            after_idle: true,
+            ..Sent::default()
+        };
+        feed.c.on_sent(feed.now, &feed.path.clone(), &sent);
+        assert_eq!((feed.cwnd(), feed.ssthresh()), (20, None));
+    }
+
+    #[test]
+    fn an_unused_window_decays_towards_its_use() {
+        // RFC 2861, 3.2: half the way to what was used, each timeout.
+        let mut feed = reno();
+        for _ in 0..3 {
+            feed.round_at(100);
+        }
+        feed.cwnd_limited = false;
+        feed.app_limited = true;
+        feed.now += Duration::from_millis(400);
+        feed.path.in_flight = Bytes(12_000);
+        feed.next = feed.una + 12_000;
+        feed.ack(1, 100);
+        assert_eq!(feed.cwnd(), 80 - (80 - 12) / 2);
     }
 }

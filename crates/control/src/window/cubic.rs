@@ -269,3 +269,6 @@ impl Law for Cubic {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -262,6 +262,8 @@ impl IllinoisNs3 {
 }
 
 impl Law for IllinoisNs3 {
+    const VALIDATES: bool = false;
+
     fn name(&self) -> &'static str {
         "illinois-ns3"
     }

@@ -28,6 +28,8 @@ impl Law for Reno {
 pub struct RenoNs3;
 
 impl Law for RenoNs3 {
+    const VALIDATES: bool = false;
+
     fn name(&self) -> &'static str {
         "reno-ns3"
     }

@@ -146,6 +146,8 @@ impl Default for VenoNs3 {
 }
 
 impl Law for VenoNs3 {
+    const VALIDATES: bool = false;
+
     fn name(&self) -> &'static str {
         "veno-ns3"
     }

@@ -175,6 +175,8 @@ impl WestwoodNs3 {
 }
 
 impl Law for WestwoodNs3 {
+    const VALIDATES: bool = false;
+
     fn name(&self) -> &'static str {
         "westwood-ns3"
     }

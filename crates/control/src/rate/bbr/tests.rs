@@ -1,1 +1,188 @@
 use super::*;
+use crate::testing::Feed;
+
+fn bbr() -> Feed<Bbr> {
+    Feed::new(Bbr::new(1000, 10, Draw::new(1)))
+}
+
+/// Rounds on a link of 100 packets per 100 ms: a packet each millisecond, the RTT is what the flight takes.
+fn run(feed: &mut Feed<Bbr>, ms: u64) {
+    run_at(feed, ms, 100);
+}
+
+/// The same with a least RTT of `floor` milliseconds.
+fn run_at(feed: &mut Feed<Bbr>, ms: u64, floor: u64) {
+    for _ in 0..ms {
+        feed.now += Duration::from_millis(1);
+        feed.send();
+        let flight = (feed.next - feed.una) / 1000;
+        feed.ack(1, flight.max(floor));
+    }
+}
+
+#[test]
+fn startup_doubles_and_ends_after_three_flat_rounds() {
+    let mut f = bbr();
+    f.round_at(100);
+    assert_eq!(f.c.mode(), Mode::Startup);
+    assert_eq!(f.cwnd(), 20);
+    assert_eq!(f.c.pacing_gain, HIGH_GAIN);
+    let mut pipe = FullPipe::default();
+    pipe.round(100.0);
+    pipe.round(125.0);
+    pipe.round(150.0);
+    pipe.round(150.0);
+    assert!(!pipe.reached());
+    pipe.round(156.0);
+    assert!(pipe.reached(), "three rounds below 1.25 times 125");
+}
+
+#[test]
+fn steady_state_paces_at_the_link_and_bounds_the_flight() {
+    let mut f = bbr();
+    for _ in 0..3 {
+        f.round_at(100);
+    }
+    run(&mut f, 3000);
+    assert_eq!(f.c.mode(), Mode::ProbeBw);
+    let bw = f.c.bw() / 1000.0;
+    assert!((900.0..1200.0).contains(&bw), "{bw} packets per second");
+    // Two bandwidth-delay products of 100 packets and the room for bursts.
+    assert!((190..260).contains(&f.cwnd()), "{}", f.cwnd());
+}
+
+#[test]
+fn pacing_starts_from_the_handshake_rtt() {
+    // 2.885 * 10 packets per 100 ms, less 1 %.
+    let mut f = bbr();
+    f.path.srtt = Duration::from_millis(100);
+    f.send();
+    let bytes = f.c.pacing;
+    assert!(
+        (bytes / (100_000.0 * HIGH_GAIN * 0.99) - 1.0).abs() < 1e-9,
+        "{bytes}"
+    );
+    // Wire bytes carry the headers.
+    let wire = f.c.intent().pacing.expect("BBR paces").as_bps() as f64;
+    assert!((wire / (bytes * 8.0 * 1.052) - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn the_queue_is_emptied_every_ten_seconds() {
+    let mut f = bbr();
+    for _ in 0..3 {
+        f.round_at(100);
+    }
+    run(&mut f, 3000);
+    let before = f.cwnd();
+    let mut probed = 0;
+    for _ in 0..12_000 {
+        // No sample comes down to the least RTT again.
+        run_at(&mut f, 1, 110);
+        if f.c.mode() == Mode::ProbeRtt {
+            probed += 1;
+            assert!(f.cwnd() <= MIN_WINDOW);
+        }
+    }
+    assert!(probed >= 200, "{probed} ms");
+    assert_eq!(f.c.mode(), Mode::ProbeBw);
+    assert!(f.cwnd() >= before / 2);
+}
+
+#[test]
+fn recovery_conserves_packets_and_restores_the_window() {
+    let mut f = bbr();
+    for _ in 0..3 {
+        f.round_at(100);
+    }
+    run(&mut f, 3000);
+    let before = f.cwnd();
+    f.lose();
+    // Ten packets are acknowledged in one go: what left may be replaced, no more.
+    f.ack(10, 100);
+    assert!(f.c.packet_conservation);
+    assert!(f.cwnd() <= before);
+    f.recover();
+    f.ack(0, 100);
+    f.send();
+    f.ack(1, 100);
+    assert!(!f.c.packet_conservation);
+    assert!(f.cwnd() + 30 >= before, "{} of {before}", f.cwnd());
+}
+
+#[test]
+fn a_timeout_leaves_one_packet() {
+    let mut f = bbr();
+    f.round_at(100);
+    f.time_out();
+    assert_eq!(f.cwnd(), 1);
+}
+
+#[test]
+fn two_lossy_intervals_of_one_rate_show_a_policer() {
+    // Linux bbr_lt_bw_sampling: 4 rounds, a fifth lost, rates within an eighth; given up after 48 rounds.
+    let mut p = Policer::default();
+    let mut now = Instant::from_millis(1);
+    let (mut delivered, mut lost) = (0, 0);
+    let mut restarted = 0;
+    let mut found_after = None;
+    for round in 0..80 {
+        now += Duration::from_millis(100);
+        delivered += 100_000;
+        lost += 30_000;
+        let v = policer::View {
+            delivered,
+            lost,
+            losses: true,
+            app_limited: false,
+            round_start: true,
+            probing_bw: true,
+        };
+        restarted += u32::from(p.update(now, &v));
+        if p.rate().is_some() && found_after.is_none() {
+            found_after = Some(round);
+            let bw = p.rate().expect("just seen");
+            assert!((bw / 1_000_000.0 - 1.0).abs() < 0.35, "{bw}");
+        }
+    }
+    assert!(found_after.is_some_and(|r| r <= 10), "{found_after:?}");
+    assert_eq!(restarted, 1);
+    // Without heavy loss there is none.
+    let mut p = Policer::default();
+    for round in 0..40u64 {
+        now += Duration::from_millis(100);
+        let v = policer::View {
+            delivered: round * 100_000,
+            lost: round * 1000,
+            losses: true,
+            app_limited: false,
+            round_start: true,
+            probing_bw: true,
+        };
+        p.update(now, &v);
+        assert!(p.rate().is_none());
+    }
+}
+
+#[test]
+fn bunched_acks_widen_the_window() {
+    // 100 packets a second; 20 at once every 200 ms: up to 19 more than expected.
+    let mut a = Aggregation::default();
+    let mut now = Instant::from_millis(1);
+    for _ in 0..10 {
+        now += Duration::from_millis(200);
+        for _ in 0..20 {
+            a.update(now, 1, 100, 100.0, false);
+        }
+    }
+    assert!((15..=21).contains(&a.max()), "{}", a.max());
+    // At most 100 ms worth.
+    assert_eq!(a.extra(100.0), 10);
+    // After a silence and two slots of five rounds it is forgotten.
+    now += Duration::from_secs(1);
+    for _ in 0..11 {
+        now += Duration::from_millis(10);
+        a.update(now, 1, 100, 100.0, true);
+    }
+    assert!(a.max() <= 2, "{}", a.max());
+}
