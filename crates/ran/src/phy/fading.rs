@@ -387,11 +387,10 @@ impl Fading {
         }
     }
 
-    /// The complex response at the sub-bands in one cell of the path.
-    fn response(&self, cell: u32) -> ([f32; MAX_SUBBANDS], [f32; MAX_SUBBANDS]) {
+    /// The complex response at the first `N` sub-bands in one cell of the path.
+    fn response_of<const N: usize>(&self, cell: u32) -> ([f32; N], [f32; N]) {
         const SHIFT: u32 = 32 - PHASORS.trailing_zeros();
-        let n = self.plan.subbands;
-        let (mut re, mut im) = ([0.0_f32; MAX_SUBBANDS], [0.0_f32; MAX_SUBBANDS]);
+        let (mut re, mut im) = ([0.0_f32; N], [0.0_f32; N]);
         let mut rays = &self.rays[..];
         for tap in &self.plan.taps {
             let (own, rest) = rays.split_at(tap.rays);
@@ -405,23 +404,32 @@ impl Fading {
             }
             x *= tap.amplitude;
             y *= tap.amplitude;
-            let turns = tap.re[..n].iter().zip(&tap.im[..n]);
-            for ((re, im), (c, s)) in re[..n].iter_mut().zip(&mut im[..n]).zip(turns) {
-                *re += x * c - y * s;
-                *im += x * s + y * c;
+            // Whole arrays, unused bands included: the compiler turns a fixed length into vector instructions.
+            for b in 0..N {
+                re[b] += x * tap.re[b] - y * tap.im[b];
+                im[b] += x * tap.im[b] + y * tap.re[b];
             }
         }
         (re, im)
     }
 
+    /// Power gains in dB in one cell of the path.
+    fn gains_of<const N: usize>(&mut self, cell: u32) {
+        let (re, im) = self.response_of::<N>(cell);
+        for b in 0..self.plan.subbands {
+            self.gains_db[b] = self.plan.db(re[b] * re[b] + im[b] * im[b]);
+        }
+    }
+
     fn enter(&mut self, metres: f64) {
-        let cell = (metres * self.plan.cells_per_metre) as u64 as u32;
+        let cell = (metres * self.plan.cells_per_metre) as i64 as u32;
         if self.cell == Some(cell) {
             return;
         }
-        let (re, im) = self.response(cell);
-        for b in 0..self.plan.subbands {
-            self.gains_db[b] = self.plan.db(re[b] * re[b] + im[b] * im[b]);
+        match self.plan.subbands {
+            1..=4 => self.gains_of::<4>(cell),
+            5..=16 => self.gains_of::<16>(cell),
+            _ => self.gains_of::<MAX_SUBBANDS>(cell),
         }
         self.cell = Some(cell);
         self.last = None;

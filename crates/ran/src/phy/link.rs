@@ -130,7 +130,7 @@ impl Ladder {
     /// How many of the lowered keys are at or below `x`; the highest index plus one.
     #[inline]
     fn count(&self, x: f64) -> usize {
-        let bin = ((x - BINS_START_DB) * BINS_PER_DB).max(0.0) as usize;
+        let bin = ((x - BINS_START_DB) * BINS_PER_DB).max(0.0) as i32 as usize;
         let mut n = if x < BINS_START_DB {
             0
         } else {

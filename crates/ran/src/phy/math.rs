@@ -42,9 +42,10 @@ impl Grid {
     pub fn at(&self, x: f64) -> f64 {
         // A NaN goes to the lower end: `max` returns its other operand.
         let u = ((x - self.start) * self.per_unit).max(0.0).min(self.last);
-        let i = u as usize;
-        let low = self.values[i];
-        low + (self.values[i + 1] - low) * (u - i as f64)
+        // By way of i32: one instruction each way, where u64 takes several.
+        let i = u as i32;
+        let pair = &self.values[i as usize..][..2];
+        pair[0] + (pair[1] - pair[0]) * (u - f64::from(i))
     }
 
     /// Where a falling function reaches `y`: the smallest grid argument with a value of at most `y`, less the

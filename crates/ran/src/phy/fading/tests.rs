@@ -26,7 +26,7 @@ fn mean_power_is_one_in_every_profile() {
         let (mut sum, mut n) = (0.0, 0.0);
         for f in fleet(&config(profile), 150) {
             for cell in cells() {
-                let (re, im) = f.response(cell);
+                let (re, im) = f.response_of::<16>(cell);
                 for b in [0, 6, 12] {
                     sum += f64::from(re[b] * re[b] + im[b] * im[b]);
                     n += 1.0;
@@ -54,7 +54,7 @@ fn envelopes_without_line_of_sight_are_rayleigh() {
         let mut powers: Vec<f32> = Vec::new();
         for f in fleet(&config(profile), 200) {
             for cell in cells() {
-                let (re, im) = f.response(cell);
+                let (re, im) = f.response_of::<16>(cell);
                 powers.push(re[4] * re[4] + im[4] * im[4]);
             }
         }
@@ -78,7 +78,7 @@ fn a_line_of_sight_steadies_the_envelope() {
     for f in fleet(&config(Profile::TdlD), 50) {
         deep += cells()
             .filter(|&cell| {
-                let (re, im) = f.response(cell);
+                let (re, im) = f.response_of::<16>(cell);
                 re[4] * re[4] + im[4] * im[4] < 0.1
             })
             .count();
@@ -94,7 +94,7 @@ fn correlation_along_the_path_is_clarkes() {
             let (mut sum, mut n) = (0.0, 0.0);
             for f in &ues {
                 for start in [0u32, 100_003, 7_000_001] {
-                    let (a, b) = (f.response(start), f.response(start + lag));
+                    let (a, b) = (f.response_of::<16>(start), f.response_of::<16>(start + lag));
                     sum += f64::from(a.0[6] * b.0[6] + a.1[6] * b.1[6]);
                     n += 1.0;
                 }
@@ -123,7 +123,7 @@ fn correlation_over_frequency_is_the_profiles() {
     for apart in [1, 3, 8] {
         let (mut x, mut y) = (0.0, 0.0);
         for f in &ues {
-            let (re, im) = f.response(12_345);
+            let (re, im) = f.response_of::<16>(12_345);
             // E[H(f) conj H(f + df)].
             x += f64::from(re[2] * re[2 + apart] + im[2] * im[2 + apart]);
             y += f64::from(im[2] * re[2 + apart] - re[2] * im[2 + apart]);
@@ -151,7 +151,7 @@ fn terminals_fade_apart() {
     let sum: f64 = ues
         .windows(2)
         .map(|w| {
-            let (a, b) = (w[0].response(0), w[1].response(0));
+            let (a, b) = (w[0].response_of::<16>(0), w[1].response_of::<16>(0));
             f64::from(a.0[6] * b.0[6] + a.1[6] * b.1[6])
         })
         .sum();
