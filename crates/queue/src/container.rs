@@ -13,34 +13,27 @@ use slackwater_core::{Ecn, Instant, PacketView};
 
 use crate::{PacketMeta, Sink, Verdict};
 
-/// Whether a packet outlived its verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Admitted {
-    Yes,
-    No,
-}
-
-/// Carries out `verdict` on `packet` and tells `sink`. A packet that carries CE already is not marked again.
-#[inline]
+/// Carries out `verdict` on `packet`, tells `sink`, and returns whether the packet goes on. A packet that carries CE
+/// already is not marked again.
 fn admit<P: PacketView>(
     verdict: Verdict,
     now: Instant,
     packet: &mut P,
     meta: PacketMeta,
     sink: &mut dyn Sink<P>,
-) -> Admitted {
+) -> bool {
     match verdict {
-        Verdict::Pass => Admitted::Yes,
+        Verdict::Pass => true,
         Verdict::Mark if meta.ecn.is_capable() => {
             if meta.ecn != Ecn::Ce {
                 packet.set_ecn(Ecn::Ce);
                 sink.marked(now, packet);
             }
-            Admitted::Yes
+            true
         }
         Verdict::Mark | Verdict::Drop => {
             sink.dropped(now, packet, DropReason::Law);
-            Admitted::No
+            false
         }
     }
 }

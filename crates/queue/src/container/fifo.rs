@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use slackwater_core::record::DropReason;
 use slackwater_core::{Bytes, Duration, Instant, PacketView};
 
-use super::{Admitted, admit};
-use crate::{Law, PacketMeta, Queue, QueueView, Sink};
+use super::admit;
+use crate::{Law, PacketMeta, Queue, QueueView, Sink, Verdict};
 
 /// How much may wait. A limit counts waiting packets, not the one that a link is sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,8 @@ pub enum Overflow {
 /// A FIFO with limits and a law.
 #[derive(Debug)]
 pub struct Fifo<P, L> {
-    ring: VecDeque<(Instant, P)>,
+    /// In the order in which [`Queue::dequeue`] returns them, so that a packet is moved out once.
+    ring: VecDeque<(P, Instant)>,
     bytes: Bytes,
     limits: Limits,
     overflow: Overflow,
@@ -98,11 +99,14 @@ impl<P: PacketView, L: Law> Fifo<P, L> {
             .allow(self.ring.len() as u32 + 1, self.bytes + len)
     }
 
-    #[inline]
-    fn pop(&mut self) -> Option<(Instant, P)> {
-        let (since, packet) = self.ring.pop_front()?;
+    #[cold]
+    fn drop_oldest(&mut self, now: Instant, reason: DropReason, sink: &mut dyn Sink<P>) {
+        let (packet, _) = self
+            .ring
+            .pop_front()
+            .expect("an empty queue has room for any packet that it accepts");
         self.bytes -= Bytes(u64::from(packet.len()));
-        Some((since, packet))
+        sink.dropped(now, &packet, reason);
     }
 }
 
@@ -118,32 +122,42 @@ impl<P: PacketView, L: Law> Queue<P> for Fifo<P, L> {
         let delay = self
             .ring
             .front()
-            .map_or(Duration::ZERO, |(since, _)| now.since(*since));
+            .map_or(Duration::ZERO, |(_, since)| now.since(*since));
         let verdict = self.law.on_enqueue(now, delay, &self.view(), &meta);
-        if admit(verdict, now, &mut packet, meta, sink) == Admitted::No {
+        if verdict != Verdict::Pass && !admit(verdict, now, &mut packet, meta, sink) {
             return;
         }
         while !self.fits(len) {
-            let (_, oldest) = self.pop().expect("an empty queue has room for this packet");
-            sink.dropped(now, &oldest, DropReason::Full);
+            self.drop_oldest(now, DropReason::Full, sink);
         }
         self.bytes += len;
-        self.ring.push_back((now, packet));
+        self.ring.push_back((packet, now));
     }
 
     #[inline]
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<(P, Instant)> {
-        while let Some((since, mut packet)) = self.pop() {
-            let meta = PacketMeta::of(&packet);
-            let verdict = self
-                .law
-                .on_dequeue(now, now.since(since), &self.view(), &meta);
-            if admit(verdict, now, &mut packet, meta, sink) == Admitted::Yes {
-                return Some((packet, since));
+        loop {
+            let left = QueueView {
+                bytes: self.bytes,
+                packets: self.ring.len() as u32,
+            };
+            let Some((packet, since)) = self.ring.front_mut() else {
+                self.law.on_empty(now);
+                return None;
+            };
+            let meta = PacketMeta::of(packet);
+            let left = QueueView {
+                bytes: left.bytes - Bytes(u64::from(meta.len)),
+                packets: left.packets - 1,
+            };
+            let verdict = self.law.on_dequeue(now, now.since(*since), &left, &meta);
+            let passes = verdict == Verdict::Pass || admit(verdict, now, packet, meta, sink);
+            self.bytes = left.bytes;
+            let head = self.ring.pop_front();
+            if passes {
+                return head;
             }
         }
-        self.law.on_empty(now);
-        None
     }
 
     #[inline]
@@ -153,7 +167,7 @@ impl<P: PacketView, L: Law> Queue<P> for Fifo<P, L> {
 
     #[inline]
     fn head_since(&self) -> Option<Instant> {
-        self.ring.front().map(|(since, _)| *since)
+        self.ring.front().map(|(_, since)| *since)
     }
 }
 
@@ -162,8 +176,8 @@ mod tests {
     use slackwater_core::{Ecn, Packet, SeqNum};
 
     use super::*;
+    use crate::NoSink;
     use crate::law::NoLaw;
-    use crate::{NoSink, Verdict};
 
     fn packet(seq: u32, len: u16) -> Packet {
         Packet {
