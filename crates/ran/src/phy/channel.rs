@@ -191,6 +191,26 @@ impl ChannelPlan {
     ///
     /// Panics on a given series without rows, out of order or longer than its repetition.
     pub fn new(config: &ChannelConfig) -> Self {
+        let fading = config.fading.as_ref().map(FadingPlan::new);
+        Self::with_tables(config, Arc::new(Cosine::new()), fading)
+    }
+
+    /// The plan of another configuration (another place, say) that shares this one's tables where they are the same.
+    #[must_use]
+    pub fn alike(&self, config: &ChannelConfig) -> Self {
+        let fading = if config.fading == self.config.fading {
+            self.fading.clone()
+        } else {
+            config.fading.as_ref().map(FadingPlan::new)
+        };
+        Self::with_tables(config, Arc::clone(&self.cosine), fading)
+    }
+
+    fn with_tables(
+        config: &ChannelConfig,
+        cosine: Arc<Cosine>,
+        fading: Option<Arc<FadingPlan>>,
+    ) -> Self {
         let repeat = config.given_repeat;
         let given = match &config.given {
             None => GivenSeries::None,
@@ -201,8 +221,8 @@ impl ChannelPlan {
         };
         Self {
             config: Arc::new(config.clone()),
-            cosine: Arc::new(Cosine::new()),
-            fading: config.fading.as_ref().map(FadingPlan::new),
+            cosine,
+            fading,
             given,
             downlink_db: config.downlink.sinr_at_no_loss_db(),
             uplink_db: config.uplink.sinr_at_no_loss_db(),

@@ -223,3 +223,27 @@ fn subbands_average_to_the_mean() {
         1
     );
 }
+
+#[test]
+fn a_plan_that_shares_tables_gives_the_same_channel() {
+    let here = ChannelConfig {
+        fading: Some(FadingConfig::default()),
+        ..ChannelConfig::default()
+    };
+    let there = ChannelConfig {
+        mobility: Mobility::Static(Position::new(30.0, 40.0)),
+        ..here.clone()
+    };
+    let plain = ChannelConfig {
+        fading: None,
+        ..there.clone()
+    };
+    let plan = ChannelPlan::new(&here);
+    let draw = Draw::new(2).fork(1, 0);
+    for config in [&there, &plain] {
+        let mut shared = plan.alike(config).channel(draw);
+        let mut own = channel(config);
+        assert_eq!(shared.sinr_db(at(5_432)), own.sinr_db(at(5_432)));
+        assert_eq!(shared.distance(at(0)), 50.0);
+    }
+}
