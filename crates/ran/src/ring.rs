@@ -29,7 +29,10 @@ impl Ring {
     /// Puts `due` in its place; `now` is the running slot and lies before it.
     #[inline]
     pub(crate) fn push(&mut self, now: u64, due: Due) {
-        debug_assert!(due.slot > now, "{due:?} must lie after slot {now}");
+        debug_assert!(
+            due.slot > now || now == 0,
+            "{due:?} must lie after slot {now}"
+        );
         let at = due.slot.min(now + RING - 1) % RING;
         self.slots[at as usize].push(due);
         self.occupied |= 1 << at;

@@ -8,8 +8,7 @@ use slackwater_queue::Law;
 use crate::mac::{SchedulerKind, SharePolicy};
 use crate::pdcp::PdcpConfig;
 use crate::phy::bandwidth;
-use crate::phy::{LinkModel, McsTable};
-use crate::radio::ChannelConfig;
+use crate::phy::{AmcModel, Budget, ChannelConfig, LinkModel, McsTable};
 use crate::rlc::RlcConfig;
 use crate::tdd::{Duplex, TddPattern};
 
@@ -43,6 +42,9 @@ pub struct CqiConfig {
     pub period: u16,
     /// Slots from measurement to first use by the scheduler.
     pub delay: u16,
+    /// True: a report is one of 16 CQI, and link adaptation starts from the SINR that its CQI stands for (or, without
+    /// the outer loop, from the CQI's MCS). False: the SINR itself is known.
+    pub quantised: bool,
 }
 
 /// Outer-loop link adaptation: the SINR offset that steers the error rate of first transmissions to a target.
@@ -77,7 +79,8 @@ pub struct Timing {
     pub sr_period: u16,
     /// From the slot of the scheduling request to the first decision that knows it.
     pub sr_to_mac: u8,
-    /// True: a scheduling request tells the backlog (as ns-3, whose UEs report it each subframe out of band).
+    /// True: scheduling requests tell the backlog, and are sent as long as there is one (ns-3's UEs report it each
+    /// subframe out of band).
     pub sr_tells_backlog: bool,
     /// Bytes granted in answer to a scheduling request, before the buffer status is known.
     pub sr_grant: u32,
@@ -121,6 +124,8 @@ pub struct CellConfig {
     pub scheduler_ul: SchedulerKind,
     /// Sharing of a slot.
     pub share: SharePolicy,
+    /// Uplink grants hold at least this many bytes where resource blocks are left.
+    pub min_grant_ul: u32,
     /// HARQ.
     pub harq: HarqConfig,
     /// CQI.
@@ -251,6 +256,7 @@ impl CellConfig {
             },
             scheduler_ul: SchedulerKind::RoundRobin,
             share: SharePolicy::WholeSlot,
+            min_grant_ul: 0,
             harq: HarqConfig {
                 processes: 8,
                 max_tx: 4,
@@ -260,6 +266,7 @@ impl CellConfig {
             cqi: CqiConfig {
                 period: 5,
                 delay: 6,
+                quantised: true,
             },
             olla: OllaConfig {
                 enabled: true,
@@ -294,13 +301,16 @@ impl CellConfig {
     }
 
     /// The LTE cell as ns-3 builds it: two subframes from MAC to air, 48 of 50 blocks schedulable by proportional
-    /// fair at 10 MHz, buffer status known without a scheduling request's cycle.
+    /// fair at 10 MHz, buffer status told each subframe without a scheduling request's cycle, uplink grants that hold
+    /// several acknowledgments. With a steady flow, a packet takes 3 subframes down and 5 up, after waiting for a
+    /// subframe to begin.
     #[must_use]
     pub fn lte_ns3(bandwidth_mhz: f64) -> Self {
         let base = Self::lte(bandwidth_mhz);
         let whole = base.n_rb_dl / base.rbg_dl * base.rbg_dl;
         Self {
             schedulable_dl: whole,
+            min_grant_ul: 1500,
             timing: Timing {
                 // lte-enb-phy.cc, MacToChannelDelay; lte-common.h, UL_PUSCH_TTIS_DELAY.
                 mac_to_air: 2,
@@ -313,6 +323,15 @@ impl CellConfig {
             cqi: CqiConfig {
                 period: 1,
                 delay: 2,
+                quantised: true,
+            },
+            olla: OllaConfig {
+                enabled: false,
+                ..base.olla
+            },
+            link: LinkModel {
+                amc: AmcModel::Ns3Mi,
+                ..base.link
             },
             tx_power_dbm: 30.0,
             ..base
@@ -348,6 +367,7 @@ impl CellConfig {
             cqi: CqiConfig {
                 period: 10 << mu,
                 delay: 6,
+                quantised: true,
             },
             timing: Timing {
                 mac_to_air: 1,
@@ -369,6 +389,57 @@ impl CellConfig {
             tx_power_dbm: 44.0,
             carrier_ghz: 3.5,
             ..Self::lte(20.0)
+        }
+    }
+
+    /// Link budget of the downlink, for the channels of this cell's UEs.
+    pub fn downlink_budget(&self) -> Budget {
+        Budget {
+            tx_power_dbm: self.tx_power_dbm,
+            blocks: self.n_rb_dl,
+            block_hz: bandwidth::prb_hz(15 << self.mu),
+            noise_figure_db: self.noise_figure_db,
+            ..Budget::DOWNLINK
+        }
+    }
+
+    /// Link budget of the uplink, likewise.
+    pub fn uplink_budget(&self) -> Budget {
+        Budget {
+            tx_power_dbm: self.ue_tx_power_dbm,
+            blocks: self.n_rb_ul,
+            block_hz: bandwidth::prb_hz(15 << self.mu),
+            noise_figure_db: self.noise_figure_ul_db,
+            ..Budget::UPLINK
+        }
+    }
+
+    /// The NR cell as 5G-LENA builds it in CECC's set-up: 200 MHz at 15 kHz, `DDDSU` with data in 12 symbols of the
+    /// special slot, two slots from MAC to air, N1 = N2 = 2, 0.1 ms to decode.
+    #[must_use]
+    pub fn nr_lena() -> Self {
+        let n_rb = 1066;
+        let base = Self::nr(200, 0);
+        Self {
+            duplex: Duplex::Tdd(
+                TddPattern::parse("DDDSU", "12:0:2").expect("the pattern is well-formed"),
+            ),
+            // 4 % of guard bands: 192 MHz over 180 kHz.
+            n_rb_dl: n_rb,
+            n_rb_ul: n_rb,
+            schedulable_dl: n_rb,
+            schedulable_ul: n_rb,
+            timing: Timing {
+                mac_to_air: 2,
+                k1: 2,
+                k2: 2,
+                feedback_to_mac: 1,
+                uplink_prepare: 2,
+                ..base.timing
+            },
+            tx_power_dbm: 30.0,
+            noise_figure_db: 5.0,
+            ..base
         }
     }
 

@@ -19,7 +19,7 @@ impl<P: PacketView> Cell<P> {
         self.down_air.take(slot, &mut due);
         for &Due { ue, process, .. } in &due {
             let index = ue as usize;
-            let ok = self.down.decode(index, process, slot, &mut self.radio);
+            let ok = self.down.decode(index, process, &mut self.radio);
             let air = self.down.block(index, process).air;
             let after = self.feedback_after[(air % self.feedback_after.len() as u64) as usize];
             let known = air + u64::from(after) + u64::from(self.config.timing.feedback_to_mac);
@@ -99,7 +99,7 @@ impl<P: PacketView> Cell<P> {
             self.down.scheduler.begin(slot);
             let share = self.share(DIR, left);
             while left > 0 {
-                let Some(choice) = self.down.choose(kind, left, share, 0) else {
+                let Some(choice) = self.down.choose(kind, left, share, 0, 0) else {
                     break;
                 };
                 let ue = choice.ue;
@@ -111,7 +111,7 @@ impl<P: PacketView> Cell<P> {
                 let dropped = out.dropped.len();
                 let used = fill(&mut self.ues[ue], now, DIR, choice.tbs, &mut pieces, out);
                 let dropped = (out.dropped.len() - dropped) as u64;
-                let need = need_of(&self.ues[ue], DIR);
+                let need = need_of(&self.ues[ue], now, DIR);
                 let side = &mut self.down;
                 side.stats.dropped += dropped;
                 side.ue_stats[ue].dropped += dropped;
@@ -120,6 +120,9 @@ impl<P: PacketView> Cell<P> {
                 if used > 0 {
                     left -= choice.groups;
                     self.start(DIR, slot, air, kind, &choice, used);
+                }
+                if self.ues[ue].am {
+                    self.arm(now, ue);
                 }
                 if need == 0 {
                     self.down.wants.remove(ue);

@@ -27,11 +27,10 @@ use up::Uplink;
 
 use crate::mac::BitSet;
 use crate::out::CellOut;
-pub use crate::radio::ChannelConfig;
 use crate::radio::Radio;
 use crate::ring::{Due, Ring};
 use crate::rlc::entity::Place;
-use crate::rlc::{Entity, Headers, Mode, Piece};
+use crate::rlc::{Entity, Headers, Mode, Piece, PieceKind};
 use crate::sdap::QfiMap;
 
 struct Bearer<P> {
@@ -59,6 +58,8 @@ struct Ue<P> {
     turn: [u8; 2],
     qfis: QfiMap,
     rnti: Rnti,
+    /// Has a bearer in acknowledged mode.
+    am: bool,
 }
 
 /// An LTE or NR cell with its UEs.
@@ -112,7 +113,7 @@ impl<P: PacketView> Cell<P> {
         Ok(Self {
             slot_ns: config.slot_duration().as_nanos(),
             ues: built,
-            radio: Radio::new(channels),
+            radio: Radio::new(&channels, config.slot_duration().as_nanos(), draw),
             down: Side::new(config, Direction::Down, count, draw),
             up: Side::new(config, Direction::Up, count, draw),
             uplink: Uplink::new(config, count),
@@ -166,6 +167,7 @@ impl<P: PacketView> Cell<P> {
                 }
             })
             .collect();
+        let am = bearers.iter().any(|b| b.down.is_am());
         let mut order: Vec<u8> = (0..bearers.len() as u8).collect();
         order.sort_by_key(|&b| bearers[usize::from(b)].priority);
         Ue {
@@ -174,6 +176,7 @@ impl<P: PacketView> Cell<P> {
             turn: [0; 2],
             qfis,
             rnti,
+            am,
         }
     }
 
@@ -265,16 +268,22 @@ impl<P: PacketView> Cell<P> {
             return;
         }
         match dir {
-            Direction::Down => {
-                let need = need_of(&self.ues[index], dir);
-                if self.down.want[index] == 0 {
-                    self.down.wants.insert(index);
-                    self.down.fresh.push(index as u32);
-                }
-                self.down.want[index] = need;
-            }
-            Direction::Up => self.uplink_arrival(index),
+            Direction::Down => self.downlink_arrival(now, index),
+            Direction::Up => self.uplink_arrival(now, index),
         }
+    }
+
+    /// The downlink queues of `ue` changed outside of a grant.
+    #[inline]
+    fn downlink_arrival(&mut self, now: Instant, ue: usize) {
+        let need = need_of(&self.ues[ue], now, Direction::Down);
+        if need > 0 && self.down.want[ue] == 0 {
+            self.down.wants.insert(ue);
+            self.down.fresh.push(ue as u32);
+        } else if need == 0 {
+            self.down.wants.remove(ue);
+        }
+        self.down.want[ue] = need;
     }
 
     #[inline]
@@ -334,8 +343,11 @@ impl<P: PacketView> Cell<P> {
         self.downlink_receive(now, slot, out);
         self.downlink_feedback(now, slot, out);
         self.down.reports(slot, &mut self.radio);
+        self.down
+            .refresh(self.down.reference, slot, &mut self.radio);
         let down_free = self.downlink_grants(now, slot, out);
         self.up.reports(slot, &mut self.radio);
+        self.up.refresh(self.up.reference, slot, &mut self.radio);
         let up_free = self.uplink_grants(slot);
         self.counted = slot + 1;
         if observer.wants_slots() {
@@ -428,12 +440,16 @@ impl<P: PacketView> Cell<P> {
         let (mut delivered, mut dropped) = (0, 0);
         for piece in pieces {
             let bearer = &mut self.ues[ue].bearers[usize::from(piece.bearer)];
+            if piece.kind == PieceKind::Status {
+                bearer.entity(dir.reverse()).on_status(piece.number, true);
+                continue;
+            }
             let moved = bearer.entity(dir).received(now, at, piece, out);
             delivered += moved.delivered;
             dropped += u64::from(moved.dropped);
         }
         self.moved(dir, ue, delivered, dropped);
-        self.arm(ue);
+        self.arm(now, ue);
     }
 
     /// Tells the RLC entities that HARQ gave up on a block.
@@ -448,13 +464,17 @@ impl<P: PacketView> Cell<P> {
         let mut dropped = 0;
         for piece in pieces {
             let bearer = &mut self.ues[ue].bearers[usize::from(piece.bearer)];
+            if piece.kind == PieceKind::Status {
+                bearer.entity(dir.reverse()).on_status(piece.number, false);
+                continue;
+            }
             dropped += u64::from(bearer.entity(dir).lost(now, piece, out).dropped);
         }
         let side = self.side(dir);
         side.stats.lost += 1;
         side.ue_stats[ue].lost += 1;
         self.moved(dir, ue, 0, dropped);
-        self.arm(ue);
+        self.arm(now, ue);
     }
 
     fn moved(&mut self, dir: Direction, ue: usize, delivered: u64, dropped: u64) {
@@ -465,9 +485,13 @@ impl<P: PacketView> Cell<P> {
         side.ue_stats[ue].dropped += dropped;
     }
 
-    /// Notes the earliest timer of `ue`.
+    /// Notes the earliest timer of `ue`, and what acknowledged mode now wants to send.
     #[inline]
-    fn arm(&mut self, ue: usize) {
+    fn arm(&mut self, now: Instant, ue: usize) {
+        if self.ues[ue].am {
+            self.downlink_arrival(now, ue);
+            self.uplink_arrival(now, ue);
+        }
         let mut first = Instant::MAX;
         for bearer in &self.ues[ue].bearers {
             for entity in [&bearer.down, &bearer.up] {
@@ -497,21 +521,24 @@ impl<P: PacketView> Cell<P> {
                     self.moved(dir, ue, moved.delivered, u64::from(moved.dropped));
                 }
             }
-            self.arm(ue);
+            self.arm(now, ue);
         }
     }
 }
 
 /// Bytes that all queues of a UE need in one direction.
 #[inline]
-fn need_of<P: PacketView>(ue: &Ue<P>, dir: Direction) -> u32 {
+fn need_of<P: PacketView>(ue: &Ue<P>, now: Instant, dir: Direction) -> u32 {
     let mut need = 0u32;
     for bearer in &ue.bearers {
-        let entity = match dir {
-            Direction::Down => &bearer.down,
-            Direction::Up => &bearer.up,
+        let (entity, other) = match dir {
+            Direction::Down => (&bearer.down, &bearer.up),
+            Direction::Up => (&bearer.up, &bearer.down),
         };
         need = need.saturating_add(entity.need());
+        if ue.am {
+            need = need.saturating_add(other.status_need(now));
+        }
     }
     need
 }
@@ -526,10 +553,16 @@ fn fill<P: PacketView>(
     out: &mut CellOut<P>,
 ) -> u32 {
     pieces.clear();
-    if let [bearer] = ue.bearers.as_mut_slice() {
-        return bearer.entity(dir).fill(now, room, pieces, out);
-    }
     let mut used = 0;
+    if ue.am {
+        for bearer in &mut ue.bearers {
+            let other = bearer.entity(dir.reverse());
+            used += other.fill_status(now, room - used, pieces);
+        }
+    }
+    if let [bearer] = ue.bearers.as_mut_slice() {
+        return used + bearer.entity(dir).fill(now, room - used, pieces, out);
+    }
     let n = ue.order.len();
     let mut first = 0;
     while first < n {

@@ -7,8 +7,8 @@ use super::config::{CellConfig, Rat};
 use super::stats::DirStats;
 use crate::mac::grants::GrantTable;
 use crate::mac::{BitSet, Scheduler};
-use crate::phy::{Bler, CqiTable, TbsTable};
-use crate::radio::Radio;
+use crate::phy::{AmcModel, Bler, CqiTable, TbsTable};
+use crate::radio::{Kind, Radio};
 use crate::rlc::Piece;
 use crate::tdd::{MIN_PDSCH_SYMBOLS, MIN_PUSCH_SYMBOLS};
 
@@ -54,7 +54,12 @@ pub(super) struct Side {
     pub(super) serial: Vec<u64>,
     pub(super) mcs: Vec<u8>,
     offset_db: Vec<f64>,
+    /// Slot of the report in use.
     report_at: Vec<u64>,
+    /// The slot in which the next one is known.
+    valid_until: Vec<u64>,
+    rated: Vec<bool>,
+    quantised: bool,
     bler: Bler,
     draw: Draw,
     cqi_period: u64,
@@ -169,7 +174,10 @@ impl Side {
             serial: vec![0; ues],
             mcs: vec![0; ues],
             offset_db: vec![0.0; ues],
-            report_at: vec![u64::MAX; ues],
+            report_at: vec![0; ues],
+            valid_until: vec![0; ues],
+            rated: vec![false; ues],
+            quantised: config.cqi.quantised || config.link.amc != AmcModel::Threshold,
             bler: Bler::new(&config.link, mcs_table, CqiTable::for_mcs(mcs_table))
                 .with_target(target),
             draw: draw.fork(0x4841_5251, u64::from(!down)),
@@ -196,37 +204,62 @@ impl Side {
         &mut self.blocks[ue * self.processes + usize::from(process)]
     }
 
-    /// Slot of the latest report that the scheduler knows in `slot`.
-    #[inline]
-    fn report_slot(&self, ue: usize, slot: u64) -> u64 {
-        let phase = ue as u64 % self.cqi_period;
-        match slot.checked_sub(self.cqi_delay + phase) {
-            Some(past) => past / self.cqi_period * self.cqi_period + phase,
-            None => 0,
-        }
-    }
-
     /// Brings the MCS of `ue` up to what is known in `slot`.
+    #[inline]
     pub(super) fn refresh(&mut self, ue: usize, slot: u64, radio: &mut Radio) {
-        let report = self.report_slot(ue, slot);
-        if report == self.report_at[ue] && !radio.is_given(ue) {
-            return;
+        if slot >= self.valid_until[ue] {
+            self.report(ue, slot, radio);
         }
-        self.report_at[ue] = report;
-        self.adapt(ue, slot, radio);
     }
 
-    fn adapt(&mut self, ue: usize, slot: u64, radio: &mut Radio) {
-        let mcs = match radio.given(ue, self.dir, slot) {
-            Some(mcs) => mcs,
-            None => {
-                let sinr = radio.sinr_db(ue, self.dir, self.report_at[ue]);
-                self.bler.mcs_for(sinr + self.offset_db[ue], self.target)
+    /// Takes the latest report of `ue` that the scheduler knows in `slot`.
+    fn report(&mut self, ue: usize, slot: u64, radio: &mut Radio) {
+        if radio.kind(ue, self.dir) == Kind::Sinr {
+            let phase = ue as u64 % self.cqi_period;
+            let known = self.cqi_delay + phase;
+            // Before the first report, the channel at the start stands in for it.
+            let (at, next) = match slot.checked_sub(known) {
+                Some(past) => {
+                    let k = past / self.cqi_period;
+                    (k * self.cqi_period + phase, (k + 1) * self.cqi_period)
+                }
+                None => (0, 0),
+            };
+            self.report_at[ue] = at;
+            self.valid_until[ue] = next + known;
+        } else {
+            // Given values stand for what the scheduler uses in a slot.
+            self.report_at[ue] = slot;
+            self.valid_until[ue] = slot + 1;
+        }
+        if radio.is_fixed(ue) {
+            self.valid_until[ue] = u64::MAX;
+        }
+        self.adapt(ue, radio);
+    }
+
+    /// Chooses the MCS from the last report and the outer loop.
+    fn adapt(&mut self, ue: usize, radio: &mut Radio) {
+        let at = self.report_at[ue];
+        let mcs = match radio.kind(ue, self.dir) {
+            Kind::Mcs => radio.mcs(ue, at),
+            Kind::Cqi => self.bler.mcs_of_cqi(radio.cqi(ue, at)),
+            Kind::Sinr => {
+                let sinr = radio.sinr_db(ue, self.dir, at);
+                if !self.quantised {
+                    self.bler.mcs_for(sinr + self.offset_db[ue], self.target)
+                } else if self.step_down > 0.0 {
+                    let cqi = self.bler.cqi_for(sinr);
+                    let told = self.bler.sinr_of_cqi(cqi);
+                    self.bler.mcs_for(told + self.offset_db[ue], self.target)
+                } else {
+                    self.bler.mcs_of_cqi(self.bler.cqi_for(sinr))
+                }
             }
         };
-        let most = self.bler.mcs_count() as u8 - 1;
-        let mcs = mcs.min(most);
-        if mcs != self.mcs[ue] || self.serial[ue] == 0 {
+        let mcs = mcs.min(self.bler.mcs_count() as u8 - 1);
+        if mcs != self.mcs[ue] || !self.rated[ue] {
+            self.rated[ue] = true;
             self.mcs[ue] = mcs;
             let table = &self.tables[0];
             self.scheduler
@@ -242,44 +275,59 @@ impl Side {
         if radio.is_constant() {
             return;
         }
-        let mut ue = slot.checked_sub(self.cqi_delay).unwrap_or(slot) % self.cqi_period;
-        while (ue as usize) < self.want.len() {
-            if self.wants.contains(ue as usize) {
-                self.refresh(ue as usize, slot, radio);
+        if self.dir == Direction::Down && !radio.series().is_empty() {
+            for k in 0..radio.series().len() {
+                let ue = radio.series()[k] as usize;
+                if self.wants.contains(ue) {
+                    self.refresh(ue, slot, radio);
+                }
             }
-            ue += self.cqi_period;
+        }
+        let Some(past) = slot.checked_sub(self.cqi_delay) else {
+            return;
+        };
+        let mut ue = (past % self.cqi_period) as usize;
+        while ue < self.want.len() {
+            if self.wants.contains(ue) {
+                self.refresh(ue, slot, radio);
+            }
+            ue += self.cqi_period as usize;
         }
     }
 
     /// Decides whether the block that ended is decoded, and steers the outer loop by it.
-    pub(super) fn decode(&mut self, ue: usize, process: u8, slot: u64, radio: &mut Radio) -> bool {
+    pub(super) fn decode(&mut self, ue: usize, process: u8, radio: &mut Radio) -> bool {
         let index = ue * self.processes + usize::from(process);
         let block = &self.blocks[index];
         let (air, mcs, round) = (block.air, block.mcs, block.round);
-        let ok = if radio.is_given(ue) {
-            true
-        } else {
+        let sinr_known = radio.kind(ue, self.dir) == Kind::Sinr;
+        let bler = if sinr_known {
             let sinr = radio.sinr_db(ue, self.dir, air);
-            let bler = self.bler.bler_combined(mcs, sinr, round + 1);
-            let key = (ue as u64) << 44 ^ block.serial << 4 ^ u64::from(round);
-            bler <= 0.0 || self.draw.uniform(key) >= bler
+            self.bler.bler_combined(mcs, sinr, round + 1)
+        } else {
+            // Each retransmission divides the odds by ten: 3 dB of combining is far more on the curves of `phy::link`,
+            // and ten is what link-level curves show with fading within a block.
+            radio.given_bler(ue) * [1.0, 0.1, 0.01, 0.001][usize::from(round.min(3))]
         };
+        let key = (ue as u64) << 44 ^ block.serial << 4 ^ u64::from(round);
+        let ok = bler <= 0.0 || self.draw.uniform(key) >= bler;
         self.blocks[index].decoded = ok;
         let (all, one) = (&mut self.stats, &mut self.ue_stats[ue]);
         for stats in [all, one] {
             stats.nacks += u64::from(!ok);
             stats.first_nacks += u64::from(!ok && round == 0);
         }
-        if round == 0 && self.step_down > 0.0 && !radio.is_given(ue) {
+        if round == 0 && self.step_down > 0.0 && sinr_known {
             let offset = &mut self.offset_db[ue];
             *offset += if ok { self.step_up } else { -self.step_down };
             *offset = offset.clamp(-20.0, 20.0);
-            self.adapt(ue, slot, radio);
+            self.adapt(ue, radio);
         }
         ok
     }
 
-    /// The next UE for a block of new data out of `left` groups of a slot of `kind`; `share` caps its groups.
+    /// The next UE for a block of new data out of `left` groups of a slot of `kind`: what it wants and `extra`
+    /// bytes, at least `least`, in at most `share` groups.
     #[inline]
     pub(super) fn choose(
         &mut self,
@@ -287,6 +335,7 @@ impl Side {
         left: u16,
         share: u16,
         extra: u32,
+        least: u32,
     ) -> Option<Choice> {
         while !self.wants.is_empty() {
             let ue = self.scheduler.pick(&self.wants);
@@ -298,7 +347,7 @@ impl Side {
             let table = &self.tables[kind - 1];
             let mcs = self.mcs[ue];
             let most = left.min(share);
-            let need = self.want[ue].saturating_add(extra);
+            let need = self.want[ue].saturating_add(extra).max(least);
             let groups = if table.bytes(mcs, most) <= need {
                 most
             } else {

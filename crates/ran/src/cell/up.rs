@@ -11,6 +11,8 @@ use crate::ring::{Due, Ring};
 use crate::tdd::{Duplex, MIN_PUCCH_SYMBOLS, MIN_PUSCH_SYMBOLS};
 
 const DIR: Direction = Direction::Up;
+/// No request waits.
+const IDLE: u64 = u64::MAX;
 /// Bytes of a short buffer status report with its subheader (TS 36.321, 6.1.3.1; TS 38.321, 6.1.3.1).
 const BSR: u32 = 2;
 
@@ -35,7 +37,8 @@ pub(super) struct Uplink {
     need: Vec<u32>,
     /// Blocks granted and not yet filled.
     unfilled: Vec<u8>,
-    asking: Vec<bool>,
+    /// Slot of the opportunity that a request waits for; `IDLE` where none does.
+    asking: Vec<u64>,
     granted: Vec<u64>,
     filled: Vec<u64>,
     /// Distances from a scheduler's slot to the uplink slots that it grants, by slot modulo period.
@@ -88,7 +91,7 @@ impl Uplink {
             retry: Ring::new(),
             need: vec![0; ues],
             unfilled: vec![0; ues],
-            asking: vec![false; ues],
+            asking: vec![IDLE; ues],
             granted: vec![0; ues],
             filled: vec![0; ues],
             ahead,
@@ -138,17 +141,18 @@ impl Uplink {
 
 impl<P: PacketView> Cell<P> {
     /// A packet entered an uplink queue of `ue`.
-    pub(super) fn uplink_arrival(&mut self, ue: usize) {
-        let need = need_of(&self.ues[ue], DIR);
+    pub(super) fn uplink_arrival(&mut self, now: Instant, ue: usize) {
+        let need = need_of(&self.ues[ue], now, DIR);
         let up = &mut self.uplink;
         let idle = up.need[ue] == 0;
         up.need[ue] = need;
-        if idle && up.unfilled[ue] == 0 && !up.asking[ue] && need > 0 {
+        let coming = up.unfilled[ue] > 0 && !self.config.timing.sr_tells_backlog;
+        if idle && !coming && up.asking[ue] == IDLE && need > 0 {
             // Where blocks are granted, the next one carries the buffer status.
-            up.asking[ue] = true;
             let slot = up.opportunity(ue, self.cursor);
+            up.asking[ue] = slot;
             up.ask.push(
-                self.cursor.wrapping_sub(1),
+                self.cursor.saturating_sub(1),
                 Due {
                     slot,
                     ue: ue as u32,
@@ -165,8 +169,13 @@ impl<P: PacketView> Cell<P> {
         self.uplink.ask.take(slot, &mut due);
         for &Due { ue, .. } in &due {
             let (index, up) = (ue as usize, &mut self.uplink);
-            if up.need[index] == 0 || up.unfilled[index] > 0 {
-                up.asking[index] = false;
+            if up.asking[index] != slot {
+                // A block with the buffer status went out in the meantime.
+                continue;
+            }
+            let coming = up.unfilled[index] > 0 && !timing.sr_tells_backlog;
+            if up.need[index] == 0 || coming {
+                up.asking[index] = IDLE;
                 continue;
             }
             let event = |slot| Due {
@@ -177,16 +186,18 @@ impl<P: PacketView> Cell<P> {
             up.asked
                 .push(slot, event(slot + u64::from(timing.sr_to_mac.max(1))));
             let next = up.opportunity(index, slot + 1);
+            up.asking[index] = next;
             up.ask.push(slot, event(next));
         }
         self.uplink.asked.take(slot, &mut due);
         for &Due { ue, .. } in &due {
             let index = ue as usize;
-            if self.uplink.unfilled[index] > 0 {
-                continue;
-            }
+            let up = &self.uplink;
             let told = if timing.sr_tells_backlog {
-                self.uplink.level(self.uplink.need[index])
+                let coming = up.granted[index] - up.filled[index];
+                u64::from(up.level(up.need[index])).saturating_sub(coming) as u32
+            } else if up.unfilled[index] > 0 {
+                continue;
             } else {
                 timing.sr_grant
             };
@@ -229,11 +240,13 @@ impl<P: PacketView> Cell<P> {
             out,
         );
         let dropped = (out.dropped.len() - dropped) as u64;
-        let need = need_of(&self.ues[ue], DIR);
+        let need = need_of(&self.ues[ue], now, DIR);
         let up = &mut self.uplink;
         up.need[ue] = need;
         up.unfilled[ue] -= 1;
-        up.asking[ue] = false;
+        if need == 0 || !self.config.timing.sr_tells_backlog {
+            up.asking[ue] = IDLE;
+        }
         up.filled[ue] += u64::from(tbs);
         let (bsr, filled_by) = (up.level(need), up.filled[ue]);
         let side = &mut self.up;
@@ -245,6 +258,9 @@ impl<P: PacketView> Cell<P> {
         block.pieces = pieces;
         block.bsr = (tbs >= BSR).then_some(bsr);
         block.filled_by = filled_by;
+        if self.ues[ue].am {
+            self.arm(now, ue);
+        }
     }
 
     /// Blocks whose slot on the air ended are decoded; failed ones are sent again or given up.
@@ -254,7 +270,7 @@ impl<P: PacketView> Cell<P> {
         let max_tx = self.max_tx();
         for &Due { ue, process, .. } in &due {
             let index = ue as usize;
-            let ok = self.up.decode(index, process, slot, &mut self.radio);
+            let ok = self.up.decode(index, process, &mut self.radio);
             let block = self.up.block(index, process);
             let (round, bsr, filled_by) = (block.round, block.bsr, block.filled_by);
             self.up.feedback.push(HarqFeedback {
@@ -299,9 +315,9 @@ impl<P: PacketView> Cell<P> {
     /// A buffer status report was lost: the UE asks again when retxBSR-Timer runs out (TS 36.321, 5.4.5).
     fn ask_later(&mut self, ue: usize, slot: u64) {
         let up = &mut self.uplink;
-        if up.need[ue] > 0 && up.unfilled[ue] == 0 && !up.asking[ue] {
-            up.asking[ue] = true;
+        if up.need[ue] > 0 && up.unfilled[ue] == 0 && up.asking[ue] == IDLE {
             let at = up.opportunity(ue, slot + u64::from(self.config.timing.retx_bsr.max(1)));
+            up.asking[ue] = at;
             up.ask.push(
                 slot,
                 Due {
@@ -336,8 +352,9 @@ impl<P: PacketView> Cell<P> {
         if !self.up.wants.is_empty() {
             self.up.scheduler.begin(slot);
             let share = self.share(DIR, left);
+            let least = self.config.min_grant_ul;
             while left > 0 {
-                let Some(choice) = self.up.choose(kind, left, share, BSR) else {
+                let Some(choice) = self.up.choose(kind, left, share, BSR, least) else {
                     break;
                 };
                 let ue = choice.ue;

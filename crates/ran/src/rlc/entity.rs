@@ -7,6 +7,7 @@ use slackwater_core::{BearerId, Bytes, Direction, Duration, Instant, PacketView,
 use slackwater_queue::{Law, PacketMeta, QueueView, Verdict};
 use slackwater_signal::RlcView;
 
+use super::am::Am;
 use super::um::{Step, Window};
 use super::{Headers, Limit, Mode, RlcConfig};
 use crate::out::{CellOut, Delivered, Marked};
@@ -25,6 +26,8 @@ pub struct Piece {
     pub start: u64,
     /// The byte after the last.
     pub end: u64,
+    /// The sender asks for a status report (AM).
+    pub poll: bool,
 }
 
 /// What a [`Piece`] is.
@@ -60,6 +63,12 @@ struct Flight<P> {
     packet: P,
 }
 
+/// The receiving side, with what acknowledged mode knows of the sender.
+enum Receiver {
+    Um(Window),
+    Am(Box<Am>),
+}
+
 /// What receiving did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
@@ -90,7 +99,7 @@ pub struct Entity<P> {
     partial_since: Instant,
     /// An SDU at the front of `flight` lost bytes.
     corrupt: bool,
-    window: Window,
+    receiver: Receiver,
 }
 
 impl<P: PacketView> Entity<P> {
@@ -102,9 +111,6 @@ impl<P: PacketView> Entity<P> {
         headers: Headers,
         law: Option<Box<dyn Law>>,
     ) -> Self {
-        let Mode::Um(um) = rlc.mode else {
-            unreachable!("the cell refuses AM until it is there")
-        };
         Self {
             place,
             limit: rlc.buffer,
@@ -119,7 +125,10 @@ impl<P: PacketView> Entity<P> {
             sent: 0,
             partial_since: Instant::ZERO,
             corrupt: false,
-            window: Window::new(um),
+            receiver: match rlc.mode {
+                Mode::Um(config) => Receiver::Um(Window::new(config)),
+                Mode::Am(config) => Receiver::Am(Box::new(Am::new(config))),
+            },
         }
     }
 
@@ -159,12 +168,17 @@ impl<P: PacketView> Entity<P> {
     /// Bytes that a grant must have to empty the queue, headers included; saturates.
     #[inline]
     pub fn need(&self) -> u32 {
+        let again = match &self.receiver {
+            Receiver::Um(_) => 0,
+            Receiver::Am(am) => am.need(self.headers.first + self.headers.offset),
+        };
         let bytes = self.waiting_bytes + (self.queued - self.sent);
         if bytes == 0 {
-            return 0;
+            return u32::try_from(again).unwrap_or(u32::MAX);
         }
         let sdus = self.waiting.len() as u64 + u64::from(self.queued > self.sent);
-        let need = bytes
+        let need = again
+            + bytes
             + u64::from(self.headers.first)
             + (sdus - 1) * u64::from(self.headers.next)
             + u64::from(self.headers.offset);
@@ -179,6 +193,41 @@ impl<P: PacketView> Entity<P> {
         pieces: &mut Vec<Piece>,
         out: &mut CellOut<P>,
     ) -> u32 {
+        let bearer = self.place.bearer.0;
+        let first = pieces.len();
+        let mut used = 0;
+        if let Receiver::Am(am) = &mut self.receiver {
+            let header = self.headers.first + self.headers.offset;
+            used = am.fill(room, header, bearer, pieces);
+        }
+        let start = self.sent;
+        used += self.fill_new(now, room - used, out);
+        if self.sent > start {
+            let number = match &mut self.receiver {
+                Receiver::Um(window) => window.sent(self.sent),
+                Receiver::Am(_) => 0,
+            };
+            pieces.push(Piece {
+                bearer,
+                kind: PieceKind::New,
+                number,
+                start,
+                end: self.sent,
+                poll: false,
+            });
+        }
+        if let Receiver::Am(am) = &mut self.receiver {
+            let empty = self.sent == self.queued && self.waiting.is_empty();
+            for piece in &mut pieces[first..] {
+                am.sent(now, piece, empty, self.sent);
+            }
+        }
+        used
+    }
+
+    /// Advances `sent` by what fits into `room`; returns the bytes used.
+    #[inline]
+    fn fill_new(&mut self, now: Instant, room: u32, out: &mut CellOut<P>) -> u32 {
         let start = self.sent;
         let mut left = room;
         if self.queued > self.sent {
@@ -205,17 +254,6 @@ impl<P: PacketView> Entity<P> {
             self.sent += take;
             left -= take as u32;
         }
-        if self.sent == start {
-            return 0;
-        }
-        let number = self.window.sent(self.sent);
-        pieces.push(Piece {
-            bearer: self.place.bearer.0,
-            kind: PieceKind::New,
-            number,
-            start,
-            end: self.sent,
-        });
         room - left
     }
 
@@ -270,9 +308,23 @@ impl<P: PacketView> Entity<P> {
         let mut moved = Moved::default();
         let (flight, corrupt) = (&mut self.flight, &mut self.corrupt);
         let place = (self.place, self.per_sdu);
-        self.window.received(now, piece.number, |step| {
-            hand_on(flight, corrupt, place, at, step, &mut moved, out);
-        });
+        match &mut self.receiver {
+            Receiver::Um(window) => window.received(now, piece.number, |step| {
+                hand_on(flight, corrupt, place, at, step, &mut moved, out);
+            }),
+            Receiver::Am(am) => {
+                let upto = am.received(now, piece);
+                hand_on(
+                    flight,
+                    corrupt,
+                    place,
+                    at,
+                    Step::Good(upto),
+                    &mut moved,
+                    out,
+                );
+            }
+        }
         moved
     }
 
@@ -281,35 +333,92 @@ impl<P: PacketView> Entity<P> {
         let mut moved = Moved::default();
         let (flight, corrupt) = (&mut self.flight, &mut self.corrupt);
         let place = (self.place, self.per_sdu);
-        self.window.lost(piece.number, |step| {
-            hand_on(flight, corrupt, place, now, step, &mut moved, out);
-        });
-        moved
-    }
-
-    /// When [`Entity::on_timer`] must be called.
-    #[inline]
-    pub fn deadline(&self) -> Option<Instant> {
-        self.window.deadline
-    }
-
-    /// A timer ran out.
-    pub fn on_timer(&mut self, now: Instant, out: &mut CellOut<P>) -> Moved {
-        let mut moved = Moved::default();
-        if self.window.deadline.is_some_and(|t| t <= now) {
-            let (flight, corrupt) = (&mut self.flight, &mut self.corrupt);
-            let place = (self.place, self.per_sdu);
-            self.window.expire(now, |step| {
+        if let Receiver::Um(window) = &mut self.receiver {
+            window.lost(piece.number, |step| {
                 hand_on(flight, corrupt, place, now, step, &mut moved, out);
             });
         }
         moved
     }
 
+    /// When [`Entity::on_timer`] must be called.
+    #[inline]
+    pub fn deadline(&self) -> Option<Instant> {
+        match &self.receiver {
+            Receiver::Um(window) => window.deadline,
+            Receiver::Am(am) => am.deadline(),
+        }
+    }
+
+    /// A timer ran out.
+    pub fn on_timer(&mut self, now: Instant, out: &mut CellOut<P>) -> Moved {
+        let mut moved = Moved::default();
+        let idle = self.sent == self.queued && self.waiting.is_empty();
+        let (flight, corrupt) = (&mut self.flight, &mut self.corrupt);
+        let place = (self.place, self.per_sdu);
+        match &mut self.receiver {
+            Receiver::Um(window) => {
+                if window.deadline.is_some_and(|t| t <= now) {
+                    window.expire(now, |step| {
+                        hand_on(flight, corrupt, place, now, step, &mut moved, out);
+                    });
+                }
+            }
+            Receiver::Am(am) => am.on_timer(now, idle),
+        }
+        moved
+    }
+
+    /// True in acknowledged mode.
+    #[inline]
+    pub fn is_am(&self) -> bool {
+        matches!(self.receiver, Receiver::Am(_))
+    }
+
+    /// Bytes of the status report that the receiving end has to send, in blocks of the other direction.
+    #[inline]
+    pub fn status_need(&self, now: Instant) -> u32 {
+        match &self.receiver {
+            Receiver::Um(_) => 0,
+            Receiver::Am(am) => am.status_need(now),
+        }
+    }
+
+    /// Puts that report into a block of the other direction; returns the bytes used.
+    pub fn fill_status(&mut self, now: Instant, room: u32, pieces: &mut Vec<Piece>) -> u32 {
+        match &mut self.receiver {
+            Receiver::Um(_) => 0,
+            Receiver::Am(am) => am.fill_status(now, room, self.place.bearer.0, pieces),
+        }
+    }
+
+    /// A status report about this entity's stream arrived at its sender, or was lost on the way.
+    pub fn on_status(&mut self, number: u32, arrived: bool) {
+        if let Receiver::Am(am) = &mut self.receiver {
+            if arrived {
+                am.status_received(number);
+            } else {
+                am.status_lost(number);
+            }
+        }
+    }
+
+    /// How often a range was sent again more than maxRetxThreshold times.
+    pub fn max_retx_reached(&self) -> u64 {
+        match &self.receiver {
+            Receiver::Um(_) => 0,
+            Receiver::Am(am) => am.max_retx_reached,
+        }
+    }
+
     /// What waits for its first transmission.
     #[inline]
     pub fn view(&self, now: Instant) -> RlcView {
         let partial = self.queued > self.sent;
+        let again = match &self.receiver {
+            Receiver::Um(_) => 0,
+            Receiver::Am(am) => am.backlog(),
+        };
         let since = if partial {
             Some(self.partial_since)
         } else {
@@ -319,7 +428,7 @@ impl<P: PacketView> Entity<P> {
             ue: self.place.ue,
             bearer: self.place.bearer,
             direction: self.place.dir,
-            backlog: Bytes(self.waiting_bytes + (self.queued - self.sent)),
+            backlog: Bytes(self.waiting_bytes + (self.queued - self.sent) + again),
             packets: self.waiting.len() as u32 + u32::from(partial),
             hol: since.map_or(Duration::ZERO, |at| now.since(at)),
         }
