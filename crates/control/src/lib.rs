@@ -116,7 +116,7 @@ pub enum Recovery {
     /// None: growth is allowed (Linux `TCP_CA_Open`).
     #[default]
     Open,
-    /// Some packets are SACKed or duplicated, none declared lost yet (Linux `TCP_CA_Disorder`); growth is allowed.
+    /// Some packets are selectively acknowledged or duplicated, none declared lost yet (Linux `TCP_CA_Disorder`); growth is allowed.
     Disorder,
     /// The window was reduced for an ECN echo and one round has not passed (Linux `TCP_CA_CWR`).
     Cwr,

@@ -86,7 +86,7 @@ impl Pacer {
         // long burst (Linux `tcp_update_skb_after_send`).
         let length = rate.time_for(bytes);
         let won = (length / 2).min(self.credit);
-        self.credit = self.credit - won;
+        self.credit -= won;
         self.next = self.next.saturating_add(length - won);
     }
 

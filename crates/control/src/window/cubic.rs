@@ -35,7 +35,7 @@ pub enum SlowStart {
     Plain,
     /// By `HyStart`.
     HyStart(HyStart),
-    /// By HyStart++.
+    /// By `HyStart++`.
     PlusPlus(HyStartPp),
 }
 
@@ -87,7 +87,7 @@ impl Cubic {
         Self::with("cubic", SlowStart::HyStart(HyStart::new(Variant::Linux)))
     }
 
-    /// With HyStart++.
+    /// With `HyStart++`.
     pub fn hystart_pp() -> Self {
         Self::with("cubic-hystart++", SlowStart::PlusPlus(HyStartPp::default()))
     }

@@ -20,7 +20,7 @@ const CSS_ROUNDS: u32 = 5;
 /// RFC 9406, 4.3: L of a sender that does not pace.
 const L: u32 = 8;
 
-/// State of HyStart++.
+/// State of `HyStart++`.
 #[derive(Clone, Copy, Debug)]
 pub struct HyStartPp {
     round_end: u64,

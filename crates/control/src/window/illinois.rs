@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(decrease(10_000, 100_000), BETA_MIN);
         assert_eq!(decrease(80_000, 100_000), BETA_MAX);
         // 45 % lies in the middle of 10 to 80 %: (1/8 + 1/2) / 2.
-        assert_eq!(decrease(45_000, 100_000), (BETA_MIN + BETA_MAX) / 2);
+        assert_eq!(decrease(45_000, 100_000), u64::midpoint(BETA_MIN, BETA_MAX));
         // Once above, five low rounds bring the largest growth back, not one.
         let held = law.growth(50_000, 100_000);
         law.alpha = held;

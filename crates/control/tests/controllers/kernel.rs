@@ -75,7 +75,7 @@ fn bulk_flows_match_the_kernel() {
             "{:6} goodput {goodput:.3} srtt {mean:.0}/{s95:.0} cwnd {c5}..{c95} drops {} timeouts {}",
             m.name, b.drops, b.timeouts
         );
-        println!("{line}");
+        eprintln!("{line}");
         let off = |ours: f64, theirs: f64| (ours / theirs - 1.0).abs();
         if off(goodput, m.goodput) > 0.015
             || off(mean, m.srtt_mean) > 0.08
