@@ -1,1 +1,18 @@
-//! placeholder
+//! The engine: an event kernel, links, cells and hosts joined into a [`World`].
+//!
+//! A world is a value: many live side by side in one process and share nothing. The same build steps and seed give
+//! the same events in the same order on every run, host and thread. The loop takes a [`Clock`]: [`NoClock`] runs as
+//! fast as the machine can; an emulator passes one that waits.
+
+pub mod clock;
+pub mod flow;
+pub mod kernel;
+pub mod lane;
+pub mod link;
+pub mod world;
+
+pub use clock::{Clock, NoClock, SyncStatus};
+pub use flow::{AppConfig, FlowConfig, HopConfig};
+pub use lane::LaneConfig;
+pub use link::{LinkConfig, Service};
+pub use world::{CELL_DOWN, CELL_UP, World, WorldBuilder};

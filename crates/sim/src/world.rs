@@ -1,0 +1,515 @@
+//! The world: nodes and hosts on one kernel.
+
+use std::collections::VecDeque;
+
+use slackwater_core::record::{DropReason, LinkSample, PacketEvent};
+use slackwater_core::{
+    BearerId, Bytes, Direction, Draw, Duration, Ecn, FlowId, Instant, NodeId, Packet, Qfi, Recorder, UeId,
+};
+use slackwater_ran::cell::{Cell, CellConfig, CellOut, ConfigError, UeConfig};
+use slackwater_signal::Observer;
+
+use crate::clock::{Clock, SyncStatus};
+use crate::flow::{FlowConfig, HopConfig, Host, HostEvents};
+use crate::kernel::Kernel;
+use crate::lane::Lane;
+use crate::link::{Link, LinkConfig, Outcomes};
+
+/// Index of a cell's samples that cover its whole downlink.
+pub const CELL_DOWN: u32 = u32::MAX - 1;
+/// Index of a cell's samples that cover its whole uplink.
+pub const CELL_UP: u32 = u32::MAX;
+
+/// Purposes of keyed draws (see `slackwater_core::rng`).
+mod purpose {
+    pub(super) const LANE: u64 = 1;
+    pub(super) const CELL: u64 = 2;
+    pub(super) const HOST: u64 = 3;
+}
+
+/// Where a packet goes next.
+#[derive(Clone, Copy, Debug)]
+enum Hop {
+    Node(u32),
+    Host,
+}
+
+enum Node {
+    Lane { lane: Lane, next: Hop },
+    Link { link: Box<Link>, next: Vec<Hop> },
+    Cell(Box<CellNode>),
+}
+
+struct CellNode {
+    cell: Cell<Packet>,
+    out: CellOut<Packet>,
+    observer: Option<Box<dyn Observer + Send>>,
+    /// Packets that the cell reported before their delivery time.
+    pending: VecDeque<(Instant, Packet)>,
+    /// UE and `QoS` flow of each flow.
+    bearers: Vec<(UeId, Qfi)>,
+    /// Next hop of each flow, down and up.
+    next: Vec<[Hop; 2]>,
+}
+
+impl CellNode {
+    /// The next slot, or the next delivery where that comes first.
+    fn next_timer(&self) -> Option<Instant> {
+        match (self.cell.next_slot(), self.pending.front()) {
+            (Some(slot), Some(p)) => Some(slot.min(p.0)),
+            (slot, p) => slot.or(p.map(|p| p.0)),
+        }
+    }
+
+    /// Samples the queues of each UE's first bearer (index 2 * UE downlink, 2 * UE + 1 uplink; their capacity stays
+    /// zero) and the whole cell ([`CELL_DOWN`] and [`CELL_UP`]: capacity, bytes carried, all that waits).
+    fn sample(&mut self, now: Instant, mut tell: impl FnMut(u32, &LinkSample)) {
+        self.cell.catch_up(now);
+        let stats = self.cell.stats();
+        let directions = [(Direction::Down, stats.down, CELL_DOWN), (Direction::Up, stats.up, CELL_UP)];
+        for (i, (direction, counters, index)) in directions.into_iter().enumerate() {
+            let mut whole = LinkSample::default();
+            for ue in 0..self.cell.ues() {
+                let id = UeId(ue as u32);
+                let view = self.cell.rlc_view(now, direction, id, BearerId(0));
+                let own = self.cell.ue_stats(id);
+                let own = if direction == Direction::Down { own.down } else { own.up };
+                let mut sample = LinkSample::default();
+                sample.backlog = view.backlog;
+                sample.packets = view.packets;
+                sample.hol = view.hol;
+                sample.carried = Bytes(own.carried);
+                tell(2 * ue as u32 + i as u32, &sample);
+                whole.backlog += view.backlog;
+                whole.packets += view.packets;
+                whole.hol = whole.hol.max(view.hol);
+            }
+            whole.capacity = Bytes(counters.capacity);
+            whole.carried = Bytes(counters.carried);
+            tell(index, &whole);
+        }
+    }
+}
+
+/// Collects nodes and flows.
+pub struct WorldBuilder {
+    draw: Draw,
+    nodes: Vec<Node>,
+    flows: Vec<Flow>,
+}
+
+struct Flow {
+    /// The hosts, at the network (0) and at the UE (1).
+    hosts: [Host; 2],
+    /// First hop of packets going down and up.
+    first: [Hop; 2],
+    /// The host that sends the flow's data.
+    sender: usize,
+}
+
+const fn side(direction: Direction) -> usize {
+    match direction {
+        Direction::Down => 0,
+        Direction::Up => 1,
+    }
+}
+
+impl WorldBuilder {
+    /// An empty world whose every random draw follows from `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self { draw: Draw::new(seed), nodes: Vec::new(), flows: Vec::new() }
+    }
+
+    fn push(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    /// Adds a bottleneck link; it serves any flow whose path names it.
+    pub fn add_link(&mut self, config: LinkConfig) -> NodeId {
+        self.push(Node::Link { link: Box::new(Link::new(config)), next: Vec::new() })
+    }
+
+    /// Adds a cell with its UEs; `observer` sees its slots.
+    ///
+    /// # Errors
+    /// Where the cell's configuration contradicts itself.
+    pub fn add_cell(
+        &mut self,
+        config: &CellConfig,
+        ues: Vec<UeConfig>,
+        observer: Option<Box<dyn Observer + Send>>,
+    ) -> Result<NodeId, ConfigError> {
+        let draw = self.draw.fork(purpose::CELL, self.nodes.len() as u64);
+        let cell = Cell::new(config, ues, draw)?;
+        Ok(self.push(Node::Cell(Box::new(CellNode {
+            cell,
+            out: CellOut::default(),
+            observer,
+            pending: VecDeque::new(),
+            bearers: Vec::new(),
+            next: Vec::new(),
+        }))))
+    }
+
+    /// Adds a flow. Its paths name nodes added before; each path has at least one hop.
+    pub fn add_flow(&mut self, config: FlowConfig) -> FlowId {
+        let id = FlowId(self.flows.len() as u32);
+        let down = self.lay(id, Direction::Down, &config.down);
+        let up = self.lay(id, Direction::Up, &config.up);
+        let draw = self.draw.fork(purpose::HOST, u64::from(id.0));
+        let sender = side(config.direction);
+        let hosts = Host::pair(id, config, draw);
+        self.flows.push(Flow { hosts, first: [down, up], sender });
+        id
+    }
+
+    /// Turns a path into hops, from its end to its start; returns the first hop.
+    fn lay(&mut self, flow: FlowId, direction: Direction, path: &[HopConfig]) -> Hop {
+        assert!(!path.is_empty(), "a path has at least one hop");
+        let mut next = Hop::Host;
+        for hop in path.iter().rev() {
+            let node = match *hop {
+                HopConfig::Lane(config) => {
+                    let draw = self.draw.fork(purpose::LANE, self.nodes.len() as u64);
+                    self.push(Node::Lane { lane: Lane::new(config, draw), next })
+                }
+                HopConfig::Link(id) => {
+                    let Some(Node::Link { next: table, .. }) = self.nodes.get_mut(id.index()) else {
+                        panic!("{id} is not a link");
+                    };
+                    table.resize(table.len().max(flow.index() + 1), Hop::Host);
+                    table[flow.index()] = next;
+                    id
+                }
+                HopConfig::Cell { node, ue, qfi } => {
+                    let Some(Node::Cell(cell)) = self.nodes.get_mut(node.index()) else {
+                        panic!("{node} is not a cell");
+                    };
+                    let n = cell.next.len().max(flow.index() + 1);
+                    cell.next.resize(n, [Hop::Host; 2]);
+                    cell.bearers.resize(n, (UeId(0), Qfi(0)));
+                    cell.next[flow.index()][side(direction)] = next;
+                    cell.bearers[flow.index()] = (ue, qfi);
+                    node
+                }
+            };
+            next = Hop::Node(node.0);
+        }
+        next
+    }
+
+    /// The world, at time zero, telling `recorder` what happens.
+    pub fn build<R: Recorder>(self, recorder: R) -> World<R> {
+        let hosts = self.nodes.len();
+        let sampler = hosts + 2 * self.flows.len();
+        let mut kernel = Kernel::new(sampler + 1);
+        for (i, flow) in self.flows.iter().enumerate() {
+            for (s, host) in flow.hosts.iter().enumerate() {
+                kernel.arm(hosts + 2 * i + s, host.next_timer());
+            }
+        }
+        if recorder.sampling().is_some() {
+            kernel.arm(sampler, Some(Instant::ZERO));
+        }
+        World {
+            kernel,
+            nodes: self.nodes,
+            flows: self.flows,
+            recorder,
+            now: Instant::ZERO,
+            events: 0,
+            packets: Vec::new(),
+            served: Vec::new(),
+            outcomes: Outcomes::default(),
+            values: Vec::new(),
+            host_events: HostEvents::default(),
+            late: Duration::ZERO,
+        }
+    }
+}
+
+/// A simulated network at some point of its time.
+pub struct World<R> {
+    kernel: Kernel,
+    nodes: Vec<Node>,
+    flows: Vec<Flow>,
+    recorder: R,
+    now: Instant,
+    events: u64,
+    // Buffers reused by every event.
+    packets: Vec<Packet>,
+    served: Vec<(Packet, Duration)>,
+    outcomes: Outcomes,
+    values: Vec<(&'static str, f64)>,
+    host_events: HostEvents,
+    late: Duration,
+}
+
+impl<R: Recorder> World<R> {
+    /// The time up to which the world has run.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Events handled so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The largest lag behind the clock (zero in virtual time).
+    pub fn late(&self) -> Duration {
+        self.late
+    }
+
+    /// The recorder.
+    pub fn recorder(&self) -> &R {
+        &self.recorder
+    }
+
+    /// Ends the run and hands back the recorder.
+    pub fn into_recorder(self) -> R {
+        self.recorder
+    }
+
+    /// Number of flows.
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// The cell at `node`, where there is one.
+    pub fn cell(&self, node: NodeId) -> Option<&Cell<Packet>> {
+        match self.nodes.get(node.index())? {
+            Node::Cell(c) => Some(&c.cell),
+            _ => None,
+        }
+    }
+
+    /// The sending and the receiving host of `flow`.
+    pub fn hosts(&self, flow: FlowId) -> (&Host, &Host) {
+        let f = &self.flows[flow.index()];
+        (&f.hosts[f.sender], &f.hosts[1 - f.sender])
+    }
+
+    /// Runs all events up to and including `until`. Splitting a run into several calls changes nothing.
+    pub fn run_until(&mut self, until: Instant, clock: &mut impl Clock) {
+        while let Some((at, component)) = self.kernel.peek() {
+            if at > until {
+                break;
+            }
+            if let SyncStatus::Late(lag) = clock.synchronize(at) {
+                self.late = self.late.max(lag);
+            }
+            debug_assert!(at >= self.now, "time goes backwards: component {component} at {at}, now {}", self.now);
+            self.now = at;
+            self.events += 1;
+            self.dispatch(at, component);
+        }
+        self.now = self.now.max(until);
+    }
+
+    fn dispatch(&mut self, now: Instant, component: usize) {
+        if component < self.nodes.len() {
+            self.run_node(now, component);
+        } else {
+            let host = component - self.nodes.len();
+            if host < 2 * self.flows.len() {
+                self.run_host(now, host / 2, host % 2);
+            } else {
+                self.sample(now);
+                let next = self.recorder.sampling().map(|p| now + p);
+                self.kernel.arm(component, next);
+            }
+        }
+    }
+
+    fn run_node(&mut self, now: Instant, n: usize) {
+        match &mut self.nodes[n] {
+            Node::Lane { lane, next } => {
+                let next = *next;
+                let Some(packet) = lane.pop_due(now) else { return };
+                let timer = lane.next_timer();
+                self.kernel.arm(n, timer);
+                self.forward(now, next, n, packet);
+            }
+            Node::Link { link, .. } => {
+                let mut served = core::mem::take(&mut self.served);
+                link.on_timer(now, &mut served, &mut self.outcomes);
+                let timer = link.next_timer();
+                self.kernel.arm(n, timer);
+                self.report_outcomes(now, n);
+                for (packet, sojourn) in served.drain(..) {
+                    let node = NodeId(n as u32);
+                    self.recorder.packet(now, node, &packet, PacketEvent::Dequeued { sojourn });
+                    let Node::Link { next, .. } = &self.nodes[n] else { unreachable!("a node keeps its kind") };
+                    let hop = next.get(packet.flow.index()).copied().unwrap_or(Hop::Host);
+                    self.forward(now, hop, n, packet);
+                }
+                self.served = served;
+            }
+            Node::Cell(node) => {
+                if node.pending.front().is_some_and(|p| p.0 <= now) {
+                    let (_, packet) = node.pending.pop_front().expect("just seen");
+                    let hop = node.next[packet.flow.index()][side(packet.direction())];
+                    let timer = node.next_timer();
+                    self.kernel.arm(n, timer);
+                    self.forward(now, hop, n, packet);
+                    return;
+                }
+                let mut out = core::mem::take(&mut node.out);
+                match &mut node.observer {
+                    Some(o) => node.cell.run_slot(now, &mut out, o.as_mut()),
+                    None => node.cell.run_slot(now, &mut out, &mut slackwater_signal::NoObserver),
+                }
+                self.drain_cell(now, n, &mut out);
+            }
+        }
+    }
+
+    /// Reports what the cell dropped, marked and delivered, sends on what is due, and arms the cell's timer.
+    fn drain_cell(&mut self, now: Instant, n: usize, out: &mut CellOut<Packet>) {
+        let id = NodeId(n as u32);
+        for (at, packet, reason) in out.dropped.drain(..) {
+            self.recorder.packet(at, id, &packet, PacketEvent::Dropped(reason));
+        }
+        for mark in out.marked.drain(..) {
+            let bits = if mark.dir == Direction::Up { Packet::BIT_UP } else { 0 };
+            let flow = FlowId(mark.flow_key >> 1);
+            let packet = Packet { flow, bits, len: mark.len as u16, ecn: Ecn::Ce, ..Packet::default() };
+            self.recorder.packet(mark.at, id, &packet, PacketEvent::Marked);
+        }
+        for delivered in out.delivered.drain(..) {
+            let packet = delivered.packet;
+            let sojourn = delivered.sojourn;
+            self.recorder.packet(now, id, &packet, PacketEvent::Dequeued { sojourn });
+            let Node::Cell(cell) = &mut self.nodes[n] else { unreachable!("a node keeps its kind") };
+            let at = cell.pending.back().map_or(delivered.at, |p| delivered.at.max(p.0));
+            let hop = cell.next[packet.flow.index()][side(packet.direction())];
+            if at <= now {
+                self.forward(now, hop, n, packet);
+            } else {
+                cell.pending.push_back((at, packet));
+            }
+        }
+        let Node::Cell(cell) = &mut self.nodes[n] else { unreachable!("a node keeps its kind") };
+        cell.out = core::mem::take(out);
+        let timer = cell.next_timer();
+        self.kernel.arm(n, timer);
+    }
+
+    fn report_outcomes(&mut self, now: Instant, n: usize) {
+        let node = NodeId(n as u32);
+        for (packet, reason) in self.outcomes.dropped.drain(..) {
+            self.recorder.packet(now, node, &packet, PacketEvent::Dropped(reason));
+        }
+        for packet in self.outcomes.marked.drain(..) {
+            self.recorder.packet(now, node, &packet, PacketEvent::Marked);
+        }
+    }
+
+    /// Hands `packet`, which comes from node `from`, to its next hop.
+    #[inline]
+    fn forward(&mut self, now: Instant, hop: Hop, from: usize, packet: Packet) {
+        let Hop::Node(n) = hop else {
+            self.deliver(now, from, packet);
+            return;
+        };
+        let n = n as usize;
+        match &mut self.nodes[n] {
+            Node::Lane { lane, .. } => {
+                if lane.push(now, packet) {
+                    let due = lane.next_timer().expect("a packet waits");
+                    self.kernel.arm_earlier(n, due);
+                } else {
+                    let event = PacketEvent::Dropped(DropReason::Random);
+                    self.recorder.packet(now, NodeId(n as u32), &packet, event);
+                }
+            }
+            Node::Link { link, .. } => {
+                link.arrive(now, packet, &mut self.outcomes);
+                let timer = link.next_timer();
+                self.kernel.arm(n, timer);
+                if !(self.outcomes.dropped.is_empty() && self.outcomes.marked.is_empty()) {
+                    self.report_outcomes(now, n);
+                }
+            }
+            Node::Cell(node) => {
+                let (ue, qfi) = node.bearers[packet.flow.index()];
+                let direction = packet.direction();
+                node.cell.enqueue(now, direction, ue, qfi, packet, &mut node.out);
+                if node.out.dropped.is_empty() && node.out.marked.is_empty() {
+                    let timer = node.next_timer();
+                    self.kernel.arm(n, timer);
+                } else {
+                    let mut out = core::mem::take(&mut node.out);
+                    self.drain_cell(now, n, &mut out);
+                }
+            }
+        }
+    }
+
+    /// Hands `packet` to the host at the end of its path.
+    fn deliver(&mut self, now: Instant, from: usize, packet: Packet) {
+        let flow = packet.flow.index();
+        let host = 1 - side(packet.direction());
+        self.recorder.packet(now, NodeId(from as u32), &packet, PacketEvent::Delivered);
+        let mut out = core::mem::take(&mut self.packets);
+        self.flows[flow].hosts[host].on_packet(now, &packet, &mut out, &mut self.host_events);
+        self.after_host(now, flow, host, out);
+    }
+
+    fn run_host(&mut self, now: Instant, flow: usize, host: usize) {
+        let mut out = core::mem::take(&mut self.packets);
+        self.flows[flow].hosts[host].on_timer(now, &mut out, &mut self.host_events);
+        self.after_host(now, flow, host, out);
+    }
+
+    /// Sends what a host emitted, tells of what it finished, and arms its timer.
+    fn after_host(&mut self, now: Instant, flow: usize, host: usize, mut out: Vec<Packet>) {
+        let first = self.flows[flow].first[host];
+        let id = FlowId(flow as u32);
+        let from = match first {
+            Hop::Node(n) => n as usize,
+            Hop::Host => unreachable!("a path has at least one hop"),
+        };
+        for packet in out.drain(..) {
+            self.recorder.packet(now, NodeId(from as u32), &packet, PacketEvent::Sent);
+            self.forward(now, first, from, packet);
+        }
+        self.packets = out;
+        for (start, bytes) in self.host_events.transfers.drain(..) {
+            self.recorder.transfer(now, id, start, bytes);
+        }
+        let component = self.nodes.len() + 2 * flow + host;
+        let timer = self.flows[flow].hosts[host].next_timer();
+        self.kernel.arm(component, timer);
+    }
+
+    fn sample(&mut self, now: Instant) {
+        for (i, flow) in self.flows.iter().enumerate() {
+            let id = FlowId(i as u32);
+            let delivered = flow.hosts[1 - flow.sender].delivered();
+            if let Some(mut sample) = flow.hosts[flow.sender].sample() {
+                sample.delivered = delivered;
+                self.recorder.flow(now, id, &sample);
+                self.values.clear();
+                flow.hosts[flow.sender].internals(&mut self.values);
+                if !self.values.is_empty() {
+                    self.recorder.internals(now, id, &self.values);
+                }
+            } else {
+                let mut sample = slackwater_core::record::FlowSample::default();
+                sample.delivered = delivered;
+                self.recorder.flow(now, id, &sample);
+            }
+        }
+        for (n, node) in self.nodes.iter_mut().enumerate() {
+            let id = NodeId(n as u32);
+            match node {
+                Node::Lane { .. } => {}
+                Node::Link { link, .. } => self.recorder.link(now, id, 0, &link.sample(now)),
+                Node::Cell(c) => c.sample(now, |index, s| self.recorder.link(now, id, index, s)),
+            }
+        }
+    }
+}
