@@ -268,9 +268,10 @@ pub enum AnyQueue<P> {
     Shaped(Box<Shaper<Self>>),
 }
 
-impl<P: PacketView> Queue<P> for AnyQueue<P> {
-    #[inline]
-    fn enqueue(&mut self, now: Instant, packet: P, sink: &mut dyn Sink<P>) {
+impl<P: PacketView> AnyQueue<P> {
+    /// The containers that are a call away: kept out of line, the FIFO's path is short enough to be inlined.
+    #[inline(never)]
+    fn enqueue_elsewhere(&mut self, now: Instant, packet: P, sink: &mut dyn Sink<P>) {
         match self {
             Self::Fifo(q) => q.enqueue(now, packet, sink),
             Self::Fq(q) => q.enqueue(now, packet, sink),
@@ -278,12 +279,32 @@ impl<P: PacketView> Queue<P> for AnyQueue<P> {
         }
     }
 
-    #[inline]
-    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<(P, Instant)> {
+    #[inline(never)]
+    fn dequeue_elsewhere(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<(P, Instant)> {
         match self {
             Self::Fifo(q) => q.dequeue(now, sink),
             Self::Fq(q) => q.dequeue(now, sink),
             Self::Shaped(q) => q.dequeue(now, sink),
+        }
+    }
+}
+
+impl<P: PacketView> Queue<P> for AnyQueue<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Instant, packet: P, sink: &mut dyn Sink<P>) {
+        if let Self::Fifo(q) = self {
+            q.enqueue(now, packet, sink);
+        } else {
+            self.enqueue_elsewhere(now, packet, sink);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<(P, Instant)> {
+        if let Self::Fifo(q) = self {
+            q.dequeue(now, sink)
+        } else {
+            self.dequeue_elsewhere(now, sink)
         }
     }
 

@@ -15,6 +15,8 @@ use crate::{PacketMeta, Sink, Verdict};
 
 /// Carries out `verdict` on `packet`, tells `sink`, and returns whether the packet goes on. A packet that carries CE
 /// already is not marked again.
+#[cold]
+#[inline(never)]
 fn admit<P: PacketView>(
     verdict: Verdict,
     now: Instant,

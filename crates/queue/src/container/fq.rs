@@ -6,7 +6,7 @@ use slackwater_core::record::DropReason;
 use slackwater_core::{Bytes, Draw, Duration, Instant, PacketView};
 
 use super::{Limits, admit};
-use crate::{Law, PacketMeta, Queue, QueueView, Sink};
+use crate::{Law, PacketMeta, Queue, QueueView, Sink, Verdict};
 
 /// The shape of an [`Fq`]. The defaults are those of RFC 8290, 5.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl<P: PacketView, L: Law> Queue<P> for Fq<P, L> {
             .map_or(Duration::ZERO, |(since, _)| now.since(*since));
         let view = bucket.view();
         let verdict = bucket.law.on_enqueue(now, delay, &view, &meta);
-        if !admit(verdict, now, &mut packet, meta, sink) {
+        if verdict != Verdict::Pass && !admit(verdict, now, &mut packet, meta, sink) {
             return;
         }
         bucket.ring.push_back((now, packet));
@@ -215,7 +215,7 @@ impl<P: PacketView, L: Law> Queue<P> for Fq<P, L> {
                 let bucket = &mut self.buckets[index as usize];
                 let view = bucket.view();
                 let verdict = bucket.law.on_dequeue(now, now.since(since), &view, &meta);
-                if admit(verdict, now, &mut packet, meta, sink) {
+                if verdict == Verdict::Pass || admit(verdict, now, &mut packet, meta, sink) {
                     bucket.deficit -= i64::from(meta.len);
                     return Some((packet, since));
                 }

@@ -127,7 +127,6 @@ impl Ramp {
 }
 
 impl Law for Ramp {
-    #[inline]
     fn on_dequeue(
         &mut self,
         _now: Instant,
