@@ -338,10 +338,7 @@ mod gaps {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub(super) fn serialize<S: Serializer>(values: &[f64], out: S) -> Result<S::Ok, S::Error> {
-        let values: Vec<Option<f64>> = values
-            .iter()
-            .map(|v| v.is_finite().then_some(*v))
-            .collect();
+        let values: Vec<Option<f64>> = values.iter().map(|v| v.is_finite().then_some(*v)).collect();
         values.serialize(out)
     }
 

@@ -157,13 +157,10 @@ pub fn state(name: &str) -> Paint {
         .chars()
         .map(|c| if c == ' ' || c == '-' { '_' } else { c })
         .collect();
-    STATES
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map_or_else(
-            || OTHERS[hash(&name) as usize % OTHERS.len()],
-            |(_, paint)| *paint,
-        )
+    STATES.iter().find(|(known, _)| *known == name).map_or_else(
+        || OTHERS[hash(&name) as usize % OTHERS.len()],
+        |(_, paint)| *paint,
+    )
 }
 
 /// FNV-1a, 32 bits.
