@@ -3,8 +3,18 @@
 //! [`scenario`] reads what to simulate; [`record`] listens to a run; [`metrics`] says what the numbers mean, once;
 //! [`output`] writes them down.
 
+pub mod bench;
+pub mod build;
+pub mod check;
 pub mod metrics;
+pub mod output;
+pub mod parallel;
 pub mod record;
+pub mod report;
+pub mod run;
 pub mod scenario;
+pub mod table;
+pub mod view;
 
 pub use scenario::{Scenario, ScenarioError};
+pub use {slackwater_control as control, slackwater_core as core, slackwater_wire as wire};

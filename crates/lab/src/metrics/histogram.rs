@@ -86,6 +86,9 @@ impl Histogram {
         if rank == 1 {
             return self.min;
         }
+        if rank == self.count {
+            return self.max();
+        }
         let mut seen = 0;
         for (i, n) in self.counts.iter().enumerate() {
             seen += u64::from(*n);

@@ -76,6 +76,8 @@ choice! {
         Los = "los",
         /// No line of sight.
         Nlos = "nlos",
+        /// By the model's probability at each place.
+        Drawn = "drawn",
     }
 }
 choice! {
@@ -85,6 +87,8 @@ choice! {
         Gap = "gap",
         /// Piro's formula, as ns-3 has it, for a BER of 5e-5.
         Piro = "piro",
+        /// Block error thresholds, and one CQI below an exact match, as ns-3's default has it.
+        Ns3 = "ns3",
     }
 }
 choice! {
@@ -420,7 +424,7 @@ section! {
         pub amc: Amc = Amc::Gap,
         /// SINR gap to Shannon's bound, with `amc = "gap"`.
         #[within(Db(0.0), Db(20.0))]
-        pub gap: Db = Db(3.0),
+        pub gap: Db = Db(1.9),
         /// CQI reports.
         pub cqi: Cqi = Cqi::example(),
         /// Outer-loop link adaptation.

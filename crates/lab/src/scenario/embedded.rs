@@ -24,3 +24,17 @@ pub const ALL: &[(&str, &str)] = &[
 pub fn embedded(name: &str) -> Option<&'static str> {
     ALL.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
 }
+
+/// Name and title of every built-in scenario.
+pub fn embedded_names() -> Vec<(&'static str, &'static str)> {
+    ALL.iter()
+        .map(|(name, text)| (*name, title(text)))
+        .collect()
+}
+
+/// The title in a scenario's text; built-in scenarios write it on a line of its own.
+fn title(text: &'static str) -> &'static str {
+    text.lines()
+        .find_map(|l| l.strip_prefix("title = \"")?.strip_suffix('"'))
+        .unwrap_or("")
+}

@@ -22,9 +22,11 @@ use slackwater_core::Duration;
 
 pub use cell::Cell;
 pub use data::DataCache;
+pub use embedded::{embedded, embedded_names};
 pub use error::ScenarioError;
 pub use flow::{App, Flow, UeRef};
 pub use link::{Law, Link, Path, Queue, Wired};
+pub use reference::json_schema as schema;
 pub use ue::{Channel, Mobility, Ue};
 pub use units::Limit;
 pub use vary::{Axis, Variant};
@@ -154,6 +156,11 @@ impl Scenario {
         })?;
         let base = path.parent().unwrap_or_else(|| FsPath::new("."));
         Self::parse(&file, &text, base)
+    }
+
+    /// The built-in scenario `name`.
+    pub fn embedded(name: &str) -> Option<Result<Self, ScenarioError>> {
+        embedded(name).map(|text| Self::parse(&format!("<{name}>"), text, FsPath::new(".")))
     }
 
     /// Reads a scenario from text; relative paths in it start at `base_dir`.

@@ -2,7 +2,7 @@
 
 use slackwater_core::Duration;
 
-use super::data::{CqiFile, McsFile};
+use super::data::{CqiFile, McsFile, Series};
 use super::error::ScenarioError;
 use super::field::{At, Field, choice, section, tagged};
 use super::units::{KmPerHour, Limit, Metres};
@@ -105,34 +105,31 @@ section! {
         /// MCS index of the cell's table.
         #[within(0, 28)]
         pub mcs: u8,
-        /// MCS index of the uplink; left out, the same.
-        #[within(0, 28)]
-        pub up_mcs: Option<u8> = None,
     }
 }
 section! {
     /// The MCS follows a file.
     pub struct McsSeries {
-        /// The file.
-        pub file: McsFile,
-        /// MCS index of the uplink.
-        #[within(0, 28)]
-        pub up_mcs: Option<u8> = None,
+        /// Values from a file.
+        pub file: Option<McsFile> = None,
+        /// Values given here, as pairs of seconds and value.
+        pub points: Vec<[f64; 2]> = Vec::new(),
         /// Start again when the file ends; otherwise the last value holds.
         pub repeat: bool = true,
     }
+    check(me, at) { check_series(at, me.file.is_some(), &me.points, 28.0)?; }
 }
 section! {
     /// The CQI follows a file; the MCS follows the CQI.
     pub struct CqiSeries {
-        /// The file.
-        pub file: CqiFile,
-        /// MCS index of the uplink.
-        #[within(0, 28)]
-        pub up_mcs: Option<u8> = None,
+        /// Values from a file.
+        pub file: Option<CqiFile> = None,
+        /// Values given here, as pairs of seconds and value.
+        pub points: Vec<[f64; 2]> = Vec::new(),
         /// Start again when the file ends; otherwise the last value holds.
         pub repeat: bool = true,
     }
+    check(me, at) { check_series(at, me.file.is_some(), &me.points, 15.0)?; }
 }
 
 tagged! {
@@ -146,6 +143,58 @@ tagged! {
         McsSeries(McsSeries) = "mcs-series",
         /// CQI values from a file.
         CqiSeries(CqiSeries) = "cqi-series",
+    }
+}
+
+/// Points must rise in time and hold whole numbers up to `max`; either they or a file must be there.
+fn check_series(
+    at: &At<'_>,
+    file: bool,
+    points: &[[f64; 2]],
+    max: f64,
+) -> Result<(), ScenarioError> {
+    if file != points.is_empty() {
+        let found = if file { "both `file` and `points`" } else { "neither `file` nor `points`" };
+        return Err(at.error(found, "one of them"));
+    }
+    let mut last = -1.0;
+    for (i, [t, v]) in points.iter().enumerate() {
+        if !(*t > last && *t >= 0.0 && *t <= 1e6) {
+            return Err(at.error(
+                format!("the time {t} in points[{i}]"),
+                "seconds that rise, from 0 to 1000000",
+            ));
+        }
+        if !(*v >= 0.0 && *v <= max && v.fract() == 0.0) {
+            return Err(at.error(
+                format!("the value {v} in points[{i}]"),
+                format!("a whole number from 0 to {max}"),
+            ));
+        }
+        last = *t;
+    }
+    Ok(())
+}
+
+/// The series of a file, or of points.
+fn series_of(file: Option<&Series>, points: &[[f64; 2]]) -> Series {
+    file.cloned().unwrap_or_else(|| Series {
+        times: points.iter().map(|p| Duration::from_secs_f64(p[0])).collect(),
+        values: points.iter().map(|p| p[1]).collect(),
+    })
+}
+
+impl McsSeries {
+    /// The values, from wherever they come.
+    pub fn series(&self) -> Series {
+        series_of(self.file.as_ref().map(|f| &*f.series), &self.points)
+    }
+}
+
+impl CqiSeries {
+    /// The values, from wherever they come.
+    pub fn series(&self) -> Series {
+        series_of(self.file.as_ref().map(|f| &*f.series), &self.points)
     }
 }
 

@@ -1,0 +1,117 @@
+//! Tables of metrics for the terminal.
+
+use crate::metrics::table::Source;
+use crate::metrics::{Estimate, METRICS, Metric, RunSummary};
+use crate::table::Table;
+
+/// Metrics that a table on a terminal has room for.
+pub const FLOW_COLUMNS: [&str; 8] = [
+    "goodput",
+    "srtt_mean",
+    "srtt_p95",
+    "queue_p50",
+    "queue_p95",
+    "cwnd_p50",
+    "loss",
+    "retransmits",
+];
+/// Metrics that compare runs.
+pub const RUN_COLUMNS: [&str; 8] = [
+    "goodput_total",
+    "utilisation",
+    "srtt_p50",
+    "queue_p50",
+    "queue_p95",
+    "hol_p90",
+    "loss",
+    "jain",
+];
+
+fn heading(metric: &Metric) -> String {
+    match metric.unit {
+        "" => metric.label.to_owned(),
+        unit => format!("{} ({unit})", metric.label),
+    }
+}
+
+fn cell(metric: &Metric, value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |v| format!("{v:.*}", metric.decimals))
+}
+
+/// One row a flow.
+pub fn flow_table(run: &RunSummary) -> Table {
+    let metrics: Vec<&Metric> = FLOW_COLUMNS
+        .iter()
+        .filter_map(|k| Metric::find(k))
+        .collect();
+    let mut heads = vec!["flow".to_owned()];
+    heads.extend(metrics.iter().map(|m| heading(m)));
+    let mut table = Table::new(&heads);
+    for flow in &run.flows {
+        let mut row = vec![flow.label.clone()];
+        row.extend(metrics.iter().map(|m| cell(m, m.of_flow(flow))));
+        table.row(&row);
+    }
+    table
+}
+
+/// One row a metric of the run as a whole, with its definition's name and unit.
+pub fn run_table(run: &RunSummary) -> Table {
+    let mut table = Table::new(&["metric", "value", "unit"]);
+    for m in METRICS {
+        if let (Source::Run(_), Some(v)) = (m.of, m.of_run(run)) {
+            table.row(&[m.label.to_owned(), cell(m, Some(v)), m.unit.to_owned()]);
+        }
+    }
+    table
+}
+
+/// Runs that differ in nothing but their seed, in the order of their first appearance.
+pub fn groups(runs: &[RunSummary]) -> Vec<(String, Vec<&RunSummary>)> {
+    let mut out: Vec<(String, Vec<&RunSummary>)> = Vec::new();
+    for run in runs {
+        let values: Vec<&str> = run.labels.iter().map(|l| l.1.as_str()).collect();
+        let name = values.join(", ");
+        match out.iter_mut().find(|g| g.0 == name) {
+            Some(group) => group.1.push(run),
+            None => out.push((name, vec![run])),
+        }
+    }
+    out
+}
+
+/// A metric over the seeds of one group.
+pub fn estimate(metric: &Metric, runs: &[&RunSummary]) -> Option<Estimate> {
+    let values: Vec<f64> = runs.iter().filter_map(|r| metric.of_run(r)).collect();
+    Estimate::of(&values)
+}
+
+/// One row for each set of labels: mean and 95 % interval over the seeds, and how many seeds there are.
+pub fn comparison_table(runs: &[RunSummary]) -> Table {
+    let groups = groups(runs);
+    let metrics: Vec<&Metric> = RUN_COLUMNS
+        .iter()
+        .filter_map(|k| Metric::find(k))
+        .filter(|m| groups.iter().any(|g| estimate(m, &g.1).is_some()))
+        .collect();
+    let mut heads = vec!["run".to_owned(), "seeds".to_owned()];
+    heads.extend(metrics.iter().map(|m| heading(m)));
+    let mut table = Table::new(&heads);
+    for (name, runs) in &groups {
+        let mut row = vec![
+            if name.is_empty() {
+                "all".to_owned()
+            } else {
+                name.clone()
+            },
+            runs.len().to_string(),
+        ];
+        row.extend(
+            metrics
+                .iter()
+                .map(|m| estimate(m, runs).map_or_else(|| "-".to_owned(), |e| e.text(m.decimals))),
+        );
+        table.row(&row);
+    }
+    table
+}
