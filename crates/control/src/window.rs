@@ -341,8 +341,8 @@ impl<L: Law> Controller for Windowed<L> {
             LossKind::Timeout => {
                 !e.open || e.una >= e.high || (e.timeout && e.una > e.una_at_timeout)
             }
-            // Marks during an episode were answered by it (RFC 3168, 6.1.2).
-            LossKind::Fast | LossKind::Ecn => true,
+            // Losses and marks during an episode are answered by it (RFC 3168, 6.1.2; Linux `tcp_in_cwnd_reduction`).
+            LossKind::Fast | LossKind::Ecn => !e.open || e.timeout || e.una >= e.high,
         };
         if fresh {
             let prior_ssthresh = self.remembered();
@@ -490,6 +490,19 @@ mod tests {
         // Progress was made since: the next timeout counts.
         feed.time_out();
         assert_eq!((feed.cwnd(), feed.ssthresh()), (1, Some(2)));
+    }
+
+    #[test]
+    fn a_loss_and_a_mark_in_one_round_cost_one_reduction() {
+        let mut feed = reno();
+        feed.round_at(100);
+        feed.lose();
+        feed.ack(1, 100);
+        feed.lose();
+        assert_eq!((feed.cwnd(), feed.ssthresh()), (10, Some(10)));
+        feed.recover();
+        feed.lose();
+        assert_eq!(feed.cwnd(), 5);
     }
 
     #[test]
