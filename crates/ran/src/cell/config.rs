@@ -443,6 +443,28 @@ impl CellConfig {
         }
     }
 
+    /// The same cell with `n` resource blocks in both directions, all of them schedulable, in groups of the size that
+    /// belongs to them.
+    #[must_use]
+    pub fn with_blocks(self, n: u16) -> Self {
+        let (rbg_dl, rbg_ul) = match self.rat {
+            Rat::Lte => (bandwidth::lte_rbg_size(n), 1),
+            Rat::Nr => (
+                bandwidth::nr_rbg_size(n, false),
+                bandwidth::nr_rbg_size(n, false),
+            ),
+        };
+        Self {
+            n_rb_dl: n,
+            n_rb_ul: n,
+            schedulable_dl: n,
+            schedulable_ul: n,
+            rbg_dl,
+            rbg_ul,
+            ..self
+        }
+    }
+
     /// Slot length: 1 ms over `2^mu` (TS 38.211, 4.3.2).
     pub const fn slot_duration(&self) -> Duration {
         Duration::from_nanos(1_000_000 >> self.mu)

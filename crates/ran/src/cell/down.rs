@@ -99,7 +99,7 @@ impl<P: PacketView> Cell<P> {
             self.down.scheduler.begin(slot);
             let share = self.share(DIR, left);
             while left > 0 {
-                let Some(choice) = self.down.choose(kind, left, share, 0, 0) else {
+                let Some(choice) = self.down.choose(kind, left, share, 0, LEAST) else {
                     break;
                 };
                 let ue = choice.ue;
@@ -118,7 +118,7 @@ impl<P: PacketView> Cell<P> {
                 side.want[ue] = need;
                 side.block(ue, choice.process).pieces = pieces;
                 if used > 0 {
-                    left -= choice.groups;
+                    left -= choice.part.groups;
                     self.start(DIR, slot, air, kind, &choice, used);
                 }
                 if self.ues[ue].am {
@@ -137,8 +137,7 @@ impl<P: PacketView> Cell<P> {
         }
         self.down.count_free(kind, left);
         let table = &self.down.tables[kind - 1];
-        let total = table.prbs(all);
-        (total, total - table.prbs(all - left))
+        (table.prbs(all), table.prbs(left))
     }
 
     /// The most groups that one UE may take of `left`.
@@ -165,7 +164,7 @@ impl<P: PacketView> Cell<P> {
         let (ue, process) = (choice.ue, choice.process);
         let rnti = self.ues[ue].rnti;
         let side = self.side(dir);
-        let (mcs, prbs) = (side.mcs[ue], side.tables[kind - 1].prbs(choice.groups));
+        let (mcs, prbs) = (side.mcs[ue], choice.part.prbs);
         let serial = side.serial[ue];
         side.serial[ue] += 1;
         side.free[ue] &= !(1 << process);
@@ -218,16 +217,14 @@ impl<P: PacketView> Cell<P> {
                 (block.mcs, block.tbs)
             };
             // The size stays; in a shorter slot it takes more resource blocks, or does not fit at all.
-            let groups = side.tables[kind - 1].groups_for(mcs, tbs);
-            if groups > left {
+            let Some(part) = side.tables[kind - 1].fit(mcs, left, tbs) else {
                 return true;
-            }
-            left -= groups;
-            let prbs = side.tables[kind - 1].prbs(groups);
+            };
+            left -= part.groups;
             let block = side.block(index, process);
             block.round += 1;
             block.air = air;
-            block.prbs = prbs;
+            block.prbs = part.prbs;
             for stats in [&mut side.stats, &mut side.ue_stats[index]] {
                 stats.transmissions += 1;
                 stats.retransmissions += 1;

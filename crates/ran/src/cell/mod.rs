@@ -185,6 +185,11 @@ impl<P: PacketView> Cell<P> {
         &self.config
     }
 
+    /// Number of UEs.
+    pub fn ues(&self) -> usize {
+        self.ues.len()
+    }
+
     /// Slot length.
     pub fn slot_duration(&self) -> Duration {
         Duration::from_nanos(self.slot_ns)
@@ -218,10 +223,8 @@ impl<P: PacketView> Cell<P> {
 
     /// Bytes of a full downlink slot for `ue` at its present MCS.
     pub fn slot_bytes(&self, ue: UeId) -> Bytes {
-        let table = &self.down.tables[0];
-        Bytes(u64::from(
-            table.bytes(self.down.mcs[ue.index()], table.groups()),
-        ))
+        let mcs = self.down.mcs[ue.index()];
+        Bytes(u64::from(self.down.tables[0].slot_bytes(mcs)))
     }
 
     /// Packets inside: waiting, on the air, or held up by a gap.

@@ -5,7 +5,7 @@ use slackwater_signal::{Grant, HarqFeedback};
 
 use super::config::{CellConfig, Rat};
 use super::stats::DirStats;
-use crate::mac::grants::GrantTable;
+use crate::mac::grants::{GrantTable, Share};
 use crate::mac::{BitSet, Scheduler};
 use crate::phy::{AmcModel, Bler, CqiTable, TbsTable};
 use crate::radio::{Kind, Radio};
@@ -78,7 +78,7 @@ pub(super) struct Side {
 pub(super) struct Choice {
     pub(super) ue: usize,
     pub(super) process: u8,
-    pub(super) groups: u16,
+    pub(super) part: Share,
     pub(super) tbs: u32,
 }
 
@@ -261,9 +261,8 @@ impl Side {
         if mcs != self.mcs[ue] || !self.rated[ue] {
             self.rated[ue] = true;
             self.mcs[ue] = mcs;
-            let table = &self.tables[0];
             self.scheduler
-                .rate_changed(ue, table.bytes(mcs, table.groups()));
+                .rate_changed(ue, self.tables[0].slot_bytes(mcs));
         }
     }
 
@@ -348,16 +347,15 @@ impl Side {
             let mcs = self.mcs[ue];
             let most = left.min(share);
             let need = self.want[ue].saturating_add(extra).max(least);
-            let groups = if table.bytes(mcs, most) <= need {
-                most
-            } else {
-                table.groups_for(mcs, need)
-            };
+            let part = table
+                .fit(mcs, left, need)
+                .filter(|part| part.groups <= most)
+                .unwrap_or_else(|| table.top(left, most));
             return Some(Choice {
                 ue,
                 process: free.trailing_zeros() as u8,
-                groups,
-                tbs: table.bytes(mcs, groups),
+                part,
+                tbs: table.bytes(mcs, part.prbs),
             });
         }
         None
@@ -381,7 +379,8 @@ impl Side {
     /// Values `groups` free groups of a slot of `kind`.
     #[inline]
     pub(super) fn count_free(&mut self, kind: usize, groups: u16) {
-        let bytes = self.tables[kind - 1].bytes(self.mcs[self.reference], groups);
+        let table = &self.tables[kind - 1];
+        let bytes = table.bytes(self.mcs[self.reference], table.prbs(groups));
         self.stats.capacity += u64::from(bytes);
     }
 
@@ -404,12 +403,11 @@ impl Side {
     pub(super) fn prb_bytes_q8(&self, kind: usize, out: &mut Vec<u32>) {
         out.clear();
         let table = &self.tables[kind.max(1) - 1];
-        let groups = table.groups();
-        let prbs = u32::from(table.prbs(groups)).max(1);
+        let prbs = u64::from(table.prbs(table.groups()).max(1));
         out.extend(
             self.mcs
                 .iter()
-                .map(|&mcs| (u64::from(table.bytes(mcs, groups)) * 256 / u64::from(prbs)) as u32),
+                .map(|&mcs| (u64::from(table.slot_bytes(mcs)) * 256 / prbs) as u32),
         );
     }
 }

@@ -5,6 +5,8 @@ use super::*;
 use crate::phy::{ChannelConfig, Given, Mobility, Position};
 use crate::rlc::{Limit, RlcConfig};
 
+mod laws;
+
 pub(super) fn ue(channel: ChannelConfig, rlc: RlcConfig) -> UeConfig {
     UeConfig {
         channel,

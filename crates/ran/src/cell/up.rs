@@ -362,7 +362,7 @@ impl<P: PacketView> Cell<P> {
                     self.up.skip(ue);
                     continue;
                 }
-                left -= choice.groups;
+                left -= choice.part.groups;
                 self.start(DIR, slot, air, kind, &choice, 0);
                 self.uplink.unfilled[ue] += 1;
                 self.uplink.granted[ue] += u64::from(choice.tbs);
@@ -385,7 +385,6 @@ impl<P: PacketView> Cell<P> {
         }
         self.up.count_free(kind, left);
         let table = &self.up.tables[kind - 1];
-        let total = table.prbs(all);
-        (total, total - table.prbs(all - left))
+        (table.prbs(all), table.prbs(left))
     }
 }

@@ -1,1 +1,288 @@
+//! What holds whatever the cell is made of and fed with.
 
+use proptest::prelude::*;
+use slackwater_signal::{Grant, Observer, SlotView};
+
+use super::*;
+use crate::mac::{SchedulerKind, SharePolicy};
+use crate::tdd::{Duplex, TddPattern};
+
+#[derive(Clone, Debug)]
+struct Case {
+    nr: bool,
+    tdd: bool,
+    rr: bool,
+    split: bool,
+    am: bool,
+    ues: usize,
+    mcs: u8,
+    bler: f64,
+    max_tx: u8,
+    limit: u32,
+    metres: f64,
+    /// Microseconds to the next packet, UE, downlink, bytes.
+    packets: Vec<(u32, u8, bool, u16)>,
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let packets = prop::collection::vec(
+        (
+            prop_oneof![4 => 0u32..300, 2 => 300u32..5_000, 1 => 5_000u32..200_000],
+            any::<u8>(),
+            any::<bool>(),
+            40u16..1500,
+        ),
+        1..250,
+    );
+    (
+        (
+            any::<bool>(),
+            any::<bool>(),
+            any::<bool>(),
+            any::<bool>(),
+            any::<bool>(),
+        ),
+        (
+            1usize..6,
+            0u8..27,
+            prop_oneof![Just(0.0), 0.0..0.4f64],
+            1u8..5,
+        ),
+        (5u32..400, 50.0..500.0f64),
+        packets,
+    )
+        .prop_map(
+            |((nr, tdd, rr, split, am), (ues, mcs, bler, max_tx), (limit, metres), packets)| Case {
+                nr,
+                tdd,
+                rr,
+                split,
+                am,
+                ues,
+                mcs,
+                bler,
+                max_tx,
+                limit,
+                metres,
+                packets,
+            },
+        )
+}
+
+impl Case {
+    fn config(&self) -> CellConfig {
+        let mut config = if self.nr {
+            CellConfig::nr(20, 1)
+        } else {
+            CellConfig::lte(5.0)
+        };
+        if self.nr && !self.tdd {
+            config.duplex = Duplex::Fdd;
+        } else if self.nr && self.rr {
+            config.duplex = Duplex::Tdd(TddPattern::dsuud());
+        }
+        if self.rr {
+            config.scheduler = SchedulerKind::RoundRobin;
+        } else {
+            config.scheduler_ul = config.scheduler;
+        }
+        if self.split {
+            config.share = SharePolicy::Split(4);
+        }
+        config.harq.max_tx = self.max_tx;
+        config.observe_pdcp = true;
+        config
+    }
+
+    fn cell(&self) -> Cell<Packet> {
+        let config = self.config();
+        let rlc = if self.am {
+            RlcConfig::am(Limit::Packets(self.limit))
+        } else {
+            RlcConfig::um(Limit::Packets(self.limit))
+        };
+        let ues = (0..self.ues)
+            .map(|k| {
+                let channel = ChannelConfig {
+                    given: (k % 2 == 0).then_some(Given::FixedMcs(self.mcs)),
+                    bler: Some(self.bler),
+                    mobility: Mobility::Static(Position {
+                        x: self.metres,
+                        y: 0.0,
+                    }),
+                    downlink: config.downlink_budget(),
+                    uplink: config.uplink_budget(),
+                    ..ChannelConfig::default()
+                };
+                ue(channel, rlc)
+            })
+            .collect();
+        Cell::new(&config, ues, Draw::new(7)).unwrap()
+    }
+
+    /// Packets with the time, UE and direction at which they enter.
+    fn arrivals(&self) -> Vec<(Instant, UeId, Direction, u16)> {
+        let mut at = Instant::from_millis(3);
+        self.packets
+            .iter()
+            .map(|&(gap, ue, down, len)| {
+                at += Duration::from_micros(u64::from(gap));
+                let dir = if down { Direction::Down } else { Direction::Up };
+                (at, UeId(u32::from(ue) % self.ues as u32), dir, len)
+            })
+            .collect()
+    }
+}
+
+/// Checks grants against the carrier and HARQ's limit, and remembers them.
+#[derive(Default)]
+struct Watch {
+    max_tx: u8,
+    n_rb: [u16; 2],
+    grants: Vec<(u64, Grant)>,
+    arrived: u64,
+}
+
+impl Observer for Watch {
+    fn on_slot(&mut self, _now: Instant, view: &SlotView<'_>) {
+        let total: u16 = view.grants.iter().map(|g| g.prbs.0).sum();
+        assert!(total + view.free.0 == view.schedulable.0, "{view:?}");
+        assert!(view.schedulable.0 <= 2 * self.n_rb[view.direction as usize]);
+        for grant in view.grants {
+            assert!(grant.round < self.max_tx, "{grant:?}");
+            assert_eq!(grant.ndi, grant.round == 0);
+            self.grants.push((view.slot.0, *grant));
+        }
+    }
+
+    fn on_pdcp(&mut self, _now: Instant, _packet: &PdcpView) {
+        self.arrived += 1;
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct Run {
+    delivered: Vec<(Instant, Direction, UeId, u32, Duration)>,
+    dropped: Vec<(Instant, u32)>,
+    stats: CellStats,
+    grants: Vec<(u64, Grant)>,
+}
+
+/// Feeds the case; `sleepy` runs only the slots asked for, otherwise every slot runs.
+fn run(case: &Case, sleepy: bool) -> Run {
+    let mut cell = case.cell();
+    let slot = cell.slot_duration();
+    let config = case.config();
+    let mut watch = Watch {
+        max_tx: case.max_tx,
+        n_rb: [config.n_rb_dl, config.n_rb_ul],
+        ..Watch::default()
+    };
+    let mut out = CellOut::new();
+    let arrivals = case.arrivals();
+    let end = arrivals.last().unwrap().0.round_up(slot) + Duration::from_secs(20);
+    let mut clock = Instant::ZERO;
+    let mut result = Run {
+        delivered: Vec::new(),
+        dropped: Vec::new(),
+        stats: CellStats::default(),
+        grants: Vec::new(),
+    };
+    let least = slot * (1 + u64::from(config.timing.mac_to_air));
+    let mut sent = Vec::new();
+    let mut next = 0;
+    loop {
+        let due = if sleepy {
+            cell.next_slot()
+        } else {
+            (clock < end).then_some(clock)
+        };
+        let arrival = arrivals.get(next).map(|a| a.0);
+        match (due, arrival) {
+            (None, None) => break,
+            (Some(at), a) if a.is_none_or(|a| at < a) => {
+                assert!(at < end, "the cell never sleeps: {case:?}");
+                cell.run_slot(at, &mut out, &mut watch);
+                clock = at + slot;
+            }
+            (_, a) => {
+                let at = a.expect("the arm above takes all others");
+                let (_, ue, dir, len) = arrivals[next];
+                sent.push((at, len));
+                let p = packet(next as u32, len);
+                cell.enqueue(at, dir, ue, Qfi(0), p, &mut out);
+                next += 1;
+            }
+        }
+        for d in out.delivered.drain(..) {
+            let (created, len) = sent[d.packet.seq.0 as usize];
+            assert_eq!(u32::from(len), u32::from(d.packet.len));
+            assert!(d.at >= created + least, "{d:?} was queued at {created}");
+            result
+                .delivered
+                .push((d.at, d.dir, d.ue, d.packet.seq.0, d.sojourn));
+        }
+        for (at, p, _) in out.dropped.drain(..) {
+            result.dropped.push((at, p.seq.0));
+        }
+    }
+    assert_eq!(cell.packets(), 0, "asleep with packets inside");
+    cell.catch_up(end);
+    assert_eq!(watch.arrived, arrivals.len() as u64);
+    result.stats = cell.stats();
+    result.grants = watch.grants;
+    result
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 96,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn packets_are_conserved_in_order_and_within_capacity(case in cases()) {
+        let run = run(&case, true);
+        let mut seen = vec![0u8; case.packets.len()];
+        for &(_, _, _, n, _) in &run.delivered {
+            seen[n as usize] += 1;
+        }
+        for &(_, n) in &run.dropped {
+            seen[n as usize] += 1;
+        }
+        prop_assert!(seen.iter().all(|&n| n == 1), "each packet leaves once");
+        for ue in 0..case.ues as u32 {
+            for dir in [Direction::Down, Direction::Up] {
+                let of: Vec<_> = run.delivered.iter().filter(|d| d.1 == dir && d.2 == UeId(ue)).collect();
+                prop_assert!(of.is_sorted_by(|a, b| a.3 < b.3 && a.0 <= b.0), "in order");
+            }
+        }
+        for side in [run.stats.down, run.stats.up] {
+            prop_assert!(side.carried <= side.granted && side.granted <= side.capacity);
+            prop_assert!(side.delivered <= side.carried);
+        }
+        if case.am {
+            // Only a full buffer drops.
+            let full = run.dropped.len() as u64;
+            prop_assert_eq!(run.stats.down.dropped + run.stats.up.dropped, full);
+            let arrivals = case.arrivals();
+            for &(at, n) in &run.dropped {
+                prop_assert_eq!(at, arrivals[n as usize].0);
+            }
+        }
+        let drops = run.stats.down.dropped + run.stats.up.dropped;
+        prop_assert_eq!(drops, run.dropped.len() as u64);
+    }
+
+    #[test]
+    fn sleeping_changes_nothing(case in cases()) {
+        let (slept, awake) = (run(&case, true), run(&case, false));
+        prop_assert_eq!(slept, awake);
+    }
+
+    #[test]
+    fn same_seed_same_run(case in cases()) {
+        prop_assert_eq!(run(&case, true), run(&case, true));
+    }
+}
