@@ -1,1 +1,8 @@
-//! placeholder
+//! Endpoints in simulation: TCP, datagrams, applications.
+//!
+//! Everything is sans-IO: `on_packet` and `on_timer` take the time and push packets into a buffer of the caller's, and
+//! `next_timer` says when to call again. A segment is what its header says ([`slackwater_core::Packet`]); nothing
+//! passes between two endpoints beside it.
+
+pub mod app;
+pub mod tcp;

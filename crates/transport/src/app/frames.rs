@@ -49,9 +49,19 @@ const PHASE: u64 = u64::MAX;
 
 impl Frames {
     pub(super) fn new(config: FramesConfig, start: Instant, draw: Draw) -> Self {
-        let phase = if config.random_phase { draw.uniform(PHASE) / config.fps } else { 0.0 };
+        let phase = if config.random_phase {
+            draw.uniform(PHASE) / config.fps
+        } else {
+            0.0
+        };
         let first = start + Duration::from_secs_f64(phase);
-        Self { config, draw, count: 0, grid: first, next: first }
+        Self {
+            config,
+            draw,
+            count: 0,
+            grid: first,
+            next: first,
+        }
     }
 
     pub(super) const fn next(&self) -> Instant {
@@ -63,7 +73,11 @@ impl Frames {
         let key = PER_FRAME * self.count;
         let mean = c.rate.as_bps() as f64 / 8.0 / c.fps;
         let size = (mean * (1.0 + c.size_cv * self.draw.normal(key))).max(1.0) as u64;
-        let message = Message { bytes: size, ends: Some(self.next), total: size };
+        let message = Message {
+            bytes: size,
+            ends: Some(self.next),
+            total: size,
+        };
         self.count += 1;
         let interval = 1.0 / c.fps;
         let deviation = c.interval_sigma.as_secs_f64() * self.draw.normal(key + 1);

@@ -1,7 +1,7 @@
 //! A constant bit rate: equal pieces at equal distances.
 
-use slackwater_core::{Instant, Rate};
 use slackwater_core::{Bytes, Duration};
+use slackwater_core::{Instant, Rate};
 
 use super::Message;
 
@@ -23,20 +23,32 @@ pub(super) struct Cbr {
 
 impl Cbr {
     pub(super) const fn new(config: CbrConfig, start: Instant) -> Self {
-        Self { config, start, count: 0 }
+        Self {
+            config,
+            start,
+            count: 0,
+        }
     }
 
     /// The time of the next piece, from the start, so that rounding does not add up.
     pub(super) fn next(&self) -> Instant {
         let bytes = Bytes(self.config.piece.get() * self.count);
         let after: Duration = self.config.rate.time_for(bytes);
-        self.start.saturating_add(if self.count == 0 { Duration::ZERO } else { after })
+        self.start.saturating_add(if self.count == 0 {
+            Duration::ZERO
+        } else {
+            after
+        })
     }
 
     pub(super) fn take(&mut self) -> Message {
         let at = self.next();
         self.count += 1;
         let bytes = self.config.piece.get();
-        Message { bytes, ends: Some(at), total: bytes }
+        Message {
+            bytes,
+            ends: Some(at),
+            total: bytes,
+        }
     }
 }

@@ -26,7 +26,12 @@ fn a_transfer_waits_for_the_one_before() {
         count: Some(3),
         reconnect: true,
     };
-    let mut app = App::new(&AppConfig::Transfers(config), at(1_000), Instant::MAX, Draw::new(1));
+    let mut app = App::new(
+        &AppConfig::Transfers(config),
+        at(1_000),
+        Instant::MAX,
+        Draw::new(1),
+    );
     let first = app.on_timer(at(1_000)).expect("due");
     assert!((10_000..=2_000_000).contains(&first.bytes) && first.ends == Some(at(1_000)));
     assert_eq!(app.next_timer(), None);
@@ -49,7 +54,12 @@ fn transfer_sizes_are_uniform() {
         count: None,
         reconnect: false,
     };
-    let mut app = App::new(&AppConfig::Transfers(config), at(0), Instant::MAX, Draw::new(3));
+    let mut app = App::new(
+        &AppConfig::Transfers(config),
+        at(0),
+        Instant::MAX,
+        Draw::new(3),
+    );
     let mut sum = 0;
     for _ in 0..20_000 {
         let m = app.on_timer(at(0)).expect("due");
@@ -69,7 +79,12 @@ fn a_chunk_is_rate_times_on_and_chunks_keep_their_period() {
             period: Duration::from_secs(10),
             burst,
         };
-        let mut app = App::new(&AppConfig::Video(config), at(500), Instant::MAX, Draw::new(1));
+        let mut app = App::new(
+            &AppConfig::Video(config),
+            at(500),
+            Instant::MAX,
+            Draw::new(1),
+        );
         let all = play(&mut app, at(30_500));
         let total: u64 = all.iter().map(|m| m.1.bytes).sum();
         assert_eq!(total, 3 * 17_000_000 * 2 / 8);
@@ -90,20 +105,34 @@ fn frames_have_the_mean_rate_and_spread_they_are_told() {
         clock: FrameClock::Gaps,
         random_phase: true,
     };
-    let mut app = App::new(&AppConfig::Frames(config), at(0), Instant::MAX, Draw::new(9));
+    let mut app = App::new(
+        &AppConfig::Frames(config),
+        at(0),
+        Instant::MAX,
+        Draw::new(9),
+    );
     let all = play(&mut app, at(600_000));
     let n = all.len() as f64;
     let mbps = all.iter().map(|m| m.1.bytes as f64).sum::<f64>() * 8e-6 / 600.0;
     assert!((mbps - 50.0).abs() < 0.2, "{mbps}");
-    let gaps: Vec<f64> = all.windows(2).map(|w| (w[1].0 - w[0].0).as_millis_f64()).collect();
+    let gaps: Vec<f64> = all
+        .windows(2)
+        .map(|w| (w[1].0 - w[0].0).as_millis_f64())
+        .collect();
     let mean = gaps.iter().sum::<f64>() / (n - 1.0);
     let sd = (gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
-    assert!((mean - 1000.0 / 60.0).abs() < 0.05 && (sd - 1.0).abs() < 0.03, "{mean} {sd}");
+    assert!(
+        (mean - 1000.0 / 60.0).abs() < 0.05 && (sd - 1.0).abs() < 0.03,
+        "{mean} {sd}"
+    );
 }
 
 #[test]
 fn a_constant_bit_rate_does_not_drift() {
-    let config = CbrConfig { rate: Rate::from_mbps(1.0), piece: Bytes(1_250) };
+    let config = CbrConfig {
+        rate: Rate::from_mbps(1.0),
+        piece: Bytes(1_250),
+    };
     let mut app = App::new(&AppConfig::Cbr(config), at(0), at(1_000), Draw::new(1));
     let all = play(&mut app, Instant::MAX);
     assert_eq!(all.len(), 100);

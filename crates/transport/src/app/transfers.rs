@@ -32,7 +32,13 @@ pub(super) struct Transfers {
 
 impl Transfers {
     pub(super) const fn new(config: TransfersConfig, start: Instant, draw: Draw) -> Self {
-        Self { config, draw, sent: 0, next: Some(start), began: start }
+        Self {
+            config,
+            draw,
+            sent: 0,
+            next: Some(start),
+            began: start,
+        }
     }
 
     pub(super) const fn reconnects(&self) -> bool {
@@ -40,7 +46,8 @@ impl Transfers {
     }
 
     pub(super) fn next(&self) -> Option<Instant> {
-        self.next.filter(|_| self.config.count.is_none_or(|n| self.sent < n))
+        self.next
+            .filter(|_| self.config.count.is_none_or(|n| self.sent < n))
     }
 
     pub(super) fn take(&mut self, now: Instant) -> Option<Message> {
@@ -51,7 +58,11 @@ impl Transfers {
         self.began = now;
         self.next = None;
         let size = size.max(1);
-        Some(Message { bytes: size, ends: Some(now), total: size })
+        Some(Message {
+            bytes: size,
+            ends: Some(now),
+            total: size,
+        })
     }
 
     pub(super) fn on_delivered(&mut self, now: Instant) {

@@ -33,7 +33,13 @@ pub(super) struct Video {
 
 impl Video {
     pub(super) const fn new(config: VideoConfig, start: Instant) -> Self {
-        Self { config, start, chunk: start, written: 0, next: start }
+        Self {
+            config,
+            start,
+            chunk: start,
+            written: 0,
+            next: start,
+        }
     }
 
     pub(super) const fn next(&self) -> Option<Instant> {
@@ -46,12 +52,20 @@ impl Video {
             total
         } else {
             let on = (self.next - self.chunk) + STEP;
-            self.config.rate.bytes_in(on.min(self.config.on)).get().clamp(1, total)
+            self.config
+                .rate
+                .bytes_in(on.min(self.config.on))
+                .get()
+                .clamp(1, total)
         };
         let bytes = upto.saturating_sub(self.written);
         self.written = upto;
         let last = upto == total;
-        let message = Message { bytes, ends: last.then_some(self.chunk), total };
+        let message = Message {
+            bytes,
+            ends: last.then_some(self.chunk),
+            total,
+        };
         if last {
             self.chunk = next_multiple(self.start, self.config.period, self.chunk);
             self.next = self.chunk;

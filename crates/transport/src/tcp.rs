@@ -1,0 +1,25 @@
+//! TCP as Linux 6.x speaks it: SACK, RACK-TLP, PRR, time stamps, ECN, pacing.
+//!
+//! [`Endpoint`] is one end of a connection. Its sender is spread over files by concept: `scoreboard` (what is in
+//! flight), `sender` (what leaves), `ack` (what an ACK does), `recovery` (the congestion states and undo), `rack`,
+//! `tlp`, `prr`, `rto`, `rate_sample`; its receiver is `receiver`.
+
+mod ack;
+mod config;
+mod connection;
+mod ecn;
+mod options;
+mod prr;
+mod rack;
+mod rate_sample;
+mod receiver;
+mod recovery;
+mod rto;
+mod scoreboard;
+mod sender;
+mod tlp;
+
+pub use config::{Config, DelayedAck, PrrBound};
+pub use connection::{Endpoint, Events, Stats};
+pub use ecn::Negotiated;
+pub use options::SynOptions;

@@ -1,0 +1,801 @@
+//! One end of a connection: its state, the handshake, the application's side and the timers.
+
+use slackwater_control::{
+    AnyController, Controller, EcnMode, Intent, Pacer, PathReport, PathView, Recovery,
+};
+use slackwater_core::packet::{IPV4_HEADER, TCP_HEADER};
+use slackwater_core::record::FlowSample;
+use slackwater_core::{Bytes, Draw, Ecn, FlowId, Instant, Packet, Proto, SeqNum, TcpFlags};
+
+use super::config::Config;
+use super::ecn::{EcnState, Negotiated, syn_flags};
+use super::options::{SynOptions, sack_len};
+use super::prr::Prr;
+use super::rack::Rack;
+use super::rate_sample::Delivery;
+use super::receiver::{Receiver, Reply};
+use super::rto::Rtt;
+use super::scoreboard::Scoreboard;
+
+/// Purpose of the draw that chooses the initial sequence number.
+const ISN: u64 = 0x0069_736e;
+
+/// Doublings of the timeout of a SYN that go on (Linux `tcp_syn_retries` gives up after 6; a simulated host does not).
+const SYN_BACKOFF_MAX: u32 = 6;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Active side before [`Endpoint::connect`].
+    Closed,
+    /// Passive side before a SYN.
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+}
+
+/// What happened at an endpoint since the last [`Endpoint::take_events`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Events {
+    /// The handshake is complete.
+    pub connected: bool,
+    /// The send buffer was full and has room again.
+    pub writable: bool,
+    /// In-order payload arrived.
+    pub readable: bool,
+    /// All that was written is acknowledged (it was not before).
+    pub drained: bool,
+    /// The peer sent everything and closed.
+    pub peer_closed: bool,
+    /// Both directions are closed and acknowledged.
+    pub closed: bool,
+}
+
+/// Counters of one endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Tail loss probes.
+    pub probes: u64,
+    /// Fast recoveries.
+    pub recoveries: u64,
+    /// Reductions taken back.
+    pub undos: u64,
+    /// Zero-window probes.
+    pub window_probes: u64,
+    /// CE marks that the peer echoed.
+    pub ce_echoed: u64,
+    /// CE marks that arrived here.
+    pub ce_received: u64,
+    /// Bytes that arrived again or outside the window.
+    pub duplicate_bytes: u64,
+}
+
+/// Deadlines; `MAX` for none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timers {
+    pub(crate) rto: Instant,
+    pub(crate) tlp: Instant,
+    pub(crate) reorder: Instant,
+    pub(crate) pace: Instant,
+    pub(crate) persist: Instant,
+    pub(crate) handshake: Instant,
+    pub(crate) controller: Instant,
+    /// When the driver calls next: never after the earliest deadline, often before it, since a deadline that moves
+    /// away leaves it where it is.
+    wake: Instant,
+}
+
+/// One end of a TCP connection, full duplex.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    pub(crate) cfg: Config,
+    flow: FlowId,
+    bits: u8,
+    pub(crate) state: State,
+    /// Wire sequence of position 0.
+    pub(crate) base: SeqNum,
+    /// Wire sequence of the peer's position 0.
+    peer_base: SeqNum,
+    pub(crate) mss: u16,
+    /// Header bytes of a segment without SACK blocks.
+    pub(crate) header: u16,
+    pub(crate) timestamps: bool,
+    pub(crate) sack: bool,
+    send_scale: u8,
+    /// The `TSval` to echo (RFC 7323, 4.3).
+    ts_recent: u32,
+
+    /// Bytes that the application wrote.
+    pub(crate) written: u64,
+    pub(crate) bulk: bool,
+    pub(crate) closing: bool,
+    pub(crate) fin_sent: bool,
+    write_blocked: bool,
+    connect_tries: u32,
+    syn_at: Instant,
+
+    pub(crate) board: Scoreboard,
+    pub(crate) rack: Rack,
+    pub(crate) rtt: Rtt,
+    pub(crate) delivery: Delivery,
+    pub(crate) lost_total: u64,
+    pub(crate) cc: AnyController,
+    pub(crate) intent: Intent,
+    pub(crate) pacer: Pacer,
+    /// The reduction in progress.
+    pub(crate) prr: Option<Prr>,
+    pub(crate) ca: Recovery,
+    /// The present episode ends when this position is acknowledged.
+    pub(crate) high: u64,
+    /// Where the episode began, while it can be undone.
+    pub(crate) undo: Option<u64>,
+    /// Segments sent again since then that no DSACK named; `None` before the first (Linux `undo_retrans` = -1).
+    pub(crate) undo_resent: Option<u32>,
+    /// Time-stamp tick of the episode's first retransmission.
+    pub(crate) resent_at: Option<u32>,
+    /// Bytes lost in this episode.
+    pub(crate) episode_lost: u64,
+    pub(crate) frto: bool,
+    /// F-RTO sent new data and waits for what it brings (RFC 5682, 2.1, step 2b).
+    pub(crate) frto_step2: bool,
+    /// Timeouts in a row without progress.
+    pub(crate) timeouts_in_row: u32,
+    /// End of the tail loss probe in flight, and whether it repeated data.
+    pub(crate) probe: Option<(u64, bool)>,
+    /// Duplicate ACKs where SACK is off.
+    pub(crate) dup_acks: u64,
+    /// Position up to which the peer's window reaches.
+    pub(crate) window_end: u64,
+    window_seq: u64,
+    pub(crate) persist_count: u32,
+    /// Linux `is_cwnd_limited`, `max_packets_out`, `cwnd_usage_seq`.
+    pub(crate) cwnd_limited: bool,
+    pub(crate) max_out: u64,
+    pub(crate) usage_end: u64,
+
+    pub(crate) rx: Receiver,
+    pub(crate) ecn: EcnState,
+    ecn_ask: EcnMode,
+    pub(crate) timers: Timers,
+    pub(crate) events: Events,
+    pub(crate) stats: Stats,
+}
+
+impl Endpoint {
+    /// The active side. `up`: its packets travel from the UE to the network.
+    pub fn client(flow: FlowId, up: bool, cfg: &Config, cc: AnyController, draw: Draw) -> Self {
+        Self::new(flow, up, cfg, cc, draw, State::Closed)
+    }
+
+    /// The passive side. `up`: its packets travel from the UE to the network.
+    pub fn server(flow: FlowId, up: bool, cfg: &Config, cc: AnyController, draw: Draw) -> Self {
+        Self::new(flow, up, cfg, cc, draw, State::Listen)
+    }
+
+    fn new(
+        flow: FlowId,
+        up: bool,
+        cfg: &Config,
+        cc: AnyController,
+        draw: Draw,
+        state: State,
+    ) -> Self {
+        let isn = cfg
+            .initial_seq
+            .unwrap_or_else(|| SeqNum(draw.bits(ISN) as u32));
+        let intent = cc.intent();
+        let never = Instant::MAX;
+        Self {
+            cfg: *cfg,
+            flow,
+            bits: if up { Packet::BIT_UP } else { 0 },
+            state,
+            base: isn + 1,
+            peer_base: SeqNum(0),
+            mss: cfg.mss,
+            header: cfg.header(),
+            timestamps: cfg.timestamps,
+            sack: cfg.sack,
+            send_scale: 0,
+            ts_recent: 0,
+            written: 0,
+            bulk: false,
+            closing: false,
+            fin_sent: false,
+            write_blocked: false,
+            connect_tries: 0,
+            syn_at: Instant::ZERO,
+            board: Scoreboard::new(cfg.mss),
+            rack: Rack::new(),
+            rtt: Rtt::new(cfg.initial_rto, cfg.min_rto, cfg.max_rto),
+            delivery: Delivery::default(),
+            lost_total: 0,
+            cc,
+            intent,
+            pacer: Pacer::new(),
+            prr: None,
+            ca: Recovery::Open,
+            high: 0,
+            undo: None,
+            undo_resent: None,
+            resent_at: None,
+            episode_lost: 0,
+            frto: false,
+            frto_step2: false,
+            timeouts_in_row: 0,
+            probe: None,
+            dup_acks: 0,
+            window_end: 0,
+            window_seq: 0,
+            persist_count: 0,
+            cwnd_limited: false,
+            max_out: 0,
+            usage_end: 0,
+            rx: Receiver::new(cfg.recv_buffer.0, cfg.mss, 0, cfg.delayed_ack),
+            ecn: EcnState::default(),
+            ecn_ask: cfg.ecn.unwrap_or(intent.ecn),
+            timers: Timers {
+                rto: never,
+                tlp: never,
+                reorder: never,
+                pace: never,
+                persist: never,
+                handshake: never,
+                controller: never,
+                wake: never,
+            },
+            events: Events::default(),
+            stats: Stats::default(),
+        }
+    }
+
+    // --- the application's side ---
+
+    /// Opens the connection: sends a SYN. No effect on the passive side or a second time.
+    pub fn connect(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if self.state == State::Closed {
+            self.state = State::SynSent;
+            self.send_syn(now, out);
+            self.settle(now);
+        }
+    }
+
+    /// Hands over up to `bytes`; returns how many the send buffer took. What does not fit is offered again after
+    /// [`Events::writable`].
+    pub fn write(&mut self, now: Instant, bytes: u64, out: &mut Vec<Packet>) -> u64 {
+        if self.closing {
+            return 0;
+        }
+        let held = self.written - self.board.una().min(self.written);
+        let taken = bytes.min(self.cfg.send_buffer.0.saturating_sub(held));
+        self.write_blocked |= taken < bytes;
+        self.written += taken;
+        if taken > 0 && self.state == State::Established {
+            self.transmit(now, out);
+            self.settle(now);
+        }
+        taken
+    }
+
+    /// Endless data, from the next event on; call [`Endpoint::kick`] on an idle established connection.
+    pub fn set_bulk(&mut self, on: bool) {
+        self.bulk = on;
+        if !on {
+            // What has left stands as written.
+            self.written = self.written.max(self.board.nxt());
+        }
+    }
+
+    /// Sends what may be sent now.
+    pub fn kick(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if self.state == State::Established {
+            self.transmit(now, out);
+            self.settle(now);
+        }
+    }
+
+    /// Closes the sending direction after what was written.
+    pub fn close(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if self.closing {
+            return;
+        }
+        self.set_bulk(false);
+        self.closing = true;
+        self.kick(now, out);
+    }
+
+    /// Whether the receiving application takes data at once (the default) or only by [`Endpoint::read`].
+    pub fn set_auto_read(&mut self, on: bool) {
+        self.rx.set_auto_read(on);
+    }
+
+    /// The receiving application reads up to `bytes`; a window update leaves where it opens enough.
+    pub fn read(&mut self, now: Instant, bytes: u64, out: &mut Vec<Packet>) -> u64 {
+        let (n, update) = self.rx.read(bytes);
+        if update && self.state == State::Established {
+            self.send_ack(now, out);
+            self.settle(now);
+        }
+        n
+    }
+
+    /// In-order bytes that wait for [`Endpoint::read`].
+    pub const fn unread(&self) -> u64 {
+        self.rx.unread()
+    }
+
+    /// Payload bytes that the receiving application was given, in order.
+    pub fn delivered(&self) -> u64 {
+        self.rx.delivered()
+    }
+
+    /// Payload bytes of this end that the peer acknowledged.
+    pub fn acked(&self) -> u64 {
+        let una = self.board.una();
+        if self.bulk {
+            una
+        } else {
+            una.min(self.written)
+        }
+    }
+
+    /// Bytes that [`Endpoint::write`] has taken and that have not left.
+    pub fn unsent(&self) -> u64 {
+        self.written.saturating_sub(self.board.nxt())
+    }
+
+    /// The handshake is complete.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// Nothing is in flight and nothing waits to be sent.
+    pub fn is_idle(&self) -> bool {
+        self.board.is_empty() && !self.bulk && self.unsent() == 0 && self.closing == self.fin_sent
+    }
+
+    /// Takes the events since the last call.
+    pub fn take_events(&mut self) -> Events {
+        core::mem::take(&mut self.events)
+    }
+
+    /// Explicit feedback for the controller.
+    pub fn on_report(&mut self, now: Instant, report: &PathReport, out: &mut Vec<Packet>) {
+        let path = self.path();
+        self.cc.on_report(now, &path, report);
+        self.follow();
+        self.kick(now, out);
+    }
+
+    // --- what an observer may see ---
+
+    /// The sender's state.
+    pub fn sample(&self) -> FlowSample {
+        let mut s = FlowSample::default();
+        s.cwnd = Bytes(self.window());
+        s.ssthresh = self.intent.ssthresh;
+        s.in_flight = Bytes(self.in_flight());
+        s.srtt = self.rtt.srtt();
+        s.rtt = self.rtt.latest();
+        s.min_rtt = self.rtt.min();
+        s.pacing = self.pacer.rate();
+        s.acked = Bytes(self.acked());
+        s.delivered = Bytes(self.delivered());
+        s.retransmits = self.stats.retransmits;
+        s.timeouts = self.stats.timeouts;
+        s
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            duplicate_bytes: self.rx.duplicates,
+            ce_received: u64::from(self.ecn.received()),
+            ..self.stats
+        }
+    }
+
+    /// The controller.
+    pub const fn controller(&self) -> &AnyController {
+        &self.cc
+    }
+
+    /// The recovery state.
+    pub const fn recovery(&self) -> Recovery {
+        self.ca
+    }
+
+    /// What ECN the handshake settled.
+    pub const fn ecn(&self) -> Negotiated {
+        self.ecn.mode
+    }
+
+    /// Payload bytes of a full segment after negotiation.
+    pub const fn mss(&self) -> u16 {
+        self.mss
+    }
+
+    // --- the driver's side ---
+
+    /// When [`Endpoint::on_timer`] should be called.
+    #[inline]
+    pub fn next_timer(&self) -> Option<Instant> {
+        (self.timers.wake != Instant::MAX).then_some(self.timers.wake)
+    }
+
+    /// A packet of this flow arrived.
+    pub fn on_packet(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
+        if self.state == State::Established && !p.flags.contains(TcpFlags::SYN) {
+            self.on_segment(now, p, out);
+        } else {
+            self.on_handshake(now, p, out);
+        }
+        self.settle(now);
+    }
+
+    /// A deadline may have passed.
+    pub fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        let t = self.timers;
+        if t.handshake <= now {
+            self.timers.handshake = Instant::MAX;
+            self.rtt.back_off();
+            if self.state == State::SynSent {
+                self.send_syn(now, out);
+            } else if self.state == State::SynReceived {
+                self.send_syn_ack(now, out);
+            }
+        }
+        if self.state == State::Established {
+            if self.rx.due <= now {
+                self.send_ack(now, out);
+            }
+            if t.reorder <= now {
+                self.timers.reorder = Instant::MAX;
+                self.on_reorder_timer(now, out);
+            }
+            if t.tlp <= now {
+                self.timers.tlp = Instant::MAX;
+                self.on_probe_timer(now, out);
+            } else if t.rto <= now {
+                self.on_timeout(now, out);
+            }
+            if t.persist <= now {
+                self.timers.persist = Instant::MAX;
+                self.on_persist_timer(now, out);
+            }
+            if t.controller <= now {
+                let path = self.path();
+                self.cc.on_timer(now, &path);
+                self.follow();
+                self.transmit(now, out);
+            }
+            if t.pace <= now {
+                self.transmit(now, out);
+            }
+        }
+        self.timers.wake = Instant::MAX;
+        self.settle(now);
+    }
+
+    /// Sets the wake-up for the earliest deadline. One that lies earlier stays: it costs a look when it comes, where
+    /// moving it would cost the driver's queue at each ACK.
+    fn settle(&mut self, now: Instant) {
+        let t = &mut self.timers;
+        t.controller = self.cc.next_timer().unwrap_or(Instant::MAX);
+        let earliest = t
+            .rto
+            .min(t.tlp)
+            .min(t.reorder)
+            .min(t.pace)
+            .min(t.persist)
+            .min(t.handshake)
+            .min(t.controller)
+            .min(self.rx.due);
+        if earliest < t.wake || t.wake < now {
+            t.wake = earliest;
+        }
+    }
+
+    // --- headers ---
+
+    /// The tick of the time stamps: a millisecond, as in Linux.
+    #[inline]
+    pub(crate) const fn tick(now: Instant) -> u32 {
+        (now.as_nanos() / 1_000_000) as u32
+    }
+
+    /// A segment at position `pos` without payload.
+    #[inline]
+    pub(crate) fn segment(&mut self, now: Instant, pos: u64) -> Packet {
+        let ts = self.timestamps;
+        Packet {
+            created: now,
+            slots: Default::default(),
+            flow: self.flow,
+            seq: self.base + pos as u32,
+            ack: self.peer_base + self.rx.nxt() as u32,
+            tsval: if ts { Self::tick(now) } else { 0 },
+            tsecr: if ts { self.ts_recent } else { 0 },
+            len: self.header,
+            payload: 0,
+            window: self.rx.window(),
+            flags: TcpFlags::ACK,
+            ecn: Ecn::NotEct,
+            proto: Proto::Tcp,
+            sacks: 0,
+            bits: self.bits | if ts { Packet::BIT_TIMESTAMPS } else { 0 },
+        }
+    }
+
+    /// Sends an ACK with what SACK has to say.
+    pub(crate) fn send_ack(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        let mut p = self.segment(now, self.board.nxt());
+        if self.sack {
+            p.sacks = self.rx.blocks(self.peer_base, &mut p.slots);
+            p.len += sack_len(p.sacks);
+        }
+        p.flags = p.flags.with(self.ecn.flags(false));
+        self.rx.on_ack_sent();
+        out.push(p);
+    }
+
+    // --- the handshake (RFC 9293, 3.5) ---
+
+    fn offer(&self, sack: bool, scale: bool) -> SynOptions {
+        SynOptions {
+            // RFC 6691: the option counts no TCP options, so the room for time stamps comes on top.
+            mss: self.cfg.mss + self.cfg.header() - BARE_HEADER,
+            scale: scale.then_some(self.cfg.window_scale.min(14)),
+            sack,
+        }
+    }
+
+    fn send_syn(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        let options = self.offer(self.cfg.sack, true);
+        let mut p = self.segment(now, 0);
+        p.seq = SeqNum(self.base.0.wrapping_sub(1));
+        p.ack = SeqNum(0);
+        p.flags = TcpFlags::SYN.with(syn_flags(self.ecn_ask));
+        p.window = self.rx.syn_window();
+        p.len = options.syn_len(self.cfg.timestamps);
+        options.write(&mut p);
+        self.push_handshake(now, p, out);
+    }
+
+    fn send_syn_ack(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        let options = self.offer(self.sack, self.send_scale != NO_SCALE);
+        let mut p = self.segment(now, 0);
+        p.seq = SeqNum(self.base.0.wrapping_sub(1));
+        p.flags = TcpFlags::SYN.with(TcpFlags::ACK).with(self.ecn.syn_ack());
+        p.window = self.rx.syn_window();
+        p.len = options.syn_len(self.timestamps);
+        options.write(&mut p);
+        self.push_handshake(now, p, out);
+    }
+
+    fn push_handshake(&mut self, now: Instant, mut p: Packet, out: &mut Vec<Packet>) {
+        if self.connect_tries > 0 {
+            p.bits |= Packet::BIT_RETX;
+            self.stats.retransmits += 1;
+        }
+        self.connect_tries += 1;
+        self.syn_at = now;
+        let wait = self.cfg.initial_rto * (1 << (self.connect_tries - 1).min(SYN_BACKOFF_MAX));
+        self.timers.handshake = now + wait;
+        out.push(p);
+    }
+
+    fn negotiate(&mut self, p: &Packet) {
+        let theirs = SynOptions::read(p);
+        self.peer_base = p.seq + 1;
+        self.timestamps = self.cfg.timestamps && p.bits & Packet::BIT_TIMESTAMPS != 0;
+        self.header = Config {
+            timestamps: self.timestamps,
+            ..self.cfg
+        }
+        .header();
+        self.sack = self.cfg.sack && theirs.sack;
+        let (ours, scale) = match theirs.scale {
+            Some(scale) => (self.cfg.window_scale.min(14), scale),
+            None => (0, NO_SCALE),
+        };
+        self.send_scale = scale;
+        let options = self.header - BARE_HEADER;
+        self.mss = self.cfg.mss.min(theirs.mss.saturating_sub(options)).max(1);
+        self.board = Scoreboard::new(self.mss);
+        self.rx.negotiated(ours, self.mss);
+        if self.timestamps {
+            self.ts_recent = p.tsval;
+        }
+        // RFC 7323, 2.2: the window of a SYN is not scaled.
+        self.window_end = u64::from(p.window);
+    }
+
+    #[cold]
+    fn on_handshake(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
+        let syn = p.flags.contains(TcpFlags::SYN);
+        let ack = p.flags.contains(TcpFlags::ACK);
+        match self.state {
+            State::Listen if syn && !ack => {
+                self.negotiate(p);
+                let accept = self.cfg.ecn != Some(EcnMode::Off);
+                self.ecn.on_syn(p.flags, p.ecn, accept);
+                self.state = State::SynReceived;
+                self.send_syn_ack(now, out);
+            }
+            State::SynReceived if syn && !ack => self.send_syn_ack(now, out),
+            State::SynReceived if ack && p.ack == self.base => {
+                self.established(now);
+                self.ecn.on_ack(p.flags, 0, true);
+                self.on_segment(now, p, out);
+                self.transmit(now, out);
+            }
+            State::SynSent if syn && ack && p.ack == self.base => {
+                self.negotiate(p);
+                self.ecn.on_syn_ack(self.ecn_ask, p.flags, p.ecn);
+                self.established(now);
+                self.send_ack(now, out);
+                self.transmit(now, out);
+            }
+            // Our ACK was lost, and the SYN/ACK came again.
+            State::Established if syn && ack => self.send_ack(now, out),
+            _ => {}
+        }
+    }
+
+    fn established(&mut self, now: Instant) {
+        self.state = State::Established;
+        self.timers.handshake = Instant::MAX;
+        self.events.connected = true;
+        // Karn: a SYN that was sent twice gives no sample.
+        let mut rtt = Rtt::new(self.cfg.initial_rto, self.cfg.min_rto, self.cfg.max_rto);
+        if self.connect_tries == 1 {
+            let sample = now.since(self.syn_at);
+            rtt.sample(sample, sample, 0, 0);
+        }
+        self.rtt = rtt;
+    }
+
+    // --- segments of an established connection ---
+
+    #[inline]
+    fn on_segment(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
+        let seq = self.rx.nxt().wrapping_add_signed(i64::from(
+            (p.seq - (self.peer_base + self.rx.nxt() as u32)) as i32,
+        ));
+        // A segment from before the connection's first byte is as old as one can be.
+        let seq = if seq > i64::MAX as u64 { 0 } else { seq };
+        let fin = p.flags.contains(TcpFlags::FIN);
+        let len = u64::from(p.payload) + u64::from(fin);
+        if self.timestamps && p.bits & Packet::BIT_TIMESTAMPS != 0 && seq <= self.rx.acked() {
+            // RFC 7323, 4.3, (2): only a segment that spans the last ACK updates the echo; the oldest one counts
+            // where an ACK stands for several.
+            if seq + len >= self.rx.acked() && (p.tsval.wrapping_sub(self.ts_recent) as i32) >= 0 {
+                self.ts_recent = p.tsval;
+            }
+        }
+        if p.flags.contains(TcpFlags::ACK) {
+            self.on_ack(now, p, seq, out);
+        }
+        if len > 0 {
+            self.on_data(now, p, seq, len, fin, out);
+        } else if seq < self.rx.nxt() {
+            // A probe from outside the window asks for an ACK (RFC 9293, 3.10.7.4).
+            self.send_ack(now, out);
+        }
+    }
+
+    #[inline]
+    fn on_data(
+        &mut self,
+        now: Instant,
+        p: &Packet,
+        seq: u64,
+        len: u64,
+        fin: bool,
+        out: &mut Vec<Packet>,
+    ) {
+        let before = self.rx.nxt();
+        let mut reply = self.rx.receive(now, seq, seq + len, fin);
+        if self.ecn.on_data(p.ecn, p.flags) {
+            self.rx.quick_for_ce();
+            reply = Reply::Now;
+        }
+        if self.rx.nxt() != before {
+            self.events.readable = true;
+            if self.rx.fin_received() {
+                self.events.peer_closed = true;
+                self.note_closed();
+            }
+        }
+        if reply == Reply::Now {
+            self.send_ack(now, out);
+        } else {
+            self.rx.hold(now, self.rtt.srtt());
+        }
+    }
+
+    pub(crate) fn note_closed(&mut self) {
+        if self.rx.fin_received() && self.fin_sent && self.board.is_empty() {
+            self.events.closed = true;
+        }
+    }
+
+    /// Wakes a writer that found the buffer full, at half empty.
+    #[inline]
+    pub(crate) fn note_space(&mut self) {
+        if self.write_blocked
+            && self.written - self.board.una().min(self.written) <= self.cfg.send_buffer.0 / 2
+        {
+            self.write_blocked = false;
+            self.events.writable = true;
+        }
+    }
+
+    /// Takes the peer's window from a segment at `seq` that acknowledges `ack` (RFC 9293, 3.10.7.4; Linux
+    /// `tcp_may_update_window`). True where it moved.
+    #[inline]
+    pub(crate) fn take_window(&mut self, p: &Packet, ack: u64, seq: u64, una: u64) -> bool {
+        let scale = if self.send_scale == NO_SCALE {
+            0
+        } else {
+            self.send_scale
+        };
+        let end = ack + (u64::from(p.window) << scale);
+        let newer = ack > una || seq > self.window_seq;
+        if newer || (seq == self.window_seq && (end > self.window_end || p.window == 0)) {
+            self.window_seq = seq;
+            let moved = end != self.window_end;
+            self.window_end = end;
+            return moved;
+        }
+        false
+    }
+
+    /// What a controller sees of the path.
+    #[inline]
+    pub(crate) fn path(&self) -> PathView {
+        let mut v = PathView::default();
+        v.srtt = self.rtt.srtt();
+        v.min_rtt = self.rtt.min();
+        v.mss = u32::from(self.mss);
+        v.wire_mss = u32::from(self.mss) + u32::from(self.header);
+        v.in_flight = Bytes(self.in_flight());
+        v
+    }
+
+    /// Reads the controller's intent.
+    #[inline]
+    pub(crate) fn follow(&mut self) {
+        self.intent = self.cc.intent();
+        if self.cfg.pacing && self.intent.pacing.is_none() {
+            let rate = Pacer::window_rate(&self.intent, &self.path());
+            self.pacer.set_rate(rate, Bytes::ZERO);
+        } else {
+            self.pacer.follow(&self.intent);
+        }
+    }
+
+    /// Bytes in flight.
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u64 {
+        let pipe = self.board.in_flight();
+        if self.dup_acks == 0 {
+            pipe
+        } else {
+            pipe.saturating_sub(self.dup_acks * u64::from(self.mss))
+        }
+    }
+}
+
+/// `send_scale` of a peer without the window scale option.
+const NO_SCALE: u8 = u8::MAX;
+
+/// Header bytes of a segment without options.
+const BARE_HEADER: u16 = IPV4_HEADER + TCP_HEADER;

@@ -1,0 +1,213 @@
+//! Loss detection by time (RFC 8985, 6; Linux `tcp_recovery.c`).
+
+use std::collections::VecDeque;
+
+use slackwater_core::{Duration, Instant};
+
+use super::scoreboard::{Scoreboard, Segment};
+
+/// DSACK rounds for which a widened reordering window stays (RFC 8985, 6.2, step 4: 16 recoveries).
+const PERSIST: u8 = 16;
+
+/// The state of RFC 8985, 5.3.
+#[derive(Clone, Debug)]
+pub(crate) struct Rack {
+    /// Send time of the most recently sent segment that was delivered.
+    sent: Instant,
+    /// Its end, which breaks ties.
+    end: u64,
+    /// Its round-trip time.
+    rtt: Duration,
+    /// The two above moved with this ACK.
+    pub(crate) advanced: bool,
+    /// Reordering was seen (`RACK.reordering_seen`).
+    pub(crate) reordered: bool,
+    /// Reordering window in quarters of the minimum RTT.
+    steps: u8,
+    persist: u8,
+    /// A DSACK waits to be answered with a wider window.
+    pub(crate) dsack: bool,
+    /// Delivered bytes when the window was last widened.
+    widened_at: u64,
+    /// No segment below was sent only once and waits; originals leave in order, so the oldest is the first.
+    originals: u64,
+    /// Segments sent again, in the order of sending. A segment's last entry is the one that counts.
+    copies: VecDeque<(u64, Instant)>,
+}
+
+/// What the detector looks at besides its own state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    pub(crate) now: Instant,
+    pub(crate) srtt: Duration,
+    pub(crate) min_rtt: Duration,
+    /// The sender is in fast recovery or after a timeout.
+    pub(crate) recovering: bool,
+    /// As many segments are SACKed as duplicate ACKs start a recovery (RFC 8985, 6.2, step 4: `DupThresh`).
+    pub(crate) dup_threshold: bool,
+}
+
+impl Rack {
+    pub(crate) fn new() -> Self {
+        Self {
+            sent: Instant::ZERO,
+            end: 0,
+            rtt: Duration::ZERO,
+            advanced: false,
+            reordered: false,
+            steps: 1,
+            persist: 0,
+            dsack: false,
+            widened_at: 0,
+            originals: 0,
+            copies: VecDeque::new(),
+        }
+    }
+
+    /// `s` is delivered (RFC 8985, 6.2, step 2). `spurious`: the ACK must be for an earlier copy.
+    #[inline]
+    pub(crate) fn delivered(
+        &mut self,
+        now: Instant,
+        s: &Segment,
+        min_rtt: Duration,
+        spurious: bool,
+    ) {
+        let rtt = now.since(s.sent);
+        if s.is(Segment::RESENT) && (spurious || rtt < min_rtt) {
+            return;
+        }
+        self.advanced = true;
+        self.rtt = rtt;
+        if (s.sent, s.end()) > (self.sent, self.end) {
+            self.sent = s.sent;
+            self.end = s.end();
+        }
+    }
+
+    /// Adapts the reordering window (RFC 8985, 6.2, step 4). `sampled` is the delivered count when the newest
+    /// delivered segment was sent.
+    #[inline]
+    pub(crate) fn adapt(&mut self, sampled: Option<u64>, delivered: u64) {
+        let Some(sampled) = sampled else { return };
+        if !self.dsack {
+            if self.persist == 0 {
+                self.steps = 1;
+            }
+            return;
+        }
+        // One step per round trip.
+        if sampled < self.widened_at {
+            self.dsack = false;
+            return;
+        }
+        self.steps = self.steps.saturating_add(1);
+        self.dsack = false;
+        self.widened_at = delivered;
+        self.persist = PERSIST;
+    }
+
+    /// A recovery ended.
+    pub(crate) fn recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+    }
+
+    /// The reordering window (RFC 8985, 6.2, step 4).
+    pub(crate) fn window(&self, v: &View) -> Duration {
+        if !self.reordered && (v.recovering || v.dup_threshold) {
+            return Duration::ZERO;
+        }
+        (v.min_rtt * u64::from(self.steps) / 4).min(v.srtt)
+    }
+
+    /// Segment `n` was sent again at `now`.
+    pub(crate) fn resent(&mut self, n: u64, now: Instant) {
+        self.copies.push_back((n, now));
+    }
+
+    /// Marks what was sent long enough before the newest delivered segment (RFC 8985, 6.2, step 5). Returns the
+    /// bytes newly lost, and how long until the next look where something may be lost by then.
+    pub(crate) fn detect(&mut self, board: &mut Scoreboard, v: &View) -> (u64, Option<Duration>) {
+        let wait = self.rtt + self.window(v);
+        let mut lost = 0;
+        let mut again = Duration::ZERO;
+        let before = |rack: &Self, s: &Segment| (s.sent, s.end()) < (rack.sent, rack.end);
+        // Originals: in order of sending, so the first that is not overdue ends the search for lost ones; later
+        // ones only extend the wait.
+        self.originals = self.originals.max(board.head());
+        let mut from = self.originals;
+        let mut leading = true;
+        while let Some(n) = board.next_open(from) {
+            let s = board.get(n);
+            from = n + 1;
+            if s.is(Segment::RESENT) {
+                continue;
+            }
+            if leading {
+                self.originals = n;
+            }
+            if !before(self, s) {
+                break;
+            }
+            let age = v.now.since(s.sent);
+            if age >= wait {
+                lost += board.mark_lost(n);
+            } else {
+                leading = false;
+                again = again.max(wait.saturating_sub(age));
+            }
+        }
+        let mut i = 0;
+        while let Some(&(n, at)) = self.copies.get(i) {
+            let stale = n < board.head() || board.is_sacked(n) || board.get(n).sent != at;
+            if stale || (board.is_lost(n) && !board.is_resent(n)) {
+                if i == 0 {
+                    self.copies.pop_front();
+                } else {
+                    i += 1;
+                }
+                continue;
+            }
+            if !before(self, board.get(n)) {
+                break;
+            }
+            let age = v.now.since(at);
+            if age >= wait {
+                lost += board.mark_lost(n);
+                continue;
+            }
+            again = again.max(wait.saturating_sub(age));
+            i += 1;
+        }
+        (lost, (!again.is_zero()).then_some(again))
+    }
+
+    /// After a timeout: the first segment is lost, and so is whatever was sent more than an RTT ago (Linux
+    /// `tcp_timeout_mark_lost`). Returns the bytes newly lost.
+    pub(crate) fn timed_out(&mut self, board: &mut Scoreboard, now: Instant) -> u64 {
+        let mut lost = 0;
+        for n in board.head()..board.tail() {
+            if board.is_sacked(n) {
+                continue;
+            }
+            if n == board.head() || now.since(board.get(n).sent) >= self.rtt {
+                lost += board.mark_lost(n);
+            }
+        }
+        self.copies.clear();
+        for n in board.head()..board.tail() {
+            if board.is_resent(n) {
+                self.copies.push_back((n, board.get(n).sent));
+            }
+        }
+        self.copies
+            .make_contiguous()
+            .sort_by_key(|&(n, at)| (at, n));
+        lost
+    }
+
+    /// Losses were taken back: look at every segment anew.
+    pub(crate) fn rewind(&mut self) {
+        self.originals = 0;
+    }
+}

@@ -1,0 +1,538 @@
+//! The receiving half: reassembly, the window, SACK blocks and when to acknowledge.
+
+use slackwater_core::packet::SackBlock;
+use slackwater_core::{Duration, Instant, SeqNum};
+
+use super::config::DelayedAck;
+
+/// Blocks remembered by recency; three at most leave with an ACK (RFC 2018, 3, beside time stamps).
+const RECENT: usize = 4;
+
+/// Duplicate ACKs that are never held back (Linux `TCP_FASTRETRANS_THRESH`).
+const DUP_THRESHOLD: u8 = 3;
+
+/// Most ACKs that one compressed ACK stands for (Linux `tcp_comp_sack_nr`).
+const COMPRESS_MAX: u8 = 44;
+
+/// Longest hold of a compressed ACK (Linux `tcp_comp_sack_delay_ns`).
+const COMPRESS_DELAY: Duration = Duration::from_millis(1);
+
+/// A range of positions, `start` included and `end` not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Range {
+    start: u64,
+    end: u64,
+}
+
+/// What the arrival of a segment asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// Acknowledge now.
+    Now,
+    /// Acknowledge by the delayed-ACK rule.
+    Later,
+}
+
+/// Reassembly and acknowledgment state. Positions count payload bytes; the FIN counts one.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    /// Next position expected.
+    nxt: u64,
+    /// `nxt` when the last ACK left (Linux `rcv_wup`).
+    acked: u64,
+    /// Out-of-order data, sorted and disjoint.
+    ahead: Vec<Range>,
+    recent: [Range; RECENT],
+    recents: u8,
+    dsack: Option<Range>,
+    /// Position after the FIN, once it was seen.
+    fin: Option<u64>,
+    buffer: u64,
+    /// Positions up to here were offered; the edge never moves back (RFC 9293, 3.8.6.2.1).
+    edge: u64,
+    /// In-order bytes that the application has not read.
+    unread: u64,
+    auto_read: bool,
+    scale: u8,
+    mss: u64,
+    rule: DelayedAck,
+    /// Segments still acknowledged at once.
+    quick: u8,
+    quick_armed: bool,
+    last_arrival: Instant,
+    /// When a delayed ACK leaves; `MAX` for none.
+    pub(crate) due: Instant,
+    dups: u8,
+    compressed: u8,
+    /// Bytes that arrived more than once, or outside the window.
+    pub(crate) duplicates: u64,
+}
+
+impl Receiver {
+    pub(crate) fn new(buffer: u64, mss: u16, scale: u8, rule: DelayedAck) -> Self {
+        Self {
+            nxt: 0,
+            acked: 0,
+            ahead: Vec::with_capacity(8),
+            recent: [Range::default(); RECENT],
+            recents: 0,
+            dsack: None,
+            fin: None,
+            buffer,
+            edge: 0,
+            unread: 0,
+            auto_read: true,
+            scale,
+            mss: u64::from(mss),
+            rule,
+            quick: 0,
+            quick_armed: false,
+            last_arrival: Instant::ZERO,
+            due: Instant::MAX,
+            dups: 0,
+            compressed: 0,
+            duplicates: 0,
+        }
+    }
+
+    /// The peer's options are known: no scaling without its consent, and its segment size.
+    pub(crate) fn negotiated(&mut self, scale: u8, mss: u16) {
+        self.scale = scale;
+        self.mss = u64::from(mss);
+    }
+
+    #[inline]
+    pub(crate) const fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// `nxt` when the last ACK left.
+    #[inline]
+    pub(crate) const fn acked(&self) -> u64 {
+        self.acked
+    }
+
+    /// Payload bytes received in order.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.nxt - u64::from(self.fin_received())
+    }
+
+    /// The peer sent everything and closed.
+    pub(crate) fn fin_received(&self) -> bool {
+        self.fin == Some(self.nxt)
+    }
+
+    /// Data beyond a gap is waiting.
+    #[inline]
+    pub(crate) fn has_gap(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+
+    /// Whether in-order data goes to the application at once.
+    pub(crate) fn set_auto_read(&mut self, on: bool) {
+        self.auto_read = on;
+        if on {
+            self.unread = 0;
+        }
+    }
+
+    pub(crate) const fn unread(&self) -> u64 {
+        self.unread
+    }
+
+    /// The application reads up to `bytes`; returns how many it got and whether the window opened enough to say so.
+    pub(crate) fn read(&mut self, bytes: u64) -> (u64, bool) {
+        let n = bytes.min(self.unread);
+        self.unread -= n;
+        let offered = self.edge.saturating_sub(self.nxt);
+        let space = self.buffer.saturating_sub(self.unread);
+        // Linux `tcp_cleanup_rbuf`: an update leaves when the window at least doubled.
+        (n, n > 0 && space >= 2 * offered && self.grown() > 0)
+    }
+
+    /// By how much the right edge may move: less than a segment, or half the buffer, does not count (RFC 9293,
+    /// 3.8.6.2.2).
+    fn grown(&self) -> u64 {
+        let free = self.nxt + self.buffer.saturating_sub(self.unread);
+        let more = free.saturating_sub(self.edge);
+        if more >= self.mss.min(self.buffer / 2).max(1) {
+            more
+        } else {
+            0
+        }
+    }
+
+    /// The window field for a segment that leaves now.
+    #[inline]
+    pub(crate) fn window(&mut self) -> u16 {
+        self.edge += self.grown();
+        let field = ((self.edge - self.nxt) >> self.scale).min(0xffff);
+        field as u16
+    }
+
+    /// The window field of a SYN, which is not scaled (RFC 7323, 2.2).
+    pub(crate) fn syn_window(&mut self) -> u16 {
+        let field = self.buffer.min(0xffff);
+        self.edge = self.edge.max(self.nxt + field);
+        field as u16
+    }
+
+    /// A segment with `start..end` arrived; `fin`: its last position is a FIN.
+    #[inline]
+    pub(crate) fn receive(&mut self, now: Instant, start: u64, end: u64, fin: bool) -> Reply {
+        self.pace_acks(now);
+        if fin {
+            self.fin = Some(end);
+        }
+        if start == self.nxt && self.ahead.is_empty() && end <= self.edge {
+            self.advance(end);
+            return self.in_order(fin);
+        }
+        self.receive_slow(start, end, fin)
+    }
+
+    fn advance(&mut self, to: u64) {
+        if !self.auto_read {
+            let fin = u64::from(self.fin == Some(to));
+            self.unread += to - self.nxt - fin.min(to - self.nxt);
+        }
+        self.nxt = to;
+    }
+
+    /// In-order data without a gap behind it.
+    #[inline]
+    fn in_order(&mut self, fin: bool) -> Reply {
+        if fin || self.quick > 0 {
+            return Reply::Now;
+        }
+        // Linux: more than one full segment unacknowledged.
+        if self.nxt - self.acked > u64::from(self.rule.segments.max(1) - 1) * self.mss {
+            Reply::Now
+        } else {
+            Reply::Later
+        }
+    }
+
+    #[cold]
+    fn receive_slow(&mut self, start: u64, end: u64, fin: bool) -> Reply {
+        if end <= self.nxt {
+            // RFC 2883, 4.1: the whole segment was received before.
+            self.duplicates += end - start;
+            self.dsack = Some(Range { start, end });
+            self.enter_quick();
+            return Reply::Now;
+        }
+        if start < self.nxt {
+            self.duplicates += self.nxt - start;
+            self.dsack = Some(Range {
+                start,
+                end: self.nxt,
+            });
+        }
+        let start = start.max(self.nxt);
+        if end > self.edge {
+            // RFC 9293, 3.10.7.4: outside the window; an ACK tells the sender where it is.
+            self.duplicates += end - start;
+            if fin {
+                self.fin = None;
+            }
+            return Reply::Now;
+        }
+        if start > self.nxt {
+            self.store(start, end);
+            return self.duplicate_ack();
+        }
+        self.advance(end);
+        let before = self.ahead.len();
+        while let Some(&first) = self.ahead.first() {
+            if first.start > self.nxt {
+                break;
+            }
+            self.ahead.remove(0);
+            if first.end > self.nxt {
+                self.advance(first.end);
+            }
+        }
+        let mut kept = 0;
+        for i in 0..usize::from(self.recents) {
+            if self.recent[i].end > self.nxt {
+                self.recent[kept] = self.recent[i];
+                kept += 1;
+            }
+        }
+        self.recents = kept as u8;
+        self.dups = 0;
+        // RFC 5681, 4.2: at once when a gap is filled, in part or in full.
+        if before > 0 || self.dsack.is_some() {
+            Reply::Now
+        } else {
+            self.in_order(fin)
+        }
+    }
+
+    fn store(&mut self, mut start: u64, mut end: u64) {
+        let at = self.ahead.partition_point(|r| r.end < start);
+        let mut until = at;
+        if let Some(r) = self.ahead.get(at)
+            && r.start <= start
+            && end <= r.end
+        {
+            // RFC 2883, 4.1.1: a duplicate above the cumulative point; its enclosing block follows it.
+            self.duplicates += end - start;
+            self.dsack = Some(Range { start, end });
+        }
+        while let Some(r) = self.ahead.get(until) {
+            if r.start > end {
+                break;
+            }
+            start = start.min(r.start);
+            end = end.max(r.end);
+            until += 1;
+        }
+        let merged = Range { start, end };
+        if until == at {
+            self.ahead.insert(at, merged);
+        } else {
+            self.ahead[at] = merged;
+            self.ahead.drain(at + 1..until);
+        }
+        // RFC 2018, 4: the block with the newest segment comes first.
+        let mut list = [merged; RECENT];
+        let mut n = 1;
+        for r in &self.recent[..usize::from(self.recents)] {
+            if n < RECENT && (r.end < start || r.start > end) {
+                list[n] = *r;
+                n += 1;
+            }
+        }
+        self.recent = list;
+        self.recents = n as u8;
+    }
+
+    fn duplicate_ack(&mut self) -> Reply {
+        if self.dsack.is_some() {
+            self.enter_quick();
+            return Reply::Now;
+        }
+        if !self.rule.compress_sacks || self.dups < DUP_THRESHOLD {
+            self.dups += 1;
+            return Reply::Now;
+        }
+        self.compressed += 1;
+        if self.compressed >= COMPRESS_MAX {
+            return Reply::Now;
+        }
+        Reply::Later
+    }
+
+    fn enter_quick(&mut self) {
+        self.quick = self.rule.quick;
+    }
+
+    /// The next two segments are acknowledged at once (Linux `tcp_ecn_check_ce`).
+    pub(crate) fn quick_for_ce(&mut self) {
+        self.quick = self.quick.max(2);
+    }
+
+    /// The quick-ACK rules of Linux `tcp_event_data_recv`: at the start, and after silence longer than a timeout.
+    #[inline]
+    fn pace_acks(&mut self, now: Instant) {
+        if !self.quick_armed || now.since(self.last_arrival) > Duration::from_secs(1) {
+            self.quick_armed = true;
+            self.enter_quick();
+        }
+        self.last_arrival = now;
+    }
+
+    /// Holds an ACK back (RFC 9293, 3.8.6.3, and Linux `tcp_send_delayed_ack`). `rtt` is the connection's.
+    #[inline]
+    pub(crate) fn hold(&mut self, now: Instant, rtt: Duration) {
+        let wait = if self.ahead.is_empty() {
+            self.rule.timeout
+        } else if rtt.is_zero() {
+            COMPRESS_DELAY
+        } else {
+            (rtt / 20).min(COMPRESS_DELAY)
+        };
+        self.due = self.due.min(now + wait);
+    }
+
+    /// An ACK leaves: alone or with data.
+    #[inline]
+    pub(crate) fn on_ack_sent(&mut self) {
+        self.acked = self.nxt;
+        self.due = Instant::MAX;
+        self.quick = self.quick.saturating_sub(1);
+        self.compressed = 0;
+    }
+
+    /// A data segment leaves without a gap to report: it acknowledges as an ACK would.
+    #[inline]
+    pub(crate) fn on_data_sent(&mut self) {
+        if self.acked != self.nxt || self.due != Instant::MAX {
+            self.on_ack_sent();
+        }
+    }
+
+    /// Writes the SACK blocks of an ACK, most recent first, a DSACK before them (RFC 2883, 4); returns their number.
+    #[inline]
+    pub(crate) fn blocks(&mut self, base: SeqNum, slots: &mut [SackBlock; 3]) -> u8 {
+        if self.recents == 0 && self.dsack.is_none() {
+            return 0;
+        }
+        let wire = |r: Range| SackBlock {
+            start: base + r.start as u32,
+            end: base + r.end as u32,
+        };
+        let mut n = 0;
+        if let Some(d) = self.dsack.take() {
+            slots[0] = wire(d);
+            n = 1;
+        }
+        for r in &self.recent[..usize::from(self.recents)] {
+            if n == slots.len() {
+                break;
+            }
+            slots[n] = wire(*r);
+            n += 1;
+        }
+        n as u8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T: Instant = Instant::ZERO;
+
+    fn receiver() -> Receiver {
+        let rule = DelayedAck {
+            quick: 0,
+            compress_sacks: false,
+            ..DelayedAck::default()
+        };
+        let mut r = Receiver::new(100_000, 1000, 0, rule);
+        r.window();
+        r
+    }
+
+    fn blocks(r: &mut Receiver) -> Vec<(u32, u32)> {
+        let mut slots = [SackBlock::default(); 3];
+        let n = r.blocks(SeqNum(0), &mut slots);
+        slots[..usize::from(n)]
+            .iter()
+            .map(|b| (b.start.0, b.end.0))
+            .collect()
+    }
+
+    #[test]
+    fn every_second_segment_is_acknowledged() {
+        let mut r = receiver();
+        assert_eq!(r.receive(T, 0, 1000, false), Reply::Later);
+        assert_eq!(r.receive(T, 1000, 2000, false), Reply::Now);
+        r.on_ack_sent();
+        assert_eq!(r.receive(T, 2000, 3000, false), Reply::Later);
+        r.hold(T, Duration::ZERO);
+        assert_eq!(r.due, Instant::from_millis(40));
+    }
+
+    #[test]
+    fn the_start_is_acknowledged_at_once() {
+        let mut r = Receiver::new(100_000, 1000, 0, DelayedAck::default());
+        r.window();
+        for i in 0..16 {
+            assert_eq!(r.receive(T, i * 1000, i * 1000 + 1000, false), Reply::Now);
+            r.on_ack_sent();
+        }
+        assert_eq!(r.receive(T, 16_000, 17_000, false), Reply::Later);
+    }
+
+    /// The example of RFC 2018, 5: segments of 500 bytes from 5000; the first is lost, later every other.
+    #[test]
+    fn sack_blocks_as_in_rfc_2018() {
+        let mut r = receiver();
+        r.receive(T, 0, 5000, false);
+        for i in 1..8u64 {
+            assert_eq!(
+                r.receive(T, 5000 + i * 500, 5500 + i * 500, false),
+                Reply::Now
+            );
+            assert_eq!(blocks(&mut r), [(5500, 5500 + i as u32 * 500)]);
+        }
+        let mut r = receiver();
+        r.receive(T, 0, 5000, false);
+        for start in [5500, 6500, 7500, 8500] {
+            r.receive(T, start, start + 500, false);
+        }
+        assert_eq!(blocks(&mut r), [(8500, 9000), (7500, 8000), (6500, 7000)]);
+        r.receive(T, 6000, 6500, false);
+        assert_eq!(blocks(&mut r), [(5500, 7000), (8500, 9000), (7500, 8000)]);
+        assert_eq!(r.receive(T, 5000, 5500, false), Reply::Now);
+        assert_eq!(r.nxt(), 7000);
+        assert_eq!(blocks(&mut r), [(8500, 9000), (7500, 8000)]);
+    }
+
+    #[test]
+    fn duplicates_are_reported_first() {
+        let mut r = receiver();
+        r.receive(T, 0, 3000, false);
+        r.receive(T, 4000, 5000, false);
+        assert_eq!(r.receive(T, 1000, 2000, false), Reply::Now);
+        assert_eq!(
+            blocks(&mut r),
+            [(1000, 2000), (4000, 5000)],
+            "RFC 2883, 4.1"
+        );
+        r.receive(T, 4000, 5000, false);
+        assert_eq!(
+            blocks(&mut r),
+            [(4000, 5000), (4000, 5000)],
+            "RFC 2883, 4.1.1"
+        );
+        assert_eq!(r.duplicates, 2000);
+    }
+
+    #[test]
+    fn the_window_closes_and_opens_by_whole_segments() {
+        let rule = DelayedAck::default();
+        let mut r = Receiver::new(4000, 1000, 0, rule);
+        r.set_auto_read(false);
+        assert_eq!(r.window(), 4000);
+        r.receive(T, 0, 3000, false);
+        assert_eq!((r.window(), r.unread()), (1000, 3000));
+        assert_eq!(r.receive(T, 3000, 5000, false), Reply::Now);
+        assert_eq!(r.nxt(), 3000, "beyond the window");
+        r.receive(T, 3000, 4000, false);
+        assert_eq!(r.window(), 0);
+        assert_eq!(r.read(500), (500, false));
+        assert_eq!(r.window(), 0, "less than a segment is not worth an update");
+        assert_eq!(r.read(1500), (1500, true));
+        assert_eq!(r.window(), 2000);
+    }
+
+    #[test]
+    fn compressed_sacks_wait_a_millisecond_after_three() {
+        let rule = DelayedAck {
+            quick: 0,
+            ..DelayedAck::default()
+        };
+        let mut r = Receiver::new(100_000, 1000, 0, rule);
+        r.window();
+        let replies: Vec<_> = (1..6)
+            .map(|i| r.receive(T, i * 1000, i * 1000 + 1000, false))
+            .collect();
+        assert_eq!(
+            replies,
+            [
+                Reply::Now,
+                Reply::Now,
+                Reply::Now,
+                Reply::Later,
+                Reply::Later
+            ]
+        );
+        r.hold(T, Duration::from_millis(100));
+        assert_eq!(r.due, Instant::from_millis(1));
+    }
+}

@@ -1,0 +1,251 @@
+//! What leaves: retransmissions first, then new data, as the windows, the pacer and the peer allow.
+
+use slackwater_control::{Controller, Recovery, Sent};
+use slackwater_core::{Bytes, Instant, Packet, TcpFlags};
+
+use super::connection::Endpoint;
+use super::scoreboard::Segment;
+
+/// Why no new segment can leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// There is no data.
+    NoData,
+    /// The peer's window is used up.
+    PeerWindow,
+}
+
+impl Endpoint {
+    /// The congestion window in force, in payload bytes.
+    #[inline]
+    pub(crate) fn window(&self) -> u64 {
+        match &self.prr {
+            Some(prr) => prr.window(),
+            None => self.intent.window.map_or(u64::MAX >> 1, |w| w.0),
+        }
+    }
+
+    /// Sends all that may leave now.
+    pub(crate) fn transmit(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        self.timers.pace = Instant::MAX;
+        let mss = u64::from(self.mss);
+        let window = self.window();
+        let paced = self.pacer.rate().is_some();
+        let recovering = matches!(self.ca, Recovery::Fast | Recovery::Timeout);
+        let mut sent_new = false;
+        let mut sent_any = false;
+        loop {
+            let in_flight = self.in_flight();
+            if in_flight + mss > window && in_flight > 0 {
+                break;
+            }
+            if paced {
+                let wire = Bytes(mss + u64::from(self.header));
+                let at = self.pacer.earliest_departure(now, wire);
+                if at > now {
+                    self.timers.pace = at;
+                    break;
+                }
+            }
+            // After a timeout, F-RTO tries new data before it repeats more (RFC 5682, 2.1, step 2b).
+            let resend = recovering && !self.frto_step2;
+            if resend && let Some(n) = self.board.next_lost() {
+                self.resend(now, n, out);
+                sent_any = true;
+                continue;
+            }
+            match self.next_new() {
+                Ok((payload, fin)) => {
+                    self.send_new(now, payload, fin, out);
+                    sent_new = true;
+                    sent_any = true;
+                }
+                Err(Stop::NoData) => {
+                    // Linux `tcp_rate_check_app_limited`.
+                    if self.board.lost() <= self.board.resent() {
+                        self.delivery.limit(in_flight);
+                    }
+                    break;
+                }
+                Err(Stop::PeerWindow) => {
+                    if self.board.is_empty() && self.timers.persist == Instant::MAX {
+                        self.timers.persist = self.rtt.persist(now, self.persist_count);
+                    }
+                    break;
+                }
+            }
+        }
+        if sent_new {
+            self.timers.persist = Instant::MAX;
+            self.persist_count = 0;
+            self.arm_probe(now, false);
+        }
+        let limited = self.in_flight() + mss > window;
+        if sent_any || limited {
+            self.note_usage(limited);
+        }
+    }
+
+    /// Whether the window was used up in this round (Linux `tcp_cwnd_validate`).
+    #[inline]
+    fn note_usage(&mut self, limited: bool) {
+        let out = self.board.segments();
+        if self.board.una() >= self.usage_end
+            || limited
+            || (!self.cwnd_limited && out > self.max_out)
+        {
+            self.cwnd_limited = limited;
+            self.max_out = out;
+            self.usage_end = self.board.nxt();
+        }
+    }
+
+    /// Linux `tcp_is_cwnd_limited`: in slow start a window that is more than half used counts.
+    #[inline]
+    pub(crate) fn is_cwnd_limited(&self) -> bool {
+        if self.cwnd_limited {
+            return true;
+        }
+        let window = self.window();
+        let slow_start = self.intent.ssthresh.is_none_or(|t| window < t.0);
+        slow_start && window < 2 * self.max_out * u64::from(self.mss)
+    }
+
+    /// Payload bytes and FIN of the next new segment.
+    #[inline]
+    fn next_new(&self) -> Result<(u16, bool), Stop> {
+        let mss = u64::from(self.mss);
+        let next = self.board.nxt();
+        let (payload, fin) = if self.bulk {
+            (mss, false)
+        } else {
+            let left = self.written.saturating_sub(next);
+            let payload = left.min(mss);
+            (payload, self.closing && !self.fin_sent && left == payload)
+        };
+        if payload == 0 && !fin {
+            return Err(Stop::NoData);
+        }
+        // A segment leaves whole or not at all (RFC 9293, 3.8.6.2.1: no silly windows); probes break the rule.
+        if next + payload + u64::from(fin) > self.window_end {
+            return Err(Stop::PeerWindow);
+        }
+        Ok((payload as u16, fin))
+    }
+
+    /// There is new data, and the peer's window has room for it.
+    pub(crate) fn has_new(&self) -> bool {
+        self.next_new().is_ok()
+    }
+
+    /// Sends one new segment whatever the congestion window says, where there is one.
+    pub(crate) fn send_one_new(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if let Ok((payload, fin)) = self.next_new() {
+            self.send_new(now, payload, fin, out);
+        }
+    }
+
+    fn send_new(&mut self, now: Instant, payload: u16, fin: bool, out: &mut Vec<Packet>) {
+        let pos = self.board.nxt();
+        let idle = self.board.is_empty();
+        let mut s = Segment {
+            pos,
+            len: payload + u16::from(fin),
+            flags: if fin { Segment::FIN } else { 0 },
+            ..Segment::default()
+        };
+        self.delivery.stamp(now, idle, &mut s);
+        self.board.push(s);
+        self.fin_sent |= fin;
+        self.emit(now, &s, false, out);
+        let mut sent = Sent::default();
+        sent.bytes = Bytes(u64::from(payload));
+        sent.after_idle = idle;
+        let path = self.path();
+        self.cc.on_sent(now, &path, &sent);
+        if idle {
+            // The controller may have restarted its window.
+            self.follow();
+            self.timers.rto = now + self.rtt.rto();
+        }
+    }
+
+    /// Sends segment `n` again.
+    pub(crate) fn resend(&mut self, now: Instant, n: u64, out: &mut Vec<Packet>) {
+        let delivery = &mut self.delivery;
+        let s = self.board.resend(n, |s| delivery.stamp(now, false, s));
+        self.rack.resent(n, now);
+        self.resent_at.get_or_insert(Self::tick(now));
+        self.undo_resent = Some(self.undo_resent.unwrap_or(0) + 1);
+        self.stats.retransmits += 1;
+        self.emit(now, &s, true, out);
+        let mut sent = Sent::default();
+        sent.bytes = Bytes(u64::from(s.len));
+        sent.retransmission = true;
+        let path = self.path();
+        self.cc.on_sent(now, &path, &sent);
+        if self.timers.rto == Instant::MAX {
+            self.timers.rto = now + self.rtt.rto();
+        }
+    }
+
+    /// Puts a segment on the wire.
+    #[inline]
+    fn emit(&mut self, now: Instant, s: &Segment, again: bool, out: &mut Vec<Packet>) {
+        let fin = u16::from(s.is(Segment::FIN));
+        let mut p = self.segment(now, s.pos);
+        p.payload = s.len - fin;
+        p.len += p.payload;
+        let fresh = !again && p.payload > 0;
+        p.flags = p.flags.with(self.ecn.flags(fresh));
+        if fin != 0 {
+            p.flags = p.flags.with(TcpFlags::FIN);
+        }
+        if again {
+            p.bits |= Packet::BIT_RETX;
+        }
+        if p.payload > 0 {
+            p.ecn = self.ecn.mark(self.intent.ecn, again);
+        }
+        if !self.rx.has_gap() {
+            // The segment acknowledges as well as an ACK would; with a gap only an ACK has room for SACK.
+            self.rx.on_data_sent();
+        }
+        self.pacer.on_sent(now, Bytes(u64::from(p.len)));
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(u64::from(s.len));
+        }
+        out.push(p);
+    }
+
+    /// Probes a closed window (RFC 9293, 3.8.6.1). What fits into it leaves as data; into a shut one goes an old
+    /// sequence number without payload, which asks for an ACK (Linux `tcp_write_wakeup`).
+    pub(crate) fn on_persist_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if !self.board.is_empty() {
+            return;
+        }
+        let next = self.board.nxt();
+        let left = if self.bulk {
+            u64::from(self.mss)
+        } else {
+            self.written.saturating_sub(next).min(u64::from(self.mss))
+        };
+        let fin = self.closing && !self.fin_sent;
+        if left == 0 && !fin {
+            return;
+        }
+        self.stats.window_probes += 1;
+        self.persist_count += 1;
+        let room = self.window_end.saturating_sub(next);
+        let payload = left.min(room);
+        if payload > 0 {
+            self.send_new(now, payload as u16, false, out);
+            return;
+        }
+        let mut p = self.segment(now, next);
+        p.seq = slackwater_core::SeqNum(p.seq.0.wrapping_sub(1));
+        p.flags = p.flags.with(self.ecn.flags(false));
+        out.push(p);
+        self.timers.persist = self.rtt.persist(now, self.persist_count);
+    }
+}
