@@ -222,7 +222,7 @@
   // The n-th flow or run of one controller: same hue, other shade and dash.
   function style(controller, n) {
     const base = hue(paintOf(controller));
-    const shades = [base, mix(base, dark() ? '#ffffff' : '#000000', 0.32), mix(base, dark() ? '#14181d' : '#ffffff', 0.34)];
+    const shades = [base, mix(base, dark() ? '#14181d' : '#ffffff', 0.36), mix(base, dark() ? '#ffffff' : '#000000', 0.4)];
     return { stroke: shades[n % 3], dash: DASHES[n % 4] };
   }
 
@@ -598,6 +598,8 @@
     ctx.beginPath();
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
+    ctx.setLineDash([]);
+    ctx.globalAlpha = 1;
     paint(ctx, bbox, devicePixelRatio);
     ctx.restore();
   }

@@ -390,12 +390,20 @@ pub(super) fn single() -> Report {
             cells: metrics(&curves, &link).map(Cell::from).to_vec(),
         });
     }
-    table.rows.push(Row {
-        label: "Jain, all flows".into(),
-        controller: String::new(),
-        cells: vec![Cell::Number(0.93.into()), Cell::Missing],
-    });
     page.tables.push(table);
+    page.tables.push(SummaryTable {
+        caption: "Together".into(),
+        row_heading: "Measure".into(),
+        columns: vec![
+            Column::new("Value", "", None, ""),
+            Column::new("Remark", "", None, ""),
+        ],
+        rows: vec![Row {
+            label: "Jain's index over the flows".into(),
+            controller: String::new(),
+            cells: vec![0.93.into(), Cell::Missing],
+        }],
+    });
     page.runs.push(view);
     page
 }

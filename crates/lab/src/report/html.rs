@@ -60,10 +60,10 @@ fn page(report: &Report) -> String {
     );
     reading(&mut out, report, longest, kept);
     if !report.scenario_toml.is_empty() {
-        let _ = write!(
+        let _ = writeln!(
             out,
             "<details class=\"box\"><summary>Scenario as it was run (TOML)</summary>\
-             <pre tabindex=\"0\" aria-label=\"Scenario\"><code>{}</code></pre></details>\n",
+             <pre tabindex=\"0\" aria-label=\"Scenario\"><code>{}</code></pre></details>",
             escape(&report.scenario_toml)
         );
     }

@@ -139,9 +139,9 @@ const STATES: &[(&str, Paint)] = &[
     ("probe_rtt", paint("#882255", "#e07bb0", Shape::Circle)),
     (
         "congestion_avoidance",
-        paint("#009e73", "#2ccb98", Shape::Circle),
+        paint("#8fae9f", "#5f8272", Shape::Circle),
     ),
-    ("open", paint("#009e73", "#2ccb98", Shape::Circle)),
+    ("open", paint("#8fae9f", "#5f8272", Shape::Circle)),
     ("disorder", paint("#ddcc77", "#ddcc77", Shape::Circle)),
     ("cwr", paint("#aa4499", "#d98acb", Shape::Circle)),
     ("recovery", paint("#cc3311", "#ff7a5c", Shape::Circle)),
