@@ -65,6 +65,10 @@ impl core::error::Error for TddError {}
 impl TddPattern {
     /// A pattern from letters (`D`, `S`, `U`; blanks and `|` are skipped) and the special slot's symbols
     /// (`down:gap:up`).
+    ///
+    /// # Errors
+    ///
+    /// Where a letter, the length or the symbols are not those of a pattern, or a direction has no slot.
     pub fn parse(slots: &str, special: &str) -> Result<Self, TddError> {
         let slots: Vec<SlotType> = slots
             .chars()

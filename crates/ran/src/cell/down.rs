@@ -119,7 +119,7 @@ impl<P: PacketView> Cell<P> {
                 side.block(ue, choice.process).pieces = pieces;
                 if used > 0 {
                     left -= choice.part.groups;
-                    self.start(DIR, slot, air, kind, &choice, used);
+                    self.start(DIR, slot, air, &choice, used);
                 }
                 if self.ues[ue].am {
                     self.arm(now, ue);
@@ -157,7 +157,6 @@ impl<P: PacketView> Cell<P> {
         dir: Direction,
         slot: u64,
         air: u64,
-        kind: usize,
         choice: &super::side::Choice,
         used: u32,
     ) {

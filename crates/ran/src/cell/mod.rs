@@ -88,6 +88,10 @@ pub struct Cell<P> {
 
 impl<P: PacketView> Cell<P> {
     /// Builds a cell. The laws of the bearers move into it.
+    ///
+    /// # Errors
+    ///
+    /// Where a value of `config` is out of range, or a UE has no bearer.
     pub fn new(config: &CellConfig, ues: Vec<UeConfig>, draw: Draw) -> Result<Self, ConfigError> {
         config.check()?;
         let count = ues.len();

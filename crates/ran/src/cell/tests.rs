@@ -112,6 +112,7 @@ fn a_saturated_lte_cell_carries_its_transport_blocks() {
     let cell2 = saturate(&config, ue(given(28), um), Direction::Up, 2);
     let up = cell2.stats().up;
     let rate = up.delivered as f64 * 8.0 / 2.0 / 1e6;
+    assert!((36.0..36.6).contains(&rate), "{rate}");
     assert!(up.delivered as f64 > 0.98 * up.capacity as f64 - 100_000.0);
 }
 
@@ -180,4 +181,182 @@ fn outer_loop_holds_its_target() {
     let first = down.transmissions - down.retransmissions;
     let bler = down.first_nacks as f64 / first as f64;
     assert!((0.07..0.13).contains(&bler), "{bler}");
+}
+
+/// Runs until the cell sleeps; returns the deliveries.
+fn drain(cell: &mut Cell<Packet>, out: &mut CellOut<Packet>) -> Vec<crate::out::Delivered<Packet>> {
+    while let Some(at) = cell.next_slot() {
+        cell.run_slot(at, out, &mut NoObserver);
+    }
+    core::mem::take(&mut out.delivered)
+}
+
+#[test]
+fn five_g_lena_delays() {
+    // Frames of 50 Mbit/s at 60 per second, their 69 packets spread over 1 ms; 10 ms of drift makes phases uniform.
+    let config = CellConfig::nr_lena();
+    let mut cell = cell(&config, vec![ue(given(27), RlcConfig::default())]);
+    let mut out = CellOut::new();
+    let mut created = Vec::new();
+    let mut delays: Vec<u64> = Vec::new();
+    for frame in 0..1500u64 {
+        let start = frame * 16_681_300;
+        for k in 0..69u64 {
+            let at = Instant::from_nanos(start + k * 14_500);
+            while let Some(slot) = cell.next_slot().filter(|&slot| slot < at) {
+                cell.run_slot(slot, &mut out, &mut NoObserver);
+            }
+            let p = packet(created.len() as u32, 1500);
+            created.push(at);
+            cell.enqueue(at, Direction::Down, UeId(0), Qfi(0), p, &mut out);
+        }
+        delays.extend(
+            drain(&mut cell, &mut out)
+                .iter()
+                .map(|d| (d.at - created[d.packet.seq.0 as usize]).as_nanos()),
+        );
+    }
+    delays.sort_unstable();
+    let q = |p: f64| delays[(p * (delays.len() - 1) as f64) as usize] as f64 / 1e6;
+    for (got, measured) in [
+        (q(0.0), 3.05),
+        (q(0.5), 3.79),
+        (q(0.9), 4.63),
+        (q(0.99), 5.09),
+    ] {
+        assert!((got - measured).abs() < 0.3, "{got} ms, 5G-LENA {measured}");
+    }
+}
+
+#[test]
+fn ns3_air_time_of_a_steady_flow_is_three_down_and_five_up() {
+    let config = CellConfig::lte_ns3(10.0);
+    let mut cell = cell(&config, vec![ue(given(28), RlcConfig::default())]);
+    let mut out = CellOut::new();
+    let mut delays = [Vec::new(), Vec::new()];
+    let mut created = Vec::new();
+    for ms in 0..400 {
+        let at = Instant::from_nanos(ms * 1_000_000 + 999_999);
+        for dir in [Direction::Down, Direction::Up] {
+            let p = packet(
+                created.len() as u32,
+                if dir == Direction::Down { 1500 } else { 52 },
+            );
+            created.push(at);
+            cell.enqueue(at, dir, UeId(0), Qfi(0), p, &mut out);
+        }
+        let slot = cell.next_slot().expect("packets wait");
+        cell.run_slot(slot, &mut out, &mut NoObserver);
+        for d in out.delivered.drain(..) {
+            delays[d.dir as usize].push((d.at - created[d.packet.seq.0 as usize]).as_nanos());
+        }
+    }
+    for (of, expect) in delays.iter_mut().zip([3.0, 5.0]) {
+        of.sort_unstable();
+        let median = of[of.len() / 2] as f64 / 1e6;
+        assert!((median - expect).abs() < 0.01, "{median} ms, not {expect}");
+    }
+}
+
+#[test]
+fn strict_priority_and_the_discard_timer() {
+    let config = CellConfig::lte(10.0);
+    let bearer = |qfi, priority, discard| BearerConfig {
+        qfis: vec![Qfi(qfi)],
+        priority,
+        pdcp: crate::pdcp::PdcpConfig {
+            discard_timer: discard,
+            ..crate::pdcp::PdcpConfig::LTE
+        },
+        ..BearerConfig::default()
+    };
+    let wait = Duration::from_millis(20);
+    let two = UeConfig {
+        channel: given(10),
+        bearers: vec![bearer(9, 2, Some(wait)), bearer(1, 1, None)],
+        rnti: Rnti(1),
+    };
+    let mut cell = cell(&config, vec![two]);
+    let mut out = CellOut::new();
+    let t = Instant::from_nanos(1);
+    for n in 0..400 {
+        cell.enqueue(
+            t,
+            Direction::Down,
+            UeId(0),
+            Qfi(9),
+            packet(n, 1500),
+            &mut out,
+        );
+    }
+    for n in 400..420 {
+        cell.enqueue(
+            t,
+            Direction::Down,
+            UeId(0),
+            Qfi(1),
+            packet(n, 1500),
+            &mut out,
+        );
+    }
+    let view = cell.rlc_view(t, Direction::Down, UeId(0), BearerId(1));
+    assert_eq!((view.packets, view.backlog.0), (20, 20 * 1502));
+    let got: Vec<u32> = drain(&mut cell, &mut out)
+        .iter()
+        .map(|d| d.packet.seq.0)
+        .collect();
+    assert!(got[..20].iter().all(|&n| n >= 400), "{got:?}");
+    // MCS 10 carries about 1,000 bytes a subframe: after 20 ms of the first bearer, 20 ms were over.
+    assert!(got.len() < 60, "{}", got.len());
+    assert_eq!(got.len() + out.dropped.len(), 420);
+    let discard = slackwater_core::record::DropReason::Discard;
+    assert!(out.dropped.iter().all(|d| d.2 == discard && d.0 > t + wait));
+}
+
+#[test]
+fn a_law_sees_the_sojourn_time_and_marks() {
+    use slackwater_queue::{Law, PacketMeta, QueueView, Verdict};
+
+    struct Over(Duration);
+    impl Law for Over {
+        fn on_dequeue(
+            &mut self,
+            _now: Instant,
+            delay: Duration,
+            _queue: &QueueView,
+            _packet: &PacketMeta,
+        ) -> Verdict {
+            if delay > self.0 {
+                Verdict::Mark
+            } else {
+                Verdict::Pass
+            }
+        }
+    }
+    let config = CellConfig::lte(10.0);
+    let limit = Duration::from_millis(10);
+    let mut ue = ue(given(28), RlcConfig::default());
+    ue.bearers[0].law = Some(Box::new(Over(limit)));
+    let mut cell = cell(&config, vec![ue]);
+    let mut out = CellOut::new();
+    for n in 0..100 {
+        let p = Packet {
+            ecn: if n % 2 == 0 {
+                slackwater_core::Ecn::Ect1
+            } else {
+                slackwater_core::Ecn::NotEct
+            },
+            ..packet(n, 1500)
+        };
+        cell.enqueue(Instant::ZERO, Direction::Down, UeId(0), Qfi(0), p, &mut out);
+    }
+    let got = drain(&mut cell, &mut out);
+    for d in &got {
+        let marked = d.packet.ecn == slackwater_core::Ecn::Ce;
+        assert_eq!(marked, d.sojourn > limit, "{d:?}");
+    }
+    let marks = got.iter().filter(|d| d.sojourn > limit).count();
+    assert!(marks > 10 && marks == out.marked.len());
+    assert_eq!(got.len() + out.dropped.len(), 100);
+    assert_eq!(cell.stats().down.dropped, out.dropped.len() as u64);
 }

@@ -194,8 +194,8 @@ impl<P: PacketView> Cell<P> {
             let index = ue as usize;
             let up = &self.uplink;
             let told = if timing.sr_tells_backlog {
-                let coming = up.granted[index] - up.filled[index];
-                u64::from(up.level(up.need[index])).saturating_sub(coming) as u32
+                // ns-3's schedulers do not count what is granted and not filled yet.
+                up.level(up.need[index])
             } else if up.unfilled[index] > 0 {
                 continue;
             } else {
@@ -249,6 +249,7 @@ impl<P: PacketView> Cell<P> {
         }
         up.filled[ue] += u64::from(tbs);
         let (bsr, filled_by) = (up.level(need), up.filled[ue]);
+        let out_of_band = self.config.timing.sr_tells_backlog;
         let side = &mut self.up;
         for stats in [&mut side.stats, &mut side.ue_stats[ue]] {
             stats.dropped += dropped;
@@ -256,7 +257,7 @@ impl<P: PacketView> Cell<P> {
         }
         let block = side.block(ue, process);
         block.pieces = pieces;
-        block.bsr = (tbs >= BSR).then_some(bsr);
+        block.bsr = (tbs >= BSR && !out_of_band).then_some(bsr);
         block.filled_by = filled_by;
         if self.ues[ue].am {
             self.arm(now, ue);
@@ -363,7 +364,7 @@ impl<P: PacketView> Cell<P> {
                     continue;
                 }
                 left -= choice.part.groups;
-                self.start(DIR, slot, air, kind, &choice, 0);
+                self.start(DIR, slot, air, &choice, 0);
                 self.uplink.unfilled[ue] += 1;
                 self.uplink.granted[ue] += u64::from(choice.tbs);
                 let want = self.up.want[ue].saturating_sub(choice.tbs - BSR);

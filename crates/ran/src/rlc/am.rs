@@ -27,8 +27,8 @@ pub struct AmConfig {
 }
 
 impl AmConfig {
-    /// t-PollRetransmit 80 ms, t-Reassembly 80 ms, t-StatusProhibit 10 ms, pollPDU 64, pollByte 125 kB,
-    /// maxRetxThreshold 4: srsRAN Project's defaults; the reassembly timer is 40 ms here, just above the longest HARQ
+    /// t-PollRetransmit 80 ms, t-Reassembly 80 ms, t-StatusProhibit 10 ms, `pollPDU` 64, `pollByte` 125 kB,
+    /// `maxRetxThreshold` 4: srsRAN Project's defaults; the reassembly timer is 40 ms here, just above the longest HARQ
     /// chain of four transmissions in LTE (24 ms) and within what LTE operators configure (35 to 50 ms).
     pub const DEFAULT: Self = Self {
         t_reassembly: Duration::from_millis(40),
@@ -50,7 +50,7 @@ struct Range {
 #[derive(Clone, Debug)]
 struct Report {
     number: u32,
-    /// Everything below is there, but for `missing` (ACK_SN).
+    /// Everything below is there, but for `missing` (`ACK_SN`).
     upto: u64,
     missing: Vec<Range>,
 }

@@ -73,6 +73,8 @@ impl Case {
     fn config(&self) -> CellConfig {
         let mut config = if self.nr {
             CellConfig::nr(20, 1)
+        } else if self.tdd {
+            CellConfig::lte_ns3(5.0)
         } else {
             CellConfig::lte(5.0)
         };
