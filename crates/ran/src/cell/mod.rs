@@ -267,11 +267,23 @@ impl<P: PacketView> Cell<P> {
         }
         let slot = now.as_nanos().div_ceil(self.slot_ns);
         self.cursor = self.cursor.max(slot);
-        let taken = state.bearers[b].entity(dir).enqueue(now, packet, out);
+        let entity = state.bearers[b].entity(dir);
+        let more = entity.need_of_next(packet.len());
+        let queued = entity.need() > 0;
+        let taken = entity.enqueue(now, packet, out);
         if !taken {
             let side = self.side(dir);
             side.stats.dropped += 1;
             side.ue_stats[index].dropped += 1;
+            return;
+        }
+        if queued && !state.am {
+            // The queue was not empty: no UE begins to want anything.
+            let need = match dir {
+                Direction::Down => &mut self.down.want[index],
+                Direction::Up => self.uplink.need_mut(index),
+            };
+            *need = need.saturating_add(more);
             return;
         }
         match dir {
@@ -495,7 +507,15 @@ impl<P: PacketView> Cell<P> {
     /// Notes the earliest timer of `ue`, and what acknowledged mode now wants to send.
     #[inline]
     fn arm(&mut self, now: Instant, ue: usize) {
-        if self.ues[ue].am {
+        let state = &self.ues[ue];
+        if let ([bearer], false, false) =
+            (state.bearers.as_slice(), state.am, self.timed.contains(ue))
+            && bearer.down.deadline().is_none()
+            && bearer.up.deadline().is_none()
+        {
+            return;
+        }
+        if state.am {
             self.downlink_arrival(now, ue);
             self.uplink_arrival(now, ue);
         }
@@ -524,7 +544,8 @@ impl<P: PacketView> Cell<P> {
             }
             for b in 0..self.ues[ue].bearers.len() {
                 for dir in [Direction::Down, Direction::Up] {
-                    let moved = self.ues[ue].bearers[b].entity(dir).on_timer(now, out);
+                    let entity = self.ues[ue].bearers[b].entity(dir);
+                    let moved = entity.on_timer(now, now + self.config.timing.decode, out);
                     self.moved(dir, ue, moved.delivered, u64::from(moved.dropped));
                 }
             }

@@ -119,6 +119,12 @@ impl Uplink {
             .map(move |&d| slot + u64::from(d))
     }
 
+    /// What the UE's queues need.
+    #[inline]
+    pub(super) fn need_mut(&mut self, ue: usize) -> &mut u32 {
+        &mut self.need[ue]
+    }
+
     /// The first opportunity of `ue` for a scheduling request at or after `from`.
     fn opportunity(&self, ue: usize, from: u64) -> u64 {
         let phase = ue as u64 % self.sr_period;

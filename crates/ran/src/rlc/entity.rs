@@ -185,6 +185,12 @@ impl<P: PacketView> Entity<P> {
         u32::try_from(need).unwrap_or(u32::MAX)
     }
 
+    /// By how much one more packet of `len` bytes raises [`Entity::need`] where that is not zero.
+    #[inline]
+    pub fn need_of_next(&self, len: u32) -> u32 {
+        len + self.per_sdu + self.headers.next
+    }
+
     /// Puts up to `room` bytes into a transport block; returns the bytes used, headers included.
     pub fn fill(
         &mut self,
@@ -350,8 +356,8 @@ impl<P: PacketView> Entity<P> {
         }
     }
 
-    /// A timer ran out.
-    pub fn on_timer(&mut self, now: Instant, out: &mut CellOut<P>) -> Moved {
+    /// A timer ran out; `at` as in [`Entity::received`], so that what follows cannot overtake.
+    pub fn on_timer(&mut self, now: Instant, at: Instant, out: &mut CellOut<P>) -> Moved {
         let mut moved = Moved::default();
         let idle = self.sent == self.queued && self.waiting.is_empty();
         let (flight, corrupt) = (&mut self.flight, &mut self.corrupt);
@@ -360,7 +366,7 @@ impl<P: PacketView> Entity<P> {
             Receiver::Um(window) => {
                 if window.deadline.is_some_and(|t| t <= now) {
                     window.expire(now, |step| {
-                        hand_on(flight, corrupt, place, now, step, &mut moved, out);
+                        hand_on(flight, corrupt, place, at, step, &mut moved, out);
                     });
                 }
             }
