@@ -330,3 +330,19 @@ pub const METRICS: &[Metric] = &[
         "Mean over the tenths of a second of that window of Jain's index of each."
     ),
 ];
+
+/// The list for `docs/metrics.md`.
+pub fn markdown() -> String {
+    let mut out = String::from("| key | name | unit | of | meaning |\n|---|---|---|---|---|\n");
+    for m in METRICS {
+        let of = match m.of {
+            Source::Flow(_) => "flow",
+            Source::Run(_) => "run",
+        };
+        out.push_str(&format!(
+            "| `{}` | {} | {} | {of} | {} |\n",
+            m.key, m.label, m.unit, m.help
+        ));
+    }
+    out
+}

@@ -139,6 +139,17 @@ const KEYS: [&str; 13] = [
 ];
 const RECORD: &str = "record";
 
+/// The value that a text of the command line means: TOML where it is some, otherwise the text itself.
+fn value_of(text: &str) -> Node {
+    let line = format!("value = {text}\n");
+    let mut node = tree::parse_toml("", &line)
+        .ok()
+        .and_then(|mut t| (t.entries.len() == 1).then(|| t.remove("value")).flatten())
+        .unwrap_or_else(|| Node::new(Value::Str(text.to_owned())));
+    strip_spans(&mut node);
+    node
+}
+
 impl Scenario {
     /// Reads a scenario file.
     pub fn load(path: impl AsRef<FsPath>) -> Result<Self, ScenarioError> {
@@ -211,13 +222,7 @@ impl Scenario {
     /// The scenario with `key` set to `value` (TOML text such as `"reno"`, `30` or `"30 ms"`; bare words are taken as
     /// text). `key` is as in `[vary]`: `flow.controller` sets every flow's, `flow[1].controller` the second's.
     pub fn with(&self, key: &str, value: &str) -> Result<Self, ScenarioError> {
-        let text = format!("value = {value}\n");
-        let node = tree::parse_toml("", &text)
-            .ok()
-            .and_then(|mut t| (t.entries.len() == 1).then(|| t.remove("value")).flatten())
-            .unwrap_or_else(|| Node::new(Value::Str(value.to_owned())));
-        let mut node = node;
-        strip_spans(&mut node);
+        let node = value_of(value);
         let mut tree = self.encode();
         vary::set(&mut tree, key, &node).map_err(|mut e| {
             e.file = "--set".to_owned();

@@ -70,11 +70,11 @@ pub fn markdown() -> String {
             let _ = writeln!(
                 out,
                 "| `{key}` | {} | {} | {} | {} |",
-                cell(kind),
-                if matches!(default.as_str(), "required" | "none") {
-                    default.clone()
-                } else {
-                    format!("`{}`", cell(default))
+                cell(&short(kind)),
+                match default.as_str() {
+                    "required" | "none" => default.clone(),
+                    long if long.len() > 60 => "its own defaults".to_owned(),
+                    value => format!("`{}`", cell(value)),
                 },
                 cell(range),
                 cell(doc)
@@ -83,4 +83,18 @@ pub fn markdown() -> String {
         out.push('\n');
     }
     out
+}
+
+/// `a time in ns, us, .. ("30 ms")` becomes `time: "30 ms"`: the page lists units once.
+fn short(kind: &str) -> String {
+    let example = kind
+        .rsplit_once(" (")
+        .and_then(|(_, e)| e.strip_suffix(')'));
+    match (kind.split_once(" in "), example) {
+        (Some((what, _)), Some(example)) => {
+            let what = what.trim_start_matches("an ").trim_start_matches("a ");
+            format!("{what}: `{}`", example.replace('"', ""))
+        }
+        _ => kind.to_owned(),
+    }
 }

@@ -238,8 +238,12 @@ pub fn to_toml(root: &Table) -> String {
 /// Reads TOML. The error names line and column.
 pub fn parse_toml(file: &str, text: &str) -> Result<Table, ScenarioError> {
     let table = DeTable::parse(text).map_err(|e| {
-        let message = e.message().lines().next().unwrap_or("not TOML").to_owned();
-        let mut error = ScenarioError::new("", "text that is not TOML", message);
+        let message = e.message().lines().next().unwrap_or("").to_owned();
+        // The reader says "unclosed table, expected `]`" or only what it did not like.
+        let mut error = match message.split_once(", expected ") {
+            Some((found, expected)) => ScenarioError::new("", found, expected),
+            None => ScenarioError::new("", message, "TOML"),
+        };
         error.locate(file, Some(text), e.span());
         error
     })?;

@@ -154,7 +154,11 @@ fn check_series(
     max: f64,
 ) -> Result<(), ScenarioError> {
     if file != points.is_empty() {
-        let found = if file { "both `file` and `points`" } else { "neither `file` nor `points`" };
+        let found = if file {
+            "both `file` and `points`"
+        } else {
+            "neither `file` nor `points`"
+        };
         return Err(at.error(found, "one of them"));
     }
     let mut last = -1.0;
@@ -179,7 +183,10 @@ fn check_series(
 /// The series of a file, or of points.
 fn series_of(file: Option<&Series>, points: &[[f64; 2]]) -> Series {
     file.cloned().unwrap_or_else(|| Series {
-        times: points.iter().map(|p| Duration::from_secs_f64(p[0])).collect(),
+        times: points
+            .iter()
+            .map(|p| Duration::from_secs_f64(p[0]))
+            .collect(),
         values: points.iter().map(|p| p[1]).collect(),
     })
 }

@@ -37,6 +37,28 @@ impl Variant {
 const MAX_RUNS: usize = 100_000;
 
 impl Scenario {
+    /// The scenario with `key` varied over `values` (each as [`Scenario::with`] takes it), in place of what `[vary]`
+    /// says of that key.
+    ///
+    /// # Errors
+    /// Where the key does not exist or a value does not fit it.
+    pub fn with_axis(&self, key: &str, values: &[String]) -> Result<Self, ScenarioError> {
+        for value in values {
+            self.with(key, value)?;
+        }
+        let mut scenario = self.clone();
+        let nodes = values.iter().map(|v| super::value_of(v)).collect();
+        let axis = Axis {
+            key: key.to_owned(),
+            values: nodes,
+        };
+        match scenario.vary.iter_mut().find(|a| a.key == key) {
+            Some(old) => *old = axis,
+            None => scenario.vary.push(axis),
+        }
+        Ok(scenario)
+    }
+
     /// The runs that `[vary]` describes: the last key varies fastest. Without `[vary]`, one.
     pub fn expand(&self) -> Result<Vec<Variant>, ScenarioError> {
         let runs: usize = self.vary.iter().map(|a| a.values.len()).product();
