@@ -1,1 +1,137 @@
-fn main() {}
+//! The `slackwater` command.
+//!
+//! Tables and JSON go to standard output, progress and errors to standard error. Exit status: 0 fine, 1 a check
+//! failed, 2 bad usage or input, 130 interrupted.
+
+mod commands;
+mod progress;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Cross-layer congestion control for 4G and 5G: simulate cells, links and senders.
+#[derive(Debug, Parser)]
+#[command(name = "slackwater", version, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Simulate one scenario; leaves runs/<name>/ with report.html, Parquet, qlog
+    Run(RunArgs),
+    /// Simulate every combination of a scenario's [vary] lists and lay them side by side
+    Compare(CompareArgs),
+    /// Look at link traces and convert them
+    Trace {
+        #[command(subcommand)]
+        command: commands::trace::TraceCommand,
+    },
+    /// Print the JSON Schema of scenario files
+    Schema,
+    /// List embedded scenarios and controllers
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Compare with measurements of the Linux kernel or of ns-3
+    Validate(commands::validate::ValidateArgs),
+    /// Measure CPU seconds per simulated second
+    Bench(commands::bench::BenchArgs),
+    /// Check what this machine offers
+    Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a shell completion script
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What `run` and `compare` share.
+#[derive(Debug, Args)]
+pub(crate) struct ScenarioArgs {
+    /// A scenario file, or the name of an embedded one (see `slackwater list`)
+    scenario: String,
+    /// Set a key, for example --set link.file=x.down --set flow.controller=bbr
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Where results go (default: runs/<name>)
+    #[arg(long, short, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print machine-readable results to standard output, and nothing else there
+    #[arg(long)]
+    json: bool,
+    /// Write no files
+    #[arg(long)]
+    no_files: bool,
+}
+
+/// `slackwater run`
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    common: ScenarioArgs,
+    /// Seed of all random draws (default: the scenario's)
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+/// `slackwater compare`
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    common: ScenarioArgs,
+    /// Controllers to compare, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "NAME,..")]
+    controllers: Vec<String>,
+    /// Number of seeds, counted up from --seed
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: Option<u64>,
+    /// First seed
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Vary another key, for example --vary cell.rlc.buffer="64 packets;256 packets"
+    #[arg(long = "vary", value_name = "KEY=V1;V2;..")]
+    vary: Vec<String>,
+    /// Threads (default: all cores)
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<usize>,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Compare(args) => commands::compare::compare(&args),
+        Command::Trace { command } => commands::trace::trace(command),
+        Command::Schema => commands::list::schema(),
+        Command::List { json } => commands::list::list(json),
+        Command::Validate(args) => commands::validate::validate(&args),
+        Command::Bench(args) => commands::bench::bench(&args),
+        Command::Doctor { json } => commands::doctor::doctor(json),
+        Command::Completions { shell } => {
+            let mut command = <Cli as clap::CommandFactory>::command();
+            clap_complete::generate(shell, &mut command, "slackwater", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            if progress::interrupted() {
+                eprintln!("slackwater: interrupted");
+                return ExitCode::from(130);
+            }
+            eprintln!("slackwater: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -210,6 +210,15 @@ pub const fn names() -> &'static [(&'static str, &'static str)] {
     ]
 }
 
+/// Names of the states that the controller's `mode` (see [`Controller::snapshot`]) counts through; `None` for a
+/// controller without states.
+pub fn modes(name: &str) -> Option<&'static [&'static str]> {
+    match canonical(name) {
+        "bbr" => Some(&["STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"]),
+        _ => None,
+    }
+}
+
 /// The name that an alias stands for; other names are returned as they are.
 pub fn canonical(name: &str) -> &str {
     match name {

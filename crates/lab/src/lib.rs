@@ -14,6 +14,7 @@ pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod table;
+pub mod validate;
 pub mod view;
 
 pub use scenario::{Scenario, ScenarioError};

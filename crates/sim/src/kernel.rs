@@ -25,7 +25,11 @@ pub struct Kernel {
 impl Kernel {
     /// A kernel for `n` components, none armed.
     pub fn new(n: usize) -> Self {
-        Self { when: vec![Instant::MAX; n], heap: Vec::with_capacity(n), place: vec![ABSENT; n] }
+        Self {
+            when: vec![Instant::MAX; n],
+            heap: Vec::with_capacity(n),
+            place: vec![ABSENT; n],
+        }
     }
 
     /// Sets, moves or clears the timer of `component`.
@@ -59,7 +63,9 @@ impl Kernel {
             }
             return (best.0 != Instant::MAX).then_some(best);
         }
-        self.heap.first().map(|&c| (self.when[c as usize], c as usize))
+        self.heap
+            .first()
+            .map(|&c| (self.when[c as usize], c as usize))
     }
 
     fn update(&mut self, component: usize, old: Instant) {
@@ -153,10 +159,19 @@ mod tests {
             for k in 0..20_000u64 {
                 let c = (draw.bits(2 * k) % n as u64) as usize;
                 let r = draw.bits(2 * k + 1);
-                let at = if r % 5 == 0 { None } else { Some(Instant::from_nanos(r % 1_000)) };
+                let at = if r % 5 == 0 {
+                    None
+                } else {
+                    Some(Instant::from_nanos(r % 1_000))
+                };
                 kernel.arm(c, at);
                 model[c] = at.unwrap_or(Instant::MAX);
-                let expect = model.iter().copied().zip(0..).min().filter(|e| e.0 != Instant::MAX);
+                let expect = model
+                    .iter()
+                    .copied()
+                    .zip(0..)
+                    .min()
+                    .filter(|e| e.0 != Instant::MAX);
                 assert_eq!(kernel.peek(), expect);
             }
         }

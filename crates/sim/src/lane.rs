@@ -28,7 +28,13 @@ pub(crate) struct Lane {
 
 impl Lane {
     pub(crate) fn new(config: LaneConfig, draw: Draw) -> Self {
-        Self { config, draw, count: 0, last: Instant::ZERO, packets: VecDeque::new() }
+        Self {
+            config,
+            draw,
+            count: 0,
+            last: Instant::ZERO,
+            packets: VecDeque::new(),
+        }
     }
 
     /// Takes a packet; false where the lane loses it.
@@ -55,7 +61,11 @@ impl Lane {
 
     #[inline]
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Packet> {
-        if self.packets.front()?.0 <= now { self.packets.pop_front().map(|p| p.1) } else { None }
+        if self.packets.front()?.0 <= now {
+            self.packets.pop_front().map(|p| p.1)
+        } else {
+            None
+        }
     }
 }
 
@@ -66,13 +76,22 @@ mod tests {
 
     #[test]
     fn jitter_keeps_order_and_bounds() {
-        let config =
-            LaneConfig { delay: Duration::from_millis(10), jitter: Duration::from_millis(1), loss: 0.0 };
+        let config = LaneConfig {
+            delay: Duration::from_millis(10),
+            jitter: Duration::from_millis(1),
+            loss: 0.0,
+        };
         let mut lane = Lane::new(config, Draw::new(1));
         let mut sent = vec![];
         for i in 0..1_000u32 {
             let now = Instant::from_nanos(u64::from(i / 7) * 300_000);
-            assert!(lane.push(now, Packet { seq: SeqNum(i), ..Packet::default() }));
+            assert!(lane.push(
+                now,
+                Packet {
+                    seq: SeqNum(i),
+                    ..Packet::default()
+                }
+            ));
             sent.push(now);
         }
         let mut next = 0;
@@ -88,8 +107,16 @@ mod tests {
 
     #[test]
     fn loses_the_share_it_is_told() {
-        let mut lane = Lane::new(LaneConfig { loss: 0.1, ..LaneConfig::default() }, Draw::new(5));
-        let lost = (0..100_000).filter(|_| !lane.push(Instant::ZERO, Packet::default())).count();
+        let mut lane = Lane::new(
+            LaneConfig {
+                loss: 0.1,
+                ..LaneConfig::default()
+            },
+            Draw::new(5),
+        );
+        let lost = (0..100_000)
+            .filter(|_| !lane.push(Instant::ZERO, Packet::default()))
+            .count();
         assert!((9_700..10_300).contains(&lost), "{lost}");
     }
 }

@@ -12,7 +12,7 @@ pub mod link;
 pub mod world;
 
 pub use clock::{Clock, NoClock, SyncStatus};
-pub use flow::{AppConfig, FlowConfig, HopConfig};
+pub use flow::{Carrier, FlowConfig, HopConfig, Host};
 pub use lane::LaneConfig;
 pub use link::{LinkConfig, Service};
 pub use world::{CELL_DOWN, CELL_UP, World, WorldBuilder};

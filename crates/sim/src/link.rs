@@ -35,7 +35,10 @@ pub enum Service {
 impl Service {
     /// A constant rate.
     pub fn constant(rate: Rate) -> Self {
-        Self::Rate { steps: Arc::from([(Instant::ZERO, rate)]), period: None }
+        Self::Rate {
+            steps: Arc::from([(Instant::ZERO, rate)]),
+            period: None,
+        }
     }
 }
 
@@ -79,10 +82,17 @@ pub(crate) struct Link {
 impl Link {
     pub(crate) fn new(config: LinkConfig) -> Self {
         let server = match config.service {
-            Service::Trace { opportunities, period } => Server::Trace(TraceServer::new(opportunities, period)),
+            Service::Trace {
+                opportunities,
+                period,
+            } => Server::Trace(TraceServer::new(opportunities, period)),
             Service::Rate { steps, period } => Server::Rate(RateServer::new(steps, period)),
         };
-        Self { queue: config.queue, server, carried: Bytes::ZERO }
+        Self {
+            queue: config.queue,
+            server,
+            carried: Bytes::ZERO,
+        }
     }
 
     pub(crate) fn arrive(&mut self, now: Instant, packet: Packet, outcomes: &mut Outcomes) {
@@ -101,7 +111,12 @@ impl Link {
     }
 
     /// Serves everything due at `now`; packets that have left go to `out` with their queue delay.
-    pub(crate) fn on_timer(&mut self, now: Instant, out: &mut Vec<(Packet, Duration)>, outcomes: &mut Outcomes) {
+    pub(crate) fn on_timer(
+        &mut self,
+        now: Instant,
+        out: &mut Vec<(Packet, Duration)>,
+        outcomes: &mut Outcomes,
+    ) {
         let first = out.len();
         let overhead = match &mut self.server {
             Server::Trace(s) => {
@@ -120,7 +135,9 @@ impl Link {
 
     pub(crate) fn next_timer(&self) -> Option<Instant> {
         match &self.server {
-            Server::Trace(s) => (s.in_transit.is_some() || self.queue.backlog().packets > 0).then(|| s.next()),
+            Server::Trace(s) => {
+                (s.in_transit.is_some() || self.queue.backlog().packets > 0).then(|| s.next())
+            }
             Server::Rate(s) => s.finish(),
         }
     }
@@ -130,7 +147,10 @@ impl Link {
         let mut sample = LinkSample::default();
         sample.backlog = backlog.bytes;
         sample.packets = backlog.packets;
-        sample.hol = self.queue.head_since().map_or(Duration::ZERO, |t| now.since(t));
+        sample.hol = self
+            .queue
+            .head_since()
+            .map_or(Duration::ZERO, |t| now.since(t));
         sample.carried = self.carried;
         sample.capacity = match &mut self.server {
             Server::Trace(s) => {

@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 
 use slackwater_core::record::{DropReason, LinkSample, PacketEvent};
 use slackwater_core::{
-    BearerId, Bytes, Direction, Draw, Duration, Ecn, FlowId, Instant, NodeId, Packet, Qfi, Recorder, UeId,
+    BearerId, Bytes, Direction, Draw, Duration, Ecn, FlowId, Instant, NodeId, Packet, Qfi,
+    Recorder, UeId,
 };
-use slackwater_ran::cell::{Cell, CellConfig, CellOut, ConfigError, UeConfig};
+use slackwater_ran::CellOut;
+use slackwater_ran::cell::{Cell, CellConfig, ConfigError, UeConfig};
 use slackwater_signal::Observer;
 
 use crate::clock::{Clock, SyncStatus};
@@ -66,14 +68,21 @@ impl CellNode {
     fn sample(&mut self, now: Instant, mut tell: impl FnMut(u32, &LinkSample)) {
         self.cell.catch_up(now);
         let stats = self.cell.stats();
-        let directions = [(Direction::Down, stats.down, CELL_DOWN), (Direction::Up, stats.up, CELL_UP)];
+        let directions = [
+            (Direction::Down, stats.down, CELL_DOWN),
+            (Direction::Up, stats.up, CELL_UP),
+        ];
         for (i, (direction, counters, index)) in directions.into_iter().enumerate() {
             let mut whole = LinkSample::default();
             for ue in 0..self.cell.ues() {
                 let id = UeId(ue as u32);
                 let view = self.cell.rlc_view(now, direction, id, BearerId(0));
                 let own = self.cell.ue_stats(id);
-                let own = if direction == Direction::Down { own.down } else { own.up };
+                let own = if direction == Direction::Down {
+                    own.down
+                } else {
+                    own.up
+                };
                 let mut sample = LinkSample::default();
                 sample.backlog = view.backlog;
                 sample.packets = view.packets;
@@ -105,6 +114,8 @@ struct Flow {
     first: [Hop; 2],
     /// The host that sends the flow's data.
     sender: usize,
+    /// Messages on their way: position of their end in the byte stream, start, size.
+    messages: VecDeque<(u64, Instant, u64)>,
 }
 
 const fn side(direction: Direction) -> usize {
@@ -117,7 +128,11 @@ const fn side(direction: Direction) -> usize {
 impl WorldBuilder {
     /// An empty world whose every random draw follows from `seed`.
     pub fn new(seed: u64) -> Self {
-        Self { draw: Draw::new(seed), nodes: Vec::new(), flows: Vec::new() }
+        Self {
+            draw: Draw::new(seed),
+            nodes: Vec::new(),
+            flows: Vec::new(),
+        }
     }
 
     fn push(&mut self, node: Node) -> NodeId {
@@ -127,7 +142,10 @@ impl WorldBuilder {
 
     /// Adds a bottleneck link; it serves any flow whose path names it.
     pub fn add_link(&mut self, config: LinkConfig) -> NodeId {
-        self.push(Node::Link { link: Box::new(Link::new(config)), next: Vec::new() })
+        self.push(Node::Link {
+            link: Box::new(Link::new(config)),
+            next: Vec::new(),
+        })
     }
 
     /// Adds a cell with its UEs; `observer` sees its slots.
@@ -160,7 +178,12 @@ impl WorldBuilder {
         let draw = self.draw.fork(purpose::HOST, u64::from(id.0));
         let sender = side(config.direction);
         let hosts = Host::pair(id, config, draw);
-        self.flows.push(Flow { hosts, first: [down, up], sender });
+        self.flows.push(Flow {
+            hosts,
+            first: [down, up],
+            sender,
+            messages: VecDeque::new(),
+        });
         id
     }
 
@@ -172,10 +195,14 @@ impl WorldBuilder {
             let node = match *hop {
                 HopConfig::Lane(config) => {
                     let draw = self.draw.fork(purpose::LANE, self.nodes.len() as u64);
-                    self.push(Node::Lane { lane: Lane::new(config, draw), next })
+                    self.push(Node::Lane {
+                        lane: Lane::new(config, draw),
+                        next,
+                    })
                 }
                 HopConfig::Link(id) => {
-                    let Some(Node::Link { next: table, .. }) = self.nodes.get_mut(id.index()) else {
+                    let Some(Node::Link { next: table, .. }) = self.nodes.get_mut(id.index())
+                    else {
                         panic!("{id} is not a link");
                     };
                     table.resize(table.len().max(flow.index() + 1), Hop::Host);
@@ -300,7 +327,11 @@ impl<R: Recorder> World<R> {
             if let SyncStatus::Late(lag) = clock.synchronize(at) {
                 self.late = self.late.max(lag);
             }
-            debug_assert!(at >= self.now, "time goes backwards: component {component} at {at}, now {}", self.now);
+            debug_assert!(
+                at >= self.now,
+                "time goes backwards: component {component} at {at}, now {}",
+                self.now
+            );
             self.now = at;
             self.events += 1;
             self.dispatch(at, component);
@@ -327,7 +358,9 @@ impl<R: Recorder> World<R> {
         match &mut self.nodes[n] {
             Node::Lane { lane, next } => {
                 let next = *next;
-                let Some(packet) = lane.pop_due(now) else { return };
+                let Some(packet) = lane.pop_due(now) else {
+                    return;
+                };
                 let timer = lane.next_timer();
                 self.kernel.arm(n, timer);
                 self.forward(now, next, n, packet);
@@ -340,8 +373,11 @@ impl<R: Recorder> World<R> {
                 self.report_outcomes(now, n);
                 for (packet, sojourn) in served.drain(..) {
                     let node = NodeId(n as u32);
-                    self.recorder.packet(now, node, &packet, PacketEvent::Dequeued { sojourn });
-                    let Node::Link { next, .. } = &self.nodes[n] else { unreachable!("a node keeps its kind") };
+                    self.recorder
+                        .packet(now, node, &packet, PacketEvent::Dequeued { sojourn });
+                    let Node::Link { next, .. } = &self.nodes[n] else {
+                        unreachable!("a node keeps its kind")
+                    };
                     let hop = next.get(packet.flow.index()).copied().unwrap_or(Hop::Host);
                     self.forward(now, hop, n, packet);
                 }
@@ -359,7 +395,9 @@ impl<R: Recorder> World<R> {
                 let mut out = core::mem::take(&mut node.out);
                 match &mut node.observer {
                     Some(o) => node.cell.run_slot(now, &mut out, o.as_mut()),
-                    None => node.cell.run_slot(now, &mut out, &mut slackwater_signal::NoObserver),
+                    None => node
+                        .cell
+                        .run_slot(now, &mut out, &mut slackwater_signal::NoObserver),
                 }
                 self.drain_cell(now, n, &mut out);
             }
@@ -370,20 +408,38 @@ impl<R: Recorder> World<R> {
     fn drain_cell(&mut self, now: Instant, n: usize, out: &mut CellOut<Packet>) {
         let id = NodeId(n as u32);
         for (at, packet, reason) in out.dropped.drain(..) {
-            self.recorder.packet(at, id, &packet, PacketEvent::Dropped(reason));
+            self.recorder
+                .packet(at, id, &packet, PacketEvent::Dropped(reason));
         }
         for mark in out.marked.drain(..) {
-            let bits = if mark.dir == Direction::Up { Packet::BIT_UP } else { 0 };
+            let bits = if mark.dir == Direction::Up {
+                Packet::BIT_UP
+            } else {
+                0
+            };
             let flow = FlowId(mark.flow_key >> 1);
-            let packet = Packet { flow, bits, len: mark.len as u16, ecn: Ecn::Ce, ..Packet::default() };
-            self.recorder.packet(mark.at, id, &packet, PacketEvent::Marked);
+            let packet = Packet {
+                flow,
+                bits,
+                len: mark.len as u16,
+                ecn: Ecn::Ce,
+                ..Packet::default()
+            };
+            self.recorder
+                .packet(mark.at, id, &packet, PacketEvent::Marked);
         }
         for delivered in out.delivered.drain(..) {
             let packet = delivered.packet;
             let sojourn = delivered.sojourn;
-            self.recorder.packet(now, id, &packet, PacketEvent::Dequeued { sojourn });
-            let Node::Cell(cell) = &mut self.nodes[n] else { unreachable!("a node keeps its kind") };
-            let at = cell.pending.back().map_or(delivered.at, |p| delivered.at.max(p.0));
+            self.recorder
+                .packet(now, id, &packet, PacketEvent::Dequeued { sojourn });
+            let Node::Cell(cell) = &mut self.nodes[n] else {
+                unreachable!("a node keeps its kind")
+            };
+            let at = cell
+                .pending
+                .back()
+                .map_or(delivered.at, |p| delivered.at.max(p.0));
             let hop = cell.next[packet.flow.index()][side(packet.direction())];
             if at <= now {
                 self.forward(now, hop, n, packet);
@@ -391,7 +447,9 @@ impl<R: Recorder> World<R> {
                 cell.pending.push_back((at, packet));
             }
         }
-        let Node::Cell(cell) = &mut self.nodes[n] else { unreachable!("a node keeps its kind") };
+        let Node::Cell(cell) = &mut self.nodes[n] else {
+            unreachable!("a node keeps its kind")
+        };
         cell.out = core::mem::take(out);
         let timer = cell.next_timer();
         self.kernel.arm(n, timer);
@@ -400,10 +458,12 @@ impl<R: Recorder> World<R> {
     fn report_outcomes(&mut self, now: Instant, n: usize) {
         let node = NodeId(n as u32);
         for (packet, reason) in self.outcomes.dropped.drain(..) {
-            self.recorder.packet(now, node, &packet, PacketEvent::Dropped(reason));
+            self.recorder
+                .packet(now, node, &packet, PacketEvent::Dropped(reason));
         }
         for packet in self.outcomes.marked.drain(..) {
-            self.recorder.packet(now, node, &packet, PacketEvent::Marked);
+            self.recorder
+                .packet(now, node, &packet, PacketEvent::Marked);
         }
     }
 
@@ -436,7 +496,8 @@ impl<R: Recorder> World<R> {
             Node::Cell(node) => {
                 let (ue, qfi) = node.bearers[packet.flow.index()];
                 let direction = packet.direction();
-                node.cell.enqueue(now, direction, ue, qfi, packet, &mut node.out);
+                node.cell
+                    .enqueue(now, direction, ue, qfi, packet, &mut node.out);
                 if node.out.dropped.is_empty() && node.out.marked.is_empty() {
                     let timer = node.next_timer();
                     self.kernel.arm(n, timer);
@@ -452,7 +513,8 @@ impl<R: Recorder> World<R> {
     fn deliver(&mut self, now: Instant, from: usize, packet: Packet) {
         let flow = packet.flow.index();
         let host = 1 - side(packet.direction());
-        self.recorder.packet(now, NodeId(from as u32), &packet, PacketEvent::Delivered);
+        self.recorder
+            .packet(now, NodeId(from as u32), &packet, PacketEvent::Delivered);
         let mut out = core::mem::take(&mut self.packets);
         self.flows[flow].hosts[host].on_packet(now, &packet, &mut out, &mut self.host_events);
         self.after_host(now, flow, host, out);
@@ -464,25 +526,52 @@ impl<R: Recorder> World<R> {
         self.after_host(now, flow, host, out);
     }
 
-    /// Sends what a host emitted, tells of what it finished, and arms its timer.
+    /// Sends what a host emitted, tells of the messages that are complete, and arms the host's timer.
     fn after_host(&mut self, now: Instant, flow: usize, host: usize, mut out: Vec<Packet>) {
         let first = self.flows[flow].first[host];
-        let id = FlowId(flow as u32);
-        let from = match first {
-            Hop::Node(n) => n as usize,
-            Hop::Host => unreachable!("a path has at least one hop"),
+        let Hop::Node(node) = first else {
+            unreachable!("a path has at least one hop")
         };
         for packet in out.drain(..) {
-            self.recorder.packet(now, NodeId(from as u32), &packet, PacketEvent::Sent);
-            self.forward(now, first, from, packet);
+            self.recorder
+                .packet(now, NodeId(node), &packet, PacketEvent::Sent);
+            self.forward(now, first, node as usize, packet);
         }
         self.packets = out;
-        for (start, bytes) in self.host_events.transfers.drain(..) {
+        let id = FlowId(flow as u32);
+        let state = &mut self.flows[flow];
+        for message in self.host_events.messages.drain(..) {
+            state.messages.push_back(message);
+        }
+        for (start, bytes) in self.host_events.frames.drain(..) {
             self.recorder.transfer(now, id, start, bytes);
+        }
+        if host != state.sender && !state.messages.is_empty() {
+            self.complete(now, flow);
         }
         let component = self.nodes.len() + 2 * flow + host;
         let timer = self.flows[flow].hosts[host].next_timer();
         self.kernel.arm(component, timer);
+    }
+
+    /// Tells of messages whose last byte has arrived; the sender's application hears of it when none is left.
+    fn complete(&mut self, now: Instant, flow: usize) {
+        let state = &mut self.flows[flow];
+        let delivered = state.hosts[1 - state.sender].delivered().get();
+        let mut any = false;
+        while let Some(&(end, start, bytes)) = state.messages.front().filter(|m| m.0 <= delivered) {
+            debug_assert!(end <= delivered);
+            state.messages.pop_front();
+            self.recorder
+                .transfer(now, FlowId(flow as u32), start, Bytes(bytes));
+            any = true;
+        }
+        if any && state.messages.is_empty() {
+            state.hosts[state.sender].on_delivered(now);
+            let component = self.nodes.len() + 2 * flow + state.sender;
+            let timer = state.hosts[state.sender].next_timer();
+            self.kernel.arm(component, timer);
+        }
     }
 
     fn sample(&mut self, now: Instant) {

@@ -48,9 +48,15 @@ impl Series {
 
     fn next(&self, c: Cursor) -> Cursor {
         if c.step + 1 < self.steps.len() {
-            Cursor { step: c.step + 1, ..c }
+            Cursor {
+                step: c.step + 1,
+                ..c
+            }
         } else {
-            Cursor { base: c.base + self.period.unwrap_or_default(), step: 0 }
+            Cursor {
+                base: c.base + self.period.unwrap_or_default(),
+                step: 0,
+            }
         }
     }
 
@@ -83,9 +89,17 @@ impl Series {
 
 impl RateServer {
     pub(super) fn new(steps: Arc<[(Instant, Rate)]>, period: Option<Duration>) -> Self {
-        assert!(steps.first().is_some_and(|s| s.0 == Instant::ZERO), "a rate series starts at time zero");
+        assert!(
+            steps.first().is_some_and(|s| s.0 == Instant::ZERO),
+            "a rate series starts at time zero"
+        );
         let series = Series { steps, period };
-        Self { series, in_service: None, meter: Cursor::default(), metered: (Instant::ZERO, 0) }
+        Self {
+            series,
+            in_service: None,
+            meter: Cursor::default(),
+            metered: (Instant::ZERO, 0),
+        }
     }
 
     /// Begins to send the head of the queue where nothing is being sent.
@@ -100,7 +114,9 @@ impl RateServer {
         }
         if let Some((packet, since)) = queue.dequeue(now, outcomes) {
             self.meter(now);
-            let finish = self.series.finish(now, self.meter, u128::from(packet.len) * BYTE);
+            let finish = self
+                .series
+                .finish(now, self.meter, u128::from(packet.len) * BYTE);
             self.in_service = Some((packet, now.since(since), finish));
         }
     }

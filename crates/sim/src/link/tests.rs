@@ -13,12 +13,19 @@ impl Queue<Packet> for Plain {
     fn enqueue(&mut self, now: Instant, packet: Packet, _sink: &mut dyn Sink<Packet>) {
         self.0.push_back((packet, now));
     }
-    fn dequeue(&mut self, _now: Instant, _sink: &mut dyn Sink<Packet>) -> Option<(Packet, Instant)> {
+    fn dequeue(
+        &mut self,
+        _now: Instant,
+        _sink: &mut dyn Sink<Packet>,
+    ) -> Option<(Packet, Instant)> {
         self.0.pop_front()
     }
     fn backlog(&self) -> QueueView {
         let bytes = self.0.iter().map(|p| u64::from(p.0.len())).sum();
-        QueueView { bytes: Bytes(bytes), packets: self.0.len() as u32 }
+        QueueView {
+            bytes: Bytes(bytes),
+            packets: self.0.len() as u32,
+        }
     }
     fn head_since(&self) -> Option<Instant> {
         self.0.front().map(|p| p.1)
@@ -26,11 +33,17 @@ impl Queue<Packet> for Plain {
 }
 
 fn link(service: Service) -> Link {
-    Link::new(LinkConfig { service, queue: Box::<Plain>::default() })
+    Link::new(LinkConfig {
+        service,
+        queue: Box::<Plain>::default(),
+    })
 }
 
 fn packet(len: u16) -> Packet {
-    Packet { len, ..Packet::default() }
+    Packet {
+        len,
+        ..Packet::default()
+    }
 }
 
 /// Runs the link until it is idle; departures as (ns, length).
@@ -45,7 +58,10 @@ fn drain(link: &mut Link) -> Vec<(u64, u16)> {
 }
 
 fn trace(ms: &[u64], period: u64) -> Service {
-    Service::Trace { opportunities: Arc::from(ms), period }
+    Service::Trace {
+        opportunities: Arc::from(ms),
+        period,
+    }
 }
 
 #[test]
@@ -67,14 +83,21 @@ fn small_packets_share_an_opportunity_and_remainders_carry_over() {
     for _ in 0..3 {
         l.arrive(Instant::ZERO, packet(500), &mut o);
     }
-    assert_eq!(drain(&mut l), [(1_000_000, 500), (1_000_000, 500), (2_000_000, 500)]);
+    assert_eq!(
+        drain(&mut l),
+        [(1_000_000, 500), (1_000_000, 500), (2_000_000, 500)]
+    );
     assert_eq!(l.sample(Instant::from_millis(2)).capacity, Bytes(2 * 1_504));
 }
 
 #[test]
 fn unused_opportunities_are_lost_including_one_at_the_arrival() {
     let mut l = link(trace(&[1, 2, 3], 3));
-    l.arrive(Instant::from_millis(2), packet(1_500), &mut Outcomes::default());
+    l.arrive(
+        Instant::from_millis(2),
+        packet(1_500),
+        &mut Outcomes::default(),
+    );
     assert_eq!(drain(&mut l), [(3_000_000, 1_500)]);
     assert_eq!(l.sample(Instant::from_millis(3)).carried, Bytes(1_504));
     assert_eq!(l.sample(Instant::from_millis(7)).capacity, Bytes(7 * 1_504));
@@ -87,21 +110,43 @@ fn a_rate_step_splits_a_transmission() {
         (Instant::ZERO, Rate::from_mbps(8.0)),
         (Instant::from_nanos(500_000), Rate::from_mbps(4.0)),
     ]);
-    let mut l = link(Service::Rate { steps, period: None });
+    let mut l = link(Service::Rate {
+        steps,
+        period: None,
+    });
     l.arrive(Instant::ZERO, packet(1_000), &mut Outcomes::default());
     assert_eq!(drain(&mut l), [(1_500_000, 1_000)]);
-    assert_eq!(l.sample(Instant::from_nanos(1_500_000)).capacity, Bytes(1_000));
+    assert_eq!(
+        l.sample(Instant::from_nanos(1_500_000)).capacity,
+        Bytes(1_000)
+    );
 }
 
 #[test]
 fn a_link_at_rate_zero_waits_for_the_next_repetition_or_for_ever() {
-    let steps: Arc<[_]> =
-        Arc::from([(Instant::ZERO, Rate::from_mbps(8.0)), (Instant::from_millis(1), Rate::ZERO)]);
-    let mut once = link(Service::Rate { steps: steps.clone(), period: None });
-    once.arrive(Instant::from_millis(2), packet(1_000), &mut Outcomes::default());
+    let steps: Arc<[_]> = Arc::from([
+        (Instant::ZERO, Rate::from_mbps(8.0)),
+        (Instant::from_millis(1), Rate::ZERO),
+    ]);
+    let mut once = link(Service::Rate {
+        steps: steps.clone(),
+        period: None,
+    });
+    once.arrive(
+        Instant::from_millis(2),
+        packet(1_000),
+        &mut Outcomes::default(),
+    );
     assert_eq!(once.next_timer(), None);
-    let mut again = link(Service::Rate { steps, period: Some(Duration::from_millis(10)) });
-    again.arrive(Instant::from_millis(2), packet(1_000), &mut Outcomes::default());
+    let mut again = link(Service::Rate {
+        steps,
+        period: Some(Duration::from_millis(10)),
+    });
+    again.arrive(
+        Instant::from_millis(2),
+        packet(1_000),
+        &mut Outcomes::default(),
+    );
     assert_eq!(drain(&mut again), [(11_000_000, 1_000)]);
     let mut dead = link(Service::constant(Rate::ZERO));
     dead.arrive(Instant::ZERO, packet(100), &mut Outcomes::default());

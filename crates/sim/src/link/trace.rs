@@ -28,8 +28,18 @@ pub(super) struct TraceServer {
 
 impl TraceServer {
     pub(super) fn new(opportunities: Arc<[u64]>, period: u64) -> Self {
-        assert!(!opportunities.is_empty() && period > 0, "a trace has opportunities and a period");
-        Self { opportunities, period, base: 0, index: 0, passed: 0, in_transit: None }
+        assert!(
+            !opportunities.is_empty() && period > 0,
+            "a trace has opportunities and a period"
+        );
+        Self {
+            opportunities,
+            period,
+            base: 0,
+            index: 0,
+            passed: 0,
+            in_transit: None,
+        }
     }
 
     #[inline]

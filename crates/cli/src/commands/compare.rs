@@ -1,0 +1,85 @@
+//! `slackwater compare`: all variants of a scenario side by side.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use indicatif::ProgressBar;
+use slackwater_lab::metrics::summary::RunSummary;
+use slackwater_lab::output::{run_folder, tables};
+use slackwater_lab::parallel;
+use slackwater_lab::run::{Control, run_variants};
+use slackwater_lab::scenario::Scenario;
+use std::sync::Mutex;
+
+use super::run::{check, folder, scenario, write, write_report};
+use crate::CompareArgs;
+use crate::progress::{self, STEPS};
+
+/// The scenario with the axes that the arguments add or replace.
+fn varied(args: &CompareArgs) -> Result<Scenario> {
+    let mut scenario = scenario(&args.common)?;
+    if !args.controllers.is_empty() {
+        scenario = scenario.with_axis("flow.controller", &args.controllers)?;
+    }
+    for vary in &args.vary {
+        let (key, values) = vary
+            .split_once('=')
+            .with_context(|| format!("--vary: found {vary:?}, expected KEY=V1;V2;.."))?;
+        let values: Vec<String> = values.split(';').map(|v| v.trim().to_owned()).collect();
+        scenario = scenario.with_axis(key.trim(), &values)?;
+    }
+    if args.seeds.is_some() || args.seed.is_some() {
+        let first = args.seed.unwrap_or(scenario.seed);
+        let seeds: Vec<String> =
+            (0..args.seeds.unwrap_or(1)).map(|k| (first + k).to_string()).collect();
+        scenario = scenario.with_axis("seed", &seeds)?;
+    }
+    Ok(scenario)
+}
+
+pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
+    progress::catch_interrupts();
+    let scenario = varied(args)?;
+    let variants = scenario.expand()?;
+    for v in &variants {
+        check(&v.scenario)?;
+    }
+    if variants.len() < 2 {
+        bail!("nothing to compare: give [vary], --controllers, --vary or --seeds");
+    }
+    let bar = progress::bar(variants.len());
+    let done = Mutex::new(vec![0u64; variants.len()]);
+    let jobs = args.jobs.unwrap_or_else(parallel::cores);
+    let results = run_variants(&variants, jobs, &|i, share| {
+        advance(&bar, &done, i, share);
+        if progress::interrupted() { Control::Stop } else { Control::Continue }
+    })?;
+    bar.finish_and_clear();
+    let folder = folder(&args.common, &scenario);
+    let mut page = None;
+    if !args.common.no_files {
+        for r in &results {
+            write(&folder.join(run_folder(&r.labels, r.seed)), r)?;
+        }
+        page = Some(write_report(&folder, &results)?);
+    }
+    let summaries: Vec<RunSummary> = results.iter().map(|r| r.summary.clone()).collect();
+    if args.common.json {
+        println!("{}", serde_json::to_string_pretty(&summaries)?);
+    } else {
+        println!("{}", tables::comparison_table(&summaries));
+        if let Some(page) = page {
+            println!("{}", page.display());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Moves the bar by what run `i` has done since it last said so.
+fn advance(bar: &ProgressBar, done: &Mutex<Vec<u64>>, i: usize, share: f64) {
+    let now = (share * STEPS as f64) as u64;
+    if let Ok(mut done) = done.lock() {
+        bar.inc(now.saturating_sub(done[i]));
+        done[i] = now.max(done[i]);
+    }
+}

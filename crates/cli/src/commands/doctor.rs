@@ -1,0 +1,82 @@
+//! `slackwater doctor`: what this machine offers.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::Result;
+use serde_json::json;
+
+struct Finding {
+    what: &'static str,
+    found: Option<String>,
+    /// What it is for; printed where it is missing.
+    used_for: &'static str,
+}
+
+fn version(command: &str, args: &[&str]) -> Option<String> {
+    let out = Command::new(command).args(args).output().ok().filter(|o| o.status.success())?;
+    let text = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
+    text.lines().next().map(|l| l.trim().to_owned())
+}
+
+fn findings() -> Vec<Finding> {
+    let exists = |p: &str| Path::new(p).exists().then(|| p.to_owned());
+    vec![
+        Finding {
+            what: "cores",
+            found: Some(slackwater_lab::parallel::cores().to_string()),
+            used_for: "comparisons run one simulation on each",
+        },
+        Finding {
+            what: "results folder",
+            found: tempfile_here(),
+            used_for: "runs/ is written to the current folder; use --out elsewhere",
+        },
+        Finding {
+            what: "python3",
+            found: version("python3", &["--version"]),
+            used_for: "the Python package (3.11 or newer)",
+        },
+        Finding { what: "tshark", found: version("tshark", &["--version"]), used_for: "reading pcapng captures" },
+        Finding {
+            what: "valgrind",
+            found: version("valgrind", &["--version"]),
+            used_for: "instruction counts of `make bench`",
+        },
+        Finding { what: "TUN device", found: exists("/dev/net/tun"), used_for: "emulation on real packets" },
+        Finding {
+            what: "BPF type information",
+            found: exists("/sys/kernel/btf/vmlinux"),
+            used_for: "controllers in the Linux kernel",
+        },
+    ]
+}
+
+/// The current folder, where a file can be made in it.
+fn tempfile_here() -> Option<String> {
+    let probe = format!(".slackwater-doctor-{}", std::process::id());
+    std::fs::write(&probe, b"").ok()?;
+    std::fs::remove_file(&probe).ok()?;
+    Some("the current folder can be written to".to_owned())
+}
+
+pub(crate) fn doctor(json: bool) -> Result<ExitCode> {
+    let findings = findings();
+    if json {
+        let rows: Vec<_> = findings
+            .iter()
+            .map(|f| json!({ "what": f.what, "found": f.found, "used_for": f.used_for }))
+            .collect();
+        println!("{}", serde_json::to_string_pretty(&rows)?);
+    } else {
+        println!("slackwater {}", env!("CARGO_PKG_VERSION"));
+        for f in &findings {
+            match &f.found {
+                Some(found) => println!("  ok       {:<22} {found}", f.what),
+                None => println!("  missing  {:<22} {}", f.what, f.used_for),
+            }
+        }
+        println!("Simulation needs nothing of the above but a folder to write to.");
+    }
+    Ok(ExitCode::SUCCESS)
+}

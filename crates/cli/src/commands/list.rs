@@ -1,0 +1,35 @@
+//! `slackwater list` and `slackwater schema`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::json;
+use slackwater_lab::control::registry;
+use slackwater_lab::scenario;
+
+pub(crate) fn list(json: bool) -> Result<ExitCode> {
+    let scenarios = scenario::embedded_names();
+    let controllers = registry::names();
+    if json {
+        let named = |rows: &[(&str, &str)]| -> Vec<_> {
+            rows.iter().map(|(name, what)| json!({ "name": name, "description": what })).collect()
+        };
+        let all = json!({ "scenarios": named(&scenarios), "controllers": named(controllers) });
+        println!("{}", serde_json::to_string_pretty(&all)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("Embedded scenarios (slackwater run NAME):");
+    for (name, what) in &scenarios {
+        println!("  {name:<22} {what}");
+    }
+    println!("\nControllers (--set flow.controller=NAME):");
+    for (name, what) in controllers {
+        println!("  {name:<22} {what}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn schema() -> Result<ExitCode> {
+    println!("{}", serde_json::to_string_pretty(&scenario::schema())?);
+    Ok(ExitCode::SUCCESS)
+}

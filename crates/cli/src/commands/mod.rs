@@ -1,0 +1,9 @@
+//! One module a subcommand.
+
+pub(crate) mod bench;
+pub(crate) mod compare;
+pub(crate) mod doctor;
+pub(crate) mod list;
+pub(crate) mod run;
+pub(crate) mod trace;
+pub(crate) mod validate;

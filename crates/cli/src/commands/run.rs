@@ -1,0 +1,109 @@
+//! `slackwater run`: one scenario, once.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use slackwater_lab::metrics::summary::RunSummary;
+use slackwater_lab::output::{self, tables};
+use slackwater_lab::run::{Control, RunResult, run_scenario};
+use slackwater_lab::scenario::Scenario;
+use slackwater_lab::{report, view};
+
+use crate::progress::{self, STEPS};
+use crate::{RunArgs, ScenarioArgs};
+
+/// The scenario that the arguments name, with their changes.
+pub(crate) fn scenario(args: &ScenarioArgs) -> Result<Scenario> {
+    let path = Path::new(&args.scenario);
+    let known = slackwater_lab::scenario::embedded::embedded(&args.scenario);
+    let mut scenario = match known {
+        Some(text) if !path.exists() => Scenario::parse(&args.scenario, text, Path::new("."))?,
+        _ => Scenario::load(path)?,
+    };
+    for set in &args.set {
+        let (key, value) = set
+            .split_once('=')
+            .with_context(|| format!("--set: found {set:?}, expected KEY=VALUE"))?;
+        scenario = scenario.with(key.trim(), value.trim())?;
+    }
+    check(&scenario)?;
+    Ok(scenario)
+}
+
+/// Controllers must exist before hours of simulation begin.
+pub(crate) fn check(scenario: &Scenario) -> Result<()> {
+    for flow in &scenario.flows {
+        let config = slackwater_lab::control::registry::Config::new(1448, slackwater_lab::core::Draw::new(0));
+        slackwater_lab::control::registry::build(&flow.controller, &config)
+            .map_err(|e| anyhow::anyhow!("flow.controller: {e}"))?;
+    }
+    Ok(())
+}
+
+/// Where results go.
+pub(crate) fn folder(args: &ScenarioArgs, scenario: &Scenario) -> PathBuf {
+    args.out.clone().unwrap_or_else(|| Path::new("runs").join(&scenario.name))
+}
+
+/// The command as typed, for the report.
+pub(crate) fn command_line() -> String {
+    let mut words = vec!["slackwater".to_owned()];
+    words.extend(std::env::args().skip(1).map(|a| if a.contains(' ') { format!("'{a}'") } else { a }));
+    words.join(" ")
+}
+
+/// Writes everything of one run but the report.
+pub(crate) fn write(folder: &Path, result: &RunResult) -> Result<Vec<PathBuf>> {
+    Ok(output::write_run(folder, &result.scenario, &result.summary, &result.records)?)
+}
+
+/// Writes the page.
+pub(crate) fn write_report(folder: &Path, results: &[RunResult]) -> Result<PathBuf> {
+    let page = report::render(&view::report(results, &command_line()));
+    let path = folder.join("report.html");
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
+    progress::catch_interrupts();
+    let mut scenario = scenario(&args.common)?;
+    if let Some(seed) = args.seed {
+        scenario.seed = seed;
+    }
+    if !scenario.vary.is_empty() {
+        eprintln!("note: [vary] describes several runs; this runs the scenario as written (slackwater compare runs them all)");
+    }
+    let bar = progress::bar(1);
+    let result = run_scenario(&scenario, scenario.seed, &mut |share| {
+        bar.set_position((share * STEPS as f64) as u64);
+        if progress::interrupted() { Control::Stop } else { Control::Continue }
+    })?;
+    bar.finish_and_clear();
+    let folder = folder(&args.common, &scenario);
+    let mut page = None;
+    if !args.common.no_files {
+        write(&folder, &result)?;
+        page = Some(write_report(&folder, std::slice::from_ref(&result))?);
+    }
+    show(&args.common, &result.summary)?;
+    if !args.common.json {
+        println!("seed {}, {} events", result.seed, result.events);
+        if let Some(page) = page {
+            println!("{}", page.display());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(args: &ScenarioArgs, summary: &RunSummary) -> Result<()> {
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(summary)?);
+    } else {
+        println!("{}", tables::flow_table(summary));
+        println!("{}", tables::run_table(summary));
+    }
+    Ok(())
+}

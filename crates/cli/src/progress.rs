@@ -1,0 +1,35 @@
+//! Progress on a terminal, silence in a pipe, and a flag that Ctrl-C sets.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Steps of a full bar: a thousandth of a run each.
+pub(crate) const STEPS: u64 = 1_000;
+
+/// True once Ctrl-C was pressed.
+pub(crate) fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// Lets Ctrl-C end runs at the next progress report; pressed again it ends the process.
+pub(crate) fn catch_interrupts() {
+    let handler = || {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    };
+    // Without the handler the default action ends the process: no progress is lost by going on.
+    let _ = ctrlc::set_handler(handler);
+}
+
+/// A bar over `runs` runs, drawn on standard error where that is a terminal.
+pub(crate) fn bar(runs: usize) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(STEPS * runs as u64), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{msg} [{wide_bar}] {percent} % {elapsed} (ETA {eta})");
+    bar.set_style(style.expect("the template is valid").progress_chars("=> "));
+    bar.set_message(if runs == 1 { "simulating".to_owned() } else { format!("simulating {runs} runs") });
+    bar
+}

@@ -1,0 +1,119 @@
+//! From a scenario to a world.
+
+mod cell;
+mod flow;
+mod link;
+
+use slackwater_core::{Draw, Duration, FlowId, NodeId, Qfi, Recorder, UeId};
+use slackwater_signal::Observer;
+use slackwater_sim::{HopConfig, LaneConfig, World, WorldBuilder};
+
+use crate::scenario::{Bottleneck, Scenario};
+
+/// Purposes of the builder's draws.
+mod purpose {
+    pub(super) const QUEUE: u64 = 100;
+    pub(super) const CONTROLLER: u64 = 101;
+}
+
+/// Why a scenario gives no world.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// The cell's parameters contradict each other.
+    #[error("cell: {0}")]
+    Cell(String),
+    /// A flow names no known controller.
+    #[error("flow \"{label}\": {reason}")]
+    Flow {
+        /// The flow's label.
+        label: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Where the parts of a scenario ended up in the world.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    /// The bottleneck towards the receiver: a link or the cell.
+    pub bottleneck: NodeId,
+    /// The bottleneck is a cell.
+    pub cell: bool,
+    /// The wired bottleneck.
+    pub wired: Option<NodeId>,
+    /// Labels of the flows, by flow.
+    pub labels: Vec<String>,
+    /// Controllers of the flows, by flow; empty for datagrams.
+    pub controllers: Vec<String>,
+    /// UE of each flow (0 without a cell).
+    pub ues: Vec<UeId>,
+    /// True for flows that send from the UE.
+    pub up: Vec<bool>,
+}
+
+/// Builds the world that `scenario` describes with `seed`; `recorder` makes the listener once the layout is known.
+///
+/// # Errors
+/// Where parts of the scenario contradict each other in a way that the file's own checks cannot see.
+pub fn build<R: Recorder>(
+    scenario: &Scenario,
+    seed: u64,
+    observer: Option<Box<dyn Observer + Send>>,
+    recorder: impl FnOnce(&Layout) -> R,
+) -> Result<(World<R>, Layout), BuildError> {
+    let draw = Draw::new(seed);
+    let mut world = WorldBuilder::new(seed);
+    let mut layout = Layout::default();
+    let mut queues = 0;
+    let mut queue_draw = || {
+        queues += 1;
+        draw.fork(purpose::QUEUE, queues)
+    };
+
+    layout.wired = scenario.wired.as_ref().map(|w| world.add_link(link::wired(w, queue_draw())));
+    let (down, up, slot) = match &scenario.bottleneck {
+        Bottleneck::Link(config) => {
+            let (down, up) = link::both(config, &mut queue_draw);
+            let down = world.add_link(down);
+            (down, up.map(|u| world.add_link(u)), Duration::ZERO)
+        }
+        Bottleneck::Cell(config) => {
+            let (cell, ues) = cell::configs(config, scenario, &mut queue_draw);
+            let slot = cell.slot_duration();
+            let node =
+                world.add_cell(&cell, ues, observer).map_err(|e| BuildError::Cell(e.to_string()))?;
+            layout.cell = true;
+            (node, Some(node), slot)
+        }
+    };
+    layout.bottleneck = down;
+
+    for flow in scenario.expanded_flows() {
+        let ue = UeId(flow.ue.unwrap_or(0));
+        let qfi = Qfi(flow.spec.qfi);
+        let loss = scenario.path.loss.fraction();
+        // Without jitter of about a slot, arrivals keep in step with the cell's slots and lock flows out of a full buffer.
+        let jitter = scenario.path.jitter.unwrap_or(slot);
+        let lane = |jitter| HopConfig::Lane(LaneConfig { delay: flow.rtt / 2, jitter, loss });
+        let radio = |node| match layout.cell {
+            true => HopConfig::Cell { node, ue, qfi },
+            false => HopConfig::Link(node),
+        };
+        let mut to_ue = vec![lane(jitter)];
+        to_ue.extend(layout.wired.map(HopConfig::Link));
+        to_ue.push(radio(down));
+        let mut to_network: Vec<HopConfig> = up.map(radio).into_iter().collect();
+        to_network.push(lane(if layout.cell { jitter } else { Duration::ZERO }));
+        let draw = draw.fork(purpose::CONTROLLER, layout.labels.len() as u64);
+        let config = flow::config(&flow, to_ue, to_network, draw)
+            .map_err(|reason| BuildError::Flow { label: flow.label.clone(), reason })?;
+        let id = world.add_flow(config);
+        debug_assert_eq!(id, FlowId(layout.labels.len() as u32));
+        layout.labels.push(flow.label.clone());
+        layout.controllers.push(flow::controller_name(&flow).to_owned());
+        layout.ues.push(ue);
+        layout.up.push(flow::is_up(&flow));
+    }
+    let recorder = recorder(&layout);
+    Ok((world.build(recorder), layout))
+}

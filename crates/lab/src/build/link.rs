@@ -1,0 +1,187 @@
+//! Links and queues of a scenario.
+
+use std::sync::Arc;
+
+use slackwater_core::{Draw, Duration, Instant, Packet, Rate};
+use slackwater_queue::config::{ContainerConfig, FqConfig, LawConfig, QueueConfig};
+use slackwater_queue::container::{FqShape, Limits};
+use slackwater_queue::law::{CodelConfig, PieConfig, RampConfig};
+use slackwater_sim::{LinkConfig, Service};
+
+use crate::scenario::link::{Law, Link, Queue, SeriesLink, Wired};
+use crate::scenario::units::Limit;
+
+pub(super) fn wired(config: &Wired, draw: Draw) -> LinkConfig {
+    link(Service::constant(config.rate), &config.queue, draw)
+}
+
+/// The link towards the receiver, and the way back where it can delay.
+pub(super) fn both(config: &Link, draw: &mut impl FnMut() -> Draw) -> (LinkConfig, Option<LinkConfig>) {
+    let (service, queue, up, up_rate, up_queue) = match config {
+        Link::Trace(t) => {
+            let up = t.up_file.as_ref().map(|f| trace(&f.opportunities));
+            (trace(&t.file.opportunities), &t.queue, up, t.up_rate, &t.up_queue)
+        }
+        Link::Rate(r) => {
+            let service = if r.opportunities { opportunities(r.rate) } else { Service::constant(r.rate) };
+            (service, &r.queue, None, r.up_rate, &r.up_queue)
+        }
+        Link::Series(s) => (series(s), &s.queue, None, s.up_rate, &s.up_queue),
+    };
+    let up = up.or(up_rate.map(Service::constant));
+    let down = link(service, queue, draw());
+    (down, up.map(|service| link(service, up_queue, draw())))
+}
+
+fn link(service: Service, queue: &Queue, draw: Draw) -> LinkConfig {
+    LinkConfig { service, queue: Box::new(self::queue(queue).build::<Packet>(draw)) }
+}
+
+fn trace(opportunities: &[u64]) -> Service {
+    let period = *opportunities.last().expect("a checked trace is not empty");
+    Service::Trace { opportunities: Arc::from(opportunities), period }
+}
+
+/// A constant rate as opportunities of 1,504 bytes, one per 1,500 bytes of the rate, spread over whole milliseconds.
+fn opportunities(rate: Rate) -> Service {
+    const BITS: u64 = 1_500 * 8;
+    let g = gcd(rate.as_bps(), BITS * 1_000);
+    // `n` opportunities in `ms` milliseconds, the smallest whole numbers that give the rate.
+    let (n, ms) = (rate.as_bps() / g, BITS * 1_000 / g);
+    // Rates without a short common period are rounded to a period of at most ten minutes.
+    let (n, ms) = if ms > 600_000 {
+        (((rate.as_bps() as u128 * 600) / u128::from(BITS)).max(1) as u64, 600_000)
+    } else {
+        (n, ms)
+    };
+    let list: Vec<u64> = (1..=n).map(|k| (k * ms).div_ceil(n)).collect();
+    Service::Trace { opportunities: Arc::from(list), period: ms }
+}
+
+const fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn series(config: &SeriesLink) -> Service {
+    let rates = config.rates();
+    let round = config.round();
+    let mut steps: Vec<(Instant, Rate)> = Vec::with_capacity(rates.len());
+    if rates[0].0 > Duration::ZERO {
+        steps.push((Instant::ZERO, rates[0].1));
+    }
+    for (i, &(t, r)) in rates.iter().enumerate() {
+        steps.push((Instant::ZERO + t, r));
+        let Some(&(end, to)) = rates.get(i + 1).filter(|_| config.smooth) else { continue };
+        // A ramp becomes steps of 100 ms, each at the rate of its middle.
+        const STEP: Duration = Duration::from_millis(100);
+        let span = (end - t).as_secs_f64();
+        let at = |t0: Duration| {
+            let middle = ((t0 - t) + STEP / 2).as_secs_f64().min(span);
+            Rate::from_mbps(r.as_mbps() + (to.as_mbps() - r.as_mbps()) * middle / span)
+        };
+        let last = steps.len() - 1;
+        steps[last].1 = at(t);
+        let mut t0 = t + STEP;
+        while t0 < end {
+            steps.push((Instant::ZERO + t0, at(t0)));
+            t0 += STEP;
+        }
+    }
+    Service::Rate { steps: Arc::from(steps), period: Some(round) }
+}
+
+fn limits(limit: Limit) -> Limits {
+    match limit {
+        Limit::Packets(n) => Limits { packets: Some(n), bytes: None },
+        Limit::Bytes(b) => Limits { packets: None, bytes: Some(b) },
+        Limit::Unlimited => Limits { packets: None, bytes: None },
+    }
+}
+
+pub(super) fn law(config: &Law) -> LawConfig {
+    match config {
+        Law::None(_) => LawConfig::None,
+        Law::Codel(c) => LawConfig::Codel(CodelConfig {
+            target: c.target,
+            interval: c.interval,
+            ecn: c.ecn,
+            ..CodelConfig::default()
+        }),
+        Law::Ramp(c) => {
+            LawConfig::Ramp(RampConfig { low: c.low, high: c.high, ..RampConfig::default() })
+        }
+        Law::Pie(c) => LawConfig::Pie(PieConfig {
+            target: c.target,
+            update: c.update,
+            max_burst: c.burst,
+            ecn: c.ecn,
+            ..PieConfig::default()
+        }),
+    }
+}
+
+fn queue(config: &Queue) -> QueueConfig {
+    match config {
+        Queue::Fifo(f) => QueueConfig::fifo(limits(f.limit), law(&f.law)),
+        Queue::Fq(f) => QueueConfig {
+            container: ContainerConfig::Fq(FqConfig {
+                shape: FqShape {
+                    buckets: f.flows,
+                    quantum: f.quantum,
+                    limits: Limits { bytes: limits(f.limit).bytes, ..limits(f.limit) },
+                    ..FqShape::default()
+                },
+                law: LawConfig::Codel(CodelConfig {
+                    target: f.target,
+                    interval: f.interval,
+                    ecn: f.ecn,
+                    ..CodelConfig::default()
+                }),
+            }),
+            shaper: None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twelve_mbit_is_one_opportunity_a_millisecond() {
+        let Service::Trace { opportunities, period } = opportunities(Rate::from_mbps(12.0)) else {
+            panic!("opportunities")
+        };
+        assert_eq!((&*opportunities, period), (&[1][..], 1));
+    }
+
+    #[test]
+    fn opportunities_keep_the_mean_rate() {
+        for mbps in [0.3, 1.0, 7.0, 20.0, 100.0, 34.567_891] {
+            let rate = Rate::from_mbps(mbps);
+            let Service::Trace { opportunities, period } = opportunities(rate) else {
+                panic!("opportunities")
+            };
+            let ours = opportunities.len() as f64 * 12_000.0 / (period as f64 * 1e-3);
+            assert!((ours / rate.as_bps() as f64 - 1.0).abs() < 1e-4, "{mbps}: {ours}");
+            assert!(opportunities.is_sorted() && opportunities.last() == Some(&period));
+        }
+    }
+
+    #[test]
+    fn a_smooth_series_keeps_the_area_under_its_lines() {
+        let config = SeriesLink {
+            points: vec![[0.0, 10.0], [3.0, 40.0], [4.0, 40.0]],
+            smooth: true,
+            period: Some(Duration::from_secs(5)),
+            ..crate::scenario::field::Field::example()
+        };
+        let Service::Rate { steps, .. } = series(&config) else { panic!("rates") };
+        let mut ends: Vec<Instant> = steps.iter().skip(1).map(|s| s.0).collect();
+        ends.push(Instant::ZERO + Duration::from_secs(5));
+        let area: f64 =
+            steps.iter().zip(ends).map(|(s, e)| s.1.as_mbps() * e.since(s.0).as_secs_f64()).sum();
+        // 75 under the rise, 40 and 40 after it.
+        assert!((area - 155.0).abs() < 1e-6, "{area}");
+    }
+}

@@ -1,0 +1,344 @@
+//! From results to what a report shows.
+
+use slackwater_core::{FlowId, Instant};
+use slackwater_sim::CELL_DOWN;
+
+use crate::metrics::interval::Estimate;
+use crate::metrics::table::{Better, Metric};
+use crate::record::{BIN, LinkRecord, RunRecorder};
+use crate::report::{
+    self, Band, BandTrack, Cdf, Cell, Column, EventKind, EventTrack, Report, Row, RunView, Series, SeriesKind,
+    SummaryTable, TradeOff, TradeOffPoint,
+};
+use crate::run::RunResult;
+
+/// Metrics of the report's tables.
+const REPORT_METRICS: [&str; 12] = [
+    "goodput", "utilisation", "queue_p50", "queue_p95", "srtt_mean", "srtt_p95", "hol_p50", "hol_p90", "loss", "retransmits",
+    "jain", "fct_p50",
+];
+
+/// Curves of one flow per run at most; beyond, a page would be too heavy to open.
+const MAX_FLOWS: usize = 12;
+/// Runs whose curves are on the page: the first seed of each variant, up to this many.
+const MAX_RUNS: usize = 24;
+
+/// Results that differ only in their seed, in the order of their first.
+pub fn groups(results: &[RunResult]) -> Vec<(String, Vec<&RunResult>)> {
+    let mut groups: Vec<(String, Vec<&RunResult>)> = Vec::new();
+    for result in results {
+        let name = name_of(result);
+        match groups.iter_mut().find(|g| g.0 == name) {
+            Some(group) => group.1.push(result),
+            None => groups.push((name, vec![result])),
+        }
+    }
+    groups
+}
+
+/// What the run is called beside others: the values that vary, or the name of its scenario.
+pub fn name_of(result: &RunResult) -> String {
+    if result.labels.is_empty() {
+        return result.scenario.name.clone();
+    }
+    let values: Vec<&str> = result.labels.iter().map(|l| l.1.as_str()).collect();
+    values.join(", ")
+}
+
+/// A metric over the seeds of one variant.
+pub fn estimate(metric: &Metric, runs: &[&RunResult]) -> Option<Estimate> {
+    let values: Vec<f64> = runs.iter().filter_map(|r| metric.of_run(&r.summary)).collect();
+    Estimate::of(&values)
+}
+
+fn controller_of(run: &RunResult) -> String {
+    let mut names = run.layout.controllers.iter().filter(|c| !c.is_empty());
+    let first = names.next().cloned().unwrap_or_default();
+    if names.all(|c| *c == first) { first } else { String::new() }
+}
+
+/// The page for `results`; `command` is what the user typed.
+pub fn report(results: &[RunResult], command: &str) -> Report {
+    let first = &results[0];
+    let groups = groups(results);
+    let mut seeds: Vec<u64> = results.iter().map(|r| r.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    let list: Vec<String> = seeds.iter().take(12).map(ToString::to_string).collect();
+    let seed_note = match seeds.len() {
+        1 => format!("Seed {}. One run: no interval can be given.", seeds[0]),
+        n => format!("{n} seeds ({}{}); intervals are 95 % (Student's t).", list.join(", "), if n > 12 { ", .." } else { "" }),
+    };
+    let s = &first.scenario;
+    let mut notes = vec![];
+    if groups.len() > MAX_RUNS {
+        notes.push(format!("Curves are those of the first {MAX_RUNS} of {} variants.", groups.len()));
+    }
+    let mut report = Report {
+        title: s.title.clone().unwrap_or_else(|| s.name.clone()),
+        subtitle: s.description.clone().unwrap_or_default(),
+        command: command.to_owned(),
+        seed_note,
+        scenario_toml: s.to_toml(),
+        generated_by: format!("slackwater {}", env!("CARGO_PKG_VERSION")),
+        notes,
+        tables: tables(&groups),
+        trade_off: trade_off(&groups),
+        runs: groups.iter().take(MAX_RUNS).map(|(name, runs)| run_view(name, runs[0])).collect(),
+    };
+    report.show_first_of_each();
+    report
+}
+
+fn column(m: &Metric) -> Column {
+    let better = match m.better {
+        Better::Higher => Some(report::Better::Higher),
+        Better::Lower => Some(report::Better::Lower),
+        Better::Neither => None,
+    };
+    Column::new(m.label, m.unit, better, m.help)
+}
+
+fn cell(e: Option<Estimate>) -> Cell {
+    e.map_or(Cell::Missing, |e| {
+        Cell::Number(report::Estimate { mean: e.mean, half_width: e.half_width })
+    })
+}
+
+fn tables(groups: &[(String, Vec<&RunResult>)]) -> Vec<SummaryTable> {
+    let metrics: Vec<&Metric> = REPORT_METRICS.iter().filter_map(|k| Metric::find(k)).collect();
+    let rows: Vec<(String, String, Vec<Option<Estimate>>)> = groups
+        .iter()
+        .map(|(name, runs)| {
+            let cells = metrics.iter().map(|m| estimate(m, runs)).collect();
+            (name.clone(), controller_of(runs[0]), cells)
+        })
+        .collect();
+    let mut all = vec![table("Runs", "run", &metrics, &rows)];
+    if let [(_, runs)] = groups {
+        let flows = runs[0].summary.flows.len();
+        if flows > 1 {
+            let of = |m: &Metric, i: usize| {
+                let values: Vec<f64> =
+                    runs.iter().filter_map(|r| m.of_flow(&r.summary.flows[i])).collect();
+                Estimate::of(&values)
+            };
+            let rows: Vec<_> = (0..flows)
+                .map(|i| {
+                    let f = &runs[0].summary.flows[i];
+                    (f.label.clone(), f.controller.clone(), metrics.iter().map(|m| of(m, i)).collect())
+                })
+                .collect();
+            all.push(table("Flows", "flow", &metrics, &rows));
+        }
+    }
+    all
+}
+
+type TableRow = (String, String, Vec<Option<Estimate>>);
+
+/// A table without the columns in which no row has a number.
+fn table(caption: &str, heading: &str, metrics: &[&Metric], rows: &[TableRow]) -> SummaryTable {
+    let used: Vec<usize> =
+        (0..metrics.len()).filter(|&i| rows.iter().any(|r| r.2[i].is_some())).collect();
+    SummaryTable {
+        caption: caption.to_owned(),
+        row_heading: heading.to_owned(),
+        columns: used.iter().map(|&i| column(metrics[i])).collect(),
+        rows: rows
+            .iter()
+            .map(|(label, controller, cells)| Row {
+                label: label.clone(),
+                controller: controller.clone(),
+                cells: used.iter().map(|&i| cell(cells[i])).collect(),
+            })
+            .collect(),
+    }
+}
+
+fn trade_off(groups: &[(String, Vec<&RunResult>)]) -> Option<TradeOff> {
+    if groups.len() < 2 {
+        return None;
+    }
+    let (x, y) = (Metric::find("queue_p95")?, Metric::find("goodput_total")?);
+    let points = groups
+        .iter()
+        .filter_map(|(name, runs)| {
+            let estimate = |m| estimate(m, runs).map(|e| report::Estimate { mean: e.mean, half_width: e.half_width });
+            Some(TradeOffPoint {
+                label: name.clone(),
+                controller: controller_of(runs[0]),
+                x: estimate(x)?,
+                y: estimate(y)?,
+                samples: runs
+                    .iter()
+                    .filter_map(|r| Some([x.of_run(&r.summary)?, y.of_run(&r.summary)?]))
+                    .collect(),
+            })
+        })
+        .collect();
+    Some(TradeOff {
+        x_label: "Queue delay, 95 % quantile".to_owned(),
+        x_unit: x.unit.to_owned(),
+        y_label: "Goodput of all flows".to_owned(),
+        y_unit: y.unit.to_owned(),
+        points,
+    })
+}
+
+fn secs(ns: &[u64]) -> Vec<f64> {
+    ns.iter().map(|t| *t as f64 * 1e-9).collect()
+}
+
+fn run_view(name: &str, run: &RunResult) -> RunView {
+    let records = &run.records;
+    let mut view = RunView {
+        name: name.to_owned(),
+        label: name.to_owned(),
+        controllers: run.layout.controllers.iter().filter(|c| !c.is_empty()).cloned().collect(),
+        seed: Some(run.seed),
+        shown: true,
+        ..RunView::default()
+    };
+    view.controllers.dedup();
+    if let Some(link) = capacity_link(records) {
+        view.series.push(capacity(link));
+    }
+    for i in 0..records.flows.len().min(MAX_FLOWS) {
+        flow_view(run, i, &mut view);
+    }
+    view
+}
+
+/// The samples of the bottleneck in the direction of the first flow's data.
+fn capacity_link(records: &RunRecorder) -> Option<&LinkRecord> {
+    let config = records.config();
+    if config.cell {
+        return records.links.iter().find(|l| l.node == config.bottleneck && l.index == CELL_DOWN);
+    }
+    records.link_of(FlowId(0))
+}
+
+/// Capacity over bins of [`BIN`], from the cumulative samples.
+fn capacity(link: &LinkRecord) -> Series {
+    let s = &link.series;
+    let (mut t, mut y) = (vec![], vec![]);
+    let mut from = 0;
+    for i in 1..s.time.len() {
+        let span = s.time[i] - s.time[from];
+        if span >= BIN.as_nanos() {
+            t.push(s.time[i] as f64 * 1e-9);
+            y.push((s.capacity[i] - s.capacity[from]) as f64 * 8e3 / span as f64);
+            from = i;
+        }
+    }
+    Series {
+        id: "capacity".to_owned(),
+        label: "capacity".to_owned(),
+        controller: String::new(),
+        kind: SeriesKind::Capacity,
+        unit: "Mbit/s".to_owned(),
+        t,
+        y,
+    }
+}
+
+fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
+    let records = &run.records;
+    let flow = &records.flows[i];
+    let info = &records.config().flows[i];
+    let label = info.label.clone();
+    let controller = info.controller.clone();
+    let mut add = |id: &str, kind, unit: &str, t: Vec<f64>, y: Vec<f64>| {
+        view.series.push(Series {
+            id: format!("{id}-{i}"),
+            label: label.clone(),
+            controller: controller.clone(),
+            kind,
+            unit: unit.to_owned(),
+            t,
+            y,
+        });
+    };
+    let bin_s = BIN.as_secs_f64();
+    let bins: Vec<f64> = (1..=flow.bins.len()).map(|k| k as f64 * bin_s).collect();
+    let rate = flow.bins.iter().map(|b| b.delivered as f64 * 8e-6 / bin_s).collect();
+    add("throughput", SeriesKind::Throughput, "Mbit/s", bins.clone(), rate);
+    let delay = flow.bins.iter().map(|b| match b.dequeued {
+        0 => f64::NAN,
+        n => b.queue_sum as f64 / f64::from(n) * 1e-6,
+    });
+    add("queue", SeriesKind::QueueDelay, "ms", bins, delay.collect());
+    let s = &flow.series;
+    let t = secs(&s.time);
+    if s.srtt.iter().any(|v| *v > 0) {
+        let mss = f64::from(info.mss.max(1));
+        let ms = |v: &[u64]| -> Vec<f64> {
+            v.iter().map(|x| if *x == 0 { f64::NAN } else { *x as f64 * 1e-6 }).collect()
+        };
+        let started = |y: Vec<f64>| -> Vec<f64> {
+            let on = s.srtt.iter().map(|r| *r > 0);
+            y.into_iter().zip(on).map(|(v, on)| if on { v } else { f64::NAN }).collect()
+        };
+        let cwnd = s.cwnd.iter().map(|b| *b as f64 / mss).collect();
+        add("cwnd", SeriesKind::Cwnd, "packets", t.clone(), started(cwnd));
+        // An unset threshold is "infinite" and would flatten the plot.
+        let largest = s.cwnd.iter().copied().max().unwrap_or(0) as f64;
+        let ssthresh = s.ssthresh.iter().map(|b| if *b <= 4.0 * largest { *b / mss } else { f64::NAN });
+        add("ssthresh", SeriesKind::Ssthresh, "packets", t.clone(), started(ssthresh.collect()));
+        add("rtt", SeriesKind::Rtt, "ms", t.clone(), ms(&s.srtt));
+    }
+    if let Some(link) = records.link_of(FlowId(i as u32)) {
+        let hol = link.series.hol.iter().map(|h| *h as f64 * 1e-6).collect();
+        add("hol", SeriesKind::Hol, "ms", secs(&link.series.time), hol);
+    }
+    for (quantity, histogram) in [("Queue delay", &flow.queue_delay), ("One-way delay", &flow.one_way)] {
+        let cdf = histogram.cdf();
+        if !cdf.is_empty() {
+            view.cdfs.push(Cdf {
+                label: label.clone(),
+                controller: controller.clone(),
+                quantity: quantity.to_owned(),
+                unit: "ms".to_owned(),
+                x: cdf.iter().map(|c| c.0.as_millis_f64()).collect(),
+                p: cdf.iter().map(|c| c.1).collect(),
+            });
+        }
+    }
+    let events = [
+        (EventKind::Drop, &flow.drop_times),
+        (EventKind::Mark, &flow.mark_times),
+        (EventKind::Retransmission, &flow.resend_times),
+    ];
+    for (kind, times) in events {
+        if !times.is_empty() {
+            let t = times.iter().map(|t: &Instant| t.as_secs_f64()).collect();
+            view.events.push(EventTrack { kind, label: label.clone(), controller: controller.clone(), t });
+        }
+    }
+    if let Some(bands) = bands(run, i) {
+        view.bands.push(BandTrack { label, controller, bands });
+    }
+}
+
+/// The controller's modes over time, where it names them: an internal called `mode` holds the number of a state.
+fn bands(run: &RunResult, i: usize) -> Option<Vec<Band>> {
+    let internals = &run.records.flows[i].internals;
+    let (_, modes) = internals.columns.iter().find(|c| c.0 == "mode")?;
+    let names = slackwater_control::registry::modes(&run.layout.controllers[i])?;
+    let mut bands: Vec<Band> = vec![];
+    for (t, mode) in internals.time.iter().zip(modes) {
+        let at = *t as f64 * 1e-9;
+        let Some(state) = names.get(*mode as usize).filter(|_| mode.is_finite()) else { continue };
+        match bands.last_mut() {
+            Some(b) if b.state == *state => b.end = at,
+            last => {
+                if let Some(b) = last {
+                    b.end = at;
+                }
+                bands.push(Band { state: (*state).to_owned(), start: at, end: at });
+            }
+        }
+    }
+    Some(bands)
+}

@@ -1,0 +1,508 @@
+//! Flows: a sending and a receiving host, and the path between them.
+
+use std::collections::VecDeque;
+
+use slackwater_control::AnyController;
+use slackwater_core::packet::{IPV4_HEADER, UDP_HEADER};
+use slackwater_core::record::FlowSample;
+use slackwater_core::{
+    Bytes, Direction, Draw, Ecn, FlowId, Instant, NodeId, Packet, Proto, Qfi, SeqNum, TcpFlags,
+    UeId,
+};
+use slackwater_transport::app::{App, AppConfig, Message};
+use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
+
+use crate::lane::LaneConfig;
+
+/// One hop of a path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum HopConfig {
+    /// A lane of its own.
+    Lane(LaneConfig),
+    /// A link that others share.
+    Link(NodeId),
+    /// A cell; packets belong to `ue` and `qfi`.
+    Cell {
+        /// The cell.
+        node: NodeId,
+        /// The UE.
+        ue: UeId,
+        /// The `QoS` flow.
+        qfi: Qfi,
+    },
+}
+
+/// What carries the data.
+#[derive(Clone, Debug)]
+pub enum Carrier {
+    /// A TCP connection that the sender opens.
+    Tcp {
+        /// Both ends' configuration.
+        config: Box<TcpConfig>,
+        /// The sender's controller; each connection starts with a copy.
+        controller: Box<AnyController>,
+    },
+    /// Datagrams of at most this many IP bytes, without control.
+    Udp {
+        /// IP bytes of a full packet.
+        packet: u16,
+    },
+}
+
+/// A flow.
+#[derive(Clone, Debug)]
+pub struct FlowConfig {
+    /// Which way its data goes.
+    pub direction: Direction,
+    /// What carries it.
+    pub carrier: Carrier,
+    /// What it sends.
+    pub app: AppConfig,
+    /// When it starts.
+    pub start: Instant,
+    /// When the application stops; endless data ends then.
+    pub stop: Instant,
+    /// Path of packets that go down, network side first.
+    pub down: Vec<HopConfig>,
+    /// Path of packets that go up, UE side first.
+    pub up: Vec<HopConfig>,
+}
+
+/// What a host has to tell beyond packets.
+#[derive(Debug, Default)]
+pub(crate) struct HostEvents {
+    /// Messages handed to the transport: position of their end in the flow's byte stream, start, size.
+    pub(crate) messages: Vec<(u64, Instant, u64)>,
+    /// Frames of datagrams that are complete at the receiver: start and size.
+    pub(crate) frames: Vec<(Instant, Bytes)>,
+}
+
+/// One end of a flow.
+#[derive(Debug)]
+pub enum Host {
+    /// Sends by TCP.
+    TcpSender(Box<TcpSender>),
+    /// Receives by TCP.
+    TcpReceiver(Box<TcpReceiver>),
+    /// Sends datagrams.
+    UdpSender(Box<UdpSender>),
+    /// Receives datagrams.
+    UdpReceiver(Box<UdpReceiver>),
+}
+
+/// An application over TCP.
+#[derive(Debug)]
+pub struct TcpSender {
+    endpoint: Endpoint,
+    app: App,
+    /// The application's next action; kept here because asking for it is on the hot path.
+    app_timer: Option<Instant>,
+    start: Instant,
+    stop: Instant,
+    opened: bool,
+    /// Bytes that the send buffer has not taken.
+    pending: u64,
+    /// Bytes of all messages so far.
+    written: u64,
+    /// Bytes acknowledged on earlier connections.
+    before: u64,
+    retransmits_before: u64,
+    timeouts_before: u64,
+    connections: u64,
+    fresh: Fresh,
+}
+
+/// What a new connection is made of.
+#[derive(Clone, Debug)]
+struct Fresh {
+    flow: FlowId,
+    up: bool,
+    config: TcpConfig,
+    controller: AnyController,
+    draw: Draw,
+}
+
+/// The other end.
+#[derive(Debug)]
+pub struct TcpReceiver {
+    endpoint: Endpoint,
+    /// Sequence number of the SYN that opened the present connection.
+    syn: Option<SeqNum>,
+    before: u64,
+    fresh: Fresh,
+}
+
+/// Sends each message as datagrams at once.
+#[derive(Debug)]
+pub struct UdpSender {
+    flow: FlowId,
+    up: bool,
+    packet: u16,
+    app: App,
+    next_number: u32,
+    frame: u32,
+}
+
+/// Counts datagrams and completes frames.
+#[derive(Debug, Default)]
+pub struct UdpReceiver {
+    delivered: u64,
+    /// Frames of which packets are missing: number, packets seen, bytes, first emission.
+    open: VecDeque<(u32, u32, u64, Instant)>,
+}
+
+/// Frames that may be incomplete at once; older ones are given up.
+const OPEN_FRAMES: usize = 64;
+
+/// Purposes of a flow's draws.
+mod purpose {
+    pub(super) const APP: u64 = 1;
+    pub(super) const CLIENT: u64 = 2;
+    pub(super) const SERVER: u64 = 3;
+}
+
+impl Fresh {
+    fn client(&self, n: u64) -> Endpoint {
+        let draw = self.draw.fork(purpose::CLIENT, n);
+        Endpoint::client(
+            self.flow,
+            self.up,
+            &self.config,
+            self.controller.clone(),
+            draw,
+        )
+    }
+
+    fn server(&self, n: u64) -> Endpoint {
+        let draw = self.draw.fork(purpose::SERVER, n);
+        Endpoint::server(
+            self.flow,
+            self.up,
+            &self.config,
+            self.controller.clone(),
+            draw,
+        )
+    }
+}
+
+impl Host {
+    /// The hosts of a flow: at the network and at the UE.
+    pub(crate) fn pair(flow: FlowId, config: FlowConfig, draw: Draw) -> [Self; 2] {
+        let up = config.direction == Direction::Up;
+        let app = App::new(
+            &config.app,
+            config.start,
+            config.stop,
+            draw.fork(purpose::APP, 0),
+        );
+        let (sender, receiver) = match config.carrier {
+            Carrier::Tcp {
+                config: tcp,
+                controller,
+            } => {
+                let fresh = Fresh {
+                    flow,
+                    up,
+                    config: *tcp,
+                    controller: *controller,
+                    draw,
+                };
+                let back = Fresh {
+                    up: !up,
+                    ..fresh.clone()
+                };
+                let sender = TcpSender {
+                    endpoint: fresh.client(0),
+                    app_timer: None,
+                    app,
+                    start: config.start,
+                    stop: config.stop,
+                    opened: false,
+                    pending: 0,
+                    written: 0,
+                    before: 0,
+                    retransmits_before: 0,
+                    timeouts_before: 0,
+                    connections: 0,
+                    fresh,
+                };
+                let receiver = TcpReceiver {
+                    endpoint: back.server(0),
+                    syn: None,
+                    before: 0,
+                    fresh: back,
+                };
+                (
+                    Self::TcpSender(Box::new(sender)),
+                    Self::TcpReceiver(Box::new(receiver)),
+                )
+            }
+            Carrier::Udp { packet } => {
+                let sender = UdpSender {
+                    flow,
+                    up,
+                    packet,
+                    app,
+                    next_number: 0,
+                    frame: 0,
+                };
+                (
+                    Self::UdpSender(Box::new(sender)),
+                    Self::UdpReceiver(Box::default()),
+                )
+            }
+        };
+        if up {
+            [receiver, sender]
+        } else {
+            [sender, receiver]
+        }
+    }
+
+    #[inline]
+    pub(crate) fn on_packet(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        out: &mut Vec<Packet>,
+        events: &mut HostEvents,
+    ) {
+        match self {
+            Self::TcpSender(h) => {
+                h.endpoint.on_packet(now, packet, out);
+                if h.pending > 0 {
+                    h.offer(now, out);
+                }
+            }
+            Self::TcpReceiver(h) => h.on_packet(now, packet, out),
+            Self::UdpSender(_) => {}
+            Self::UdpReceiver(h) => h.on_packet(packet, events),
+        }
+    }
+
+    pub(crate) fn on_timer(
+        &mut self,
+        now: Instant,
+        out: &mut Vec<Packet>,
+        events: &mut HostEvents,
+    ) {
+        match self {
+            Self::TcpSender(h) => h.on_timer(now, out, events),
+            Self::TcpReceiver(h) => h.endpoint.on_timer(now, out),
+            Self::UdpSender(h) => h.on_timer(now, out),
+            Self::UdpReceiver(_) => {}
+        }
+    }
+
+    /// All that was sent so far arrived: the application may go on.
+    pub(crate) fn on_delivered(&mut self, now: Instant) {
+        match self {
+            Self::TcpSender(h) => {
+                h.app.on_delivered(now);
+                h.app_timer = h.app.next_timer();
+            }
+            Self::UdpSender(h) => h.app.on_delivered(now),
+            Self::TcpReceiver(_) | Self::UdpReceiver(_) => {}
+        }
+    }
+
+    #[inline]
+    pub(crate) fn next_timer(&self) -> Option<Instant> {
+        match self {
+            Self::TcpSender(h) => h.next_timer(),
+            Self::TcpReceiver(h) => h.endpoint.next_timer(),
+            Self::UdpSender(h) => h.app.next_timer(),
+            Self::UdpReceiver(_) => None,
+        }
+    }
+
+    /// Payload bytes handed to the receiving application; zero at a sender.
+    #[inline]
+    pub fn delivered(&self) -> Bytes {
+        Bytes(match self {
+            Self::TcpReceiver(h) => h.before + h.endpoint.delivered(),
+            Self::UdpReceiver(h) => h.delivered,
+            Self::TcpSender(_) | Self::UdpSender(_) => 0,
+        })
+    }
+
+    /// The state of a TCP sender.
+    pub(crate) fn sample(&self) -> Option<FlowSample> {
+        let Self::TcpSender(h) = self else {
+            return None;
+        };
+        let mut sample = h.endpoint.sample();
+        sample.acked += Bytes(h.before);
+        sample.retransmits += h.retransmits_before;
+        sample.timeouts += h.timeouts_before;
+        Some(sample)
+    }
+
+    /// The controller's named internals.
+    pub(crate) fn internals(&self, out: &mut Vec<(&'static str, f64)>) {
+        if let Self::TcpSender(h) = self {
+            use slackwater_control::Controller as _;
+            h.endpoint.controller().snapshot(out);
+        }
+    }
+
+    /// The TCP endpoint, where there is one.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match self {
+            Self::TcpSender(h) => Some(&h.endpoint),
+            Self::TcpReceiver(h) => Some(&h.endpoint),
+            Self::UdpSender(_) | Self::UdpReceiver(_) => None,
+        }
+    }
+}
+
+impl TcpSender {
+    fn next_timer(&self) -> Option<Instant> {
+        if !self.opened {
+            return Some(self.start);
+        }
+        let mut next = self.endpoint.next_timer().unwrap_or(Instant::MAX);
+        if let Some(t) = self.app_timer {
+            next = next.min(t);
+        }
+        if self.app.is_bulk() && self.stop != Instant::MAX {
+            next = next.min(self.stop);
+        }
+        (next != Instant::MAX).then_some(next)
+    }
+
+    fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>, events: &mut HostEvents) {
+        if !self.opened && now >= self.start {
+            self.opened = true;
+            self.app_timer = self.app.next_timer();
+            self.endpoint.set_bulk(self.app.is_bulk());
+            if !self.app.reconnects() {
+                self.endpoint.connect(now, out);
+            }
+        }
+        if self.app.is_bulk() && now >= self.stop {
+            self.endpoint.set_bulk(false);
+            self.stop = Instant::MAX;
+        }
+        self.endpoint.on_timer(now, out);
+        while self.app_timer.is_some_and(|t| t <= now) {
+            let message = self.app.on_timer(now);
+            self.app_timer = self.app.next_timer();
+            if let Some(message) = message {
+                self.send(now, message, out, events);
+            }
+        }
+    }
+
+    fn send(
+        &mut self,
+        now: Instant,
+        message: Message,
+        out: &mut Vec<Packet>,
+        events: &mut HostEvents,
+    ) {
+        if self.app.reconnects() {
+            self.reconnect(now, out);
+        }
+        self.written += message.bytes;
+        self.pending += message.bytes;
+        if let Some(start) = message.ends {
+            events.messages.push((self.written, start, message.total));
+        }
+        self.offer(now, out);
+    }
+
+    fn reconnect(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if self.connections > 0 {
+            let stats = self.endpoint.stats();
+            self.before += self.endpoint.acked();
+            self.retransmits_before += stats.retransmits;
+            self.timeouts_before += stats.timeouts;
+            self.endpoint = self.fresh.client(self.connections);
+        }
+        self.connections += 1;
+        self.endpoint.connect(now, out);
+    }
+
+    fn offer(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if self.pending > 0 {
+            self.pending -= self.endpoint.write(now, self.pending, out);
+        }
+    }
+}
+
+impl TcpReceiver {
+    #[inline]
+    fn on_packet(&mut self, now: Instant, packet: &Packet, out: &mut Vec<Packet>) {
+        if packet.flags.contains(TcpFlags::SYN) {
+            // A SYN with another number opens another connection of the same flow.
+            if self.syn.is_some_and(|s| s != packet.seq) {
+                self.before += self.endpoint.delivered();
+                self.endpoint = self.fresh.server(u64::from(packet.seq.0));
+            }
+            self.syn = Some(packet.seq);
+        }
+        self.endpoint.on_packet(now, packet, out);
+    }
+}
+
+impl UdpSender {
+    fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        while self.app.next_timer().is_some_and(|t| t <= now) {
+            if let Some(message) = self.app.on_timer(now) {
+                self.send(now, message.bytes, out);
+            }
+        }
+    }
+
+    fn send(&mut self, now: Instant, bytes: u64, out: &mut Vec<Packet>) {
+        let headers = IPV4_HEADER + UDP_HEADER;
+        let room = u64::from(self.packet - headers);
+        let count = bytes.div_ceil(room).max(1) as u32;
+        let mut left = bytes;
+        for index in 0..count {
+            let payload = left.min(room) as u16;
+            left -= u64::from(payload);
+            out.push(Packet {
+                created: now,
+                flow: self.flow,
+                seq: SeqNum(self.next_number),
+                ack: SeqNum(index),
+                tsval: self.frame,
+                tsecr: count,
+                len: payload + headers,
+                payload,
+                ecn: Ecn::NotEct,
+                proto: Proto::Udp,
+                bits: if self.up { Packet::BIT_UP } else { 0 },
+                ..Packet::default()
+            });
+            self.next_number = self.next_number.wrapping_add(1);
+        }
+        self.frame = self.frame.wrapping_add(1);
+    }
+}
+
+impl UdpReceiver {
+    fn on_packet(&mut self, packet: &Packet, events: &mut HostEvents) {
+        self.delivered += u64::from(packet.payload);
+        let frame = packet.tsval;
+        let at = match self.open.iter().position(|f| f.0 == frame) {
+            Some(at) => at,
+            None => {
+                if self.open.len() == OPEN_FRAMES {
+                    self.open.pop_front();
+                }
+                self.open.push_back((frame, 0, 0, packet.created));
+                self.open.len() - 1
+            }
+        };
+        let entry = &mut self.open[at];
+        entry.1 += 1;
+        entry.2 += u64::from(packet.payload);
+        if entry.1 == packet.tsecr {
+            events.frames.push((entry.3, Bytes(entry.2)));
+            self.open.remove(at);
+        }
+    }
+}
