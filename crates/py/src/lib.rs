@@ -1,1 +1,27 @@
+//! The native half of the Python package `slackwater`.
+//!
+//! It holds no logic of its own: it turns Python's arguments into scenarios, lets the interpreter go on while a run
+//! lasts, and hands the results over as Arrow tables.
 
+mod catalogue;
+mod columns;
+mod error;
+mod json;
+mod run;
+mod table;
+
+#[pyo3::pymodule]
+mod _slackwater {
+    #[pymodule_export]
+    use crate::catalogue::{controllers, scenarios, schema};
+    #[pymodule_export]
+    use crate::error::ScenarioError;
+    #[pymodule_export]
+    use crate::run::{Progress, Run, run};
+    #[pymodule_export]
+    use crate::table::Table;
+
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,282 @@
+//! `slackwater.run`: one simulation, with the interpreter free to go on meanwhile.
+
+use std::path::{Path, PathBuf};
+
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyMapping, PyString};
+use slackwater_lab::control::registry;
+use slackwater_lab::metrics::RunSummary;
+use slackwater_lab::output::frame::frames;
+use slackwater_lab::output::{OutputError, summary_json, write_run};
+use slackwater_lab::record::RunRecorder;
+use slackwater_lab::report::render;
+use slackwater_lab::run::{Control, RunError, RunResult, run_scenario};
+use slackwater_lab::scenario::embedded::embedded;
+use slackwater_lab::{Scenario, ScenarioError, view};
+
+use crate::columns;
+use crate::error::{build_error, scenario_error};
+use crate::json::{from_python, to_python};
+use crate::table::Table;
+
+/// The results of one simulation.
+///
+/// Tables are made when they are first asked for: a sweep that reads summaries does not pay for them.
+#[pyclass(frozen, module = "slackwater")]
+pub(crate) struct Run {
+    scenario: Scenario,
+    summary: RunSummary,
+    records: RunRecorder,
+    /// By position in [`TABLES`].
+    tables: [PyOnceLock<Py<Table>>; TABLES.len()],
+}
+
+/// Names of the tables, as those of the Parquet files.
+const TABLES: [&str; 7] = [
+    "flows",
+    "links",
+    "throughput",
+    "internals",
+    "transfers",
+    "events",
+    "packets",
+];
+
+impl Run {
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Py<Table>> {
+        let place = TABLES
+            .iter()
+            .position(|t| *t == name)
+            .expect("getters ask for tables that there are");
+        self.tables[place]
+            .get_or_try_init(py, || {
+                let table = py.detach(|| {
+                    let parts = frames(&self.records).into_iter().find(|(n, _)| *n == name);
+                    columns::table(parts.into_iter().flat_map(|(_, parts)| parts))
+                });
+                Py::new(py, table)
+            })
+            .map(|table| table.clone_ref(py))
+    }
+}
+
+#[pymethods]
+impl Run {
+    /// The scenario's name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.scenario.name
+    }
+
+    /// The seed that every random draw came from.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.scenario.seed
+    }
+
+    /// The metrics, as in `summary.json`.
+    #[getter]
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &summary_json(&self.summary))
+    }
+
+    /// The scenario with every default filled in.
+    #[getter]
+    fn scenario<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.scenario.to_json().to_string())
+    }
+
+    /// Senders over time: a row a flow and sample.
+    #[getter]
+    fn flows(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.table(py, "flows")
+    }
+
+    /// Queues of links and bearers over time: a row a queue and sample.
+    #[getter]
+    fn links(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.table(py, "links")
+    }
+
+    /// What arrived and how long it queued: a row a flow and tenth of a second.
+    #[getter]
+    fn throughput(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.table(py, "throughput")
+    }
+
+    /// Controllers' named internals over time: a row a flow, sample and name.
+    #[getter]
+    fn internals(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.table(py, "internals")
+    }
+
+    /// Finite transfers that ended: a row a transfer.
+    #[getter]
+    fn transfers(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.table(py, "transfers")
+    }
+
+    /// Drops, marks and retransmissions, the first so many: a row an event.
+    #[getter]
+    fn events(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.table(py, "events")
+    }
+
+    /// Packets: a row an event; empty unless the scenario sets `record.packets`.
+    #[getter]
+    fn packets(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        self.table(py, "packets")
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<slackwater.Run: {}, seed {}>",
+            self.scenario.name, self.scenario.seed
+        )
+    }
+}
+
+/// How far a run is.
+#[pyclass(frozen, get_all, module = "slackwater")]
+pub(crate) struct Progress {
+    /// Simulated seconds so far.
+    simulated: f64,
+    /// Simulated seconds in all.
+    duration: f64,
+    /// Share that is done, 0 to 1.
+    fraction: f64,
+}
+
+#[pymethods]
+impl Progress {
+    fn __repr__(&self) -> String {
+        format!(
+            "<slackwater.Progress: {} s of {} s>",
+            self.simulated, self.duration
+        )
+    }
+}
+
+/// Simulate one scenario.
+///
+/// `scenario` is a file, the name of an embedded scenario, or a dict of the file's shape. `seed` replaces the
+/// scenario's; `changes` sets keys. The interpreter lock is released while the simulation runs; `progress` is called a
+/// few dozen times a second. An exception that it raises ends the run and comes out here, and so does
+/// `KeyboardInterrupt`. With `out` the run also writes the folder that `slackwater run` writes.
+#[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "PyO3 hands arguments over by value"
+)]
+#[pyo3(signature = (scenario, *, seed = None, changes = None, progress = None, out = None))]
+pub(crate) fn run(
+    py: Python<'_>,
+    scenario: &Bound<'_, PyAny>,
+    seed: Option<u64>,
+    changes: Option<&Bound<'_, PyMapping>>,
+    progress: Option<Py<PyAny>>,
+    out: Option<PathBuf>,
+) -> PyResult<Run> {
+    let mut scenario = load(scenario, changes)?;
+    scenario.seed = seed.unwrap_or(scenario.seed);
+    let duration = scenario.duration.as_secs_f64();
+
+    // The first exception: it ends the run and is what the caller sees.
+    let mut raised: Option<PyErr> = None;
+    let mut listen = |fraction: f64| {
+        Python::attach(|py| {
+            let told = py.check_signals().and_then(|()| match &progress {
+                None => Ok(()),
+                Some(callback) => {
+                    let progress = Progress {
+                        simulated: fraction * duration,
+                        duration,
+                        fraction,
+                    };
+                    callback.call1(py, (progress,)).map(drop)
+                }
+            });
+            match told {
+                Ok(()) => Control::Continue,
+                Err(error) => {
+                    raised = Some(error);
+                    Control::Stop
+                }
+            }
+        })
+    };
+    let finished = py.detach(|| run_scenario(&scenario, scenario.seed, &mut listen));
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let result = finished.map_err(|error| match error {
+        RunError::Build(error) => build_error(py, &error),
+        RunError::Interrupted => PyRuntimeError::new_err("the run was stopped"),
+    })?;
+    if let Some(out) = &out {
+        py.detach(|| write(&result, out))
+            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+    }
+
+    Ok(Run {
+        scenario,
+        summary: result.summary,
+        records: result.records,
+        tables: std::array::from_fn(|_| PyOnceLock::new()),
+    })
+}
+
+/// The scenario that Python named or described, with `changes` made.
+fn load(source: &Bound<'_, PyAny>, changes: Option<&Bound<'_, PyMapping>>) -> PyResult<Scenario> {
+    let py = source.py();
+    let wrong = |error: ScenarioError| scenario_error(py, &error);
+    let mut scenario = if let Ok(mapping) = source.cast::<PyMapping>() {
+        Scenario::from_json(&from_python(mapping)?, ".").map_err(wrong)?
+    } else if let Ok(path) = source.extract::<PathBuf>() {
+        let name = source.cast::<PyString>().map(ToString::to_string);
+        match name
+            .ok()
+            .filter(|_| !path.exists())
+            .and_then(|n| Some((embedded(&n)?, n)))
+        {
+            Some((text, name)) => Scenario::parse(&name, text, Path::new(".")).map_err(wrong)?,
+            None => Scenario::load(&path).map_err(wrong)?,
+        }
+    } else {
+        return Err(PyTypeError::new_err(format!(
+            "found {}, expected a path, the name of an embedded scenario or a dict",
+            source.get_type().name()?
+        )));
+    };
+    if let Some(changes) = changes {
+        for item in changes.items()? {
+            let (key, value): (String, Bound<'_, PyAny>) = item.extract()?;
+            // A number, a text or a list of them reads the same in JSON and in TOML.
+            let value = from_python(&value)?.to_string();
+            scenario = scenario.with(&key, &value).map_err(wrong)?;
+        }
+    }
+    if !scenario.vary.is_empty() {
+        return Err(wrong(ScenarioError::new(
+            "vary",
+            "several runs",
+            "one: `slackwater compare` runs them all",
+        )));
+    }
+    let known: Vec<&str> = registry::names().iter().map(|(name, _)| *name).collect();
+    scenario.check_controllers(&known).map_err(wrong)?;
+    Ok(scenario)
+}
+
+/// Writes what `slackwater run` writes.
+fn write(result: &RunResult, out: &Path) -> Result<(), OutputError> {
+    write_run(out, &result.scenario, &result.summary, &result.records)?;
+    let page = render(&view::report(
+        std::slice::from_ref(result),
+        "slackwater.run",
+    ));
+    let path = out.join("report.html");
+    std::fs::write(&path, page).map_err(|source| OutputError::File { path, source })
+}

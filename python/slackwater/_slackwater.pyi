@@ -1,0 +1,126 @@
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any, Final, final
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+
+__version__: Final[str]
+
+class ScenarioError(ValueError):
+    """A scenario is wrong: where, what was found and what was expected."""
+
+    file: str
+    """The file, or a name such as ``<json>``."""
+    line: int | None
+    """Line, counted from 1, where the value came from a file."""
+    column: int | None
+    """Column, counted from 1, where the value came from a file."""
+    key: str
+    """The full key, such as ``cell.rlc.buffer``."""
+    found: str
+    """What stands there."""
+    expected: str
+    """What should."""
+
+@final
+class Progress:
+    """How far a run is."""
+
+    @property
+    def simulated(self) -> float:
+        """Simulated seconds so far."""
+    @property
+    def duration(self) -> float:
+        """Simulated seconds in all."""
+    @property
+    def fraction(self) -> float:
+        """Share that is done, 0 to 1."""
+
+@final
+class Table:
+    """A table of results; implements the Arrow PyCapsule interface, so other libraries take it over without a copy."""
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns; each ends in its unit."""
+    def to_polars(self) -> pl.DataFrame:
+        """A polars data frame over the same buffers."""
+    def to_pandas(self) -> pd.DataFrame:
+        """A pandas data frame; pandas copies what its own types cannot hold."""
+    def to_arrow(self) -> pa.Table:
+        """A pyarrow table over the same buffers."""
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __arrow_c_schema__(self) -> object: ...
+
+@final
+class Run:
+    """The results of one simulation. Tables are made when they are first asked for."""
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+    @property
+    def seed(self) -> int:
+        """The seed that every random draw came from."""
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The metrics, as in ``summary.json``."""
+    @property
+    def scenario(self) -> dict[str, Any]:
+        """The scenario with every default filled in; ``run`` takes it back."""
+    @property
+    def flows(self) -> Table:
+        """Senders over time: a row a flow and sample."""
+    @property
+    def links(self) -> Table:
+        """Queues of links and bearers over time: a row a queue and sample."""
+    @property
+    def throughput(self) -> Table:
+        """What arrived and how long it queued: a row a flow and tenth of a second."""
+    @property
+    def internals(self) -> Table:
+        """Controllers' named internals over time: a row a flow, sample and name."""
+    @property
+    def transfers(self) -> Table:
+        """Finite transfers that ended: a row a transfer."""
+    @property
+    def events(self) -> Table:
+        """Drops, marks and retransmissions, the first so many: a row an event."""
+    @property
+    def packets(self) -> Table:
+        """Packets: a row an event; empty unless the scenario sets ``record.packets``."""
+
+def run(
+    scenario: str | PathLike[str] | Mapping[str, object],
+    *,
+    seed: int | None = None,
+    changes: Mapping[str, object] | None = None,
+    progress: Callable[[Progress], object] | None = None,
+    out: str | PathLike[str] | None = None,
+) -> Run:
+    """Simulate one scenario.
+
+    ``scenario`` is a file, the name of an embedded scenario (see :func:`scenarios`), or a dict of the file's shape.
+    ``seed`` replaces the scenario's. ``changes`` sets keys: ``{"flow.controller": "bbr", "cell.rlc.buffer": "64 kB"}``.
+
+    The interpreter lock is released while the simulation runs. ``progress`` is called a few dozen times a second; an
+    exception that it raises ends the run and comes out here, and so does ``KeyboardInterrupt``. With ``out`` the run
+    also writes the folder that ``slackwater run`` writes.
+
+    Raises :class:`ScenarioError` for a scenario that is wrong and :class:`OSError` where ``out`` cannot be written.
+    """
+
+def scenarios() -> dict[str, str]:
+    """Embedded scenarios: name and what each shows."""
+
+def controllers() -> dict[str, str]:
+    """Controllers: name and what each is."""
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of scenario files."""
