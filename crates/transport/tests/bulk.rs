@@ -1,5 +1,7 @@
 //! One bulk flow through a drop-tail link, beside what a Linux kernel did there.
 
+#![expect(clippy::print_stdout, reason = "`--nocapture` shows the comparison")]
+
 mod common;
 
 use common::{Bottleneck, Pair};

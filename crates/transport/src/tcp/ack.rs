@@ -17,7 +17,7 @@ struct Scan<'a> {
     echo: Option<u32>,
     /// End of the present episode (F-RTO looks at what was sent before it).
     high: u64,
-    /// Position of the highest segment SACKed before this ACK.
+    /// Position of the highest segment `SACKed` before this ACK.
     fack: u64,
     newest: Newest,
     newly: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Told {
     pub(crate) una: u64,
     /// It moved.
     pub(crate) advanced: bool,
-    /// Something was newly SACKed.
+    /// Something was newly `SACKed`.
     pub(crate) sacked: bool,
     /// A duplicate ACK: no data, no news, no window update.
     pub(crate) duplicate: bool,

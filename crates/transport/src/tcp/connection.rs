@@ -285,8 +285,8 @@ impl Endpoint {
 
     /// Endless data, from the next event on; call [`Endpoint::kick`] on an idle established connection.
     pub fn set_bulk(&mut self, on: bool) {
-        self.bulk = on;
-        if !on {
+        let was = core::mem::replace(&mut self.bulk, on);
+        if was && !on {
             // What has left stands as written.
             self.written = self.written.max(self.board.nxt());
         }

@@ -3,7 +3,7 @@
 use slackwater_control::{EcnDelta, EcnMode};
 use slackwater_core::{Ecn, TcpFlags};
 
-/// The three flags that carry ECN: in AccECN together the ACE counter.
+/// The three flags that carry ECN: in `AccECN` together the ACE counter.
 const FIELD: TcpFlags = TcpFlags(TcpFlags::AE.0 | TcpFlags::CWR.0 | TcpFlags::ECE.0);
 
 /// ACE as a number (RFC 9768, 3.2.2: AE is the high bit).
@@ -58,7 +58,7 @@ pub(crate) const fn syn_flags(mode: EcnMode) -> TcpFlags {
     }
 }
 
-/// How AccECN reports the ECN field of a packet of the handshake (RFC 9768, table 2).
+/// How `AccECN` reports the ECN field of a packet of the handshake (RFC 9768, table 2).
 const fn handshake_code(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,
@@ -128,7 +128,7 @@ impl EcnState {
         }
     }
 
-    /// A data packet arrived. True where an ACK should leave at once: on CE after none, and, with AccECN, at every
+    /// A data packet arrived. True where an ACK should leave at once: on CE after none, and, with `AccECN`, at every
     /// change and each third CE (RFC 9768, 3.2.2.5.1).
     #[inline]
     pub(crate) fn on_data(&mut self, ecn: Ecn, flags: TcpFlags) -> bool {

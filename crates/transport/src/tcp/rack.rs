@@ -43,7 +43,7 @@ pub(crate) struct View {
     pub(crate) min_rtt: Duration,
     /// The sender is in fast recovery or after a timeout.
     pub(crate) recovering: bool,
-    /// As many segments are SACKed as duplicate ACKs start a recovery (RFC 8985, 6.2, step 4: `DupThresh`).
+    /// As many segments are `SACKed` as duplicate ACKs start a recovery (RFC 8985, 6.2, step 4: `DupThresh`).
     pub(crate) dup_threshold: bool,
 }
 

@@ -97,7 +97,7 @@ impl Endpoint {
         }
     }
 
-    /// Open, or Disorder where something is SACKed or duplicated.
+    /// Open, or Disorder where something is `SACKed` or duplicated.
     fn calm(&self) -> Recovery {
         if self.board.sacked() > 0 || self.board.lost() > 0 || self.dup_acks > 0 {
             Recovery::Disorder

@@ -1,7 +1,7 @@
 //! The sender's record of what is in flight (RFC 6675, 3).
 //!
-//! One record for each segment, in a ring indexed by segment number, and three bits a segment (SACKed, lost,
-//! retransmitted) in words of 64: a SACK block costs one mask per word, and newly SACKed is `mask & !sacked`.
+//! One record for each segment, in a ring indexed by segment number, and three bits a segment (`SACKed`, lost,
+//! retransmitted) in words of 64: a SACK block costs one mask per word, and newly `SACKed` is `mask & !sacked`.
 //! Positions are payload bytes counted from the start of the connection, so that nothing wraps.
 
 use slackwater_core::Instant;
@@ -74,7 +74,7 @@ pub(crate) struct Scoreboard {
     sacked: u64,
     lost: u64,
     resent: u64,
-    /// One past the highest SACKed segment (Linux `highest_sack`).
+    /// One past the highest `SACKed` segment (Linux `highest_sack`).
     fack: u64,
     /// No lost segment that waits for its retransmission lies below.
     resend_from: u64,
@@ -136,7 +136,7 @@ impl Scoreboard {
         self.tail - self.head
     }
 
-    /// Bytes SACKed above the cumulative point.
+    /// Bytes `SACKed` above the cumulative point.
     #[inline]
     pub(crate) const fn sacked(&self) -> u64 {
         self.sacked
@@ -154,7 +154,7 @@ impl Scoreboard {
         self.resent
     }
 
-    /// One past the highest SACKed segment.
+    /// One past the highest `SACKed` segment.
     #[inline]
     pub(crate) const fn fack(&self) -> u64 {
         self.fack
@@ -404,7 +404,7 @@ impl Scoreboard {
         news
     }
 
-    /// Marks all that was not SACKed (RFC 6298, 5.4, without time stamps of sending to spare any).
+    /// Marks all that was not `SACKed` (RFC 6298, 5.4, without time stamps of sending to spare any).
     pub(crate) fn mark_all_lost(&mut self) -> u64 {
         let mut lost = 0;
         for n in self.head..self.tail {
@@ -415,7 +415,7 @@ impl Scoreboard {
         lost
     }
 
-    /// Marks what lies below `threshold` SACKed segments (RFC 6675, 4, `IsLost`) and was not sent again.
+    /// Marks what lies below `threshold` `SACKed` segments (RFC 6675, 4, `IsLost`) and was not sent again.
     pub(crate) fn mark_below_sacked(&mut self, threshold: u64) -> u64 {
         let mut edge = self.fack;
         let mut seen = 0;

@@ -10,7 +10,7 @@ use slackwater_transport::tcp::{Config, Endpoint};
 
 /// What the script does to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub(crate) enum Fate {
     Pass,
     Drop,
     /// Twice, the copy this much later.
@@ -19,30 +19,30 @@ pub enum Fate {
     Late(Duration),
 }
 
-pub type Script = Box<dyn FnMut(u64, &mut Packet) -> Fate>;
+pub(crate) type Script = Box<dyn FnMut(u64, &mut Packet) -> Fate>;
 
 /// A link of fixed opportunities (one packet of up to 1,504 bytes each `gap`) with a drop-tail queue.
 #[derive(Clone, Copy, Debug)]
-pub struct Bottleneck {
-    pub gap: Duration,
-    pub limit: usize,
+pub(crate) struct Bottleneck {
+    pub(crate) gap: Duration,
+    pub(crate) limit: usize,
 }
 
 /// 0 is the client, 1 the server; packets of end `i` go through `scripts[i]`.
-pub struct Pair {
-    pub now: Instant,
-    pub ends: [Endpoint; 2],
-    pub delay: Duration,
-    pub scripts: [Script; 2],
+pub(crate) struct Pair {
+    pub(crate) now: Instant,
+    pub(crate) ends: [Endpoint; 2],
+    pub(crate) delay: Duration,
+    pub(crate) scripts: [Script; 2],
     /// Packets emitted by each end.
-    pub emitted: [u64; 2],
-    pub bottleneck: Option<Bottleneck>,
+    pub(crate) emitted: [u64; 2],
+    pub(crate) bottleneck: Option<Bottleneck>,
     queue: std::collections::VecDeque<Packet>,
     wire: BinaryHeap<Reverse<(Instant, u64, usize, Slot)>>,
     order: u64,
     out: Vec<Packet>,
-    pub trace: Option<Vec<(Instant, usize, Packet)>>,
-    pub drops: u64,
+    pub(crate) trace: Option<Vec<(Instant, usize, Packet)>>,
+    pub(crate) drops: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,17 +60,22 @@ impl Ord for Slot {
     }
 }
 
-pub fn controller(name: &str, mss: u16) -> AnyController {
+pub(crate) fn controller(name: &str, mss: u16) -> AnyController {
     build(name, &ControlConfig::new(u32::from(mss), Draw::new(7))).expect("a known controller")
 }
 
 impl Pair {
     /// Client and server of one configuration; one-way delay `delay`.
-    pub fn new(cfg: &Config, name: &str, delay: Duration) -> Self {
+    pub(crate) fn new(cfg: &Config, name: &str, delay: Duration) -> Self {
         Self::with(cfg, cfg, controller(name, cfg.mss), delay)
     }
 
-    pub fn with(client: &Config, server: &Config, cc: AnyController, delay: Duration) -> Self {
+    pub(crate) fn with(
+        client: &Config,
+        server: &Config,
+        cc: AnyController,
+        delay: Duration,
+    ) -> Self {
         let draw = Draw::new(1);
         Self {
             now: Instant::ZERO,
@@ -92,8 +97,8 @@ impl Pair {
     }
 
     /// The client connects, and the handshake goes through.
-    pub fn connected(mut self) -> Self {
-        self.on(0, |e, now, out| e.connect(now, out));
+    pub(crate) fn connected(mut self) -> Self {
+        self.on(0, Endpoint::connect);
         let limit = self.now + Duration::from_secs(100);
         while !(self.ends[0].is_established() && self.ends[1].is_established()) {
             assert!(self.now < limit && self.step(limit), "the handshake ends");
@@ -102,7 +107,7 @@ impl Pair {
     }
 
     /// Calls `f` on end `i` and carries off what it emits.
-    pub fn on<R>(
+    pub(crate) fn on<R>(
         &mut self,
         i: usize,
         f: impl FnOnce(&mut Endpoint, Instant, &mut Vec<Packet>) -> R,
@@ -157,7 +162,7 @@ impl Pair {
     }
 
     /// Handles the next event at or before `until`; false where there is none.
-    pub fn step(&mut self, until: Instant) -> bool {
+    pub(crate) fn step(&mut self, until: Instant) -> bool {
         let wire = self.wire.peek().map(|Reverse(e)| e.0);
         let timers = [self.ends[0].next_timer(), self.ends[1].next_timer()];
         let opportunity = self.opportunity();
@@ -185,23 +190,23 @@ impl Pair {
             self.on(to, |e, now, out| e.on_packet(now, &p, out));
         } else {
             let i = usize::from(timers[0] != Some(next));
-            self.on(i, |e, now, out| e.on_timer(now, out));
+            self.on(i, Endpoint::on_timer);
         }
         true
     }
 
     /// Runs up to `until`.
-    pub fn run(&mut self, until: Instant) {
+    pub(crate) fn run(&mut self, until: Instant) {
         while self.step(until) {}
         self.now = self.now.max(until);
     }
 
-    pub fn run_ms(&mut self, ms: u64) {
+    pub(crate) fn run_ms(&mut self, ms: u64) {
         self.run(self.now + Duration::from_millis(ms));
     }
 
     /// Packets of end `i` that the trace holds.
-    pub fn sent_by(&self, i: usize) -> Vec<(Instant, Packet)> {
+    pub(crate) fn sent_by(&self, i: usize) -> Vec<(Instant, Packet)> {
         let trace = self.trace.as_ref().expect("the trace is on");
         trace
             .iter()
