@@ -96,6 +96,13 @@ fn radio(cell: &Cell) -> CellConfig {
     if let Some(p) = cell.timing.processing {
         c.timing.mac_to_air = slots(p).min(8) as u8;
     }
+    if !nr {
+        // From decision to decision a HARQ process of LTE takes 8 subframes (TS 36.321, 7.7), unless told otherwise: what
+        // the way to the air takes, the scheduler does not have for the feedback. Beyond 8, processes run out.
+        let rtt = cell.harq.rtt.map_or(8, slots) as u8;
+        let used = c.timing.mac_to_air + c.timing.k1;
+        c.timing.feedback_to_mac = rtt.saturating_sub(used).max(1);
+    }
     if let Some(p) = cell.uplink.sr_period {
         c.timing.sr_period = slots(p).clamp(1, u64::from(u16::MAX)) as u16;
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use slackwater_core::{Duration, FlowId, Instant};
+use slackwater_sim::{CELL_DOWN, CELL_UP};
 
 use super::{Histogram, jain, quantile};
 use crate::record::{
@@ -185,7 +186,7 @@ pub struct RunSummary {
     pub interval_ms: f64,
     /// Goodput of all flows together.
     pub goodput_mbps: f64,
-    /// Carried over capacity, of the bottleneck in the data's direction; for a cell, the sum over its UEs.
+    /// Carried over capacity, of the bottleneck in the data's direction; of a cell as a whole.
     pub utilisation: Option<f64>,
     /// Fairness, where several flows share a window.
     pub jain: Option<Jain>,
@@ -352,25 +353,23 @@ fn link(link: &LinkRecord, config: &RecorderConfig) -> LinkSummary {
     }
 }
 
-/// Each queue that carries data counts once: a cell's UEs share its time, so their shares add up.
+/// Of the bottleneck in the direction of the first flow's data. A cell is measured as a whole.
 fn utilisation(run: &RunRecorder) -> Option<f64> {
     let config = run.config();
-    let mut seen: Vec<(u32, u32)> = Vec::new();
-    let mut total = None;
-    for i in 0..config.flows.len() {
-        let Some(link) = run.link_of(FlowId(i as u32)) else {
-            continue;
+    let link = if config.cell {
+        let index = if config.flows.first()?.up {
+            CELL_UP
+        } else {
+            CELL_DOWN
         };
-        // Up and down each have their own capacity: only one direction can be "the" utilisation.
-        if config.flows[i].up != config.flows[0].up || seen.contains(&(link.node.0, link.index)) {
-            continue;
-        }
-        seen.push((link.node.0, link.index));
-        if let Some((capacity, carried, _)) = volumes(link, config).filter(|v| v.0 > 0) {
-            *total.get_or_insert(0.0) += carried as f64 / capacity as f64;
-        }
-    }
-    total
+        run.links
+            .iter()
+            .find(|l| l.node == config.bottleneck && l.index == index)
+    } else {
+        run.link_of(FlowId(0))
+    }?;
+    let (capacity, carried, _) = volumes(link, config).filter(|v| v.0 > 0)?;
+    Some(carried as f64 / capacity as f64)
 }
 
 /// Jain's index over the window in which every flow was on.

@@ -1,5 +1,7 @@
 //! The metrics that tables, comparisons and reports show: name, unit, direction, definition, and where the number is.
 
+use core::fmt::Write as _;
+
 use super::summary::{FlowSummary, Quantiles, RunSummary};
 
 /// Which direction is good.
@@ -120,7 +122,7 @@ pub const METRICS: &[Metric] = &[
         1,
         Higher,
         Source::Run(|r| r.utilisation.map(|u| u * 100.0)),
-        "Bytes that the bottleneck carried over bytes that it could have carried, in the data's direction; for a cell, the sum of this share over its UEs."
+        "Bytes that the bottleneck carried over bytes that it could have carried, in the data's direction; of a cell as a whole, headers of blocks counted as carried."
     ),
     metric!(
         "srtt_mean",
@@ -339,10 +341,11 @@ pub fn markdown() -> String {
             Source::Flow(_) => "flow",
             Source::Run(_) => "run",
         };
-        out.push_str(&format!(
-            "| `{}` | {} | {} | {of} | {} |\n",
+        let _ = writeln!(
+            out,
+            "| `{}` | {} | {} | {of} | {} |",
             m.key, m.label, m.unit, m.help
-        ));
+        );
     }
     out
 }

@@ -99,14 +99,11 @@ impl Internals {
                 Some((n, _)) if n == name => Some(i),
                 _ => self.columns.iter().position(|(n, _)| n == name),
             };
-            let column = match at {
-                Some(at) => &mut self.columns[at].1,
-                None => {
-                    self.columns.push((name, Vec::new()));
-                    let last = self.columns.len() - 1;
-                    &mut self.columns[last].1
-                }
-            };
+            let at = at.unwrap_or(self.columns.len());
+            if at == self.columns.len() {
+                self.columns.push((name, Vec::new()));
+            }
+            let column = &mut self.columns[at].1;
             column.resize(rows - 1, f64::NAN);
             column.push(*value);
         }

@@ -5,6 +5,7 @@ pub mod lean;
 
 use slackwater_core::record::{DropReason, FlowSample, LinkSample, PacketEvent};
 use slackwater_core::{Bytes, Duration, FlowId, Instant, NodeId, Packet, Recorder};
+use slackwater_sim::{CELL_DOWN, CELL_UP};
 
 pub use columns::{FlowSeries, Internals, LinkSeries, PacketRows};
 pub use lean::{LeanFlow, LeanRecorder};
@@ -243,8 +244,19 @@ pub struct RunRecorder {
     pub captured: Vec<Captured>,
     /// What did not fit.
     pub left_out: LeftOut,
-    /// Position in `links` of (node, index), found quickly because samples come in the same order each time.
-    next_link: usize,
+    /// Every queue that was sampled so far, in the order in which samples come each time.
+    seen: Vec<Seen>,
+    /// Where in it the next sample belongs, most likely.
+    next_seen: usize,
+}
+
+/// A queue that was sampled.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    node: NodeId,
+    index: u32,
+    /// Its place in `links`, where its samples are kept.
+    record: Option<usize>,
 }
 
 impl RunRecorder {
@@ -257,7 +269,8 @@ impl RunRecorder {
             rows: PacketRows::default(),
             captured: Vec::new(),
             left_out: LeftOut::default(),
-            next_link: 0,
+            seen: Vec::new(),
+            next_seen: 0,
             config,
         }
     }
@@ -287,7 +300,8 @@ impl RunRecorder {
         self.rows.clear();
         self.captured.clear();
         self.left_out = LeftOut::default();
-        self.next_link = 0;
+        self.seen.clear();
+        self.next_seen = 0;
         self.sampling = config.sampling();
         self.config = config;
     }
@@ -310,6 +324,9 @@ impl RunRecorder {
 
     fn wants_link(&self, node: NodeId, index: u32) -> bool {
         if !self.config.cell || node != self.config.bottleneck {
+            return true;
+        }
+        if index == CELL_DOWN || index == CELL_UP {
             return true;
         }
         // Queues that carry acknowledgments alone would double the records of a large cell.
@@ -444,25 +461,31 @@ impl Recorder for RunRecorder {
     }
 
     fn link(&mut self, now: Instant, node: NodeId, index: u32, sample: &LinkSample) {
-        let is = |l: &LinkRecord| l.node == node && l.index == index;
-        let at = match self.links.get(self.next_link).is_some_and(is) {
-            true => Some(self.next_link),
-            false => self.links.iter().position(is),
-        };
-        let at = match at {
-            Some(at) => at,
-            None if self.wants_link(node, index) => {
+        let is = |q: &Seen| q.node == node && q.index == index;
+        let place = if self.seen.get(self.next_seen).is_some_and(is) {
+            self.next_seen
+        } else if let Some(place) = self.seen.iter().position(is) {
+            place
+        } else {
+            let record = self.wants_link(node, index).then_some(self.links.len());
+            if record.is_some() {
                 self.links.push(LinkRecord {
                     node,
                     index,
                     series: LinkSeries::default(),
                 });
-                self.links.len() - 1
             }
-            None => return,
+            self.seen.push(Seen {
+                node,
+                index,
+                record,
+            });
+            self.seen.len() - 1
         };
-        self.links[at].series.push(now, sample);
-        self.next_link = (at + 1) % self.links.len();
+        self.next_seen = (place + 1) % self.seen.len();
+        if let Some(at) = self.seen[place].record {
+            self.links[at].series.push(now, sample);
+        }
     }
 
     fn transfer(&mut self, now: Instant, flow: FlowId, start: Instant, bytes: Bytes) {

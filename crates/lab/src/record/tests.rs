@@ -219,6 +219,31 @@ fn a_recorder_can_be_used_again() {
 }
 
 #[test]
+fn a_cell_keeps_the_queues_that_carry_data() {
+    let mut c = config(vec![info("a"), info("b")]);
+    c.cell = true;
+    (c.flows[0].ue, c.flows[1].ue) = (Some(0), Some(2));
+    c.flows[1].up = true;
+    let mut r = RunRecorder::new(c);
+    for step in 0..3 {
+        for index in [0, 1, 2, 3, 4, 5, CELL_DOWN, CELL_UP] {
+            let mut s = LinkSample::default();
+            s.packets = index;
+            r.link(ms(step), LINK, index, &s);
+        }
+    }
+    let kept: Vec<(u32, Vec<u32>)> = r
+        .links
+        .iter()
+        .map(|l| (l.index, l.series.packets.clone()))
+        .collect();
+    let row = |i: u32| (i, vec![i; 3]);
+    assert_eq!(kept, [row(0), row(5), row(CELL_DOWN), row(CELL_UP)]);
+    assert_eq!(r.link_of(FlowId(0)).map(|l| l.index), Some(0));
+    assert_eq!(r.link_of(FlowId(1)).map(|l| l.index), Some(5));
+}
+
+#[test]
 fn many_flows_are_sampled_less_often() {
     let mut c = config(vec![info("a"); 1000]);
     c.interval = Duration::from_millis(10);
