@@ -77,8 +77,7 @@ pub fn run_folder(labels: &[(String, String)], seed: u64) -> String {
             break;
         }
     }
-    out.push_str(&format!("seed-{seed}"));
-    out
+    out + &format!("seed-{seed}")
 }
 
 /// Writes everything about a run into `folder`, which is made where it is missing. Returns the files, in order.

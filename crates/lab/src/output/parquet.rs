@@ -18,6 +18,9 @@ use super::frame::{Column, Frame};
 const GROUP: usize = 200_000;
 
 /// Writes the parts of one table to `path`; false, and no file, where there is no row.
+///
+/// # Errors
+/// Where the file cannot be made or written.
 pub fn write(
     path: &Path,
     parts: impl Iterator<Item = Frame>,

@@ -14,11 +14,11 @@ use super::tree::Value;
 /// Texts that were read already, so that a comparison reads each file once.
 #[derive(Clone, Debug, Default)]
 pub struct DataCache {
-    opportunities: Cached<Vec<u64>>,
-    series: Arc<Mutex<BTreeMap<(PathBuf, String), Arc<Series>>>>,
+    opportunities: Cached<PathBuf, Vec<u64>>,
+    series: Cached<(PathBuf, String), Series>,
 }
 
-type Cached<T> = Arc<Mutex<BTreeMap<PathBuf, Arc<T>>>>;
+type Cached<K, T> = Arc<Mutex<BTreeMap<K, Arc<T>>>>;
 
 /// No file is larger than this once unpacked; an archive that claims more is refused.
 const MAX_BYTES: usize = 256 << 20;
@@ -77,6 +77,9 @@ fn quoted(text: &str) -> String {
 }
 
 /// Reads column `name` of a CSV text as a series.
+///
+/// # Errors
+/// Where the header lacks a column, a cell is no number of at least 0, or times do not rise.
 pub fn parse_series(text: &str, name: &str) -> Result<Series, DataError> {
     let mut lines = text.lines().enumerate();
     let Some((_, header)) = lines.next() else {
@@ -146,6 +149,9 @@ pub fn parse_series(text: &str, name: &str) -> Result<Series, DataError> {
 }
 
 /// Reads a file, unpacking it where the name ends in `.xz`.
+///
+/// # Errors
+/// Where the file cannot be read, or is no archive although its name says so.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     let bytes = std::fs::read(path).map_err(|e| {
         let found = match e.kind() {
@@ -162,12 +168,13 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
 }
 
 /// Reads a file as text, unpacking it where the name ends in `.xz`.
+///
+/// # Errors
+/// As [`read_bytes`], and where the bytes are no UTF-8.
 pub fn read_text(path: &Path) -> Result<String, DataError> {
     String::from_utf8(read_bytes(path)?).map_err(|e| {
-        let line = 1 + e.as_bytes()[..e.utf8_error().valid_up_to()]
-            .iter()
-            .filter(|b| **b == b'\n')
-            .count();
+        let valid = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+        let line = valid.split(|b| *b == b'\n').count();
         DataError::new(line, "bytes that are not text", "text")
     })
 }
@@ -194,6 +201,9 @@ fn unpack(bytes: &[u8]) -> Result<Vec<u8>, DataError> {
 
 impl DataCache {
     /// The opportunities of the Mahimahi trace at `path`.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or is no such trace.
     pub fn opportunities(&self, path: &Path) -> Result<Arc<Vec<u64>>, DataError> {
         if let Some(hit) = lock(&self.opportunities).get(path) {
             return Ok(hit.clone());
@@ -205,6 +215,9 @@ impl DataCache {
     }
 
     /// Column `name` of the CSV file at `path`.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or has no such column.
     pub fn series(&self, path: &Path, name: &str) -> Result<Arc<Series>, DataError> {
         let key = (path.to_owned(), name.to_owned());
         if let Some(hit) = lock(&self.series).get(&key) {

@@ -47,7 +47,7 @@ impl ScenarioError {
 /// Line and column of a byte offset, counted from 1; columns count characters.
 pub(crate) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before: Vec<u8> = text.bytes().take(offset).collect();
-    let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+    let line = before.split(|b| *b == b'\n').count();
     let start = before
         .iter()
         .rposition(|b| *b == b'\n')

@@ -33,6 +33,7 @@ pub struct At<'a> {
 
 impl<'a> At<'a> {
     /// The node called `name` below this one.
+    #[must_use]
     pub fn child(&self, name: &str, node: &'a Node) -> Self {
         let key = if self.key.is_empty() {
             name.to_owned()
@@ -59,6 +60,9 @@ impl<'a> At<'a> {
     }
 
     /// The node as a table.
+    ///
+    /// # Errors
+    /// Where it is something else.
     pub fn table(&self) -> Result<&'a Table, ScenarioError> {
         match &self.node.value {
             Value::Table(t) => Ok(t),
@@ -67,6 +71,9 @@ impl<'a> At<'a> {
     }
 
     /// Complains about the first key of `table` that is none of `keys`.
+    ///
+    /// # Errors
+    /// The complaint, with the nearest key.
     pub fn only(&self, table: &Table, keys: &[&str]) -> Result<(), ScenarioError> {
         for entry in &table.entries {
             if !keys.contains(&entry.key.as_str()) {
@@ -91,6 +98,9 @@ pub trait Field: Sized + Clone {
     type Bound: PartialOrd + core::fmt::Debug;
 
     /// Reads the value.
+    ///
+    /// # Errors
+    /// Where the value is of another kind or out of range.
     fn decode(at: &At<'_>) -> Result<Self, ScenarioError>;
     /// Writes the value; `None` leaves the key out.
     fn encode(&self) -> Option<Value>;
@@ -126,6 +136,9 @@ pub struct Reference {
 /// A type read from a table.
 pub trait Section: Field {
     /// Reads the table. `tag` names a key that the caller has dealt with.
+    ///
+    /// # Errors
+    /// Where a key is unknown, missing or wrong.
     fn decode_table(at: &At<'_>, table: &Table, tag: Option<&str>) -> Result<Self, ScenarioError>;
     /// Writes all keys.
     fn encode_table(&self, out: &mut Table);
@@ -141,6 +154,9 @@ pub trait Section: Field {
 }
 
 /// Reads `node`, checking its range.
+///
+/// # Errors
+/// As [`Field::decode`], and where the value is out of range.
 pub fn decode_within<T: Field>(
     at: &At<'_>,
     range: Option<(T::Bound, T::Bound, &str)>,

@@ -258,11 +258,9 @@ section! {
         pub label: Option<String> = None,
     }
     check(me, at) {
-        if let Some(stop) = me.stop {
-            if stop <= me.start {
-                return Err(at.error(
-                    format!("stop = \"{stop}\" and start = \"{}\"", me.start), "stop after start"));
-            }
+        if let Some(stop) = me.stop.filter(|stop| *stop <= me.start) {
+            return Err(at.error(
+                format!("stop = \"{stop}\" and start = \"{}\"", me.start), "stop after start"));
         }
     }
 }

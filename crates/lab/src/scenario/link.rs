@@ -213,19 +213,19 @@ section! {
     }
     check(me, at) {
         check_points(at, &me.points)?;
-        if me.file.is_some() == !me.points.is_empty() {
+        if me.file.is_some() != me.points.is_empty() {
             return Err(at.error(
                 if me.file.is_some() { "both `file` and `points`" } else { "neither `file` nor `points`" },
                 "one of them",
             ));
         }
-        if let (Some(period), Some(last)) = (me.period, me.rates().last()) {
-            if period <= last.0 {
-                return Err(at.error(
-                    format!("period = \"{period}\" and a last point at {}", last.0),
-                    "a period beyond the last point",
-                ));
-            }
+        if let (Some(period), Some((last, _))) = (me.period, me.rates().last())
+            && period <= *last
+        {
+            return Err(at.error(
+                format!("period = \"{period}\" and a last point at {last}"),
+                "a period beyond the last point",
+            ));
         }
         if me.rates().iter().all(|(_, r)| r.as_bps() == 0) {
             return Err(at.error("a rate that is always 0", "a rate above 0 at some time"));

@@ -152,6 +152,9 @@ fn value_of(text: &str) -> Node {
 
 impl Scenario {
     /// Reads a scenario file.
+    ///
+    /// # Errors
+    /// Where the file, a key of it or a file that it names is wrong; the error says where.
     pub fn load(path: impl AsRef<FsPath>) -> Result<Self, ScenarioError> {
         let path = path.as_ref();
         let file = path.display().to_string();
@@ -175,11 +178,17 @@ impl Scenario {
     }
 
     /// Reads a scenario from text; relative paths in it start at `base_dir`.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
     pub fn from_toml(text: &str, base_dir: impl AsRef<FsPath>) -> Result<Self, ScenarioError> {
         Self::parse("<text>", text, base_dir.as_ref())
     }
 
     /// Reads a scenario from text; `file` names it in errors.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
     pub fn parse(file: &str, text: &str, base_dir: &FsPath) -> Result<Self, ScenarioError> {
         let table = tree::parse_toml(file, text)?;
         let cache = DataCache::default();
@@ -193,6 +202,9 @@ impl Scenario {
     }
 
     /// Takes a scenario from JSON, of the same shape as the TOML.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`], without lines.
     pub fn from_json(
         value: &serde_json::Value,
         base_dir: impl AsRef<FsPath>,
@@ -221,11 +233,14 @@ impl Scenario {
 
     /// The scenario with `key` set to `value` (TOML text such as `"reno"`, `30` or `"30 ms"`; bare words are taken as
     /// text). `key` is as in `[vary]`: `flow.controller` sets every flow's, `flow[1].controller` the second's.
+    ///
+    /// # Errors
+    /// Where there is no such key, or it does not take the value.
     pub fn with(&self, key: &str, value: &str) -> Result<Self, ScenarioError> {
         let node = value_of(value);
         let mut tree = self.encode();
         vary::set(&mut tree, key, &node).map_err(|mut e| {
-            e.file = "--set".to_owned();
+            "--set".clone_into(&mut e.file);
             e
         })?;
         self.again(tree, "--set")
@@ -301,6 +316,9 @@ impl Scenario {
     }
 
     /// Complains about the first controller that is none of `known`.
+    ///
+    /// # Errors
+    /// The complaint.
     pub fn check_controllers(&self, known: &[&str]) -> Result<(), ScenarioError> {
         for (i, flow) in self.flows.iter().enumerate() {
             if flow.app.carrier() == flow::Carrier::Tcp
@@ -500,11 +518,11 @@ fn number_labels(flows: &mut [FlowInstance<'_>]) {
         seen.entry(flow.label.clone()).or_default().0 += 1;
     }
     for flow in flows {
-        if let Some((total, next)) = seen.get_mut(&flow.label) {
-            if *total > 1 {
-                *next += 1;
-                flow.label = format!("{} {next}", flow.label);
-            }
+        if let Some((total, next)) = seen.get_mut(&flow.label)
+            && *total > 1
+        {
+            *next += 1;
+            flow.label = format!("{} {next}", flow.label);
         }
     }
 }

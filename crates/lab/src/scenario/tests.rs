@@ -434,9 +434,10 @@ fn the_schema_knows_what_the_parser_takes() {
                 })
             }
             (J::Array(items), Some("array")) => items.iter().all(|v| fits(v, &schema["items"])),
-            (J::String(_), Some("string")) | (J::Bool(_), Some("boolean")) => true,
             (J::Number(n), Some("integer")) => n.is_i64() || n.is_u64(),
-            (J::Number(_), Some("number")) => true,
+            (J::String(_), Some("string"))
+            | (J::Bool(_), Some("boolean"))
+            | (J::Number(_), Some("number")) => true,
             _ => false,
         }
     }
@@ -457,6 +458,23 @@ mod fuzz {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn same<T: Field + PartialEq + core::fmt::Debug>(v: &T) {
+        let cache = DataCache::default();
+        let node = Node::new(v.encode().expect("a value"));
+        let cx = Cx {
+            file: "",
+            text: None,
+            base_dir: FsPath::new("."),
+            cache: &cache,
+        };
+        let back = T::decode(&At {
+            cx,
+            node: &node,
+            key: String::new(),
+        });
+        assert_eq!(back.as_ref(), Ok(v), "{node:?}");
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
@@ -509,13 +527,6 @@ mod fuzz {
             use slackwater_core::{Bytes, Rate};
             // Printed as floats: 2^50 ns are thirteen days, which is more than a run may last.
             let ns = ns >> 14;
-            fn same<T: Field + PartialEq + core::fmt::Debug>(v: &T) {
-                let cache = DataCache::default();
-                let node = Node::new(v.encode().expect("a value"));
-                let cx = Cx { file: "", text: None, base_dir: FsPath::new("."), cache: &cache };
-                let back = T::decode(&At { cx, node: &node, key: String::new() });
-                assert_eq!(back.as_ref(), Ok(v), "{node:?}");
-            }
             same(&Duration::from_nanos(ns));
             same(&Rate::from_bps(ns));
             same(&Bytes(ns));

@@ -236,6 +236,9 @@ pub fn to_toml(root: &Table) -> String {
 }
 
 /// Reads TOML. The error names line and column.
+///
+/// # Errors
+/// Where it is no TOML.
 pub fn parse_toml(file: &str, text: &str) -> Result<Table, ScenarioError> {
     let table = DeTable::parse(text).map_err(|e| {
         let message = e.message().lines().next().unwrap_or("").to_owned();
@@ -307,6 +310,9 @@ fn convert(
 }
 
 /// Takes a JSON value (a Python dictionary, say) as a tree.
+///
+/// # Errors
+/// Where it holds a null inside a list or alone.
 pub fn from_json(value: &serde_json::Value) -> Result<Node, ScenarioError> {
     use serde_json::Value as J;
     Ok(Node::new(match value {

@@ -60,6 +60,9 @@ impl Scenario {
     }
 
     /// The runs that `[vary]` describes: the last key varies fastest. Without `[vary]`, one.
+    ///
+    /// # Errors
+    /// Where a combination of values contradicts itself; each value alone was checked before.
     pub fn expand(&self) -> Result<Vec<Variant>, ScenarioError> {
         let runs: usize = self.vary.iter().map(|a| a.values.len()).product();
         let mut base = self.encode();
@@ -138,10 +141,10 @@ pub(super) fn set(root: &mut Table, key: &str, value: &Node) -> Result<(), Scena
                 );
             }
             for (i, item) in items.iter_mut().enumerate() {
-                if let Value::Table(table) = &mut item.value {
-                    if index.is_none_or(|wanted| wanted == i) {
-                        set(table, rest, value)?;
-                    }
+                if let Value::Table(table) = &mut item.value
+                    && index.is_none_or(|wanted| wanted == i)
+                {
+                    set(table, rest, value)?;
                 }
             }
             Ok(())
