@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyMapping, PyString};
@@ -259,11 +259,8 @@ fn load(source: &Bound<'_, PyAny>, changes: Option<&Bound<'_, PyMapping>>) -> Py
         }
     }
     if !scenario.vary.is_empty() {
-        return Err(wrong(ScenarioError::new(
-            "vary",
-            "several runs",
-            "one: `slackwater compare` runs them all",
-        )));
+        let said = c"[vary] describes several runs; this runs the scenario as written (`slackwater compare` runs them all)";
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), said, 1)?;
     }
     let known: Vec<&str> = registry::names().iter().map(|(name, _)| *name).collect();
     scenario.check_controllers(&known).map_err(wrong)?;
