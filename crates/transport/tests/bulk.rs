@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Bottleneck, Pair};
-use slackwater_core::{Duration, Instant};
+use slackwater_core::{Draw, Duration, Instant};
 use slackwater_transport::tcp::Config;
 
 struct Result {
@@ -13,6 +13,22 @@ struct Result {
     mean_srtt: f64,
     p95_srtt: f64,
     cwnd: (f64, f64),
+}
+
+/// What the emulator adds that the kernel was measured behind: a clock in user space releases a packet late, by a
+/// millisecond at the median and by up to 11 at the 99th percentile under load. CUBIC and Reno do not care. BBR does:
+/// packets that leave in a bunch raise its bandwidth and aggregation estimates, and with them its standing queue (at
+/// a perfectly even link its mean RTT is 51 ms).
+fn emulator_jitter() -> Box<dyn FnMut(u64) -> Duration> {
+    let draw = Draw::new(5);
+    Box::new(move |n| {
+        let mean_ms = if draw.uniform(2 * n) < 0.003 {
+            10.0
+        } else {
+            1.0
+        };
+        Duration::from_secs_f64(-mean_ms * 1e-3 * libm::log(1.0 - draw.uniform(2 * n + 1)))
+    })
 }
 
 /// 12 Mbit/s of 1,504-byte opportunities, 40 ms RTT, 128 packets, 30 s.
@@ -23,6 +39,7 @@ fn run(name: &str) -> Result {
         gap: Duration::from_millis(1),
         limit: 128,
     });
+    pair.jitter = Some(emulator_jitter());
     pair.ends[0].set_bulk(true);
     let mut pair = pair.connected();
     let (mut srtt, mut cwnd) = (Vec::new(), Vec::new());
@@ -76,4 +93,13 @@ fn reno_is_near_the_kernel() {
     near("mean srtt", r.mean_srtt, 126.0, 0.08);
     near("p95 srtt", r.p95_srtt, 164.0, 0.06);
     near("cwnd p95", r.cwnd.1, 168.0, 0.06);
+}
+
+#[test]
+fn bbr_is_near_the_kernel() {
+    let r = run("bbr");
+    near("goodput", r.goodput, 11.279, 0.015);
+    near("mean srtt", r.mean_srtt, 98.0, 0.08);
+    near("p95 srtt", r.p95_srtt, 121.0, 0.06);
+    near("cwnd p95", r.cwnd.1, 140.0, 0.06);
 }

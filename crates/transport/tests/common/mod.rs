@@ -43,6 +43,9 @@ pub(crate) struct Pair {
     out: Vec<Packet>,
     pub(crate) trace: Option<Vec<(Instant, usize, Packet)>>,
     pub(crate) drops: u64,
+    /// Adds to each packet's delay, without reordering.
+    pub(crate) jitter: Option<Box<dyn FnMut(u64) -> Duration>>,
+    last: [Instant; 2],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -93,6 +96,8 @@ impl Pair {
             out: Vec::new(),
             trace: None,
             drops: 0,
+            jitter: None,
+            last: [Instant::ZERO; 2],
         }
     }
 
@@ -150,8 +155,12 @@ impl Pair {
         }
     }
 
-    fn put(&mut self, at: Instant, to: usize, p: Packet) {
+    fn put(&mut self, mut at: Instant, to: usize, p: Packet) {
         self.order += 1;
+        if let Some(jitter) = &mut self.jitter {
+            at = (at + jitter(self.order)).max(self.last[to]);
+            self.last[to] = at;
+        }
         self.wire.push(Reverse((at, self.order, to, Slot(p))));
     }
 
