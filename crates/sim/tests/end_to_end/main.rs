@@ -1,0 +1,9 @@
+//! The whole engine at once: hosts, lanes, links and cells, watched from outside.
+
+mod audit;
+mod conservation;
+mod determinism;
+mod fairness;
+mod finish;
+mod performance;
+mod worlds;
