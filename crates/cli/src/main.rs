@@ -80,7 +80,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     common: ScenarioArgs,
     /// Seed of all random draws (default: the scenario's)
-    #[arg(long)]
+    #[arg(long, value_parser = seed())]
     seed: Option<u64>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,
     /// First seed
-    #[arg(long)]
+    #[arg(long, value_parser = seed())]
     seed: Option<u64>,
     /// Vary another key, for example --vary cell.rlc.buffer="64 packets;256 packets"
     #[arg(long = "vary", value_name = "KEY=V1;V2;..")]
@@ -104,6 +104,11 @@ pub(crate) struct CompareArgs {
     /// Threads (default: all cores)
     #[arg(long, short, value_name = "N")]
     jobs: Option<usize>,
+}
+
+/// Seeds that every file format of ours can hold: TOML's integers have a sign.
+fn seed() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(..=i64::MAX as u64)
 }
 
 fn main() -> ExitCode {

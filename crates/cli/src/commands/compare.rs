@@ -1,5 +1,6 @@
 //! `slackwater compare`: all variants of a scenario side by side.
 
+use std::collections::HashSet;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -42,7 +43,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let scenario = varied(args)?;
     let variants = scenario.expand()?;
     for v in &variants {
-        check(&v.scenario)?;
+        check(&args.common.scenario, &v.scenario)?;
     }
     if variants.len() < 2 {
         bail!("nothing to compare: give [vary], --controllers, --vary or --seeds");
@@ -58,8 +59,17 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let folder = folder(&args.common, &scenario);
     let mut page = None;
     if !args.common.no_files {
+        let mut taken = HashSet::new();
         for r in &results {
-            write(&folder.join(run_folder(&r.labels, r.seed)), r)?;
+            // Names keep letters and digits alone, so two values may share one: "westwood" and "westwood+".
+            let name = run_folder(&r.labels, r.seed);
+            let mut own = name.clone();
+            let mut n = 1;
+            while !taken.insert(own.clone()) {
+                n += 1;
+                own = format!("{name}-{n}");
+            }
+            write(&folder.join(own), r)?;
         }
         page = Some(write_report(&folder, &results)?);
     }

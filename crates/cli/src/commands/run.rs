@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use slackwater_lab::control::registry;
 use slackwater_lab::metrics::summary::RunSummary;
 use slackwater_lab::output::{self, tables};
 use slackwater_lab::run::{Control, RunResult, run_scenario};
@@ -27,17 +28,23 @@ pub(crate) fn scenario(args: &ScenarioArgs) -> Result<Scenario> {
             .with_context(|| format!("--set: found {set:?}, expected KEY=VALUE"))?;
         scenario = scenario.with(key.trim(), value.trim())?;
     }
-    check(&scenario)?;
+    check(&args.scenario, &scenario)?;
     Ok(scenario)
 }
 
-/// Controllers must exist before hours of simulation begin.
-pub(crate) fn check(scenario: &Scenario) -> Result<()> {
-    for flow in &scenario.flows {
-        let config = slackwater_lab::control::registry::Config::new(1448, slackwater_lab::core::Draw::new(0));
-        slackwater_lab::control::registry::build(&flow.controller, &config)
-            .map_err(|e| anyhow::anyhow!("flow.controller: {e}"))?;
-    }
+/// Controllers must exist before hours of simulation begin. `file` is what an error names.
+pub(crate) fn check(file: &str, scenario: &Scenario) -> Result<()> {
+    let exists = |name: &&str| {
+        let config = registry::Config::new(1448, slackwater_lab::core::Draw::new(0));
+        registry::build(name, &config).is_ok()
+    };
+    let mut known: Vec<&str> = registry::names().iter().map(|n| n.0).collect();
+    // Aliases, and names with a parameter.
+    known.extend(scenario.flows.iter().map(|f| f.controller.as_str()).filter(exists));
+    scenario.check_controllers(&known).map_err(|mut e| {
+        file.clone_into(&mut e.file);
+        e
+    })?;
     Ok(())
 }
 
@@ -55,7 +62,9 @@ pub(crate) fn command_line() -> String {
 
 /// Writes everything of one run but the report.
 pub(crate) fn write(folder: &Path, result: &RunResult) -> Result<Vec<PathBuf>> {
-    Ok(output::write_run(folder, &result.scenario, &result.summary, &result.records)?)
+    // The error's text names its source already; a chain would say it twice.
+    output::write_run(folder, &result.scenario, &result.summary, &result.records)
+        .map_err(|e| anyhow::anyhow!("{e}"))
 }
 
 /// Writes the page.
