@@ -13,7 +13,12 @@ use clap::{Args, Parser, Subcommand};
 
 /// Cross-layer congestion control for 4G and 5G: simulate cells, links and senders.
 #[derive(Debug, Parser)]
-#[command(name = "slackwater", version, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "slackwater",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

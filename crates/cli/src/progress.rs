@@ -27,9 +27,15 @@ pub(crate) fn catch_interrupts() {
 
 /// A bar over `runs` runs, drawn on standard error where that is a terminal.
 pub(crate) fn bar(runs: usize) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(STEPS * runs as u64), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{msg} [{wide_bar}] {percent} % {elapsed} (ETA {eta})");
+    let bar =
+        ProgressBar::with_draw_target(Some(STEPS * runs as u64), ProgressDrawTarget::stderr());
+    let style =
+        ProgressStyle::with_template("{msg} [{wide_bar}] {percent} % {elapsed} (ETA {eta})");
     bar.set_style(style.expect("the template is valid").progress_chars("=> "));
-    bar.set_message(if runs == 1 { "simulating".to_owned() } else { format!("simulating {runs} runs") });
+    bar.set_message(if runs == 1 {
+        "simulating".to_owned()
+    } else {
+        format!("simulating {runs} runs")
+    });
     bar
 }

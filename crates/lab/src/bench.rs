@@ -84,18 +84,27 @@ pub struct Cost {
 /// # Errors
 /// Where the embedded scenario does not build: a defect.
 pub fn measure(case: &Case, seconds: u64, lean: bool) -> Result<Cost, BuildError> {
-    let scenario = Scenario::from_toml(case.toml, ".").map_err(|e| BuildError::Cell(e.to_string()))?;
+    let scenario =
+        Scenario::from_toml(case.toml, ".").map_err(|e| BuildError::Cell(e.to_string()))?;
     if lean {
         let (world, _) = build::build(&scenario, 1, None, |_| NoRecorder)?;
         Ok(run(case, world, seconds, true))
     } else {
-        let (world, _) = build::build(&scenario, 1, None, |l| RunRecorder::new(RecorderConfig::of(&scenario, l.bottleneck, l.wired)))?;
+        let (world, _) = build::build(&scenario, 1, None, |l| {
+            RunRecorder::new(RecorderConfig::of(&scenario, l.bottleneck, l.wired))
+        })?;
         Ok(run(case, world, seconds, false))
     }
 }
 
 fn delivered<R: Recorder>(world: &World<R>) -> u64 {
-    let of = |f| world.hosts(slackwater_core::FlowId(f as u32)).1.delivered().get();
+    let of = |f| {
+        world
+            .hosts(slackwater_core::FlowId(f as u32))
+            .1
+            .delivered()
+            .get()
+    };
     (0..world.flows()).map(of).sum()
 }
 
@@ -104,7 +113,10 @@ fn run<R: Recorder>(case: &Case, mut world: World<R>, seconds: u64, lean: bool) 
     world.run_until(Instant::ZERO + warm, &mut NoClock);
     let (events, bytes) = (world.events(), delivered(&world));
     let start = ThreadTime::now();
-    world.run_until(Instant::ZERO + warm + Duration::from_secs(seconds), &mut NoClock);
+    world.run_until(
+        Instant::ZERO + warm + Duration::from_secs(seconds),
+        &mut NoClock,
+    );
     let cpu = start.elapsed().as_secs_f64();
     let simulated = seconds as f64;
     let budget = if lean { case.budget / 3.0 } else { case.budget };

@@ -6,7 +6,7 @@ mod link;
 
 use slackwater_core::{Draw, Duration, FlowId, NodeId, Qfi, Recorder, UeId};
 use slackwater_signal::Observer;
-use slackwater_sim::{HopConfig, LaneConfig, World, WorldBuilder};
+use slackwater_sim::{HopConfig, LaneConfig, Stalls, World, WorldBuilder};
 
 use crate::scenario::{Bottleneck, Scenario};
 
@@ -70,7 +70,10 @@ pub fn build<R: Recorder>(
         draw.fork(purpose::QUEUE, queues)
     };
 
-    layout.wired = scenario.wired.as_ref().map(|w| world.add_link(link::wired(w, queue_draw())));
+    layout.wired = scenario
+        .wired
+        .as_ref()
+        .map(|w| world.add_link(link::wired(w, queue_draw())));
     let (down, up, slot) = match &scenario.bottleneck {
         Bottleneck::Link(config) => {
             let (down, up) = link::both(config, &mut queue_draw);
@@ -80,8 +83,9 @@ pub fn build<R: Recorder>(
         Bottleneck::Cell(config) => {
             let (cell, ues) = cell::configs(config, scenario, &mut queue_draw);
             let slot = cell.slot_duration();
-            let node =
-                world.add_cell(&cell, ues, observer).map_err(|e| BuildError::Cell(e.to_string()))?;
+            let node = world
+                .add_cell(&cell, ues, observer)
+                .map_err(|e| BuildError::Cell(e.to_string()))?;
             layout.cell = true;
             (node, Some(node), slot)
         }
@@ -94,7 +98,27 @@ pub fn build<R: Recorder>(
         let loss = scenario.path.loss.fraction();
         // Without jitter of about a slot, arrivals keep in step with the cell's slots and lock flows out of a full buffer.
         let jitter = scenario.path.jitter.unwrap_or(slot);
-        let lane = |jitter| HopConfig::Lane(LaneConfig { delay: flow.rtt / 2, jitter, loss });
+        let lane = |jitter| {
+            HopConfig::Lane(LaneConfig {
+                delay: flow.rtt / 2,
+                jitter,
+                loss,
+                stalls: None,
+            })
+        };
+        // An emulator's pauses hold up what the bottleneck has served, and the way back.
+        let pause = |host| {
+            let stalls = scenario.path.stalls.as_ref()?;
+            let stalls = Some(Stalls {
+                every: stalls.every,
+                longest: stalls.longest,
+                host,
+            });
+            Some(HopConfig::Lane(LaneConfig {
+                stalls,
+                ..LaneConfig::default()
+            }))
+        };
         let radio = |node| match layout.cell {
             true => HopConfig::Cell { node, ue, qfi },
             false => HopConfig::Link(node),
@@ -102,15 +126,22 @@ pub fn build<R: Recorder>(
         let mut to_ue = vec![lane(jitter)];
         to_ue.extend(layout.wired.map(HopConfig::Link));
         to_ue.push(radio(down));
+        to_ue.extend(pause(0));
         let mut to_network: Vec<HopConfig> = up.map(radio).into_iter().collect();
+        to_network.extend(pause(1));
         to_network.push(lane(if layout.cell { jitter } else { Duration::ZERO }));
         let draw = draw.fork(purpose::CONTROLLER, layout.labels.len() as u64);
-        let config = flow::config(&flow, to_ue, to_network, draw)
-            .map_err(|reason| BuildError::Flow { label: flow.label.clone(), reason })?;
+        let config =
+            flow::config(&flow, to_ue, to_network, draw).map_err(|reason| BuildError::Flow {
+                label: flow.label.clone(),
+                reason,
+            })?;
         let id = world.add_flow(config);
         debug_assert_eq!(id, FlowId(layout.labels.len() as u32));
         layout.labels.push(flow.label.clone());
-        layout.controllers.push(flow::controller_name(&flow).to_owned());
+        layout
+            .controllers
+            .push(flow::controller_name(&flow).to_owned());
         layout.ues.push(ue);
         layout.up.push(flow::is_up(&flow));
     }

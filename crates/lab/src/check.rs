@@ -52,7 +52,15 @@ impl Check {
                 Tolerance::AtMost => ours <= reference,
                 Tolerance::AtLeast => ours >= reference,
             };
-        Self { name: name.into(), unit, reference, ours, interval, tolerance, holds }
+        Self {
+            name: name.into(),
+            unit,
+            reference,
+            ours,
+            interval,
+            tolerance,
+            holds,
+        }
     }
 
     /// The tolerance in words.

@@ -32,7 +32,10 @@ pub fn map<R: Send>(n: usize, jobs: usize, f: impl Fn(usize) -> R + Sync) -> Vec
         }
     });
     let take = |m: Mutex<Option<R>>| m.into_inner().ok().flatten();
-    slots.into_iter().map(|m| take(m).expect("every item was run")).collect()
+    slots
+        .into_iter()
+        .map(|m| take(m).expect("every item was run"))
+        .collect()
 }
 
 #[cfg(test)]

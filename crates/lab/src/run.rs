@@ -63,7 +63,11 @@ pub fn run_scenario(
     progress: &mut dyn FnMut(f64) -> Control,
 ) -> Result<RunResult, RunError> {
     let recorder = |layout: &Layout| {
-        RunRecorder::new(RecorderConfig::of(scenario, layout.bottleneck, layout.wired))
+        RunRecorder::new(RecorderConfig::of(
+            scenario,
+            layout.bottleneck,
+            layout.wired,
+        ))
     };
     let (mut world, layout) = build::build(scenario, seed, None, recorder)?;
     let end = Instant::ZERO + scenario.duration;
@@ -89,7 +93,15 @@ pub fn run_scenario(
     let records = world.into_recorder();
     let mut summary = summarize(&records);
     summary.identify(scenario, &[], seed);
-    Ok(RunResult { scenario: scenario.clone(), labels: Vec::new(), seed, records, summary, layout, events })
+    Ok(RunResult {
+        scenario: scenario.clone(),
+        labels: Vec::new(),
+        seed,
+        records,
+        summary,
+        layout,
+        events,
+    })
 }
 
 /// Runs all `variants` on up to `jobs` threads; results come in the order of `variants`. `progress` hears the index of

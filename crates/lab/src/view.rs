@@ -7,15 +7,25 @@ use crate::metrics::interval::Estimate;
 use crate::metrics::table::{Better, Metric};
 use crate::record::{BIN, LinkRecord, RunRecorder};
 use crate::report::{
-    self, Band, BandTrack, Cdf, Cell, Column, EventKind, EventTrack, Report, Row, RunView, Series, SeriesKind,
-    SummaryTable, TradeOff, TradeOffPoint,
+    self, Band, BandTrack, Cdf, Cell, Column, EventKind, EventTrack, Report, Row, RunView, Series,
+    SeriesKind, SummaryTable, TradeOff, TradeOffPoint,
 };
 use crate::run::RunResult;
 
 /// Metrics of the report's tables.
 const REPORT_METRICS: [&str; 12] = [
-    "goodput", "utilisation", "queue_p50", "queue_p95", "srtt_mean", "srtt_p95", "hol_p50", "hol_p90", "loss", "retransmits",
-    "jain", "fct_p50",
+    "goodput",
+    "utilisation",
+    "queue_p50",
+    "queue_p95",
+    "srtt_mean",
+    "srtt_p95",
+    "hol_p50",
+    "hol_p90",
+    "loss",
+    "retransmits",
+    "jain",
+    "fct_p50",
 ];
 
 /// Curves of one flow per run at most; beyond, a page would be too heavy to open.
@@ -47,14 +57,21 @@ pub fn name_of(result: &RunResult) -> String {
 
 /// A metric over the seeds of one variant.
 pub fn estimate(metric: &Metric, runs: &[&RunResult]) -> Option<Estimate> {
-    let values: Vec<f64> = runs.iter().filter_map(|r| metric.of_run(&r.summary)).collect();
+    let values: Vec<f64> = runs
+        .iter()
+        .filter_map(|r| metric.of_run(&r.summary))
+        .collect();
     Estimate::of(&values)
 }
 
 fn controller_of(run: &RunResult) -> String {
     let mut names = run.layout.controllers.iter().filter(|c| !c.is_empty());
     let first = names.next().cloned().unwrap_or_default();
-    if names.all(|c| *c == first) { first } else { String::new() }
+    if names.all(|c| *c == first) {
+        first
+    } else {
+        String::new()
+    }
 }
 
 /// The page for `results`; `command` is what the user typed.
@@ -67,12 +84,19 @@ pub fn report(results: &[RunResult], command: &str) -> Report {
     let list: Vec<String> = seeds.iter().take(12).map(ToString::to_string).collect();
     let seed_note = match seeds.len() {
         1 => format!("Seed {}. One run: no interval can be given.", seeds[0]),
-        n => format!("{n} seeds ({}{}); intervals are 95 % (Student's t).", list.join(", "), if n > 12 { ", .." } else { "" }),
+        n => format!(
+            "{n} seeds ({}{}); intervals are 95 % (Student's t).",
+            list.join(", "),
+            if n > 12 { ", .." } else { "" }
+        ),
     };
     let s = &first.scenario;
     let mut notes = vec![];
     if groups.len() > MAX_RUNS {
-        notes.push(format!("Curves are those of the first {MAX_RUNS} of {} variants.", groups.len()));
+        notes.push(format!(
+            "Curves are those of the first {MAX_RUNS} of {} variants.",
+            groups.len()
+        ));
     }
     let mut report = Report {
         title: s.title.clone().unwrap_or_else(|| s.name.clone()),
@@ -84,7 +108,11 @@ pub fn report(results: &[RunResult], command: &str) -> Report {
         notes,
         tables: tables(&groups),
         trade_off: trade_off(&groups),
-        runs: groups.iter().take(MAX_RUNS).map(|(name, runs)| run_view(name, runs[0])).collect(),
+        runs: groups
+            .iter()
+            .take(MAX_RUNS)
+            .map(|(name, runs)| run_view(name, runs[0]))
+            .collect(),
     };
     report.show_first_of_each();
     report
@@ -101,12 +129,18 @@ fn column(m: &Metric) -> Column {
 
 fn cell(e: Option<Estimate>) -> Cell {
     e.map_or(Cell::Missing, |e| {
-        Cell::Number(report::Estimate { mean: e.mean, half_width: e.half_width })
+        Cell::Number(report::Estimate {
+            mean: e.mean,
+            half_width: e.half_width,
+        })
     })
 }
 
 fn tables(groups: &[(String, Vec<&RunResult>)]) -> Vec<SummaryTable> {
-    let metrics: Vec<&Metric> = REPORT_METRICS.iter().filter_map(|k| Metric::find(k)).collect();
+    let metrics: Vec<&Metric> = REPORT_METRICS
+        .iter()
+        .filter_map(|k| Metric::find(k))
+        .collect();
     let rows: Vec<(String, String, Vec<Option<Estimate>>)> = groups
         .iter()
         .map(|(name, runs)| {
@@ -119,14 +153,20 @@ fn tables(groups: &[(String, Vec<&RunResult>)]) -> Vec<SummaryTable> {
         let flows = runs[0].summary.flows.len();
         if flows > 1 {
             let of = |m: &Metric, i: usize| {
-                let values: Vec<f64> =
-                    runs.iter().filter_map(|r| m.of_flow(&r.summary.flows[i])).collect();
+                let values: Vec<f64> = runs
+                    .iter()
+                    .filter_map(|r| m.of_flow(&r.summary.flows[i]))
+                    .collect();
                 Estimate::of(&values)
             };
             let rows: Vec<_> = (0..flows)
                 .map(|i| {
                     let f = &runs[0].summary.flows[i];
-                    (f.label.clone(), f.controller.clone(), metrics.iter().map(|m| of(m, i)).collect())
+                    (
+                        f.label.clone(),
+                        f.controller.clone(),
+                        metrics.iter().map(|m| of(m, i)).collect(),
+                    )
                 })
                 .collect();
             all.push(table("Flows", "flow", &metrics, &rows));
@@ -139,8 +179,9 @@ type TableRow = (String, String, Vec<Option<Estimate>>);
 
 /// A table without the columns in which no row has a number.
 fn table(caption: &str, heading: &str, metrics: &[&Metric], rows: &[TableRow]) -> SummaryTable {
-    let used: Vec<usize> =
-        (0..metrics.len()).filter(|&i| rows.iter().any(|r| r.2[i].is_some())).collect();
+    let used: Vec<usize> = (0..metrics.len())
+        .filter(|&i| rows.iter().any(|r| r.2[i].is_some()))
+        .collect();
     SummaryTable {
         caption: caption.to_owned(),
         row_heading: heading.to_owned(),
@@ -164,7 +205,12 @@ fn trade_off(groups: &[(String, Vec<&RunResult>)]) -> Option<TradeOff> {
     let points = groups
         .iter()
         .filter_map(|(name, runs)| {
-            let estimate = |m| estimate(m, runs).map(|e| report::Estimate { mean: e.mean, half_width: e.half_width });
+            let estimate = |m| {
+                estimate(m, runs).map(|e| report::Estimate {
+                    mean: e.mean,
+                    half_width: e.half_width,
+                })
+            };
             Some(TradeOffPoint {
                 label: name.clone(),
                 controller: controller_of(runs[0]),
@@ -195,7 +241,13 @@ fn run_view(name: &str, run: &RunResult) -> RunView {
     let mut view = RunView {
         name: name.to_owned(),
         label: name.to_owned(),
-        controllers: run.layout.controllers.iter().filter(|c| !c.is_empty()).cloned().collect(),
+        controllers: run
+            .layout
+            .controllers
+            .iter()
+            .filter(|c| !c.is_empty())
+            .cloned()
+            .collect(),
         seed: Some(run.seed),
         shown: true,
         ..RunView::default()
@@ -214,7 +266,10 @@ fn run_view(name: &str, run: &RunResult) -> RunView {
 fn capacity_link(records: &RunRecorder) -> Option<&LinkRecord> {
     let config = records.config();
     if config.cell {
-        return records.links.iter().find(|l| l.node == config.bottleneck && l.index == CELL_DOWN);
+        return records
+            .links
+            .iter()
+            .find(|l| l.node == config.bottleneck && l.index == CELL_DOWN);
     }
     records.link_of(FlowId(0))
 }
@@ -262,8 +317,18 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
     };
     let bin_s = BIN.as_secs_f64();
     let bins: Vec<f64> = (1..=flow.bins.len()).map(|k| k as f64 * bin_s).collect();
-    let rate = flow.bins.iter().map(|b| b.delivered as f64 * 8e-6 / bin_s).collect();
-    add("throughput", SeriesKind::Throughput, "Mbit/s", bins.clone(), rate);
+    let rate = flow
+        .bins
+        .iter()
+        .map(|b| b.delivered as f64 * 8e-6 / bin_s)
+        .collect();
+    add(
+        "throughput",
+        SeriesKind::Throughput,
+        "Mbit/s",
+        bins.clone(),
+        rate,
+    );
     let delay = flow.bins.iter().map(|b| match b.dequeued {
         0 => f64::NAN,
         n => b.queue_sum as f64 / f64::from(n) * 1e-6,
@@ -274,25 +339,51 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
     if s.srtt.iter().any(|v| *v > 0) {
         let mss = f64::from(info.mss.max(1));
         let ms = |v: &[u64]| -> Vec<f64> {
-            v.iter().map(|x| if *x == 0 { f64::NAN } else { *x as f64 * 1e-6 }).collect()
+            v.iter()
+                .map(|x| if *x == 0 { f64::NAN } else { *x as f64 * 1e-6 })
+                .collect()
         };
         let started = |y: Vec<f64>| -> Vec<f64> {
             let on = s.srtt.iter().map(|r| *r > 0);
-            y.into_iter().zip(on).map(|(v, on)| if on { v } else { f64::NAN }).collect()
+            y.into_iter()
+                .zip(on)
+                .map(|(v, on)| if on { v } else { f64::NAN })
+                .collect()
         };
         let cwnd = s.cwnd.iter().map(|b| *b as f64 / mss).collect();
-        add("cwnd", SeriesKind::Cwnd, "packets", t.clone(), started(cwnd));
+        add(
+            "cwnd",
+            SeriesKind::Cwnd,
+            "packets",
+            t.clone(),
+            started(cwnd),
+        );
         // An unset threshold is "infinite" and would flatten the plot.
         let largest = s.cwnd.iter().copied().max().unwrap_or(0) as f64;
-        let ssthresh = s.ssthresh.iter().map(|b| if *b <= 4.0 * largest { *b / mss } else { f64::NAN });
-        add("ssthresh", SeriesKind::Ssthresh, "packets", t.clone(), started(ssthresh.collect()));
+        let ssthresh = s.ssthresh.iter().map(|b| {
+            if *b <= 4.0 * largest {
+                *b / mss
+            } else {
+                f64::NAN
+            }
+        });
+        add(
+            "ssthresh",
+            SeriesKind::Ssthresh,
+            "packets",
+            t.clone(),
+            started(ssthresh.collect()),
+        );
         add("rtt", SeriesKind::Rtt, "ms", t.clone(), ms(&s.srtt));
     }
     if let Some(link) = records.link_of(FlowId(i as u32)) {
         let hol = link.series.hol.iter().map(|h| *h as f64 * 1e-6).collect();
         add("hol", SeriesKind::Hol, "ms", secs(&link.series.time), hol);
     }
-    for (quantity, histogram) in [("Queue delay", &flow.queue_delay), ("One-way delay", &flow.one_way)] {
+    for (quantity, histogram) in [
+        ("Queue delay", &flow.queue_delay),
+        ("One-way delay", &flow.one_way),
+    ] {
         let cdf = histogram.cdf();
         if !cdf.is_empty() {
             view.cdfs.push(Cdf {
@@ -313,11 +404,20 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
     for (kind, times) in events {
         if !times.is_empty() {
             let t = times.iter().map(|t: &Instant| t.as_secs_f64()).collect();
-            view.events.push(EventTrack { kind, label: label.clone(), controller: controller.clone(), t });
+            view.events.push(EventTrack {
+                kind,
+                label: label.clone(),
+                controller: controller.clone(),
+                t,
+            });
         }
     }
     if let Some(bands) = bands(run, i) {
-        view.bands.push(BandTrack { label, controller, bands });
+        view.bands.push(BandTrack {
+            label,
+            controller,
+            bands,
+        });
     }
 }
 
@@ -329,14 +429,20 @@ fn bands(run: &RunResult, i: usize) -> Option<Vec<Band>> {
     let mut bands: Vec<Band> = vec![];
     for (t, mode) in internals.time.iter().zip(modes) {
         let at = *t as f64 * 1e-9;
-        let Some(state) = names.get(*mode as usize).filter(|_| mode.is_finite()) else { continue };
+        let Some(state) = names.get(*mode as usize).filter(|_| mode.is_finite()) else {
+            continue;
+        };
         match bands.last_mut() {
             Some(b) if b.state == *state => b.end = at,
             last => {
                 if let Some(b) = last {
                     b.end = at;
                 }
-                bands.push(Band { state: (*state).to_owned(), start: at, end: at });
+                bands.push(Band {
+                    state: (*state).to_owned(),
+                    start: at,
+                    end: at,
+                });
             }
         }
     }

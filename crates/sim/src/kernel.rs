@@ -43,6 +43,12 @@ impl Kernel {
         self.update(component, old);
     }
 
+    /// The timer of `component`; `Instant::MAX` where unarmed.
+    #[inline]
+    pub fn when(&self, component: usize) -> Instant {
+        self.when[component]
+    }
+
     /// Moves the timer of `component` to `at` where that is earlier.
     #[inline]
     pub fn arm_earlier(&mut self, component: usize, at: Instant) {

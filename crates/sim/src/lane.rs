@@ -13,7 +13,45 @@ pub struct LaneConfig {
     pub jitter: Duration,
     /// Probability that a packet is lost.
     pub loss: f64,
+    /// The host that forwards is not always scheduled at once.
+    pub stalls: Option<Stalls>,
 }
+
+/// Pauses of a forwarding host, such as a user-space emulator that waits for its processor: what falls due during a
+/// pause leaves at its end. All lanes of one direction pause together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stalls {
+    /// One pause begins in each of these periods, at a uniform time.
+    pub every: Duration,
+    /// Its length is uniform from zero to this.
+    pub longest: Duration,
+    /// Which host: lanes with the same number pause together.
+    pub host: u64,
+}
+
+impl Stalls {
+    /// When something that is due at `at` leaves. `draw` is the world's, not the lane's.
+    fn release(&self, at: Instant, draw: Draw) -> Instant {
+        let draw = draw.fork(STALL, self.host);
+        let period = at.since(Instant::ZERO) / self.every;
+        // A pause may reach from the period before into this one.
+        let ends = [period.checked_sub(1), Some(period)]
+            .into_iter()
+            .flatten()
+            .map(|k| {
+                let start =
+                    Instant::ZERO + self.every * k + self.every.mul_f64(draw.uniform(2 * k));
+                (start, start + self.longest.mul_f64(draw.uniform(2 * k + 1)))
+            });
+        ends.fold(
+            at,
+            |at, (start, end)| if start <= at { at.max(end) } else { at },
+        )
+    }
+}
+
+/// Purpose of the draws of pauses.
+const STALL: u64 = 0x5354_414c;
 
 /// Packets in flight on a lane. One lane serves one flow and direction, so jitter is independent between flows: this
 /// is the sub-slot jitter without which arrivals stay aligned to the radio's slots and lock flows out.
@@ -21,16 +59,18 @@ pub struct LaneConfig {
 pub(crate) struct Lane {
     config: LaneConfig,
     draw: Draw,
+    world: Draw,
     count: u64,
     last: Instant,
     packets: VecDeque<(Instant, Packet)>,
 }
 
 impl Lane {
-    pub(crate) fn new(config: LaneConfig, draw: Draw) -> Self {
+    pub(crate) fn new(config: LaneConfig, draw: Draw, world: Draw) -> Self {
         Self {
             config,
             draw,
+            world,
             count: 0,
             last: Instant::ZERO,
             packets: VecDeque::new(),
@@ -48,6 +88,9 @@ impl Lane {
         let mut due = now + self.config.delay;
         if !self.config.jitter.is_zero() {
             due += self.config.jitter.mul_f64(self.draw.uniform(2 * key + 1));
+        }
+        if let Some(stalls) = &self.config.stalls {
+            due = stalls.release(due, self.world);
         }
         self.last = self.last.max(due);
         self.packets.push_back((self.last, packet));
@@ -79,9 +122,9 @@ mod tests {
         let config = LaneConfig {
             delay: Duration::from_millis(10),
             jitter: Duration::from_millis(1),
-            loss: 0.0,
+            ..LaneConfig::default()
         };
-        let mut lane = Lane::new(config, Draw::new(1));
+        let mut lane = Lane::new(config, Draw::new(1), Draw::new(1));
         let mut sent = vec![];
         for i in 0..1_000u32 {
             let now = Instant::from_nanos(u64::from(i / 7) * 300_000);
@@ -113,10 +156,33 @@ mod tests {
                 ..LaneConfig::default()
             },
             Draw::new(5),
+            Draw::new(5),
         );
         let lost = (0..100_000)
             .filter(|_| !lane.push(Instant::ZERO, Packet::default()))
             .count();
         assert!((9_700..10_300).contains(&lost), "{lost}");
+    }
+
+    #[test]
+    fn a_stall_ends_for_all_lanes_of_a_host_at_once() {
+        let stalls = Stalls {
+            every: Duration::from_millis(100),
+            longest: Duration::from_millis(16),
+            host: 0,
+        };
+        let draw = Draw::new(3);
+        let (mut held, mut worst) = (0u32, Duration::ZERO);
+        for us in 0..1_000_000u64 {
+            let at = Instant::from_nanos(us * 10_000);
+            let release = stalls.release(at, draw);
+            assert!(release >= at, "never early");
+            let wait = release - at;
+            worst = worst.max(wait);
+            held += u32::from(wait > Duration::from_millis(10));
+        }
+        // The chance to wait longer than 10 of at most 16 ms: the mean of max(0, U - 10) over 100, 1.1 %.
+        assert!((9_000..14_000).contains(&held), "{held}");
+        assert!(worst < Duration::from_millis(33), "two pauses at most");
     }
 }

@@ -13,6 +13,6 @@ pub mod world;
 
 pub use clock::{Clock, NoClock, SyncStatus};
 pub use flow::{Carrier, FlowConfig, HopConfig, Host};
-pub use lane::LaneConfig;
+pub use lane::{LaneConfig, Stalls};
 pub use link::{LinkConfig, Service};
 pub use world::{CELL_DOWN, CELL_UP, World, WorldBuilder};

@@ -44,6 +44,7 @@ enum Node {
 
 struct CellNode {
     cell: Cell<Packet>,
+    slot: Duration,
     out: CellOut<Packet>,
     observer: Option<Box<dyn Observer + Send>>,
     /// Packets that the cell reported before their delivery time.
@@ -161,6 +162,7 @@ impl WorldBuilder {
         let draw = self.draw.fork(purpose::CELL, self.nodes.len() as u64);
         let cell = Cell::new(config, ues, draw)?;
         Ok(self.push(Node::Cell(Box::new(CellNode {
+            slot: cell.slot_duration(),
             cell,
             out: CellOut::default(),
             observer,
@@ -196,7 +198,7 @@ impl WorldBuilder {
                 HopConfig::Lane(config) => {
                     let draw = self.draw.fork(purpose::LANE, self.nodes.len() as u64);
                     self.push(Node::Lane {
-                        lane: Lane::new(config, draw),
+                        lane: Lane::new(config, draw, self.draw),
                         next,
                     })
                 }
@@ -499,8 +501,11 @@ impl<R: Recorder> World<R> {
                 node.cell
                     .enqueue(now, direction, ue, qfi, packet, &mut node.out);
                 if node.out.dropped.is_empty() && node.out.marked.is_empty() {
-                    let timer = node.next_timer();
-                    self.kernel.arm(n, timer);
+                    // Armed for the boundary to come, the cell needs no other timer for this packet.
+                    if self.kernel.when(n) > now.round_up(node.slot) {
+                        let timer = node.next_timer();
+                        self.kernel.arm(n, timer);
+                    }
                 } else {
                     let mut out = core::mem::take(&mut node.out);
                     self.drain_cell(now, n, &mut out);

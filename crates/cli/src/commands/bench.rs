@@ -30,11 +30,17 @@ pub(crate) struct BenchArgs {
 }
 
 pub(crate) fn bench(args: &BenchArgs) -> Result<ExitCode> {
-    let cases: Vec<_> =
-        CASES.iter().filter(|c| args.case.as_deref().is_none_or(|n| n == c.name)).collect();
+    let cases: Vec<_> = CASES
+        .iter()
+        .filter(|c| args.case.as_deref().is_none_or(|n| n == c.name))
+        .collect();
     if cases.is_empty() {
         let names: Vec<_> = CASES.iter().map(|c| c.name).collect();
-        bail!("--case: found {:?}, expected one of {}", args.case, names.join(", "));
+        bail!(
+            "--case: found {:?}, expected one of {}",
+            args.case,
+            names.join(", ")
+        );
     }
     let mut modes = vec![];
     if !args.lean {
@@ -62,7 +68,14 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut table = Table::new(&[
-        "case", "records", "goodput Mbit/s", "events/s", "CPU ms per s", "budget", "ratio", "x ns-3",
+        "case",
+        "records",
+        "goodput Mbit/s",
+        "events/s",
+        "CPU ms per s",
+        "budget",
+        "ratio",
+        "x ns-3",
     ]);
     for (_, c) in &costs {
         table.row(&[

@@ -31,8 +31,9 @@ fn varied(args: &CompareArgs) -> Result<Scenario> {
     }
     if args.seeds.is_some() || args.seed.is_some() {
         let first = args.seed.unwrap_or(scenario.seed);
-        let seeds: Vec<String> =
-            (0..args.seeds.unwrap_or(1)).map(|k| (first + k).to_string()).collect();
+        let seeds: Vec<String> = (0..args.seeds.unwrap_or(1))
+            .map(|k| (first + k).to_string())
+            .collect();
         scenario = scenario.with_axis("seed", &seeds)?;
     }
     Ok(scenario)
@@ -53,7 +54,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let jobs = args.jobs.unwrap_or_else(parallel::cores);
     let results = run_variants(&variants, jobs, &|i, share| {
         advance(&bar, &done, i, share);
-        if progress::interrupted() { Control::Stop } else { Control::Continue }
+        if progress::interrupted() {
+            Control::Stop
+        } else {
+            Control::Continue
+        }
     })?;
     bar.finish_and_clear();
     let folder = folder(&args.common, &scenario);

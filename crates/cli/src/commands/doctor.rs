@@ -14,8 +14,13 @@ struct Finding {
 }
 
 fn version(command: &str, args: &[&str]) -> Option<String> {
-    let out = Command::new(command).args(args).output().ok().filter(|o| o.status.success())?;
-    let text = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
+    let out = Command::new(command)
+        .args(args)
+        .output()
+        .ok()
+        .filter(|o| o.status.success())?;
+    let text =
+        String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
     text.lines().next().map(|l| l.trim().to_owned())
 }
 
@@ -37,13 +42,21 @@ fn findings() -> Vec<Finding> {
             found: version("python3", &["--version"]),
             used_for: "the Python package (3.11 or newer)",
         },
-        Finding { what: "tshark", found: version("tshark", &["--version"]), used_for: "reading pcapng captures" },
+        Finding {
+            what: "tshark",
+            found: version("tshark", &["--version"]),
+            used_for: "reading pcapng captures",
+        },
         Finding {
             what: "valgrind",
             found: version("valgrind", &["--version"]),
             used_for: "instruction counts of `make bench`",
         },
-        Finding { what: "TUN device", found: exists("/dev/net/tun"), used_for: "emulation on real packets" },
+        Finding {
+            what: "TUN device",
+            found: exists("/dev/net/tun"),
+            used_for: "emulation on real packets",
+        },
         Finding {
             what: "BPF type information",
             found: exists("/sys/kernel/btf/vmlinux"),

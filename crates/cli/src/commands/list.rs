@@ -12,7 +12,9 @@ pub(crate) fn list(json: bool) -> Result<ExitCode> {
     let controllers = registry::names();
     if json {
         let named = |rows: &[(&str, &str)]| -> Vec<_> {
-            rows.iter().map(|(name, what)| json!({ "name": name, "description": what })).collect()
+            rows.iter()
+                .map(|(name, what)| json!({ "name": name, "description": what }))
+                .collect()
         };
         let all = json!({ "scenarios": named(&scenarios), "controllers": named(controllers) });
         println!("{}", serde_json::to_string_pretty(&all)?);

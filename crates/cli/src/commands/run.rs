@@ -40,7 +40,13 @@ pub(crate) fn check(file: &str, scenario: &Scenario) -> Result<()> {
     };
     let mut known: Vec<&str> = registry::names().iter().map(|n| n.0).collect();
     // Aliases, and names with a parameter.
-    known.extend(scenario.flows.iter().map(|f| f.controller.as_str()).filter(exists));
+    known.extend(
+        scenario
+            .flows
+            .iter()
+            .map(|f| f.controller.as_str())
+            .filter(exists),
+    );
     scenario.check_controllers(&known).map_err(|mut e| {
         file.clone_into(&mut e.file);
         e
@@ -50,13 +56,19 @@ pub(crate) fn check(file: &str, scenario: &Scenario) -> Result<()> {
 
 /// Where results go.
 pub(crate) fn folder(args: &ScenarioArgs, scenario: &Scenario) -> PathBuf {
-    args.out.clone().unwrap_or_else(|| Path::new("runs").join(&scenario.name))
+    args.out
+        .clone()
+        .unwrap_or_else(|| Path::new("runs").join(&scenario.name))
 }
 
 /// The command as typed, for the report.
 pub(crate) fn command_line() -> String {
     let mut words = vec!["slackwater".to_owned()];
-    words.extend(std::env::args().skip(1).map(|a| if a.contains(' ') { format!("'{a}'") } else { a }));
+    words.extend(
+        std::env::args()
+            .skip(1)
+            .map(|a| if a.contains(' ') { format!("'{a}'") } else { a }),
+    );
     words.join(" ")
 }
 
@@ -83,12 +95,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         scenario.seed = seed;
     }
     if !scenario.vary.is_empty() {
-        eprintln!("note: [vary] describes several runs; this runs the scenario as written (slackwater compare runs them all)");
+        eprintln!(
+            "note: [vary] describes several runs; this runs the scenario as written (slackwater compare runs them all)"
+        );
     }
     let bar = progress::bar(1);
     let result = run_scenario(&scenario, scenario.seed, &mut |share| {
         bar.set_position((share * STEPS as f64) as u64);
-        if progress::interrupted() { Control::Stop } else { Control::Continue }
+        if progress::interrupted() {
+            Control::Stop
+        } else {
+            Control::Continue
+        }
     })?;
     bar.finish_and_clear();
     let folder = folder(&args.common, &scenario);

@@ -89,8 +89,9 @@ impl ColumnArgs {
                 .with_context(|| format!("--time-unit: found {unit:?}, expected s, ms or us"))?;
         }
         if let Some(unit) = &self.unit {
-            columns.rate_unit = RateUnit::from_name(unit)
-                .with_context(|| format!("--unit: found {unit:?}, expected bps, kbps, mbps or gbps"))?;
+            columns.rate_unit = RateUnit::from_name(unit).with_context(|| {
+                format!("--unit: found {unit:?}, expected bps, kbps, mbps or gbps")
+            })?;
         }
         Ok(columns)
     }
@@ -121,11 +122,16 @@ impl Trace {
 /// Reads `file`; a first line with a comma makes it a table.
 fn read(file: &Path, columns: &ColumnArgs) -> Result<Trace> {
     let text = read_text(file).with_context(|| file.display().to_string())?;
-    let place = |e: slackwater_lab::wire::trace::TraceError| anyhow::anyhow!("{}: {e}", file.display());
+    let place =
+        |e: slackwater_lab::wire::trace::TraceError| anyhow::anyhow!("{}: {e}", file.display());
     if text.lines().next().is_some_and(|l| l.contains(',')) {
-        Ok(Trace::Rate(RateSeries::parse_with(text.as_bytes(), &columns.columns()?).map_err(place)?))
+        Ok(Trace::Rate(
+            RateSeries::parse_with(text.as_bytes(), &columns.columns()?).map_err(place)?,
+        ))
     } else {
-        Ok(Trace::Mahimahi(MahimahiTrace::parse(text.as_bytes()).map_err(place)?))
+        Ok(Trace::Mahimahi(
+            MahimahiTrace::parse(text.as_bytes()).map_err(place)?,
+        ))
     }
 }
 
@@ -133,7 +139,11 @@ pub(crate) fn trace(command: TraceCommand) -> Result<ExitCode> {
     match command {
         TraceCommand::Import(args) => import(&args),
         TraceCommand::Show { file, columns } => show(&file, &columns),
-        TraceCommand::Stats { files, columns, json } => stats(&files, &columns, json),
+        TraceCommand::Stats {
+            files,
+            columns,
+            json,
+        } => stats(&files, &columns, json),
     }
 }
 
@@ -143,27 +153,49 @@ fn import(args: &ImportArgs) -> Result<ExitCode> {
         (Format::Mahimahi, Trace::Mahimahi(t)) => t.to_text(),
         (Format::Mahimahi, Trace::Rate(r)) => {
             let Some(t) = MahimahiTrace::from_rate(r) else {
-                bail!("{}: the series carries no whole packet in its length", args.file.display());
+                bail!(
+                    "{}: the series carries no whole packet in its length",
+                    args.file.display()
+                );
             };
             t.to_text()
         }
         (Format::Rate, t) => t.series(WINDOW).to_csv(),
     };
-    std::fs::write(&args.out, text).with_context(|| format!("cannot write {}", args.out.display()))?;
+    std::fs::write(&args.out, text)
+        .with_context(|| format!("cannot write {}", args.out.display()))?;
     let s = trace.stats();
-    println!("{}: {:.1} s, mean {:.3} Mbit/s", args.out.display(), s.duration.as_secs_f64(), s.mean.as_mbps());
+    println!(
+        "{}: {:.1} s, mean {:.3} Mbit/s",
+        args.out.display(),
+        s.duration.as_secs_f64(),
+        s.mean.as_mbps()
+    );
     Ok(ExitCode::SUCCESS)
 }
 
 fn stats(files: &[PathBuf], columns: &ColumnArgs, json: bool) -> Result<ExitCode> {
     let mut table = Table::new(&[
-        "trace", "s", "mean Mbit/s", "min", "p5", "p50", "p95", "max", "cv", "idle %", "longest gap ms",
+        "trace",
+        "s",
+        "mean Mbit/s",
+        "min",
+        "p5",
+        "p50",
+        "p95",
+        "max",
+        "cv",
+        "idle %",
+        "longest gap ms",
     ]);
     let mut rows = vec![];
     for file in files {
         let s = read(file, columns)?.stats();
         let mbps = |r: Rate| format!("{:.3}", r.as_mbps());
-        let name = file.file_name().map_or_else(|| file.display().to_string(), |n| n.to_string_lossy().into());
+        let name = file.file_name().map_or_else(
+            || file.display().to_string(),
+            |n| n.to_string_lossy().into(),
+        );
         rows.push(json!({
             "file": file.display().to_string(), "duration_s": s.duration.as_secs_f64(),
             "mean_mbps": s.mean.as_mbps(), "min_mbps": s.min.as_mbps(), "max_mbps": s.max.as_mbps(),
@@ -205,7 +237,11 @@ fn show(file: &Path, columns: &ColumnArgs) -> Result<ExitCode> {
         let (mut t, end) = (from.as_nanos(), to.as_nanos());
         while t < end {
             let bin = (t / span.as_nanos()).min(COLUMNS - 1);
-            let stop = if bin == COLUMNS - 1 { end } else { end.min((bin + 1) * span.as_nanos()) };
+            let stop = if bin == COLUMNS - 1 {
+                end
+            } else {
+                end.min((bin + 1) * span.as_nanos())
+            };
             sums[bin as usize] += rate.as_mbps() * (stop - t) as f64 / span.as_nanos() as f64;
             t = stop;
         }
@@ -213,7 +249,8 @@ fn show(file: &Path, columns: &ColumnArgs) -> Result<ExitCode> {
     let top = sums.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     for row in (0..ROWS).rev() {
         let bars = sums.iter().map(|v| {
-            let eighths = ((v / top * ROWS as f64 - row as f64) * 8.0 + 0.5).clamp(0.0, 8.0) as usize;
+            let eighths =
+                ((v / top * ROWS as f64 - row as f64) * 8.0 + 0.5).clamp(0.0, 8.0) as usize;
             [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][eighths]
         });
         let label = top * (row + 1) as f64 / ROWS as f64;

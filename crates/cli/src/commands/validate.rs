@@ -16,6 +16,8 @@ use crate::progress;
 enum Which {
     /// Kernel TCP over a 12 Mbit/s link
     Linux,
+    /// The same beside a link that is never late
+    LinuxPunctual,
     /// ns-3 LTE, its channel replayed
     Ns3Lte,
     /// 5G-LENA, VR flows
@@ -41,6 +43,7 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<ExitCode> {
     progress::catch_interrupts();
     let references = match args.with {
         Which::Linux => vec![Reference::Linux],
+        Which::LinuxPunctual => vec![Reference::LinuxPunctual],
         Which::Ns3Lte => vec![Reference::Ns3Lte],
         Which::Ns3Nr => vec![Reference::Ns3Nr],
         Which::All => Reference::ALL.to_vec(),
@@ -73,13 +76,18 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<ExitCode> {
             }
             println!("{table}");
         }
-        println!("{failed} of {} checks miss", all.iter().map(|a| a.1.len()).sum::<usize>());
+        println!(
+            "{failed} of {} checks miss",
+            all.iter().map(|a| a.1.len()).sum::<usize>()
+        );
     }
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
 fn row(c: &Check) -> [String; 6] {
-    let interval = c.interval.map_or_else(String::new, |i| format!(" ± {i:.2}"));
+    let interval = c
+        .interval
+        .map_or_else(String::new, |i| format!(" ± {i:.2}"));
     [
         c.name.clone(),
         format!("{} {}", c.reference, c.unit),

@@ -9,7 +9,9 @@ use slackwater_ran::phy::channel::{Budget, ChannelConfig, Given};
 use slackwater_ran::phy::fading::{FadingConfig, Profile};
 use slackwater_ran::phy::link::AmcModel;
 use slackwater_ran::phy::mobility::{Mobility, Position};
-use slackwater_ran::phy::pathloss::{Deployment, PathLoss, Shadowing, ShadowingKind, Sight, Tr38901};
+use slackwater_ran::phy::pathloss::{
+    Deployment, PathLoss, Shadowing, ShadowingKind, Sight, Tr38901,
+};
 use slackwater_ran::phy::tables::McsTable;
 use slackwater_ran::rlc::{AmConfig, Limit, Mode, RlcConfig, UmConfig};
 use slackwater_ran::tdd::{Duplex, TddPattern};
@@ -69,9 +71,9 @@ fn radio(cell: &Cell) -> CellConfig {
         (true, cell::McsTable::LowSe) => McsTable::NrLowSe,
     };
     c.scheduler = match cell.scheduler {
-        cell::SchedulerKind::ProportionalFair => {
-            SchedulerKind::ProportionalFair { time_constant: cell.pf_window }
-        }
+        cell::SchedulerKind::ProportionalFair => SchedulerKind::ProportionalFair {
+            time_constant: cell.pf_window,
+        },
         cell::SchedulerKind::RoundRobin => SchedulerKind::RoundRobin,
     };
     if let Some(n) = cell.schedulable_prbs {
@@ -164,14 +166,22 @@ fn channel(cell: &Cell, config: &CellConfig, ue: &Ue) -> ChannelConfig {
         }),
         reciprocal: matches!(config.duplex, Duplex::Tdd(_)),
         downlink: budget(config.tx_power_dbm, config.n_rb_dl, config.noise_figure_db),
-        uplink: budget(config.ue_tx_power_dbm, config.n_rb_ul, config.noise_figure_ul_db),
+        uplink: budget(
+            config.ue_tx_power_dbm,
+            config.n_rb_ul,
+            config.noise_figure_ul_db,
+        ),
     }
 }
 
 /// A given downlink channel and the time after which it begins anew.
 fn given(channel: &Channel) -> (Option<Given>, Option<Duration>) {
     let rows = |s: &Series| -> Vec<(Instant, u8)> {
-        s.times.iter().zip(&s.values).map(|(t, v)| (Instant::ZERO + *t, *v as u8)).collect()
+        s.times
+            .iter()
+            .zip(&s.values)
+            .map(|(t, v)| (Instant::ZERO + *t, *v as u8))
+            .collect()
     };
     // A series lasts one more of its last steps beyond its last row.
     let round = |s: &Series, repeat: bool| {
@@ -187,11 +197,17 @@ fn given(channel: &Channel) -> (Option<Given>, Option<Duration>) {
         Channel::Mcs(m) => (Some(Given::FixedMcs(m.mcs)), None),
         Channel::McsSeries(m) => {
             let series = m.series();
-            (Some(Given::McsSeries(rows(&series))), round(&series, m.repeat))
+            (
+                Some(Given::McsSeries(rows(&series))),
+                round(&series, m.repeat),
+            )
         }
         Channel::CqiSeries(c) => {
             let series = c.series();
-            (Some(Given::CqiSeries(rows(&series))), round(&series, c.repeat))
+            (
+                Some(Given::CqiSeries(rows(&series))),
+                round(&series, c.repeat),
+            )
         }
     }
 }
@@ -200,9 +216,11 @@ fn mobility(config: &ue::Mobility) -> Mobility {
     let at = Position::at_distance;
     match config {
         ue::Mobility::Static(s) => Mobility::Static(at(s.distance.0)),
-        ue::Mobility::Steps(s) => {
-            Mobility::RandomSteps { min_m: s.min.0, max_m: s.max.0, period: s.period }
-        }
+        ue::Mobility::Steps(s) => Mobility::RandomSteps {
+            min_m: s.min.0,
+            max_m: s.max.0,
+            period: s.period,
+        },
         ue::Mobility::Waypoints(w) => Mobility::Waypoints(
             w.points
                 .iter()
@@ -235,9 +253,10 @@ fn path_loss(config: &Pathloss, carrier_ghz: f64) -> PathLoss {
         })
     };
     match config {
-        Pathloss::LogDistance(l) => {
-            PathLoss::LogDistance { reference_db: l.reference.0, exponent: l.exponent }
-        }
+        Pathloss::LogDistance(l) => PathLoss::LogDistance {
+            reference_db: l.reference.0,
+            exponent: l.exponent,
+        },
         Pathloss::Uma(t) => tr(Deployment::Uma, 25.0, t),
         Pathloss::Umi(t) => tr(Deployment::Umi, 10.0, t),
         Pathloss::Rma(t) => tr(Deployment::Rma, 35.0, t),
@@ -261,7 +280,15 @@ fn profile(fading: Fading) -> Option<Profile> {
 
 fn bearers(cell: &Cell, ue: &Ue, draw: &mut impl FnMut() -> Draw) -> Vec<BearerConfig> {
     if ue.bearers.is_empty() {
-        return vec![bearer(cell, &Bearer { qfi: Vec::new(), priority: 8, buffer: None }, draw)];
+        return vec![bearer(
+            cell,
+            &Bearer {
+                qfi: Vec::new(),
+                priority: 8,
+                buffer: None,
+            },
+            draw,
+        )];
     }
     ue.bearers.iter().map(|b| bearer(cell, b, draw)).collect()
 }
@@ -271,12 +298,19 @@ fn bearer(cell: &Cell, config: &Bearer, draw: &mut impl FnMut() -> Draw) -> Bear
         Law::None(_) => None,
         other => Some(Box::new(law(other).build(draw())) as Box<dyn QueueLaw>),
     };
-    let base = if cell.rat == Rat::Nr { PdcpConfig::NR } else { PdcpConfig::LTE };
+    let base = if cell.rat == Rat::Nr {
+        PdcpConfig::NR
+    } else {
+        PdcpConfig::LTE
+    };
     BearerConfig {
         qfis: config.qfi.iter().copied().map(Qfi).collect(),
         priority: config.priority,
         rlc: rlc(&cell.rlc, config.buffer),
-        pdcp: PdcpConfig { discard_timer: cell.pdcp.discard, ..base },
+        pdcp: PdcpConfig {
+            discard_timer: cell.pdcp.discard,
+            ..base
+        },
         law: queue_law,
         law_ul: None,
     }

@@ -36,15 +36,23 @@ pub(super) fn config(
         (flow::Carrier::Tcp, _) => {
             let config = ControllerConfig::new(u32::from(spec.tcp.mss), draw)
                 .with_initial_window(spec.tcp.initial_window);
-            let controller = registry::build(&spec.controller, &config).map_err(|e| e.to_string())?;
-            Carrier::Tcp { config: Box::new(tcp(&spec.tcp)), controller: Box::new(controller) }
+            let controller =
+                registry::build(&spec.controller, &config).map_err(|e| e.to_string())?;
+            Carrier::Tcp {
+                config: Box::new(tcp(&spec.tcp)),
+                controller: Box::new(controller),
+            }
         }
         (flow::Carrier::Udp, App::Vr(vr)) => Carrier::Udp { packet: vr.packet },
         (flow::Carrier::Udp, App::Cbr(cbr)) => Carrier::Udp { packet: cbr.packet },
         (flow::Carrier::Udp, _) => return Err("this application needs TCP".to_owned()),
     };
     Ok(FlowConfig {
-        direction: if is_up(flow) { Direction::Up } else { Direction::Down },
+        direction: if is_up(flow) {
+            Direction::Up
+        } else {
+            Direction::Down
+        },
         carrier,
         app: app(&spec.app),
         start: Instant::ZERO + flow.start,
@@ -105,8 +113,9 @@ fn app(config: &App) -> AppConfig {
             clock: FrameClock::Gaps,
             random_phase: true,
         }),
-        App::Cbr(c) => {
-            AppConfig::Cbr(CbrConfig { rate: c.rate, piece: Bytes(u64::from(c.packet) - 28) })
-        }
+        App::Cbr(c) => AppConfig::Cbr(CbrConfig {
+            rate: c.rate,
+            piece: Bytes(u64::from(c.packet) - 28),
+        }),
     }
 }

@@ -16,14 +16,27 @@ pub(super) fn wired(config: &Wired, draw: Draw) -> LinkConfig {
 }
 
 /// The link towards the receiver, and the way back where it can delay.
-pub(super) fn both(config: &Link, draw: &mut impl FnMut() -> Draw) -> (LinkConfig, Option<LinkConfig>) {
+pub(super) fn both(
+    config: &Link,
+    draw: &mut impl FnMut() -> Draw,
+) -> (LinkConfig, Option<LinkConfig>) {
     let (service, queue, up, up_rate, up_queue) = match config {
         Link::Trace(t) => {
             let up = t.up_file.as_ref().map(|f| trace(&f.opportunities));
-            (trace(&t.file.opportunities), &t.queue, up, t.up_rate, &t.up_queue)
+            (
+                trace(&t.file.opportunities),
+                &t.queue,
+                up,
+                t.up_rate,
+                &t.up_queue,
+            )
         }
         Link::Rate(r) => {
-            let service = if r.opportunities { opportunities(r.rate) } else { Service::constant(r.rate) };
+            let service = if r.opportunities {
+                opportunities(r.rate)
+            } else {
+                Service::constant(r.rate)
+            };
             (service, &r.queue, None, r.up_rate, &r.up_queue)
         }
         Link::Series(s) => (series(s), &s.queue, None, s.up_rate, &s.up_queue),
@@ -34,12 +47,18 @@ pub(super) fn both(config: &Link, draw: &mut impl FnMut() -> Draw) -> (LinkConfi
 }
 
 fn link(service: Service, queue: &Queue, draw: Draw) -> LinkConfig {
-    LinkConfig { service, queue: Box::new(self::queue(queue).build::<Packet>(draw)) }
+    LinkConfig {
+        service,
+        queue: Box::new(self::queue(queue).build::<Packet>(draw)),
+    }
 }
 
 fn trace(opportunities: &[u64]) -> Service {
     let period = *opportunities.last().expect("a checked trace is not empty");
-    Service::Trace { opportunities: Arc::from(opportunities), period }
+    Service::Trace {
+        opportunities: Arc::from(opportunities),
+        period,
+    }
 }
 
 /// A constant rate as opportunities of 1,504 bytes, one per 1,500 bytes of the rate, spread over whole milliseconds.
@@ -50,12 +69,18 @@ fn opportunities(rate: Rate) -> Service {
     let (n, ms) = (rate.as_bps() / g, BITS * 1_000 / g);
     // Rates without a short common period are rounded to a period of at most ten minutes.
     let (n, ms) = if ms > 600_000 {
-        (((rate.as_bps() as u128 * 600) / u128::from(BITS)).max(1) as u64, 600_000)
+        (
+            ((rate.as_bps() as u128 * 600) / u128::from(BITS)).max(1) as u64,
+            600_000,
+        )
     } else {
         (n, ms)
     };
     let list: Vec<u64> = (1..=n).map(|k| (k * ms).div_ceil(n)).collect();
-    Service::Trace { opportunities: Arc::from(list), period: ms }
+    Service::Trace {
+        opportunities: Arc::from(list),
+        period: ms,
+    }
 }
 
 const fn gcd(a: u64, b: u64) -> u64 {
@@ -71,7 +96,9 @@ fn series(config: &SeriesLink) -> Service {
     }
     for (i, &(t, r)) in rates.iter().enumerate() {
         steps.push((Instant::ZERO + t, r));
-        let Some(&(end, to)) = rates.get(i + 1).filter(|_| config.smooth) else { continue };
+        let Some(&(end, to)) = rates.get(i + 1).filter(|_| config.smooth) else {
+            continue;
+        };
         // A ramp becomes steps of 100 ms, each at the rate of its middle.
         const STEP: Duration = Duration::from_millis(100);
         let span = (end - t).as_secs_f64();
@@ -87,14 +114,26 @@ fn series(config: &SeriesLink) -> Service {
             t0 += STEP;
         }
     }
-    Service::Rate { steps: Arc::from(steps), period: Some(round) }
+    Service::Rate {
+        steps: Arc::from(steps),
+        period: Some(round),
+    }
 }
 
 fn limits(limit: Limit) -> Limits {
     match limit {
-        Limit::Packets(n) => Limits { packets: Some(n), bytes: None },
-        Limit::Bytes(b) => Limits { packets: None, bytes: Some(b) },
-        Limit::Unlimited => Limits { packets: None, bytes: None },
+        Limit::Packets(n) => Limits {
+            packets: Some(n),
+            bytes: None,
+        },
+        Limit::Bytes(b) => Limits {
+            packets: None,
+            bytes: Some(b),
+        },
+        Limit::Unlimited => Limits {
+            packets: None,
+            bytes: None,
+        },
     }
 }
 
@@ -107,9 +146,11 @@ pub(super) fn law(config: &Law) -> LawConfig {
             ecn: c.ecn,
             ..CodelConfig::default()
         }),
-        Law::Ramp(c) => {
-            LawConfig::Ramp(RampConfig { low: c.low, high: c.high, ..RampConfig::default() })
-        }
+        Law::Ramp(c) => LawConfig::Ramp(RampConfig {
+            low: c.low,
+            high: c.high,
+            ..RampConfig::default()
+        }),
         Law::Pie(c) => LawConfig::Pie(PieConfig {
             target: c.target,
             update: c.update,
@@ -128,7 +169,10 @@ fn queue(config: &Queue) -> QueueConfig {
                 shape: FqShape {
                     buckets: f.flows,
                     quantum: f.quantum,
-                    limits: Limits { bytes: limits(f.limit).bytes, ..limits(f.limit) },
+                    limits: Limits {
+                        bytes: limits(f.limit).bytes,
+                        ..limits(f.limit)
+                    },
                     ..FqShape::default()
                 },
                 law: LawConfig::Codel(CodelConfig {
@@ -149,7 +193,11 @@ mod tests {
 
     #[test]
     fn twelve_mbit_is_one_opportunity_a_millisecond() {
-        let Service::Trace { opportunities, period } = opportunities(Rate::from_mbps(12.0)) else {
+        let Service::Trace {
+            opportunities,
+            period,
+        } = opportunities(Rate::from_mbps(12.0))
+        else {
             panic!("opportunities")
         };
         assert_eq!((&*opportunities, period), (&[1][..], 1));
@@ -159,11 +207,18 @@ mod tests {
     fn opportunities_keep_the_mean_rate() {
         for mbps in [0.3, 1.0, 7.0, 20.0, 100.0, 34.567_891] {
             let rate = Rate::from_mbps(mbps);
-            let Service::Trace { opportunities, period } = opportunities(rate) else {
+            let Service::Trace {
+                opportunities,
+                period,
+            } = opportunities(rate)
+            else {
                 panic!("opportunities")
             };
             let ours = opportunities.len() as f64 * 12_000.0 / (period as f64 * 1e-3);
-            assert!((ours / rate.as_bps() as f64 - 1.0).abs() < 1e-4, "{mbps}: {ours}");
+            assert!(
+                (ours / rate.as_bps() as f64 - 1.0).abs() < 1e-4,
+                "{mbps}: {ours}"
+            );
             assert!(opportunities.is_sorted() && opportunities.last() == Some(&period));
         }
     }
@@ -176,11 +231,16 @@ mod tests {
             period: Some(Duration::from_secs(5)),
             ..crate::scenario::field::Field::example()
         };
-        let Service::Rate { steps, .. } = series(&config) else { panic!("rates") };
+        let Service::Rate { steps, .. } = series(&config) else {
+            panic!("rates")
+        };
         let mut ends: Vec<Instant> = steps.iter().skip(1).map(|s| s.0).collect();
         ends.push(Instant::ZERO + Duration::from_secs(5));
-        let area: f64 =
-            steps.iter().zip(ends).map(|(s, e)| s.1.as_mbps() * e.since(s.0).as_secs_f64()).sum();
+        let area: f64 = steps
+            .iter()
+            .zip(ends)
+            .map(|(s, e)| s.1.as_mbps() * e.since(s.0).as_secs_f64())
+            .sum();
         // 75 under the rise, 40 and 40 after it.
         assert!((area - 155.0).abs() < 1e-6, "{area}");
     }

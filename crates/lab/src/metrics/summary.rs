@@ -7,7 +7,7 @@ use slackwater_sim::{CELL_DOWN, CELL_UP};
 
 use super::{Histogram, jain, quantile};
 use crate::record::{
-    BIN, DROP_NAMES, FlowRecord, LeftOut, LinkRecord, RecorderConfig, RunRecorder,
+    BIN, DROP_NAMES, FlowInfo, FlowRecord, LeftOut, LinkRecord, RecorderConfig, RunRecorder,
 };
 
 /// Raised when a field of `summary.json` changes its meaning or goes away.
@@ -134,10 +134,12 @@ pub struct FlowSummary {
 pub struct LinkSummary {
     /// The node's number.
     pub node: u32,
-    /// Which queue of the node; for a cell, 2u is the downlink of UE u and 2u+1 its uplink.
+    /// Which queue of the node, in words: `link`, `ue 3 down`, or `cell down` for all UEs together.
+    pub name: String,
+    /// The queue's number in the series; for a cell, 2u is the downlink of UE u and 2u+1 its uplink.
     pub index: u32,
-    /// What it could have carried over time.
-    pub capacity_mbps: f64,
+    /// What it could have carried over time, where that is known (for a cell: as a whole).
+    pub capacity_mbps: Option<f64>,
     /// What it did carry over time.
     pub carried_mbps: f64,
     /// The latter over the former.
@@ -329,13 +331,28 @@ fn volumes(link: &LinkRecord, config: &RecorderConfig) -> Option<(u64, u64, f64)
     (seconds > 0.0).then(|| (grown(&s.capacity), grown(&s.carried), seconds))
 }
 
+fn link_name(link: &LinkRecord, config: &RecorderConfig) -> String {
+    if Some(link.node) == config.wired {
+        return "wired".to_owned();
+    }
+    if !config.cell || link.node != config.bottleneck {
+        return "link".to_owned();
+    }
+    match link.index {
+        CELL_DOWN => "cell down".to_owned(),
+        CELL_UP => "cell up".to_owned(),
+        i => format!("ue {} {}", i / 2, if i % 2 == 0 { "down" } else { "up" }),
+    }
+}
+
 fn link(link: &LinkRecord, config: &RecorderConfig) -> LinkSummary {
     let (capacity, carried, seconds) = volumes(link, config).unwrap_or((0, 0, 1.0));
     let range = link.series.within(config.from, config.to);
     LinkSummary {
         node: link.node.0,
+        name: link_name(link, config),
         index: link.index,
-        capacity_mbps: capacity as f64 * 8e-6 / seconds,
+        capacity_mbps: (capacity > 0).then(|| capacity as f64 * 8e-6 / seconds),
         carried_mbps: carried as f64 * 8e-6 / seconds,
         utilisation: (capacity > 0).then(|| carried as f64 / capacity as f64),
         backlog_kb: Quantiles::of(
@@ -372,23 +389,31 @@ fn utilisation(run: &RunRecorder) -> Option<f64> {
     Some(carried as f64 / capacity as f64)
 }
 
-/// Jain's index over the window in which every flow was on.
+/// Jain's index of the flows with a controller, over the window in which every one of them was on. A datagram stream
+/// takes what it needs and no share.
 fn fairness(run: &RunRecorder) -> Option<Jain> {
     let config = run.config();
-    if config.flows.len() < 2 {
+    let competing: Vec<(&FlowInfo, &FlowRecord)> = config
+        .flows
+        .iter()
+        .zip(&run.flows)
+        .filter(|(info, _)| !info.controller.is_empty())
+        .collect();
+    if competing.len() < 2 {
         return None;
     }
-    let from = config.flows.iter().map(|f| f.start).max()?.max(config.from);
-    let to = config.flows.iter().map(|f| f.stop).min()?.min(config.to);
+    let starts = competing.iter().map(|(f, _)| f.start);
+    let stops = competing.iter().map(|(f, _)| f.stop);
+    let (from, to) = (starts.max()?.max(config.from), stops.min()?.min(config.to));
     let first = from.as_nanos().div_ceil(BIN.as_nanos()) as usize;
     let last = (to.as_nanos() / BIN.as_nanos()) as usize;
     if last <= first {
         return None;
     }
     let shares = |range: core::ops::Range<usize>| -> Vec<f64> {
-        run.flows
+        competing
             .iter()
-            .map(|f| {
+            .map(|(_, f)| {
                 let end = range.end.min(f.bins.len());
                 let start = range.start.min(end);
                 f.bins[start..end].iter().map(|b| b.delivered as f64).sum()

@@ -311,7 +311,7 @@ pub const METRICS: &[Metric] = &[
         3,
         Higher,
         Source::Run(|r| r.jain.map(|j| j.long_term)),
-        "Jain's index of the payload that each flow delivered while all flows were on: (sum x)^2 / (n sum x^2)."
+        "Jain's index of the payload that each flow with a controller delivered while all of them were on: (sum x)^2 / (n sum x^2)."
     ),
     metric!(
         "jain_1s",

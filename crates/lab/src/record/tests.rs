@@ -140,7 +140,8 @@ fn the_summary_is_what_a_hand_works_out() {
     near(f.goodput_mbps, 0.8);
     near(summary.goodput_mbps, 1.6);
     near(summary.utilisation.expect("sampled"), 0.75);
-    near(summary.links[0].capacity_mbps, 1.6);
+    near(summary.links[0].capacity_mbps.expect("sampled"), 1.6);
+    assert_eq!(summary.links[0].name, "link");
     // Samples 10 to 20 lie in the measured second.
     let srtt = f.srtt_ms.expect("sampled");
     assert_eq!(
@@ -174,6 +175,24 @@ fn fairness_names_its_three_readings() {
     assert!((jain.mean_1s.expect("a second") - expected).abs() < 0.01);
     assert!(jain.mean_100ms.expect("tenths") < jain.long_term + 0.02);
     assert_eq!((jain.from_s, jain.to_s), (1.0, 2.0));
+}
+
+#[test]
+fn a_datagram_stream_takes_no_share() {
+    let mut c = config(vec![info("a"), info("b")]);
+    c.flows[1].controller = String::new();
+    let mut r = RunRecorder::new(c);
+    for flow in 0..2 {
+        r.packet(
+            ms(1500),
+            LINK,
+            &packet(flow, ms(1490)),
+            PacketEvent::Delivered,
+        );
+    }
+    let summary = summarize(&r);
+    assert_eq!(summary.jain, None);
+    near(summary.flows[1].goodput_mbps, 0.008);
 }
 
 #[test]

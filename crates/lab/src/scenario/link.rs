@@ -8,6 +8,18 @@ use super::field::{At, Field, section, tagged};
 use super::units::{Limit, Percent};
 
 section! {
+    /// Pauses of a forwarding host: what falls due during one leaves at its end.
+    pub struct Stalls {
+        /// One pause begins in each of these periods, at a uniform time.
+        #[within(Duration::from_millis(1), Duration::from_secs(100))]
+        pub every: Duration = Duration::from_millis(100),
+        /// Its length is uniform from zero to this.
+        #[within(Duration::from_micros(1), Duration::from_secs(10))]
+        pub longest: Duration = Duration::from_millis(16),
+    }
+}
+
+section! {
     /// The wired part of the path, the same for every flow unless the flow says otherwise.
     pub struct Path {
         /// Round-trip time without any queue and without the radio: half of it each way.
@@ -17,6 +29,8 @@ section! {
         /// out, it is one slot for a cell (without it, arrivals in step with slots lock flows out) and nothing for a link.
         #[within(Duration::ZERO, Duration::from_secs(10))]
         pub jitter: Option<Duration> = None,
+        /// Pauses of the host that forwards the packets, as a user-space emulator has them; left out, none.
+        pub stalls: Option<Stalls> = None,
         /// Random loss on the wired part towards the receiver.
         #[within(Percent(0.0), Percent(100.0))]
         pub loss: Percent = Percent(0.0),

@@ -1,7 +1,7 @@
 //! DASH video as the XRC paper models it (section IV): a period of 10 s whose first 2 s carry a constant bit rate of
 //! 17 Mbit/s; the rest only finishes what was not delivered.
 
-use slackwater_core::{Bytes, Duration, Instant, Rate};
+use slackwater_core::{Duration, Instant, Rate};
 
 use super::{Message, next_multiple};
 

@@ -52,6 +52,9 @@ pub(crate) struct Receiver {
     edge: u64,
     /// In-order bytes that the application has not read.
     unread: u64,
+    /// The last window field, and whether something moved since.
+    field: u16,
+    stale: bool,
     auto_read: bool,
     scale: u8,
     mss: u64,
@@ -81,6 +84,8 @@ impl Receiver {
             buffer,
             edge: 0,
             unread: 0,
+            field: 0,
+            stale: true,
             auto_read: true,
             scale,
             mss: u64::from(mss),
@@ -99,6 +104,7 @@ impl Receiver {
     pub(crate) fn negotiated(&mut self, scale: u8, mss: u16) {
         self.scale = scale;
         self.mss = u64::from(mss);
+        self.stale = true;
     }
 
     #[inline]
@@ -131,6 +137,7 @@ impl Receiver {
     /// Whether in-order data goes to the application at once.
     pub(crate) fn set_auto_read(&mut self, on: bool) {
         self.auto_read = on;
+        self.stale = true;
         if on {
             self.unread = 0;
         }
@@ -144,6 +151,7 @@ impl Receiver {
     pub(crate) fn read(&mut self, bytes: u64) -> (u64, bool) {
         let n = bytes.min(self.unread);
         self.unread -= n;
+        self.stale = true;
         let offered = self.edge.saturating_sub(self.nxt);
         let space = self.buffer.saturating_sub(self.unread);
         // Linux `tcp_cleanup_rbuf`: an update leaves when the window at least doubled.
@@ -165,15 +173,19 @@ impl Receiver {
     /// The window field for a segment that leaves now.
     #[inline]
     pub(crate) fn window(&mut self) -> u16 {
-        self.edge += self.grown();
-        let field = ((self.edge - self.nxt) >> self.scale).min(0xffff);
-        field as u16
+        if self.stale {
+            self.stale = false;
+            self.edge += self.grown();
+            self.field = ((self.edge - self.nxt) >> self.scale).min(0xffff) as u16;
+        }
+        self.field
     }
 
     /// The window field of a SYN, which is not scaled (RFC 7323, 2.2).
     pub(crate) fn syn_window(&mut self) -> u16 {
         let field = self.buffer.min(0xffff);
         self.edge = self.edge.max(self.nxt + field);
+        self.stale = true;
         field as u16
     }
 
@@ -197,6 +209,7 @@ impl Receiver {
             self.unread += to - self.nxt - fin.min(to - self.nxt);
         }
         self.nxt = to;
+        self.stale = true;
     }
 
     /// In-order data without a gap behind it.

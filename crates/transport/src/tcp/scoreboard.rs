@@ -213,13 +213,8 @@ impl Scoreboard {
         if self.tail - self.head > self.mask {
             self.grow();
         }
-        let n = self.tail;
-        let slot = self.slot(n);
+        let slot = self.slot(self.tail);
         self.ring[slot] = segment;
-        let (w, bit) = self.word(n);
-        w.sacked &= !bit;
-        w.lost &= !bit;
-        w.resent &= !bit;
         self.tail += 1;
         self.nxt = segment.end();
     }
@@ -275,48 +270,55 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn acknowledge(&mut self, pos: u64, mut each: impl FnMut(&Segment, Was)) {
         debug_assert!(pos <= self.nxt);
-        while self.head < self.tail {
-            let n = self.head;
-            let slot = self.slot(n);
-            let s = self.ring[slot];
-            let (w, bit) = self.word(n);
-            let w = *w;
+        // Only lost segments are sent again, so that these two say whether any bit is set at all.
+        let marked = (self.sacked | self.lost) != 0;
+        let mut head = self.head;
+        while head < self.tail {
+            let s = &self.ring[(head & self.mask) as usize];
             if s.end() > pos {
-                self.trim(pos, w, bit);
+                if pos > s.pos {
+                    self.trim(head, pos);
+                }
                 break;
             }
             let len = u64::from(s.len);
-            if (w.sacked | w.lost | w.resent) & bit != 0 {
-                if w.sacked & bit != 0 {
-                    self.sacked -= len;
-                }
-                if w.lost & bit != 0 {
-                    self.lost -= len;
-                }
-                if w.resent & bit != 0 {
-                    self.resent -= len;
-                }
-            }
-            each(
-                &s,
-                Was {
-                    sacked: w.sacked & bit != 0,
-                },
-            );
-            self.head += 1;
+            let sacked = marked && self.unmark(head, len);
+            each(&self.ring[(head & self.mask) as usize], Was { sacked });
+            head += 1;
         }
+        self.head = head;
         self.una = pos;
-        self.fack = self.fack.max(self.head);
-        self.resend_from = self.resend_from.max(self.head);
+        self.fack = self.fack.max(head);
+        self.resend_from = self.resend_from.max(head);
     }
 
-    /// Cuts off the acknowledged front of the first segment.
-    fn trim(&mut self, pos: u64, w: Word, bit: u64) {
-        let slot = self.slot(self.head);
-        let s = &mut self.ring[slot];
-        if pos <= s.pos {
-            return;
+    /// Clears the bits of a segment that leaves the window; returns whether it was SACKed. So bits outside of the
+    /// window are always clear.
+    fn unmark(&mut self, n: u64, len: u64) -> bool {
+        let (w, bit) = self.word(n);
+        let old = *w;
+        w.sacked &= !bit;
+        w.lost &= !bit;
+        w.resent &= !bit;
+        if old.sacked & bit != 0 {
+            self.sacked -= len;
         }
+        if old.lost & bit != 0 {
+            self.lost -= len;
+        }
+        if old.resent & bit != 0 {
+            self.resent -= len;
+        }
+        old.sacked & bit != 0
+    }
+
+    /// Cuts off the acknowledged front of segment `n`.
+    #[cold]
+    fn trim(&mut self, n: u64, pos: u64) {
+        let (w, bit) = self.peek(n);
+        let w = *w;
+        let slot = self.slot(n);
+        let s = &mut self.ring[slot];
         let cut = pos - s.pos;
         s.pos = pos;
         s.len -= cut as u16;

@@ -1,6 +1,6 @@
 //! What leaves: retransmissions first, then new data, as the windows, the pacer and the peer allow.
 
-use slackwater_control::{Controller, Recovery, Sent};
+use slackwater_control::{Controller, PathView, Recovery, Sent};
 use slackwater_core::{Bytes, Instant, Packet, TcpFlags};
 
 use super::connection::Endpoint;
@@ -32,6 +32,7 @@ impl Endpoint {
         let window = self.window();
         let paced = self.pacer.rate().is_some();
         let recovering = matches!(self.ca, Recovery::Fast | Recovery::Timeout);
+        let mut path = self.path();
         let mut sent_new = false;
         let mut sent_any = false;
         loop {
@@ -56,7 +57,7 @@ impl Endpoint {
             }
             match self.next_new() {
                 Ok((payload, fin)) => {
-                    self.send_new(now, payload, fin, out);
+                    self.send_new(now, &mut path, payload, fin, out);
                     sent_new = true;
                     sent_any = true;
                 }
@@ -141,11 +142,19 @@ impl Endpoint {
     /// Sends one new segment whatever the congestion window says, where there is one.
     pub(crate) fn send_one_new(&mut self, now: Instant, out: &mut Vec<Packet>) {
         if let Ok((payload, fin)) = self.next_new() {
-            self.send_new(now, payload, fin, out);
+            let mut path = self.path();
+            self.send_new(now, &mut path, payload, fin, out);
         }
     }
 
-    fn send_new(&mut self, now: Instant, payload: u16, fin: bool, out: &mut Vec<Packet>) {
+    fn send_new(
+        &mut self,
+        now: Instant,
+        path: &mut PathView,
+        payload: u16,
+        fin: bool,
+        out: &mut Vec<Packet>,
+    ) {
         let pos = self.board.nxt();
         let idle = self.board.is_empty();
         let mut s = Segment {
@@ -161,8 +170,8 @@ impl Endpoint {
         let mut sent = Sent::default();
         sent.bytes = Bytes(u64::from(payload));
         sent.after_idle = idle;
-        let path = self.path();
-        self.cc.on_sent(now, &path, &sent);
+        path.in_flight = Bytes(self.in_flight());
+        self.cc.on_sent(now, path, &sent);
         if idle {
             // The controller may have restarted its window.
             self.follow();
@@ -239,7 +248,8 @@ impl Endpoint {
         let room = self.window_end.saturating_sub(next);
         let payload = left.min(room);
         if payload > 0 {
-            self.send_new(now, payload as u16, false, out);
+            let mut path = self.path();
+            self.send_new(now, &mut path, payload as u16, false, out);
             return;
         }
         let mut p = self.segment(now, next);
