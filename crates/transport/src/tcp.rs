@@ -1,13 +1,14 @@
 //! TCP as Linux 6.x speaks it: SACK, RACK-TLP, PRR, time stamps, ECN, pacing.
 //!
 //! [`Endpoint`] is one end of a connection. Its sender is spread over files by concept: `scoreboard` (what is in
-//! flight), `sender` (what leaves), `ack` (what an ACK does), `recovery` (the congestion states and undo), `rack`,
+//! flight), `handshake`, `sender` (what leaves), `ack` (what an ACK does), `recovery` (the congestion states and undo), `rack`,
 //! `tlp`, `prr`, `rto`, `rate_sample`; its receiver is `receiver`.
 
 mod ack;
 mod config;
 mod connection;
 mod ecn;
+mod handshake;
 mod options;
 mod prr;
 mod rack;

@@ -104,7 +104,7 @@ impl Pair {
     /// The client connects, and the handshake goes through.
     pub(crate) fn connected(mut self) -> Self {
         self.on(0, Endpoint::connect);
-        let limit = self.now + Duration::from_secs(100);
+        let limit = self.now + Duration::from_secs(2000);
         while !(self.ends[0].is_established() && self.ends[1].is_established()) {
             assert!(self.now < limit && self.step(limit), "the handshake ends");
         }
