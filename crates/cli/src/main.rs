@@ -26,9 +26,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Simulate one scenario; leaves runs/<name>/ with report.html, Parquet, qlog
+    /// Simulate one scenario; leaves `runs/<name>/` with report.html, Parquet, qlog
     Run(RunArgs),
-    /// Simulate every combination of a scenario's [vary] lists and lay them side by side
+    /// Simulate every combination of a scenario's `[vary]` lists and lay them side by side
     Compare(CompareArgs),
     /// Look at link traces and convert them
     Trace {
@@ -68,7 +68,7 @@ pub(crate) struct ScenarioArgs {
     /// Set a key, for example --set link.file=x.down --set flow.controller=bbr
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Where results go (default: runs/<name>)
+    /// Where results go (default: `runs/<name>`)
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print machine-readable results to standard output, and nothing else there

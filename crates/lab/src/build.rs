@@ -39,6 +39,8 @@ pub struct Layout {
     pub bottleneck: NodeId,
     /// The bottleneck is a cell.
     pub cell: bool,
+    /// The node of uplink queues, where it is not the bottleneck itself.
+    pub up_node: Option<NodeId>,
     /// The wired bottleneck.
     pub wired: Option<NodeId>,
     /// Labels of the flows, by flow.
@@ -91,6 +93,7 @@ pub fn build<R: Recorder>(
         }
     };
     layout.bottleneck = down;
+    layout.up_node = up.filter(|u| *u != down);
 
     for flow in scenario.expanded_flows() {
         let ue = UeId(flow.ue.unwrap_or(0));
@@ -119,9 +122,12 @@ pub fn build<R: Recorder>(
                 ..LaneConfig::default()
             }))
         };
-        let radio = |node| match layout.cell {
-            true => HopConfig::Cell { node, ue, qfi },
-            false => HopConfig::Link(node),
+        let radio = |node| {
+            if layout.cell {
+                HopConfig::Cell { node, ue, qfi }
+            } else {
+                HopConfig::Link(node)
+            }
         };
         let mut to_ue = vec![lane(jitter)];
         to_ue.extend(layout.wired.map(HopConfig::Link));

@@ -63,11 +63,11 @@ pub fn run_scenario(
     progress: &mut dyn FnMut(f64) -> Control,
 ) -> Result<RunResult, RunError> {
     let recorder = |layout: &Layout| {
-        RunRecorder::new(RecorderConfig::of(
-            scenario,
-            layout.bottleneck,
-            layout.wired,
-        ))
+        let config = RecorderConfig::of(scenario, layout.bottleneck, layout.wired);
+        RunRecorder::new(RecorderConfig {
+            up_node: layout.up_node,
+            ..config
+        })
     };
     let (mut world, layout) = build::build(scenario, seed, None, recorder)?;
     let end = Instant::ZERO + scenario.duration;

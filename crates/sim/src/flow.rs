@@ -487,16 +487,14 @@ impl UdpReceiver {
     fn on_packet(&mut self, packet: &Packet, events: &mut HostEvents) {
         self.delivered += u64::from(packet.payload);
         let frame = packet.tsval;
-        let at = match self.open.iter().position(|f| f.0 == frame) {
-            Some(at) => at,
-            None => {
-                if self.open.len() == OPEN_FRAMES {
-                    self.open.pop_front();
-                }
-                self.open.push_back((frame, 0, 0, packet.created));
-                self.open.len() - 1
+        let known = self.open.iter().position(|f| f.0 == frame);
+        let at = known.unwrap_or_else(|| {
+            if self.open.len() == OPEN_FRAMES {
+                self.open.pop_front();
             }
-        };
+            self.open.push_back((frame, 0, 0, packet.created));
+            self.open.len() - 1
+        });
         let entry = &mut self.open[at];
         entry.1 += 1;
         entry.2 += u64::from(packet.payload);

@@ -1,7 +1,7 @@
 //! The event kernel: who acts next.
 //!
 //! Each component has one timer. An indexed 4-ary heap over the armed components finds the earliest; ties go to the
-//! lower component number, so the order of events is a function of the model alone. Up to [`SMALL`] components a scan
+//! lower component number, so the order of events is a function of the model alone. Up to 16 components a scan
 //! of the plain array is faster and gives the same order.
 
 use slackwater_core::Instant;

@@ -86,7 +86,7 @@ impl App {
         let next = match &self.kind {
             Kind::Bulk => None,
             Kind::Transfers(a) => a.next(),
-            Kind::Video(a) => a.next(),
+            Kind::Video(a) => Some(a.next()),
             Kind::Frames(a) => Some(a.next()),
             Kind::Cbr(a) => Some(a.next()),
         };
@@ -100,7 +100,7 @@ impl App {
         }
         match &mut self.kind {
             Kind::Bulk => None,
-            Kind::Transfers(a) => a.take(now),
+            Kind::Transfers(a) => Some(a.take(now)),
             Kind::Video(a) => a.take(),
             Kind::Frames(a) => Some(a.take()),
             Kind::Cbr(a) => Some(a.take()),
@@ -109,10 +109,8 @@ impl App {
 
     /// Everything sent so far has arrived.
     pub fn on_delivered(&mut self, now: Instant) {
-        match &mut self.kind {
-            Kind::Transfers(a) => a.on_delivered(now),
-            Kind::Video(a) => a.on_delivered(),
-            Kind::Bulk | Kind::Frames(_) | Kind::Cbr(_) => {}
+        if let Kind::Transfers(a) = &mut self.kind {
+            a.on_delivered(now);
         }
     }
 

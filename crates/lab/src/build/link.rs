@@ -70,7 +70,7 @@ fn opportunities(rate: Rate) -> Service {
     // Rates without a short common period are rounded to a period of at most ten minutes.
     let (n, ms) = if ms > 600_000 {
         (
-            ((rate.as_bps() as u128 * 600) / u128::from(BITS)).max(1) as u64,
+            ((u128::from(rate.as_bps()) * 600) / u128::from(BITS)).max(1) as u64,
             600_000,
         )
     } else {
@@ -88,6 +88,7 @@ const fn gcd(a: u64, b: u64) -> u64 {
 }
 
 fn series(config: &SeriesLink) -> Service {
+    const STEP: Duration = Duration::from_millis(100);
     let rates = config.rates();
     let round = config.round();
     let mut steps: Vec<(Instant, Rate)> = Vec::with_capacity(rates.len());
@@ -100,7 +101,6 @@ fn series(config: &SeriesLink) -> Service {
             continue;
         };
         // A ramp becomes steps of 100 ms, each at the rate of its middle.
-        const STEP: Duration = Duration::from_millis(100);
         let span = (end - t).as_secs_f64();
         let at = |t0: Duration| {
             let middle = ((t0 - t) + STEP / 2).as_secs_f64().min(span);

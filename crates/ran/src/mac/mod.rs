@@ -1,7 +1,7 @@
 //! Medium access: who gets the next slot, and how much of it.
 //!
 //! Adding a scheduler is one file: implement [`Scheduler`], give it a [`SchedulerKind`] and a line in
-//! [`SchedulerKind::build`].
+//! `SchedulerKind::build`.
 
 pub mod bits;
 pub mod grants;

@@ -50,7 +50,7 @@ impl Transfers {
             .filter(|_| self.config.count.is_none_or(|n| self.sent < n))
     }
 
-    pub(super) fn take(&mut self, now: Instant) -> Option<Message> {
+    pub(super) fn take(&mut self, now: Instant) -> Message {
         let (min, max) = (self.config.min.get(), self.config.max.get());
         let span = (max - min + 1) as f64;
         let size = min + ((self.draw.uniform(u64::from(self.sent)) * span) as u64).min(max - min);
@@ -58,11 +58,11 @@ impl Transfers {
         self.began = now;
         self.next = None;
         let size = size.max(1);
-        Some(Message {
+        Message {
             bytes: size,
             ends: Some(now),
             total: size,
-        })
+        }
     }
 
     pub(super) fn on_delivered(&mut self, now: Instant) {

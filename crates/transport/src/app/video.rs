@@ -5,7 +5,7 @@ use slackwater_core::{Duration, Instant, Rate};
 
 use super::{Message, next_multiple};
 
-/// On/off video chunks.
+/// On/off video chunks. A chunk that is late runs into the off phase, and the next begins on time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VideoConfig {
     /// Bit rate while on.
@@ -42,8 +42,8 @@ impl Video {
         }
     }
 
-    pub(super) const fn next(&self) -> Option<Instant> {
-        Some(self.next)
+    pub(super) const fn next(&self) -> Instant {
+        self.next
     }
 
     pub(super) fn take(&mut self) -> Option<Message> {
@@ -75,7 +75,4 @@ impl Video {
         }
         (bytes > 0).then_some(message)
     }
-
-    /// The paper lets a chunk that is late run into the off phase and starts the next on time.
-    pub(super) const fn on_delivered(&self) {}
 }
