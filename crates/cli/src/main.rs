@@ -5,6 +5,7 @@
 
 mod commands;
 mod progress;
+mod say;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -7,6 +7,8 @@ use clap::Args;
 use slackwater_lab::bench::{CASES, Cost, measure};
 use slackwater_lab::table::Table;
 
+use crate::say::say;
+
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// Only this case (default: all)
@@ -64,7 +66,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<ExitCode> {
     }
     if args.json {
         let rows: Vec<_> = costs.iter().map(|c| &c.1).collect();
-        println!("{}", serde_json::to_string_pretty(&rows)?);
+        say!("{}", serde_json::to_string_pretty(&rows)?);
         return Ok(ExitCode::SUCCESS);
     }
     let mut table = Table::new(&[
@@ -89,6 +91,6 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<ExitCode> {
             c.times_ns3.map_or_else(String::new, |x| format!("{x:.0}")),
         ]);
     }
-    print!("{table}");
+    say!("{}", table.to_string().trim_end());
     Ok(ExitCode::SUCCESS)
 }

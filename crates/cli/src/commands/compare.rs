@@ -15,6 +15,7 @@ use std::sync::Mutex;
 use super::run::{check, folder, scenario, write, write_report};
 use crate::CompareArgs;
 use crate::progress::{self, STEPS};
+use crate::say::say;
 
 /// The scenario with the axes that the arguments add or replace.
 fn varied(args: &CompareArgs) -> Result<Scenario> {
@@ -80,11 +81,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     }
     let summaries: Vec<RunSummary> = results.iter().map(|r| r.summary.clone()).collect();
     if args.common.json {
-        println!("{}", serde_json::to_string_pretty(&summaries)?);
+        say!("{}", serde_json::to_string_pretty(&summaries)?);
     } else {
-        println!("{}", tables::comparison_table(&summaries));
+        say!("{}", tables::comparison_table(&summaries));
         if let Some(page) = page {
-            println!("{}", page.display());
+            say!("{}", page.display());
         }
     }
     Ok(ExitCode::SUCCESS)

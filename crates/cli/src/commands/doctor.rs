@@ -6,6 +6,8 @@ use std::process::{Command, ExitCode};
 use anyhow::Result;
 use serde_json::json;
 
+use crate::say::say;
+
 struct Finding {
     what: &'static str,
     found: Option<String>,
@@ -80,16 +82,16 @@ pub(crate) fn doctor(json: bool) -> Result<ExitCode> {
             .iter()
             .map(|f| json!({ "what": f.what, "found": f.found, "used_for": f.used_for }))
             .collect();
-        println!("{}", serde_json::to_string_pretty(&rows)?);
+        say!("{}", serde_json::to_string_pretty(&rows)?);
     } else {
-        println!("slackwater {}", env!("CARGO_PKG_VERSION"));
+        say!("slackwater {}", env!("CARGO_PKG_VERSION"));
         for f in &findings {
             match &f.found {
-                Some(found) => println!("  ok       {:<22} {found}", f.what),
-                None => println!("  missing  {:<22} {}", f.what, f.used_for),
+                Some(found) => say!("  ok       {:<22} {found}", f.what),
+                None => say!("  missing  {:<22} {}", f.what, f.used_for),
             }
         }
-        println!("Simulation needs nothing of the above but a folder to write to.");
+        say!("Simulation needs nothing of the above but a folder to write to.");
     }
     Ok(ExitCode::SUCCESS)
 }

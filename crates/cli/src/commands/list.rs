@@ -7,6 +7,8 @@ use serde_json::json;
 use slackwater_lab::control::registry;
 use slackwater_lab::scenario;
 
+use crate::say::say;
+
 pub(crate) fn list(json: bool) -> Result<ExitCode> {
     let scenarios = scenario::embedded_names();
     let controllers = registry::names();
@@ -17,21 +19,21 @@ pub(crate) fn list(json: bool) -> Result<ExitCode> {
                 .collect()
         };
         let all = json!({ "scenarios": named(&scenarios), "controllers": named(controllers) });
-        println!("{}", serde_json::to_string_pretty(&all)?);
+        say!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(ExitCode::SUCCESS);
     }
-    println!("Embedded scenarios (slackwater run NAME):");
+    say!("Embedded scenarios (slackwater run NAME):");
     for (name, what) in &scenarios {
-        println!("  {name:<22} {what}");
+        say!("  {name:<22} {what}");
     }
-    println!("\nControllers (--set flow.controller=NAME):");
+    say!("\nControllers (--set flow.controller=NAME):");
     for (name, what) in controllers {
-        println!("  {name:<22} {what}");
+        say!("  {name:<22} {what}");
     }
     Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn schema() -> Result<ExitCode> {
-    println!("{}", serde_json::to_string_pretty(&scenario::schema())?);
+    say!("{}", serde_json::to_string_pretty(&scenario::schema())?);
     Ok(ExitCode::SUCCESS)
 }

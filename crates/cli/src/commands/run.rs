@@ -12,6 +12,7 @@ use slackwater_lab::scenario::Scenario;
 use slackwater_lab::{report, view};
 
 use crate::progress::{self, STEPS};
+use crate::say::say;
 use crate::{RunArgs, ScenarioArgs};
 
 /// The scenario that the arguments name, with their changes.
@@ -117,9 +118,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     }
     show(&args.common, &result.summary)?;
     if !args.common.json {
-        println!("seed {}, {} events", result.seed, result.events);
+        say!("seed {}, {} events", result.seed, result.events);
         if let Some(page) = page {
-            println!("{}", page.display());
+            say!("{}", page.display());
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -127,10 +128,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
 
 fn show(args: &ScenarioArgs, summary: &RunSummary) -> Result<()> {
     if args.json {
-        println!("{}", serde_json::to_string_pretty(summary)?);
+        say!("{}", serde_json::to_string_pretty(summary)?);
     } else {
-        println!("{}", tables::flow_table(summary));
-        println!("{}", tables::run_table(summary));
+        say!("{}", tables::flow_table(summary));
+        say!("{}", tables::run_table(summary));
     }
     Ok(())
 }

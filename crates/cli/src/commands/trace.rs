@@ -13,6 +13,8 @@ use slackwater_lab::wire::trace::rate::TimeUnit;
 use slackwater_lab::wire::trace::stats::WINDOW;
 use slackwater_lab::wire::trace::{MahimahiTrace, RateColumns, RateSeries, RateUnit, TraceStats};
 
+use crate::say::say;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
     /// Read a trace or a table of rates and write it as a Mahimahi trace or a rate series
@@ -165,7 +167,7 @@ fn import(args: &ImportArgs) -> Result<ExitCode> {
     std::fs::write(&args.out, text)
         .with_context(|| format!("cannot write {}", args.out.display()))?;
     let s = trace.stats();
-    println!(
+    say!(
         "{}: {:.1} s, mean {:.3} Mbit/s",
         args.out.display(),
         s.duration.as_secs_f64(),
@@ -217,9 +219,9 @@ fn stats(files: &[PathBuf], columns: &ColumnArgs, json: bool) -> Result<ExitCode
         ]);
     }
     if json {
-        println!("{}", serde_json::to_string_pretty(&rows)?);
+        say!("{}", serde_json::to_string_pretty(&rows)?);
     } else {
-        print!("{table}");
+        say!("{}", table.to_string().trim_end());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -254,11 +256,11 @@ fn show(file: &Path, columns: &ColumnArgs) -> Result<ExitCode> {
             [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][eighths]
         });
         let label = top * (row + 1) as f64 / ROWS as f64;
-        println!("{label:9.2} |{}", bars.collect::<String>());
+        say!("{label:9.2} |{}", bars.collect::<String>());
     }
-    println!("{:>9} +{}", "Mbit/s", "-".repeat(COLUMNS as usize));
-    println!("{:>10} 0 s{:>69.1} s", "", s.duration.as_secs_f64());
-    println!(
+    say!("{:>9} +{}", "Mbit/s", "-".repeat(COLUMNS as usize));
+    say!("{:>10} 0 s{:>69.1} s", "", s.duration.as_secs_f64());
+    say!(
         "mean {:.3} Mbit/s, p5 {:.3}, p50 {:.3}, p95 {:.3}, longest gap {:.0} ms",
         s.mean.as_mbps(),
         s.p5.as_mbps(),

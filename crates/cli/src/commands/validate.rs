@@ -11,6 +11,7 @@ use slackwater_lab::table::Table;
 use slackwater_lab::validate::{Reference, validate as compare};
 
 use crate::progress;
+use crate::say::say;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Which {
@@ -48,9 +49,12 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<ExitCode> {
         Which::Ns3Nr => vec![Reference::Ns3Nr],
         Which::All => Reference::ALL.to_vec(),
     };
-    let go = |_: usize, _: f64| match progress::interrupted() {
-        true => Control::Stop,
-        false => Control::Continue,
+    let go = |_: usize, _: f64| {
+        if progress::interrupted() {
+            Control::Stop
+        } else {
+            Control::Continue
+        }
     };
     let mut all = vec![];
     for reference in references {
@@ -62,21 +66,21 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<ExitCode> {
             .iter()
             .map(|(r, checks)| json!({ "reference": r.name(), "title": r.title(), "checks": checks }))
             .collect();
-        println!("{}", serde_json::to_string_pretty(&rows)?);
+        say!("{}", serde_json::to_string_pretty(&rows)?);
     } else if args.markdown {
         for (reference, checks) in &all {
             markdown(*reference, checks);
         }
     } else {
         for (reference, checks) in &all {
-            println!("{}", reference.title());
+            say!("{}", reference.title());
             let mut table = Table::new(&["", "reference", "ours", "difference", "tolerance", ""]);
             for c in checks {
                 table.row(&row(c));
             }
-            println!("{table}");
+            say!("{table}");
         }
-        println!(
+        say!(
             "{failed} of {} checks miss",
             all.iter().map(|a| a.1.len()).sum::<usize>()
         );
@@ -99,11 +103,11 @@ fn row(c: &Check) -> [String; 6] {
 }
 
 fn markdown(reference: Reference, checks: &[Check]) {
-    println!("## {}\n", reference.title());
-    println!("`slackwater validate {} --markdown`\n", reference.name());
-    println!("| | reference | ours | difference | tolerance | |\n|---|---|---|---|---|---|");
+    say!("## {}\n", reference.title());
+    say!("`slackwater validate {} --markdown`\n", reference.name());
+    say!("| | reference | ours | difference | tolerance | |\n|---|---|---|---|---|---|");
     for c in checks {
-        println!("| {} |", row(c).join(" | "));
+        say!("| {} |", row(c).join(" | "));
     }
-    println!();
+    say!();
 }

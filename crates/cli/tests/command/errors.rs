@@ -1,0 +1,261 @@
+//! Wrong input gives one line with file, key or line, what was found and what was expected, and exit status 2.
+
+use crate::shell::Folder;
+
+fn scenario(extra: &str) -> String {
+    format!(
+        "name = \"t\"\nduration = \"1 s\"\n{extra}\n[path]\nrtt = \"40 ms\"\n[link]\nkind = \"rate\"\nrate = \"12 Mbit/s\"\n\
+         [[flow]]\ncontroller = \"cubic\"\n"
+    )
+}
+
+fn on_trace(file: &str) -> String {
+    format!(
+        "name = \"t\"\nduration = \"1 s\"\n[path]\nrtt = \"40 ms\"\n[link]\nkind = \"trace\"\nfile = \"{file}\"\n\
+         [[flow]]\ncontroller = \"cubic\"\n"
+    )
+}
+
+#[test]
+fn a_scenario_that_is_wrong_is_named_with_its_place() {
+    let f = Folder::new("errors-scenario");
+    f.write("good.toml", &scenario(""));
+    f.run(&["run", "good.toml", "--no-files"]).fine();
+
+    let cases: &[(&str, &[&str])] = &[
+        ("bogus = 1", &["bogus", "unknown key", "expected"]),
+        ("warmpu = \"1 s\"", &["warmpu", "unknown key", "`warmup`?"]),
+        (
+            "warmup = \"1 parsec\"",
+            &["warmup", "found \"1 parsec\"", "expected a time"],
+        ),
+        (
+            "warmup = 5",
+            &["warmup", "found the number 5", "expected a time"],
+        ),
+        (
+            "warmup = \"10 Mbit/s\"",
+            &["warmup", "10 Mbit/s", "expected a time"],
+        ),
+        ("warmup = ", &["expected"]),
+    ];
+    for (line, words) in cases {
+        f.write("case.toml", &scenario(line));
+        let ran = f.run(&["run", "case.toml", "--no-files"]);
+        ran.complains(words);
+        ran.complains(&["case.toml:3:", "found"]);
+    }
+}
+
+#[test]
+fn a_value_out_of_range_says_the_range() {
+    let f = Folder::new("errors-range");
+    for (set, words) in [
+        (
+            "path.loss=200 %",
+            ["path.loss", "200 %", "expected 0 % to 100 %"],
+        ),
+        ("flow.tcp.mss=1", ["mss", "1", "expected 64"]),
+        ("duration=0 s", ["duration", "0 s", "expected 1 ms"]),
+        ("link.rate=-1 Mbit/s", ["link.rate", "-1", "expected"]),
+        ("seed=-1", ["seed", "-1", "expected"]),
+    ] {
+        f.run(&["run", "constant-12mbps", "--no-files", "--set", set])
+            .complains(&words);
+    }
+    for set in [
+        "cell.bandwidth=1 Hz",
+        "cell.tdd=XYZ",
+        "ue.count=0",
+        "cell.rlc.buffer=12 parsec",
+    ] {
+        f.run(&["run", "nr-demo", "--no-files", "--set", set])
+            .complains(&["cell", "expected"][1..]);
+    }
+}
+
+#[test]
+fn a_set_that_is_wrong_is_named() {
+    let f = Folder::new("errors-set");
+    f.run(&["run", "constant-12mbps", "--set", "bogus"])
+        .complains(&["--set", "bogus", "KEY=VALUE"]);
+    f.run(&["run", "constant-12mbps", "--set", "link.rat=1"])
+        .complains(&["--set", "link.rat", "`rate`?"]);
+    f.run(&["run", "constant-12mbps", "--set", "link.rate=12"])
+        .complains(&["--set", "link.rate", "12", "expected a rate"]);
+    f.run(&["run", "constant-12mbps", "--set", "=1"])
+        .complains(&["--set", "expected"]);
+    f.run(&["run", "constant-12mbps", "--set", "flow[7].controller=bbr"])
+        .complains(&["flow[7]", "expected"]);
+    f.run(&["compare", "constant-12mbps", "--vary", "bogus"])
+        .complains(&["--vary", "bogus", "KEY=V1;V2"]);
+    f.run(&[
+        "compare",
+        "constant-12mbps",
+        "--vary",
+        "link.rate=1 Mbit/s;x",
+    ])
+    .complains(&["link.rate", "x", "expected a rate"]);
+}
+
+#[test]
+fn files_that_are_missing_or_broken_are_named() {
+    let f = Folder::new("errors-files");
+    f.run(&["run", "nosuch.toml"]).complains(&[
+        "nosuch.toml",
+        "found no such file",
+        "expected a scenario file",
+    ]);
+    f.run(&["compare", "nosuch.toml"])
+        .complains(&["nosuch.toml", "found no such file"]);
+    std::fs::write(f.path("bytes.toml"), [0xff, 0xfe, 0]).expect("writable");
+    f.run(&["run", "bytes.toml"])
+        .complains(&["bytes.toml", "UTF-8"]);
+    f.run(&["run", "."])
+        .complains(&["expected a scenario file"]);
+
+    let traces: &[(&str, &str, &[&str])] = &[
+        (
+            "back.down",
+            "1\n5\n4\n",
+            &[
+                "line 3",
+                "4 ms after 5 ms",
+                "expected times that never go back",
+            ],
+        ),
+        (
+            "word.down",
+            "1\ntwo\n3\n",
+            &["line 2", "two", "expected a whole number of milliseconds"],
+        ),
+        (
+            "minus.down",
+            "-1\n",
+            &["line 1", "-1", "expected a whole number"],
+        ),
+        (
+            "huge.down",
+            "99999999999999999999\n",
+            &["line 1", "99999999999999999999", "expected"],
+        ),
+        (
+            "empty.down",
+            "",
+            &["expected at least one delivery opportunity"],
+        ),
+        ("zero.down", "0\n0\n", &["0 ms", "expected"]),
+    ];
+    for (name, text, words) in traces {
+        f.write(name, text);
+        f.write("case.toml", &on_trace(name));
+        let ran = f.run(&["run", "case.toml", "--no-files"]);
+        ran.complains(words);
+        ran.complains(&["case.toml:7:", "link.file", name, "found"]);
+        for command in ["stats", "show"] {
+            let ran = f.run(&["trace", command, name]);
+            ran.complains(words);
+            ran.complains(&[name, "found"]);
+        }
+        f.run(&["trace", "import", name, "-o", "x"])
+            .complains(words);
+    }
+    f.write("case.toml", &on_trace("nosuch.down"));
+    f.run(&["run", "case.toml"]).complains(&[
+        "case.toml:7:",
+        "link.file",
+        "nosuch.down",
+        "no such file",
+    ]);
+    f.run(&["trace", "stats", "nosuch.down"])
+        .complains(&["nosuch.down", "no such file"]);
+
+    f.write("bad.csv", "time_s,mbps\n0,5\n1,fast\n");
+    f.run(&["trace", "stats", "bad.csv"])
+        .complains(&["bad.csv", "line 3", "fast", "expected"]);
+    f.write("back.csv", "time_s,mbps\n0,5\n2,6\n1,7\n");
+    f.run(&["trace", "stats", "back.csv"])
+        .complains(&["back.csv", "line 4", "expected"]);
+    f.write("other.csv", "a,b\n0,5\n");
+    f.run(&["trace", "stats", "other.csv"])
+        .complains(&["other.csv", "expected"]);
+    std::fs::write(f.path("broken.xz"), b"\xfd7zXZ\0 not quite").expect("writable");
+    f.run(&["trace", "stats", "broken.xz"])
+        .complains(&["broken.xz", "expected"]);
+}
+
+#[test]
+fn an_unknown_controller_is_named_and_its_neighbour_offered() {
+    let f = Folder::new("errors-controller");
+    f.run(&["run", "constant-12mbps", "--set", "flow.controller=cubi"])
+        .complains(&[
+            "constant-12mbps: flow[0].controller",
+            "found \"cubi\"",
+            "expected \"cubic\"?",
+        ]);
+    f.run(&["compare", "constant-12mbps", "--controllers", "cubic,warp"])
+        .complains(&[
+            "constant-12mbps: flow[0].controller",
+            "found \"warp\"",
+            "reno",
+            "bbr",
+        ]);
+    // Aliases and names with a parameter pass.
+    for name in ["newreno", "bbrv1", "fixed:20"] {
+        let set = format!("flow.controller={name}");
+        f.run(&[
+            "run",
+            "constant-12mbps",
+            "--no-files",
+            "--set",
+            "duration=1 s",
+            "--set",
+            &set,
+        ])
+        .fine();
+    }
+}
+
+#[test]
+fn results_that_cannot_be_written_say_where_and_why() {
+    let f = Folder::new("errors-out");
+    f.write("file", "in the way");
+    let ran = f.run(&[
+        "run",
+        "constant-12mbps",
+        "--set",
+        "duration=1 s",
+        "--out",
+        "file/below",
+    ]);
+    ran.complains(&["file/below"]);
+    let reasons = ran.err.matches("os error").count();
+    assert_eq!(reasons, 1, "the reason once: {}", ran.err);
+}
+
+#[test]
+fn bad_usage_exits_with_2() {
+    let f = Folder::new("errors-usage");
+    for args in [
+        &["run"][..],
+        &["run", "constant-12mbps", "--seed", "x"],
+        &["run", "constant-12mbps", "--seed", "18446744073709551615"],
+        &["compare", "constant-12mbps", "--seeds", "0"],
+        &["frobnicate"],
+        &[
+            "compare",
+            "constant-12mbps",
+            "--seed",
+            "9223372036854775807",
+            "--seeds",
+            "2",
+        ],
+        &["compare", "constant-12mbps", "--no-files"],
+        &["bench", "--case", "nosuch"],
+    ] {
+        let ran = f.run(args);
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.err);
+        assert!(!ran.err.contains("panicked"), "{args:?}: {}", ran.err);
+        assert!(ran.out.is_empty() && !ran.err.is_empty(), "{args:?}");
+    }
+}

@@ -1,0 +1,7 @@
+//! The built command, from outside: what it prints, what it leaves on disk, and how it fails.
+
+mod errors;
+mod results;
+mod shell;
+mod tools;
+mod traces;

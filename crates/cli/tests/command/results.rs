@@ -1,0 +1,333 @@
+//! What runs leave: the same for the same seed, and complete.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::shell::Folder;
+
+const SHORT: [&str; 2] = ["--set", "duration=2 s"];
+
+#[test]
+fn json_is_alone_on_standard_output() {
+    let f = Folder::new("results-json");
+    for scenario in ["constant-12mbps", "lte-demo", "nr-demo"] {
+        let ran = f
+            .run(&["run", scenario, "--json", SHORT[0], SHORT[1]])
+            .fine();
+        let json = ran.json();
+        assert_eq!(json["name"], scenario);
+        assert_eq!(json["duration_s"], 2.0);
+        assert!(
+            json["goodput_mbps"].as_f64().expect("a number") > 0.5,
+            "{scenario}"
+        );
+        let u = json["utilisation"].as_f64().expect("a number");
+        assert!(u > 0.0 && u <= 1.0, "{scenario}: {u}");
+        // The same numbers lie in the folder.
+        let file: serde_json::Value =
+            serde_json::from_str(&f.read(&format!("runs/{scenario}/summary.json"))).expect("JSON");
+        assert_eq!(file, json);
+    }
+}
+
+#[test]
+fn a_seed_decides_every_byte() {
+    let (a, b) = (Folder::new("results-seed-a"), Folder::new("results-seed-b"));
+    for scenario in ["lte-demo", "nr-demo"] {
+        let args = |seed| {
+            [
+                "run",
+                scenario,
+                "--seed",
+                seed,
+                "--set",
+                "record.pcap=true",
+                "--set",
+                "record.packets=true",
+                SHORT[0],
+                SHORT[1],
+            ]
+        };
+        let text = [&a, &b].map(|f| f.run(&args("5")).fine().out);
+        assert_eq!(text[0], text[1]);
+        assert!(
+            text[0].contains("seed 5"),
+            "the seed is printed: {}",
+            text[0]
+        );
+        let folder = format!("runs/{scenario}");
+        let (one, two) = (a.tree(&folder), b.tree(&folder));
+        for name in [
+            "summary.json",
+            "scenario.toml",
+            "report.html",
+            "flows.parquet",
+            "packets.parquet",
+            "senders.pcapng",
+        ] {
+            assert!(
+                one.iter().any(|file| file.0 == name),
+                "{scenario} leaves {name}"
+            );
+        }
+        for (x, y) in one.iter().zip(&two) {
+            assert_eq!(x.0, y.0);
+            assert!(
+                x.1 == y.1,
+                "{scenario}: {} differs between two runs of one seed",
+                x.0
+            );
+        }
+        assert_eq!(one.len(), two.len());
+        b.run(&args("6")).fine();
+        let other = b.tree(&folder);
+        for name in ["summary.json", "flows.parquet", "packets.parquet"] {
+            let of =
+                |tree: &[(String, Vec<u8>)]| tree.iter().find(|f| f.0 == name).map(|f| f.1.clone());
+            assert_ne!(
+                of(&one),
+                of(&other),
+                "{scenario}: another seed, another {name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_resolved_scenario_gives_the_same_result_again() {
+    let f = Folder::new("results-resolved");
+    for scenario in ["constant-12mbps", "lte-demo", "nr-demo"] {
+        let first = f
+            .run(&[
+                "run", scenario, "--json", "--seed", "9", "--out", "a", SHORT[0], SHORT[1],
+            ])
+            .fine();
+        let again = f
+            .run(&["run", "a/scenario.toml", "--json", "--out", "b"])
+            .fine();
+        let (mut first, mut again) = (first.json(), again.json());
+        for json in [&mut first, &mut again] {
+            json.as_object_mut()
+                .expect("an object")
+                .remove("scenario_hash");
+        }
+        assert_eq!(first, again, "{scenario}");
+    }
+}
+
+#[test]
+fn compare_leaves_a_page_and_a_folder_per_run() {
+    let f = Folder::new("results-compare");
+    let args = |jobs| {
+        let common = [
+            "compare",
+            "constant-12mbps",
+            "--controllers",
+            "cubic,bbr,westwood,westwood+",
+            "--seeds",
+            "2",
+        ];
+        [
+            &common[..],
+            &["--json", "--out", "c", "--jobs", jobs, SHORT[0], SHORT[1]],
+        ]
+        .concat()
+    };
+    let two = f.run(&args("2")).fine().out;
+    let runs: serde_json::Value = serde_json::from_str(&two).expect("JSON");
+    let runs = runs.as_array().expect("an array");
+    assert_eq!(runs.len(), 8);
+    assert_eq!(runs[2]["labels"][0][1], "bbr");
+    assert_eq!(runs[2]["seed"], 1);
+    let tree = f.tree("c");
+    let summaries = tree
+        .iter()
+        .filter(|t| t.0.ends_with("summary.json"))
+        .count();
+    assert_eq!(summaries, 8, "aliases keep folders of their own");
+    assert!(f.path("c/cubic-seed-1/flows.parquet").exists());
+    let page = f.read("c/report.html");
+    assert!(page.contains("cubic") && page.contains("bbr"));
+    // The number of threads changes nothing.
+    assert_eq!(f.run(&args("1")).fine().out, two);
+    for (a, b) in tree
+        .iter()
+        .zip(f.tree("c"))
+        .filter(|(a, _)| a.0 != "report.html")
+    {
+        assert!(a.0 == b.0 && a.1 == b.1, "{}", a.0);
+    }
+
+    let text = f
+        .run(&[
+            "compare",
+            "varying-link",
+            "--no-files",
+            "--seeds",
+            "2",
+            SHORT[0],
+            SHORT[1],
+        ])
+        .fine();
+    for word in ["cubic", "reno", "bbr", "±"] {
+        assert!(text.out.contains(word), "{word}: {}", text.out);
+    }
+    assert!(!f.path("runs").exists(), "--no-files leaves none");
+}
+
+#[test]
+fn the_page_needs_no_network() {
+    let f = Folder::new("results-page");
+    f.run(&["run", "lte-demo", SHORT[0], SHORT[1]]).fine();
+    let page = f.read("runs/lte-demo/report.html");
+    for bad in [
+        "src=\"http",
+        "href=\"http",
+        "src='http",
+        "src=\"//",
+        "url(http",
+        "url(//",
+        "@import",
+        "<iframe",
+        "<link",
+        "fetch(",
+        "XMLHttpRequest",
+        "<script src",
+    ] {
+        assert!(!page.contains(bad), "{bad}");
+    }
+    // Names of namespaces and of the plotting library's home are no requests.
+    for (at, _) in page.match_indices("http") {
+        let rest: String = page[at..].chars().take(40).collect();
+        let known = rest.starts_with("http://www.w3.org/")
+            || rest.starts_with("https://github.com/leeoniya/uPlot");
+        assert!(known || !rest.contains("://"), "{rest}");
+    }
+}
+
+#[test]
+fn captures_are_what_tshark_reads() {
+    let f = Folder::new("results-pcap");
+    f.run(&[
+        "run",
+        "lte-demo",
+        "--set",
+        "record.pcap=true",
+        SHORT[0],
+        SHORT[1],
+    ])
+    .fine();
+    let capture = f.path("runs/lte-demo/senders.pcapng");
+    let tshark = |filter: &str| {
+        Command::new("tshark")
+            .args(["-r", &capture.display().to_string(), "-Y", filter])
+            .output()
+    };
+    let Ok(all) = tshark("tcp") else {
+        println!("skipped: tshark is not installed");
+        return;
+    };
+    let count = |out: &std::process::Output| String::from_utf8_lossy(&out.stdout).lines().count();
+    assert!(
+        count(&all) > 500,
+        "{} packets: {}",
+        count(&all),
+        String::from_utf8_lossy(&all.stderr)
+    );
+    for bad in [
+        "_ws.malformed",
+        "tcp.checksum.status == 0",
+        "ip.checksum.status == 0",
+        "!tcp",
+    ] {
+        let out = tshark(bad).expect("it ran a moment ago");
+        assert!(
+            out.status.success(),
+            "{bad}: {}",
+            String::from_utf8_lossy(&out.stderr)
+        );
+        assert_eq!(
+            count(&out),
+            0,
+            "{bad}: {}",
+            String::from_utf8_lossy(&out.stdout)
+        );
+    }
+    assert_eq!(
+        count(&tshark("tcp.flags.syn == 1").expect("it ran")),
+        2,
+        "SYN and SYN-ACK"
+    );
+}
+
+#[test]
+fn logs_of_senders_are_lines_of_json() {
+    let f = Folder::new("results-qlog");
+    f.run(&[
+        "run",
+        "constant-12mbps",
+        "--set",
+        "record.qlog=true",
+        SHORT[0],
+        SHORT[1],
+    ])
+    .fine();
+    let log = f.read("runs/constant-12mbps/flow0.sqlog");
+    let mut events = 0;
+    for line in log.lines() {
+        let text = line.trim_start_matches('\u{1e}');
+        let json: serde_json::Value =
+            serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {line}"));
+        events += usize::from(json.get("time").is_some());
+    }
+    assert!(events > 50, "{events}");
+}
+
+#[test]
+fn a_note_says_that_run_does_not_vary() {
+    let f = Folder::new("results-note");
+    let ran = f.run(&[
+        "run",
+        "varying-link",
+        "--no-files",
+        "--json",
+        SHORT[0],
+        SHORT[1],
+    ]);
+    assert_eq!(ran.code, Some(0));
+    assert!(
+        ran.err.contains("[vary]") && ran.err.lines().count() == 1,
+        "{}",
+        ran.err
+    );
+    ran.json();
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_long_run_at_once() {
+    let f = Folder::new("results-interrupt");
+    let args = [
+        "run",
+        "lte-demo",
+        "--no-files",
+        "--set",
+        "duration=100000 s",
+    ];
+    let child = f.command(&args).spawn().expect("the command starts");
+    std::thread::sleep(Duration::from_millis(500));
+    let sent = Instant::now();
+    let kill = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(kill.is_ok_and(|s| s.success()));
+    let output = child.wait_with_output().expect("it ends");
+    let took = sent.elapsed();
+    assert_eq!(
+        output.status.code(),
+        Some(130),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(took < Duration::from_secs(3), "{took:?}");
+}

@@ -1,0 +1,120 @@
+//! The small commands.
+
+use crate::shell::Folder;
+
+#[test]
+fn the_schema_covers_every_top_level_key() {
+    let f = Folder::new("tools-schema");
+    let schema = f.run(&["schema"]).fine().json();
+    assert!(
+        schema["$schema"]
+            .as_str()
+            .is_some_and(|s| s.contains("json-schema.org"))
+    );
+    assert_eq!(schema["additionalProperties"], false);
+    // Every key of a resolved scenario is known to the schema, and all that the guide names.
+    for scenario in ["constant-12mbps", "lte-demo"] {
+        f.run(&["run", scenario, "--out", "r", "--set", "duration=1 s"])
+            .fine();
+        let resolved = f.read("r/scenario.toml");
+        let tables = resolved.lines().filter_map(|l| {
+            let key = l
+                .trim_start_matches('[')
+                .split([']', '.', '=', ' '])
+                .next()?;
+            l.starts_with('[').then(|| key.trim_matches('"').to_owned())
+        });
+        for key in tables {
+            assert!(schema["properties"][&key].is_object(), "{key}");
+        }
+    }
+    for key in [
+        "name",
+        "title",
+        "description",
+        "duration",
+        "warmup",
+        "seed",
+        "path",
+        "link",
+        "cell",
+        "wired",
+        "ue",
+        "flow",
+        "vary",
+        "record",
+    ] {
+        assert!(schema["properties"][key].is_object(), "{key}");
+    }
+}
+
+#[test]
+fn list_names_scenarios_that_run_and_controllers() {
+    let f = Folder::new("tools-list");
+    let json = f.run(&["list", "--json"]).fine().json();
+    let text = f.run(&["list"]).fine().out;
+    let names = |key: &str| -> Vec<String> {
+        let rows = json[key].as_array().expect("an array");
+        rows.iter()
+            .map(|r| r["name"].as_str().expect("a name").to_owned())
+            .collect()
+    };
+    for name in [
+        "reno", "cubic", "vegas", "veno", "illinois", "westwood", "bbr",
+    ] {
+        assert!(
+            names("controllers").contains(&name.to_owned()) && text.contains(name),
+            "{name}"
+        );
+    }
+    let scenarios = names("scenarios");
+    assert!(scenarios.len() >= 4);
+    for name in &scenarios {
+        assert!(text.contains(name.as_str()));
+        let ran = f.run(&["run", name, "--no-files", "--json", "--set", "duration=1 s"]);
+        assert_eq!(ran.code, Some(0), "{name}: {}", ran.err);
+    }
+}
+
+#[test]
+fn doctor_tells_what_it_found() {
+    let f = Folder::new("tools-doctor");
+    let text = f.run(&["doctor"]).fine().out;
+    assert!(text.starts_with("slackwater "), "{text}");
+    let rows = f.run(&["doctor", "--json"]).fine().json();
+    let rows = rows.as_array().expect("an array");
+    assert!(
+        rows.iter()
+            .any(|r| r["what"] == "cores" && r["found"].is_string())
+    );
+    for r in rows {
+        assert!(text.contains(r["what"].as_str().expect("a name")));
+    }
+    assert_eq!(
+        std::fs::read_dir(f.path("")).expect("there").count(),
+        0,
+        "it leaves nothing"
+    );
+}
+
+#[test]
+fn completions_and_help_name_the_commands() {
+    let f = Folder::new("tools-completions");
+    let help = f.run(&["--help"]).fine().out;
+    for shell in ["bash", "zsh", "fish"] {
+        let script = f.run(&["completions", shell]).fine().out;
+        for command in [
+            "run", "compare", "trace", "schema", "list", "doctor", "validate", "bench",
+        ] {
+            assert!(
+                script.contains(command) && help.contains(command),
+                "{shell}: {command}"
+            );
+        }
+    }
+    let version = f.run(&["--version"]).fine().out;
+    assert_eq!(
+        version.trim(),
+        format!("slackwater {}", env!("CARGO_PKG_VERSION"))
+    );
+}
