@@ -161,7 +161,7 @@ pub const TCP_TIMESTAMP_OPTION: u16 = 12;
 ///
 /// `slots` holds up to three 8-byte option bodies: SACK blocks from the front; one explicit-feedback report in the
 /// last (which is why a report leaves room for two blocks beside time stamps, as in the 40 bytes of a real header);
-/// on a SYN, `slots[0]` holds MSS and window scale.
+/// on a SYN, `slots[0]` holds the MSS (`start`) and what [`Packet::SYN_SCALED`] and its neighbour say (`end`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Packet {
@@ -206,6 +206,10 @@ impl Packet {
     pub const BIT_RETX: u8 = 4;
     /// The segment carries the time stamp option.
     pub const BIT_TIMESTAMPS: u8 = 8;
+    /// In `slots[0].end` of a SYN, whose low 8 bits are the window scale: the option is there (RFC 7323, 2.2).
+    pub const SYN_SCALED: u32 = 1 << 8;
+    /// In `slots[0].end` of a SYN: SACK is permitted (RFC 2018, 2).
+    pub const SYN_SACK_PERMITTED: u32 = 1 << 9;
 
     /// Which way the packet goes.
     #[inline]

@@ -43,8 +43,6 @@ mod kind {
 
 /// The experiment identifier of an explicit-feedback report (RFC 6994, 3), "SW".
 const REPORT_EXID: u16 = 0x5357;
-/// `slots[0].end` of a SYN without window scaling.
-const NO_SCALE: u32 = 255;
 
 /// Options in the 40 bytes that a header has for them.
 struct Options {
@@ -79,16 +77,18 @@ fn options_of(p: &Packet) -> Options {
     };
     if p.flags.contains(TcpFlags::SYN) && p.slots[0].start.0 != 0 {
         options.push(kind::MSS, &(p.slots[0].start.0 as u16).to_be_bytes());
-        options.push(kind::SACK_PERMITTED, &[]);
+        if p.slots[0].end.0 & Packet::SYN_SACK_PERMITTED != 0 {
+            options.push(kind::SACK_PERMITTED, &[]);
+        }
     }
     if p.bits & Packet::BIT_TIMESTAMPS != 0 {
         options.push(kind::TIMESTAMPS, &pair(p.tsval, p.tsecr));
     }
     if p.flags.contains(TcpFlags::SYN) {
         let shift = p.slots[0].end.0;
-        if p.slots[0].start.0 != 0 && shift != NO_SCALE {
+        if p.slots[0].start.0 != 0 && shift & Packet::SYN_SCALED != 0 {
             // RFC 7323, 2.3: 14 at most.
-            options.push(kind::WINDOW_SCALE, &[shift.min(14) as u8]);
+            options.push(kind::WINDOW_SCALE, &[(shift & 0xff).min(14) as u8]);
         }
         return options;
     }
@@ -325,13 +325,16 @@ fn read_options(ip: &IpPacket<&mut [u8]>, p: &mut Packet) {
             .map_or(0, |w| u32::from_be_bytes([w[0], w[1], w[2], w[3]]))
     };
     let syn = p.flags.contains(TcpFlags::SYN);
-    let mut scale = NO_SCALE;
+    let mut scale = 0;
     for (kind, body) in ip.tcp_options() {
         match (kind, body.len()) {
             (kind::MSS, 2) if syn => {
                 p.slots[0].start = SeqNum(word(&[0, 0, body[0], body[1]], 0));
             }
-            (kind::WINDOW_SCALE, 1) if syn => scale = u32::from(body[0]),
+            (kind::WINDOW_SCALE, 1) if syn => {
+                scale |= Packet::SYN_SCALED | u32::from(body[0].min(14));
+            }
+            (kind::SACK_PERMITTED, 0) if syn => scale |= Packet::SYN_SACK_PERMITTED,
             (kind::TIMESTAMPS, 8) => {
                 p.bits |= Packet::BIT_TIMESTAMPS;
                 p.tsval = word(body, 0);

@@ -15,8 +15,8 @@ pub struct SynOptions {
     pub sack: bool,
 }
 
-const SCALED: u32 = 1 << 8;
-const SACK_PERMITTED: u32 = 1 << 9;
+const SCALED: u32 = Packet::SYN_SCALED;
+const SACK_PERMITTED: u32 = Packet::SYN_SACK_PERMITTED;
 
 impl SynOptions {
     /// Writes the options into a SYN.

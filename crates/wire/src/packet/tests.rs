@@ -45,7 +45,7 @@ fn a_syn_carries_its_options() {
         slots: [
             SackBlock {
                 start: SeqNum(1460),
-                end: SeqNum(7),
+                end: SeqNum(7 | Packet::SYN_SCALED | Packet::SYN_SACK_PERMITTED),
             },
             SackBlock::default(),
             SackBlock::default(),
@@ -188,11 +188,13 @@ fn carried(p: &Packet, len: u32) -> Packet {
         let mss = p.slots[0].start.0 & 0xffff;
         // An MSS that is a multiple of 2^16 is none that a header could state.
         let scale = p.slots[0].end.0;
-        let scale = if scale == NO_SCALE {
-            scale
+        let flags = scale & (Packet::SYN_SCALED | Packet::SYN_SACK_PERMITTED);
+        let shift = if flags & Packet::SYN_SCALED != 0 {
+            (scale & 0xff).min(14)
         } else {
-            scale.min(14)
+            0
         };
+        let scale = flags | shift;
         p.slots = Default::default();
         if mss != 0 {
             p.slots[0] = SackBlock {
