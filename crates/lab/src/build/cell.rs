@@ -86,6 +86,7 @@ fn radio(cell: &Cell) -> CellConfig {
     c.olla.enabled = cell.olla.enabled;
     c.olla.target_bler = cell.olla.target.fraction();
     c.olla.step_db = cell.olla.step.0;
+    c.olla.limit_db = cell.olla.limit.0;
     if let Some(n) = cell.harq.processes {
         c.harq.processes = n.min(16);
     }

@@ -56,6 +56,8 @@ pub struct OllaConfig {
     pub target_bler: f64,
     /// Step down per failed block in dB; a decoded one steps up by `step * target / (1 - target)`.
     pub step_db: f64,
+    /// Largest offset either way, in dB.
+    pub limit_db: f64,
 }
 
 /// Delays, in slots unless stated otherwise.
@@ -272,6 +274,7 @@ impl CellConfig {
                 enabled: true,
                 target_bler: 0.1,
                 step_db: 0.5,
+                limit_db: 10.0,
             },
             timing: Timing {
                 mac_to_air: 1,

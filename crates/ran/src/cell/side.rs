@@ -54,6 +54,7 @@ pub(super) struct Side {
     pub(super) serial: Vec<u64>,
     pub(super) mcs: Vec<u8>,
     offset_db: Vec<f64>,
+    offset_limit: f64,
     /// Slot of the report in use.
     report_at: Vec<u64>,
     /// The slot in which the next one is known.
@@ -174,6 +175,7 @@ impl Side {
             serial: vec![0; ues],
             mcs: vec![0; ues],
             offset_db: vec![0.0; ues],
+            offset_limit: config.olla.limit_db,
             report_at: vec![0; ues],
             valid_until: vec![0; ues],
             rated: vec![false; ues],
@@ -318,8 +320,14 @@ impl Side {
         }
         if round == 0 && self.step_down > 0.0 && sinr_known {
             let offset = &mut self.offset_db[ue];
-            *offset += if ok { self.step_up } else { -self.step_down };
-            *offset = offset.clamp(-20.0, 20.0);
+            // At the highest MCS success says nothing about the offset: without this it winds up on a good channel and a
+            // sudden loss of 10 dB costs hundreds of milliseconds.
+            let step = match ok {
+                true if usize::from(mcs) + 1 == self.bler.mcs_count() => 0.0,
+                true => self.step_up,
+                false => -self.step_down,
+            };
+            *offset = (*offset + step).clamp(-self.offset_limit, self.offset_limit);
             self.adapt(ue, radio);
         }
         ok
