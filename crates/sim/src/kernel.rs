@@ -165,7 +165,7 @@ mod tests {
             for k in 0..20_000u64 {
                 let c = (draw.bits(2 * k) % n as u64) as usize;
                 let r = draw.bits(2 * k + 1);
-                let at = if r % 5 == 0 {
+                let at = if r.is_multiple_of(5) {
                     None
                 } else {
                     Some(Instant::from_nanos(r % 1_000))
