@@ -84,3 +84,34 @@ fn a_listener_can_stop_all_runs() {
     );
     assert!(started.elapsed() < std::time::Duration::from_secs(5));
 }
+
+#[test]
+fn a_flow_between_two_samples_has_a_summary() {
+    let text = r#"
+name = "short"
+duration = "900 ms"
+warmup = "250 ms"
+[record]
+interval = "200 ms"
+[link]
+kind = "rate"
+rate = "12 Mbit/s"
+[[flow]]
+controller = "cubic"
+start = "210 ms"
+stop = "390 ms"
+[[flow]]
+controller = "bbr"
+start = "850 ms"
+"#;
+    let results = run(text, 1);
+    let flows = &results[0].summary.flows;
+    // Neither flow meets a sample within its measured part: 250 to 390 ms, and from 850 ms.
+    assert!(
+        flows[0].goodput_mbps > 0.1 && flows[0].goodput_mbps < 12.0,
+        "{:?}",
+        flows[0]
+    );
+    assert!(flows[0].srtt_ms.is_none() && flows[0].cwnd_packets.is_none());
+    assert!(flows[1].sent <= 10, "{:?}", flows[1]);
+}

@@ -242,7 +242,11 @@ fn flow(run: &RunRecorder, index: usize) -> FlowSummary {
     let range = series.within(from, to);
     // A counter's growth: from the last sample before the window (or its first) to its last.
     let growth = |column: &[u64]| -> Option<(u64, f64)> {
-        let (a, b) = (range.start, range.end.checked_sub(1)?);
+        // A flow that is on for less than a sampling period may have no sample.
+        let (a, b) = (
+            range.start,
+            range.end.checked_sub(1).filter(|b| *b >= range.start)?,
+        );
         let seconds = (series.time[b] - series.time[a]) as f64 * 1e-9;
         Some((column[b].saturating_sub(column[a]), seconds))
     };
@@ -325,7 +329,10 @@ fn flow(run: &RunRecorder, index: usize) -> FlowSummary {
 fn volumes(link: &LinkRecord, config: &RecorderConfig) -> Option<(u64, u64, f64)> {
     let s = &link.series;
     let range = s.within(config.from, config.to);
-    let (a, b) = (range.start, range.end.checked_sub(1)?);
+    let (a, b) = (
+        range.start,
+        range.end.checked_sub(1).filter(|b| *b >= range.start)?,
+    );
     let seconds = (s.time.get(b)? - s.time.get(a)?) as f64 * 1e-9;
     let grown = |c: &[u64]| c[b].saturating_sub(c[a]);
     (seconds > 0.0).then(|| (grown(&s.capacity), grown(&s.carried), seconds))
