@@ -159,7 +159,7 @@ impl Author {
                 "points = [[0.0, 5.0], [0.3, 0.0], [0.6, 90.0]]\nqueue = {queue}"
             )?;
         }
-        for _ in 0..1 + self.0.next_u64() % 4 {
+        for _ in 0..=self.0.next_u64() % 4 {
             let controller = self.pick(&[
                 "reno",
                 "cubic",

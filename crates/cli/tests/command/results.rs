@@ -206,6 +206,7 @@ fn the_page_needs_no_network() {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "says why it skips")]
 fn captures_are_what_tshark_reads() {
     let f = Folder::new("results-pcap");
     f.run(&[

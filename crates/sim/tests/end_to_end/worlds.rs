@@ -143,7 +143,7 @@ impl Path {
         let ues = (0..ues).map(|i| UeConfig {
             channel: channel.clone(),
             bearers: vec![BearerConfig {
-                rlc: rlc.clone(),
+                rlc,
                 ..BearerConfig::default()
             }],
             rnti: Rnti(70 + i as u16),
@@ -205,24 +205,22 @@ impl Load {
 
     pub(crate) fn world(&self, seed: u64) -> WorldBuilder {
         let mut world = WorldBuilder::new(seed);
-        let (hop, jitter): (Box<dyn Fn(u32) -> HopConfig>, _) = match self.path.link() {
-            Some(link) => {
-                let node = world.add_link(link);
-                (Box::new(move |_| HopConfig::Link(node)), Duration::ZERO)
-            }
-            None => {
-                let (config, ues) = self.path.cell(self.ues);
-                let slot = config.slot_duration();
-                let node = world
-                    .add_cell(&config, ues, None)
-                    .expect("the cell is well-formed");
-                let hop = move |ue| HopConfig::Cell {
-                    node,
-                    ue: UeId(ue),
-                    qfi: Qfi(1),
-                };
-                (Box::new(hop), slot)
-            }
+        let (hop, jitter): (Box<dyn Fn(u32) -> HopConfig>, _) = if let Some(link) = self.path.link()
+        {
+            let node = world.add_link(link);
+            (Box::new(move |_| HopConfig::Link(node)), Duration::ZERO)
+        } else {
+            let (config, ues) = self.path.cell(self.ues);
+            let slot = config.slot_duration();
+            let node = world
+                .add_cell(&config, ues, None)
+                .expect("the cell is well-formed");
+            let hop = move |ue| HopConfig::Cell {
+                node,
+                ue: UeId(ue),
+                qfi: Qfi(1),
+            };
+            (Box::new(hop), slot)
         };
         for i in 0..(self.ues * self.flows_per_ue) as u32 {
             let lane = |loss| {
