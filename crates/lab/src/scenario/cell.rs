@@ -171,8 +171,6 @@ section! {
 section! {
     /// Hybrid ARQ.
     pub struct Harq {
-        /// Block errors happen at all; `false` makes every block arrive.
-        pub errors: bool = true,
         /// Processes; left out, 8 for LTE and 16 for NR.
         #[within(1, 32)]
         pub processes: Option<u8> = None,
@@ -200,8 +198,8 @@ section! {
         /// From the grant to uplink data, at least.
         #[within(0, 32)]
         pub k2: u8 = 4,
-        /// From the packet's arrival at the base station to the first slot that may carry it; left out, 2 ms for LTE
-        /// and two slots for NR.
+        /// From the packet's arrival at the base station to the first slot that may carry it; left out, 1 ms for
+        /// LTE and one slot for NR.
         #[within(Duration::ZERO, Duration::from_millis(50))]
         pub processing: Option<Duration> = None,
     }
@@ -212,9 +210,6 @@ section! {
         /// Time between chances for a scheduling request; left out, 10 ms for LTE and 20 ms for NR TDD, 10 ms for NR FDD.
         #[within(Duration::from_micros(125), Duration::from_millis(640))]
         pub sr_period: Option<Duration> = None,
-        /// Time between periodic buffer status reports.
-        #[within(Duration::from_millis(1), Duration::from_millis(2560))]
-        pub bsr_period: Duration = Duration::from_millis(10),
         /// Bytes granted in answer to a scheduling request, before the first buffer status report.
         #[within(1, 100_000)]
         pub first_grant: u32 = 150,
@@ -252,9 +247,6 @@ section! {
         /// How long a packet may wait before it is thrown away; left out, for ever.
         #[within(Duration::from_millis(1), Duration::from_secs(10))]
         pub discard: Option<Duration> = None,
-        /// The receiver waits this long for a missing packet before it goes on.
-        #[within(Duration::ZERO, Duration::from_secs(3))]
-        pub reordering: Duration = Duration::from_millis(100),
     }
 }
 

@@ -4,7 +4,7 @@ use slackwater_core::Duration;
 
 use super::data::{CqiFile, McsFile, Series};
 use super::error::ScenarioError;
-use super::field::{At, Field, choice, section, tagged};
+use super::field::{At, Field, section, tagged};
 use super::units::{KmPerHour, Limit, Metres};
 
 section! {
@@ -202,16 +202,6 @@ impl CqiSeries {
     /// The values, from wherever they come.
     pub fn series(&self) -> Series {
         series_of(self.file.as_ref().map(|f| &*f.series), &self.points)
-    }
-}
-
-choice! {
-    /// What a bearer carries, for schedulers with priorities.
-    pub enum BearerKind {
-        /// Elastic data.
-        Default = "default",
-        /// Delay-critical data.
-        Priority = "priority",
     }
 }
 

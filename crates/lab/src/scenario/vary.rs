@@ -43,7 +43,14 @@ impl Scenario {
     /// # Errors
     /// Where the key does not exist or a value does not fit it.
     pub fn with_axis(&self, key: &str, values: &[String]) -> Result<Self, ScenarioError> {
-        for value in values {
+        for (i, value) in values.iter().enumerate() {
+            if values[..i].contains(value) {
+                return Err(ScenarioError::new(
+                    key,
+                    format!("{value:?} twice"),
+                    "each value once: two runs alike are no two samples",
+                ));
+            }
             self.with(key, value)?;
         }
         let mut scenario = self.clone();
