@@ -1,1 +1,67 @@
-//! placeholder
+//! Functions of the network's edge: what acts between the sender and the radio.
+//!
+//! This crate holds the contract that they share. The functions themselves (agents at the gNB, vAQM and CECC at the UPF)
+//! come with their systems; see `docs/roadmap.md`. They know the radio by [`RanReport`]s alone, are generic over the
+//! packet, and so run in a simulation and on real buffers alike.
+
+use slackwater_core::{Bytes, Direction, Instant, PacketView, Qfi, Rate, UeId};
+pub use slackwater_signal::RanReport;
+
+/// What becomes of a packet.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict<P> {
+    /// It goes on, perhaps rewritten.
+    Forward(P),
+    /// The function keeps it and hands it out by [`EdgeFunction::release`].
+    Hold,
+    /// It goes on with CE set.
+    Mark(P),
+    /// It ends here.
+    Drop(P),
+}
+
+/// A PDU session or `QoS` flow as the function must know it (PFCP sessions and QERs, TS 29.244, 5.2 and 5.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Session {
+    /// It begins, or its rates change.
+    Up {
+        /// The UE.
+        ue: UeId,
+        /// One `QoS` flow of guaranteed bit rate, or `None` for all others of the session together.
+        gbr_flow: Option<Qfi>,
+        /// Guaranteed rate (GBR); zero for none.
+        guaranteed: Rate,
+        /// Upper bound: MBR of the flow, or AMBR of the session.
+        maximum: Rate,
+    },
+    /// It ends.
+    Down {
+        /// The UE.
+        ue: UeId,
+        /// As in [`Session::Up`].
+        gbr_flow: Option<Qfi>,
+    },
+}
+
+/// A function on the path of packets. Calls come in time order; `now` comes first.
+pub trait EdgeFunction<P: PacketView> {
+    /// A packet of `ue` passes.
+    fn on_packet(&mut self, now: Instant, direction: Direction, ue: UeId, packet: P) -> Verdict<P>;
+    /// The radio network reports.
+    fn on_report(&mut self, _now: Instant, _report: &RanReport) {}
+    /// A session or `QoS` flow changes.
+    fn on_session(&mut self, _now: Instant, _session: &Session) {}
+    /// Hands out a packet that was held and may go now; call until it returns `None`.
+    fn release(&mut self, _now: Instant) -> Option<(Direction, P)> {
+        None
+    }
+    /// When [`EdgeFunction::release`] should be called again.
+    fn next_timer(&self) -> Option<Instant> {
+        None
+    }
+    /// Bytes that the function holds.
+    fn held(&self) -> Bytes {
+        Bytes::ZERO
+    }
+}
