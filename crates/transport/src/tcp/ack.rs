@@ -76,6 +76,29 @@ impl Scan<'_> {
     }
 }
 
+/// What an ACK brought, as far as the scoreboard tells.
+#[derive(Clone, Copy)]
+struct News {
+    /// The cumulative point before and after.
+    una: u64,
+    ack: u64,
+    /// The peer's window moved.
+    moved: bool,
+    prior_in_flight: u64,
+    /// Tick that the peer echoed, where it did.
+    echo: Option<u32>,
+    newest: Newest,
+    /// Bytes and segments newly delivered.
+    newly: u64,
+    packets: u32,
+    /// The longest and the shortest round trip that it shows.
+    rtt: Option<(Duration, Duration)>,
+    dsack: Option<(u64, u64)>,
+    /// Something was newly `SACKed`.
+    sacked: bool,
+    original: bool,
+}
+
 /// What the recovery states look at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
@@ -131,8 +154,53 @@ impl Endpoint {
         }
 
         let prior_in_flight = self.in_flight();
-        let lost_before = self.lost_total;
         let echo = (p.bits & Packet::BIT_TIMESTAMPS != 0 && self.timestamps).then_some(p.tsecr);
+        if blocks.is_empty()
+            && self.ca == Recovery::Open
+            && self.dup_acks == 0
+            && let Some(row) = self.board.acknowledge_row(ack)
+        {
+            // Nearly every ACK: it moves the point over segments of which nothing is known but that they left. They
+            // left in order, so that the last one says what a look at each would.
+            let last = &row.last;
+            self.rack.delivered(now, last, self.rtt.min(), false);
+            let news = News {
+                una,
+                ack,
+                moved,
+                prior_in_flight,
+                echo,
+                newest: Newest::of(last),
+                newly: ack - una,
+                packets: row.count as u32,
+                rtt: Some((now.since(row.first_sent), now.since(last.sent))),
+                dsack: None,
+                sacked: false,
+                original: false,
+            };
+            self.conclude(now, p, news, out);
+        } else {
+            self.scan(now, p, ack, moved, prior_in_flight, echo, out);
+        }
+    }
+
+    /// Looks at each segment of which the ACK tells something.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one function cut in two for speed"
+    )]
+    fn scan(
+        &mut self,
+        now: Instant,
+        p: &Packet,
+        ack: u64,
+        moved: bool,
+        prior_in_flight: u64,
+        echo: Option<u32>,
+        out: &mut Vec<Packet>,
+    ) {
+        let una = self.board.una();
+        let blocks = if self.sack { p.sack_blocks() } else { &[] };
         let fack = self.board.fack();
         self.rack.advanced = false;
         let mut scan = Scan {
@@ -225,6 +293,46 @@ impl Endpoint {
                 sample_rtt = Some((rtt, rtt));
             }
         }
+        let news = News {
+            una,
+            ack,
+            moved,
+            prior_in_flight,
+            echo,
+            newest,
+            newly,
+            packets,
+            rtt: sample_rtt,
+            dsack,
+            sacked: sacked_news,
+            original,
+        };
+        self.conclude(now, p, news, out);
+    }
+
+    /// What follows once the scoreboard is up to date: RTT, recovery, timers, the controller, and what may leave.
+    #[expect(
+        clippy::inline_always,
+        reason = "for a plain ACK most of it folds away"
+    )]
+    #[inline(always)]
+    fn conclude(&mut self, now: Instant, p: &Packet, news: News, out: &mut Vec<Packet>) {
+        let News {
+            una,
+            ack,
+            moved,
+            prior_in_flight,
+            echo,
+            newest,
+            newly,
+            packets,
+            rtt: sample_rtt,
+            dsack,
+            sacked: sacked_news,
+            original,
+        } = news;
+        let advanced = ack > una;
+        let lost_before = self.lost_total;
         if let Some((rtt, fresh)) = sample_rtt {
             self.rtt
                 .sample(rtt, fresh, self.board.una(), self.board.nxt());

@@ -41,7 +41,13 @@ impl Newest {
         if self.some && (s.sent, s.end()) <= (self.sent, self.end) {
             return;
         }
-        *self = Self {
+        *self = Self::of(s);
+    }
+
+    /// `s` alone.
+    #[inline]
+    pub(crate) fn of(s: &Segment) -> Self {
+        Self {
             sent: s.sent,
             end: s.end(),
             prior_delivered: s.delivered,
@@ -50,7 +56,7 @@ impl Newest {
             limited: s.is(Segment::LIMITED),
             resent: s.is(Segment::RESENT),
             some: true,
-        };
+        }
     }
 
     /// Delivered bytes when it was sent.

@@ -78,7 +78,18 @@ pub(crate) struct Scoreboard {
     fack: u64,
     /// No lost segment that waits for its retransmission lies below.
     resend_from: u64,
+    /// One past the highest segment that was ever sent again.
+    resent_end: u64,
     mss: u64,
+}
+
+/// Segments that one ACK took off the front, each sent once and not marked before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    /// When the first of them was sent.
+    pub(crate) first_sent: Instant,
+    pub(crate) last: Segment,
+    pub(crate) count: u64,
 }
 
 const START: usize = 64;
@@ -98,6 +109,7 @@ impl Scoreboard {
             resent: 0,
             fack: 0,
             resend_from: 0,
+            resent_end: 0,
             mss: u64::from(mss),
         }
     }
@@ -264,6 +276,36 @@ impl Scoreboard {
             }
         }
         low
+    }
+
+    /// Moves the cumulative point to `pos` where that takes whole segments off the front of a board without marks, none
+    /// of them sent again. Otherwise it does nothing, and [`Scoreboard::acknowledge`] is for it.
+    #[inline]
+    pub(crate) fn acknowledge_row(&mut self, pos: u64) -> Option<Row> {
+        if (self.sacked | self.lost) != 0 || self.head < self.resent_end {
+            return None;
+        }
+        let mut head = self.head;
+        while head < self.tail && self.get(head).end() <= pos {
+            head += 1;
+        }
+        if head == self.head {
+            return None;
+        }
+        let last = self.get(head - 1);
+        if last.end() != pos {
+            return None;
+        }
+        let row = Row {
+            first_sent: self.get(self.head).sent,
+            last: *last,
+            count: head - self.head,
+        };
+        self.head = head;
+        self.una = pos;
+        self.fack = self.fack.max(head);
+        self.resend_from = self.resend_from.max(head);
+        Some(row)
     }
 
     /// Moves the cumulative point to `pos`; `each` sees every segment that is now acknowledged in full.
@@ -500,6 +542,7 @@ impl Scoreboard {
         stamp(&mut self.ring[slot]);
         self.ring[slot].flags |= Segment::RESENT;
         let s = self.ring[slot];
+        self.resent_end = self.resent_end.max(n + 1);
         let (w, bit) = self.word(n);
         // A tail probe repeats a segment that is not thought lost: Linux counts the copy apart, the pipe of RFC 6675
         // need not.
