@@ -166,7 +166,7 @@ impl Endpoint {
         self.delivery.stamp(now, idle, &mut s);
         self.board.push(s);
         self.fin_sent |= fin;
-        self.emit(now, &s, false, out);
+        self.emit(now, pos, s.len, fin, false, out);
         let mut sent = Sent::default();
         sent.bytes = Bytes(u64::from(payload));
         sent.after_idle = idle;
@@ -187,7 +187,7 @@ impl Endpoint {
         self.resent_at.get_or_insert(Self::tick(now));
         self.undo_resent = Some(self.undo_resent.unwrap_or(0) + 1);
         self.stats.retransmits += 1;
-        self.emit(now, &s, true, out);
+        self.emit(now, s.pos, s.len, s.is(Segment::FIN), true, out);
         let mut sent = Sent::default();
         sent.bytes = Bytes(u64::from(s.len));
         sent.retransmission = true;
@@ -198,16 +198,27 @@ impl Endpoint {
         }
     }
 
-    /// Puts a segment on the wire.
-    #[inline]
-    fn emit(&mut self, now: Instant, s: &Segment, again: bool, out: &mut Vec<Packet>) {
-        let fin = u16::from(s.is(Segment::FIN));
-        let mut p = self.segment(now, s.pos);
-        p.payload = s.len - fin;
+    /// Puts a segment on the wire: `len` positions from `pos`, the last a FIN where `fin` says so.
+    #[expect(
+        clippy::inline_always,
+        reason = "new data and retransmissions share it, and the first is the hot path"
+    )]
+    #[inline(always)]
+    fn emit(
+        &mut self,
+        now: Instant,
+        pos: u64,
+        len: u16,
+        fin: bool,
+        again: bool,
+        out: &mut Vec<Packet>,
+    ) {
+        let mut p = self.segment(now, pos);
+        p.payload = len - u16::from(fin);
         p.len += p.payload;
         let fresh = !again && p.payload > 0;
         p.flags = p.flags.with(self.ecn.flags(fresh));
-        if fin != 0 {
+        if fin {
             p.flags = p.flags.with(TcpFlags::FIN);
         }
         if again {
@@ -222,7 +233,7 @@ impl Endpoint {
         }
         self.pacer.on_sent(now, Bytes(u64::from(p.len)));
         if let Some(prr) = &mut self.prr {
-            prr.on_sent(u64::from(s.len));
+            prr.on_sent(u64::from(len));
         }
         out.push(p);
     }
