@@ -40,6 +40,7 @@ python: $(STAMP) ## Build the Python package into .venv
 
 bench: ## Print CPU seconds per simulated second and instruction counts beside the goals
 	$(CARGO) run --release -p slackwater-cli -- bench
+	$(PYTHON) benches/instructions.py
 
 lint: lint-rust lint-python ## Formatting, clippy, ruff, mypy
 
