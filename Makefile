@@ -49,8 +49,8 @@ lint-rust: ## rustfmt and clippy
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
 lint-python: python ## ruff and mypy
-	$(VENV)/bin/ruff check python
-	$(VENV)/bin/ruff format --check python
+	$(VENV)/bin/ruff check python benches
+	$(VENV)/bin/ruff format --check python benches
 	$(VENV)/bin/mypy
 
 deny: ## Licences, bans and sources of all dependencies (needs cargo-deny)

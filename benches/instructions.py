@@ -1,7 +1,8 @@
 """Instructions per simulated second and per data packet, counted by valgrind.
 
-Time is noisy on shared machines; instruction counts of one binary are not. Each case runs twice under callgrind, a short
-and a long run, and the difference leaves out start-up. Counts above the ceilings of `ceilings.json` end with status 1.
+Time is noisy on shared machines; instruction counts of one binary are not. Each case runs twice under callgrind, a
+short and a long run, and the difference leaves out start-up. Counts above the ceilings of `ceilings.json` end with
+status 1.
 """
 
 import argparse
@@ -33,6 +34,7 @@ def count(binary: str, case: str, mode: str, seconds: int) -> tuple[int, float]:
 
 
 def main() -> int:
+    """Count every case of `ceilings.json`; 1 where one lies above its ceiling."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", default=str(HERE.parent / "target/release/slackwater"))
     parser.add_argument("--json", action="store_true", help="print JSON")
