@@ -42,6 +42,10 @@ def main() -> int:
     if shutil.which("valgrind") is None:
         print("skipped: valgrind is not installed", file=sys.stderr)
         return 0
+    if not Path(args.binary).is_file():
+        parser.error(
+            f"--binary: found no file {args.binary}, expected the command (cargo build --release -p slackwater-cli)"
+        )
     rows = []
     for entry in json.loads((HERE / "ceilings.json").read_text()):
         case, mode = entry["case"], f"--{entry['mode']}"
