@@ -12,7 +12,9 @@ pub mod time;
 pub mod units;
 
 pub use ids::{BearerId, Direction, FlowId, NodeId, Qfi, Rnti, SlotIdx, Teid, UeId};
-pub use packet::{Ecn, Packet, PacketView, Proto, TcpFlags, TcpHeader};
+pub use packet::{
+    Ecn, Packet, PacketView, Proto, SackBlock, SackList, SynOptions, TcpFlags, TcpHeader,
+};
 pub use record::{NoRecorder, Recorder};
 pub use rng::{Draw, Stream};
 pub use seq::SeqNum;

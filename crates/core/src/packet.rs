@@ -101,6 +101,42 @@ pub struct SackBlock {
     pub end: SeqNum,
 }
 
+/// The SACK blocks of a segment: at most four fit into a header (RFC 2018, 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackList {
+    blocks: [SackBlock; 4],
+    len: u8,
+}
+
+impl SackList {
+    /// Appends a block; a fifth is ignored.
+    pub fn push(&mut self, block: SackBlock) {
+        if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
+            *slot = block;
+            self.len += 1;
+        }
+    }
+}
+
+impl core::ops::Deref for SackList {
+    type Target = [SackBlock];
+
+    fn deref(&self) -> &[SackBlock] {
+        &self.blocks[..usize::from(self.len)]
+    }
+}
+
+/// What a SYN offers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SynOptions {
+    /// Maximum segment size, where stated (RFC 9293, 3.7.1).
+    pub mss: Option<u16>,
+    /// Window scale of the sender's later window fields, 0 to 14 (RFC 7323, 2); `None` leaves both sides unscaled.
+    pub window_scale: Option<u8>,
+    /// SACK may be used (RFC 2018, 2).
+    pub sack_permitted: bool,
+}
+
 /// The fields of a TCP header that a function in the middle may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpHeader {
@@ -136,6 +172,18 @@ pub trait PacketView {
     fn set_ecn(&mut self, ecn: Ecn);
     /// The TCP header, where there is one in the clear.
     fn tcp(&self) -> Option<TcpHeader> {
+        None
+    }
+    /// The SACK blocks of a TCP segment, in the order of the header; none where there is no TCP header.
+    fn sack(&self) -> SackList {
+        SackList::default()
+    }
+    /// What a TCP SYN (or SYN-ACK) offers; `None` for every other packet.
+    fn syn_options(&self) -> Option<SynOptions> {
+        None
+    }
+    /// Source and destination port, where the packet shows a TCP or UDP header.
+    fn ports(&self) -> Option<(u16, u16)> {
         None
     }
     /// Rewrites the TCP window field (and the checksum). No effect on packets without a TCP header.
@@ -255,6 +303,26 @@ impl PacketView for Packet {
             timestamps: (self.bits & Self::BIT_TIMESTAMPS != 0).then_some((self.tsval, self.tsecr)),
         })
     }
+    fn sack(&self) -> SackList {
+        let mut list = SackList::default();
+        if self.proto == Proto::Tcp && !self.flags.contains(TcpFlags::SYN) {
+            for block in self.sack_blocks() {
+                list.push(*block);
+            }
+        }
+        list
+    }
+    fn syn_options(&self) -> Option<SynOptions> {
+        if self.proto != Proto::Tcp || !self.flags.contains(TcpFlags::SYN) {
+            return None;
+        }
+        let (mss, rest) = (self.slots[0].start.0, self.slots[0].end.0);
+        Some(SynOptions {
+            mss: (mss != 0).then_some(mss as u16),
+            window_scale: (rest & Self::SYN_SCALED != 0).then_some((rest & 0xff).min(14) as u8),
+            sack_permitted: rest & Self::SYN_SACK_PERMITTED != 0,
+        })
+    }
     fn set_tcp_window(&mut self, window: u16) {
         if self.proto == Proto::Tcp {
             self.window = window;
@@ -281,6 +349,35 @@ mod tests {
         for bits in 0..4 {
             assert_eq!(Ecn::from_bits(bits) as u8, bits);
         }
+    }
+
+    #[test]
+    fn a_syn_shows_its_options_and_an_ack_its_blocks() {
+        let syn = Packet {
+            flags: TcpFlags::SYN,
+            slots: [
+                SackBlock {
+                    start: SeqNum(1448),
+                    end: SeqNum(7 | Packet::SYN_SCALED | Packet::SYN_SACK_PERMITTED),
+                },
+                SackBlock::default(),
+                SackBlock::default(),
+            ],
+            ..Packet::default()
+        };
+        let options = syn.syn_options().unwrap();
+        assert_eq!(
+            (options.mss, options.window_scale, options.sack_permitted),
+            (Some(1448), Some(7), true)
+        );
+        assert!(syn.sack().is_empty());
+        let ack = Packet {
+            flags: TcpFlags::ACK,
+            sacks: 1,
+            ..syn
+        };
+        assert_eq!(ack.syn_options(), None);
+        assert_eq!(&*ack.sack(), &ack.slots[..1]);
     }
 
     #[test]

@@ -4,10 +4,12 @@
 //! send to whoever acts: a [`PathReport`] to a sender, a [`RanReport`] to an edge function; [`marking`] names the
 //! schemes by which queue delay becomes CE marks.
 
+pub mod body;
 pub mod marking;
 pub mod observe;
 pub mod report;
 
+pub use body::Body;
 pub use marking::MarkingScheme;
 pub use observe::{Grant, HarqFeedback, NoObserver, Observer, PdcpView, RlcView, SlotView};
 pub use report::{PathReport, RanReport};

@@ -1,6 +1,8 @@
 //! Real IP packets as the algorithms see them: [`PacketView`] over a buffer.
 
-use slackwater_core::{Draw, Ecn, PacketView, SeqNum, TcpFlags, TcpHeader};
+use slackwater_core::{
+    Draw, Ecn, PacketView, SackBlock, SackList, SeqNum, SynOptions, TcpFlags, TcpHeader,
+};
 
 use crate::WireError;
 use crate::checksum;
@@ -330,6 +332,52 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketView for IpPacket<B> {
             payload: self.layout.total - (at + header) as u32,
             timestamps,
         })
+    }
+
+    fn sack(&self) -> SackList {
+        let mut list = SackList::default();
+        // RFC 2018, 3: kind 5, pairs of 32-bit numbers.
+        for (kind, body) in self.tcp_options() {
+            if kind == 5 && body.len().is_multiple_of(8) {
+                for at in (0..body.len()).step_by(8) {
+                    if let (Some(start), Some(end)) = (be32(body, at), be32(body, at + 4)) {
+                        list.push(SackBlock {
+                            start: SeqNum(start),
+                            end: SeqNum(end),
+                        });
+                    }
+                }
+            }
+        }
+        list
+    }
+
+    fn syn_options(&self) -> Option<SynOptions> {
+        let (at, _) = self.tcp_extent()?;
+        let flags = TcpFlags(be16(self.bytes(), at + 12)? & 0x1ff);
+        if !flags.contains(TcpFlags::SYN) {
+            return None;
+        }
+        let mut found = SynOptions::default();
+        for (kind, body) in self.tcp_options() {
+            match (kind, body.len()) {
+                (2, 2) => found.mss = be16(body, 0),
+                // RFC 7323, 2.3: larger shifts count as 14.
+                (3, 1) => found.window_scale = Some(body[0].min(14)),
+                (4, 0) => found.sack_permitted = true,
+                _ => {}
+            }
+        }
+        Some(found)
+    }
+
+    fn ports(&self) -> Option<(u16, u16)> {
+        let (protocol, at) = self.layout.transport?;
+        if !matches!(protocol, TCP | UDP) {
+            return None;
+        }
+        let bytes = self.bytes();
+        Some((be16(bytes, at)?, be16(bytes, at + 2)?))
     }
 
     fn set_tcp_window(&mut self, window: u16) {

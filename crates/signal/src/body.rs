@@ -1,0 +1,112 @@
+//! The eight bytes in which a report travels to a sender, in a TCP option or a datagram.
+//!
+//! XRC says "an IP or TCP option" and gives no format (XRC, section III); this one is ours:
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0 | flags: bit 0 valid, bit 1 other flows are active in the queue, bits 2 to 7 the high bits of the head-of-line delay |
+//! | 1 | low bits of the head-of-line delay, 14 bits in all, units of 0.5 ms, rounded to the nearest |
+//! | 2-5 | rate in kbit/s |
+//! | 6-7 | age counter |
+
+use slackwater_core::{Duration, Rate};
+
+use crate::report::PathReport;
+
+/// Nanoseconds of one unit of the head-of-line delay.
+const HOL_UNIT: u64 = 500_000;
+/// The largest delay that the field holds, in units: 8.19 s.
+const HOL_MAX: u64 = (1 << 14) - 1;
+const VALID: u8 = 1;
+const SHARED: u8 = 1 << 1;
+
+/// A report as it stands in an option or a datagram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Body(pub [u8; 8]);
+
+impl Body {
+    /// Encodes a share; values beyond a field saturate. `None` for reports that travel otherwise.
+    pub fn of(report: &PathReport) -> Option<Self> {
+        let &PathReport::Share {
+            rate,
+            hol_delay,
+            seq,
+            shared,
+        } = report
+        else {
+            return None;
+        };
+        let hol = ((hol_delay.as_nanos() + HOL_UNIT / 2) / HOL_UNIT).min(HOL_MAX);
+        let kbps = u32::try_from(rate.as_bps() / 1000).unwrap_or(u32::MAX);
+        let flags = VALID | if shared { SHARED } else { 0 } | ((hol >> 8) as u8) << 2;
+        let [a, b, c, d] = kbps.to_be_bytes();
+        let [s, t] = seq.to_be_bytes();
+        Some(Self([flags, hol as u8, a, b, c, d, s, t]))
+    }
+
+    /// The report; `None` where the valid bit is missing.
+    pub fn report(self) -> Option<PathReport> {
+        let [flags, low, a, b, c, d, s, t] = self.0;
+        (flags & VALID != 0).then(|| PathReport::Share {
+            rate: Rate::from_bps(u64::from(u32::from_be_bytes([a, b, c, d])) * 1000),
+            hol_delay: Duration::from_nanos(
+                (u64::from(flags >> 2) << 8 | u64::from(low)) * HOL_UNIT,
+            ),
+            seq: u16::from_be_bytes([s, t]),
+            shared: flags & SHARED != 0,
+        })
+    }
+
+    /// The two words that hold it in a simulated packet's option slot.
+    pub fn words(self) -> (u32, u32) {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        (
+            u32::from_be_bytes([a, b, c, d]),
+            u32::from_be_bytes([e, f, g, h]),
+        )
+    }
+
+    /// The body of two words.
+    pub fn from_words(first: u32, second: u32) -> Self {
+        let [a, b, c, d] = first.to_be_bytes();
+        let [e, f, g, h] = second.to_be_bytes();
+        Self([a, b, c, d, e, f, g, h])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(kbps: u64, hol_us: u64, seq: u16, shared: bool) -> PathReport {
+        PathReport::Share {
+            rate: Rate::from_bps(kbps * 1000),
+            hol_delay: Duration::from_micros(hol_us),
+            seq,
+            shared,
+        }
+    }
+
+    #[test]
+    fn a_share_round_trips_with_the_delay_rounded() {
+        let body = Body::of(&share(34_200, 9_300, 40_000, true)).unwrap();
+        assert_eq!(body.report(), Some(share(34_200, 9_500, 40_000, true)));
+        let (a, b) = body.words();
+        assert_eq!(Body::from_words(a, b), body);
+        // Delays above 127.5 ms need the high bits.
+        let body = Body::of(&share(1, 400_000, 0, false)).unwrap();
+        assert_eq!(body.report(), Some(share(1, 400_000, 0, false)));
+    }
+
+    #[test]
+    fn what_does_not_fit_saturates_and_what_is_not_valid_says_nothing() {
+        let body = Body::of(&share(1 << 40, 60_000_000, 1, false)).unwrap();
+        assert_eq!(
+            body.report(),
+            Some(share(u64::from(u32::MAX), 8_191_500, 1, false))
+        );
+        assert_eq!(Body::default().report(), None);
+        let other = PathReport::ThroughputAdvice { max: Rate::ZERO };
+        assert_eq!(Body::of(&other), None);
+    }
+}
