@@ -4,7 +4,8 @@
 //! come with their systems; see `docs/roadmap.md`. They know the radio by [`RanReport`]s alone, are generic over the
 //! packet, and so run in a simulation and on real buffers alike.
 
-use slackwater_core::{Bytes, Direction, Instant, PacketView, Qfi, Rate, UeId};
+use slackwater_core::{Bytes, Direction, FlowId, Instant, PacketView, Qfi, Rate, UeId};
+use slackwater_signal::{Observer, PathReport, RlcView};
 pub use slackwater_signal::RanReport;
 
 /// What becomes of a packet.
@@ -64,4 +65,17 @@ pub trait EdgeFunction<P: PacketView> {
     fn held(&self) -> Bytes {
         Bytes::ZERO
     }
+}
+
+/// An agent of the radio network that tells senders what their path holds. It sees the cell as any [`Observer`] does,
+/// and is asked when a packet that can carry a report passes PDCP on its way up.
+pub trait ReportAgent: Observer {
+    /// What the sender of `flow` should hear now; `queue` is the downlink queue of its bearer at this instant.
+    fn report(&mut self, now: Instant, flow: FlowId, queue: &RlcView) -> Option<PathReport>;
+    /// True where [`ReportAgent::on_queue`] is wanted.
+    fn wants_queues(&self) -> bool {
+        false
+    }
+    /// The downlink queue of a bearer that carries reported flows, once per slot that ran.
+    fn on_queue(&mut self, _now: Instant, _queue: &RlcView) {}
 }
