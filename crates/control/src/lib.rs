@@ -220,6 +220,10 @@ pub trait Controller: Send + core::fmt::Debug {
     fn on_undo(&mut self, _now: Instant, _path: &PathView) {}
     /// The host left fast recovery or loss recovery.
     fn on_recovered(&mut self, _now: Instant, _path: &PathView) {}
+    /// True where the sender asks the network for explicit feedback.
+    fn takes_reports(&self) -> bool {
+        false
+    }
     /// Explicit feedback arrived.
     fn on_report(&mut self, _now: Instant, _path: &PathView, _report: &PathReport) {}
     /// The timer asked for by [`Controller::next_timer`] ran out.

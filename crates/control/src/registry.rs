@@ -125,6 +125,9 @@ impl Controller for AnyController {
     fn on_recovered(&mut self, now: Instant, path: &PathView) {
         dispatch!(self, c => c.on_recovered(now, path));
     }
+    fn takes_reports(&self) -> bool {
+        dispatch!(self, c => c.takes_reports())
+    }
     fn on_report(&mut self, now: Instant, path: &PathView, report: &PathReport) {
         dispatch!(self, c => c.on_report(now, path, report));
     }

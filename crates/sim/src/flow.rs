@@ -9,6 +9,7 @@ use slackwater_core::{
     Bytes, Direction, Draw, Ecn, FlowId, Instant, NodeId, Packet, Proto, Qfi, SeqNum, TcpFlags,
     UeId,
 };
+use slackwater_signal::Body;
 use slackwater_transport::app::{App, AppConfig, Message};
 use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
 
@@ -29,6 +30,13 @@ pub enum HopConfig {
         ue: UeId,
         /// The `QoS` flow.
         qfi: Qfi,
+    },
+    /// An edge function; packets belong to a session of `ue`.
+    Edge {
+        /// The function.
+        node: NodeId,
+        /// The UE.
+        ue: UeId,
     },
 }
 
@@ -66,6 +74,18 @@ pub struct FlowConfig {
     pub down: Vec<HopConfig>,
     /// Path of packets that go up, UE side first.
     pub up: Vec<HopConfig>,
+}
+
+impl FlowConfig {
+    /// The sender takes explicit feedback (data that goes down only: feedback for the uplink is not defined, XRC, III).
+    pub(crate) fn takes_reports(&self) -> bool {
+        use slackwater_control::Controller as _;
+        let takes = match &self.carrier {
+            Carrier::Tcp { controller, .. } => controller.takes_reports(),
+            Carrier::Udp { .. } => false,
+        };
+        takes && self.direction == Direction::Down
+    }
 }
 
 /// What a host has to tell beyond packets.
@@ -269,7 +289,15 @@ impl Host {
     ) {
         match self {
             Self::TcpSender(h) => {
-                h.endpoint.on_packet(now, packet, out);
+                if packet.proto == Proto::Tcp {
+                    h.endpoint.on_packet(now, packet, out);
+                } else if packet.bits & Packet::BIT_REPORT != 0 {
+                    let slot = packet.slots[2];
+                    let body = Body::from_words(slot.start.0, slot.end.0);
+                    if let Some(report) = body.report() {
+                        h.endpoint.on_report(now, &report, out);
+                    }
+                }
                 if h.pending > 0 {
                     h.offer(now, out);
                 }

@@ -1,33 +1,36 @@
 //! The world: nodes and hosts on one kernel.
 
+mod builder;
+mod cell;
+mod edge;
+mod feedback;
+
 use std::collections::VecDeque;
 
-use slackwater_core::record::{DropReason, LinkSample, PacketEvent};
+pub use builder::WorldBuilder;
+use cell::CellNode;
+use edge::EdgeNode;
+pub use feedback::{FeedbackCarrier, FeedbackConfig};
+use slackwater_core::record::{DropReason, PacketEvent};
 use slackwater_core::{
-    BearerId, Bytes, Direction, Draw, Duration, Ecn, FlowId, Instant, NodeId, Packet, Qfi,
-    Recorder, UeId,
+    Bytes, Direction, Duration, Ecn, FlowId, Instant, NodeId, Packet, PacketView as _, Proto,
+    Recorder,
 };
+use slackwater_edge::Verdict;
 use slackwater_ran::CellOut;
-use slackwater_ran::cell::{Cell, CellConfig, ConfigError, UeConfig};
-use slackwater_signal::Observer;
+use slackwater_ran::cell::Cell;
+use slackwater_signal::PathReport;
 
 use crate::clock::{Clock, SyncStatus};
-use crate::flow::{FlowConfig, HopConfig, Host, HostEvents};
+use crate::flow::{Host, HostEvents};
 use crate::kernel::Kernel;
 use crate::lane::Lane;
-use crate::link::{Link, LinkConfig, Outcomes};
+use crate::link::{Link, Outcomes};
 
 /// Index of a cell's samples that cover its whole downlink.
 pub const CELL_DOWN: u32 = u32::MAX - 1;
 /// Index of a cell's samples that cover its whole uplink.
 pub const CELL_UP: u32 = u32::MAX;
-
-/// Purposes of keyed draws (see `slackwater_core::rng`).
-mod purpose {
-    pub(super) const LANE: u64 = 1;
-    pub(super) const CELL: u64 = 2;
-    pub(super) const HOST: u64 = 3;
-}
 
 /// Where a packet goes next.
 #[derive(Clone, Copy, Debug)]
@@ -40,72 +43,7 @@ enum Node {
     Lane { lane: Lane, next: Hop },
     Link { link: Box<Link>, next: Vec<Hop> },
     Cell(Box<CellNode>),
-}
-
-struct CellNode {
-    cell: Cell<Packet>,
-    slot: Duration,
-    out: CellOut<Packet>,
-    observer: Option<Box<dyn Observer + Send>>,
-    /// Packets that the cell reported before their delivery time.
-    pending: VecDeque<(Instant, Packet)>,
-    /// UE and `QoS` flow of each flow.
-    bearers: Vec<(UeId, Qfi)>,
-    /// Next hop of each flow, down and up.
-    next: Vec<[Hop; 2]>,
-}
-
-impl CellNode {
-    /// The next slot, or the next delivery where that comes first.
-    fn next_timer(&self) -> Option<Instant> {
-        match (self.cell.next_slot(), self.pending.front()) {
-            (Some(slot), Some(p)) => Some(slot.min(p.0)),
-            (slot, p) => slot.or(p.map(|p| p.0)),
-        }
-    }
-
-    /// Samples the queues of each UE's first bearer (index 2 * UE downlink, 2 * UE + 1 uplink; their capacity stays
-    /// zero) and the whole cell ([`CELL_DOWN`] and [`CELL_UP`]: capacity, bytes carried, all that waits).
-    fn sample(&mut self, now: Instant, mut tell: impl FnMut(u32, &LinkSample)) {
-        self.cell.catch_up(now);
-        let stats = self.cell.stats();
-        let directions = [
-            (Direction::Down, stats.down, CELL_DOWN),
-            (Direction::Up, stats.up, CELL_UP),
-        ];
-        for (i, (direction, counters, index)) in directions.into_iter().enumerate() {
-            let mut whole = LinkSample::default();
-            for ue in 0..self.cell.ues() {
-                let id = UeId(ue as u32);
-                let view = self.cell.rlc_view(now, direction, id, BearerId(0));
-                let own = self.cell.ue_stats(id);
-                let own = if direction == Direction::Down {
-                    own.down
-                } else {
-                    own.up
-                };
-                let mut sample = LinkSample::default();
-                sample.backlog = view.backlog;
-                sample.packets = view.packets;
-                sample.hol = view.hol;
-                sample.carried = Bytes(own.carried);
-                tell(2 * ue as u32 + i as u32, &sample);
-                whole.backlog += view.backlog;
-                whole.packets += view.packets;
-                whole.hol = whole.hol.max(view.hol);
-            }
-            whole.capacity = Bytes(counters.capacity);
-            whole.carried = Bytes(counters.carried);
-            tell(index, &whole);
-        }
-    }
-}
-
-/// Collects nodes and flows.
-pub struct WorldBuilder {
-    draw: Draw,
-    nodes: Vec<Node>,
-    flows: Vec<Flow>,
+    Edge(Box<EdgeNode>),
 }
 
 struct Flow {
@@ -123,138 +61,6 @@ const fn side(direction: Direction) -> usize {
     match direction {
         Direction::Down => 0,
         Direction::Up => 1,
-    }
-}
-
-impl WorldBuilder {
-    /// An empty world whose every random draw follows from `seed`.
-    pub fn new(seed: u64) -> Self {
-        Self {
-            draw: Draw::new(seed),
-            nodes: Vec::new(),
-            flows: Vec::new(),
-        }
-    }
-
-    fn push(&mut self, node: Node) -> NodeId {
-        self.nodes.push(node);
-        NodeId(self.nodes.len() as u32 - 1)
-    }
-
-    /// Adds a bottleneck link; it serves any flow whose path names it.
-    pub fn add_link(&mut self, config: LinkConfig) -> NodeId {
-        self.push(Node::Link {
-            link: Box::new(Link::new(config)),
-            next: Vec::new(),
-        })
-    }
-
-    /// Adds a cell with its UEs; `observer` sees its slots.
-    ///
-    /// # Errors
-    /// Where the cell's configuration contradicts itself.
-    pub fn add_cell(
-        &mut self,
-        config: &CellConfig,
-        ues: Vec<UeConfig>,
-        observer: Option<Box<dyn Observer + Send>>,
-    ) -> Result<NodeId, ConfigError> {
-        let draw = self.draw.fork(purpose::CELL, self.nodes.len() as u64);
-        let cell = Cell::new(config, ues, draw)?;
-        Ok(self.push(Node::Cell(Box::new(CellNode {
-            slot: cell.slot_duration(),
-            cell,
-            out: CellOut::default(),
-            observer,
-            pending: VecDeque::new(),
-            bearers: Vec::new(),
-            next: Vec::new(),
-        }))))
-    }
-
-    /// Adds a flow. Its paths name nodes added before; each path has at least one hop.
-    pub fn add_flow(&mut self, config: FlowConfig) -> FlowId {
-        let id = FlowId(self.flows.len() as u32);
-        let down = self.lay(id, Direction::Down, &config.down);
-        let up = self.lay(id, Direction::Up, &config.up);
-        let draw = self.draw.fork(purpose::HOST, u64::from(id.0));
-        let sender = side(config.direction);
-        let hosts = Host::pair(id, config, draw);
-        self.flows.push(Flow {
-            hosts,
-            first: [down, up],
-            sender,
-            messages: VecDeque::new(),
-        });
-        id
-    }
-
-    /// Turns a path into hops, from its end to its start; returns the first hop.
-    fn lay(&mut self, flow: FlowId, direction: Direction, path: &[HopConfig]) -> Hop {
-        assert!(!path.is_empty(), "a path has at least one hop");
-        let mut next = Hop::Host;
-        for hop in path.iter().rev() {
-            let node = match *hop {
-                HopConfig::Lane(config) => {
-                    let draw = self.draw.fork(purpose::LANE, self.nodes.len() as u64);
-                    self.push(Node::Lane {
-                        lane: Lane::new(config, draw, self.draw),
-                        next,
-                    })
-                }
-                HopConfig::Link(id) => {
-                    let Some(Node::Link { next: table, .. }) = self.nodes.get_mut(id.index())
-                    else {
-                        panic!("{id} is not a link");
-                    };
-                    table.resize(table.len().max(flow.index() + 1), Hop::Host);
-                    table[flow.index()] = next;
-                    id
-                }
-                HopConfig::Cell { node, ue, qfi } => {
-                    let Some(Node::Cell(cell)) = self.nodes.get_mut(node.index()) else {
-                        panic!("{node} is not a cell");
-                    };
-                    let n = cell.next.len().max(flow.index() + 1);
-                    cell.next.resize(n, [Hop::Host; 2]);
-                    cell.bearers.resize(n, (UeId(0), Qfi(0)));
-                    cell.next[flow.index()][side(direction)] = next;
-                    cell.bearers[flow.index()] = (ue, qfi);
-                    node
-                }
-            };
-            next = Hop::Node(node.0);
-        }
-        next
-    }
-
-    /// The world, at time zero, telling `recorder` what happens.
-    pub fn build<R: Recorder>(self, recorder: R) -> World<R> {
-        let hosts = self.nodes.len();
-        let sampler = hosts + 2 * self.flows.len();
-        let mut kernel = Kernel::new(sampler + 1);
-        for (i, flow) in self.flows.iter().enumerate() {
-            for (s, host) in flow.hosts.iter().enumerate() {
-                kernel.arm(hosts + 2 * i + s, host.next_timer());
-            }
-        }
-        if recorder.sampling().is_some() {
-            kernel.arm(sampler, Some(Instant::ZERO));
-        }
-        World {
-            kernel,
-            nodes: self.nodes,
-            flows: self.flows,
-            recorder,
-            now: Instant::ZERO,
-            events: 0,
-            packets: Vec::new(),
-            served: Vec::new(),
-            outcomes: Outcomes::default(),
-            values: Vec::new(),
-            host_events: HostEvents::default(),
-            late: Duration::ZERO,
-        }
     }
 }
 
@@ -388,20 +194,19 @@ impl<R: Recorder> World<R> {
             Node::Cell(node) => {
                 if node.pending.front().is_some_and(|p| p.0 <= now) {
                     let (_, packet) = node.pending.pop_front().expect("just seen");
-                    let hop = node.next[packet.flow.index()][side(packet.direction())];
+                    let hop = node.flows[packet.flow.index()].next[side(packet.direction())];
                     let timer = node.next_timer();
                     self.kernel.arm(n, timer);
                     self.forward(now, hop, n, packet);
                     return;
                 }
                 let mut out = core::mem::take(&mut node.out);
-                match &mut node.observer {
-                    Some(o) => node.cell.run_slot(now, &mut out, o.as_mut()),
-                    None => node
-                        .cell
-                        .run_slot(now, &mut out, &mut slackwater_signal::NoObserver),
-                }
+                node.run_slot(now, &mut out);
                 self.drain_cell(now, n, &mut out);
+            }
+            Node::Edge(edge) => {
+                edge.take_reports(now);
+                self.drain_edge(now, n);
             }
         }
     }
@@ -431,10 +236,16 @@ impl<R: Recorder> World<R> {
                 .packet(mark.at, id, &packet, PacketEvent::Marked);
         }
         for delivered in out.delivered.drain(..) {
-            let packet = delivered.packet;
+            let mut packet = delivered.packet;
             let sojourn = delivered.sojourn;
             self.recorder
                 .packet(now, id, &packet, PacketEvent::Dequeued { sojourn });
+            let Node::Cell(cell) = &mut self.nodes[n] else {
+                unreachable!("a node keeps its kind")
+            };
+            if let Some((lane, report)) = cell.stamp(now, &mut packet) {
+                self.forward(now, lane, n, report);
+            }
             let Node::Cell(cell) = &mut self.nodes[n] else {
                 unreachable!("a node keeps its kind")
             };
@@ -442,7 +253,7 @@ impl<R: Recorder> World<R> {
                 .pending
                 .back()
                 .map_or(delivered.at, |p| delivered.at.max(p.0));
-            let hop = cell.next[packet.flow.index()][side(packet.direction())];
+            let hop = cell.flows[packet.flow.index()].next[side(packet.direction())];
             if at <= now {
                 self.forward(now, hop, n, packet);
             } else {
@@ -496,10 +307,10 @@ impl<R: Recorder> World<R> {
                 }
             }
             Node::Cell(node) => {
-                let (ue, qfi) = node.bearers[packet.flow.index()];
+                let flow = node.flows[packet.flow.index()];
                 let direction = packet.direction();
                 node.cell
-                    .enqueue(now, direction, ue, qfi, packet, &mut node.out);
+                    .enqueue(now, direction, flow.ue, flow.qfi, packet, &mut node.out);
                 if node.out.dropped.is_empty() && node.out.marked.is_empty() {
                     // Armed for the boundary to come, the cell needs no other timer for this packet.
                     if self.kernel.when(n) > now.round_up(node.slot) {
@@ -511,6 +322,49 @@ impl<R: Recorder> World<R> {
                     self.drain_cell(now, n, &mut out);
                 }
             }
+            Node::Edge(_) => self.pass_edge(now, n, packet),
+        }
+    }
+
+    /// Shows `packet` to the edge function at `n` and does what it decides.
+    fn pass_edge(&mut self, now: Instant, n: usize, packet: Packet) {
+        let Node::Edge(edge) = &mut self.nodes[n] else {
+            unreachable!("a node keeps its kind")
+        };
+        let direction = packet.direction();
+        let flow = edge.flows[packet.flow.index()];
+        let verdict = edge.function.on_packet(now, direction, flow.ue, packet);
+        let hop = flow.next[side(direction)];
+        let id = NodeId(n as u32);
+        match verdict {
+            Verdict::Forward(packet) => self.forward(now, hop, n, packet),
+            Verdict::Hold => {}
+            Verdict::Mark(mut packet) => {
+                packet.set_ecn(Ecn::Ce);
+                self.recorder.packet(now, id, &packet, PacketEvent::Marked);
+                self.forward(now, hop, n, packet);
+            }
+            Verdict::Drop(packet) => {
+                let event = PacketEvent::Dropped(DropReason::Law);
+                self.recorder.packet(now, id, &packet, event);
+            }
+        }
+        self.drain_edge(now, n);
+    }
+
+    /// Sends on what the edge function at `n` hands out, and arms its timer.
+    fn drain_edge(&mut self, now: Instant, n: usize) {
+        loop {
+            let Node::Edge(edge) = &mut self.nodes[n] else {
+                unreachable!("a node keeps its kind")
+            };
+            let Some((direction, packet)) = edge.function.release(now) else {
+                let timer = edge.next_timer();
+                self.kernel.arm(n, timer);
+                return;
+            };
+            let hop = edge.flows[packet.flow.index()].next[side(direction)];
+            self.forward(now, hop, n, packet);
         }
     }
 
@@ -518,8 +372,11 @@ impl<R: Recorder> World<R> {
     fn deliver(&mut self, now: Instant, from: usize, packet: Packet) {
         let flow = packet.flow.index();
         let host = 1 - side(packet.direction());
-        self.recorder
-            .packet(now, NodeId(from as u32), &packet, PacketEvent::Delivered);
+        let report = packet.proto == Proto::Udp && packet.bits & Packet::BIT_REPORT != 0;
+        if !report {
+            self.recorder
+                .packet(now, NodeId(from as u32), &packet, PacketEvent::Delivered);
+        }
         let mut out = core::mem::take(&mut self.packets);
         self.flows[flow].hosts[host].on_packet(now, &packet, &mut out, &mut self.host_events);
         self.after_host(now, flow, host, out);
@@ -588,6 +445,14 @@ impl<R: Recorder> World<R> {
                 self.recorder.flow(now, id, &sample);
                 self.values.clear();
                 flow.hosts[flow.sender].internals(&mut self.values);
+                for node in &self.nodes {
+                    if let Node::Cell(cell) = node
+                        && let Some(feedback) = &cell.feedback
+                        && let Some(report) = feedback.last(id)
+                    {
+                        tell_report(&report, &mut self.values);
+                    }
+                }
                 if !self.values.is_empty() {
                     self.recorder.internals(now, id, &self.values);
                 }
@@ -603,7 +468,19 @@ impl<R: Recorder> World<R> {
                 Node::Lane { .. } => {}
                 Node::Link { link, .. } => self.recorder.link(now, id, 0, &link.sample(now)),
                 Node::Cell(c) => c.sample(now, |index, s| self.recorder.link(now, id, index, s)),
+                Node::Edge(e) => self.recorder.link(now, id, 0, &e.sample()),
             }
         }
+    }
+}
+
+/// The report that last left the cell, as internals of the flow.
+fn tell_report(report: &PathReport, out: &mut Vec<(&'static str, f64)>) {
+    if let PathReport::Share {
+        rate, hol_delay, ..
+    } = report
+    {
+        out.push(("reported_rate_mbps", rate.as_mbps()));
+        out.push(("reported_hol_ms", hol_delay.as_secs_f64() * 1e3));
     }
 }

@@ -225,6 +225,11 @@ impl<P: PacketView> Cell<P> {
         }
     }
 
+    /// The bearer that carries `qfi` of `ue`.
+    pub fn bearer(&self, ue: UeId, qfi: Qfi) -> BearerId {
+        BearerId(self.ues[ue.index()].qfis.bearer(qfi) as u8)
+    }
+
     /// Bytes of a full downlink slot for `ue` at its present MCS.
     pub fn slot_bytes(&self, ue: UeId) -> Bytes {
         let mcs = self.down.mcs[ue.index()];

@@ -5,6 +5,7 @@ use slackwater_control::{
 };
 use slackwater_core::record::FlowSample;
 use slackwater_core::{Bytes, Draw, Ecn, FlowId, Instant, Packet, Proto, SeqNum, TcpFlags};
+use slackwater_signal::Body;
 
 use super::config::Config;
 use super::ecn::{EcnState, Negotiated};
@@ -370,6 +371,15 @@ impl Endpoint {
         self.kick(now, out);
     }
 
+    /// A segment carries explicit feedback: the controller hears it before the acknowledgment beside it.
+    fn hear(&mut self, now: Instant, p: &Packet) {
+        let slot = p.slots[2];
+        if let Some(report) = Body::from_words(slot.start.0, slot.end.0).report() {
+            let path = self.path();
+            self.cc.on_report(now, &path, &report);
+        }
+    }
+
     // --- what an observer may see ---
 
     /// The sender's state.
@@ -429,6 +439,9 @@ impl Endpoint {
     /// A packet of this flow arrived.
     pub fn on_packet(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
         if self.state == State::Established && !p.flags.contains(TcpFlags::SYN) {
+            if p.bits & Packet::BIT_REPORT != 0 {
+                self.hear(now, p);
+            }
             self.on_segment(now, p, out);
         } else {
             self.on_handshake(now, p, out);

@@ -1,0 +1,227 @@
+//! Building a world.
+
+use std::collections::VecDeque;
+
+use slackwater_core::{
+    Direction, Draw, Duration, FlowId, Instant, NodeId, Packet, Qfi, Recorder, UeId,
+};
+use slackwater_edge::{EdgeFunction, ReportAgent};
+use slackwater_ran::cell::{Cell, CellConfig, ConfigError, UeConfig};
+use slackwater_signal::Observer;
+
+use super::cell::{CellFlow, CellNode};
+use super::edge::{EdgeFlow, EdgeNode};
+use super::feedback::{Feedback, FeedbackCarrier, FeedbackConfig};
+use super::{Flow, Hop, Node, World, side};
+use crate::flow::{FlowConfig, HopConfig, Host, HostEvents};
+use crate::kernel::Kernel;
+use crate::lane::Lane;
+use crate::link::{Link, LinkConfig, Outcomes};
+
+/// Purposes of keyed draws (see `slackwater_core::rng`).
+mod purpose {
+    pub(super) const LANE: u64 = 1;
+    pub(super) const CELL: u64 = 2;
+    pub(super) const HOST: u64 = 3;
+    pub(super) const FEEDBACK: u64 = 4;
+}
+
+/// Collects nodes and flows.
+pub struct WorldBuilder {
+    draw: Draw,
+    nodes: Vec<Node>,
+    flows: Vec<Flow>,
+}
+
+impl WorldBuilder {
+    /// An empty world whose every random draw follows from `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            draw: Draw::new(seed),
+            nodes: Vec::new(),
+            flows: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    /// Adds a bottleneck link; it serves any flow whose path names it.
+    pub fn add_link(&mut self, config: LinkConfig) -> NodeId {
+        self.push(Node::Link {
+            link: Box::new(Link::new(config)),
+            next: Vec::new(),
+        })
+    }
+
+    /// Adds a cell with its UEs; `observer` sees its slots.
+    ///
+    /// # Errors
+    /// Where the cell's configuration contradicts itself.
+    pub fn add_cell(
+        &mut self,
+        config: &CellConfig,
+        ues: Vec<UeConfig>,
+        observer: Option<Box<dyn Observer + Send>>,
+    ) -> Result<NodeId, ConfigError> {
+        let draw = self.draw.fork(purpose::CELL, self.nodes.len() as u64);
+        let cell = Cell::new(config, ues, draw)?;
+        Ok(self.push(Node::Cell(Box::new(CellNode::new(cell, observer)))))
+    }
+
+    /// Puts an agent at the cell `node`: it sees the cell's slots, and its reports travel to the senders of flows whose
+    /// controller takes them. Add it before the flows.
+    pub fn add_agent(
+        &mut self,
+        node: NodeId,
+        agent: Box<dyn ReportAgent + Send>,
+        config: FeedbackConfig,
+    ) {
+        let draw = self.draw.fork(purpose::FEEDBACK, u64::from(node.0));
+        let cell = self.cell_mut(node);
+        cell.feedback = Some(Box::new(Feedback::new(agent, config, draw)));
+    }
+
+    /// Adds an edge function; it acts on the flows whose path names it.
+    pub fn add_edge(&mut self, function: Box<dyn EdgeFunction<Packet> + Send>) -> NodeId {
+        self.push(Node::Edge(Box::new(EdgeNode::new(function))))
+    }
+
+    fn cell_mut(&mut self, node: NodeId) -> &mut CellNode {
+        match self.nodes.get_mut(node.index()) {
+            Some(Node::Cell(cell)) => cell,
+            _ => panic!("{node} is not a cell"),
+        }
+    }
+
+    /// Adds a flow. Its paths name nodes added before; each path has at least one hop.
+    pub fn add_flow(&mut self, config: FlowConfig) -> FlowId {
+        let id = FlowId(self.flows.len() as u32);
+        let down = self.lay(id, Direction::Down, &config.down);
+        let up = self.lay(id, Direction::Up, &config.up);
+        if config.takes_reports() {
+            for hop in &config.down {
+                if let HopConfig::Cell { node, ue, qfi } = *hop {
+                    self.subscribe(id, node, ue, qfi);
+                }
+            }
+        }
+        let draw = self.draw.fork(purpose::HOST, u64::from(id.0));
+        let sender = side(config.direction);
+        let hosts = Host::pair(id, config, draw);
+        self.flows.push(Flow {
+            hosts,
+            first: [down, up],
+            sender,
+            messages: VecDeque::new(),
+        });
+        id
+    }
+
+    /// Turns a path into hops, from its end to its start; returns the first hop.
+    fn lay(&mut self, flow: FlowId, direction: Direction, path: &[HopConfig]) -> Hop {
+        assert!(!path.is_empty(), "a path has at least one hop");
+        let mut next = Hop::Host;
+        for hop in path.iter().rev() {
+            let node = match *hop {
+                HopConfig::Lane(config) => {
+                    let draw = self.draw.fork(purpose::LANE, self.nodes.len() as u64);
+                    self.push(Node::Lane {
+                        lane: Lane::new(config, draw, self.draw),
+                        next,
+                    })
+                }
+                HopConfig::Link(id) => {
+                    let Some(Node::Link { next: table, .. }) = self.nodes.get_mut(id.index())
+                    else {
+                        panic!("{id} is not a link");
+                    };
+                    table.resize(table.len().max(flow.index() + 1), Hop::Host);
+                    table[flow.index()] = next;
+                    id
+                }
+                HopConfig::Cell { node, ue, qfi } => {
+                    let cell = self.cell_mut(node);
+                    let n = cell.flows.len().max(flow.index() + 1);
+                    cell.flows.resize(n, CellFlow::default());
+                    let entry = &mut cell.flows[flow.index()];
+                    (entry.ue, entry.qfi) = (ue, qfi);
+                    entry.next[side(direction)] = next;
+                    node
+                }
+                HopConfig::Edge { node, ue } => {
+                    let Some(Node::Edge(edge)) = self.nodes.get_mut(node.index()) else {
+                        panic!("{node} is not an edge function");
+                    };
+                    let n = edge.flows.len().max(flow.index() + 1);
+                    edge.flows.resize(n, EdgeFlow::default());
+                    let entry = &mut edge.flows[flow.index()];
+                    entry.ue = ue;
+                    entry.next[side(direction)] = next;
+                    node
+                }
+            };
+            next = Hop::Node(node.0);
+        }
+        next
+    }
+
+    /// Lays the way of the reports to the sender of `flow`.
+    fn subscribe(&mut self, flow: FlowId, node: NodeId, ue: UeId, qfi: Qfi) {
+        let Some(config) = self.cell_mut(node).feedback.as_ref().map(|f| f.config) else {
+            return;
+        };
+        let lane = match config.carrier {
+            FeedbackCarrier::TcpOption => None,
+            FeedbackCarrier::Datagram(lane) => {
+                let draw = self.draw.fork(purpose::LANE, self.nodes.len() as u64);
+                let lane = Lane::new(lane, draw, self.draw);
+                let id = self.push(Node::Lane {
+                    lane,
+                    next: Hop::Host,
+                });
+                Some(Hop::Node(id.0))
+            }
+        };
+        let cell = self.cell_mut(node);
+        let bearer = cell.cell.bearer(ue, qfi);
+        let feedback = cell.feedback.as_mut().expect("seen above");
+        feedback.subscribe(flow, ue, bearer, lane);
+    }
+
+    /// The world, at time zero, telling `recorder` what happens.
+    pub fn build<R: Recorder>(self, recorder: R) -> World<R> {
+        let hosts = self.nodes.len();
+        let sampler = hosts + 2 * self.flows.len();
+        let mut kernel = Kernel::new(sampler + 1);
+        for (i, flow) in self.flows.iter().enumerate() {
+            for (s, host) in flow.hosts.iter().enumerate() {
+                kernel.arm(hosts + 2 * i + s, host.next_timer());
+            }
+        }
+        for (n, node) in self.nodes.iter().enumerate() {
+            if let Node::Edge(edge) = node {
+                kernel.arm(n, edge.next_timer());
+            }
+        }
+        if recorder.sampling().is_some() {
+            kernel.arm(sampler, Some(Instant::ZERO));
+        }
+        World {
+            kernel,
+            nodes: self.nodes,
+            flows: self.flows,
+            recorder,
+            now: Instant::ZERO,
+            events: 0,
+            packets: Vec::new(),
+            served: Vec::new(),
+            outcomes: Outcomes::default(),
+            values: Vec::new(),
+            host_events: HostEvents::default(),
+            late: Duration::ZERO,
+        }
+    }
+}

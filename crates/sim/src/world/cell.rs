@@ -1,0 +1,144 @@
+//! A cell in the world: its slots, what it delivers, what its agents see.
+
+use std::collections::VecDeque;
+
+use slackwater_core::record::LinkSample;
+use slackwater_core::{BearerId, Bytes, Direction, Duration, Instant, Packet, Qfi, UeId};
+use slackwater_ran::CellOut;
+use slackwater_ran::cell::Cell;
+use slackwater_signal::{NoObserver, Observer, PdcpView, SlotView};
+
+use super::feedback::Feedback;
+use super::{CELL_DOWN, CELL_UP, Hop};
+
+/// A flow as a cell knows it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CellFlow {
+    pub(super) ue: UeId,
+    pub(super) qfi: Qfi,
+    /// Next hop down and up.
+    pub(super) next: [Hop; 2],
+}
+
+impl Default for CellFlow {
+    fn default() -> Self {
+        Self {
+            ue: UeId(0),
+            qfi: Qfi(0),
+            next: [Hop::Host; 2],
+        }
+    }
+}
+
+pub(super) struct CellNode {
+    pub(super) cell: Cell<Packet>,
+    pub(super) slot: Duration,
+    pub(super) out: CellOut<Packet>,
+    pub(super) observer: Option<Box<dyn Observer + Send>>,
+    /// The agent that reports to senders.
+    pub(super) feedback: Option<Box<Feedback>>,
+    /// Packets that the cell reported before their delivery time.
+    pub(super) pending: VecDeque<(Instant, Packet)>,
+    /// By flow.
+    pub(super) flows: Vec<CellFlow>,
+}
+
+/// The world's own agents and a guest see the same slots.
+struct Both<'a>(&'a mut dyn Observer, &'a mut dyn Observer);
+
+impl Observer for Both<'_> {
+    fn wants_slots(&self) -> bool {
+        self.0.wants_slots() || self.1.wants_slots()
+    }
+    fn on_slot(&mut self, now: Instant, slot: &SlotView<'_>) {
+        self.0.on_slot(now, slot);
+        self.1.on_slot(now, slot);
+    }
+    fn on_pdcp(&mut self, now: Instant, packet: &PdcpView) {
+        self.0.on_pdcp(now, packet);
+        self.1.on_pdcp(now, packet);
+    }
+}
+
+impl CellNode {
+    pub(super) fn new(cell: Cell<Packet>, observer: Option<Box<dyn Observer + Send>>) -> Self {
+        Self {
+            slot: cell.slot_duration(),
+            cell,
+            out: CellOut::default(),
+            observer,
+            feedback: None,
+            pending: VecDeque::new(),
+            flows: Vec::new(),
+        }
+    }
+
+    /// The next slot, or the next delivery where that comes first.
+    pub(super) fn next_timer(&self) -> Option<Instant> {
+        match (self.cell.next_slot(), self.pending.front()) {
+            (Some(slot), Some(p)) => Some(slot.min(p.0)),
+            (slot, p) => slot.or(p.map(|p| p.0)),
+        }
+    }
+
+    /// Runs the slot that starts now before everyone who watches.
+    pub(super) fn run_slot(&mut self, now: Instant, out: &mut CellOut<Packet>) {
+        match (&mut self.feedback, &mut self.observer) {
+            (None, None) => self.cell.run_slot(now, out, &mut NoObserver),
+            (None, Some(o)) => self.cell.run_slot(now, out, o.as_mut()),
+            (Some(f), None) => self.cell.run_slot(now, out, f.agent.as_mut()),
+            (Some(f), Some(o)) => {
+                let mut both = Both(f.agent.as_mut(), o.as_mut());
+                self.cell.run_slot(now, out, &mut both);
+            }
+        }
+        if let Some(f) = &mut self.feedback
+            && f.agent.wants_queues()
+        {
+            f.show_queues(now, &self.cell);
+        }
+    }
+
+    /// Puts the agent's report on a packet that leaves the cell for the sender; the copy that it returns travels on
+    /// the flow's side channel.
+    #[inline]
+    pub(super) fn stamp(&mut self, now: Instant, packet: &mut Packet) -> Option<(Hop, Packet)> {
+        self.feedback.as_mut()?.stamp(now, &self.cell, packet)
+    }
+
+    /// Samples the queues of each UE's first bearer (index 2 * UE downlink, 2 * UE + 1 uplink; their capacity stays
+    /// zero) and the whole cell ([`CELL_DOWN`] and [`CELL_UP`]: capacity, bytes carried, all that waits).
+    pub(super) fn sample(&mut self, now: Instant, mut tell: impl FnMut(u32, &LinkSample)) {
+        self.cell.catch_up(now);
+        let stats = self.cell.stats();
+        let directions = [
+            (Direction::Down, stats.down, CELL_DOWN),
+            (Direction::Up, stats.up, CELL_UP),
+        ];
+        for (i, (direction, counters, index)) in directions.into_iter().enumerate() {
+            let mut whole = LinkSample::default();
+            for ue in 0..self.cell.ues() {
+                let id = UeId(ue as u32);
+                let view = self.cell.rlc_view(now, direction, id, BearerId(0));
+                let own = self.cell.ue_stats(id);
+                let own = if direction == Direction::Down {
+                    own.down
+                } else {
+                    own.up
+                };
+                let mut sample = LinkSample::default();
+                sample.backlog = view.backlog;
+                sample.packets = view.packets;
+                sample.hol = view.hol;
+                sample.carried = Bytes(own.carried);
+                tell(2 * ue as u32 + i as u32, &sample);
+                whole.backlog += view.backlog;
+                whole.packets += view.packets;
+                whole.hol = whole.hol.max(view.hol);
+            }
+            whole.capacity = Bytes(counters.capacity);
+            whole.carried = Bytes(counters.carried);
+            tell(index, &whole);
+        }
+    }
+}
