@@ -1,6 +1,6 @@
 //! Reports: what an observer tells an actor.
 
-use slackwater_core::{Bytes, Duration, FlowId, Instant, Rate, UeId};
+use slackwater_core::{Bytes, Duration, FlowId, Instant, Qfi, Rate, UeId};
 
 use crate::marking::MarkingScheme;
 
@@ -69,5 +69,62 @@ pub enum RanReport {
         flow: FlowId,
         /// Share of packets to mark, in units of 0.01 %.
         per_10k: u16,
+    },
+    /// The delay between the UPF and the UE and back, as the radio network measures it with time stamps of its own
+    /// (`QoS` monitoring packets, TS 38.415, 5.5.2), for sessions in which no flow shows its round-trip time.
+    PathDelay {
+        /// When the value held.
+        at: Instant,
+        /// The UE.
+        ue: UeId,
+        /// The `QoS` flow, or `None` for the session's default one.
+        qfi: Option<Qfi>,
+        /// Round-trip time.
+        rtt: Duration,
+    },
+    /// The UE's packets now take another path: handover, change of the tunnel's peer (TS 29.244, 5.2.3; End Marker).
+    PathSwitch {
+        /// The UE.
+        ue: UeId,
+    },
+    /// What the radio network can give a `QoS` flow or session, and what it holds for it (TS 38.415, DL Available
+    /// Bitrate; TS 38.425, Desired Data Rate and Desired Buffer Size).
+    Available {
+        /// When the cell read the value.
+        at: Instant,
+        /// The UE.
+        ue: UeId,
+        /// The `QoS` flow, or `None` for the session's default one.
+        qfi: Option<Qfi>,
+        /// Rate, in IP bytes.
+        rate: Rate,
+        /// Bytes that wait in the radio network.
+        backlog: Bytes,
+    },
+    /// CECC: which slots of a UE's cell go down and when they are decided on; with it an actor knows in which slot a byte
+    /// that arrives at some instant can leave. Sent on change and every second, as [`RanReport::LinkState`].
+    SlotPattern {
+        /// When the cell read the value.
+        at: Instant,
+        /// A UE of the cell.
+        ue: UeId,
+        /// When some first slot of the pattern starts on the air.
+        start: Instant,
+        /// Slot length (it follows from the numerology: TS 38.211, 4.3.2).
+        slot: Duration,
+        /// Slots after which the pattern repeats, 1 to 32.
+        period: u8,
+        /// Bit k: slot k of the pattern carries downlink data.
+        down: u32,
+        /// Bit k: slot k is a special slot, which carries a part of a full slot's data.
+        special: u32,
+        /// That part, in units of 1/256.
+        special_q8: u8,
+        /// How long before a slot starts on the air the scheduler decides on it.
+        lead: Duration,
+        /// From the end of a slot on the air until the UE's upper layers have its data.
+        processing: Duration,
+        /// True where the scheduler gives a slot to one UE at a time (polling).
+        polled: bool,
     },
 }
