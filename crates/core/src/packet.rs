@@ -166,6 +166,8 @@ pub trait PacketView {
     }
     /// A number equal for all packets of one flow and direction (5-tuple hash on real packets).
     fn flow_key(&self) -> u32;
+    /// The [`PacketView::flow_key`] of the packets that go the other way in the same connection.
+    fn reverse_key(&self) -> u32;
     /// The ECN field.
     fn ecn(&self) -> Ecn;
     /// Rewrites the ECN field (and, on real packets, the checksum that covers it).
@@ -286,6 +288,10 @@ impl PacketView for Packet {
         self.flow.0 << 1 | u32::from(self.bits & Self::BIT_UP)
     }
     #[inline]
+    fn reverse_key(&self) -> u32 {
+        self.flow_key() ^ 1
+    }
+    #[inline]
     fn ecn(&self) -> Ecn {
         self.ecn
     }
@@ -391,6 +397,8 @@ mod tests {
             ..down
         };
         assert_ne!(down.flow_key(), up.flow_key());
+        assert_eq!(down.reverse_key(), up.flow_key());
+        assert_eq!(up.reverse_key(), down.flow_key());
         assert_eq!(up.direction(), Direction::Up);
     }
 }

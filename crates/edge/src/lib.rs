@@ -4,9 +4,12 @@
 //! come with their systems; see `docs/roadmap.md`. They know the radio by [`RanReport`]s alone, are generic over the
 //! packet, and so run in a simulation and on real buffers alike.
 
+pub mod upf;
+
+use slackwater_core::record::DropReason;
 use slackwater_core::{Bytes, Direction, FlowId, Instant, PacketView, Qfi, Rate, UeId};
-use slackwater_signal::{Observer, PathReport, RlcView};
 pub use slackwater_signal::RanReport;
+use slackwater_signal::{Observer, PathReport, RlcView};
 
 /// What becomes of a packet.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,12 +52,28 @@ pub enum Session {
 pub trait EdgeFunction<P: PacketView> {
     /// A packet of `ue` passes.
     fn on_packet(&mut self, now: Instant, direction: Direction, ue: UeId, packet: P) -> Verdict<P>;
+    /// As [`EdgeFunction::on_packet`], for a packet that the session's rules bind to the `QoS` flow `gbr_flow` of
+    /// guaranteed bit rate (`None`: to any of the others). Functions that do not tell flows apart leave it.
+    fn on_packet_of(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        ue: UeId,
+        _gbr_flow: Option<Qfi>,
+        packet: P,
+    ) -> Verdict<P> {
+        self.on_packet(now, direction, ue, packet)
+    }
     /// The radio network reports.
     fn on_report(&mut self, _now: Instant, _report: &RanReport) {}
     /// A session or `QoS` flow changes.
     fn on_session(&mut self, _now: Instant, _session: &Session) {}
     /// Hands out a packet that was held and may go now; call until it returns `None`.
     fn release(&mut self, _now: Instant) -> Option<(Direction, P)> {
+        None
+    }
+    /// Hands out a packet that was held and dropped since; call until it returns `None`.
+    fn take_dropped(&mut self) -> Option<(P, DropReason)> {
         None
     }
     /// When [`EdgeFunction::release`] should be called again.

@@ -89,7 +89,11 @@ impl Layout {
             total: u32::from(total),
             end,
             transport,
-            key: flow_key(&bytes[..end], &bytes[12..20], transport),
+            key: flow_key(
+                &bytes[12..16],
+                &bytes[16..20],
+                protocol_and_ports(&bytes[..end], transport),
+            ),
         })
     }
 
@@ -110,7 +114,11 @@ impl Layout {
             total: total as u32,
             end,
             transport,
-            key: flow_key(&bytes[..end], &bytes[8..40], transport),
+            key: flow_key(
+                &bytes[8..24],
+                &bytes[24..40],
+                protocol_and_ports(&bytes[..end], transport),
+            ),
         })
     }
 }
@@ -140,15 +148,19 @@ fn v6_transport(bytes: &[u8], mut next: u8, mut at: usize) -> Option<(u8, usize)
     }
 }
 
-/// A hash of the addresses, the protocol and, where there are any, the ports.
-fn flow_key(bytes: &[u8], addresses: &[u8], transport: Option<(u8, usize)>) -> u32 {
-    let (protocol, ports) = match transport {
+/// The protocol and both ports, source first; zero where there are none.
+fn protocol_and_ports(bytes: &[u8], transport: Option<(u8, usize)>) -> (u8, u32) {
+    match transport {
         Some((p @ (TCP | UDP), at)) => (p, be32(bytes, at).unwrap_or(0)),
         Some((p, _)) => (p, 0),
         None => (0, 0),
-    };
+    }
+}
+
+/// A hash of the addresses, the protocol and, where there are any, the ports.
+fn flow_key(from: &[u8], to: &[u8], (protocol, ports): (u8, u32)) -> u32 {
     let mut hash = Draw::new(u64::from(protocol)).bits(u64::from(ports));
-    for word in addresses.chunks_exact(4) {
+    for word in from.chunks_exact(4).chain(to.chunks_exact(4)) {
         let word = u32::from_be_bytes([word[0], word[1], word[2], word[3]]);
         hash = Draw::new(hash).bits(u64::from(word));
     }
@@ -294,6 +306,12 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketView for IpPacket<B> {
 
     fn flow_key(&self) -> u32 {
         self.layout.key
+    }
+
+    fn reverse_key(&self) -> u32 {
+        let (protocol, ports) = protocol_and_ports(self.bytes(), self.layout.transport);
+        let (from, to) = self.addresses();
+        flow_key(to, from, (protocol, ports.rotate_left(16)))
     }
 
     fn ecn(&self) -> Ecn {

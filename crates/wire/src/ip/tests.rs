@@ -78,6 +78,26 @@ fn keys_tell_flows_and_directions_apart() {
 }
 
 #[test]
+fn the_reverse_key_is_the_answers_key() {
+    for version in [IpVersion::V4, IpVersion::V6] {
+        for proto in [Proto::Tcp, Proto::Udp] {
+            let down = sample(proto, version);
+            let mut bytes = down.bytes().to_vec();
+            // Swap the addresses and the ports by hand.
+            let (at, size, ports) = match version {
+                IpVersion::V4 => (12, 4, 20),
+                IpVersion::V6 => (8, 16, 40),
+            };
+            bytes[at..at + 2 * size].rotate_left(size);
+            bytes[ports..ports + 4].rotate_left(2);
+            let up = IpBuf::new(bytes).expect("well-formed");
+            assert_eq!(down.reverse_key(), up.flow_key());
+            assert_eq!(up.reverse_key(), down.flow_key());
+        }
+    }
+}
+
+#[test]
 fn quic_short_headers_show_the_spin_bit() {
     let mut ip = sample(Proto::Udp, IpVersion::V4);
     for (first, spin) in [

@@ -1,0 +1,4 @@
+//! Functions of the user plane function: what acts where a session's packets enter the mobile network.
+
+pub mod passive;
+pub mod vaqm;
