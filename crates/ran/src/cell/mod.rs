@@ -83,7 +83,8 @@ pub struct Cell<P> {
     timed: BitSet,
     timer_at: Vec<Instant>,
     arrivals: Vec<(Instant, PdcpView)>,
-    prb_bytes: Vec<u32>,
+    /// Slots before this one were shown to the observer.
+    shown: u64,
 }
 
 impl<P: PacketView> Cell<P> {
@@ -130,7 +131,7 @@ impl<P: PacketView> Cell<P> {
             timed: BitSet::new(count),
             timer_at: vec![Instant::MAX; count],
             arrivals: Vec::new(),
-            prb_bytes: Vec::new(),
+            shown: 0,
             config: config.clone(),
         })
     }
@@ -354,6 +355,10 @@ impl<P: PacketView> Cell<P> {
             "{now} is not a slot of this cell to come"
         );
         self.cursor = slot + 1;
+        let watched = observer.wants_slots();
+        if watched {
+            self.show_slept(slot, observer);
+        }
         for (at, view) in self.arrivals.drain(..) {
             observer.on_pdcp(at, &view);
         }
@@ -374,9 +379,10 @@ impl<P: PacketView> Cell<P> {
         self.up.refresh(self.up.reference, slot, &mut self.radio);
         let up_free = self.uplink_grants(slot);
         self.counted = slot + 1;
-        if observer.wants_slots() {
+        if watched {
             self.show(now, slot, Direction::Down, down_free, observer);
             self.show(now, slot, Direction::Up, up_free, observer);
+            self.shown = slot + 1;
         }
         for side in [&mut self.down, &mut self.up] {
             side.grants.clear();
@@ -415,23 +421,35 @@ impl<P: PacketView> Cell<P> {
         }
     }
 
+    /// Shows the downlink of the slots that the cell slept through before `upto`: all blocks were free, and an
+    /// observer that averages over slots must count them.
+    fn show_slept(&mut self, upto: u64, observer: &mut (impl Observer + ?Sized)) {
+        for slot in self.shown..upto {
+            self.count_idle(slot + 1);
+            let free = match self.down.kind_of(self.downlink_air(slot)) {
+                0 => 0,
+                kind => {
+                    let table = &self.down.tables[kind - 1];
+                    table.prbs(table.groups())
+                }
+            };
+            let start = slot_start(slot, self.slot_ns);
+            self.show(start, slot, Direction::Down, (free, free), observer);
+        }
+    }
+
     fn show(
-        &mut self,
+        &self,
         now: Instant,
         slot: u64,
         dir: Direction,
         (schedulable, free): (u16, u16),
         observer: &mut (impl Observer + ?Sized),
     ) {
-        let mut prb_bytes = core::mem::take(&mut self.prb_bytes);
-        let air = self.downlink_air(slot);
-        let side = self.side(dir);
-        let kind = if dir == Direction::Down {
-            side.kind_of(air)
-        } else {
-            1
+        let (side, kind) = match dir {
+            Direction::Down => (&self.down, self.down.kind_of(self.downlink_air(slot))),
+            Direction::Up => (&self.up, 1),
         };
-        side.prb_bytes_q8(kind, &mut prb_bytes);
         let view = SlotView {
             slot: SlotIdx(slot),
             start: now,
@@ -440,10 +458,9 @@ impl<P: PacketView> Cell<P> {
             feedback: &side.feedback,
             schedulable: Prbs(schedulable),
             free: Prbs(free),
-            bytes_per_prb_q8: &prb_bytes,
+            bytes_per_prb_q8: side.block_bytes_q8(kind),
         };
         observer.on_slot(now, &view);
-        self.prb_bytes = prb_bytes;
     }
 
     #[inline]

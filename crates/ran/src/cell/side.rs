@@ -53,6 +53,8 @@ pub(super) struct Side {
     pub(super) reference: usize,
     pub(super) serial: Vec<u64>,
     pub(super) mcs: Vec<u8>,
+    /// By kind of slot, from kind 1: bytes of one block for each UE at its MCS, in 1/256 byte.
+    block_q8: Vec<Vec<u32>>,
     offset_db: Vec<f64>,
     offset_limit: f64,
     /// Slot of the report in use.
@@ -128,7 +130,7 @@ impl Side {
                 at as u8 + 1
             })
             .collect();
-        let tables = kinds
+        let tables: Vec<GrantTable> = kinds
             .iter()
             .map(|&symbols| {
                 let sizes = match config.rat {
@@ -156,6 +158,10 @@ impl Side {
         let processes = usize::from(config.harq.processes);
         Self {
             dir,
+            block_q8: tables
+                .iter()
+                .map(|table| vec![table.block_bytes_q8(0); ues])
+                .collect(),
             tables,
             kind,
             want: vec![0; ues],
@@ -263,6 +269,9 @@ impl Side {
         if mcs != self.mcs[ue] || !self.rated[ue] {
             self.rated[ue] = true;
             self.mcs[ue] = mcs;
+            for (table, row) in self.tables.iter().zip(&mut self.block_q8) {
+                row[ue] = table.block_bytes_q8(mcs);
+            }
             self.scheduler
                 .rate_changed(ue, self.tables[0].slot_bytes(mcs));
         }
@@ -408,15 +417,10 @@ impl Side {
         });
     }
 
-    pub(super) fn prb_bytes_q8(&self, kind: usize, out: &mut Vec<u32>) {
-        out.clear();
-        let table = &self.tables[kind.max(1) - 1];
-        let prbs = u64::from(table.prbs(table.groups()).max(1));
-        out.extend(
-            self.mcs
-                .iter()
-                .map(|&mcs| (u64::from(table.slot_bytes(mcs)) * 256 / prbs) as u32),
-        );
+    /// For each UE the bytes of one block of a slot of `kind`, in 1/256 byte.
+    #[inline]
+    pub(super) fn block_bytes_q8(&self, kind: usize) -> &[u32] {
+        &self.block_q8[kind.max(1) - 1]
     }
 }
 

@@ -8,6 +8,8 @@ pub struct GrantTable {
     groups: u16,
     /// `sizes[mcs * (prbs + 1) + n]`: bytes of `n` resource blocks.
     sizes: Vec<u32>,
+    /// By MCS, see [`GrantTable::block_bytes_q8`].
+    block_q8: Vec<u32>,
 }
 
 /// Part of a slot for one UE.
@@ -32,11 +34,17 @@ impl GrantTable {
                 sizes.push(last);
             }
         }
+        let blocks = u64::from(prbs.max(1));
+        let block_q8 = sizes
+            .chunks_exact(usize::from(prbs) + 1)
+            .map(|row| (u64::from(row[usize::from(prbs)]) * 256 / blocks) as u32)
+            .collect();
         Self {
             prbs,
             group,
             groups: prbs.div_ceil(group),
             sizes,
+            block_q8,
         }
     }
 
@@ -69,6 +77,12 @@ impl GrantTable {
     #[inline]
     pub fn slot_bytes(&self, mcs: u8) -> u32 {
         self.bytes(mcs, self.prbs)
+    }
+
+    /// Bytes that one block of a whole slot carries, in 1/256 byte.
+    #[inline]
+    pub fn block_bytes_q8(&self, mcs: u8) -> u32 {
+        self.block_q8[usize::from(mcs)]
     }
 
     /// The last `groups` of the first `left` groups: grants are cut from the top.

@@ -143,6 +143,8 @@ struct Watch {
     n_rb: [u16; 2],
     grants: Vec<(u64, Grant)>,
     arrived: u64,
+    /// Downlink slots: schedulable and free blocks, and what they carry.
+    down: Vec<(u16, u16, u64)>,
 }
 
 impl Observer for Watch {
@@ -150,6 +152,11 @@ impl Observer for Watch {
         let total: u16 = view.grants.iter().map(|g| g.prbs.0).sum();
         assert!(total + view.free.0 == view.schedulable.0, "{view:?}");
         assert!(view.schedulable.0 <= 2 * self.n_rb[view.direction as usize]);
+        if view.direction == Direction::Down {
+            assert_eq!(view.slot.0, self.down.len() as u64, "each slot is shown");
+            let bytes = view.bytes_per_prb_q8.iter().map(|&b| u64::from(b)).sum();
+            self.down.push((view.schedulable.0, view.free.0, bytes));
+        }
         for grant in view.grants {
             assert!(grant.round < self.max_tx, "{grant:?}");
             assert_eq!(grant.ndi, grant.round == 0);
@@ -168,6 +175,8 @@ struct Run {
     dropped: Vec<(Instant, u32)>,
     stats: CellStats,
     grants: Vec<(u64, Grant)>,
+    /// As in [`Watch`], up to the last arrival.
+    down: Vec<(u16, u16, u64)>,
 }
 
 /// Feeds the case; `sleepy` runs only the slots asked for, otherwise every slot runs.
@@ -189,6 +198,7 @@ fn run(case: &Case, sleepy: bool) -> Run {
         dropped: Vec::new(),
         stats: CellStats::default(),
         grants: Vec::new(),
+        down: Vec::new(),
     };
     let least = slot * (1 + u64::from(config.timing.mac_to_air));
     let mut sent = Vec::new();
@@ -233,6 +243,10 @@ fn run(case: &Case, sleepy: bool) -> Run {
     assert_eq!(watch.arrived, arrivals.len() as u64);
     result.stats = cell.stats();
     result.grants = watch.grants;
+    let last = arrivals.last().unwrap().0.as_nanos() / slot.as_nanos();
+    watch.down.truncate(last as usize);
+    assert_eq!(watch.down.len() as u64, last);
+    result.down = watch.down;
     result
 }
 
