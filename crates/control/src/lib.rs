@@ -173,6 +173,15 @@ pub enum EcnMode {
     Classic,
     /// ECT(1), CE answered in proportion (RFC 9331).
     L4s,
+    /// ECT(0), CE answered in proportion (RFC 8257).
+    Dctcp,
+}
+
+impl EcnMode {
+    /// CE is answered in proportion to its share, which takes a count of CE packets as feedback.
+    pub const fn is_proportional(self) -> bool {
+        matches!(self, Self::L4s | Self::Dctcp)
+    }
 }
 
 /// Who reduces the window during fast recovery.

@@ -6,8 +6,10 @@ use slackwater_core::{Draw, Instant};
 
 use crate::rate::bbr::Bbr;
 use crate::window::cubic::Cubic;
+use crate::window::dctcp::Dctcp;
 use crate::window::fixed::Fixed;
 use crate::window::illinois::{Illinois, IllinoisNs3};
+use crate::window::prague::Prague;
 use crate::window::reno::{Reno, RenoNs3};
 use crate::window::vegas::Vegas;
 use crate::window::veno::{Veno, VenoNs3};
@@ -103,6 +105,8 @@ controllers! {
     IllinoisNs3(Windowed<IllinoisNs3>),
     Westwood(Windowed<Westwood>),
     WestwoodNs3(Windowed<WestwoodNs3>),
+    Dctcp(Windowed<Dctcp>),
+    Prague(Windowed<Prague>),
     Bbr(Bbr),
     Fixed(Fixed),
 }
@@ -205,6 +209,14 @@ pub const fn names() -> &'static [(&'static str, &'static str)] {
             "westwood-ns3",
             "Westwood+ as in ns-3: a sample per RTT, Tustin's filter",
         ),
+        (
+            "dctcp",
+            "DCTCP (RFC 8257): the window shrinks by the share of marks",
+        ),
+        (
+            "prague",
+            "TCP Prague for L4S (draft-briscoe-iccrg-prague-congestion-control)",
+        ),
         ("bbr", "BBR version 1 as in Linux 6.18"),
         (
             "fixed",
@@ -263,6 +275,8 @@ pub fn build(name: &str, cfg: &Config) -> Result<AnyController, UnknownControlle
         "illinois-ns3" => C::IllinoisNs3(windowed(IllinoisNs3::default(), cfg)),
         "westwood" => C::Westwood(windowed(Westwood::default(), cfg)),
         "westwood-ns3" => C::WestwoodNs3(windowed(WestwoodNs3::default(), cfg)),
+        "dctcp" => C::Dctcp(windowed(Dctcp::default(), cfg)),
+        "prague" => C::Prague(windowed(Prague::default(), cfg)),
         "bbr" => C::Bbr(Bbr::new(mss, initial, cfg.draw)),
         "fixed" => C::Fixed(Fixed::new(mss, initial)),
         other => {

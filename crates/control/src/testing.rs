@@ -2,7 +2,7 @@
 
 use slackwater_core::{Bytes, Duration, Instant};
 
-use crate::{Ack, Controller, Loss, LossKind, PathView, RateSample, Recovery, Sent};
+use crate::{Ack, Controller, EcnDelta, Loss, LossKind, PathView, RateSample, Recovery, Sent};
 
 /// Bytes of a segment.
 pub(crate) const MSS: u64 = 1000;
@@ -18,6 +18,8 @@ pub(crate) struct Feed<C> {
     pub(crate) cwnd_limited: bool,
     pub(crate) app_limited: bool,
     pub(crate) lost: u64,
+    /// Accurate ECN feedback, by which one packet in so many was marked (0: none); `None` for no feedback.
+    pub(crate) ce_of: Option<u64>,
 }
 
 impl<C: Controller> Feed<C> {
@@ -37,6 +39,7 @@ impl<C: Controller> Feed<C> {
             cwnd_limited: true,
             app_limited: false,
             lost: 0,
+            ce_of: None,
         }
     }
 
@@ -76,7 +79,17 @@ impl<C: Controller> Feed<C> {
             self.path.min_rtt.min(rtt)
         };
         self.path.in_flight = Bytes(self.next - self.una);
+        let ecn = self.ce_of.map_or_else(EcnDelta::default, |every| {
+            let upto = |bytes: u64| (bytes / MSS).checked_div(every).unwrap_or(0);
+            let ce = (upto(self.una) - upto(self.una - bytes)) as u32;
+            EcnDelta {
+                ce,
+                ect1: (bytes / MSS) as u32 - ce,
+                ect0: 0,
+            }
+        });
         let ack = Ack {
+            ecn,
             newly_acked: Bytes(bytes),
             cumulative: Bytes(bytes),
             prior_in_flight: Bytes(prior),
@@ -128,6 +141,13 @@ impl<C: Controller> Feed<C> {
         self.send();
         self.congest(LossKind::Fast);
         self.recovery = Recovery::Fast;
+    }
+
+    /// A mark, the first of its round.
+    pub(crate) fn mark(&mut self) {
+        self.send();
+        self.congest(LossKind::Ecn);
+        self.recovery = Recovery::Cwr;
     }
 
     /// A retransmission timeout.

@@ -5,10 +5,12 @@
 //! RFC adds.
 
 pub mod cubic;
+pub mod dctcp;
 pub mod fixed;
 pub mod hystart;
 pub mod hystart_pp;
 pub mod illinois;
+pub mod prague;
 pub mod reno;
 pub mod vegas;
 pub mod veno;
@@ -16,9 +18,9 @@ pub mod westwood;
 
 use core::fmt;
 
-use slackwater_core::{Bytes, Duration, Instant};
+use slackwater_core::{Bytes, Duration, Instant, Rate};
 
-use crate::{Ack, Controller, Intent, Loss, LossKind, PathView, Recovery, Sent};
+use crate::{Ack, Controller, EcnMode, Intent, Loss, LossKind, PathView, Recovery, Sent};
 
 /// The slow-start threshold of a connection that has seen no congestion (Linux `TCP_INFINITE_SSTHRESH`).
 pub const INFINITE: u32 = 0x7fff_ffff;
@@ -155,6 +157,12 @@ pub trait Law: Clone + fmt::Debug + Send + 'static {
     /// An unused window decays and an idle one is restarted (RFC 2861, RFC 5681, 4.1), as in Linux. ns-3 does neither.
     const VALIDATES: bool = true;
 
+    /// How packets are marked. With a proportional mode a reduction by marks does not stand for the answer to a loss.
+    const ECN: EcnMode = EcnMode::Off;
+
+    /// The window grows while it is reduced for marks, and the end of that reduction leaves it where it is.
+    const GROWS_IN_CWR: bool = false;
+
     /// The registry's name.
     fn name(&self) -> &'static str;
 
@@ -179,6 +187,12 @@ pub trait Law: Clone + fmt::Debug + Send + 'static {
     /// Sending starts again after `idle` without anything in flight (`cwnd_event(CA_EVENT_TX_START)`).
     fn restarted(&mut self, _now: Instant, _w: &mut Cwnd, _idle: Duration) {}
 
+    /// The pacing rate in wire bytes and the burst; `None` leaves pacing to the host.
+    #[inline]
+    fn pacing(&self) -> Option<(Rate, Bytes)> {
+        None
+    }
+
     /// Named internals beside the window and the threshold.
     fn snapshot(&self, _out: &mut Vec<(&'static str, f64)>) {}
 }
@@ -200,6 +214,8 @@ struct Episode {
     open: bool,
     /// It was a timeout.
     timeout: bool,
+    /// It answers marks in proportion to their share.
+    share: bool,
     /// There is something to undo.
     undo: bool,
     prior_cwnd: u32,
@@ -325,8 +341,12 @@ impl<L: Law> Controller for Windowed<L> {
         }
         let acked = self.w.segments(ack.newly_acked);
         // Linux `tcp_may_raise_cwnd`: only where the cumulative point moved, and not while PRR steers.
-        let may_raise =
-            ack.cumulative.0 > 0 && !matches!(ack.recovery, Recovery::Fast | Recovery::Cwr);
+        let steered = match ack.recovery {
+            Recovery::Fast => true,
+            Recovery::Cwr => !L::GROWS_IN_CWR,
+            _ => false,
+        };
+        let may_raise = ack.cumulative.0 > 0 && !steered;
         if may_raise && acked > 0 {
             self.law.grow(now, &mut self.w, path, ack, acked);
         }
@@ -342,7 +362,9 @@ impl<L: Law> Controller for Windowed<L> {
                 !e.open || e.una >= e.high || (e.timeout && e.una > e.una_at_timeout)
             }
             // Losses and marks during an episode are answered by it (RFC 3168, 6.1.2; Linux `tcp_in_cwnd_reduction`).
-            LossKind::Fast | LossKind::Ecn => !e.open || e.timeout || e.una >= e.high,
+            // But a small share of marks does not answer a loss (RFC 8257, 3.5; RFC 9331, 4.3).
+            LossKind::Fast => !e.open || e.timeout || e.share || e.una >= e.high,
+            LossKind::Ecn => !e.open || e.timeout || e.una >= e.high,
         };
         if fresh {
             let prior_ssthresh = self.remembered();
@@ -358,6 +380,7 @@ impl<L: Law> Controller for Windowed<L> {
             self.episode.high = loss.next;
         }
         self.episode.open = true;
+        self.episode.share = loss.kind == LossKind::Ecn && L::ECN.is_proportional();
         self.w.cnt = 0;
         if loss.kind == LossKind::Timeout {
             self.episode.timeout = true;
@@ -383,7 +406,8 @@ impl<L: Law> Controller for Windowed<L> {
     }
 
     fn on_recovered(&mut self, now: Instant, _path: &PathView) {
-        if self.episode.open && !self.episode.timeout {
+        let grew = self.episode.share && L::GROWS_IN_CWR;
+        if self.episode.open && !self.episode.timeout && !grew {
             // Linux `tcp_end_cwnd_reduction`.
             self.w.set(self.w.ssthresh.min(CLAMP));
             self.law.completed(now, &mut self.w);
@@ -395,9 +419,13 @@ impl<L: Law> Controller for Windowed<L> {
     #[inline]
     fn intent(&self) -> Intent {
         let mss = u64::from(self.w.mss);
+        let pacing = self.law.pacing();
         Intent {
             window: Some(Bytes(u64::from(self.w.cwnd) * mss)),
             ssthresh: (self.w.ssthresh < INFINITE).then(|| Bytes(u64::from(self.w.ssthresh) * mss)),
+            pacing: pacing.map(|(rate, _)| rate),
+            burst: pacing.map_or(Bytes::ZERO, |(_, burst)| burst),
+            ecn: L::ECN,
             ..Intent::default()
         }
     }

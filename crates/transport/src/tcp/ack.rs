@@ -1,6 +1,6 @@
 //! What an ACK does at the sender (Linux `tcp_ack`): SACK, the cumulative point, RTT, recovery, the controller.
 
-use slackwater_control::{Ack, Controller, EcnMode, Recovery};
+use slackwater_control::{Ack, Controller, Recovery};
 use slackwater_core::{Bytes, Duration, Instant, Packet, SeqNum, TcpFlags};
 
 use super::connection::Endpoint;
@@ -443,6 +443,6 @@ impl Endpoint {
     /// True where the controller answers CE as it answers loss.
     #[inline]
     pub(crate) fn classic_ecn(&self) -> bool {
-        self.intent.ecn != EcnMode::L4s
+        !self.intent.ecn.is_proportional()
     }
 }

@@ -54,7 +54,7 @@ pub(crate) const fn syn_flags(mode: EcnMode) -> TcpFlags {
     match mode {
         EcnMode::Off => TcpFlags(0),
         EcnMode::Classic => TcpFlags(TcpFlags::ECE.0 | TcpFlags::CWR.0),
-        EcnMode::L4s => FIELD,
+        EcnMode::L4s | EcnMode::Dctcp => FIELD,
     }
 }
 
@@ -95,8 +95,8 @@ impl EcnState {
     pub(crate) fn on_syn_ack(&mut self, asked: EcnMode, flags: TcpFlags, ecn: Ecn) {
         self.reset();
         self.mode = match (asked, ace(flags)) {
-            (EcnMode::L4s, 0b010 | 0b011 | 0b100 | 0b110) => Negotiated::Accurate,
-            (EcnMode::L4s | EcnMode::Classic, 0b001) => Negotiated::Classic,
+            (EcnMode::L4s | EcnMode::Dctcp, 0b010 | 0b011 | 0b100 | 0b110) => Negotiated::Accurate,
+            (EcnMode::L4s | EcnMode::Dctcp | EcnMode::Classic, 0b001) => Negotiated::Classic,
             _ => Negotiated::Off,
         };
         if self.mode == Negotiated::Accurate {
@@ -124,6 +124,7 @@ impl EcnState {
             // RFC 3168, 6.1.5: retransmissions are not ECN-capable; RFC 9768 lifts that for scalable senders.
             (Negotiated::Classic | Negotiated::Accurate, EcnMode::Classic) if !resent => Ecn::Ect0,
             (Negotiated::Accurate, EcnMode::L4s) => Ecn::Ect1,
+            (Negotiated::Accurate, EcnMode::Dctcp) => Ecn::Ect0,
             _ => Ecn::NotEct,
         }
     }
@@ -243,6 +244,7 @@ mod tests {
             (EcnMode::Off, true, Off),
             (EcnMode::Classic, true, Classic),
             (EcnMode::L4s, true, Accurate),
+            (EcnMode::Dctcp, true, Accurate),
             (EcnMode::L4s, false, Off),
             (EcnMode::Classic, false, Off),
         ] {
@@ -256,7 +258,18 @@ mod tests {
         let mut client = EcnState::default();
         client.on_syn_ack(EcnMode::L4s, TcpFlags::ECE, Ecn::NotEct);
         assert_eq!(client.mode, Negotiated::Classic);
+        // One echo bit is no share of marks: a scalable sender then goes without ECN.
         assert_eq!(client.mark(EcnMode::L4s, false), Ecn::NotEct);
+        assert_eq!(client.mark(EcnMode::Dctcp, false), Ecn::NotEct);
+    }
+
+    #[test]
+    fn a_scalable_sender_marks_by_its_law() {
+        let (client, _) = pair(EcnMode::L4s, true);
+        for resent in [false, true] {
+            assert_eq!(client.mark(EcnMode::L4s, resent), Ecn::Ect1);
+            assert_eq!(client.mark(EcnMode::Dctcp, resent), Ecn::Ect0);
+        }
     }
 
     #[test]

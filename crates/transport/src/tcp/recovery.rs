@@ -136,8 +136,9 @@ impl Endpoint {
         self.undo_resent = None;
         self.episode_lost = self.board.lost();
         self.stats.recoveries += 1;
-        // A reduction for marks covers a loss in the same round (RFC 3168, 6.1.2).
-        if self.ca != Recovery::Cwr {
+        // A reduction for marks covers a loss in the same round (RFC 3168, 6.1.2), but not one in proportion to their
+        // share, which may be small (RFC 9331, 4.3; RFC 8257, 3.5; Linux halves in both).
+        if self.ca != Recovery::Cwr || !self.classic_ecn() {
             self.high = self.board.nxt();
             let loss = Loss::new(
                 LossKind::Fast,
