@@ -5,6 +5,7 @@ use core::fmt;
 use slackwater_core::{Draw, Instant};
 
 use crate::rate::bbr::Bbr;
+use crate::rate::copa::{Copa, DELTA};
 use crate::window::cubic::Cubic;
 use crate::window::dctcp::Dctcp;
 use crate::window::fixed::Fixed;
@@ -108,6 +109,7 @@ controllers! {
     Dctcp(Windowed<Dctcp>),
     Prague(Windowed<Prague>),
     Bbr(Bbr),
+    Copa(Copa),
     Fixed(Fixed),
 }
 
@@ -219,6 +221,14 @@ pub const fn names() -> &'static [(&'static str, &'static str)] {
         ),
         ("bbr", "BBR version 1 as in Linux 6.18"),
         (
+            "copa",
+            "Copa (NSDI 2018) with its mode switching; copa:delta=X for another delta",
+        ),
+        (
+            "copa-default",
+            "Copa that stays in its default mode, whoever fills the buffer",
+        ),
+        (
             "fixed",
             "a window of the initial size that never moves; fixed:N for N segments",
         ),
@@ -228,7 +238,9 @@ pub const fn names() -> &'static [(&'static str, &'static str)] {
 /// Names of the states that the controller's `mode` (see [`Controller::snapshot`]) counts through; `None` for a
 /// controller without states.
 pub fn modes(name: &str) -> Option<&'static [&'static str]> {
-    match canonical(name) {
+    let name = canonical(name);
+    match name.split_once(':').map_or(name, |(name, _)| name) {
+        "copa" | "copa-default" => Some(&["SLOW_START", "DEFAULT", "COMPETITIVE"]),
         "bbr" => Some(&["STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"]),
         _ => None,
     }
@@ -278,21 +290,34 @@ pub fn build(name: &str, cfg: &Config) -> Result<AnyController, UnknownControlle
         "dctcp" => C::Dctcp(windowed(Dctcp::default(), cfg)),
         "prague" => C::Prague(windowed(Prague::default(), cfg)),
         "bbr" => C::Bbr(Bbr::new(mss, initial, cfg.draw)),
+        "copa" => C::Copa(Copa::new(mss, initial, DELTA)),
+        "copa-default" => C::Copa(Copa::fixed(mss, initial, DELTA)),
         "fixed" => C::Fixed(Fixed::new(mss, initial)),
         other => {
-            let segments = other
-                .strip_prefix("fixed:")
-                .and_then(|n| n.parse::<u32>().ok())
-                .filter(|&n| n > 0);
-            match segments {
-                Some(n) => C::Fixed(Fixed::new(mss, n)),
-                None => {
-                    return Err(UnknownController {
-                        name: name.to_owned(),
-                    });
-                }
-            }
+            return with_parameter(other, cfg).ok_or_else(|| UnknownController {
+                name: name.to_owned(),
+            });
         }
+    })
+}
+
+/// Controllers whose name carries a number.
+fn with_parameter(name: &str, cfg: &Config) -> Option<AnyController> {
+    use AnyController as C;
+    let (mss, initial) = (cfg.mss, cfg.initial_window);
+    let (name, parameter) = name.split_once(':')?;
+    let delta = || {
+        let delta = parameter.strip_prefix("delta=")?.parse::<f64>().ok()?;
+        (delta.is_finite() && delta > 0.0).then_some(delta)
+    };
+    Some(match name {
+        "copa" => C::Copa(Copa::new(mss, initial, delta()?)),
+        "copa-default" => C::Copa(Copa::fixed(mss, initial, delta()?)),
+        "fixed" => {
+            let segments = parameter.parse::<u32>().ok().filter(|&n| n > 0)?;
+            C::Fixed(Fixed::new(mss, segments))
+        }
+        _ => return None,
     })
 }
 
@@ -317,5 +342,13 @@ mod tests {
             3 * 1448
         );
         assert!(build("fixed:0", &cfg).is_err());
+        let AnyController::Copa(copa) = build("copa:delta=0.1", &cfg).unwrap() else {
+            panic!("Copa has a parameter");
+        };
+        assert!((copa.delta() - 0.1).abs() < 1e-12 && copa.name() == "copa");
+        for wrong in ["copa:delta=0", "copa:delta=NaN", "copa:0.1", "reno:delta=1"] {
+            assert!(build(wrong, &cfg).is_err(), "{wrong}");
+        }
+        assert_eq!(modes("copa-default:delta=0.1").unwrap().len(), 3);
     }
 }
