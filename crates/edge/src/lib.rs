@@ -4,6 +4,7 @@
 //! come with their systems; see `docs/roadmap.md`. They know the radio by [`RanReport`]s alone, are generic over the
 //! packet, and so run in a simulation and on real buffers alike.
 
+pub mod gnb;
 pub mod upf;
 
 use slackwater_core::record::DropReason;
