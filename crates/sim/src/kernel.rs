@@ -2,21 +2,31 @@
 //!
 //! Each component has one timer. An indexed 4-ary heap over the armed components finds the earliest; ties go to the
 //! lower component number, so the order of events is a function of the model alone. Up to 16 components a scan
-//! of the plain array is faster and gives the same order.
+//! of plain keys, time and number in one word, is faster and gives the same order.
+
+use core::hint::select_unpredictable;
 
 use slackwater_core::Instant;
 
 /// Up to this many components the kernel scans.
 const SMALL: usize = 16;
+/// Bits of a key that hold the component; 60 are left for nanoseconds, 36 years.
+const NUMBER_BITS: u32 = SMALL.ilog2();
+/// The key of what is not armed.
+const NEVER: u64 = u64::MAX;
 const ARITY: usize = 4;
 const ABSENT: u32 = u32::MAX;
 
 /// A priority queue of component timers.
 #[derive(Clone, Debug, Default)]
 pub struct Kernel {
-    /// Timer of each component; `Instant::MAX` where unarmed.
+    /// The small form: time and number of each component in one word, or [`NEVER`].
+    keys: [u64; SMALL],
+    /// Fours of `keys` in use; zero in the large form.
+    fours: usize,
+    /// The large form: timer of each component; `Instant::MAX` where unarmed.
     when: Vec<Instant>,
-    /// Armed components in heap order (unused in the small form).
+    /// Armed components in heap order.
     heap: Vec<u32>,
     /// Position of each component in `heap`, or [`ABSENT`].
     place: Vec<u32>,
@@ -25,10 +35,13 @@ pub struct Kernel {
 impl Kernel {
     /// A kernel for `n` components, none armed.
     pub fn new(n: usize) -> Self {
+        let large = if n > SMALL { n } else { 0 };
         Self {
-            when: vec![Instant::MAX; n],
-            heap: Vec::with_capacity(n),
-            place: vec![ABSENT; n],
+            keys: [NEVER; SMALL],
+            fours: if n > SMALL { 0 } else { n.div_ceil(4) },
+            when: vec![Instant::MAX; large],
+            heap: Vec::with_capacity(large),
+            place: vec![ABSENT; large],
         }
     }
 
@@ -36,23 +49,37 @@ impl Kernel {
     #[inline]
     pub fn arm(&mut self, component: usize, at: Option<Instant>) {
         let at = at.unwrap_or(Instant::MAX);
-        let old = core::mem::replace(&mut self.when[component], at);
-        if self.when.len() <= SMALL || old == at {
+        if self.fours > 0 {
+            // A time beyond 36 years is none.
+            let ns = at.as_nanos();
+            let key = ns << NUMBER_BITS | component as u64;
+            let fits = ns < NEVER >> NUMBER_BITS;
+            self.keys[component] = select_unpredictable(fits, key, NEVER);
             return;
         }
-        self.update(component, old);
+        let old = core::mem::replace(&mut self.when[component], at);
+        if old != at {
+            self.update(component, old);
+        }
     }
 
     /// The timer of `component`; `Instant::MAX` where unarmed.
     #[inline]
     pub fn when(&self, component: usize) -> Instant {
-        self.when[component]
+        if self.fours > 0 {
+            match self.keys[component] {
+                NEVER => Instant::MAX,
+                key => Instant::from_nanos(key >> NUMBER_BITS),
+            }
+        } else {
+            self.when[component]
+        }
     }
 
     /// Moves the timer of `component` to `at` where that is earlier.
     #[inline]
     pub fn arm_earlier(&mut self, component: usize, at: Instant) {
-        if at < self.when[component] {
+        if at < self.when(component) {
             self.arm(component, Some(at));
         }
     }
@@ -60,14 +87,15 @@ impl Kernel {
     /// The earliest armed component and its time.
     #[inline]
     pub fn peek(&self) -> Option<(Instant, usize)> {
-        if self.when.len() <= SMALL {
-            let mut best = (Instant::MAX, 0);
-            for (i, &t) in self.when.iter().enumerate() {
-                if t < best.0 {
-                    best = (t, i);
-                }
-            }
-            return (best.0 != Instant::MAX).then_some(best);
+        if self.fours > 0 {
+            // Which one is next is as good as random: a branch on it costs more than the comparison.
+            let least = |a: u64, b: u64| select_unpredictable(a < b, a, b);
+            let (fours, _) = self.keys.as_chunks::<4>();
+            let best = fours[..self.fours].iter().fold(NEVER, |best, k| {
+                least(best, least(least(k[0], k[1]), least(k[2], k[3])))
+            });
+            let component = (best % SMALL as u64) as usize;
+            return (best != NEVER).then(|| (Instant::from_nanos(best >> NUMBER_BITS), component));
         }
         self.heap
             .first()
