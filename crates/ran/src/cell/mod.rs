@@ -271,11 +271,12 @@ impl<P: PacketView> Cell<P> {
             };
             self.arrivals.push((now, view));
         }
-        let slot = now.as_nanos().div_ceil(self.slot_ns);
-        self.cursor = self.cursor.max(slot);
+        if now.as_nanos() > self.cursor * self.slot_ns {
+            self.cursor = now.as_nanos().div_ceil(self.slot_ns);
+        }
         let entity = state.bearers[b].entity(dir);
         let more = entity.need_of_next(packet.len());
-        let queued = entity.need() > 0;
+        let queued = !state.am && entity.has_new();
         let taken = entity.enqueue(now, packet, out);
         if !taken {
             let side = self.side(dir);
@@ -283,7 +284,7 @@ impl<P: PacketView> Cell<P> {
             side.ue_stats[index].dropped += 1;
             return;
         }
-        if queued && !state.am {
+        if queued {
             // The queue was not empty: no UE begins to want anything.
             let need = match dir {
                 Direction::Down => &mut self.down.want[index],

@@ -52,16 +52,18 @@ pub struct Place {
     pub bearer: BearerId,
 }
 
-struct Waiting<P> {
+/// A packet, from its arrival until the other end has it: it stays in its place of the ring.
+struct Sdu<P> {
     at: Instant,
-    packet: P,
-}
-
-struct Flight<P> {
+    /// Stream offset after its last byte; [`WAITING`] until its first byte is put into a transport block.
     end: u64,
+    /// How long it waited for that.
     sojourn: Duration,
     packet: P,
 }
+
+/// The `end` of an SDU that has no place in the stream yet.
+const WAITING: u64 = u64::MAX;
 
 /// The receiving side, with what acknowledged mode knows of the sender.
 enum Receiver {
@@ -87,10 +89,12 @@ pub struct Entity<P> {
     per_sdu: u32,
     discard: Option<Duration>,
     law: Option<Box<dyn Law>>,
-    waiting: VecDeque<Waiting<P>>,
-    /// Bytes of `waiting`, headers of PDCP included.
+    /// All packets inside: those in flight, then those that wait.
+    sdus: VecDeque<Sdu<P>>,
+    /// How many are in flight.
+    flying: usize,
+    /// Bytes of those that wait, headers of PDCP included.
     waiting_bytes: u64,
-    flight: VecDeque<Flight<P>>,
     /// Stream offset of the last SDU that was scheduled in part at least.
     queued: u64,
     /// Stream offset up to which bytes were put into transport blocks; at most `queued`.
@@ -118,9 +122,9 @@ impl<P: PacketView> Entity<P> {
             per_sdu: pdcp.header_bytes(),
             discard: pdcp.discard_timer,
             law,
-            waiting: VecDeque::new(),
+            sdus: VecDeque::new(),
+            flying: 0,
             waiting_bytes: 0,
-            flight: VecDeque::new(),
             queued: 0,
             sent: 0,
             partial_since: Instant::ZERO,
@@ -137,7 +141,7 @@ impl<P: PacketView> Entity<P> {
     pub fn enqueue(&mut self, now: Instant, mut packet: P, out: &mut CellOut<P>) -> bool {
         let size = u64::from(packet.len() + self.per_sdu);
         let full = match self.limit {
-            Limit::Packets(n) => self.waiting.len() >= n as usize,
+            Limit::Packets(n) => self.waiting() >= n as usize,
             Limit::Bytes(n) => self.waiting_bytes + size > n,
             Limit::Unlimited => false,
         };
@@ -147,12 +151,12 @@ impl<P: PacketView> Entity<P> {
         }
         if let Some(law) = &mut self.law {
             let delay = self
-                .waiting
-                .front()
+                .sdus
+                .get(self.flying)
                 .map_or(Duration::ZERO, |head| now.since(head.at));
             let view = QueueView {
                 bytes: Bytes(self.waiting_bytes),
-                packets: self.waiting.len() as u32,
+                packets: (self.sdus.len() - self.flying) as u32,
             };
             let verdict = law.on_enqueue(now, delay, &view, &PacketMeta::of(&packet));
             if !apply(verdict, now, self.place, &mut packet, out) {
@@ -161,8 +165,25 @@ impl<P: PacketView> Entity<P> {
             }
         }
         self.waiting_bytes += size;
-        self.waiting.push_back(Waiting { at: now, packet });
+        self.sdus.push_back(Sdu {
+            at: now,
+            end: WAITING,
+            sojourn: Duration::ZERO,
+            packet,
+        });
         true
+    }
+
+    /// Packets that wait for their first transmission.
+    #[inline]
+    fn waiting(&self) -> usize {
+        self.sdus.len() - self.flying
+    }
+
+    /// New data waits, whole SDUs or the rest of one.
+    #[inline]
+    pub fn has_new(&self) -> bool {
+        self.waiting_bytes + (self.queued - self.sent) > 0
     }
 
     /// Bytes that a grant must have to empty the queue, headers included; saturates.
@@ -176,7 +197,7 @@ impl<P: PacketView> Entity<P> {
         if bytes == 0 {
             return u32::try_from(again).unwrap_or(u32::MAX);
         }
-        let sdus = self.waiting.len() as u64 + u64::from(self.queued > self.sent);
+        let sdus = self.waiting() as u64 + u64::from(self.queued > self.sent);
         let need = again
             + bytes
             + u64::from(self.headers.first)
@@ -222,8 +243,8 @@ impl<P: PacketView> Entity<P> {
                 poll: false,
             });
         }
+        let empty = !self.has_new();
         if let Receiver::Am(am) = &mut self.receiver {
-            let empty = self.sent == self.queued && self.waiting.is_empty();
             for piece in &mut pieces[first..] {
                 am.sent(now, piece, empty, self.sent);
             }
@@ -246,6 +267,17 @@ impl<P: PacketView> Entity<P> {
             self.sent += take;
             left -= take as u32;
         }
+        if self.law.is_none() && self.discard.is_none() {
+            if self.sent == self.queued {
+                let header = if self.sent == start {
+                    self.headers.first
+                } else {
+                    self.headers.next
+                };
+                left = self.admit_row(now, left, header);
+            }
+            return room - left;
+        }
         while self.sent == self.queued {
             let header = if self.sent == start {
                 self.headers.first
@@ -267,39 +299,70 @@ impl<P: PacketView> Entity<P> {
     #[inline]
     fn admit(&mut self, now: Instant, out: &mut CellOut<P>) -> bool {
         loop {
-            let Some(Waiting { at, mut packet }) = self.waiting.pop_front() else {
+            let behind = (self.sdus.len() - self.flying).saturating_sub(1);
+            let Some(sdu) = self.sdus.get_mut(self.flying) else {
                 if let Some(law) = &mut self.law {
                     law.on_empty(now);
                 }
                 return false;
             };
-            let size = u64::from(packet.len() + self.per_sdu);
+            let size = u64::from(sdu.packet.len() + self.per_sdu);
             self.waiting_bytes -= size;
-            let sojourn = now.since(at);
+            let sojourn = now.since(sdu.at);
+            let mut dropped = None;
             if self.discard.is_some_and(|limit| sojourn > limit) {
-                out.dropped.push((now, packet, DropReason::Discard));
-                continue;
-            }
-            if let Some(law) = &mut self.law {
+                dropped = Some(DropReason::Discard);
+            } else if let Some(law) = &mut self.law {
                 let view = QueueView {
                     bytes: Bytes(self.waiting_bytes),
-                    packets: self.waiting.len() as u32,
+                    packets: behind as u32,
                 };
-                let verdict = law.on_dequeue(now, sojourn, &view, &PacketMeta::of(&packet));
-                if !apply(verdict, now, self.place, &mut packet, out) {
-                    out.dropped.push((now, packet, DropReason::Law));
-                    continue;
+                let verdict = law.on_dequeue(now, sojourn, &view, &PacketMeta::of(&sdu.packet));
+                if !apply(verdict, now, self.place, &mut sdu.packet, out) {
+                    dropped = Some(DropReason::Law);
                 }
             }
+            if let Some(reason) = dropped {
+                let sdu = self.sdus.remove(self.flying).expect("it was just seen");
+                out.dropped.push((now, sdu.packet, reason));
+                continue;
+            }
             self.queued += size;
-            self.partial_since = at;
-            self.flight.push_back(Flight {
-                end: self.queued,
-                sojourn,
-                packet,
-            });
+            self.partial_since = sdu.at;
+            sdu.end = self.queued;
+            sdu.sojourn = sojourn;
+            self.flying += 1;
             return true;
         }
+    }
+
+    /// The same for all that fits into `left` bytes where nothing can be dropped; returns the bytes left.
+    #[inline]
+    fn admit_row(&mut self, now: Instant, mut left: u32, mut header: u32) -> u32 {
+        let (mut queued, mut sent, mut count) = (self.queued, self.sent, 0);
+        for sdu in self.sdus.range_mut(self.flying..) {
+            if left <= header {
+                break;
+            }
+            left -= header;
+            let size = sdu.packet.len() + self.per_sdu;
+            queued += u64::from(size);
+            sdu.end = queued;
+            sdu.sojourn = now.since(sdu.at);
+            self.partial_since = sdu.at;
+            count += 1;
+            let take = size.min(left);
+            sent += u64::from(take);
+            left -= take;
+            if take < size {
+                break;
+            }
+            header = self.headers.next;
+        }
+        self.waiting_bytes -= queued - self.queued;
+        self.flying += count;
+        (self.queued, self.sent) = (queued, sent);
+        left
     }
 
     /// A transport block with `piece` was decoded; `at` is when PDCP can hand on what became complete.
@@ -312,23 +375,19 @@ impl<P: PacketView> Entity<P> {
         out: &mut CellOut<P>,
     ) -> Moved {
         let mut moved = Moved::default();
-        let (flight, corrupt) = (&mut self.flight, &mut self.corrupt);
         let place = (self.place, self.per_sdu);
+        let mut flight = Flight {
+            sdus: &mut self.sdus,
+            flying: &mut self.flying,
+            corrupt: &mut self.corrupt,
+        };
         match &mut self.receiver {
             Receiver::Um(window) => window.received(now, piece.number, |step| {
-                hand_on(flight, corrupt, place, at, step, &mut moved, out);
+                flight.hand_on(place, at, step, &mut moved, out);
             }),
             Receiver::Am(am) => {
                 let upto = am.received(now, piece);
-                hand_on(
-                    flight,
-                    corrupt,
-                    place,
-                    at,
-                    Step::Good(upto),
-                    &mut moved,
-                    out,
-                );
+                flight.hand_on(place, at, Step::Good(upto), &mut moved, out);
             }
         }
         moved
@@ -337,11 +396,15 @@ impl<P: PacketView> Entity<P> {
     /// HARQ gave up on a transport block with `piece`.
     pub fn lost(&mut self, now: Instant, piece: &Piece, out: &mut CellOut<P>) -> Moved {
         let mut moved = Moved::default();
-        let (flight, corrupt) = (&mut self.flight, &mut self.corrupt);
         let place = (self.place, self.per_sdu);
+        let mut flight = Flight {
+            sdus: &mut self.sdus,
+            flying: &mut self.flying,
+            corrupt: &mut self.corrupt,
+        };
         if let Receiver::Um(window) = &mut self.receiver {
             window.lost(piece.number, |step| {
-                hand_on(flight, corrupt, place, now, step, &mut moved, out);
+                flight.hand_on(place, now, step, &mut moved, out);
             });
         }
         moved
@@ -359,14 +422,18 @@ impl<P: PacketView> Entity<P> {
     /// A timer ran out; `at` as in [`Entity::received`], so that what follows cannot overtake.
     pub fn on_timer(&mut self, now: Instant, at: Instant, out: &mut CellOut<P>) -> Moved {
         let mut moved = Moved::default();
-        let idle = self.sent == self.queued && self.waiting.is_empty();
-        let (flight, corrupt) = (&mut self.flight, &mut self.corrupt);
+        let idle = !self.has_new();
         let place = (self.place, self.per_sdu);
+        let mut flight = Flight {
+            sdus: &mut self.sdus,
+            flying: &mut self.flying,
+            corrupt: &mut self.corrupt,
+        };
         match &mut self.receiver {
             Receiver::Um(window) => {
                 if window.deadline.is_some_and(|t| t <= now) {
                     window.expire(now, |step| {
-                        hand_on(flight, corrupt, place, at, step, &mut moved, out);
+                        flight.hand_on(place, at, step, &mut moved, out);
                     });
                 }
             }
@@ -428,21 +495,21 @@ impl<P: PacketView> Entity<P> {
         let since = if partial {
             Some(self.partial_since)
         } else {
-            self.waiting.front().map(|head| head.at)
+            self.sdus.get(self.flying).map(|head| head.at)
         };
         RlcView {
             ue: self.place.ue,
             bearer: self.place.bearer,
             direction: self.place.dir,
             backlog: Bytes(self.waiting_bytes + (self.queued - self.sent) + again),
-            packets: self.waiting.len() as u32 + u32::from(partial),
+            packets: self.waiting() as u32 + u32::from(partial),
             hol: since.map_or(Duration::ZERO, |at| now.since(at)),
         }
     }
 
     /// Packets inside, waiting or on their way.
     pub fn packets(&self) -> usize {
-        self.waiting.len() + self.flight.len()
+        self.sdus.len()
     }
 }
 
@@ -476,44 +543,53 @@ fn apply<P: PacketView>(
     }
 }
 
-/// Takes from the front of `flight` what ended: delivered where all its bytes arrived, dropped elsewhere.
-#[inline]
-fn hand_on<P: PacketView>(
-    flight: &mut VecDeque<Flight<P>>,
-    corrupt: &mut bool,
-    (place, per_sdu): (Place, u32),
-    at: Instant,
-    step: Step,
-    moved: &mut Moved,
-    out: &mut CellOut<P>,
-) {
-    let (end, good) = match step {
-        Step::Good(end) => (end, true),
-        Step::Bad(end) => (end, false),
-    };
-    while flight.front().is_some_and(|sdu| sdu.end <= end) {
-        let sdu = flight.pop_front().expect("the loop saw it");
-        if good && !*corrupt {
-            moved.delivered += u64::from(sdu.packet.len());
-            out.delivered.push(Delivered {
-                at,
-                dir: place.dir,
-                ue: place.ue,
-                packet: sdu.packet,
-                sojourn: sdu.sojourn,
-            });
-        } else {
-            moved.dropped += 1;
-            out.dropped.push((at, sdu.packet, DropReason::Radio));
+/// The receiving side's view of the packets.
+struct Flight<'a, P> {
+    sdus: &'a mut VecDeque<Sdu<P>>,
+    flying: &'a mut usize,
+    corrupt: &'a mut bool,
+}
+
+impl<P: PacketView> Flight<'_, P> {
+    /// Takes from the front what ended: delivered where all its bytes arrived, dropped elsewhere.
+    #[inline]
+    fn hand_on(
+        &mut self,
+        (place, per_sdu): (Place, u32),
+        at: Instant,
+        step: Step,
+        moved: &mut Moved,
+        out: &mut CellOut<P>,
+    ) {
+        let (end, good) = match step {
+            Step::Good(end) => (end, true),
+            Step::Bad(end) => (end, false),
+        };
+        while self.sdus.front().is_some_and(|sdu| sdu.end <= end) {
+            let sdu = self.sdus.pop_front().expect("the loop saw it");
+            *self.flying -= 1;
+            if good && !*self.corrupt {
+                moved.delivered += u64::from(sdu.packet.len());
+                out.delivered.push(Delivered {
+                    at,
+                    dir: place.dir,
+                    ue: place.ue,
+                    packet: sdu.packet,
+                    sojourn: sdu.sojourn,
+                });
+            } else {
+                moved.dropped += 1;
+                out.dropped.push((at, sdu.packet, DropReason::Radio));
+            }
+            *self.corrupt = false;
         }
-        *corrupt = false;
-    }
-    if !good {
-        // Offsets never end an SDU at `end` here, so whatever is in front now began before it, or follows.
-        let begun = flight.front().is_some_and(|sdu| {
-            let size = u64::from(sdu.packet.len() + per_sdu);
-            sdu.end - size < end
-        });
-        *corrupt = begun;
+        if !good {
+            // Offsets never end an SDU at `end` here, so whatever is in front now began before it, or follows.
+            let begun = self.sdus.front().is_some_and(|sdu| {
+                let size = u64::from(sdu.packet.len() + per_sdu);
+                sdu.end != WAITING && sdu.end - size < end
+            });
+            *self.corrupt = begun;
+        }
     }
 }
