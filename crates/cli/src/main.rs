@@ -46,6 +46,8 @@ enum Command {
     },
     /// Compare with measurements of the Linux kernel or of ns-3
     Validate(commands::validate::ValidateArgs),
+    /// Redraw a paper's figures from our runs, with a verdict for each of its claims
+    Repro(commands::repro::ReproArgs),
     /// Measure CPU seconds per simulated second
     Bench(commands::bench::BenchArgs),
     /// Check what this machine offers
@@ -126,6 +128,7 @@ fn main() -> ExitCode {
         Command::Schema => commands::list::schema(),
         Command::List { json } => commands::list::list(json),
         Command::Validate(args) => commands::validate::validate(&args),
+        Command::Repro(args) => commands::repro::repro(&args),
         Command::Bench(args) => commands::bench::bench(&args),
         Command::Doctor { json } => commands::doctor::doctor(json),
         Command::Completions { shell } => {

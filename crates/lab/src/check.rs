@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::metrics::Estimate;
+
 /// How far ours may lie from the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -33,6 +35,20 @@ pub struct Check {
     pub tolerance: Tolerance,
     /// The verdict.
     pub holds: bool,
+    /// A miss counts; false for a claim that is explained and not tested.
+    pub tested: bool,
+    /// What the reference's authors report, where that is another number than what is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<f64>,
+    /// Which profile of ours was run, where there are several: `paper` or `default`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<&'static str>,
+    /// Where the relation stands: `XRC, Fig. 5`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Why it misses, or why it is not tested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl Check {
@@ -60,6 +76,82 @@ impl Check {
             interval,
             tolerance,
             holds,
+            tested: true,
+            claimed: None,
+            profile: None,
+            source: None,
+            note: None,
+        }
+    }
+
+    /// The mean of `ours` with its interval against `reference`; no value never holds.
+    pub fn of(
+        name: impl Into<String>,
+        unit: &'static str,
+        reference: f64,
+        ours: Option<Estimate>,
+        tolerance: Tolerance,
+    ) -> Self {
+        let (mean, half) = ours.map_or((f64::NAN, None), |e| (e.mean, e.half_width));
+        Self::new(name, unit, reference, mean, half, tolerance)
+    }
+
+    /// The same with the number that the reference's authors report.
+    #[must_use]
+    pub fn claimed(self, value: f64) -> Self {
+        Self {
+            claimed: Some(value),
+            ..self
+        }
+    }
+
+    /// The same for one profile.
+    #[must_use]
+    pub fn profile(self, profile: &'static str) -> Self {
+        Self {
+            profile: Some(profile),
+            ..self
+        }
+    }
+
+    /// The same with the place where the relation stands.
+    #[must_use]
+    pub fn source(self, source: impl Into<String>) -> Self {
+        Self {
+            source: Some(source.into()),
+            ..self
+        }
+    }
+
+    /// The same with an explanation.
+    #[must_use]
+    pub fn note(self, note: impl Into<String>) -> Self {
+        Self {
+            note: Some(note.into()),
+            ..self
+        }
+    }
+
+    /// The same, shown and explained, but with no weight in the verdict.
+    #[must_use]
+    pub fn untested(self, why: impl Into<String>) -> Self {
+        Self {
+            tested: false,
+            ..self.note(why)
+        }
+    }
+
+    /// True where a tested relation does not hold.
+    pub const fn misses(&self) -> bool {
+        self.tested && !self.holds
+    }
+
+    /// The verdict in a word.
+    pub const fn verdict(&self) -> &'static str {
+        match (self.tested, self.holds) {
+            (true, true) => "holds",
+            (true, false) => "MISSES",
+            (false, _) => "not tested",
         }
     }
 
@@ -91,5 +183,19 @@ mod tests {
         assert!(c(100.0, Tolerance::AtMost) && !c(100.1, Tolerance::AtMost));
         assert!(c(100.0, Tolerance::AtLeast) && !c(99.9, Tolerance::AtLeast));
         assert!(!c(f64::NAN, Tolerance::AtMost) && !c(f64::INFINITY, Tolerance::AtLeast));
+    }
+
+    #[test]
+    fn what_is_not_tested_cannot_miss() {
+        let c = Check::of("x", "ms", 1.0, Estimate::of(&[2.0, 2.0]), Tolerance::AtMost);
+        assert!(c.misses() && c.verdict() == "MISSES");
+        let c = c.untested("the paper's own parameters forbid it");
+        assert!(!c.misses() && !c.holds && c.verdict() == "not tested");
+        assert!(Check::of("x", "ms", 1.0, None, Tolerance::AtLeast).misses());
+        let json = serde_json::to_value(c.source("a paper, Fig. 1").claimed(3.0))
+            .expect("a check is JSON");
+        assert_eq!(json["claimed"], 3.0);
+        assert_eq!(json["source"], "a paper, Fig. 1");
+        assert!(json.get("profile").is_none());
     }
 }

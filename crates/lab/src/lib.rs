@@ -8,6 +8,7 @@ pub mod build;
 pub mod check;
 pub mod metrics;
 pub mod output;
+pub mod papers;
 pub mod parallel;
 pub mod record;
 pub mod report;

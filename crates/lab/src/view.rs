@@ -422,7 +422,7 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
 }
 
 /// The controller's modes over time, where it names them: an internal called `mode` holds the number of a state.
-fn bands(run: &RunResult, i: usize) -> Option<Vec<Band>> {
+pub(crate) fn bands(run: &RunResult, i: usize) -> Option<Vec<Band>> {
     let internals = &run.records.flows[i].internals;
     let (_, modes) = internals.columns.iter().find(|c| c.0 == "mode")?;
     let names = slackwater_control::registry::modes(&run.layout.controllers[i])?;

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod list;
+pub(crate) mod repro;
 pub(crate) mod run;
 pub(crate) mod trace;
 pub(crate) mod validate;

@@ -8,6 +8,9 @@ use super::payload;
 
 const PAGE_CSS: &str = include_str!("../../assets/report.css");
 const PAGE_JS: &str = include_str!("../../assets/report.js");
+/// What the scripts of all pages share; each takes it in at its mark.
+const COMMON_JS: &str = include_str!("../../assets/common.js");
+const COMMON_MARK: &str = "  /*common*/\n";
 const PLOT_CSS: &str = include_str!("../../assets/vendor/uPlot.min.css");
 const PLOT_JS: &str = include_str!("../../assets/vendor/uPlot.iife.min.js");
 const PLOT_LICENCE: &str = include_str!("../../assets/vendor/uPlot.LICENSE");
@@ -35,20 +38,8 @@ fn page(report: &Report) -> String {
     let data = script_safe(&serde_json::to_string(&payload).expect("a report always makes JSON"));
     let (longest, kept) = payload.thinning();
 
-    let mut out = String::with_capacity(data.len() + 128 * 1024);
-    let title = escape(&report.title);
-    let _ = write!(
-        out,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"generator\" content=\"{generator}\">\n<title>{title}</title>\n\
-         <!-- Plots: uPlot {UPLOT_VERSION}\n{PLOT_LICENCE}-->\n\
-         <style>{PLOT_CSS}</style>\n<style>\n{PAGE_CSS}</style>\n</head>\n<body>\n\
-         <a class=\"skip\" href=\"#plots\">Skip to the plots</a>\n",
-        generator = escape(&report.generated_by),
-    );
+    let mut out = head(&report.title, &report.generated_by, "", data.len());
+    out.push_str("<a class=\"skip\" href=\"#plots\">Skip to the plots</a>\n");
     header(&mut out, report);
     out.push_str("<main>\n");
     for (i, table) in report.tables.iter().enumerate() {
@@ -67,13 +58,41 @@ fn page(report: &Report) -> String {
             escape(&report.scenario_toml)
         );
     }
+    foot(&mut out, &data, PAGE_JS);
+    out
+}
+
+/// The page up to and with the start of its body; `css` comes after the style that all pages share.
+pub(super) fn head(title: &str, generator: &str, css: &str, room: usize) -> String {
+    let mut out = String::with_capacity(room + 128 * 1024);
+    let _ = write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"generator\" content=\"{generator}\">\n<title>{title}</title>\n\
+         <!-- Plots: uPlot {UPLOT_VERSION}\n{PLOT_LICENCE}-->\n\
+         <style>{PLOT_CSS}</style>\n<style>\n{PAGE_CSS}{css}</style>\n</head>\n<body>\n",
+        title = escape(title),
+        generator = escape(generator),
+    );
+    out
+}
+
+/// The end of a page: its data, the plots' library and the page's own script. `data` is JSON that [`script_safe`] made.
+pub(super) fn foot(out: &mut String, data: &str, script: &str) {
+    debug_assert!(
+        script.contains(COMMON_MARK),
+        "a page takes in what pages share"
+    );
+    let script = script.replacen(COMMON_MARK, COMMON_JS, 1);
     let _ = write!(
         out,
         "</main>\n<div id=\"say\" class=\"unseen\" aria-live=\"polite\"></div>\n\
          <script type=\"application/json\" id=\"data\">{data}</script>\n\
-         <script>{PLOT_JS}</script>\n<script>\n{PAGE_JS}</script>\n</body>\n</html>\n"
+         <script>{PLOT_JS}</script>\n<script>\n{script}</script>\n</body>\n</html>\n"
     );
-    out
 }
 
 fn header(out: &mut String, report: &Report) {
@@ -136,7 +155,7 @@ fn reading(out: &mut String, report: &Report, longest: usize, kept: usize) {
     );
 }
 
-fn summary(out: &mut String, index: usize, table: &SummaryTable) {
+pub(super) fn summary(out: &mut String, index: usize, table: &SummaryTable) {
     let _ = write!(
         out,
         "<section class=\"box\" aria-labelledby=\"table{index}\"><div class=\"bar\"><h2 id=\"table{index}\">{caption}</h2>\

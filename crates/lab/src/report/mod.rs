@@ -10,6 +10,7 @@ mod demo;
 mod html;
 mod model;
 pub mod palette;
+pub mod paper;
 mod payload;
 #[cfg(test)]
 mod tests;
@@ -20,3 +21,8 @@ pub use model::{
     RunView, Series, SeriesKind, SummaryTable, TradeOff, TradeOffPoint,
 };
 pub use payload::{POINTS_HIDDEN, POINTS_SHOWN};
+
+/// A curve thinned to at most `max` points (or a few more where it has gaps); each stretch of time keeps its extremes.
+pub(crate) fn thin(t: &[f64], y: &[f64], max: usize) -> (Vec<f64>, Vec<f64>) {
+    decimate::min_max(t, y, max)
+}

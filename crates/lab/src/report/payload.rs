@@ -127,7 +127,7 @@ struct States<'a> {
 }
 
 #[derive(Serialize)]
-struct Trade<'a> {
+pub(super) struct Trade<'a> {
     x_label: &'a str,
     x_unit: &'a str,
     y_label: &'a str,
@@ -147,7 +147,7 @@ struct TradePoint<'a> {
 /// A column of numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-enum Packed {
+pub(super) enum Packed {
     /// Integers `d`, each the difference to the one before, times `q`.
     Steps { q: f64, d: Vec<i64> },
     /// `n` integers from `a` in steps of `s`, times `q`.
@@ -158,7 +158,7 @@ enum Packed {
 
 /// Columns of the page; equal ones are stored once.
 #[derive(Default)]
-struct Columns {
+pub(super) struct Columns {
     packed: Vec<Packed>,
     known: BTreeMap<String, usize>,
 }
@@ -172,12 +172,16 @@ impl Columns {
         })
     }
 
-    fn times(&mut self, t: &[f64]) -> usize {
+    pub(super) fn times(&mut self, t: &[f64]) -> usize {
         self.add(pack_times(t))
     }
 
-    fn values(&mut self, y: &[f64]) -> usize {
+    pub(super) fn values(&mut self, y: &[f64]) -> usize {
         self.add(Packed::Plain(y.iter().copied().map(number).collect()))
+    }
+
+    pub(super) fn into_packed(self) -> Vec<Packed> {
+        self.packed
     }
 }
 
@@ -209,7 +213,7 @@ fn pack_times(t: &[f64]) -> Packed {
 }
 
 /// Five significant digits, whole numbers without a point; `null` for what is not finite.
-fn number(value: f64) -> Value {
+pub(super) fn number(value: f64) -> Value {
     if !value.is_finite() {
         return Value::Null;
     }
@@ -570,7 +574,7 @@ fn instant(t: f64) -> Value {
     Number::from_f64((t * 1e6).round() / 1e6).map_or(Value::Null, Value::Number)
 }
 
-fn pack_trade_off(trade: &TradeOff) -> Trade<'_> {
+pub(super) fn pack_trade_off(trade: &TradeOff) -> Trade<'_> {
     let pair = |e: Estimate| [number(e.mean), e.half_width.map_or(Value::Null, number)];
     Trade {
         x_label: &trade.x_label,

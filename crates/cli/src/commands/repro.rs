@@ -1,0 +1,169 @@
+//! `slackwater repro`: a paper's figures redrawn from our runs, each claim beside ours with a verdict.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use slackwater_lab::check::Check;
+use slackwater_lab::papers::{self, Options, Reproduction, Study};
+use slackwater_lab::parallel;
+use slackwater_lab::report::paper::{asked, ours, short};
+use slackwater_lab::run::Control;
+use slackwater_lab::table::Table;
+
+use super::run::command_line;
+use crate::progress::{self, STEPS};
+use crate::say::say;
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Paper {
+    /// XRC: explicit rate control for cellular networks (ICC 2022)
+    Xrc,
+    /// Every paper
+    All,
+}
+
+/// `slackwater repro`
+#[derive(Debug, Args)]
+pub(crate) struct ReproArgs {
+    /// The paper
+    #[arg(value_enum)]
+    paper: Paper,
+    /// Seeds of each experiment
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: u64,
+    /// The first seed
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = crate::seed())]
+    seed: u64,
+    /// Two seeds and shorter runs: a look, not a measurement
+    #[arg(long)]
+    quick: bool,
+    /// Make these figures alone, for example --only fig4,fig5
+    #[arg(long, value_delimiter = ',', value_name = "FIGURE,..")]
+    only: Vec<String>,
+    /// Where results go (default: `runs/repro-<paper>`; with `all`, a folder for each paper below DIR)
+    #[arg(long, short, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print every check as JSON to standard output, and nothing else there
+    #[arg(long)]
+    json: bool,
+    /// Write no files
+    #[arg(long)]
+    no_files: bool,
+    /// Threads (default: all cores)
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<usize>,
+}
+
+pub(crate) fn repro(args: &ReproArgs) -> Result<ExitCode> {
+    progress::catch_interrupts();
+    let studies: Vec<&Study> = match args.paper {
+        Paper::Xrc => papers::find("xrc").into_iter().collect(),
+        Paper::All => papers::ALL.iter().collect(),
+    };
+    let options = Options {
+        seeds: if args.quick {
+            args.seeds.min(2)
+        } else {
+            args.seeds
+        },
+        first_seed: args.seed,
+        quick: args.quick,
+        jobs: args.jobs.unwrap_or_else(parallel::cores),
+        only: args.only.clone(),
+    };
+    let mut all = vec![];
+    for study in studies {
+        all.push(one(args, study, &options)?);
+    }
+    if args.json {
+        let rows: Vec<_> = all.iter().map(Reproduction::json).collect();
+        say!("{}", serde_json::to_string_pretty(&rows)?);
+    }
+    let missed = all.iter().flat_map(|r| r.page.checks()).any(Check::misses);
+    Ok(ExitCode::from(u8::from(missed)))
+}
+
+fn one(args: &ReproArgs, study: &Study, options: &Options) -> Result<Reproduction> {
+    let bar = progress::bar(1);
+    bar.set_message(format!("reproducing {}", study.name));
+    let start = Instant::now();
+    let mut made = study.run(options, &|done, all| {
+        bar.set_position((done / all * STEPS as f64) as u64);
+        if progress::interrupted() {
+            Control::Stop
+        } else {
+            Control::Continue
+        }
+    })?;
+    bar.finish_and_clear();
+    let effort = format!(
+        "{} of {:.0} simulated seconds in all, {:.0} s on {} threads",
+        made.runs,
+        made.simulated_s,
+        start.elapsed().as_secs_f64(),
+        options.jobs
+    );
+    made.page.command = command_line();
+    made.page.effort.clone_from(&effort);
+    if options.quick {
+        let note = "Made with --quick: two seeds and shorter runs. Some relations need the full length to hold.";
+        made.page.notes.insert(0, note.to_owned());
+        made.page.title.push_str(" (quick look)");
+    }
+    let mut page = None;
+    if !args.no_files {
+        let folder = match (&args.out, args.paper) {
+            (Some(out), Paper::All) => out.join(study.name),
+            (Some(out), _) => out.clone(),
+            (None, _) => Path::new("runs").join(format!("repro-{}", study.name)),
+        };
+        // The error's text names its source already; a chain would say it twice.
+        page = Some(made.write(&folder).map_err(|e| anyhow::anyhow!("{e}"))?);
+    }
+    if !args.json {
+        show(&made);
+        say!("{effort}");
+        if let Some(page) = page {
+            say!("{}", page.display());
+        }
+    }
+    Ok(made)
+}
+
+fn show(made: &Reproduction) {
+    say!("{}\n", made.page.title);
+    for figure in made.page.figures.iter().filter(|f| !f.checks.is_empty()) {
+        let mut table = Table::new(&[
+            figure.title.as_str(),
+            "profile",
+            "paper",
+            "asked",
+            "ours",
+            "",
+        ]);
+        for c in &figure.checks {
+            table.row(&[
+                c.name.clone(),
+                c.profile.unwrap_or("").to_owned(),
+                c.claimed.map_or_else(String::new, short),
+                asked(c),
+                ours(c),
+                c.verdict().to_owned(),
+            ]);
+        }
+        say!("{table}");
+    }
+    let (tested, missed): (Vec<&Check>, Vec<&Check>) = (
+        made.page.checks().filter(|c| c.tested).collect(),
+        made.page.checks().filter(|c| c.misses()).collect(),
+    );
+    say!(
+        "{} of {} tested relations hold; seeds {}",
+        tested.len() - missed.len(),
+        tested.len(),
+        made.page.seed_note
+    );
+}

@@ -1,0 +1,41 @@
+//! Papers reproduced: each study runs its paper's experiments and lays our numbers beside the paper's claims.
+
+pub mod measure;
+pub mod study;
+pub mod xrc;
+
+pub use study::{
+    Experiment, Options, Outcome, Outcomes, Part, Reproduction, Runs, Study, StudyError,
+};
+
+/// Every study, in the order of the command line.
+pub const ALL: &[Study] = &[xrc::STUDY];
+
+/// The study called `name`.
+pub fn find(name: &str) -> Option<&'static Study> {
+    ALL.iter().find(|s| s.name == name)
+}
+
+/// How a controller is called in text: `cubic` is CUBIC.
+pub fn title(controller: &str) -> &str {
+    match controller {
+        "xrc" => "XRC",
+        "xrc-paper" => "XRC (paper profile)",
+        "cubic" => "CUBIC",
+        "cubic-ns3" => "CUBIC (ns-3)",
+        "reno" => "NewReno",
+        "reno-ns3" => "NewReno (ns-3)",
+        "veno" => "Veno",
+        "veno-ns3" => "Veno (ns-3)",
+        "illinois" => "Illinois",
+        "illinois-ns3" => "Illinois (ns-3)",
+        "vegas" => "Vegas",
+        "westwood" => "Westwood+",
+        "bbr" => "BBR",
+        "bbr3" => "BBRv3",
+        "copa" => "Copa",
+        "dctcp" => "DCTCP",
+        "prague" => "Prague",
+        other => other,
+    }
+}

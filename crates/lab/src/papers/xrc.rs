@@ -1,0 +1,142 @@
+//! XRC (Kheirkhah, Kassem, Fairhurst, Marina: "XRC: An Explicit Rate Control for Future Cellular Networks", IEEE ICC 2022).
+//!
+//! The paper's runs were made with ns-3 and code that is not public; ours use our own cell and TCP. What the paper
+//! leaves open is decided in `docs/xrc.md`, in two profiles: `paper` is literal, `default` is what we ship.
+
+mod fig5;
+
+use prelude::*;
+
+/// What every figure's file uses.
+mod prelude {
+    pub(super) use super::super::measure as m;
+    pub(super) use super::super::study::{
+        Experiment, Options, Outcome, Outcomes, Part, Runs, Study, StudyError,
+    };
+    pub(super) use super::super::title;
+    pub(super) use super::{bar, hol_cdf, keep_hol, keep_rates, profile, rate_panel};
+    pub(super) use crate::check::{Check, Tolerance};
+    pub(super) use crate::metrics::Estimate;
+    pub(super) use crate::report::paper::{Axis, Bar, Distribution, Drawing, Figure, Guide, Panel};
+    pub(super) use crate::run::RunResult;
+}
+
+/// The study.
+pub const STUDY: Study = Study {
+    name: "xrc",
+    title: "XRC reproduced",
+    citation: "M. Kheirkhah, M. M. Kassem, G. Fairhurst, M. K. Marina: XRC: An Explicit Rate Control for Future Cellular \
+               Networks. IEEE ICC 2022, doi 10.1109/ICC45855.2022.9839150",
+    about: &[
+        "The base station tells each TCP sender its fair rate and the delay of its queue's oldest packet; the sender \
+         sets its window to rate × least RTT, probes above it until the queue reaches its budget of 10 ms, and falls \
+         back. Each figure of the paper is redrawn here from our simulations.",
+    ],
+    notes: &[
+        "Two profiles: `paper` does what the paper says, literally; `default` is what we ship, with every difference \
+         named in docs/xrc.md.",
+        "The HoL delay is the age of the oldest packet in the user's RLC queue, sampled every millisecond; shares of \
+         samples are shares of time.",
+        "Jain's index has three readings; each relation names its own. `common`: of the bytes delivered while all flows \
+         were on. `1 s`: the mean of the indices of the whole seconds of that time. `life`: of each flow's mean rate \
+         over its own life.",
+    ],
+    parts,
+};
+
+/// The queue budget (XRC, IV: "The queue budget is 10ms").
+const BUDGET_MS: f64 = 10.0;
+
+fn parts(options: &Options) -> Result<Vec<Part>, StudyError> {
+    Ok(vec![fig5::part(options)?])
+}
+
+/// Which profile a controller's name stands for.
+fn profile(controller: &str) -> &'static str {
+    if controller == "xrc-paper" {
+        "paper"
+    } else {
+        "default"
+    }
+}
+
+/// Numbers and the distribution of the head-of-line delay in `span`, as `hol_*`.
+fn keep_hol(run: &RunResult, out: &mut Outcome, span: m::Span) {
+    let hol = m::hol(run, 0, span);
+    out.value("hol_within", m::share_at_most(&hol, BUDGET_MS));
+    if let Some(q) = m::quantiles(&hol) {
+        for (name, v) in [
+            ("hol_mean", q.mean),
+            ("hol_p50", q.p50),
+            ("hol_p90", q.p90),
+            ("hol_p99", q.p99),
+            ("hol_max", q.max),
+        ] {
+            out.value(name, Some(v));
+        }
+    }
+    out.distribution("hol", hol);
+}
+
+/// Rates of all flows over bins of `width` tenths of a second, with the capacity behind them.
+fn keep_rates(run: &RunResult, out: &mut Outcome, width: usize) {
+    if !out.is_drawn() {
+        return;
+    }
+    out.line("rate", m::capacity_line(run, PAYLOAD));
+    for (i, controller) in run.layout.controllers.iter().enumerate() {
+        out.line("rate", m::rate_line(run, i, width, title(controller)));
+    }
+}
+
+/// Payload in a full packet of 1,500 bytes and 1.5 % of headers of the radio's layers.
+const PAYLOAD: f64 = 1448.0 / 1500.0 * 0.985;
+
+fn rate_panel(id: &str, heading: &str, runs: &Runs) -> Panel {
+    Panel::new(
+        id,
+        heading,
+        "",
+        Drawing::Time {
+            axis: Axis::new("Rate", "Mbit/s"),
+            lines: runs.lines("rate"),
+            tracks: runs.tracks("rate"),
+            guides: vec![],
+        },
+    )
+}
+
+fn hol_cdf(id: &str, heading: &str, help: &str, lines: Vec<Distribution>) -> Panel {
+    Panel::new(
+        id,
+        heading,
+        help,
+        Drawing::Cdf {
+            axis: Axis::new("HoL delay", "ms"),
+            lines,
+            guides: vec![Guide::new(BUDGET_MS, "budget")],
+        },
+    )
+}
+
+fn bar(
+    group: &str,
+    label: &str,
+    controller: &str,
+    runs: &Runs,
+    name: &str,
+    scale: f64,
+) -> Option<Bar> {
+    let samples: Vec<f64> = runs.values(name).iter().map(|v| v * scale).collect();
+    let e = Estimate::of(&samples)?;
+    Some(Bar {
+        group: group.to_owned(),
+        label: label.to_owned(),
+        controller: controller.to_owned(),
+        value: crate::report::Estimate {
+            mean: e.mean,
+            half_width: e.half_width,
+        },
+        samples: if samples.len() > 1 { samples } else { vec![] },
+    })
+}
