@@ -1,0 +1,261 @@
+//! Who may send: Algorithm 1 of the paper.
+
+use slackwater_core::Duration;
+
+/// A flow that could send in this cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The flow.
+    pub id: u32,
+    /// Its queue in the radio network.
+    pub queue: u32,
+    /// True where that queue holds bytes already.
+    pub busy: bool,
+    /// Frames of other flows since this flow's last one: `priority` of Algorithm 1.
+    pub priority: u64,
+    /// `(RBS + TxSize + FrameSize) / TH`: what eq. 4 gives where the flow is alone.
+    pub alone: Duration,
+    /// It was kicked for too long and must not be kicked again.
+    pub forced: bool,
+}
+
+/// What Algorithm 1 decides against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// `WiredD + ProcessingD` of eq. 3.
+    pub base: Duration,
+    /// The delay standard.
+    pub standard: Duration,
+    /// Queues that hold bytes, those of candidates included.
+    pub busy: u64,
+    /// Keep the flow of highest priority whatever its delay: where nothing is queued, waiting gains nothing.
+    pub keep_one: bool,
+}
+
+/// `PreDelay` by eq. 3 and 4 for a flow that shares the cell with `n` queues in all.
+pub fn pre_delay(limits: &Limits, alone: Duration, n: u64) -> Duration {
+    limits.base + Duration::from_nanos(alone.as_nanos().saturating_mul(n))
+}
+
+/// Algorithm 1: removes flows, lowest priority first, until no remaining one is predicted to miss the standard.
+/// Leaves the set M in `candidates`, in the order in which they would have been kicked.
+///
+/// Ties of priority go to the larger predicted delay, then to the larger id. `N` of eq. 4 counts the queues that hold
+/// bytes or belong to a remaining candidate: were it the former alone, line 16 ("recalculate") could change nothing.
+pub fn alg1(candidates: &mut Vec<Candidate>, limits: &Limits, scratch: &mut Vec<(u32, u64)>) {
+    // All delays grow with N alike, so their order holds through the loop.
+    candidates.sort_unstable_by(|a, b| {
+        (a.forced, a.priority)
+            .cmp(&(b.forced, b.priority))
+            .then(b.alone.cmp(&a.alone))
+            .then(b.id.cmp(&a.id))
+    });
+    // Candidates per queue that is idle.
+    scratch.clear();
+    for c in candidates.iter().filter(|c| !c.busy) {
+        match scratch.binary_search_by_key(&c.queue, |s| s.0) {
+            Ok(k) => scratch[k].1 += 1,
+            Err(k) => scratch.insert(k, (c.queue, 1)),
+        }
+    }
+    let mut n = limits.busy + scratch.len() as u64;
+    // The largest delay of the flows from k on, from the back.
+    let mut worst = Duration::ZERO;
+    let mut suffix: Vec<Duration> = candidates
+        .iter()
+        .rev()
+        .map(|c| {
+            worst = worst.max(c.alone);
+            worst
+        })
+        .collect();
+    let last = candidates
+        .len()
+        .saturating_sub(usize::from(limits.keep_one));
+    let mut kicked = 0;
+    while kicked < last {
+        let worst = suffix.pop().expect("one entry per candidate");
+        let c = &candidates[kicked];
+        if c.forced || pre_delay(limits, worst, n) <= limits.standard {
+            break;
+        }
+        if !c.busy {
+            let k = scratch
+                .binary_search_by_key(&c.queue, |s| s.0)
+                .expect("counted above");
+            scratch[k].1 -= 1;
+            n -= u64::from(scratch[k].1 == 0);
+        }
+        kicked += 1;
+    }
+    candidates.drain(..kicked);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Algorithm 1 as printed, delays worked out anew after each removal.
+    fn literal(mut set: Vec<Candidate>, limits: &Limits) -> Vec<u32> {
+        loop {
+            let mut idle: Vec<u32> = set.iter().filter(|c| !c.busy).map(|c| c.queue).collect();
+            idle.sort_unstable();
+            idle.dedup();
+            let n = limits.busy + idle.len() as u64;
+            let worst = set.iter().map(|c| pre_delay(limits, c.alone, n)).max();
+            if worst.is_none_or(|w| w <= limits.standard)
+                || (limits.keep_one && set.len() == 1)
+                || set.iter().all(|c| c.forced)
+            {
+                let mut ids: Vec<u32> = set.iter().map(|c| c.id).collect();
+                ids.sort_unstable();
+                return ids;
+            }
+            let kick = (0..set.len())
+                .min_by(|&a, &b| {
+                    let (a, b) = (&set[a], &set[b]);
+                    (a.forced, a.priority)
+                        .cmp(&(b.forced, b.priority))
+                        .then(b.alone.cmp(&a.alone))
+                        .then(b.id.cmp(&a.id))
+                })
+                .expect("not empty");
+            set.remove(kick);
+        }
+    }
+
+    fn candidate(id: u32, priority: u64, alone_us: u64) -> Candidate {
+        Candidate {
+            id,
+            queue: id,
+            busy: false,
+            priority,
+            alone: Duration::from_micros(alone_us),
+            forced: false,
+        }
+    }
+
+    fn run(set: &[Candidate], limits: &Limits) -> Vec<u32> {
+        let mut set = set.to_vec();
+        alg1(&mut set, limits, &mut Vec::new());
+        let mut ids: Vec<u32> = set.iter().map(|c| c.id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    const LIMITS: Limits = Limits {
+        base: Duration::from_micros(4_000),
+        standard: Duration::from_millis(10),
+        busy: 0,
+        keep_one: true,
+    };
+
+    #[test]
+    fn eq3_and_eq4_by_hand() {
+        // 0.2 ms wired, 3.8 ms processing; 100 kB at 107.5 MB/s are 930,232.5 ns; three queues share.
+        let alone = Duration::from_nanos(100_000 * 1_000_000_000 / 107_500_000);
+        assert_eq!(
+            pre_delay(&LIMITS, alone, 3),
+            Duration::from_nanos(4_000_000 + 3 * 930_232)
+        );
+    }
+
+    #[test]
+    fn alg1_trace_of_five_flows() {
+        // Five flows of 1.5 ms: 4 + 5 * 1.5 = 11.5 > 10, four: 10 <= 10. The one that just sent goes.
+        let five: Vec<_> = (0..5)
+            .map(|k| candidate(k, 4 - u64::from(k), 1_500))
+            .collect();
+        assert_eq!(run(&five, &LIMITS), [0, 1, 2, 3]);
+        // Two queues of others in the cell: 4 + 7 * 1.5, then 6, 5, 4.
+        let limits = Limits { busy: 2, ..LIMITS };
+        assert_eq!(run(&five, &limits), [0, 1]);
+        // Equal priorities: the longer delay goes first, then the larger id.
+        let mut ties: Vec<_> = (0..5).map(|k| candidate(k, 1, 1_500)).collect();
+        assert_eq!(run(&ties, &LIMITS), [0, 1, 2, 3]);
+        ties[1].alone = Duration::from_micros(1_600);
+        assert_eq!(run(&ties, &LIMITS), [0, 2, 3, 4]);
+        // A forced flow stays where another can go.
+        let mut forced = five.clone();
+        forced[4].forced = true;
+        assert_eq!(run(&forced, &LIMITS), [0, 1, 2, 4]);
+        // A flow whose queue holds bytes counts however it is judged: kicking it does not shorten the others' wait.
+        let mut busy = five.clone();
+        busy[4].busy = true;
+        let limits = Limits { busy: 1, ..LIMITS };
+        assert_eq!(run(&busy, &limits), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_flow_alone_is_kept_where_nothing_is_queued() {
+        let slow = [candidate(0, 0, 20_000)];
+        assert_eq!(run(&slow, &LIMITS), [0]);
+        let limits = Limits {
+            keep_one: false,
+            ..LIMITS
+        };
+        assert!(run(&slow, &limits).is_empty());
+    }
+
+    // A kicked flow's priority grows with each frame of another flow, so it is the lowest at most n - 1 times running.
+    #[test]
+    fn starvation_ends_within_n_minus_1_frames() {
+        for n in 2..9_u32 {
+            let mut priority = vec![0_u64; n as usize];
+            let mut waited = vec![0_u32; n as usize];
+            // One flow at a time fits.
+            let limits = Limits {
+                base: Duration::from_millis(8),
+                ..LIMITS
+            };
+            for _ in 0..200 {
+                let set: Vec<_> = (0..n)
+                    .map(|k| candidate(k, priority[k as usize], 1_500))
+                    .collect();
+                let m = run(&set, &limits);
+                assert_eq!(m.len(), 1);
+                for k in 0..n {
+                    let k = k as usize;
+                    if m[0] as usize == k {
+                        waited[k] = 0;
+                        priority.iter_mut().for_each(|p| *p += 1);
+                        priority[k] = 0;
+                    } else {
+                        waited[k] += 1;
+                        assert!(waited[k] < n, "flow {k} of {n}");
+                    }
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_printed_loop(
+            flows in prop::collection::vec((0_u32..6, 0_u64..5, 0_u64..4_000, any::<bool>()), 0..12),
+            busy in 0_u64..4,
+            keep_one: bool,
+        ) {
+            let mut busy_queues: Vec<u32> = Vec::new();
+            let set: Vec<_> = flows
+                .iter()
+                .enumerate()
+                .map(|(k, &(queue, priority, alone, forced))| {
+                    // Queues 0 and 1 hold bytes.
+                    if queue < 2 && !busy_queues.contains(&queue) {
+                        busy_queues.push(queue);
+                    }
+                    Candidate {
+                        queue,
+                        busy: queue < 2,
+                        forced: forced && k % 3 == 0,
+                        ..candidate(k as u32, priority, alone)
+                    }
+                })
+                .collect();
+            let limits = Limits { busy: busy + busy_queues.len() as u64, keep_one, ..LIMITS };
+            prop_assert_eq!(run(&set, &limits), literal(set.clone(), &limits));
+        }
+    }
+}
