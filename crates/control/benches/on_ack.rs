@@ -36,6 +36,8 @@ fn on_ack(criterion: &mut Criterion) {
         ack.cumulative = Bytes(2 * MSS);
         ack.prior_in_flight = Bytes(80 * MSS);
         ack.cwnd_limited = true;
+        // Accurate ECN feedback for who asks for it.
+        ack.ecn.ect1 = 2 * u32::from(c.intent().ecn.is_proportional());
         let mut n = 0u64;
         // The line of `fixed` is what the loop itself costs.
         group.bench_function(*name, |b| {

@@ -193,7 +193,7 @@ impl Controller for Copa {
             self.standing.update(now, rtt, path.srtt / 2);
             let least = self.least.get().unwrap_or(rtt);
             let standing = self.standing.get().unwrap_or(rtt);
-            self.switch.sample(rtt, standing, least);
+            self.switch.sample(rtt, standing, least, self.cwnd);
         }
         if ack.una >= self.round_end {
             self.round_end = ack.next;

@@ -1,6 +1,6 @@
 //! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04): DCTCP's answer to marks, made fit for the Internet.
 //!
-//! Constants are those of the Linux implementation (L4STeam, `tcp_prague.c` v0.6). Packets are ECT(1); accurate ECN
+//! Constants are those of the Linux implementation (`L4STeam`, `tcp_prague.c` v0.6). Packets are ECT(1); accurate ECN
 //! feedback (RFC 9768) counts the marks. Where the handshake settles on less, the host sends no ECT, no ACK counts
 //! packets, and what is left is Reno, as Linux falls back to its `prague_reno`. Detection of a classic ECN queue is
 //! off by default in Linux and not here.

@@ -153,6 +153,7 @@ impl Host {
                 rate.app_limited = app;
                 ack.rate = Some(rate);
                 ack.ecn.ce = ce;
+                ack.ecn.ect1 = packets.saturating_sub(ce);
                 ack.delivered = Bytes(self.delivered);
                 ack.lost = Bytes(self.lost);
                 ack.app_limited = app;

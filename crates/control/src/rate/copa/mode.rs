@@ -11,6 +11,12 @@ const PATIENCE: u32 = 5;
 const MAX_ROUNDS: usize = 4;
 /// Nearly empty: at most this share of the largest queueing delay.
 const NEARLY: f64 = 0.1;
+/// Packets that are no queue: the two that a delayed ACK releases. The paper's receivers acknowledge each packet; with
+/// `delta` of a half, a tenth of the largest queue is half a packet, which pairs never leave.
+const PAIR: f64 = 2.0;
+/// But they never count for more than this share: the rate by which a packet's time is told is the flow's own, not the
+/// link's.
+const PAIR_SHARE: f64 = 0.25;
 /// Largest `delta` of the competitive mode.
 const DELTA_MAX: f64 = 0.5;
 /// Largest `1 / delta`: keeps the arithmetic in range.
@@ -59,14 +65,16 @@ impl Switch {
         self.competitive
     }
 
-    /// An RTT sample, with `RTTstanding` and `RTTmin` as it leaves them.
+    /// An RTT sample, with `RTTstanding` and `RTTmin` as it leaves them and a window of `cwnd` packets.
     #[inline]
-    pub fn sample(&mut self, rtt: Duration, standing: Duration, least: Duration) {
+    pub fn sample(&mut self, rtt: Duration, standing: Duration, least: Duration, cwnd: f64) {
         self.largest[0] = self.largest[0].max(rtt);
         let largest = self.largest.iter().fold(rtt, |a, b| a.max(*b));
         let range = largest.saturating_sub(least).as_nanos() as f64;
+        let pair = PAIR * standing.as_nanos() as f64 / cwnd.max(1.0);
+        let nearly = (NEARLY * range).max(pair.min(PAIR_SHARE * range));
         // A queue that never was there is empty, too.
-        if standing.saturating_sub(least).as_nanos() as f64 <= NEARLY * range {
+        if standing.saturating_sub(least).as_nanos() as f64 <= nearly {
             self.since_empty = 0;
             if self.competitive {
                 self.competitive = false;
@@ -113,20 +121,16 @@ mod tests {
     use super::*;
 
     const LEAST: Duration = Duration::from_millis(40);
+    /// A packet takes 0.1 ms.
+    const CWND: f64 = 500.0;
 
     /// `n` rounds in which the RTT lies between `low` and `high` ms.
     fn rounds(s: &mut Switch, n: u32, low: u64, high: u64) {
         for _ in 0..n {
-            s.sample(
-                Duration::from_millis(high),
-                Duration::from_millis(high),
-                LEAST,
-            );
-            s.sample(
-                Duration::from_millis(low),
-                Duration::from_millis(low),
-                LEAST,
-            );
+            for rtt in [high, low] {
+                let rtt = Duration::from_millis(rtt);
+                s.sample(rtt, rtt, LEAST, CWND);
+            }
             s.round();
         }
     }
@@ -177,6 +181,21 @@ mod tests {
         assert_eq!(s.since_empty, 1);
         rounds(&mut s, 6, 50, 50);
         assert!(s.is_competitive());
+    }
+
+    #[test]
+    fn a_pair_of_packets_is_no_queue() {
+        // 44 ms and 44 packets: a packet takes a millisecond. One of five is no queue, two are.
+        let rtt = Duration::from_millis;
+        for (low, cwnd) in [(41, 44.0), (42, 44.0), (41, 440.0), (42, 4.4)] {
+            let mut s = Switch::new(0.5, true);
+            for _ in 0..10 {
+                s.sample(rtt(45), rtt(45), LEAST, cwnd);
+                s.sample(rtt(low), rtt(low), LEAST, cwnd);
+                s.round();
+            }
+            assert_eq!(s.is_competitive(), low == 42 || cwnd == 440.0);
+        }
     }
 
     #[test]
