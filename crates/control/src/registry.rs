@@ -26,6 +26,8 @@ pub struct Config {
     pub mss: u32,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
+    /// Slow-start threshold before any congestion, in segments; `None`: infinite (RFC 5681, 3.1: "arbitrarily high").
+    pub initial_ssthresh: Option<u32>,
     /// Source of the controller's random numbers; give each flow a fork of its own.
     pub draw: Draw,
 }
@@ -36,6 +38,7 @@ impl Config {
         Self {
             mss,
             initial_window: 10,
+            initial_ssthresh: None,
             draw,
         }
     }
@@ -45,6 +48,15 @@ impl Config {
     pub const fn with_initial_window(self, segments: u32) -> Self {
         Self {
             initial_window: segments,
+            ..self
+        }
+    }
+
+    /// The same with a slow-start threshold from the start, for window laws.
+    #[must_use]
+    pub const fn with_initial_ssthresh(self, segments: Option<u32>) -> Self {
+        Self {
+            initial_ssthresh: segments,
             ..self
         }
     }
@@ -263,7 +275,7 @@ pub fn canonical(name: &str) -> &str {
 }
 
 fn windowed<L: Law>(law: L, cfg: &Config) -> Windowed<L> {
-    Windowed::new(law, cfg.mss, cfg.initial_window)
+    Windowed::new(law, cfg.mss, cfg.initial_window).with_ssthresh(cfg.initial_ssthresh)
 }
 
 /// The controller called `name`.

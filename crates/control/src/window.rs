@@ -249,6 +249,15 @@ impl<L: Law> Windowed<L> {
         }
     }
 
+    /// The same with a slow-start threshold of `segments`, where one is given; avoidance begins there, or at once.
+    #[must_use]
+    pub const fn with_ssthresh(mut self, segments: Option<u32>) -> Self {
+        if let Some(segments) = segments {
+            self.w.ssthresh = segments;
+        }
+        self
+    }
+
     /// The window's counters.
     pub const fn cwnd(&self) -> &Cwnd {
         &self.w
@@ -469,6 +478,17 @@ mod tests {
         // Five segments: two fill slow start, three are left for congestion avoidance (Linux tcp_slow_start).
         assert_eq!(w.slow_start(5), 3);
         assert_eq!(w.cwnd, 12);
+    }
+
+    #[test]
+    fn a_threshold_from_the_start_ends_slow_start_at_once() {
+        let law = || Windowed::new(Reno, 1000, 10);
+        let mut feed = Feed::new(law().with_ssthresh(Some(1)));
+        feed.round_at(100);
+        assert_eq!(feed.cwnd(), 11);
+        let mut feed = Feed::new(law().with_ssthresh(None));
+        feed.round_at(100);
+        assert_eq!(feed.cwnd(), 20);
     }
 
     #[test]

@@ -35,7 +35,8 @@ pub(super) fn config(
     let carrier = match (spec.app.carrier(), &spec.app) {
         (flow::Carrier::Tcp, _) => {
             let config = ControllerConfig::new(u32::from(spec.tcp.mss), draw)
-                .with_initial_window(spec.tcp.initial_window);
+                .with_initial_window(spec.tcp.initial_window)
+                .with_initial_ssthresh(spec.tcp.initial_ssthresh);
             let controller =
                 registry::build(&spec.controller, &config).map_err(|e| e.to_string())?;
             Carrier::Tcp {

@@ -160,6 +160,9 @@ section! {
         /// Initial window in segments (RFC 6928).
         #[within(1, 1000)]
         pub initial_window: u32 = 10,
+        /// Slow-start threshold of a new connection in segments, for window laws; left out, none.
+        #[within(1, 1_000_000)]
+        pub initial_ssthresh: Option<u32> = None,
         /// Bytes that the sender's socket holds, sent and unsent.
         #[within(Bytes(10_000), Bytes(10_000_000_000))]
         pub send_buffer: Bytes = Bytes(16_000_000),
