@@ -1,0 +1,379 @@
+//! Tells the UPF what waits in RLC and how fast the cell drains it (CECC, section III-A).
+//!
+//! The agent watches the scheduler as an [`Observer`], is shown the downlink queues when [`RlcReporter::next_timer`]
+//! says so, and writes [`RanReport`]s; carrying them is the driver's business.
+
+use slackwater_core::{BearerId, Bytes, Direction, Duration, FlowId, Instant, UeId};
+use slackwater_signal::{Observer, RanReport, RlcView, SlotView};
+
+/// Settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReporterConfig {
+    /// Time between reports of the queues: 1 ms in the paper; 2, 5 and 10 ms cost less.
+    pub period: Duration,
+    /// First report.
+    pub phase: Duration,
+    /// Link state and slot pattern are sent again after this time, so that a lost one does not stay lost.
+    pub repeat: Duration,
+    /// Leave out queues that were and are empty, but for a sign of life.
+    pub suppress: bool,
+}
+
+impl Default for ReporterConfig {
+    fn default() -> Self {
+        Self {
+            period: Duration::from_millis(1),
+            phase: Duration::ZERO,
+            repeat: Duration::from_secs(1),
+            suppress: false,
+        }
+    }
+}
+
+/// An empty queue is reported at least this often; below the time after which a UPF stops to rely on reports.
+const SIGN_OF_LIFE: Duration = Duration::from_millis(8);
+
+/// The slots of the cell, as [`RanReport::SlotPattern`] tells them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellSlots {
+    /// When some first slot of the pattern starts on the air.
+    pub start: Instant,
+    /// Slot length.
+    pub slot: Duration,
+    /// Slots after which the pattern repeats, 1 to 32.
+    pub period: u8,
+    /// Bit k: slot k carries downlink data.
+    pub down: u32,
+    /// Bit k: slot k carries a part of it.
+    pub special: u32,
+    /// That part, in units of 1/256.
+    pub special_q8: u8,
+    /// How long before a slot starts on the air the scheduler decides on it.
+    pub lead: Duration,
+    /// From the end of a slot until the UE's upper layers have its data.
+    pub processing: Duration,
+    /// The scheduler gives a slot to one UE at a time.
+    pub polled: bool,
+}
+
+impl CellSlots {
+    /// True where the slot that starts at `at` carries a full slot's data.
+    fn full(&self, at: Instant) -> bool {
+        let (at, start) = (at.as_nanos() as i64, self.start.as_nanos() as i64);
+        let slot = (self.slot.as_nanos() as i64).max(1);
+        let k = (at - start)
+            .div_euclid(slot)
+            .rem_euclid(i64::from(self.period).max(1));
+        (self.down & !self.special) >> k & 1 != 0
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Link {
+    /// Bytes of a full slot at present.
+    bytes: u64,
+    told: u64,
+    told_at: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bearer {
+    ue: UeId,
+    bearer: BearerId,
+    flow: FlowId,
+    /// The last report said empty.
+    empty: bool,
+    told_at: Instant,
+}
+
+/// The agent of one cell.
+#[derive(Clone, Debug)]
+pub struct RlcReporter {
+    config: ReporterConfig,
+    slots: CellSlots,
+    slots_known: bool,
+    slots_told: Option<Instant>,
+    links: Vec<Link>,
+    /// Sorted by UE and bearer.
+    bearers: Vec<Bearer>,
+    next: Instant,
+}
+
+impl RlcReporter {
+    /// An agent; `slot` is the cell's slot length. Until [`RlcReporter::set_slots`] each slot counts as a full downlink
+    /// slot (FDD).
+    pub fn new(config: ReporterConfig, slot: Duration) -> Self {
+        let slots = CellSlots {
+            start: Instant::ZERO,
+            slot,
+            period: 1,
+            down: 1,
+            special: 0,
+            special_q8: 0,
+            lead: Duration::ZERO,
+            processing: Duration::ZERO,
+            polled: false,
+        };
+        Self {
+            config,
+            slots,
+            slots_known: false,
+            slots_told: None,
+            links: Vec::new(),
+            bearers: Vec::new(),
+            next: Instant::ZERO + config.phase,
+        }
+    }
+
+    /// The pattern that the cell uses from now on.
+    pub fn set_slots(&mut self, slots: CellSlots) {
+        if !self.slots_known || self.slots != slots {
+            (self.slots, self.slots_known, self.slots_told) = (slots, true, None);
+        }
+    }
+
+    /// The bytes of a full slot for `ue` with all blocks, for drivers that hand in no [`SlotView`]s.
+    pub fn set_link(&mut self, ue: UeId, slot_bytes: Bytes) {
+        if self.links.len() <= ue.index() {
+            self.links.resize(ue.index() + 1, Link::default());
+        }
+        self.links[ue.index()].bytes = slot_bytes.get();
+    }
+
+    /// The name by which reports call a bearer; without one it is the bearer's number.
+    pub fn set_flow(&mut self, ue: UeId, bearer: BearerId, flow: FlowId) {
+        let k = self.bearer(ue, bearer);
+        self.bearers[k].flow = flow;
+    }
+
+    fn bearer(&mut self, ue: UeId, bearer: BearerId) -> usize {
+        match self
+            .bearers
+            .binary_search_by_key(&(ue, bearer), |b| (b.ue, b.bearer))
+        {
+            Ok(k) => k,
+            Err(k) => {
+                let new = Bearer {
+                    ue,
+                    bearer,
+                    flow: FlowId(u32::from(bearer.0)),
+                    empty: false,
+                    told_at: Instant::ZERO,
+                };
+                self.bearers.insert(k, new);
+                k
+            }
+        }
+    }
+
+    /// Writes what is due; `views` are the downlink queues at this instant (others are passed over). Nothing happens
+    /// before [`RlcReporter::next_timer`].
+    pub fn report(
+        &mut self,
+        now: Instant,
+        views: impl IntoIterator<Item = RlcView>,
+        out: &mut Vec<RanReport>,
+    ) {
+        if now < self.next {
+            return;
+        }
+        while self.next <= now {
+            self.next += self.config.period.max(Duration::from_micros(1));
+        }
+        let repeat = self.config.repeat;
+        let due = |told: Instant| now.since(told) >= repeat;
+        let first_ue = (0..self.links.len()).find(|&k| self.links[k].bytes > 0);
+        if let Some(ue) = first_ue
+            && self.slots_known
+            && self.slots_told.is_none_or(due)
+        {
+            self.slots_told = Some(now);
+            let s = &self.slots;
+            out.push(RanReport::SlotPattern {
+                at: now,
+                ue: UeId(ue as u32),
+                start: s.start,
+                slot: s.slot,
+                period: s.period,
+                down: s.down,
+                special: s.special,
+                special_q8: s.special_q8,
+                lead: s.lead,
+                processing: s.processing,
+                polled: s.polled,
+            });
+        }
+        for (ue, link) in self.links.iter_mut().enumerate() {
+            if link.bytes > 0 && (link.bytes != link.told || due(link.told_at)) {
+                (link.told, link.told_at) = (link.bytes, now);
+                out.push(RanReport::LinkState {
+                    at: now,
+                    ue: UeId(ue as u32),
+                    slot_bytes: Bytes(link.bytes),
+                    slot: self.slots.slot,
+                });
+            }
+        }
+        for view in views {
+            if view.direction != Direction::Down {
+                continue;
+            }
+            let k = self.bearer(view.ue, view.bearer);
+            let b = &mut self.bearers[k];
+            let empty = view.backlog == Bytes::ZERO;
+            if self.config.suppress && empty && b.empty && now.since(b.told_at) < SIGN_OF_LIFE {
+                continue;
+            }
+            (b.empty, b.told_at) = (empty, now);
+            out.push(RanReport::Backlog {
+                at: now,
+                ue: view.ue,
+                flow: b.flow,
+                bytes: view.backlog,
+            });
+        }
+    }
+
+    /// When the queues should be shown next.
+    pub const fn next_timer(&self) -> Instant {
+        self.next
+    }
+}
+
+impl Observer for RlcReporter {
+    fn on_slot(&mut self, _now: Instant, slot: &SlotView<'_>) {
+        if slot.direction != Direction::Down || !self.slots.full(slot.start) {
+            return;
+        }
+        let blocks = u64::from(slot.schedulable.0);
+        if blocks == 0 {
+            return;
+        }
+        if self.links.len() < slot.bytes_per_prb_q8.len() {
+            self.links
+                .resize(slot.bytes_per_prb_q8.len(), Link::default());
+        }
+        for (link, &q8) in self.links.iter_mut().zip(slot.bytes_per_prb_q8) {
+            // A UE out of reach has no rate; the last one stands.
+            if q8 > 0 {
+                link.bytes = u64::from(q8) * blocks >> 8;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slackwater_core::{Prbs, SlotIdx};
+
+    fn view(ue: u32, backlog: u64) -> RlcView {
+        RlcView {
+            ue: UeId(ue),
+            bearer: BearerId(1),
+            direction: Direction::Down,
+            backlog: Bytes(backlog),
+            packets: 0,
+            hol: Duration::ZERO,
+        }
+    }
+
+    fn slot(index: u64, q8: &[u32]) -> SlotView<'_> {
+        SlotView {
+            slot: SlotIdx(index),
+            start: Instant::from_millis(index),
+            direction: Direction::Down,
+            grants: &[],
+            feedback: &[],
+            schedulable: Prbs(100),
+            free: Prbs(0),
+            bytes_per_prb_q8: q8,
+        }
+    }
+
+    fn dddsu() -> CellSlots {
+        CellSlots {
+            start: Instant::ZERO,
+            slot: Duration::from_millis(1),
+            period: 5,
+            down: 0b111,
+            special: 0b1000,
+            special_q8: 179,
+            lead: Duration::from_millis(2),
+            processing: Duration::from_micros(50),
+            polled: false,
+        }
+    }
+
+    #[test]
+    fn backlogs_come_each_period_and_link_states_on_change() {
+        let mut agent = RlcReporter::new(ReporterConfig::default(), Duration::from_millis(1));
+        agent.set_slots(dddsu());
+        agent.set_flow(UeId(1), BearerId(1), FlowId(77));
+        let mut out = Vec::new();
+        // The special slot's blocks carry less and tell nothing of a full slot.
+        agent.on_slot(Instant::ZERO, &slot(0, &[256 * 50, 256 * 40]));
+        agent.on_slot(Instant::ZERO, &slot(3, &[256 * 30, 256 * 20]));
+        agent.report(Instant::ZERO, [view(0, 900), view(1, 0)], &mut out);
+        assert_eq!(out.len(), 5, "{out:?}");
+        assert!(matches!(out[0], RanReport::SlotPattern { period: 5, .. }));
+        assert_eq!(
+            out[2],
+            RanReport::LinkState {
+                at: Instant::ZERO,
+                ue: UeId(1),
+                slot_bytes: Bytes(4_000),
+                slot: Duration::from_millis(1),
+            }
+        );
+        assert_eq!(
+            out[4],
+            RanReport::Backlog {
+                at: Instant::ZERO,
+                ue: UeId(1),
+                flow: FlowId(77),
+                bytes: Bytes::ZERO,
+            }
+        );
+        out.clear();
+        assert_eq!(agent.next_timer(), Instant::from_millis(1));
+        agent.report(Instant::from_nanos(999_999), [view(0, 1)], &mut out);
+        assert!(out.is_empty());
+        agent.report(Instant::from_millis(1), [view(0, 1), view(1, 1)], &mut out);
+        assert_eq!(out.len(), 2);
+        out.clear();
+        agent.on_slot(Instant::from_millis(1), &slot(1, &[256 * 50, 256 * 44]));
+        agent.report(Instant::from_millis(2), [view(0, 1)], &mut out);
+        assert!(matches!(
+            out[0],
+            RanReport::LinkState {
+                slot_bytes: Bytes(4_400),
+                ..
+            }
+        ));
+        out.clear();
+        // Everything again after a second: pattern, two links.
+        agent.report(Instant::from_millis(1_002), [view(0, 1)], &mut out);
+        assert_eq!(out.len(), 4, "{out:?}");
+    }
+
+    #[test]
+    fn empty_queues_can_be_left_out_but_show_a_sign_of_life() {
+        let config = ReporterConfig {
+            suppress: true,
+            ..ReporterConfig::default()
+        };
+        let mut agent = RlcReporter::new(config, Duration::from_millis(1));
+        let mut counts = Vec::new();
+        for ms in 0..20 {
+            let mut out = Vec::new();
+            let backlog = if ms == 4 { 100 } else { 0 };
+            agent.report(Instant::from_millis(ms), [view(0, backlog)], &mut out);
+            counts.push(out.len());
+        }
+        // First, the change, the change back, eight and sixteen milliseconds on.
+        let told: Vec<_> = (0..20).filter(|&k| counts[k] == 1).collect();
+        assert_eq!(told, [0, 4, 5, 13]);
+    }
+}
