@@ -417,6 +417,74 @@ fn accurate_ecn_counts_every_mark() {
     assert_eq!(p.ends[0].stats().ce_echoed, received);
 }
 
+/// Linux `tcp_ecn` = 1: any controller's data is ECT(0), and CE is answered as a loss.
+#[test]
+fn a_controller_without_a_wish_marks_as_the_connection_asks() {
+    for (ecn, field) in [
+        (None, Ecn::NotEct),
+        (Some(EcnMode::Off), Ecn::NotEct),
+        (Some(EcnMode::Classic), Ecn::Ect0),
+        (Some(EcnMode::L4s), Ecn::Ect0),
+    ] {
+        let cfg = Config {
+            ecn,
+            ..Config::default()
+        };
+        let mut p = pair(&cfg).connected();
+        p.trace = Some(Vec::new());
+        transfer(&mut p, 20 * MSS);
+        let data = p.sent_by(0).into_iter().filter(|(_, p)| p.payload > 0);
+        assert!(data.into_iter().all(|(_, p)| p.ecn == field), "{ecn:?}");
+    }
+}
+
+/// RFC 3168, 6.1.2: a reduction for a mark covers a loss in the same round. RFC 9331, 4.3; RFC 8257, 3.5: not where marks
+/// are answered by their share.
+#[test]
+fn a_loss_after_a_mark_is_answered_for_itself_where_marks_are_answered_by_share() {
+    for (name, ecn, halved) in [
+        ("reno", Some(EcnMode::Classic), false),
+        ("prague", None, true),
+        ("dctcp", None, true),
+    ] {
+        let cfg = Config {
+            ecn,
+            ..Config::default()
+        };
+        let mut p = Pair::new(&cfg, name, OWD);
+        p.ends[0].set_bulk(true);
+        p.bottleneck = Some(Bottleneck {
+            gap: Duration::from_millis(1),
+            limit: 1000,
+        });
+        let mut p = p.connected();
+        p.run(ms(300));
+        let mut n = 0;
+        p.scripts[0] = Box::new(move |_, p: &mut Packet| {
+            n += u32::from(p.payload > 0);
+            match n {
+                1 if p.payload > 0 => p.ecn = Ecn::Ce,
+                5 if p.payload > 0 => return Fate::Drop,
+                _ => {}
+            }
+            Fate::Pass
+        });
+        let mut reach = |state| {
+            while p.ends[0].recovery() != state {
+                p.run_ms(1);
+                assert!(p.now < ms(2_000), "{name}: no {state:?}");
+            }
+            p.ends[0].sample().ssthresh.expect("a reduction").0 as f64
+        };
+        let (marked, lost) = (reach(Recovery::Cwr), reach(Recovery::Fast));
+        let share = lost / marked;
+        assert!(
+            if halved { share < 0.6 } else { share == 1.0 },
+            "{name}: {share}"
+        );
+    }
+}
+
 #[test]
 fn sequence_numbers_wrap() {
     let cfg = Config {

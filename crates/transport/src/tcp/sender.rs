@@ -1,6 +1,6 @@
 //! What leaves: retransmissions first, then new data, as the windows, the pacer and the peer allow.
 
-use slackwater_control::{Controller, PathView, Recovery, Sent};
+use slackwater_control::{Controller, EcnMode, PathView, Recovery, Sent};
 use slackwater_core::{Bytes, Instant, Packet, TcpFlags};
 
 use super::connection::Endpoint;
@@ -198,6 +198,17 @@ impl Endpoint {
         }
     }
 
+    /// How data is marked: as the controller wants, and where it wants nothing, as classic ECN if the connection asked
+    /// for any (Linux `tcp_ecn`: a mark is then answered as a loss).
+    #[inline]
+    const fn marking(&self) -> EcnMode {
+        match (self.intent.ecn, self.cfg.ecn) {
+            (EcnMode::Off, None | Some(EcnMode::Off)) => EcnMode::Off,
+            (EcnMode::Off, Some(_)) => EcnMode::Classic,
+            (wanted, _) => wanted,
+        }
+    }
+
     /// Puts a segment on the wire: `len` positions from `pos`, the last a FIN where `fin` says so.
     #[expect(
         clippy::inline_always,
@@ -225,7 +236,7 @@ impl Endpoint {
             p.bits |= Packet::BIT_RETX;
         }
         if p.payload > 0 {
-            p.ecn = self.ecn.mark(self.intent.ecn, again);
+            p.ecn = self.ecn.mark(self.marking(), again);
         }
         if !self.rx.has_gap() {
             // The segment acknowledges as well as an ACK would; with a gap only an ACK has room for SACK.
