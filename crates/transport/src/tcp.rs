@@ -10,6 +10,7 @@ mod connection;
 mod ecn;
 mod handshake;
 mod options;
+mod plain;
 mod prr;
 mod rack;
 mod rate_sample;

@@ -357,17 +357,18 @@ impl Endpoint {
             self.on_probe_ack(now, ack, probe_named, pure);
         }
 
-        let told = Told {
-            una,
-            advanced,
-            sacked: sacked_news,
-            duplicate,
-            dsack: dsack.is_some(),
-            ce: ecn.ce > 0,
-            original,
-            echo,
-        };
-        if self.ca != Recovery::Open || sacked_news || duplicate || told.ce || told.dsack {
+        let news = sacked_news || duplicate || dsack.is_some() || ecn.ce > 0;
+        if self.ca != Recovery::Open || news {
+            let told = Told {
+                una,
+                advanced,
+                sacked: sacked_news,
+                duplicate,
+                dsack: dsack.is_some(),
+                ce: ecn.ce > 0,
+                original,
+                echo,
+            };
             self.alert(now, &told, prior_in_flight);
         }
 

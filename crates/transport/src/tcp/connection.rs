@@ -439,6 +439,10 @@ impl Endpoint {
     /// A packet of this flow arrived.
     pub fn on_packet(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
         if self.state == State::Established && !p.flags.contains(TcpFlags::SYN) {
+            if self.is_plain_data(p) {
+                self.on_plain_data(now, p, out);
+                return;
+            }
             if p.bits & Packet::BIT_REPORT != 0 {
                 self.hear(now, p);
             }
@@ -512,6 +516,14 @@ impl Endpoint {
         }
     }
 
+    /// The same where no deadline but the receiver's moved since the last time.
+    #[inline]
+    pub(crate) fn settle_receiver(&mut self, now: Instant) {
+        if self.rx.due < self.timers.wake || self.timers.wake < now {
+            self.settle(now);
+        }
+    }
+
     // --- headers ---
 
     /// The tick of the time stamps: a millisecond, as in Linux.
@@ -566,13 +578,7 @@ impl Endpoint {
         let seq = if seq > i64::MAX as u64 { 0 } else { seq };
         let fin = p.flags.contains(TcpFlags::FIN);
         let len = u64::from(p.payload) + u64::from(fin);
-        if self.timestamps && p.bits & Packet::BIT_TIMESTAMPS != 0 && seq <= self.rx.acked() {
-            // RFC 7323, 4.3, (2): only a segment that spans the last ACK updates the echo; the oldest one counts
-            // where an ACK stands for several.
-            if seq + len >= self.rx.acked() && (p.tsval.wrapping_sub(self.ts_recent) as i32) >= 0 {
-                self.ts_recent = p.tsval;
-            }
-        }
+        self.note_timestamp(p, seq, len);
         if p.flags.contains(TcpFlags::ACK) {
             self.on_ack(now, p, seq, out);
         }
@@ -584,8 +590,23 @@ impl Endpoint {
         }
     }
 
+    /// Keeps the time stamp of a segment at `seq` for the echo. RFC 7323, 4.3, (2): only a segment that spans the last
+    /// ACK updates it; the oldest one counts where an ACK stands for several.
     #[inline]
-    fn on_data(
+    pub(crate) fn note_timestamp(&mut self, p: &Packet, seq: u64, len: u64) {
+        let acked = self.rx.acked();
+        if self.timestamps
+            && p.bits & Packet::BIT_TIMESTAMPS != 0
+            && seq <= acked
+            && seq + len >= acked
+            && (p.tsval.wrapping_sub(self.ts_recent) as i32) >= 0
+        {
+            self.ts_recent = p.tsval;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn on_data(
         &mut self,
         now: Instant,
         p: &Packet,
@@ -631,16 +652,21 @@ impl Endpoint {
         }
     }
 
+    /// By how much the peer's window field is scaled.
+    #[inline]
+    pub(crate) const fn window_shift(&self) -> u8 {
+        if self.send_scale == NO_SCALE {
+            0
+        } else {
+            self.send_scale
+        }
+    }
+
     /// Takes the peer's window from a segment at `seq` that acknowledges `ack` (RFC 9293, 3.10.7.4; Linux
     /// `tcp_may_update_window`). True where it moved.
     #[inline]
     pub(crate) fn take_window(&mut self, p: &Packet, ack: u64, seq: u64, una: u64) -> bool {
-        let scale = if self.send_scale == NO_SCALE {
-            0
-        } else {
-            self.send_scale
-        };
-        let end = ack + (u64::from(p.window) << scale);
+        let end = ack + (u64::from(p.window) << self.window_shift());
         let newer = ack > una || seq > self.window_seq;
         if newer || (seq == self.window_seq && (end > self.window_end || p.window == 0)) {
             self.window_seq = seq;

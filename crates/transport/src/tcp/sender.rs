@@ -32,9 +32,9 @@ impl Endpoint {
         let window = self.window();
         let paced = self.pacer.rate().is_some();
         let recovering = matches!(self.ca, Recovery::Fast | Recovery::Timeout);
+        let mut sent_new = self.send_row(now, window, out);
+        let mut sent_any = sent_new;
         let mut path = self.path();
-        let mut sent_new = false;
-        let mut sent_any = false;
         loop {
             let in_flight = self.in_flight();
             if in_flight + mss > window && in_flight > 0 {
