@@ -25,10 +25,12 @@ mod ue;
 
 pub use config::{AgentConfig, IpScale};
 use flows::ActiveFlows;
+use std::collections::VecDeque;
+
 use slackwater_core::{Direction, FlowId, Instant, Rate, UeId};
 use slackwater_signal::{Observer, PathReport, PdcpView, RlcView, SlotView};
 use slots::Slots;
-use ue::UeState;
+use ue::{Span, UeState};
 
 use crate::ReportAgent;
 
@@ -37,10 +39,13 @@ use crate::ReportAgent;
 pub struct XrcAgent {
     config: AgentConfig,
     window: u64,
-    waking_after: u64,
-    /// Slots that are kept.
-    depth: u64,
+    /// [`AgentConfig::waking_after`], and slots that are kept.
+    reach: (u64, u64),
     slots: Slots,
+    /// The latest spans in which some UE was waking, by their ends.
+    woken: VecDeque<Span>,
+    /// End of a window, and the blocks used within it during those spans.
+    woken_used: (u64, u64),
     ues: Vec<UeState>,
     flows: ActiveFlows,
 }
@@ -55,9 +60,10 @@ impl XrcAgent {
         Self {
             config,
             window,
-            waking_after: u64::from(config.waking_after),
-            depth: slots.depth(),
+            reach: (u64::from(config.waking_after), slots.depth()),
             slots,
+            woken: VecDeque::new(),
+            woken_used: (0, 0),
             ues: Vec::new(),
             flows: ActiveFlows::new(config.flow_timeout),
         }
@@ -97,13 +103,19 @@ impl XrcAgent {
 
     fn capacity_among(&mut self, now: Instant, ue: UeId, ues: u32) -> Option<Rate> {
         let (from, to) = self.known(now)?;
-        let (window, waking_after, next) = (self.window, self.waking_after, self.slots.next());
+        let (window, waking_after, next) = (self.window, self.reach.0, self.slots.next());
+        let kept = self.kept(from, to, ues);
         self.ue(ue);
         let state = &mut self.ues[ue.index()];
-        let own = state.granted(from, to);
+        let turns = (self.config.whole_turns)
+            .then(|| state.whole_turns(to, window, waking_after))
+            .flatten();
+        let own = turns.unwrap_or_else(|| state.granted(from, to));
         let free_q8 = state.offered_q8(ue.index(), &self.slots, from, to, waking_after);
-        let bytes = own.bytes as f64 + free_q8 as f64 / 256.0 / f64::from(ues);
-        let slots = (to - from) as f64;
+        let granted = own.granted;
+        // Bytes per slot.
+        let free = free_q8 as f64 / 256.0 / f64::from(ues) / (to - from) as f64;
+        let bytes = granted.bytes as f64 / own.span * kept + free;
         let scale = match self.config.scale {
             IpScale::Blocks => 1.0,
             IpScale::Fixed(scale) => scale,
@@ -112,10 +124,10 @@ impl XrcAgent {
                 per_packet,
             } => match state.packet_size(next, window) {
                 Some(size) if bytes > 0.0 => {
-                    let block = if own.blocks > 0 {
-                        own.bytes as f64 / own.blocks as f64
+                    let block = if granted.blocks > 0 {
+                        granted.bytes as f64 / granted.blocks as f64
                     } else {
-                        bytes / slots
+                        bytes
                     };
                     let first = (1.0 - f64::from(per_block) / block).max(0.0);
                     first * size / (size + f64::from(per_packet))
@@ -123,9 +135,43 @@ impl XrcAgent {
                 _ => IpScale::UNKNOWN,
             },
         };
-        let nanos = slots * self.config.slot.as_nanos() as f64;
-        let bps = bytes * scale * 8e9 / nanos;
+        let bps = bytes * scale * 8e9 / self.config.slot.as_nanos() as f64;
         Some(Rate::from_bps((bps + 0.5) as u64))
+    }
+
+    /// The share of used blocks that their users keep after UEs woke up.
+    ///
+    /// A UE that wakes is promised its share of blocks that others used. Until the window shows how the scheduler
+    /// takes it from them, their rates fall by the same amount: the cell is promised once.
+    fn kept(&mut self, from: u64, to: u64, ues: u32) -> f64 {
+        if !self.config.balance || self.woken.is_empty() {
+            return 1.0;
+        }
+        if self.woken_used.0 != to {
+            while self.woken.front().is_some_and(|span| span.1 <= from) {
+                self.woken.pop_front();
+            }
+            let slots = &self.slots;
+            let used = |&(a, b): &Span| slots.used(a.max(from), b.min(to));
+            self.woken_used = (to, self.woken.iter().map(used).sum());
+        }
+        let used = self.slots.used(from, to) * u64::from(ues);
+        if used == 0 {
+            return 1.0;
+        }
+        (1.0 - self.woken_used.1 as f64 / used as f64).max(0.0)
+    }
+
+    /// Remembers that a UE woke up.
+    fn note_woken(&mut self, woken: Option<Span>) {
+        if let Some(span) = woken {
+            let kept = self.slots.begin();
+            while self.woken.front().is_some_and(|span| span.1 <= kept) {
+                self.woken.pop_front();
+            }
+            self.woken.push_back(span);
+            self.woken_used.0 = 0;
+        }
     }
 
     /// What the sender of `flow` hears on an ACK that passes now; `rlc` is the downlink queue of its bearer. The rate
@@ -167,10 +213,11 @@ impl XrcAgent {
     }
 
     fn note_backlog(&mut self, rlc: &RlcView) {
-        let (next, depth) = (self.slots.next(), self.depth);
-        let waking_after = self.waking_after;
-        self.ue(rlc.ue)
-            .on_queue(next, rlc.bearer, rlc.backlog, (waking_after, depth));
+        let (next, reach) = (self.slots.next(), self.reach);
+        let woken = self
+            .ue(rlc.ue)
+            .on_queue(next, rlc.bearer, rlc.backlog, reach);
+        self.note_woken(woken);
     }
 }
 
@@ -179,10 +226,10 @@ impl Observer for XrcAgent {
         if view.direction == Direction::Up || !self.slots.push(view) {
             return;
         }
-        let (depth, waking_after) = (self.depth, self.waking_after);
+        let reach = self.reach;
         for grant in view.grants {
-            self.ue(grant.ue)
-                .on_grant(view.slot.0, grant, depth, waking_after);
+            let woken = self.ue(grant.ue).on_grant(view.slot.0, grant, reach);
+            self.note_woken(woken);
         }
     }
 
@@ -193,9 +240,11 @@ impl Observer for XrcAgent {
         self.flows
             .on_packet(now, packet.ue, packet.bearer, packet.flow);
         let (next, window) = (self.slots.next(), self.window);
-        let reach = (self.waking_after, self.depth);
-        self.ue(packet.ue)
+        let reach = self.reach;
+        let woken = self
+            .ue(packet.ue)
             .on_packet(next, packet.bearer, packet.bytes, window, reach);
+        self.note_woken(woken);
     }
 }
 

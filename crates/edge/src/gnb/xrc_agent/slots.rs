@@ -2,6 +2,18 @@
 
 use slackwater_signal::SlotView;
 
+/// Slots that stand for now where slots of several lengths alternate.
+const NOW: u64 = 3;
+
+/// What slots offer to a UE.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Offer {
+    /// What free blocks would have carried, in 1/256 byte.
+    pub(super) free_q8: u64,
+    /// All blocks of slots in which the UE was waking.
+    pub(super) waking_blocks: u64,
+}
+
 /// One slot's resource blocks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Blocks {
@@ -11,6 +23,8 @@ struct Blocks {
     free: u32,
     /// Free blocks of all slots up to this one.
     free_so_far: u64,
+    /// The same for blocks that were given.
+    used_so_far: u64,
 }
 
 /// The latest slots of a cell, in a ring by slot number.
@@ -97,6 +111,7 @@ impl Slots {
             all: all + extra,
             free: free + extra,
             free_so_far: before.free_so_far + u64::from(free + extra),
+            used_so_far: before.used_so_far + u64::from(all - free.min(all)),
         };
         self.block_q8[at * self.ues..][..block_q8.len()].copy_from_slice(block_q8);
         self.next += 1;
@@ -116,23 +131,69 @@ impl Slots {
         self.ues = ues;
     }
 
-    /// True where the slots of `from..to` had free blocks.
-    pub(super) fn any_free(&self, from: u64, to: u64) -> bool {
-        let so_far = |slot: u64| self.blocks[(slot & self.mask) as usize].free_so_far;
-        // The slot before the ring's first may be overwritten: look at the first itself.
-        from < to
-            && (so_far(to - 1) != so_far(from) || self.blocks[(from & self.mask) as usize].free > 0)
+    /// Free and used blocks of all slots before `slot`, which is not beyond the last.
+    fn before(&self, slot: u64) -> (u64, u64) {
+        let begin = self.begin();
+        let at = |slot: u64| self.blocks[(slot & self.mask) as usize];
+        if slot > begin {
+            let blocks = at(slot - 1);
+            return (blocks.free_so_far, blocks.used_so_far);
+        }
+        let Blocks {
+            all,
+            free,
+            free_so_far,
+            used_so_far,
+        } = at(begin);
+        (
+            free_so_far - u64::from(free),
+            used_so_far - u64::from(all - free),
+        )
     }
 
-    /// Bytes in 1/256 that the free blocks of `slot`, or all its blocks, would have carried for `ue`.
+    /// True where the slots of `from..to` had free blocks.
+    pub(super) fn any_free(&self, from: u64, to: u64) -> bool {
+        self.before(from).0 != self.before(to).0
+    }
+
+    /// Blocks that were given in the slots of `from..to`.
+    pub(super) fn used(&self, from: u64, to: u64) -> u64 {
+        if from < to {
+            self.before(to).1 - self.before(from).1
+        } else {
+            0
+        }
+    }
+
+    /// Bytes in 1/256 that the free blocks of `slot` would have carried for `ue`.
     #[inline]
-    pub(super) fn offered_q8(&self, ue: usize, slot: u64, all: bool) -> u64 {
-        let at = (slot & self.mask) as usize;
-        let blocks = self.blocks[at];
-        let count = if all { blocks.all } else { blocks.free };
-        if count == 0 || ue >= self.ues {
+    pub(super) fn free_q8(&self, ue: usize, slot: u64) -> u64 {
+        let free = self.blocks[(slot & self.mask) as usize].free;
+        if free == 0 {
             return 0;
         }
-        u64::from(self.block_q8[at * self.ues + ue]) * u64::from(count)
+        u64::from(self.block_q8(ue, slot)) * u64::from(free)
+    }
+
+    /// All blocks of `slot`.
+    #[inline]
+    pub(super) fn all_blocks(&self, slot: u64) -> u64 {
+        u64::from(self.blocks[(slot & self.mask) as usize].all)
+    }
+
+    #[inline]
+    fn block_q8(&self, ue: usize, slot: u64) -> u32 {
+        if ue >= self.ues {
+            return 0;
+        }
+        self.block_q8[(slot & self.mask) as usize * self.ues + ue]
+    }
+
+    /// Bytes in 1/256 that a block carries for `ue` at the end of `from..to`: the most of the last slots, since a TDD
+    /// cell's special slot carries less than others.
+    pub(super) fn block_now_q8(&self, ue: usize, from: u64, to: u64) -> u64 {
+        let last = to.saturating_sub(NOW).max(from)..to;
+        let most = last.map(|slot| self.block_q8(ue, slot)).max();
+        u64::from(most.unwrap_or(0))
     }
 }

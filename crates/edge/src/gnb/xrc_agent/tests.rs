@@ -270,7 +270,7 @@ fn an_f1_delay_ages_rate_and_head_but_not_the_count_of_flows() {
         };
         assert_eq!(report, Some(expected), "{n}");
     }
-    assert!(agent.ues[0].kept() <= 129, "memory is bounded");
+    assert!(agent.ues[0].kept() <= 130, "memory is bounded");
 }
 
 #[test]
@@ -330,6 +330,77 @@ fn slots_that_are_not_shown_count_as_free_and_numbers_wrap() {
     assert!(capacity(&mut agent, 700_000, 0) > 15.5);
 }
 
+#[test]
+fn whole_turns_tell_the_same_at_all_times() {
+    let config = AgentConfig {
+        whole_turns: true,
+        ..PLAIN
+    };
+    let mut agent = XrcAgent::new(config);
+    // A block of 3,900 bytes each 39 slots, and the queue never empty.
+    for n in 0..400 {
+        arrive(&mut agent, ms(n), 0, 0, 1500);
+        let given: &[Given] = if n % 39 == 0 { &[(0, 3900, true)] } else { &[] };
+        slot(&mut agent, n, given, 50, 0, &[20]);
+        if n > 78 {
+            assert_eq!(capacity(&mut agent, n, 0), 0.8, "{n}");
+        }
+    }
+    // The turn is overdue, and then will not come.
+    let mut told = Vec::new();
+    for n in 400..440 {
+        slot(&mut agent, n, &[], 50, 0, &[20]);
+        told.push(capacity(&mut agent, n, 0));
+    }
+    assert!(told.is_sorted_by(|a, b| a >= b), "{told:?}");
+    assert_eq!((told[28], told[39]), (0.8, 0.709_091));
+    for n in 440..480 {
+        slot(&mut agent, n, &[], 50, 0, &[20]);
+    }
+    assert_eq!(capacity(&mut agent, 479, 0), 0.0);
+}
+
+#[test]
+fn what_a_waking_ue_is_promised_is_taken_off_the_others() {
+    let config = AgentConfig {
+        balance: true,
+        ..PLAIN
+    };
+    let mut agent = XrcAgent::new(config);
+    for n in 0..100 {
+        arrive(&mut agent, ms(n), 0, 0, 1500);
+        slot(&mut agent, n, &[(0, 1000, true)], 50, 0, &[20, 20]);
+    }
+    assert_eq!(capacity(&mut agent, 99, 0), 8.0);
+    arrive(&mut agent, ms(100), 1, 1, 15_000);
+    assert_eq!(
+        (capacity(&mut agent, 99, 0), capacity(&mut agent, 99, 1)),
+        (4.0, 4.0)
+    );
+    // Half a window on, the half that the scheduler did not give it is the other's again.
+    for n in 100..120 {
+        slot(&mut agent, n, &[(0, 1000, true)], 50, 0, &[20, 20]);
+    }
+    assert_eq!(
+        (capacity(&mut agent, 119, 0), capacity(&mut agent, 119, 1)),
+        (6.0, 2.0)
+    );
+    // In an idle cell nobody had anything to lose.
+    let mut agent = XrcAgent::new(config);
+    for n in 0..100 {
+        slot(&mut agent, n, &[], 50, 50, &[20, 20]);
+    }
+    arrive(&mut agent, ms(100), 0, 0, 15_000);
+    arrive(&mut agent, ms(100), 1, 1, 15_000);
+    for n in 100..120 {
+        slot(&mut agent, n, &[(0, 1000, true)], 50, 0, &[20, 20]);
+    }
+    assert_eq!(
+        (capacity(&mut agent, 119, 0), capacity(&mut agent, 119, 1)),
+        (6.0, 2.0)
+    );
+}
+
 /// What the agent should say, from a complete record.
 #[derive(Default)]
 struct Record {
@@ -342,9 +413,11 @@ impl Record {
         let to = known + 1;
         let from = to.saturating_sub(window);
         let (mut own, mut free) = (0, 0);
+        let late = &self.slots[to.saturating_sub(3).max(from)..to];
+        let now = late.iter().map(|slot| slot.2[ue]).max().unwrap();
         for (f, all, block, granted, waking) in &self.slots[from..to] {
             own += granted[ue];
-            free += block[ue] * if waking[ue] { *all } else { *f };
+            free += if waking[ue] { now * all } else { block[ue] * f };
         }
         let bytes = own as f64 + free as f64 / active as f64;
         (bytes * 8000.0 / (to - from) as f64) * 1e-6

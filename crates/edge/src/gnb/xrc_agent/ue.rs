@@ -5,13 +5,22 @@ use std::collections::VecDeque;
 use slackwater_core::{BearerId, Bytes, Duration, Instant};
 use slackwater_signal::Grant;
 
-use super::slots::Slots;
+use super::slots::{Offer, Slots};
 
 /// New data granted up to a slot, from the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Granted {
     pub(super) bytes: u64,
     pub(super) blocks: u64,
+}
+
+impl Granted {
+    fn less(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes - other.bytes,
+            blocks: self.blocks - other.blocks,
+        }
+    }
 }
 
 /// Packets of one or two windows, for their mean size.
@@ -24,13 +33,24 @@ struct Sizes {
     before: [u64; 2],
 }
 
-/// Offered bytes of a range of slots, kept so that the next sum only adds what came and takes off what went.
+/// New data granted over a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Own {
+    pub(super) granted: Granted,
+    /// Slots.
+    pub(super) span: f64,
+}
+
+/// What a range of slots offered, kept so that the next sum only adds what came and takes off what went.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     from: u64,
     to: u64,
-    q8: u64,
+    offer: Offer,
 }
+
+/// Slots, the last excluded.
+pub(super) type Span = (u64, u64);
 
 /// The delay line of one queue's head-of-line delay.
 type Heads = VecDeque<(Instant, Duration)>;
@@ -48,7 +68,7 @@ pub(super) struct UeState {
     /// The first slot after which the queue was empty.
     emptied: u64,
     /// Spans of slots `from..to` in which the UE was waking and that ended.
-    waking: VecDeque<(u64, u64)>,
+    waking: VecDeque<Span>,
     sizes: Sizes,
     sum: Sum,
     /// By bearer; bearers that were seen are a bit each.
@@ -67,24 +87,37 @@ impl UeState {
         self.granted.len()
     }
 
-    /// A grant of `slot`; `depth` slots back are kept.
+    /// A grant of `slot`; `depth` slots back are kept. Returns the span of waking that it ends.
     #[inline]
-    pub(super) fn on_grant(&mut self, slot: u64, grant: &Grant, depth: u64, waking_after: u64) {
-        self.close_waking(slot, waking_after, depth);
+    pub(super) fn on_grant(
+        &mut self,
+        slot: u64,
+        grant: &Grant,
+        (waking_after, depth): (u64, u64),
+    ) -> Option<Span> {
+        let woken = self.close_waking(slot, waking_after, depth);
         self.last_grant = Some(slot);
-        if !grant.ndi {
-            return;
+        if grant.ndi {
+            self.on_new_data(slot, grant, depth);
         }
+        woken
+    }
+
+    #[inline]
+    fn on_new_data(&mut self, slot: u64, grant: &Grant, depth: u64) {
         let mut sum = self.so_far();
         sum.bytes += grant.tbs.get();
         sum.blocks += 1;
         match self.granted.back_mut() {
             Some(last) if last.0 == slot => last.1 = sum,
             _ => {
-                while let Some(&(old, sum)) = self.granted.front()
-                    && old + depth < slot
+                // One grant behind the window stays, where a whole turn may begin.
+                while self
+                    .granted
+                    .get(1)
+                    .is_some_and(|second| second.0 + depth < slot)
                 {
-                    self.before = sum;
+                    self.before = self.granted[0].1;
                     self.granted.pop_front();
                 }
                 self.granted.push_back((slot, sum));
@@ -98,24 +131,57 @@ impl UeState {
         }
     }
 
-    /// New data granted in the slots of `from..to`.
-    pub(super) fn granted(&self, from: u64, to: u64) -> Granted {
-        let upto = |slot: u64| {
-            let after = match self.granted.back() {
-                // Mostly all of it.
-                Some(last) if last.0 < slot => self.granted.len(),
-                _ => self.granted.partition_point(|entry| entry.0 < slot),
-            };
-            match after.checked_sub(1) {
-                Some(at) => self.granted[at].1,
-                None => self.before,
-            }
+    /// How many slots with grants lie before `slot`, and the sum of their grants.
+    fn upto(&self, slot: u64) -> (usize, Granted) {
+        let count = match self.granted.back() {
+            // Mostly all of them.
+            Some(last) if last.0 < slot => self.granted.len(),
+            _ => self.granted.partition_point(|entry| entry.0 < slot),
         };
-        let (a, b) = (upto(from), upto(to));
-        Granted {
-            bytes: b.bytes - a.bytes,
-            blocks: b.blocks - a.blocks,
+        let sum = match count.checked_sub(1) {
+            Some(at) => self.granted[at].1,
+            None => self.before,
+        };
+        (count, sum)
+    }
+
+    /// New data granted in the slots of `from..to`.
+    pub(super) fn granted(&self, from: u64, to: u64) -> Own {
+        let (a, b) = (self.upto(from).1, self.upto(to).1);
+        Own {
+            granted: b.less(a),
+            span: (to - from) as f64,
         }
+    }
+
+    /// New data granted over whole turns: from one grant to the last before `to`, at least `window` slots apart.
+    ///
+    /// A UE whose turn comes every 39 slots has one grant or two in 40, and two whenever it has just been served,
+    /// which is when its ACKs pass. Over whole turns its rate is the same at every time. `None` where there is no such
+    /// turn since the UE was last idle, or where the next one is overdue and nothing waits for it, or long overdue.
+    pub(super) fn whole_turns(&self, to: u64, window: u64, waking_after: u64) -> Option<Own> {
+        let (count, sum) = self.upto(to);
+        let last = self.granted.get(count.checked_sub(1)?)?.0;
+        let (before, start) = self.upto((last + 1).checked_sub(window)?);
+        let first = self.granted.get(before.checked_sub(1)?)?.0;
+        let idle = match self.waking_from(waking_after) {
+            Some(from) if from < to => to,
+            _ => self.waking.back().map_or(0, |span| span.1),
+        };
+        if first < idle {
+            return None;
+        }
+        let span = (last - first) as f64;
+        let turn = span / (count - before) as f64;
+        let overdue = (to - 1 - last) as f64 - turn;
+        // One turn late is jitter; two are a scheduler that changed its mind.
+        if overdue > if self.backlog > 0 { turn } else { 0.0 } {
+            return None;
+        }
+        Some(Own {
+            granted: sum.less(start),
+            span: span + overdue.max(0.0),
+        })
     }
 
     /// The first slot in which the UE is waking, while its queue stays empty.
@@ -124,20 +190,18 @@ impl UeState {
         (self.backlog == 0).then_some(self.emptied.max(quiet))
     }
 
-    /// Ends a span of waking before `slot`.
+    /// Ends a span of waking before `slot`, and returns it.
     #[inline]
-    fn close_waking(&mut self, slot: u64, waking_after: u64, depth: u64) {
-        if let Some(from) = self.waking_from(waking_after)
-            && from < slot
-        {
-            while self.waking.front().is_some_and(|w| w.1 + depth < slot) {
-                self.waking.pop_front();
-            }
-            self.waking.push_back((from, slot));
+    fn close_waking(&mut self, slot: u64, waking_after: u64, depth: u64) -> Option<Span> {
+        let from = self.waking_from(waking_after).filter(|&from| from < slot)?;
+        while self.waking.front().is_some_and(|w| w.1 + depth < slot) {
+            self.waking.pop_front();
         }
+        self.waking.push_back((from, slot));
+        Some((from, slot))
     }
 
-    /// A packet of `bytes` entered before the slot `next`.
+    /// A packet of `bytes` entered before the slot `next`. Returns the span of waking that it ends.
     #[inline]
     pub(super) fn on_packet(
         &mut self,
@@ -146,8 +210,8 @@ impl UeState {
         bytes: Bytes,
         window: u64,
         (waking_after, depth): (u64, u64),
-    ) {
-        self.fill(next, self.backlog + bytes.get(), waking_after, depth);
+    ) -> Option<Span> {
+        let woken = self.fill(next, self.backlog + bytes.get(), waking_after, depth);
         self.bearers |= 1 << (bearer.0 & 31);
         let number = next / window;
         if number != self.sizes.window {
@@ -161,29 +225,30 @@ impl UeState {
         }
         self.sizes.now[0] += bytes.get();
         self.sizes.now[1] += 1;
+        woken
     }
 
-    /// Sets the backlog before the slot `next`.
+    /// Sets the backlog before the slot `next`. Returns the span of waking that this ends.
     #[inline]
-    fn fill(&mut self, next: u64, backlog: u64, waking_after: u64, depth: u64) {
-        if backlog == 0 {
-            if self.backlog > 0 {
-                self.emptied = next;
-            }
-        } else if self.backlog == 0 {
-            self.close_waking(next, waking_after, depth);
+    fn fill(&mut self, next: u64, backlog: u64, waking_after: u64, depth: u64) -> Option<Span> {
+        let mut woken = None;
+        match (self.backlog, backlog) {
+            (0, 1..) => woken = self.close_waking(next, waking_after, depth),
+            (1.., 0) => self.emptied = next,
+            _ => {}
         }
         self.backlog = backlog;
+        woken
     }
 
-    /// The queue of `bearer` was seen to hold `backlog` bytes.
+    /// The queue of `bearer` was seen to hold `backlog` bytes. Returns the span of waking that this ends.
     pub(super) fn on_queue(
         &mut self,
         next: u64,
         bearer: BearerId,
         backlog: Bytes,
         (waking_after, depth): (u64, u64),
-    ) {
+    ) -> Option<Span> {
         let only = self.bearers & !(1 << (bearer.0 & 31)) == 0;
         let backlog = if only {
             backlog.get()
@@ -191,7 +256,7 @@ impl UeState {
             // What the other bearers hold is not known.
             backlog.get().max(self.backlog)
         };
-        self.fill(next, backlog, waking_after, depth);
+        self.fill(next, backlog, waking_after, depth)
     }
 
     /// The mean size of the UE's packets, over one to two windows.
@@ -208,7 +273,10 @@ impl UeState {
         (packets > 0).then(|| bytes as f64 / packets as f64)
     }
 
-    /// Bytes in 1/256 that the slots of `from..to` offered to the UE `ue` beyond its grants.
+    /// What the slots of `from..to` offered to the UE `ue` beyond its grants, in 1/256 byte.
+    ///
+    /// Free blocks count at the MCS of their slot. All blocks of slots in which the UE was waking count at its MCS of
+    /// now: nobody adapts the link of a UE that is idle, so the one of then may be long out of date.
     pub(super) fn offered_q8(
         &mut self,
         ue: usize,
@@ -220,7 +288,8 @@ impl UeState {
         let open = self.waking_from(waking_after).unwrap_or(u64::MAX);
         let last_woken = self.waking.back().map_or(0, |span| span.1);
         if to <= open && last_woken <= from && !slots.any_free(from, to) {
-            self.sum = Sum { from, to, q8: 0 };
+            let offer = Offer::default();
+            self.sum = Sum { from, to, offer };
             return 0;
         }
         let old = self.sum;
@@ -234,19 +303,33 @@ impl UeState {
                         .rev()
                         .any(|&(from, to)| from <= slot && slot < to))
         };
-        let of = |from: u64, to: u64| -> u64 {
-            (from..to)
-                .map(|slot| slots.offered_q8(ue, slot, waking(slot)))
-                .sum()
+        let of = |from: u64, to: u64| {
+            let mut sum = Offer::default();
+            for slot in from..to {
+                if waking(slot) {
+                    sum.waking_blocks += slots.all_blocks(slot);
+                } else {
+                    sum.free_q8 += slots.free_q8(ue, slot);
+                }
+            }
+            sum
         };
         let ahead = slots.begin() <= old.from && old.from <= from && old.to <= to;
-        let q8 = if ahead && (to - old.to) + (from - old.from) < to - from {
-            old.q8 + of(old.to, to) - of(old.from, from)
+        let offer = if ahead && (to - old.to) + (from - old.from) < to - from {
+            let (came, went) = (of(old.to, to), of(old.from, from));
+            Offer {
+                free_q8: old.offer.free_q8 + came.free_q8 - went.free_q8,
+                waking_blocks: old.offer.waking_blocks + came.waking_blocks - went.waking_blocks,
+            }
         } else {
             of(from, to)
         };
-        self.sum = Sum { from, to, q8 };
-        q8
+        self.sum = Sum { from, to, offer };
+        let mut sum = offer.free_q8;
+        if offer.waking_blocks > 0 {
+            sum += offer.waking_blocks * slots.block_now_q8(ue, from, to);
+        }
+        sum
     }
 
     /// Notes the head-of-line delay of `bearer`, and forgets what is older than the latest value known at `known`.
