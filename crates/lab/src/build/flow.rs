@@ -80,11 +80,12 @@ fn tcp(config: &Tcp) -> TcpConfig {
             ..DelayedAck::default()
         },
         min_rto: config.min_rto,
-        ecn: Some(match config.ecn {
-            TcpEcn::Off => EcnMode::Off,
-            TcpEcn::Classic => EcnMode::Classic,
-            TcpEcn::Accurate => EcnMode::L4s,
-        }),
+        ecn: match config.ecn {
+            // Unless the controller asks for it.
+            TcpEcn::Off => None,
+            TcpEcn::Classic => Some(EcnMode::Classic),
+            TcpEcn::Accurate => Some(EcnMode::L4s),
+        },
         pacing: config.pacing,
         ..TcpConfig::default()
     }
