@@ -76,6 +76,12 @@ impl Codel {
         self.dropping
     }
 
+    /// Changes target and interval from the next packet on, as a queue does whose path's RTT it measures.
+    pub const fn set_timing(&mut self, target: Duration, interval: Duration) {
+        self.config.target = target;
+        self.config.interval = interval;
+    }
+
     /// Drops (or marks) since the dropping state was entered.
     pub const fn count(&self) -> u32 {
         self.count

@@ -1,0 +1,334 @@
+//! Round-trip times from the QUIC spin bit (RFC 9000, 17.4; RFC 9312, 3.8.2).
+
+use slackwater_core::{Duration, Instant};
+
+use super::{RttSample, SampleKind};
+
+/// An edge that stood for so long is one, even with a single packet behind it.
+const SETTLED: Duration = Duration::from_millis(1);
+/// With so many packets in both directions and no edge the bit is constant.
+const ENOUGH: u32 = 64;
+
+/// Whether a flow's spin bit can be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SpinState {
+    /// Too few packets so far to tell, or it spins.
+    #[default]
+    Live,
+    /// It never changes: disabled (RFC 9000, 17.4, has endpoints disable it on one connection in 16 at least).
+    Constant,
+    /// It changes at random: disabled per packet.
+    Random,
+}
+
+/// Finds edges in one direction. A packet out of order makes an edge of one packet, which is not taken for one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Edges {
+    value: Option<bool>,
+    /// When the first packet of another value came.
+    candidate: Option<Instant>,
+    packets: u32,
+    /// Changes from packet to packet, settled or not.
+    flips: u32,
+    last: Option<bool>,
+}
+
+impl Edges {
+    /// Returns the new value and the time of its first packet where this packet confirms an edge.
+    fn on_packet(&mut self, now: Instant, bit: bool) -> Option<(bool, Instant)> {
+        self.packets += 1;
+        self.flips += u32::from(self.last.is_some_and(|last| last != bit));
+        self.last = Some(bit);
+        match self.value {
+            None => {
+                self.value = Some(bit);
+                None
+            }
+            Some(value) if value == bit => {
+                // A settled candidate was confirmed by time, and this is the edge back.
+                if let Some(since) = self.candidate.take()
+                    && now.since(since) >= SETTLED
+                {
+                    self.value = Some(!value);
+                    self.candidate = Some(now);
+                    return Some((!value, since));
+                }
+                None
+            }
+            Some(_) => match self.candidate {
+                None => {
+                    self.candidate = Some(now);
+                    None
+                }
+                Some(since) => {
+                    self.candidate = None;
+                    self.value = Some(bit);
+                    Some((bit, since))
+                }
+            },
+        }
+    }
+
+    /// A candidate that stood long enough by `now`.
+    fn settle(&mut self, now: Instant) -> Option<(bool, Instant)> {
+        let since = self.candidate?;
+        if now.since(since) < SETTLED {
+            return None;
+        }
+        self.candidate = None;
+        let value = !self.value?;
+        self.value = Some(value);
+        Some((value, since))
+    }
+}
+
+/// Observes one QUIC flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SpinFlow {
+    down: Edges,
+    up: Edges,
+    /// The last edge going down that no edge coming up has answered.
+    open: Option<(bool, Instant)>,
+    last_down: Option<Instant>,
+    /// The gap in the downlink before the packet seen last, where it is the longest since the open edge.
+    silence: Duration,
+    /// Positive where the UE inverts the bit (it is the client), negative where it reflects it.
+    role: i8,
+    last_edge: Option<Instant>,
+    state: SpinState,
+}
+
+impl SpinFlow {
+    /// Whether the bit can be used.
+    pub const fn state(&self) -> SpinState {
+        self.state
+    }
+
+    /// A short-header packet leaves for the UE.
+    pub fn on_left(&mut self, now: Instant, bit: bool) {
+        if let Some(last) = self.last_down.replace(now) {
+            self.silence = self.silence.max(now.since(last));
+        }
+        if let Some((value, at)) = self.down.on_packet(now, bit) {
+            self.open_edge(value, at);
+        }
+    }
+
+    fn open_edge(&mut self, value: bool, at: Instant) {
+        self.open = Some((value, at));
+        self.silence = Duration::ZERO;
+    }
+
+    /// A short-header packet of the UE passes. `path` and `average` are the round-trip times known so far.
+    pub fn on_uplink(
+        &mut self,
+        now: Instant,
+        bit: bool,
+        path: Option<Duration>,
+        average: Option<Duration>,
+    ) -> Option<RttSample> {
+        if let Some((value, at)) = self.down.settle(now) {
+            self.open_edge(value, at);
+        }
+        let edge = self.up.on_packet(now, bit);
+        self.judge(now, average);
+        let (value, at) = edge?;
+        self.last_edge = Some(now);
+        if self.state == SpinState::Constant {
+            self.state = SpinState::Live;
+        }
+        let (sent, since) = self.open?;
+        if at < since {
+            // It answers an earlier edge.
+            return None;
+        }
+        self.open = None;
+        // The client inverts what it receives and the server reflects it (RFC 9000, 17.4): the answer's value tells
+        // which the UE is, and one that disagrees with those before is no answer.
+        let vote = if value == sent { -1 } else { 1 };
+        self.role = (self.role + vote).clamp(-4, 4);
+        if self.state != SpinState::Live || self.role.signum() != vote {
+            return None;
+        }
+        let rtt = at.since(since);
+        let too_short = path.is_some_and(|p| rtt < p / 2);
+        let too_long = average.is_some_and(|a| rtt > a * 10);
+        if too_short || too_long || rtt.is_zero() {
+            return None;
+        }
+        // The server fell silent: the client may have had nothing to answer until later.
+        let silence = self.last_down.map_or(Duration::ZERO, |last| at.since(last));
+        let kind = if silence.max(self.silence) * 4 > rtt {
+            SampleKind::MinOnly
+        } else {
+            SampleKind::Full
+        };
+        Some(RttSample { rtt, kind })
+    }
+
+    /// Finds out whether the bit spins at all.
+    fn judge(&mut self, now: Instant, average: Option<Duration>) {
+        let since = *self.last_edge.get_or_insert(now);
+        let (up, down) = (&mut self.up, &mut self.down);
+        if up.packets < ENOUGH || down.packets < ENOUGH {
+            return;
+        }
+        if up.flips * 4 > up.packets || down.flips * 4 > down.packets {
+            self.state = SpinState::Random;
+        } else if self.state == SpinState::Random {
+            self.state = SpinState::Live;
+        }
+        let patience = average
+            .map_or(Duration::ZERO, |a| a * 8)
+            .max(Duration::from_secs(2));
+        if up.flips == 0 && now.since(since) > patience {
+            self.state = SpinState::Constant;
+        }
+        if up.packets.min(down.packets) >= 4 * ENOUGH {
+            for edges in [up, down] {
+                edges.packets = 0;
+                edges.flips = 0;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackwater_core::Draw;
+
+    use super::*;
+
+    /// What a connection does at one instant.
+    struct Trace {
+        /// (time in us, up, spin bit).
+        events: Vec<(u64, bool, bool)>,
+        /// Round trip between this function and the UE, in us.
+        truth: u64,
+    }
+
+    /// A server that sends a packet each `gap` us and reflects; a UE that answers every second packet and inverts.
+    /// `reorder` is the chance that a packet comes `3 * gap` late, on each of the two legs before the clock.
+    fn trace(gap: u64, seconds: u64, reorder: f64, bit: impl Fn(u64, bool) -> bool) -> Trace {
+        let draw = Draw::new(5);
+        let (radio_down, radio_up, wired) = (11_000, 6_000, 9_000);
+        let mut events = Vec::new();
+        // Bits by the time they are known to each end.
+        let mut to_ue: Vec<(u64, u64, bool)> = Vec::new();
+        let mut to_server: std::collections::VecDeque<(u64, bool)> =
+            std::collections::VecDeque::new();
+        let (mut server_bit, mut ue_bit) = (false, false);
+        let mut count = 0;
+        for n in 0..seconds * 1_000_000 / gap {
+            let now = n * gap;
+            while to_server.front().is_some_and(|(at, _)| *at <= now) {
+                server_bit = to_server.pop_front().expect("checked").1;
+            }
+            let late = if draw.uniform(n) < reorder {
+                3 * gap
+            } else {
+                0
+            };
+            let sent = bit(n, server_bit);
+            events.push((now + wired + late, false, sent));
+            to_ue.push((now + wired + late + radio_down, n, sent));
+            to_ue.sort_unstable();
+            let mut highest = None;
+            while to_ue.first().is_some_and(|(at, ..)| *at <= now + gap) {
+                let (at, number, value) = to_ue.remove(0);
+                if highest.is_none_or(|h| number > h) {
+                    highest = Some(number);
+                    ue_bit = !value;
+                }
+                count += 1;
+                if count % 2 == 0 {
+                    let late = if draw.uniform(n + (1 << 40)) < reorder {
+                        3 * gap
+                    } else {
+                        0
+                    };
+                    let value = bit(n + 1, ue_bit);
+                    events.push((at + radio_up + late, true, value));
+                    to_server.push_back((at + radio_up + wired, value));
+                }
+            }
+        }
+        events.sort_unstable();
+        Trace {
+            events,
+            truth: radio_down + radio_up,
+        }
+    }
+
+    fn observe(trace: &Trace) -> (SpinFlow, Vec<RttSample>) {
+        let mut flow = SpinFlow::default();
+        let mut samples = Vec::new();
+        let (mut path, mut average) = (None, None);
+        for (us, up, bit) in &trace.events {
+            let now = Instant::from_nanos(us * 1000);
+            if *up {
+                if let Some(s) = flow.on_uplink(now, *bit, path, average) {
+                    path = Some(path.map_or(s.rtt, |p: Duration| p.min(s.rtt)));
+                    average = Some(s.rtt);
+                    samples.push(s);
+                }
+            } else {
+                flow.on_left(now, *bit);
+            }
+        }
+        (flow, samples)
+    }
+
+    fn p95_error_us(samples: &[RttSample], truth: u64) -> u64 {
+        let mut errors: Vec<u64> = samples
+            .iter()
+            .map(|s| s.rtt.as_micros().abs_diff(truth))
+            .collect();
+        errors.sort_unstable();
+        errors[errors.len() * 95 / 100]
+    }
+
+    #[test]
+    fn one_sample_a_round_trip_and_it_is_true() {
+        let trace = trace(400, 10, 0.0, |_, bit| bit);
+        let (flow, samples) = observe(&trace);
+        // 35 ms end to end.
+        assert!((250..290).contains(&samples.len()), "{}", samples.len());
+        assert!(p95_error_us(&samples, trace.truth) < 1_000);
+        assert!(
+            samples
+                .iter()
+                .filter(|s| s.kind == SampleKind::Full)
+                .count()
+                > 240
+        );
+        assert_eq!(flow.state(), SpinState::Live);
+    }
+
+    #[test]
+    fn reordering_of_one_percent_does_not_fool_it() {
+        let trace = trace(300, 10, 0.01, |_, bit| bit);
+        let (flow, samples) = observe(&trace);
+        assert!(samples.len() > 150, "{}", samples.len());
+        let error = p95_error_us(&samples, trace.truth);
+        assert!(error < 1_000, "{error} us");
+        assert_eq!(flow.state(), SpinState::Live);
+    }
+
+    #[test]
+    fn a_bit_that_is_disabled_gives_no_sample_and_is_found_out() {
+        let (flow, samples) = observe(&trace(400, 5, 0.0, |_, _| true));
+        assert_eq!((samples.len(), flow.state()), (0, SpinState::Constant));
+        let draw = Draw::new(9);
+        let (flow, samples) = observe(&trace(400, 5, 0.0, |n, _| draw.bits(n) & 1 == 0));
+        assert_eq!(flow.state(), SpinState::Random);
+        assert!(samples.len() < 10, "{}", samples.len());
+    }
+
+    #[test]
+    fn silence_of_the_server_makes_a_sample_for_minimum_filters_alone() {
+        // A packet each 20 ms: every sample has waited for the next packet.
+        let (_, samples) = observe(&trace(20_000, 5, 0.0, |_, bit| bit));
+        assert!(samples.iter().all(|s| s.kind == SampleKind::MinOnly));
+    }
+}

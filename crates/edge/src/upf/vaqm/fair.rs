@@ -1,0 +1,185 @@
+//! FQ-CoDel over the flows of an instance (RFC 8290), with a queue for each known flow in place of hashed ones: a
+//! flow's queue lives with what measures it, and an idle session holds none.
+
+use std::collections::VecDeque;
+
+use slackwater_core::record::DropReason;
+use slackwater_core::{Bytes, Duration, Ecn, Instant, PacketView};
+use slackwater_queue::{AnyLaw, Law, LawConfig, PacketMeta, QueueView, Verdict};
+
+use super::flow::{Flows, List};
+
+/// At most so many packets go at one overflow, as in [`slackwater_queue::FqShape`].
+const DROP_BATCH: u32 = 64;
+
+/// Lists of waiting flows and what waits in all.
+#[derive(Debug, Default)]
+pub(super) struct Fair {
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    pub(super) total: QueueView,
+}
+
+/// CoDel's timing by the measured path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    pub(super) target: Duration,
+    pub(super) interval: Duration,
+}
+
+impl Fair {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.total.packets == 0
+    }
+
+    pub(super) fn heap(&self) -> usize {
+        (self.new.capacity() + self.old.capacity()) * 4
+    }
+
+    /// Queues a packet of the flow in `slot`.
+    pub(super) fn push<P: PacketView>(
+        &mut self,
+        now: Instant,
+        flows: &mut Flows<P>,
+        slot: u32,
+        packet: P,
+        quantum: u32,
+    ) {
+        let len = u64::from(packet.len());
+        let flow = flows.get_mut(slot);
+        flow.ring.push_back((now, packet));
+        flow.bytes += len;
+        if flow.list == List::None {
+            flow.list = List::New;
+            flow.deficit = i64::from(quantum.max(1));
+            self.new.push_back(slot);
+        }
+        self.total.packets += 1;
+        self.total.bytes += Bytes(len);
+    }
+
+    fn forget(&mut self, len: u32) {
+        self.total.packets -= 1;
+        self.total.bytes -= Bytes(u64::from(len));
+    }
+
+    /// Takes the oldest packet of the flow whose turn it is; the law decides later.
+    pub(super) fn pop<P: PacketView>(
+        &mut self,
+        now: Instant,
+        flows: &mut Flows<P>,
+        quantum: u32,
+    ) -> Option<(u32, Instant, P)> {
+        loop {
+            let (slot, is_new) = match (self.new.front(), self.old.front()) {
+                (Some(slot), _) => (*slot, true),
+                (None, Some(slot)) => (*slot, false),
+                (None, None) => return None,
+            };
+            let flow = flows.get_mut(slot);
+            let head = if flow.deficit <= 0 {
+                flow.deficit += i64::from(quantum.max(1));
+                None
+            } else {
+                flow.ring.pop_front()
+            };
+            if let Some((since, packet)) = head {
+                flow.bytes -= u64::from(packet.len());
+                self.forget(packet.len());
+                return Some((slot, since, packet));
+            }
+            // The turn is over. A new queue that ran empty takes one among the old, lest it be new at each packet.
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            list.pop_front();
+            if flow.ring.is_empty() && !is_new {
+                flow.list = List::None;
+                flow.ring = VecDeque::new();
+            } else {
+                flow.list = List::Old;
+                self.old.push_back(slot);
+            }
+            if flow.ring.is_empty()
+                && let Some(law) = &mut flow.law
+            {
+                law.on_empty(now);
+            }
+        }
+    }
+
+    /// Charges a packet that left to its flow's turn.
+    pub(super) fn charge<P: PacketView>(flows: &mut Flows<P>, slot: u32, len: u32) {
+        flows.get_mut(slot).deficit -= i64::from(len);
+    }
+
+    /// Drops from the head of the fattest queue: half of it, but no more than a batch (RFC 8290, 4.1).
+    pub(super) fn drop_fattest<P: PacketView>(
+        &mut self,
+        flows: &mut Flows<P>,
+        dropped: &mut VecDeque<(P, DropReason)>,
+    ) {
+        let fattest = flows
+            .iter()
+            .max_by_key(|(slot, f)| (f.bytes, std::cmp::Reverse(*slot)))
+            .map(|(slot, _)| slot);
+        let Some(slot) = fattest else {
+            return;
+        };
+        let half = flows.get(slot).bytes / 2;
+        let mut gone = 0;
+        for _ in 0..DROP_BATCH {
+            let flow = flows.get_mut(slot);
+            let Some((_, packet)) = flow.ring.pop_front() else {
+                break;
+            };
+            let len = packet.len();
+            flow.bytes -= u64::from(len);
+            self.forget(len);
+            gone += u64::from(len);
+            dropped.push_back((packet, DropReason::Full));
+            if gone >= half {
+                break;
+            }
+        }
+    }
+}
+
+/// Asks the flow's law about a packet that waited since `since`; makes the law where there is none yet.
+pub(super) fn judge<P: PacketView>(
+    now: Instant,
+    flows: &mut Flows<P>,
+    slot: u32,
+    since: Instant,
+    meta: &PacketMeta,
+    config: &LawConfig,
+    timing: Option<Timing>,
+) -> Verdict {
+    let flow = flows.get_mut(slot);
+    let view = flow.view();
+    let key = flow.key;
+    let law = flow
+        .law
+        .get_or_insert_with(|| Box::new(config.build(slackwater_core::Draw::new(u64::from(key)))));
+    if let (AnyLaw::Codel(codel), Some(timing)) = (&mut **law, timing) {
+        codel.set_timing(timing.target, timing.interval);
+    }
+    law.on_dequeue(now, now.since(since), &view, meta)
+}
+
+/// Carries out a verdict: false where the packet ends here.
+pub(super) fn carry_out<P: PacketView>(
+    verdict: Verdict,
+    packet: &mut P,
+    marked: &mut bool,
+) -> bool {
+    match verdict {
+        Verdict::Pass => true,
+        Verdict::Mark if packet.ecn().is_capable() => {
+            if packet.ecn() != Ecn::Ce {
+                packet.set_ecn(Ecn::Ce);
+                *marked = true;
+            }
+            true
+        }
+        Verdict::Mark | Verdict::Drop => false,
+    }
+}

@@ -1,0 +1,292 @@
+//! The flows of an instance: what measures each, and the queue it waits in.
+
+use std::collections::VecDeque;
+
+use slackwater_core::{Bytes, Duration, Instant, PacketView, Rate, TcpHeader};
+use slackwater_queue::{AnyLaw, QueueView};
+
+use super::l4s::{Accumulator, CeWatch};
+use super::police::Police;
+use crate::upf::passive::{ServerRtt, SpinFlow, TcpFlow};
+
+/// Flows of one instance; those beyond share a slot and are not measured.
+const MOST_FLOWS: usize = 4096;
+/// The key that they share.
+const OTHERS: u32 = u32::MAX;
+/// How long a rate is counted at least.
+const RATE_SPAN: Duration = Duration::from_millis(200);
+/// Flows that sent within it are active.
+pub(super) const ACTIVE: Duration = Duration::from_millis(200);
+
+/// What shows a flow's round-trip time.
+#[derive(Debug)]
+pub(super) enum Observer {
+    Tcp(Box<TcpFlow>, ServerRtt),
+    Quic(Box<SpinFlow>),
+    /// Nothing seen so far.
+    Opaque,
+}
+
+/// The list that a flow's queue is on (RFC 8290, 4.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum List {
+    #[default]
+    None,
+    New,
+    Old,
+}
+
+/// A rate from whole spans.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SpanRate {
+    since: Instant,
+    bytes: u64,
+    rate: Rate,
+}
+
+impl SpanRate {
+    pub(super) fn add(&mut self, now: Instant, bytes: u64) {
+        let span = now.since(self.since);
+        if span >= RATE_SPAN {
+            self.rate = Rate::from_bytes_over(Bytes(self.bytes), span);
+            self.since = now;
+            self.bytes = 0;
+        }
+        self.bytes += bytes;
+    }
+
+    pub(super) const fn get(&self) -> Rate {
+        self.rate
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Flow<P> {
+    pub(super) key: u32,
+    pub(super) observer: Observer,
+    pub(super) first_seen: Instant,
+    pub(super) last_down: Instant,
+    pub(super) last_seen: Instant,
+    pub(super) arrivals: SpanRate,
+    pub(super) ring: VecDeque<(Instant, P)>,
+    pub(super) bytes: u64,
+    pub(super) deficit: i64,
+    pub(super) list: List,
+    pub(super) law: Option<Box<AnyLaw>>,
+    /// Chances of marks and of coupled signals not yet used.
+    pub(super) owed: Accumulator,
+    pub(super) ce: Option<Box<CeWatch>>,
+    /// Since when its queue has been far too long for a flow that answers.
+    pub(super) stuck_since: Option<Instant>,
+    pub(super) police: Option<Box<Police>>,
+    /// When the direct variant last signalled to it.
+    pub(super) signalled: Option<Instant>,
+}
+
+impl<P: PacketView> Flow<P> {
+    fn new(now: Instant, key: u32) -> Self {
+        Self {
+            key,
+            observer: Observer::Opaque,
+            first_seen: now,
+            last_down: now,
+            last_seen: now,
+            arrivals: SpanRate {
+                since: now,
+                ..SpanRate::default()
+            },
+            ring: VecDeque::new(),
+            bytes: 0,
+            deficit: 0,
+            list: List::None,
+            law: None,
+            owed: Accumulator::default(),
+            ce: None,
+            stuck_since: None,
+            police: None,
+            signalled: None,
+        }
+    }
+
+    pub(super) fn view(&self) -> QueueView {
+        QueueView {
+            bytes: Bytes(self.bytes),
+            packets: self.ring.len() as u32,
+        }
+    }
+
+    /// Bytes known to be in flight.
+    pub(super) fn flight(&self) -> u64 {
+        match &self.observer {
+            Observer::Tcp(tcp, _) => tcp.flight(),
+            _ => 0,
+        }
+    }
+
+    /// Bytes in flight, by Little's law where acknowledgments are hidden.
+    pub(super) fn flight_estimate(&self, average: Duration) -> u64 {
+        match &self.observer {
+            Observer::Tcp(tcp, _) => tcp.flight(),
+            _ => self.arrivals.get().bytes_in(average).get(),
+        }
+    }
+
+    pub(super) fn server_rtt(&self) -> Option<Duration> {
+        match &self.observer {
+            Observer::Tcp(_, server) => server.get(),
+            _ => None,
+        }
+    }
+
+    /// True where its acknowledgments are seen, or may still be.
+    pub(super) fn measurable(&self, now: Instant) -> bool {
+        match &self.observer {
+            Observer::Tcp(tcp, _) => {
+                tcp.acknowledged() || now.since(self.first_seen) < Duration::from_secs(2)
+            }
+            _ => false,
+        }
+    }
+
+    /// Chooses what measures the flow by what its packets show.
+    pub(super) fn observe_as(&mut self, tcp: Option<&TcpHeader>, packet: &P) {
+        if let Observer::Opaque = self.observer
+            && self.key != OTHERS
+        {
+            if tcp.is_some() {
+                self.observer = Observer::Tcp(Box::default(), ServerRtt::default());
+            } else if packet.spin_bit().is_some() {
+                self.observer = Observer::Quic(Box::default());
+            }
+        }
+    }
+
+    fn is_stale(&self, now: Instant) -> bool {
+        let patience = match &self.observer {
+            Observer::Tcp(..) => Duration::from_secs(60),
+            _ => Duration::from_secs(10),
+        };
+        self.list == List::None && self.ring.is_empty() && now.since(self.last_seen) >= patience
+    }
+
+    pub(super) fn heap(&self) -> usize {
+        let observer = match &self.observer {
+            Observer::Tcp(tcp, _) => size_of::<TcpFlow>() + tcp.heap(),
+            Observer::Quic(_) => size_of::<SpinFlow>(),
+            Observer::Opaque => 0,
+        };
+        let law = self.law.as_ref().map_or(0, |_| size_of::<AnyLaw>());
+        let ring = self.ring.capacity() * size_of::<(Instant, P)>();
+        observer + law + ring
+    }
+}
+
+/// Flows by key.
+#[derive(Debug)]
+pub(super) struct Flows<P> {
+    slots: Vec<Option<Flow<P>>>,
+    free: Vec<u32>,
+    /// (key, slot) in order of the keys.
+    index: Vec<(u32, u32)>,
+    last: (u32, u32),
+}
+
+impl<P: PacketView> Flows<P> {
+    pub(super) const fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            index: Vec::new(),
+            last: (0, u32::MAX),
+        }
+    }
+
+    pub(super) fn find(&mut self, key: u32) -> Option<u32> {
+        if self.last.0 == key && self.last.1 != u32::MAX {
+            return Some(self.last.1);
+        }
+        let at = self.index.binary_search_by_key(&key, |e| e.0).ok()?;
+        self.last = self.index[at];
+        Some(self.last.1)
+    }
+
+    pub(super) fn find_or_insert(&mut self, now: Instant, key: u32) -> u32 {
+        if let Some(slot) = self.find(key) {
+            return slot;
+        }
+        let key = if self.index.len() >= MOST_FLOWS {
+            OTHERS
+        } else {
+            key
+        };
+        let at = match self.index.binary_search_by_key(&key, |e| e.0) {
+            Ok(at) => return self.index[at].1,
+            Err(at) => at,
+        };
+        let slot = self.free.pop().unwrap_or(self.slots.len() as u32);
+        let flow = Some(Flow::new(now, key));
+        if let Some(place) = self.slots.get_mut(slot as usize) {
+            *place = flow;
+        } else {
+            self.slots.push(flow);
+        }
+        self.index.insert(at, (key, slot));
+        self.last = (key, slot);
+        slot
+    }
+
+    pub(super) fn get(&self, slot: u32) -> &Flow<P> {
+        self.slots[slot as usize]
+            .as_ref()
+            .expect("a slot in use holds a flow")
+    }
+
+    pub(super) fn get_mut(&mut self, slot: u32) -> &mut Flow<P> {
+        self.slots[slot as usize]
+            .as_mut()
+            .expect("a slot in use holds a flow")
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Flow<P>)> {
+        self.index.iter().map(|(_, slot)| (*slot, self.get(*slot)))
+    }
+
+    pub(super) fn for_each(&mut self, mut f: impl FnMut(&mut Flow<P>)) {
+        for flow in self.slots.iter_mut().flatten() {
+            f(flow);
+        }
+    }
+
+    /// Forgets flows without traffic; returns the bytes that they had in flight.
+    pub(super) fn sweep(&mut self, now: Instant) -> u64 {
+        let mut landed = 0;
+        let Self {
+            slots, free, index, ..
+        } = self;
+        index.retain(|(_, slot)| {
+            let place = &mut slots[*slot as usize];
+            let stale = place.as_ref().is_some_and(|f| f.is_stale(now));
+            if stale {
+                landed += place.take().map_or(0, |f| f.flight());
+                free.push(*slot);
+            }
+            !stale
+        });
+        self.last.1 = u32::MAX;
+        if self.index.is_empty() {
+            *self = Self::new();
+        }
+        landed
+    }
+
+    pub(super) fn heap(&self) -> usize {
+        self.slots.capacity() * size_of::<Option<Flow<P>>>()
+            + self.index.capacity() * 8
+            + self.free.capacity() * 4
+            + self.iter().map(|(_, f)| f.heap()).sum::<usize>()
+    }
+}

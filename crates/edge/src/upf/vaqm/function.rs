@@ -1,0 +1,451 @@
+//! The edge function: instances by session, their timers, and what they hand out.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use slackwater_core::record::DropReason;
+use slackwater_core::{Bytes, Direction, Duration, Instant, PacketView, Qfi, Rate, UeId};
+
+use super::config::VaqmConfig;
+use super::instance::{Instance, Shared};
+use super::modes::Offer;
+use crate::{EdgeFunction, RanReport, Session, Verdict};
+
+/// What an instance does at present.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// It measures and lets everything pass.
+    #[default]
+    Open,
+    /// It limits, and the average RTT is above the target.
+    Shape,
+    /// It limits, and the average RTT is not.
+    Grow,
+}
+
+impl State {
+    /// The state's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Shape => "shape",
+            Self::Grow => "grow",
+        }
+    }
+}
+
+/// An instance at one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// What it does.
+    pub state: State,
+    /// Average RTT between here and the UE.
+    pub average: Duration,
+    /// Path RTT: without queues.
+    pub path: Duration,
+    /// Target RTT.
+    pub target: Duration,
+    /// Learned access jitter.
+    pub jitter: Duration,
+    /// Bytes that may be in flight, in window mode and where it limits.
+    pub cap: Option<Bytes>,
+    /// The dequeue rate, in the other modes and where it limits.
+    pub rate: Option<Rate>,
+    /// `R_dlv`: what ACKs say arrives, in IP bytes.
+    pub delivered: Rate,
+    /// Its largest value of the last 250 ms.
+    pub delivered_max: Rate,
+    /// IP bytes in flight.
+    pub flight: Bytes,
+    /// IP bytes that wait here.
+    pub backlog: Bytes,
+    /// Packets that wait here.
+    pub packets: u32,
+    /// Flows known.
+    pub flows: u32,
+    /// Flows limited because they do not answer.
+    pub unresponsive: u32,
+    /// Times that the path was found changed.
+    pub path_changes: u32,
+    /// Acknowledgments of most bytes are not seen: the RTT alone decides, or a reported rate.
+    pub acks_hidden: bool,
+    /// When the last RTT was measured.
+    pub last_sample: Instant,
+}
+
+/// Counters of all instances together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VaqmStats {
+    /// Downlink packets that left.
+    pub passed: u64,
+    /// Of the downlink packets, those that had to wait.
+    pub held: u64,
+    /// Dropped by a law or for want of room.
+    pub dropped: u64,
+    /// Marked.
+    pub marked: u64,
+    /// Dropped beyond the limit of a flow that does not answer.
+    pub policed: u64,
+    /// Let out because no ACK had come for long.
+    pub pushed: u64,
+    /// Downlink packets without a session.
+    pub unknown: u64,
+}
+
+/// No instance.
+const NONE: u32 = u32::MAX;
+
+/// The instances of one UE.
+#[derive(Debug)]
+struct Ue {
+    default: u32,
+    guaranteed: Vec<(Qfi, u32)>,
+}
+
+impl Ue {
+    const EMPTY: Self = Self {
+        default: NONE,
+        guaranteed: Vec::new(),
+    };
+
+    fn get(&self, gbr_flow: Option<Qfi>) -> u32 {
+        match gbr_flow {
+            None => self.default,
+            Some(qfi) => self
+                .guaranteed
+                .iter()
+                .find(|(q, _)| *q == qfi)
+                .map_or(NONE, |(_, at)| *at),
+        }
+    }
+}
+
+/// vAQM for any number of sessions.
+#[derive(Debug)]
+pub struct Vaqm<P> {
+    config: VaqmConfig,
+    ues: Vec<Ue>,
+    instances: Vec<Option<Box<Instance<P>>>>,
+    free: Vec<u32>,
+    /// When each instance's earliest entry in `timers` falls due.
+    armed: Vec<Instant>,
+    timers: BinaryHeap<Reverse<(Instant, u32)>>,
+    congestion: BTreeMap<u32, (Instant, u16)>,
+    ready: VecDeque<(Direction, P)>,
+    ready_at: Instant,
+    dropped: VecDeque<(P, DropReason)>,
+    held: u64,
+    stats: VaqmStats,
+}
+
+/// Splits the function into one instance and what it shares with the others.
+macro_rules! with {
+    ($self:ident, $at:expr, |$instance:ident, $cx:ident| $body:expr) => {{
+        let $instance = $self.instances[$at as usize]
+            .as_mut()
+            .expect("an index in use holds an instance");
+        let $cx = &mut Shared {
+            config: &$self.config,
+            congestion: &$self.congestion,
+            ready: &mut $self.ready,
+            dropped: &mut $self.dropped,
+            held: &mut $self.held,
+            stats: &mut $self.stats,
+        };
+        $body
+    }};
+}
+
+impl<P: PacketView> Vaqm<P> {
+    /// No session yet.
+    pub const fn new(config: VaqmConfig) -> Self {
+        Self {
+            config,
+            ues: Vec::new(),
+            instances: Vec::new(),
+            free: Vec::new(),
+            armed: Vec::new(),
+            timers: BinaryHeap::new(),
+            congestion: BTreeMap::new(),
+            ready: VecDeque::new(),
+            ready_at: Instant::ZERO,
+            dropped: VecDeque::new(),
+            held: 0,
+            stats: VaqmStats {
+                passed: 0,
+                held: 0,
+                dropped: 0,
+                marked: 0,
+                policed: 0,
+                pushed: 0,
+                unknown: 0,
+            },
+        }
+    }
+
+    /// The parameters.
+    pub const fn config(&self) -> &VaqmConfig {
+        &self.config
+    }
+
+    /// Counters.
+    pub const fn stats(&self) -> &VaqmStats {
+        &self.stats
+    }
+
+    fn find(&self, ue: UeId, gbr_flow: Option<Qfi>) -> Option<u32> {
+        let at = self.ues.get(ue.index())?.get(gbr_flow);
+        (at != NONE).then_some(at)
+    }
+
+    fn instance(&self, ue: UeId, gbr_flow: Option<Qfi>) -> Option<&Instance<P>> {
+        self.instances[self.find(ue, gbr_flow)? as usize].as_deref()
+    }
+
+    /// An instance at present, for plots.
+    pub fn snapshot(&self, ue: UeId, gbr_flow: Option<Qfi>) -> Option<Snapshot> {
+        Some(self.instance(ue, gbr_flow)?.snapshot())
+    }
+
+    /// Memory that an instance owns, in bytes.
+    pub fn memory_of(&self, ue: UeId, gbr_flow: Option<Qfi>) -> Option<usize> {
+        Some(self.instance(ue, gbr_flow)?.memory())
+    }
+
+    fn make(&mut self, now: Instant, ue: UeId, gbr_flow: Option<Qfi>) -> u32 {
+        if let Some(at) = self.find(ue, gbr_flow) {
+            return at;
+        }
+        let instance = Box::new(Instance::new(now, ue, gbr_flow, &self.config));
+        let at = self.free.pop().unwrap_or(self.instances.len() as u32);
+        if let Some(place) = self.instances.get_mut(at as usize) {
+            *place = Some(instance);
+        } else {
+            self.instances.push(Some(instance));
+            self.armed.push(Instant::MAX);
+        }
+        if self.ues.len() <= ue.index() {
+            self.ues.resize_with(ue.index() + 1, || Ue::EMPTY);
+        }
+        let entry = &mut self.ues[ue.index()];
+        match gbr_flow {
+            None => entry.default = at,
+            Some(qfi) => entry.guaranteed.push((qfi, at)),
+        }
+        at
+    }
+
+    fn remove(&mut self, ue: UeId, gbr_flow: Option<Qfi>) {
+        let Some(at) = self.find(ue, gbr_flow) else {
+            return;
+        };
+        with!(self, at, |instance, cx| instance.close(cx));
+        self.instances[at as usize] = None;
+        self.armed[at as usize] = Instant::MAX;
+        self.free.push(at);
+        let entry = &mut self.ues[ue.index()];
+        match gbr_flow {
+            None => entry.default = NONE,
+            Some(qfi) => entry.guaranteed.retain(|(q, _)| *q != qfi),
+        }
+    }
+
+    /// Sees to it that the instance is called when it asks for it.
+    fn arm(&mut self, now: Instant, at: u32) {
+        let Some(instance) = &self.instances[at as usize] else {
+            return;
+        };
+        let armed = &mut self.armed[at as usize];
+        if let Some(due) = instance.due(now)
+            && due < *armed
+        {
+            *armed = due;
+            self.timers.push(Reverse((due, at)));
+        }
+    }
+
+    fn run_timers(&mut self, now: Instant) {
+        while let Some(Reverse((due, at))) = self.timers.peek().copied() {
+            if due > now {
+                break;
+            }
+            self.timers.pop();
+            // An entry that was overtaken, or whose instance is gone.
+            if self.armed[at as usize] != due {
+                continue;
+            }
+            self.armed[at as usize] = Instant::MAX;
+            if self.instances[at as usize].is_some() {
+                with!(self, at, |instance, cx| instance.on_timer(now, cx));
+                self.arm(now, at);
+            }
+        }
+    }
+
+    fn note_ready(&mut self, now: Instant, before: usize) {
+        if before == 0 {
+            self.ready_at = now;
+        }
+    }
+
+    /// The instance for an uplink packet: the one that knows its flow.
+    fn uplink_instance(&mut self, ue: UeId, gbr_flow: Option<Qfi>, key: u32) -> Option<u32> {
+        let entry = self.ues.get(ue.index())?;
+        let first = entry.get(gbr_flow);
+        if entry.guaranteed.is_empty() {
+            return (first != NONE).then_some(first);
+        }
+        let all = entry.guaranteed.iter().map(|(_, at)| *at);
+        let candidates: Vec<u32> = [first, entry.default].into_iter().chain(all).collect();
+        candidates
+            .into_iter()
+            .filter(|at| *at != NONE)
+            .find(|at| with!(self, *at, |instance, _cx| instance.knows(key)))
+            .or((first != NONE).then_some(first))
+    }
+
+    fn each_of(&mut self, ue: UeId, mut f: impl FnMut(&mut Instance<P>)) {
+        let Some(entry) = self.ues.get(ue.index()) else {
+            return;
+        };
+        let all = std::iter::once(entry.default).chain(entry.guaranteed.iter().map(|(_, at)| *at));
+        for at in all.filter(|at| *at != NONE) {
+            if let Some(instance) = &mut self.instances[at as usize] {
+                f(instance);
+            }
+        }
+    }
+}
+
+impl<P: PacketView> EdgeFunction<P> for Vaqm<P> {
+    fn on_packet(&mut self, now: Instant, direction: Direction, ue: UeId, packet: P) -> Verdict<P> {
+        self.on_packet_of(now, direction, ue, None, packet)
+    }
+
+    fn on_packet_of(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        ue: UeId,
+        gbr_flow: Option<Qfi>,
+        packet: P,
+    ) -> Verdict<P> {
+        let ready = self.ready.len();
+        let (at, verdict) = match direction {
+            Direction::Down => {
+                let at = match self.find(ue, gbr_flow).or_else(|| self.find(ue, None)) {
+                    Some(at) => at,
+                    None if self.config.auto_sessions => self.make(now, ue, None),
+                    None => {
+                        self.stats.unknown += 1;
+                        return Verdict::Forward(packet);
+                    }
+                };
+                (
+                    at,
+                    with!(self, at, |instance, cx| instance.on_down(now, packet, cx)),
+                )
+            }
+            Direction::Up => {
+                let at = match self.uplink_instance(ue, gbr_flow, packet.reverse_key()) {
+                    Some(at) => at,
+                    None if self.config.auto_sessions => self.make(now, ue, None),
+                    None => return Verdict::Forward(packet),
+                };
+                with!(self, at, |instance, cx| instance.on_up(now, &packet, cx));
+                (at, Verdict::Forward(packet))
+            }
+        };
+        if self.ready.len() > ready {
+            self.note_ready(now, ready);
+        }
+        self.arm(now, at);
+        verdict
+    }
+
+    fn on_report(&mut self, now: Instant, report: &RanReport) {
+        let ready = self.ready.len();
+        match *report {
+            RanReport::Congestion { at, flow, per_10k } => {
+                // Flows of a report are counted as in simulated packets: the key without its direction bit.
+                self.congestion.insert(flow.0 << 1, (at, per_10k));
+            }
+            RanReport::PathDelay { ue, qfi, rtt, .. } => {
+                if let Some(at) = self.find(ue, qfi).or_else(|| self.find(ue, None)) {
+                    with!(self, at, |instance, cx| instance
+                        .on_path_delay(now, rtt, cx));
+                    self.arm(now, at);
+                }
+            }
+            RanReport::PathSwitch { ue } => self.each_of(ue, |i| i.path_switched(now)),
+            RanReport::Available {
+                at: read,
+                ue,
+                qfi,
+                rate,
+                backlog,
+            } => {
+                if let Some(at) = self.find(ue, qfi).or_else(|| self.find(ue, None)) {
+                    with!(self, at, |instance, cx| {
+                        instance.offered(Offer {
+                            at: read,
+                            rate,
+                            backlog,
+                        });
+                        instance.service(now, cx);
+                    });
+                    self.arm(now, at);
+                }
+            }
+            _ => {}
+        }
+        if self.ready.len() > ready {
+            self.note_ready(now, ready);
+        }
+    }
+
+    fn on_session(&mut self, now: Instant, session: &Session) {
+        match *session {
+            Session::Up {
+                ue,
+                gbr_flow,
+                guaranteed,
+                maximum,
+            } => {
+                let at = self.make(now, ue, gbr_flow);
+                with!(self, at, |instance, _cx| {
+                    debug_assert_eq!((instance.ue, instance.gbr_flow), (ue, gbr_flow));
+                    instance.set_rates(now, guaranteed, maximum);
+                });
+                self.arm(now, at);
+            }
+            Session::Down { ue, gbr_flow } => self.remove(ue, gbr_flow),
+        }
+    }
+
+    fn release(&mut self, now: Instant) -> Option<(Direction, P)> {
+        if self.ready.is_empty() {
+            self.run_timers(now);
+            self.ready_at = now;
+        }
+        self.ready.pop_front()
+    }
+
+    fn take_dropped(&mut self) -> Option<(P, DropReason)> {
+        self.dropped.pop_front()
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
+        if !self.ready.is_empty() {
+            return Some(self.ready_at);
+        }
+        self.timers.peek().map(|Reverse((due, _))| *due)
+    }
+
+    fn held(&self) -> Bytes {
+        let ready: u64 = self.ready.iter().map(|(_, p)| u64::from(p.len())).sum();
+        Bytes(self.held + ready)
+    }
+}
