@@ -146,6 +146,15 @@ impl Grid {
         (sum * self.slot as u64) >> 8
     }
 
+    /// The newest decision up to `t`.
+    pub fn last_decision(&self, t: Instant) -> Instant {
+        if self.known {
+            self.decision(self.decided(t))
+        } else {
+            t
+        }
+    }
+
     /// When the scheduler decides on the first downlink slot that a byte arriving at `arrive` can use.
     pub fn next_decision(&self, arrive: Instant) -> Instant {
         if !self.known {

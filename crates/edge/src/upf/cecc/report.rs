@@ -131,6 +131,8 @@ pub(super) struct Radio {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
+    /// When the batch before the one that arrives at present was read.
+    from: Instant,
     /// Of the batch that arrives at present.
     served: u64,
     backlogged: u32,
@@ -249,10 +251,12 @@ impl Radio {
         if let Some(before) = self.newest {
             let span = local.since(before);
             self.period.push(span.as_nanos() as i64, 16);
-            if m.backlogged >= 2 && span <= self.stale_after {
+            // The batch that ends here covers the time from the one before it.
+            let covered = before.since(m.from);
+            if m.backlogged >= 2 && covered <= self.stale_after {
                 m.total += m.served;
-                m.capacity += self.grid.capacity(before, local);
-                m.time = m.time + span;
+                m.capacity += self.grid.capacity(m.from, before);
+                m.time = m.time + covered;
                 if m.time >= MEASURE && m.capacity > 0 {
                     // A poll of one UE per slot gives about 0.7 of the nominal; HARQ takes a little.
                     let share = (m.total * ONE / m.capacity).clamp(ONE * 3 / 10, ONE);
@@ -262,6 +266,7 @@ impl Radio {
             }
         }
         (m.served, m.backlogged) = (0, 0);
+        m.from = self.newest.unwrap_or(local);
         self.newest = Some(local);
         self.last_rx = now;
         self.fresh += 1;
@@ -277,15 +282,18 @@ impl Radio {
         if !q.live || local <= q.at || q.slot_bytes == 0 {
             return;
         }
-        let arrived: u64 = self
-            .log
-            .iter()
-            .filter(|s| s.queue == ue.0 && s.arrive > q.at && s.arrive <= local)
-            .map(|s| s.bytes)
-            .sum();
+        // What came after the newest decision met no slot: a queue that holds only that was emptied.
+        let decided = self.grid.last_decision(local);
+        let (mut arrived, mut fresh) = (0, 0);
+        for s in &self.log {
+            if s.queue == ue.0 && s.arrive > q.at && s.arrive <= local {
+                arrived += s.bytes;
+                fresh += if s.arrive > decided { s.bytes } else { 0 };
+            }
+        }
         let served = (q.rbs + arrived).saturating_sub(bytes);
         self.measured.served += q.air(served, self.grid.slot());
-        self.measured.backlogged += u32::from(q.rbs > 0 && bytes > 0);
+        self.measured.backlogged += u32::from(q.rbs > 0 && bytes > fresh);
     }
 
     /// The instant of our clock that the gNB's clock calls `at`: with clocks in step they are the same; else the report
