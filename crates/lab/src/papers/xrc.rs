@@ -3,7 +3,12 @@
 //! The paper's runs were made with ns-3 and code that is not public; ours use our own cell and TCP. What the paper
 //! leaves open is decided in `docs/xrc.md`, in two profiles: `paper` is literal, `default` is what we ship.
 
+mod fig1;
+mod fig3;
+mod fig4;
 mod fig5;
+mod fig6;
+mod fig7;
 
 use prelude::*;
 
@@ -14,10 +19,14 @@ mod prelude {
         Experiment, Options, Outcome, Outcomes, Part, Runs, Study, StudyError,
     };
     pub(super) use super::super::title;
-    pub(super) use super::{bar, hol_cdf, keep_hol, keep_rates, profile, rate_panel};
+    pub(super) use super::{
+        BUDGET_MS, PAYLOAD, bar, hol_cdf, keep_hol, keep_rates, mode, profile, rate_panel,
+    };
     pub(super) use crate::check::{Check, Tolerance};
     pub(super) use crate::metrics::Estimate;
-    pub(super) use crate::report::paper::{Axis, Bar, Distribution, Drawing, Figure, Guide, Panel};
+    pub(super) use crate::report::paper::{
+        Axis, Bar, Distribution, Drawing, Figure, Guide, Line, Panel,
+    };
     pub(super) use crate::run::RunResult;
 }
 
@@ -48,7 +57,17 @@ pub const STUDY: Study = Study {
 const BUDGET_MS: f64 = 10.0;
 
 fn parts(options: &Options) -> Result<Vec<Part>, StudyError> {
-    Ok(vec![fig5::part(options)?])
+    [
+        fig1::part,
+        fig3::part,
+        fig4::part,
+        fig5::part,
+        fig6::part,
+        fig7::part,
+    ]
+    .into_iter()
+    .map(|part| part(options))
+    .collect()
 }
 
 /// Which profile a controller's name stands for.
@@ -58,6 +77,12 @@ fn profile(controller: &str) -> &'static str {
     } else {
         "default"
     }
+}
+
+/// The code of the state `name` in the internal `mode` of flow `i`'s controller.
+fn mode(run: &RunResult, i: usize, name: &str) -> Option<f64> {
+    let names = slackwater_control::registry::modes(&run.layout.controllers[i])?;
+    names.iter().position(|n| *n == name).map(|at| at as f64)
 }
 
 /// Numbers and the distribution of the head-of-line delay in `span`, as `hol_*`.

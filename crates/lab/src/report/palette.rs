@@ -145,7 +145,16 @@ const STATES: &[(&str, Paint)] = &[
     ("disorder", paint("#ddcc77", "#ddcc77", Shape::Circle)),
     ("cwr", paint("#aa4499", "#d98acb", Shape::Circle)),
     ("recovery", paint("#cc3311", "#ff7a5c", Shape::Circle)),
-    ("fast", paint("#cc3311", "#ff7a5c", Shape::Circle)),
+    // XRC's.
+    ("no_feedback", paint("#8b929a", "#7d868f", Shape::Circle)),
+    ("start", paint("#e69f00", "#ffc04d", Shape::Circle)),
+    ("fast", paint("#2a8fd0", "#7cc8f5", Shape::Circle)),
+    ("probe", paint("#8fcdf0", "#3a86b3", Shape::Circle)),
+    ("reset", paint("#2f9e8a", "#66d0bf", Shape::Circle)),
+    ("slow", paint("#ddcc77", "#ddcc77", Shape::Circle)),
+    ("unfair", paint("#b02fb0", "#f07cf0", Shape::Circle)),
+    ("internet", paint("#7a4b1e", "#d9a873", Shape::Circle)),
+    ("iprobe", paint("#c29a63", "#a3773f", Shape::Circle)),
     ("loss", paint("#7a1010", "#ff4d4d", Shape::Circle)),
     ("timeout", paint("#7a1010", "#ff4d4d", Shape::Circle)),
 ];
