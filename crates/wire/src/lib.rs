@@ -8,6 +8,7 @@ pub mod ip;
 pub mod packet;
 pub mod pcapng;
 pub mod qlog;
+pub mod report;
 pub mod trace;
 
 pub use ip::{IpBuf, IpPacket, IpView};

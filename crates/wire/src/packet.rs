@@ -10,6 +10,7 @@ use slackwater_core::{FlowId, Packet, PacketView, Proto, SeqNum, TcpFlags};
 use crate::WireError;
 use crate::checksum;
 use crate::ip::{IpPacket, TCP, UDP, pseudo_header};
+use crate::report::EXID;
 
 /// Which IP to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,9 +41,6 @@ mod kind {
     pub(super) const TIMESTAMPS: u8 = 8;
     pub(super) const EXPERIMENT: u8 = 253;
 }
-
-/// The experiment identifier of an explicit-feedback report (RFC 6994, 3), "SW".
-const REPORT_EXID: u16 = 0x5357;
 
 /// Options in the 40 bytes that a header has for them.
 struct Options {
@@ -104,7 +102,7 @@ fn options_of(p: &Packet) -> Options {
     }
     if report {
         let mut body = [0; 10];
-        body[..2].copy_from_slice(&REPORT_EXID.to_be_bytes());
+        body[..2].copy_from_slice(&EXID.to_be_bytes());
         body[2..].copy_from_slice(&pair(p.slots[2].start.0, p.slots[2].end.0));
         options.push(kind::EXPERIMENT, &body);
     }
@@ -349,7 +347,7 @@ fn read_options(ip: &IpPacket<&mut [u8]>, p: &mut Packet) {
                 }
                 p.sacks = (body.len() / 8) as u8;
             }
-            (kind::EXPERIMENT, 10) if !syn && body[..2] == REPORT_EXID.to_be_bytes() => {
+            (kind::EXPERIMENT, 10) if !syn && body[..2] == EXID.to_be_bytes() => {
                 p.bits |= Packet::BIT_REPORT;
                 p.slots[2] = SackBlock {
                     start: SeqNum(word(body, 2)),

@@ -5,9 +5,11 @@ use std::process::{Command, Stdio};
 
 use slackwater_core::packet::SackBlock;
 use slackwater_core::{Ecn, FlowId, Instant, Packet, Proto, SeqNum, TcpFlags};
+use slackwater_signal::Body;
 use slackwater_wire::IpVersion;
 use slackwater_wire::packet::encode;
 use slackwater_wire::pcapng::{Capture, Passage, PcapngWriter};
+use slackwater_wire::report;
 
 /// tshark's output for `capture`; `None` where there is no tshark.
 fn tshark(capture: &[u8], arguments: &[&str]) -> Option<String> {
@@ -191,4 +193,63 @@ fn packets_cut_short_are_read_too() {
     };
     assert_eq!(text.lines().count(), count);
     assert_eq!(text.lines().nth(1), Some("1500|52"));
+}
+
+#[test]
+fn tshark_reads_an_ack_that_got_a_report_on_its_way() {
+    let block = SackBlock {
+        start: SeqNum(2897),
+        end: SeqNum(4345),
+    };
+    let ack = Packet {
+        flow: FlowId(3),
+        len: 72,
+        seq: SeqNum(1),
+        ack: SeqNum(1449),
+        window: 500,
+        sacks: 2,
+        slots: [block, block, SackBlock::default()],
+        flags: TcpFlags::ACK,
+        bits: Packet::BIT_UP | Packet::BIT_TIMESTAMPS,
+        tsval: 10,
+        tsecr: 20,
+        ..Packet::default()
+    };
+    let mut writer = PcapngWriter::new("slackwater test");
+    let point = writer.interface("cell", 0);
+    for version in [IpVersion::V4, IpVersion::V6] {
+        let mut bytes = Vec::new();
+        encode(&ack, version, usize::MAX, &mut bytes);
+        report::insert(&mut bytes, Body([1, 2, 3, 4, 5, 6, 7, 8]), 1500).expect("there is room");
+        let capture = Capture {
+            bytes: &bytes,
+            original_len: bytes.len() as u32,
+            passage: None,
+            comment: None,
+        };
+        writer.packet(Instant::ZERO, point, &capture);
+    }
+    let mut arguments = vec!["-T", "fields", "-E", "separator=|"];
+    for field in [
+        "ip.checksum.status",
+        "tcp.checksum.status",
+        "_ws.malformed",
+        "tcp.hdr_len",
+        "tcp.options.timestamp.tsval",
+        "tcp.options.sack.count",
+        "tcp.options.experimental.exid",
+        "tcp.options.experimental.data",
+    ] {
+        arguments.extend(["-e", field]);
+    }
+    let Some(text) = tshark(&writer.take(), &arguments) else {
+        eprintln!("skipped: there is no tshark on this machine");
+        return;
+    };
+    let rows: Vec<&str> = text.lines().collect();
+    let options = "1||60|10|2|0x5852|";
+    assert_eq!(rows.len(), 2, "{text}");
+    for (row, ip) in rows.iter().zip(["1", ""]) {
+        assert!(row.starts_with(&format!("{ip}|{options}")), "{text}");
+    }
 }
