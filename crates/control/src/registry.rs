@@ -5,6 +5,8 @@ use core::fmt;
 use slackwater_core::{Draw, Instant};
 
 use crate::rate::bbr::Bbr;
+use crate::rate::bbr3::Bbr3;
+use crate::rate::bbr3::cycle::PHASES;
 use crate::rate::copa::{Copa, DELTA};
 use crate::window::cubic::Cubic;
 use crate::window::dctcp::Dctcp;
@@ -121,6 +123,7 @@ controllers! {
     Dctcp(Windowed<Dctcp>),
     Prague(Windowed<Prague>),
     Bbr(Bbr),
+    Bbr3(Bbr3),
     Copa(Copa),
     Fixed(Fixed),
 }
@@ -233,6 +236,10 @@ pub const fn names() -> &'static [(&'static str, &'static str)] {
         ),
         ("bbr", "BBR version 1 as in Linux 6.18"),
         (
+            "bbr3",
+            "BBR version 3 (draft-ietf-ccwg-bbr): bounded by losses of 2 %",
+        ),
+        (
             "copa",
             "Copa (NSDI 2018) with its mode switching; copa:delta=X for another delta",
         ),
@@ -254,6 +261,7 @@ pub fn modes(name: &str) -> Option<&'static [&'static str]> {
     match name.split_once(':').map_or(name, |(name, _)| name) {
         "copa" | "copa-default" => Some(&["SLOW_START", "DEFAULT", "COMPETITIVE"]),
         "bbr" => Some(&["STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"]),
+        "bbr3" => Some(PHASES),
         _ => None,
     }
 }
@@ -270,6 +278,7 @@ pub fn canonical(name: &str) -> &str {
         "westwood+" | "westwood-linux" => "westwood",
         "westwood+-ns3" => "westwood-ns3",
         "bbr1" | "bbrv1" => "bbr",
+        "bbrv3" => "bbr3",
         _ => name,
     }
 }
@@ -302,6 +311,7 @@ pub fn build(name: &str, cfg: &Config) -> Result<AnyController, UnknownControlle
         "dctcp" => C::Dctcp(windowed(Dctcp::default(), cfg)),
         "prague" => C::Prague(windowed(Prague::default(), cfg)),
         "bbr" => C::Bbr(Bbr::new(mss, initial, cfg.draw)),
+        "bbr3" => C::Bbr3(Bbr3::new(mss, initial, cfg.draw)),
         "copa" => C::Copa(Copa::new(mss, initial, DELTA)),
         "copa-default" => C::Copa(Copa::fixed(mss, initial, DELTA)),
         "fixed" => C::Fixed(Fixed::new(mss, initial)),
