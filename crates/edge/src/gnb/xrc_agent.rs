@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 use slackwater_core::{Direction, FlowId, Instant, Rate, UeId};
 use slackwater_signal::{Observer, PathReport, PdcpView, RlcView, SlotView};
 use slots::Slots;
-use ue::{Span, UeState};
+use ue::{Memo, Span, UeState};
 
 use crate::ReportAgent;
 
@@ -42,6 +42,8 @@ pub struct XrcAgent {
     /// [`AgentConfig::waking_after`], and slots that are kept.
     reach: (u64, u64),
     slots: Slots,
+    /// One byte per slot, in bit/s.
+    bits_per_slot: f64,
     /// The latest spans in which some UE was waking, by their ends.
     woken: VecDeque<Span>,
     /// End of a window, and the blocks used within it during those spans.
@@ -62,6 +64,7 @@ impl XrcAgent {
             window,
             reach: (u64::from(config.waking_after), slots.depth()),
             slots,
+            bits_per_slot: 8e9 / config.slot.as_nanos() as f64,
             woken: VecDeque::new(),
             woken_used: (0, 0),
             ues: Vec::new(),
@@ -103,9 +106,12 @@ impl XrcAgent {
 
     fn capacity_among(&mut self, now: Instant, ue: UeId, ues: u32) -> Option<Rate> {
         let (from, to) = self.known(now)?;
+        let memo = self.ue(ue).memo;
+        if (memo.to, memo.ues) == (to, ues) {
+            return Some(memo.rate);
+        }
         let (window, waking_after, next) = (self.window, self.reach.0, self.slots.next());
         let kept = self.kept(from, to, ues);
-        self.ue(ue);
         let state = &mut self.ues[ue.index()];
         let turns = (self.config.whole_turns)
             .then(|| state.whole_turns(to, window, waking_after))
@@ -114,29 +120,34 @@ impl XrcAgent {
         let free_q8 = state.offered_q8(ue.index(), &self.slots, from, to, waking_after);
         let granted = own.granted;
         // Bytes per slot.
-        let free = free_q8 as f64 / 256.0 / f64::from(ues) / (to - from) as f64;
-        let bytes = granted.bytes as f64 / own.span * kept + free;
+        let mut bytes = granted.bytes as f64 * kept / own.span;
+        if free_q8 > 0 {
+            bytes += free_q8 as f64 / (256.0 * f64::from(ues) * (to - from) as f64);
+        }
         let scale = match self.config.scale {
             IpScale::Blocks => 1.0,
             IpScale::Fixed(scale) => scale,
             IpScale::Headers {
                 per_block,
                 per_packet,
-            } => match state.packet_size(next, window) {
-                Some(size) if bytes > 0.0 => {
-                    let block = if granted.blocks > 0 {
-                        granted.bytes as f64 / granted.blocks as f64
+            } => match state.packets(next, window) {
+                [size, packets] if packets > 0 && bytes > 0.0 => {
+                    let blocks = if granted.blocks > 0 {
+                        granted.blocks as f64 / granted.bytes as f64
                     } else {
-                        bytes
+                        1.0 / bytes
                     };
-                    let first = (1.0 - f64::from(per_block) / block).max(0.0);
-                    first * size / (size + f64::from(per_packet))
+                    let first = (1.0 - f64::from(per_block) * blocks).max(0.0);
+                    let headers = packets * u64::from(per_packet);
+                    first * size as f64 / (size + headers) as f64
                 }
                 _ => IpScale::UNKNOWN,
             },
         };
-        let bps = bytes * scale * 8e9 / self.config.slot.as_nanos() as f64;
-        Some(Rate::from_bps((bps + 0.5) as u64))
+        let bps = bytes * scale * self.bits_per_slot;
+        let rate = Rate::from_bps((bps + 0.5) as u64);
+        state.memo = Memo { to, ues, rate };
+        Some(rate)
     }
 
     /// The share of used blocks that their users keep after UEs woke up.

@@ -25,6 +25,8 @@ struct Blocks {
     free_so_far: u64,
     /// The same for blocks that were given.
     used_so_far: u64,
+    /// Since this slot, a block carries the same for all UEs.
+    steady_since: u64,
 }
 
 /// The latest slots of a cell, in a ring by slot number.
@@ -107,13 +109,23 @@ impl Slots {
         let extra = if all > 0 { self.extra } else { 0 };
         let at = (self.next & self.mask) as usize;
         let before = self.blocks[(self.next.wrapping_sub(1) & self.mask) as usize];
+        let row = &mut self.block_q8[at * self.ues..][..block_q8.len()];
+        row.copy_from_slice(block_q8);
+        let steady = self.next > self.first && {
+            let last = ((self.next - 1) & self.mask) as usize;
+            self.block_q8[last * self.ues..][..block_q8.len()] == *block_q8
+        };
         self.blocks[at] = Blocks {
+            steady_since: if steady {
+                before.steady_since
+            } else {
+                self.next
+            },
             all: all + extra,
             free: free + extra,
             free_so_far: before.free_so_far + u64::from(free + extra),
             used_so_far: before.used_so_far + u64::from(all - free.min(all)),
         };
-        self.block_q8[at * self.ues..][..block_q8.len()].copy_from_slice(block_q8);
         self.next += 1;
     }
 
@@ -132,6 +144,7 @@ impl Slots {
     }
 
     /// Free and used blocks of all slots before `slot`, which is not beyond the last.
+    #[inline]
     fn before(&self, slot: u64) -> (u64, u64) {
         let begin = self.begin();
         let at = |slot: u64| self.blocks[(slot & self.mask) as usize];
@@ -144,6 +157,7 @@ impl Slots {
             free,
             free_so_far,
             used_so_far,
+            ..
         } = at(begin);
         (
             free_so_far - u64::from(free),
@@ -151,9 +165,16 @@ impl Slots {
         )
     }
 
-    /// True where the slots of `from..to` had free blocks.
-    pub(super) fn any_free(&self, from: u64, to: u64) -> bool {
-        self.before(from).0 != self.before(to).0
+    /// Free blocks in the slots of `from..to`.
+    #[inline]
+    pub(super) fn free(&self, from: u64, to: u64) -> u64 {
+        self.before(to).0 - self.before(from).0
+    }
+
+    /// True where a block carries the same in all slots of `from..to`.
+    #[inline]
+    pub(super) fn steady(&self, from: u64, to: u64) -> bool {
+        self.blocks[((to - 1) & self.mask) as usize].steady_since <= from
     }
 
     /// Blocks that were given in the slots of `from..to`.
@@ -181,8 +202,9 @@ impl Slots {
         u64::from(self.blocks[(slot & self.mask) as usize].all)
     }
 
+    /// Bytes of one block of `slot` for `ue`, in 1/256.
     #[inline]
-    fn block_q8(&self, ue: usize, slot: u64) -> u32 {
+    pub(super) fn block_q8(&self, ue: usize, slot: u64) -> u32 {
         if ue >= self.ues {
             return 0;
         }

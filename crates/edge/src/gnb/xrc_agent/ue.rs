@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use slackwater_core::{BearerId, Bytes, Duration, Instant};
+use slackwater_core::{BearerId, Bytes, Duration, Instant, Rate};
 use slackwater_signal::Grant;
 
 use super::slots::{Offer, Slots};
@@ -26,11 +26,27 @@ impl Granted {
 /// Packets of one or two windows, for their mean size.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sizes {
-    /// Number of the window.
-    window: u64,
+    /// The slot in which the window of `now` ends.
+    end: u64,
     /// Bytes and packets of this window and of the one before.
     now: [u64; 2],
     before: [u64; 2],
+}
+
+impl Sizes {
+    #[inline]
+    fn turn(&mut self, next: u64, window: u64) {
+        if next < self.end {
+            return;
+        }
+        self.before = if next < self.end + window {
+            self.now
+        } else {
+            [0; 2]
+        };
+        self.now = [0; 2];
+        self.end = next + window;
+    }
 }
 
 /// New data granted over a time.
@@ -47,6 +63,14 @@ struct Sum {
     from: u64,
     to: u64,
     offer: Offer,
+}
+
+/// A capacity, for all ACKs of one slot: the end of its window, and how many UEs shared the free blocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Memo {
+    pub(super) to: u64,
+    pub(super) ues: u32,
+    pub(super) rate: Rate,
 }
 
 /// Slots, the last excluded.
@@ -74,6 +98,7 @@ pub(super) struct UeState {
     /// By bearer; bearers that were seen are a bit each.
     heads: Vec<Heads>,
     bearers: u32,
+    pub(super) memo: Memo,
 }
 
 impl UeState {
@@ -132,17 +157,32 @@ impl UeState {
     }
 
     /// How many slots with grants lie before `slot`, and the sum of their grants.
+    #[inline]
     fn upto(&self, slot: u64) -> (usize, Granted) {
-        let count = match self.granted.back() {
-            // Mostly all of them.
-            Some(last) if last.0 < slot => self.granted.len(),
-            _ => self.granted.partition_point(|entry| entry.0 < slot),
+        let len = self.granted.len();
+        let Some(last) = self.granted.back() else {
+            return (0, self.before);
         };
-        let sum = match count.checked_sub(1) {
-            Some(at) => self.granted[at].1,
-            None => self.before,
+        // Mostly all of them, or a window less; there is at most one entry a slot.
+        let count = if last.0 < slot {
+            len
+        } else {
+            let mut low = len.saturating_sub((last.0 - slot + 1) as usize);
+            let mut high = len - 1;
+            while low < high {
+                let middle = usize::midpoint(low, high);
+                if self.granted[middle].0 < slot {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            low
         };
-        (count, sum)
+        match count.checked_sub(1) {
+            Some(at) => (count, self.granted[at].1),
+            None => (0, self.before),
+        }
     }
 
     /// New data granted in the slots of `from..to`.
@@ -213,16 +253,7 @@ impl UeState {
     ) -> Option<Span> {
         let woken = self.fill(next, self.backlog + bytes.get(), waking_after, depth);
         self.bearers |= 1 << (bearer.0 & 31);
-        let number = next / window;
-        if number != self.sizes.window {
-            self.sizes.before = if number == self.sizes.window + 1 {
-                self.sizes.now
-            } else {
-                [0; 2]
-            };
-            self.sizes.now = [0; 2];
-            self.sizes.window = number;
-        }
+        self.sizes.turn(next, window);
         self.sizes.now[0] += bytes.get();
         self.sizes.now[1] += 1;
         woken
@@ -259,18 +290,11 @@ impl UeState {
         self.fill(next, backlog, waking_after, depth)
     }
 
-    /// The mean size of the UE's packets, over one to two windows.
-    pub(super) fn packet_size(&self, next: u64, window: u64) -> Option<f64> {
-        let [mut bytes, mut packets] = self.sizes.now;
-        match next / window - self.sizes.window {
-            0 => {
-                bytes += self.sizes.before[0];
-                packets += self.sizes.before[1];
-            }
-            1 => {}
-            _ => return None,
-        }
-        (packets > 0).then(|| bytes as f64 / packets as f64)
+    /// Bytes and number of the UE's packets over one to two windows.
+    pub(super) fn packets(&mut self, next: u64, window: u64) -> [u64; 2] {
+        self.sizes.turn(next, window);
+        let Sizes { now, before, .. } = self.sizes;
+        [now[0] + before[0], now[1] + before[1]]
     }
 
     /// What the slots of `from..to` offered to the UE `ue` beyond its grants, in 1/256 byte.
@@ -287,10 +311,14 @@ impl UeState {
     ) -> u64 {
         let open = self.waking_from(waking_after).unwrap_or(u64::MAX);
         let last_woken = self.waking.back().map_or(0, |span| span.1);
-        if to <= open && last_woken <= from && !slots.any_free(from, to) {
+        if to <= open && last_woken <= from && slots.free(from, to) == 0 {
             let offer = Offer::default();
             self.sum = Sum { from, to, offer };
             return 0;
+        }
+        if to <= open && last_woken <= from && slots.steady(from, to) {
+            // Nobody's MCS changed: no sum is needed.
+            return slots.free(from, to) * u64::from(slots.block_q8(ue, from));
         }
         let old = self.sum;
         let wakes = last_woken > old.from.min(from);
