@@ -133,8 +133,8 @@ fn header_sum(header: &[u8]) -> u64 {
 fn fits_rewriting(packet: &[u8], v6: bool) -> Result<(), Skip> {
     if !v6 {
         // More fragments, or an offset (RFC 791, 3.1).
-        let field = u16::from_be_bytes([packet[6], packet[7]]);
-        return if field & 0x3fff == 0 {
+        let fragment = u16::from_be_bytes([packet[6], packet[7]]) & 0x3fff;
+        return if fragment == 0 {
             Ok(())
         } else {
             Err(Skip::Fragment)

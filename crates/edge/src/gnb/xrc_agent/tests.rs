@@ -401,23 +401,36 @@ fn what_a_waking_ue_is_promised_is_taken_off_the_others() {
     );
 }
 
+/// A slot as it was.
+struct Past {
+    free: u64,
+    all: u64,
+    /// By UE: bytes of a block, own bytes, waking.
+    block: Vec<u64>,
+    own: Vec<u64>,
+    waking: Vec<bool>,
+}
+
 /// What the agent should say, from a complete record.
 #[derive(Default)]
 struct Record {
-    /// By slot: free blocks, all blocks, bytes per block of each UE, own bytes of each UE, waking of each UE.
-    slots: Vec<(u64, u64, Vec<u64>, Vec<u64>, Vec<bool>)>,
+    slots: Vec<Past>,
 }
 
 impl Record {
     fn capacity(&self, known: usize, window: usize, ue: usize, active: u64) -> f64 {
         let to = known + 1;
         let from = to.saturating_sub(window);
-        let (mut own, mut free) = (0, 0);
         let late = &self.slots[to.saturating_sub(3).max(from)..to];
-        let now = late.iter().map(|slot| slot.2[ue]).max().unwrap();
-        for (f, all, block, granted, waking) in &self.slots[from..to] {
-            own += granted[ue];
-            free += if waking[ue] { now * all } else { block[ue] * f };
+        let now = late.iter().map(|slot| slot.block[ue]).max().unwrap();
+        let (mut own, mut free) = (0, 0);
+        for slot in &self.slots[from..to] {
+            own += slot.own[ue];
+            free += if slot.waking[ue] {
+                now * slot.all
+            } else {
+                slot.block[ue] * slot.free
+            };
         }
         let bytes = own as f64 + free as f64 / active as f64;
         (bytes * 8000.0 / (to - from) as f64) * 1e-6
@@ -496,7 +509,13 @@ fn agrees_with_a_plain_recount() {
             }
             slot(&mut agent, n, &given, all, free as u16, &block);
             let block = block.iter().map(|&b| u64::from(b)).collect();
-            record.slots.push((free, 50, block, own, waking));
+            record.slots.push(Past {
+                free,
+                all: 50,
+                block,
+                own,
+                waking,
+            });
             let Some(known) = n.checked_sub(delay) else {
                 continue;
             };
