@@ -59,6 +59,8 @@ pub struct Segments {
     flight: u64,
     /// No segment in flight left before.
     oldest: Instant,
+    /// All before it have been judged lost or not by what arrived behind them.
+    judged: Option<SeqNum>,
 }
 
 impl Segments {
@@ -76,6 +78,7 @@ impl Segments {
     pub fn clear(&mut self) {
         self.ring = VecDeque::new();
         self.flight = 0;
+        self.judged = None;
     }
 
     /// A segment beyond all before it leaves.
@@ -208,6 +211,34 @@ impl Segments {
         (delivered, newest)
     }
 
+    /// Takes as lost what left more than `slack` before a copy that has arrived from behind it, as RACK does (RFC 8985,
+    /// 6.2): a radio in acknowledged mode delivers in order, so what it lacks it does not hold.
+    ///
+    /// `end` is the end of the newest segment that arrived and `left` when it left. Each segment is judged once; a
+    /// repeat that is lost too ages out.
+    pub fn judge(&mut self, end: SeqNum, left: Instant, slack: Duration) {
+        let from = self
+            .judged
+            .map_or(0, |seq| self.ring.partition_point(|s| s.end.le(seq)));
+        let mut landed = 0;
+        let mut judged = None;
+        for segment in self.ring.iter_mut().skip(from) {
+            if segment.end.gt(end) {
+                break;
+            }
+            if segment.has(IN_FLIGHT) {
+                if segment.left + slack > left {
+                    break;
+                }
+                segment.flags &= !IN_FLIGHT;
+                landed += u64::from(segment.len);
+            }
+            judged = Some(segment.end);
+        }
+        self.flight -= landed;
+        self.judged = judged.or(self.judged);
+    }
+
     /// Takes what left more than `age` ago as lost.
     pub fn expire(&mut self, now: Instant, age: Duration) {
         if self.flight == 0 || now.since(self.oldest) <= age {
@@ -265,6 +296,32 @@ mod tests {
         assert_eq!(s.flight(), 0);
     }
 
+    #[test]
+    fn what_the_radio_lost_no_longer_flies_once_something_sent_later_has_arrived() {
+        let mut s = Segments::default();
+        for i in 0..4_u32 {
+            s.push(
+                MS(u64::from(i) * 10),
+                SeqNum(i * 100),
+                SeqNum(i * 100 + 100),
+                140,
+                0,
+                false,
+            );
+        }
+        let (_, newest) = s.sack(SeqNum(200), SeqNum(300));
+        assert_eq!(newest, Some((SeqNum(300), Some(MS(20)))));
+        // The second left 10 ms before what arrived: it may be late.
+        s.judge(SeqNum(300), MS(20), Duration::from_millis(15));
+        assert_eq!(s.flight(), 280);
+        let (_, _) = s.sack(SeqNum(300), SeqNum(400));
+        s.judge(SeqNum(400), MS(30), Duration::from_millis(15));
+        assert_eq!(s.flight(), 0);
+        // The repeat flies again.
+        s.repeat(MS(60), SeqNum(0), SeqNum(100), 140, 0);
+        assert_eq!(s.flight(), 140);
+    }
+
     #[derive(Clone, Copy, Debug)]
     enum Op {
         Push,
@@ -272,6 +329,7 @@ mod tests {
         Ack(u32),
         Sack(u32, u32),
         Expire(u64),
+        Judge(u32, u64),
     }
 
     fn op() -> impl Strategy<Value = Op> {
@@ -282,6 +340,7 @@ mod tests {
             (0_u32..40).prop_map(Op::Ack),
             (0_u32..40, 1_u32..6).prop_map(|(a, n)| Op::Sack(a, n)),
             (0_u64..50).prop_map(Op::Expire),
+            (0_u32..40, 0_u64..50).prop_map(|(a, ms)| Op::Judge(a, ms)),
         ]
     }
 
@@ -314,6 +373,7 @@ mod tests {
                         s.sack(base + a * 100, base + (a + n) * 100);
                     }
                     Op::Expire(ms) => s.expire(now, Duration::from_millis(ms)),
+                    Op::Judge(a, ms) => s.judge(base + a * 100, now, Duration::from_millis(ms)),
                 }
                 let sum: u64 = s.ring.iter().filter(|x| x.has(IN_FLIGHT)).map(|x| u64::from(x.len)).sum();
                 prop_assert_eq!(sum, s.flight());

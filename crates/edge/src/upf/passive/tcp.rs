@@ -5,6 +5,9 @@ use slackwater_core::{Duration, Instant, SackList, SeqNum, TcpFlags, TcpHeader};
 use super::segments::Segments;
 use super::{RttSample, SampleKind};
 
+/// What arrives later than so much after its turn is lost.
+const REORDERING: Duration = Duration::from_millis(10);
+
 /// What an uplink segment told.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckInfo {
@@ -193,7 +196,8 @@ impl TcpFlow {
             }
         }
         self.blocks = *sack;
-        if let Some((_, Some(left))) = newest {
+        if let Some((end, Some(left))) = newest {
+            self.segments.judge(end, left, REORDERING);
             // Out-of-order data is acknowledged at once (RFC 5681, 4.2).
             info.sample = Some(RttSample {
                 rtt: now.since(left),

@@ -106,6 +106,19 @@ impl Fair {
         }
     }
 
+    /// With nothing waiting no flow is owed a turn: takes all from the lists and gives their memory back.
+    pub(super) fn rest<P: PacketView>(&mut self, now: Instant, flows: &mut Flows<P>) {
+        debug_assert!(self.is_empty());
+        for slot in self.new.drain(..).chain(self.old.drain(..)) {
+            let flow = flows.get_mut(slot);
+            flow.list = List::None;
+            flow.ring = VecDeque::new();
+            if let Some(law) = &mut flow.law {
+                law.on_empty(now);
+            }
+        }
+    }
+
     /// Charges a packet that left to its flow's turn.
     pub(super) fn charge<P: PacketView>(flows: &mut Flows<P>, slot: u32, len: u32) {
         flows.get_mut(slot).deficit -= i64::from(len);

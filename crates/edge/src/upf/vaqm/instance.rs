@@ -527,6 +527,7 @@ impl<P: PacketView> Instance<P> {
         }
         if self.fair.is_empty() {
             self.empty_since = now;
+            self.fair.rest(now, &mut self.flows);
         }
     }
 
@@ -826,7 +827,7 @@ impl<P: PacketView> Instance<P> {
             self.model.after_idle();
             sample.kind = SampleKind::MinOnly;
         }
-        let capped = self.valve.is_on();
+        let capped = self.valve.can_dip();
         self.model
             .on_sample(now, sample, flight, self.delivered_rate, capped, config);
         self.evaluate(now, config);

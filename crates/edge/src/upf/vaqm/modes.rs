@@ -99,6 +99,11 @@ impl Valve {
         self.on
     }
 
+    /// True where the valve can let the radio's queue run empty.
+    pub(super) fn can_dip(&self) -> bool {
+        self.law == Law::Window || (self.on && matches!(self.law, Law::Int | Law::Drain))
+    }
+
     pub(super) const fn law(&self) -> Law {
         self.law
     }
@@ -170,6 +175,7 @@ impl Valve {
         self.switch(path, sight);
         let rate = sight.delivered_max.as_bps() as f64 / 8e9;
         if path.dipping() {
+            self.on = true;
             self.cap = ((rate * path.path().as_nanos() as f64) as u64).max(SMALL_FLIGHT);
             return;
         }
@@ -279,7 +285,9 @@ impl Valve {
         }
         let shaped = |rate: f64| {
             let (low, high) = bounds(sight);
-            Limit::Rate(Rate::from_bps(rate.clamp(low, high) as u64))
+            // What stands in the radio's queue drains within two or three average RTTs.
+            let dip = if path.dipping() { 0.6 } else { 1.0 };
+            Limit::Rate(Rate::from_bps((rate * dip).clamp(low, high) as u64))
         };
         match self.law {
             Law::Open => Limit::None,

@@ -144,7 +144,7 @@ impl PathModel {
         sample: RttSample,
         flight: u64,
         rate: Rate,
-        capped: bool,
+        can_dip: bool,
         config: &VaqmConfig,
     ) {
         let rtt = sample.rtt.as_nanos();
@@ -159,7 +159,7 @@ impl PathModel {
             self.last_sample = now;
             self.validated = now;
         }
-        self.track_path(now, rtt, flight, capped, config);
+        self.track_path(now, rtt, flight, can_dip, config);
         let weighs = match sample.kind {
             SampleKind::Full => true,
             SampleKind::MinOnly => false,
@@ -190,7 +190,7 @@ impl PathModel {
         now: Instant,
         rtt: u64,
         flight: u64,
-        capped: bool,
+        can_dip: bool,
         config: &VaqmConfig,
     ) {
         if rtt < self.path {
@@ -222,8 +222,8 @@ impl PathModel {
         if now.since(self.validated) <= config.path_window {
             return;
         }
-        if capped && config.revalidate {
-            // The window's minimum holds the queue that is kept here on purpose; taken for the path it would raise
+        if can_dip && config.revalidate {
+            // The window's minimum holds the queue that is kept in the radio on purpose; taken for the path it would raise
             // the target, and that the minimum, without end.
             let average = self.average();
             self.dip = Some(Dip {
