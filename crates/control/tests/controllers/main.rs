@@ -1,6 +1,8 @@
 //! Every registered controller against its laws, on a small bottleneck, and beside the Linux kernel.
 
 mod bottleneck;
+mod draft_bbr;
 mod kernel;
 mod laws;
 mod scenarios;
+mod wire;

@@ -219,13 +219,15 @@ impl Bbr3 {
                 self.cycle.probe_sample = true;
                 self.start_up(rs);
             }
-            Phase::Up => {
-                if self.is_time_to_go_down(rs) {
-                    self.cycle.too_high = false;
-                    self.start_down(now);
-                }
-            }
+            Phase::Up => self.check_up_done(now, rs),
             _ => {}
+        }
+    }
+
+    fn check_up_done(&mut self, now: Instant, rs: &Sample) {
+        if self.is_time_to_go_down(rs) {
+            self.cycle.too_high = false;
+            self.start_down(now);
         }
     }
 

@@ -108,7 +108,7 @@ impl ShortTerm {
             self.bw = self.bw_latest.max(BETA * self.bw);
             self.inflight = self
                 .inflight_latest
-                .max((BETA * self.inflight as f64) as u64);
+                .max((BETA * self.inflight as f64 + 0.5) as u64);
         }
         self.loss_in_round = false;
     }
