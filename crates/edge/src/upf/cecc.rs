@@ -124,6 +124,8 @@ pub struct CeccStats {
     pub overdue: u64,
     /// Grants of `credit`, or ACK pairs of `paper`.
     pub grants: u64,
+    /// Grants of `credit` before a flow asked.
+    pub ahead: u64,
     /// Flows kicked by Algorithm 1, each once per cycle.
     pub kicked: u64,
     /// Flows admitted by force because they were kicked for a whole beat.
@@ -160,6 +162,8 @@ struct Flow<P> {
     timer: Option<Instant>,
     /// Reserved air time.
     reserved: u64,
+    /// Its entry among the idle flows.
+    idle: Option<u64>,
 }
 
 impl<P: PacketView + Clone> Flow<P> {
@@ -185,6 +189,10 @@ pub struct Cecc<P> {
     acks: BTreeSet<u32>,
     /// `credit`: when flows have something to do.
     timers: BTreeSet<(Instant, u32)>,
+    /// `credit`: flows with a closed window and nothing to send, the one whose last frame is oldest first.
+    idle: BTreeSet<(u64, u32)>,
+    /// `credit`: flows that were granted a frame before they had one, with its air time.
+    ahead: Vec<(u32, u64)>,
     /// TCP flows whose window is governed: they must be opened when reports cease.
     governed: BTreeSet<u32>,
     out: VecDeque<(Direction, P)>,
@@ -211,6 +219,8 @@ impl<P: PacketView + Clone> Cecc<P> {
             waiting: BTreeSet::new(),
             acks: BTreeSet::new(),
             timers: BTreeSet::new(),
+            idle: BTreeSet::new(),
+            ahead: Vec::new(),
             governed: BTreeSet::new(),
             out: VecDeque::new(),
             held: 0,
@@ -307,6 +317,7 @@ impl<P: PacketView + Clone> Cecc<P> {
             admitted: 0,
             timer: None,
             reserved: 0,
+            idle: None,
         };
         let now = self.now;
         self.flows.insert(key, flow, |f| {
@@ -327,10 +338,12 @@ impl<P: PacketView + Clone> Cecc<P> {
         let flow = &mut self.flows[k];
         flow.seen = now;
         let mut kind = Down::Fresh;
-        let mut closed = false;
         if let (Some(tcp), Some(h)) = (&mut flow.tcp, &header) {
-            closed = tcp.phase() == Phase::Closed;
             kind = tcp.on_down(now, h, packet.syn_options());
+            if kind == Down::Again && tcp.recovering() && self.acks.remove(&k) {
+                // `paper`: a repair must not wait for acknowledgments that are kept back here.
+                tcp.open(&mut self.out);
+            }
             if syn && tcp.rtt_n6() > Duration::ZERO {
                 self.rtt_n6 = tcp.rtt_n6();
             }
@@ -340,10 +353,11 @@ impl<P: PacketView + Clone> Cecc<P> {
                 kind = Down::Empty;
             }
         }
-        if kind == Down::Fresh && flow.frames.on_bytes(now, len, closed) {
+        if kind == Down::Fresh && flow.frames.on_bytes(now, len) {
             self.frames += 1;
             self.stats.frames += 1;
             flow.base = self.frames;
+            self.ahead.retain(|a| a.0 != k);
         }
         let style = self.style(k, stale);
         if style == Style::Hold || self.flows[k].fifo.head().is_some() {
@@ -547,14 +561,44 @@ impl<P: PacketView + Clone> Cecc<P> {
                 self.release_one(now, k);
             }
         }
+        if self.waiting.is_empty() && !self.idle.is_empty() {
+            self.grant_ahead(now);
+        }
+    }
+
+    /// `credit`: where nothing is queued a slot would go empty while the first frame knocks. The flows whose turn it is
+    /// get their grant before they ask, as far as the budget goes; nothing is reserved for them.
+    fn grant_ahead(&mut self, now: Instant) {
+        let arrive = now + self.rtt_n6 + self.radio.wired();
+        let budget = self.radio.budget();
+        while let Some(&(_, k)) = self.idle.first() {
+            let promised: u64 = self.ahead.iter().map(|a| a.1).sum();
+            if self.radio.backlog(now, arrive) + promised > budget {
+                return;
+            }
+            let frame = self.frame_size(k);
+            let ue = self.flows[k].ue;
+            let granted = self.flows[k]
+                .tcp
+                .as_mut()
+                .is_some_and(|t| t.grant(now, frame, true, &mut self.out));
+            if !granted {
+                return;
+            }
+            self.stats.ahead += 1;
+            self.ahead.push((k, self.radio.air(ue, frame).max(1)));
+            self.settle(k);
+            self.arm(k);
+        }
     }
 
     /// `credit`: admits the frame of `k`.
     fn grant(&mut self, now: Instant, k: u32) {
         let frame = self.frame_size(k);
         self.leave(k);
+        self.flows[k].frames.resume(now);
         if let Some(tcp) = &mut self.flows[k].tcp {
-            if !tcp.grant(now, frame, &mut self.out) {
+            if !tcp.grant(now, frame, false, &mut self.out) {
                 // No ACK to copy: nothing can be told, so the flow must not count as waiting.
                 return;
             }
@@ -581,6 +625,20 @@ impl<P: PacketView + Clone> Cecc<P> {
         let air = self.radio.air(flow.ue, bytes);
         self.radio.reserved = self.radio.reserved - flow.reserved + air;
         flow.reserved = air;
+        let closed = flow
+            .tcp
+            .as_ref()
+            .is_some_and(|t| t.phase() == Phase::Closed && t.ready() && !t.demands());
+        let idle = (closed && flow.place.is_none()).then_some(flow.base);
+        if idle != flow.idle {
+            if let Some(base) = flow.idle {
+                self.idle.remove(&(base, k));
+            }
+            if let Some(base) = idle {
+                self.idle.insert((base, k));
+            }
+            flow.idle = idle;
+        }
     }
 
     fn arm(&mut self, k: u32) {
@@ -649,8 +707,12 @@ impl<P: PacketView + Clone> Cecc<P> {
 
     /// A flow of the set M goes.
     fn admit(&mut self, now: Instant, k: u32) {
-        self.flows[k].admitted = self.cycle;
-        self.flows[k].kicked = None;
+        let flow = &mut self.flows[k];
+        flow.admitted = self.cycle;
+        let beat = flow.beat();
+        if flow.kicked.take().is_some_and(|t| now.since(t) > beat) && flow.tcp.is_some() {
+            flow.frames.taint();
+        }
         if self.flows[k].fifo.head().is_some() {
             self.empty(now, k);
         } else if self.config.mode == Mode::Paper {
@@ -723,6 +785,7 @@ impl<P: PacketView + Clone> Cecc<P> {
             self.arm(k);
         }
         self.acks.clear();
+        self.ahead.clear();
         self.tick = None;
         self.due = false;
     }
@@ -776,6 +839,7 @@ impl<P: PacketView + Clone> EdgeFunction<P> for Cecc<P> {
                     self.arm(k);
                     self.governed.remove(&k);
                     self.acks.remove(&k);
+                    self.ahead.retain(|a| a.0 != k);
                 }
             }
         }
@@ -788,9 +852,8 @@ impl<P: PacketView + Clone> EdgeFunction<P> for Cecc<P> {
                 if due > now {
                     break;
                 }
-                let frame = self.frame_size(k);
                 if let Some(tcp) = &mut self.flows[k].tcp {
-                    tcp.on_timer(now, frame, &mut self.out);
+                    tcp.on_timer(now, &mut self.out);
                 }
                 self.settle(k);
                 self.arm(k);
@@ -808,7 +871,14 @@ impl<P: PacketView + Clone> EdgeFunction<P> for Cecc<P> {
     }
 
     fn next_timer(&self) -> Option<Instant> {
-        if self.due || !self.out.is_empty() {
+        if !self.out.is_empty() {
+            return Some(self.now);
+        }
+        if self.radio.silent() {
+            // Nothing waits, and nothing is done until reports come.
+            return None;
+        }
+        if self.due {
             return Some(self.now);
         }
         let stale = self.radio.stale_at().filter(|_| self.depends());

@@ -7,7 +7,9 @@ use slackwater_core::rng::Draw;
 use slackwater_core::{
     Bytes, Direction, Duration, FlowId, Instant, Packet, SackBlock, SeqNum, TcpFlags, UeId,
 };
-use slackwater_edge::upf::cecc::{Cecc, CeccConfig, CeccStats, Mode, Schedule, Snapshot};
+use slackwater_edge::upf::cecc::{
+    Cecc, CeccConfig, CeccStats, Mode, ReportStats, Schedule, Snapshot,
+};
 use slackwater_edge::{EdgeFunction, RanReport, Verdict};
 
 const MSS: u32 = 1448;
@@ -70,13 +72,13 @@ pub(crate) struct Late {
 pub(crate) struct Outcome {
     pub(crate) late: Vec<Late>,
     pub(crate) stats: CeccStats,
-    pub(crate) snapshot: Snapshot,
     written: u64,
     delivered: u64,
     /// Largest delays in milliseconds, by flow: network and frame.
     pub(crate) worst: Vec<(f64, f64)>,
-    /// When each frame was written and when its last byte arrived, flow 0.
-    pub(crate) frames: Vec<(Instant, Instant)>,
+    /// When each frame of flow 0 was written, when its last byte left the server and when it arrived.
+    pub(crate) frames: Vec<[Instant; 3]>,
+    pub(crate) reports: ReportStats,
 }
 
 impl Outcome {
@@ -149,7 +151,7 @@ pub(crate) struct Run {
     armed: Instant,
     full: u64,
     special: u64,
-    frames: Vec<(Instant, Instant)>,
+    frames: Vec<[Instant; 3]>,
     now: Instant,
 }
 
@@ -302,11 +304,11 @@ impl Run {
         Outcome {
             late: late.collect(),
             stats: self.upf.stats(),
-            snapshot: self.upf.snapshot(self.now),
             written: self.servers.iter().map(|s| s.written).sum(),
             delivered: self.ues.iter().map(|u| u.received).sum(),
             worst: self.ues.iter().map(|u| u.worst).collect(),
             frames: self.frames,
+            reports: self.upf.report_stats(),
         }
     }
 
@@ -355,7 +357,6 @@ impl Run {
     }
 
     fn arrive(&mut self, place: Place, packet: Packet) {
-        let now = self.now;
         let k = packet.flow.index();
         match place {
             Place::UpfDown => self.through(Direction::Down, packet),
@@ -383,7 +384,6 @@ impl Run {
                 self.send(k as u32);
             }
         }
-        let _ = now;
     }
 
     fn send(&mut self, flow: u32) {
@@ -497,7 +497,7 @@ impl Run {
             ue.worst.1 = ue.worst.1.max(frame.as_millis_f64());
         }
         if k == 0 && ue.received >= frame_end {
-            self.frames.push((written, now));
+            self.frames.push([written, packet.created, now]);
         }
         // One ACK per delivery instant would need look-ahead; every second segment is what RFC 9293 asks. The
         // scheduling request waits for an uplink slot, its grant for another.

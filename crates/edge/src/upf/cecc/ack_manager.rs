@@ -25,6 +25,8 @@ const RESERVE: u32 = 40;
 const RESERVE_AGE: Duration = Duration::from_millis(40);
 /// Grant or reservation that the server did not use.
 const UNUSED: Duration = Duration::from_millis(2);
+/// Silence within a frame after which what is left of its reservation is not expected any more.
+const QUIET: Duration = Duration::from_micros(100);
 /// Larger scales make the smallest window too coarse to mean "one segment".
 const MAX_SCALE: u8 = 7;
 /// RFC 9293, 3.7.1: where no option says otherwise.
@@ -377,11 +379,13 @@ impl<P: PacketView + Clone> Tcp<P> {
         }
     }
 
-    /// `credit`: admits a frame of `frame` bytes. False where no ACK can be copied now.
+    /// `credit`: admits a frame of `frame` bytes; `early` where none is known to be there, so that nothing is reserved
+    /// for it. False where no ACK can be copied now.
     pub(super) fn grant(
         &mut self,
         now: Instant,
         frame: u64,
+        early: bool,
         out: &mut VecDeque<(Direction, P)>,
     ) -> bool {
         // A quarter more than predicted, so that the sender's own window still grows (it must be limited by it).
@@ -390,17 +394,16 @@ impl<P: PacketView + Clone> Tcp<P> {
             return false;
         }
         (self.phase, self.seen, self.granted_at) = (Phase::Granted, false, now);
-        self.reserved = frame.min(u64::from(self.room()));
+        self.reserved = if early {
+            0
+        } else {
+            frame.min(u64::from(self.room()))
+        };
         true
     }
 
-    /// `credit`: does what is due; `frame` is the flow's frame size.
-    pub(super) fn on_timer(
-        &mut self,
-        now: Instant,
-        frame: u64,
-        out: &mut VecDeque<(Direction, P)>,
-    ) {
+    /// `credit`: does what is due.
+    pub(super) fn on_timer(&mut self, now: Instant, out: &mut VecDeque<(Direction, P)>) {
         if self.stage != Stage::Ready || self.recover.is_some() {
             return;
         }
@@ -414,10 +417,9 @@ impl<P: PacketView + Clone> Tcp<P> {
                 if self.emit(self.a_max, edge, true, out) {
                     self.phase = Phase::Closed;
                 }
-            } else if self.phase == Phase::Granted {
-                // No token, so the edge cannot move left: expect that the rest is used.
-                self.reserved = u64::from(self.room()).min(frame / 2);
             }
+            // Without a token the edge cannot move left: what is left of the grant stays the server's to use, and is
+            // not reserved, for it may be used never.
         }
         if self.unused().is_some_and(|t| t <= now) {
             self.reserved = 0;
@@ -434,8 +436,15 @@ impl<P: PacketView + Clone> Tcp<P> {
             .then(|| self.last_data + self.rtt_n6() + FRAME_END)
     }
 
+    /// When the rest of a reservation is given up: a frame smaller than predicted must not keep the next one waiting.
     fn unused(&self) -> Option<Instant> {
-        (self.reserved > 0 && !self.seen).then(|| self.granted_at + self.rtt_n6() + UNUSED)
+        (self.reserved > 0).then(|| {
+            if self.seen {
+                self.last_data + QUIET
+            } else {
+                self.granted_at + self.rtt_n6() + UNUSED
+            }
+        })
     }
 
     fn token_end(&self) -> Option<Instant> {

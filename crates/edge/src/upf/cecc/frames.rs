@@ -28,6 +28,7 @@ pub(super) struct Frames {
     size: u32,
     stale: bool,
     tainted: bool,
+    taint: bool,
     open: bool,
     bulk: u8,
     len: u8,
@@ -45,6 +46,7 @@ impl Frames {
             size: STARTUP_SIZE,
             stale: false,
             tainted: false,
+            taint: false,
             open: false,
             bulk: 0,
             len: 0,
@@ -53,9 +55,8 @@ impl Frames {
         }
     }
 
-    /// Bytes of the flow entered the UPF; true where they start a frame. `tainted` says that the flow was being held
-    /// back by its window, so that this burst's size is our doing rather than the source's.
-    pub(super) fn on_bytes(&mut self, now: Instant, bytes: u32, tainted: bool) -> bool {
+    /// Bytes of the flow entered the UPF; true where they start a frame.
+    pub(super) fn on_bytes(&mut self, now: Instant, bytes: u32) -> bool {
         let start = !self.open || now.since(self.last) > self.gap();
         if start {
             self.finish();
@@ -68,13 +69,24 @@ impl Frames {
                     self.interval = (self.interval * 7 + beat) / 8;
                 }
             }
-            (self.started, self.bytes, self.tainted, self.open) = (now, 0, tainted, true);
+            (self.started, self.bytes, self.open) = (now, 0, true);
+            (self.tainted, self.taint) = (self.taint, false);
         } else if self.bulk < PROBATION && now.since(self.started) > LONGEST {
             self.bulk = PROBATION;
         }
         self.last = now;
         self.bytes = self.bytes.saturating_add(bytes);
         start
+    }
+
+    /// The server was kept waiting until now: that is no gap.
+    pub(super) fn resume(&mut self, now: Instant) {
+        self.last = self.last.max(now);
+    }
+
+    /// The next burst is what piled up while the flow was kept waiting: our doing rather than the source's.
+    pub(super) fn taint(&mut self) {
+        self.taint = true;
     }
 
     fn finish(&mut self) {
@@ -162,7 +174,7 @@ mod tests {
     fn frame(frames: &mut Frames, start_us: u64, bytes: u32) -> u32 {
         let mut starts = 0;
         for k in 0..bytes / 1250 {
-            starts += u32::from(frames.on_bytes(at(start_us + u64::from(k) * 10), 1250, false));
+            starts += u32::from(frames.on_bytes(at(start_us + u64::from(k) * 10), 1250));
         }
         starts
     }
@@ -212,7 +224,8 @@ mod tests {
         }
         for k in 8..68 {
             let now = at(k * 16_667);
-            frames.on_bytes(now, 140_000, true);
+            frames.taint();
+            frames.on_bytes(now, 140_000);
         }
         assert_eq!(frames.size(), 100_000);
     }
@@ -221,7 +234,7 @@ mod tests {
     fn a_bulk_transfer_is_told_from_frames() {
         let mut frames = Frames::new();
         for k in 0..1_000 {
-            frames.on_bytes(at(k * 100), 1250, false);
+            frames.on_bytes(at(k * 100), 1250);
         }
         assert!(frames.bulk());
         for k in 0..4 {

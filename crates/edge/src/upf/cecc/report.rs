@@ -332,6 +332,11 @@ impl Radio {
         (self.stale, false)
     }
 
+    /// True where reports were missing when [`Radio::stale`] was asked last.
+    pub(super) const fn silent(&self) -> bool {
+        self.stale
+    }
+
     /// When reports will be missing if none comes.
     pub(super) fn stale_at(&self) -> Option<Instant> {
         (!self.stale).then(|| self.last_rx + self.stale_after + Duration::from_nanos(1))
