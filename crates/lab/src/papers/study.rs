@@ -1,39 +1,37 @@
 //! A study: experiments, each a scenario run over seeds, reduced to what figures and checks need as soon as it ends.
 
+mod files;
+mod run;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use serde::Serialize;
-
-use crate::check::Check;
 use crate::metrics::{Estimate, quantile};
-use crate::output::frame::{Column, Frame};
-use crate::output::{OutputError, parquet};
 use crate::parallel;
 use crate::report::BandTrack;
-use crate::report::paper::{Distribution, Drawing, Figure, Line, Page, Panel};
-use crate::run::{Control, RunError, RunResult, run_scenario};
+use crate::report::paper::{Distribution, Figure, Line, Page};
+use crate::run::{RunError, RunResult};
 use crate::scenario::{Scenario, ScenarioError};
 
 /// Why a study could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
     /// A scenario of the study is broken: a defect.
-    #[error("{name}: {source}")]
+    #[error("{name}: {cause}")]
     Scenario {
         /// The experiment.
         name: String,
         /// What is wrong.
-        source: Box<ScenarioError>,
+        cause: Box<ScenarioError>,
     },
     /// A run failed or was interrupted.
-    #[error("{name}: {source}")]
+    #[error("{name}: {cause}")]
     Run {
         /// The experiment.
         name: String,
         /// Why.
-        source: RunError,
+        cause: RunError,
     },
     /// No figure has this name.
     #[error("no figure is named \"{found}\"; known are {known}")]
@@ -124,9 +122,9 @@ impl Experiment {
         reduce: impl Fn(&RunResult, &mut Outcome) + Send + Sync + 'static,
     ) -> Result<Self, StudyError> {
         let name = name.into();
-        let bad = |source| StudyError::Scenario {
+        let bad = |cause| StudyError::Scenario {
             name: name.clone(),
-            source: Box::new(source),
+            cause: Box::new(cause),
         };
         let mut scenario = Scenario::parse(&name, text, Path::new(".")).map_err(bad)?;
         for (key, value) in changes {
@@ -311,328 +309,6 @@ pub struct Reproduction {
     pub simulated_s: f64,
     /// Events that the kernels handled.
     pub events: u64,
-}
-
-#[derive(Serialize)]
-struct FigureCheck<'a> {
-    figure: &'a str,
-    #[serde(flatten)]
-    check: &'a Check,
-}
-
-/// A study's checks as JSON sees them.
-#[derive(Serialize)]
-struct Verdicts<'a> {
-    paper: &'a str,
-    title: &'a str,
-    version: &'static str,
-    seeds: &'a [u64],
-    tested: usize,
-    missed: usize,
-    checks: Vec<FigureCheck<'a>>,
-}
-
-impl Study {
-    /// The figures that `options` ask for.
-    ///
-    /// # Errors
-    /// Where a scenario is broken or a name in `options.only` is none.
-    pub fn plan(&self, options: &Options) -> Result<Vec<Part>, StudyError> {
-        let parts = (self.parts)(options)?;
-        for name in &options.only {
-            if !parts.iter().any(|p| p.id == name) {
-                let known: Vec<&str> = parts.iter().map(|p| p.id).collect();
-                return Err(StudyError::NoFigure {
-                    found: name.clone(),
-                    known: known.join(", "),
-                });
-            }
-        }
-        let wanted = |p: &Part| options.only.is_empty() || options.only.iter().any(|o| o == p.id);
-        Ok(parts.into_iter().filter(wanted).collect())
-    }
-
-    /// Runs the study. `progress` hears, from any thread, simulated seconds done and to do in all.
-    ///
-    /// # Errors
-    /// Where a scenario is broken or a run fails or is interrupted.
-    pub fn run(
-        &self,
-        options: &Options,
-        progress: &(dyn Fn(f64, f64) -> Control + Sync),
-    ) -> Result<Reproduction, StudyError> {
-        let parts = self.plan(options)?;
-        let mut experiments: BTreeMap<&str, &Experiment> = BTreeMap::new();
-        for e in parts.iter().flat_map(|p| &p.experiments) {
-            if let Some(other) = experiments.insert(&e.name, e) {
-                assert!(
-                    other.scenario == e.scenario,
-                    "two experiments are named {}",
-                    e.name
-                );
-            }
-        }
-        let seeds: Vec<u64> = (0..options.seeds.max(1))
-            .map(|k| options.first_seed + k)
-            .collect();
-        let mut jobs: Vec<(&Experiment, u64)> = experiments
-            .values()
-            .flat_map(|e| seeds.iter().map(|s| (*e, *s)))
-            .collect();
-        // The longest first: the last to end then ends soon after the others.
-        jobs.sort_by_key(|(e, _)| core::cmp::Reverse(cost(&e.scenario)));
-        let total: f64 = jobs
-            .iter()
-            .map(|(e, _)| e.scenario.duration.as_secs_f64())
-            .sum();
-        let done = std::sync::Mutex::new(vec![0.0; jobs.len()]);
-        let tell = |i: usize, share: f64| {
-            let seconds = share * jobs[i].0.scenario.duration.as_secs_f64();
-            let sum = done
-                .lock()
-                .map_or(0.0, |mut done: std::sync::MutexGuard<'_, Vec<f64>>| {
-                    done[i] = seconds;
-                    done.iter().sum()
-                });
-            progress(sum, total)
-        };
-        let results = parallel::map(jobs.len(), options.jobs, |i| {
-            let (experiment, seed) = jobs[i];
-            let mut scenario = experiment.scenario.clone();
-            scenario.seed = seed;
-            let run =
-                run_scenario(&scenario, seed, &mut |share| tell(i, share)).map_err(|source| {
-                    StudyError::Run {
-                        name: experiment.name.clone(),
-                        source,
-                    }
-                })?;
-            let mut outcome = Outcome {
-                drawn: seed == options.first_seed,
-                ..Outcome::default()
-            };
-            (experiment.reduce)(&run, &mut outcome);
-            Ok((run.events, outcome))
-        });
-        let mut by_name: BTreeMap<String, Vec<(u64, Outcome)>> = BTreeMap::new();
-        let mut events = 0;
-        for (result, (experiment, seed)) in results.into_iter().zip(&jobs) {
-            let (n, outcome) = result?;
-            events += n;
-            let runs = by_name.entry(experiment.name.clone()).or_default();
-            runs.push((*seed, outcome));
-        }
-        let outcomes = Outcomes(
-            by_name
-                .into_iter()
-                .map(|(name, mut runs)| {
-                    runs.sort_by_key(|r| r.0);
-                    (name, Runs(runs.into_iter().map(|r| r.1).collect()))
-                })
-                .collect(),
-        );
-        let figures = parts
-            .iter()
-            .map(|part| {
-                let mut figure = (part.draw)(&outcomes);
-                part.id.clone_into(&mut figure.id);
-                figure.scenarios = part.experiments.iter().map(|e| e.name.clone()).collect();
-                for panel in &mut figure.panels {
-                    panel.id = format!("{}-{}", part.id, panel.id);
-                }
-                figure
-            })
-            .collect();
-        let text = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
-        let page = Page {
-            title: self.title.to_owned(),
-            citation: self.citation.to_owned(),
-            about: text(self.about),
-            seed_note: match seeds.as_slice() {
-                [one] => format!("{one} (no intervals)"),
-                [first, .., last] => format!("{first} to {last}"),
-                [] => String::new(),
-            },
-            generated_by: concat!("slackwater ", env!("CARGO_PKG_VERSION")).to_owned(),
-            notes: text(self.notes),
-            figures,
-            ..Page::default()
-        };
-        Ok(Reproduction {
-            name: self.name,
-            page,
-            scenarios: experiments
-                .values()
-                .map(|e| (e.name.clone(), e.scenario.to_toml()))
-                .collect(),
-            seeds,
-            runs: jobs.len(),
-            simulated_s: total,
-            events,
-        })
-    }
-}
-
-/// About how long a run takes: simulated time by the number of flows.
-fn cost(scenario: &Scenario) -> u64 {
-    scenario.duration.as_nanos() / 1_000_000 * (1 + scenario.expanded_flows().len() as u64)
-}
-
-impl Reproduction {
-    /// The checks as JSON: what was asked, what came out, which figure it belongs to.
-    pub fn json(&self) -> serde_json::Value {
-        let checks = self.page.figures.iter().flat_map(|f| {
-            f.checks.iter().map(|check| FigureCheck {
-                figure: &f.id,
-                check,
-            })
-        });
-        let all = || self.page.checks();
-        serde_json::to_value(Verdicts {
-            paper: self.name,
-            title: &self.page.title,
-            version: env!("CARGO_PKG_VERSION"),
-            seeds: &self.seeds,
-            tested: all().filter(|c| c.tested).count(),
-            missed: all().filter(|c| c.misses()).count(),
-            checks: checks.collect(),
-        })
-        .expect("numbers and texts always make JSON")
-    }
-
-    /// Writes `index.html`, `checks.json`, one Parquet file a plot in `data/` and the scenarios in `scenarios/`.
-    ///
-    /// # Errors
-    /// Where a file cannot be written.
-    pub fn write(&self, folder: &Path) -> Result<PathBuf, OutputError> {
-        let file = |path: &Path, text: &str| {
-            if let Some(parent) = path.parent() {
-                std::fs::create_dir_all(parent).map_err(OutputError::file(parent))?;
-            }
-            std::fs::write(path, text).map_err(OutputError::file(path))
-        };
-        for (name, text) in &self.scenarios {
-            let path = folder
-                .join("scenarios")
-                .join(format!("{}.toml", name.replace('/', "-")));
-            file(&path, text)?;
-        }
-        let data = folder.join("data");
-        std::fs::create_dir_all(&data).map_err(OutputError::file(&data))?;
-        for panel in self.page.figures.iter().flat_map(|f| &f.panels) {
-            if let Some(frame) = frame(panel) {
-                let path = data.join(format!("{}.parquet", panel.id));
-                parquet::write(&path, std::iter::once(frame))?;
-            }
-        }
-        let mut json = serde_json::to_string_pretty(&self.json()).unwrap_or_default();
-        json.push('\n');
-        file(&folder.join("checks.json"), &json)?;
-        let page = folder.join("index.html");
-        file(&page, &crate::report::paper::render(&self.page))?;
-        Ok(page)
-    }
-}
-
-/// Collects texts out of few.
-#[derive(Default)]
-struct Words {
-    words: Vec<String>,
-    codes: Vec<u32>,
-}
-
-impl Words {
-    fn push(&mut self, word: &str, times: usize) {
-        let at = self.words.iter().position(|w| w == word);
-        let at = at.unwrap_or_else(|| {
-            self.words.push(word.to_owned());
-            self.words.len() - 1
-        });
-        self.codes.extend(core::iter::repeat_n(at as u32, times));
-    }
-
-    fn column(self) -> Column {
-        Column::Text {
-            codes: self.codes,
-            words: self.words.into(),
-        }
-    }
-}
-
-/// The numbers behind a plot; tables have none of their own.
-fn frame(panel: &Panel) -> Option<Frame> {
-    let (mut curves, mut controllers) = (Words::default(), Words::default());
-    let columns = match &panel.drawing {
-        Drawing::Time { lines, .. } => {
-            let (mut t, mut y) = (vec![], vec![]);
-            for line in lines {
-                curves.push(&line.label, line.t.len());
-                controllers.push(&line.controller, line.t.len());
-                t.extend_from_slice(&line.t);
-                y.extend_from_slice(&line.y);
-            }
-            vec![
-                ("curve", curves.column()),
-                ("controller", controllers.column()),
-                ("time_s", Column::Float(t)),
-                ("value", Column::Float(y)),
-            ]
-        }
-        Drawing::Cdf { lines, .. } => {
-            let (mut x, mut p) = (vec![], vec![]);
-            for line in lines {
-                let n = line.sorted.len();
-                curves.push(&line.label, n);
-                controllers.push(&line.controller, n);
-                x.extend_from_slice(&line.sorted);
-                p.extend((1..=n).map(|i| i as f64 / n as f64));
-            }
-            vec![
-                ("curve", curves.column()),
-                ("controller", controllers.column()),
-                ("value", Column::Float(x)),
-                ("share_at_or_below", Column::Float(p)),
-            ]
-        }
-        Drawing::Bars { bars, .. } => {
-            let mut groups = Words::default();
-            for bar in bars {
-                groups.push(&bar.group, 1);
-                curves.push(&bar.label, 1);
-                controllers.push(&bar.controller, 1);
-            }
-            let number = |f: fn(&crate::report::paper::Bar) -> f64| {
-                Column::Float(bars.iter().map(f).collect())
-            };
-            vec![
-                ("group", groups.column()),
-                ("label", curves.column()),
-                ("controller", controllers.column()),
-                ("mean", number(|b| b.value.mean)),
-                (
-                    "half_width_95",
-                    number(|b| b.value.half_width.unwrap_or(f64::NAN)),
-                ),
-            ]
-        }
-        Drawing::Scatter(trade) => {
-            for p in &trade.points {
-                curves.push(&p.label, 1);
-                controllers.push(&p.controller, 1);
-            }
-            let number = |f: fn(&crate::report::TradeOffPoint) -> f64| {
-                Column::Float(trade.points.iter().map(f).collect())
-            };
-            vec![
-                ("label", curves.column()),
-                ("controller", controllers.column()),
-                ("x", number(|p| p.x.mean)),
-                ("y", number(|p| p.y.mean)),
-            ]
-        }
-        Drawing::Table(_) => return None,
-    };
-    Some(Frame { columns })
 }
 
 #[cfg(test)]

@@ -3,12 +3,21 @@
 //! The paper's runs were made with ns-3 and code that is not public; ours use our own cell and TCP. What the paper
 //! leaves open is decided in `docs/xrc.md`, in two profiles: `paper` is literal, `default` is what we ship.
 
+mod bloated;
+mod feedback;
 mod fig1;
 mod fig3;
 mod fig4;
 mod fig5;
 mod fig6;
 mod fig7;
+mod harq;
+mod internet;
+mod limits;
+mod nr;
+mod opponents;
+mod ues;
+mod uplink;
 
 use prelude::*;
 
@@ -20,13 +29,15 @@ mod prelude {
     };
     pub(super) use super::super::title;
     pub(super) use super::{
-        BUDGET_MS, PAYLOAD, bar, hol_cdf, keep_hol, keep_rates, mode, profile, rate_panel,
+        BUDGET_MS, Entry, PAYLOAD, bar, hol_cdf, keep_all, keep_hol, keep_rates, mode, profile,
+        rate_panel, table,
     };
     pub(super) use crate::check::{Check, Tolerance};
     pub(super) use crate::metrics::Estimate;
     pub(super) use crate::report::paper::{
         Axis, Bar, Distribution, Drawing, Figure, Guide, Line, Panel,
     };
+    pub(super) use crate::report::{Better, Cell, Column, Row, SummaryTable};
     pub(super) use crate::run::RunResult;
 }
 
@@ -64,6 +75,15 @@ fn parts(options: &Options) -> Result<Vec<Part>, StudyError> {
         fig5::part,
         fig6::part,
         fig7::part,
+        opponents::part,
+        internet::part,
+        ues::part,
+        nr::part,
+        harq::part,
+        feedback::part,
+        bloated::part,
+        uplink::part,
+        limits::part,
     ]
     .into_iter()
     .map(|part| part(options))
@@ -142,6 +162,72 @@ fn hol_cdf(id: &str, heading: &str, help: &str, lines: Vec<Distribution>) -> Pan
             guides: vec![Guide::new(BUDGET_MS, "budget")],
         },
     )
+}
+
+/// What every run of the experiments beyond the paper is reduced to, in `span`.
+fn keep_all(run: &RunResult, out: &mut Outcome, span: m::Span) {
+    out.value("utilisation", m::utilisation(run, span));
+    let flows: Vec<usize> = (0..run.layout.controllers.len())
+        .filter(|i| !run.layout.controllers[*i].is_empty() && !run.layout.up[*i])
+        .collect();
+    let rates: Vec<f64> = flows.iter().map(|i| m::rate(run, *i, span)).collect();
+    let total: f64 = rates.iter().sum();
+    out.value("rate", Some(total));
+    out.value("rate_0", rates.first().copied());
+    if flows.len() > 1 {
+        out.value("share", rates.first().map(|r| r / total));
+        out.value("jain", m::jain_common(run, &flows, span));
+        out.value("jain_1s", m::jain_1s(run, &flows, span));
+    }
+    let counts: Vec<(u64, u64)> = flows.iter().map(|i| m::drops(run, *i)).collect();
+    out.value(
+        "drops",
+        Some(counts.iter().map(|c| c.0).sum::<u64>() as f64),
+    );
+    let loss = |c: &(u64, u64)| c.0 as f64 / c.1.max(1) as f64;
+    out.value("drops_0", counts.first().map(|c| c.0 as f64));
+    out.value("loss_0", counts.first().map(loss));
+    out.value("loss_1", counts.get(1).map(loss));
+    keep_hol(run, out, span);
+}
+
+/// A column of a table: heading, unit, name of the value, factor, which direction is good.
+type Entry = (
+    &'static str,
+    &'static str,
+    &'static str,
+    f64,
+    Option<Better>,
+);
+
+/// A table of values, one row for each of `rows` (label, controller for its colour, runs).
+fn table(caption: &str, heading: &str, columns: &[Entry], rows: &[(String, &str, &Runs)]) -> Panel {
+    let cell = |runs: &Runs, entry: &Entry| {
+        let scaled: Vec<f64> = runs.values(entry.2).iter().map(|v| v * entry.3).collect();
+        Estimate::of(&scaled).map_or(Cell::Missing, |e| {
+            Cell::Number(crate::report::Estimate {
+                mean: e.mean,
+                half_width: e.half_width,
+            })
+        })
+    };
+    let table = SummaryTable {
+        caption: caption.to_owned(),
+        row_heading: heading.to_owned(),
+        columns: columns
+            .iter()
+            .map(|c| Column::new(c.0, c.1, c.4, ""))
+            .collect(),
+        rows: rows
+            .iter()
+            .map(|(label, controller, runs)| Row {
+                label: label.clone(),
+                controller: (*controller).to_owned(),
+                cells: columns.iter().map(|c| cell(runs, c)).collect(),
+            })
+            .collect(),
+    };
+    Panel::new("table", caption, "", Drawing::Table(table))
 }
 
 fn bar(

@@ -1,7 +1,8 @@
 use super::*;
-use crate::check::Tolerance;
+use crate::check::{Check, Tolerance};
 use crate::papers::measure as m;
-use crate::report::paper::{Axis, Guide};
+use crate::report::paper::{Axis, Drawing, Guide, Panel};
+use crate::run::Control;
 
 const TEXT: &str = r#"
     name = "small"
@@ -170,7 +171,7 @@ fn wrong_names_and_interrupts_end_a_study() {
     assert!(matches!(
         stop,
         Err(StudyError::Run {
-            source: RunError::Interrupted,
+            cause: RunError::Interrupted,
             ..
         })
     ));
