@@ -76,14 +76,6 @@ impl Kernel {
         }
     }
 
-    /// Moves the timer of `component` to `at` where that is earlier.
-    #[inline]
-    pub fn arm_earlier(&mut self, component: usize, at: Instant) {
-        if at < self.when(component) {
-            self.arm(component, Some(at));
-        }
-    }
-
     /// The earliest armed component and its time.
     #[inline]
     pub fn peek(&self) -> Option<(Instant, usize)> {

@@ -193,11 +193,7 @@ impl<R: Recorder> World<R> {
             }
             Node::Cell(node) => {
                 if node.pending.front().is_some_and(|p| p.0 <= now) {
-                    let (_, packet) = node.pending.pop_front().expect("just seen");
-                    let hop = node.flows[packet.flow.index()].next[side(packet.direction())];
-                    let timer = node.next_timer();
-                    self.kernel.arm(n, timer);
-                    self.forward(now, hop, n, packet);
+                    self.hand_on(now, n);
                     return;
                 }
                 let mut out = core::mem::take(&mut node.out);
@@ -209,6 +205,33 @@ impl<R: Recorder> World<R> {
                 self.drain_edge(now, n);
             }
         }
+    }
+
+    /// Sends on the packets of cell `n` that are due. All of a transport block are due at once; a component that comes
+    /// before the cell in the order of events takes its turn between two of them.
+    fn hand_on(&mut self, now: Instant, n: usize) {
+        let mut handed = 0;
+        loop {
+            let Node::Cell(cell) = &mut self.nodes[n] else {
+                unreachable!("a node keeps its kind")
+            };
+            let due = cell.pending.front().filter(|p| p.0 <= now);
+            let Some(&(_, packet)) = due else { break };
+            if handed > 0 && self.kernel.peek() != Some((now, n)) {
+                break;
+            }
+            handed += 1;
+            cell.pending.pop_front();
+            let hop = cell.flows[packet.flow.index()].next[side(packet.direction())];
+            self.forward(now, hop, n, packet);
+        }
+        // The first one is counted by the loop of events.
+        self.events += handed - 1;
+        let Node::Cell(cell) = &self.nodes[n] else {
+            unreachable!("a node keeps its kind")
+        };
+        let timer = cell.next_timer();
+        self.kernel.arm(n, timer);
     }
 
     /// Reports what the cell dropped, marked and delivered, sends on what is due, and arms the cell's timer.
@@ -235,7 +258,7 @@ impl<R: Recorder> World<R> {
             self.recorder
                 .packet(mark.at, id, &packet, PacketEvent::Marked);
         }
-        for delivered in out.delivered.drain(..) {
+        for delivered in &out.delivered {
             let mut packet = delivered.packet;
             let sojourn = delivered.sojourn;
             self.recorder
@@ -243,23 +266,21 @@ impl<R: Recorder> World<R> {
             let Node::Cell(cell) = &mut self.nodes[n] else {
                 unreachable!("a node keeps its kind")
             };
-            if let Some((lane, report)) = cell.stamp(now, &mut packet) {
-                self.forward(now, lane, n, report);
-            }
-            let Node::Cell(cell) = &mut self.nodes[n] else {
-                unreachable!("a node keeps its kind")
-            };
-            let at = cell
-                .pending
-                .back()
-                .map_or(delivered.at, |p| delivered.at.max(p.0));
+            let report = cell.stamp(now, &mut packet);
+            let before = cell.pending.back();
+            let at = before.map_or(delivered.at, |p| delivered.at.max(p.0));
             let hop = cell.flows[packet.flow.index()].next[side(packet.direction())];
-            if at <= now {
-                self.forward(now, hop, n, packet);
-            } else {
+            if at > now {
                 cell.pending.push_back((at, packet));
             }
+            if let Some((lane, report)) = report {
+                self.forward(now, lane, n, report);
+            }
+            if at <= now {
+                self.forward(now, hop, n, packet);
+            }
         }
+        out.delivered.clear();
         let Node::Cell(cell) = &mut self.nodes[n] else {
             unreachable!("a node keeps its kind")
         };
@@ -290,12 +311,12 @@ impl<R: Recorder> World<R> {
         let n = n as usize;
         match &mut self.nodes[n] {
             Node::Lane { lane, .. } => {
-                if lane.push(now, packet) {
-                    let due = lane.next_timer().expect("a packet waits");
-                    self.kernel.arm_earlier(n, due);
-                } else {
+                let waiting = lane.next_timer().is_some();
+                if !lane.push(now, &packet) {
                     let event = PacketEvent::Dropped(DropReason::Random);
                     self.recorder.packet(now, NodeId(n as u32), &packet, event);
+                } else if !waiting {
+                    self.kernel.arm(n, lane.next_timer());
                 }
             }
             Node::Link { link, .. } => {
@@ -312,8 +333,8 @@ impl<R: Recorder> World<R> {
                 node.cell
                     .enqueue(now, direction, flow.ue, flow.qfi, packet, &mut node.out);
                 if node.out.dropped.is_empty() && node.out.marked.is_empty() {
-                    // Armed for the boundary to come, the cell needs no other timer for this packet.
-                    if self.kernel.when(n) > now.round_up(node.slot) {
+                    // Armed for the first slot that may run, the cell needs no other timer for this packet.
+                    if self.kernel.when(n) > node.cell.earliest_slot() {
                         let timer = node.next_timer();
                         self.kernel.arm(n, timer);
                     }
@@ -377,36 +398,29 @@ impl<R: Recorder> World<R> {
             self.recorder
                 .packet(now, NodeId(from as u32), &packet, PacketEvent::Delivered);
         }
-        let mut out = core::mem::take(&mut self.packets);
-        self.flows[flow].hosts[host].on_packet(now, &packet, &mut out, &mut self.host_events);
-        self.after_host(now, flow, host, out);
+        let (out, events) = (&mut self.packets, &mut self.host_events);
+        self.flows[flow].hosts[host].on_packet(now, &packet, out, events);
+        self.after_host(now, flow, host);
     }
 
     fn run_host(&mut self, now: Instant, flow: usize, host: usize) {
-        let mut out = core::mem::take(&mut self.packets);
-        self.flows[flow].hosts[host].on_timer(now, &mut out, &mut self.host_events);
-        self.after_host(now, flow, host, out);
+        let (out, events) = (&mut self.packets, &mut self.host_events);
+        self.flows[flow].hosts[host].on_timer(now, out, events);
+        self.after_host(now, flow, host);
     }
 
     /// Sends what a host emitted, tells of the messages that are complete, and arms the host's timer.
-    fn after_host(&mut self, now: Instant, flow: usize, host: usize, mut out: Vec<Packet>) {
-        let first = self.flows[flow].first[host];
-        let Hop::Node(node) = first else {
-            unreachable!("a path has at least one hop")
-        };
-        for packet in out.drain(..) {
-            self.recorder
-                .packet(now, NodeId(node), &packet, PacketEvent::Sent);
-            self.forward(now, first, node as usize, packet);
+    fn after_host(&mut self, now: Instant, flow: usize, host: usize) {
+        if !self.packets.is_empty() {
+            self.emit(now, flow, host);
         }
-        self.packets = out;
-        let id = FlowId(flow as u32);
         let state = &mut self.flows[flow];
-        for message in self.host_events.messages.drain(..) {
-            state.messages.push_back(message);
-        }
-        for (start, bytes) in self.host_events.frames.drain(..) {
-            self.recorder.transfer(now, id, start, bytes);
+        if !self.host_events.messages.is_empty() || !self.host_events.frames.is_empty() {
+            state.messages.extend(self.host_events.messages.drain(..));
+            for (start, bytes) in self.host_events.frames.drain(..) {
+                let id = FlowId(flow as u32);
+                self.recorder.transfer(now, id, start, bytes);
+            }
         }
         if host != state.sender && !state.messages.is_empty() {
             self.complete(now, flow);
@@ -414,6 +428,22 @@ impl<R: Recorder> World<R> {
         let component = self.nodes.len() + 2 * flow + host;
         let timer = self.flows[flow].hosts[host].next_timer();
         self.kernel.arm(component, timer);
+    }
+
+    /// Puts what `host` of `flow` emitted on its way.
+    fn emit(&mut self, now: Instant, flow: usize, host: usize) {
+        let first = self.flows[flow].first[host];
+        let Hop::Node(node) = first else {
+            unreachable!("a path has at least one hop")
+        };
+        let mut out = core::mem::take(&mut self.packets);
+        for packet in &out {
+            self.recorder
+                .packet(now, NodeId(node), packet, PacketEvent::Sent);
+            self.forward(now, first, node as usize, *packet);
+        }
+        out.clear();
+        self.packets = out;
     }
 
     /// Tells of messages whose last byte has arrived; the sender's application hears of it when none is left.

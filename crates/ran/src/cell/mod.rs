@@ -343,6 +343,12 @@ impl<P: PacketView> Cell<P> {
         (next != u64::MAX).then(|| slot_start(next, self.slot_ns))
     }
 
+    /// No slot runs before this time.
+    #[inline]
+    pub fn earliest_slot(&self) -> Instant {
+        slot_start(self.cursor, self.slot_ns)
+    }
+
     /// Runs the slot that starts at `now`.
     pub fn run_slot(
         &mut self,

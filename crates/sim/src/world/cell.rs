@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use slackwater_core::record::LinkSample;
-use slackwater_core::{BearerId, Bytes, Direction, Duration, Instant, Packet, Qfi, UeId};
+use slackwater_core::{BearerId, Bytes, Direction, Instant, Packet, Qfi, UeId};
 use slackwater_ran::CellOut;
 use slackwater_ran::cell::Cell;
 use slackwater_signal::{NoObserver, Observer, PdcpView, SlotView};
@@ -32,7 +32,6 @@ impl Default for CellFlow {
 
 pub(super) struct CellNode {
     pub(super) cell: Cell<Packet>,
-    pub(super) slot: Duration,
     pub(super) out: CellOut<Packet>,
     pub(super) observer: Option<Box<dyn Observer + Send>>,
     /// The agent that reports to senders.
@@ -63,7 +62,6 @@ impl Observer for Both<'_> {
 impl CellNode {
     pub(super) fn new(cell: Cell<Packet>, observer: Option<Box<dyn Observer + Send>>) -> Self {
         Self {
-            slot: cell.slot_duration(),
             cell,
             out: CellOut::default(),
             observer,
