@@ -63,16 +63,13 @@ impl Kernel {
         }
     }
 
-    /// The timer of `component`; `Instant::MAX` where unarmed.
+    /// True where `component` is armed for `at` or earlier.
     #[inline]
-    pub fn when(&self, component: usize) -> Instant {
+    pub fn is_due_by(&self, component: usize, at: Instant) -> bool {
         if self.fours > 0 {
-            match self.keys[component] {
-                NEVER => Instant::MAX,
-                key => Instant::from_nanos(key >> NUMBER_BITS),
-            }
+            self.keys[component] >> NUMBER_BITS <= at.as_nanos()
         } else {
-            self.when[component]
+            self.when[component] <= at
         }
     }
 

@@ -32,6 +32,7 @@ pub struct Stalls {
 impl Stalls {
     /// When something that is due at `at` leaves. `draw` is the world's, not the lane's.
     #[cold]
+    #[inline(never)]
     fn release(&self, at: Instant, draw: Draw) -> Instant {
         let draw = draw.fork(STALL, self.host);
         let period = at.since(Instant::ZERO) / self.every;

@@ -171,7 +171,7 @@ impl<R: Recorder> World<R> {
                 };
                 let timer = lane.next_timer();
                 self.kernel.arm(n, timer);
-                self.forward(now, next, n, packet);
+                self.forward(now, next, n, &packet);
             }
             Node::Link { link, .. } => {
                 let mut served = core::mem::take(&mut self.served);
@@ -187,7 +187,7 @@ impl<R: Recorder> World<R> {
                         unreachable!("a node keeps its kind")
                     };
                     let hop = next.get(packet.flow.index()).copied().unwrap_or(Hop::Host);
-                    self.forward(now, hop, n, packet);
+                    self.forward(now, hop, n, &packet);
                 }
                 self.served = served;
             }
@@ -223,7 +223,7 @@ impl<R: Recorder> World<R> {
             handed += 1;
             cell.pending.pop_front();
             let hop = cell.flows[packet.flow.index()].next[side(packet.direction())];
-            self.forward(now, hop, n, packet);
+            self.forward(now, hop, n, &packet);
         }
         // The first one is counted by the loop of events.
         self.events += handed - 1;
@@ -258,28 +258,7 @@ impl<R: Recorder> World<R> {
             self.recorder
                 .packet(mark.at, id, &packet, PacketEvent::Marked);
         }
-        for delivered in &out.delivered {
-            let mut packet = delivered.packet;
-            let sojourn = delivered.sojourn;
-            self.recorder
-                .packet(now, id, &packet, PacketEvent::Dequeued { sojourn });
-            let Node::Cell(cell) = &mut self.nodes[n] else {
-                unreachable!("a node keeps its kind")
-            };
-            let report = cell.stamp(now, &mut packet);
-            let before = cell.pending.back();
-            let at = before.map_or(delivered.at, |p| delivered.at.max(p.0));
-            let hop = cell.flows[packet.flow.index()].next[side(packet.direction())];
-            if at > now {
-                cell.pending.push_back((at, packet));
-            }
-            if let Some((lane, report)) = report {
-                self.forward(now, lane, n, report);
-            }
-            if at <= now {
-                self.forward(now, hop, n, packet);
-            }
-        }
+        self.drain_delivered(now, n, out);
         out.delivered.clear();
         let Node::Cell(cell) = &mut self.nodes[n] else {
             unreachable!("a node keeps its kind")
@@ -287,6 +266,48 @@ impl<R: Recorder> World<R> {
         cell.out = core::mem::take(out);
         let timer = cell.next_timer();
         self.kernel.arm(n, timer);
+    }
+
+    /// Lets what the cell delivered wait for its time, or sends it on.
+    fn drain_delivered(&mut self, now: Instant, n: usize, out: &CellOut<Packet>) {
+        let id = NodeId(n as u32);
+        let Node::Cell(cell) = &mut self.nodes[n] else {
+            unreachable!("a node keeps its kind")
+        };
+        // Nothing is delivered before what was delivered earlier.
+        let mut last = cell.pending.back().map_or(Instant::ZERO, |p| p.0);
+        if cell.feedback.is_none() && out.delivered.iter().all(|d| d.at > now) {
+            for delivered in &out.delivered {
+                let sojourn = delivered.sojourn;
+                let event = PacketEvent::Dequeued { sojourn };
+                self.recorder.packet(now, id, &delivered.packet, event);
+                last = last.max(delivered.at);
+                cell.pending.push_back((last, delivered.packet));
+            }
+            return;
+        }
+        for delivered in &out.delivered {
+            let sojourn = delivered.sojourn;
+            let event = PacketEvent::Dequeued { sojourn };
+            self.recorder.packet(now, id, &delivered.packet, event);
+            let Node::Cell(cell) = &mut self.nodes[n] else {
+                unreachable!("a node keeps its kind")
+            };
+            let mut packet = delivered.packet;
+            let report = cell.stamp(now, &mut packet);
+            let last = cell.pending.back().map_or(Instant::ZERO, |p| p.0);
+            let at = delivered.at.max(last);
+            let hop = cell.flows[packet.flow.index()].next[side(packet.direction())];
+            if at > now {
+                cell.pending.push_back((at, packet));
+            }
+            if let Some((lane, report)) = report {
+                self.forward(now, lane, n, &report);
+            }
+            if at <= now {
+                self.forward(now, hop, n, &packet);
+            }
+        }
     }
 
     fn report_outcomes(&mut self, now: Instant, n: usize) {
@@ -302,25 +323,32 @@ impl<R: Recorder> World<R> {
     }
 
     /// Hands `packet`, which comes from node `from`, to its next hop.
-    #[inline]
-    fn forward(&mut self, now: Instant, hop: Hop, from: usize, packet: Packet) {
-        let Hop::Node(n) = hop else {
-            self.deliver(now, from, packet);
-            return;
-        };
-        let n = n as usize;
+    #[expect(
+        clippy::inline_always,
+        reason = "a choice of what to call: as a call of its own it costs more than what it does"
+    )]
+    #[inline(always)]
+    fn forward(&mut self, now: Instant, hop: Hop, from: usize, packet: &Packet) {
+        match hop {
+            Hop::Host => self.deliver(now, from, packet),
+            Hop::Node(n) => self.enter(now, n as usize, packet),
+        }
+    }
+
+    /// Hands `packet` to node `n`.
+    fn enter(&mut self, now: Instant, n: usize, packet: &Packet) {
         match &mut self.nodes[n] {
             Node::Lane { lane, .. } => {
                 let waiting = lane.next_timer().is_some();
-                if !lane.push(now, &packet) {
+                if !lane.push(now, packet) {
                     let event = PacketEvent::Dropped(DropReason::Random);
-                    self.recorder.packet(now, NodeId(n as u32), &packet, event);
+                    self.recorder.packet(now, NodeId(n as u32), packet, event);
                 } else if !waiting {
                     self.kernel.arm(n, lane.next_timer());
                 }
             }
             Node::Link { link, .. } => {
-                link.arrive(now, packet, &mut self.outcomes);
+                link.arrive(now, *packet, &mut self.outcomes);
                 let timer = link.next_timer();
                 self.kernel.arm(n, timer);
                 if !(self.outcomes.dropped.is_empty() && self.outcomes.marked.is_empty()) {
@@ -328,13 +356,13 @@ impl<R: Recorder> World<R> {
                 }
             }
             Node::Cell(node) => {
-                let flow = node.flows[packet.flow.index()];
+                let flow = &node.flows[packet.flow.index()];
                 let direction = packet.direction();
-                node.cell
-                    .enqueue(now, direction, flow.ue, flow.qfi, packet, &mut node.out);
+                let (ue, qfi, out) = (flow.ue, flow.qfi, &mut node.out);
+                node.cell.enqueue(now, direction, ue, qfi, *packet, out);
                 if node.out.dropped.is_empty() && node.out.marked.is_empty() {
                     // Armed for the first slot that may run, the cell needs no other timer for this packet.
-                    if self.kernel.when(n) > node.cell.earliest_slot() {
+                    if !self.kernel.is_due_by(n, node.cell.earliest_slot()) {
                         let timer = node.next_timer();
                         self.kernel.arm(n, timer);
                     }
@@ -348,22 +376,22 @@ impl<R: Recorder> World<R> {
     }
 
     /// Shows `packet` to the edge function at `n` and does what it decides.
-    fn pass_edge(&mut self, now: Instant, n: usize, packet: Packet) {
+    fn pass_edge(&mut self, now: Instant, n: usize, packet: &Packet) {
         let Node::Edge(edge) = &mut self.nodes[n] else {
             unreachable!("a node keeps its kind")
         };
         let direction = packet.direction();
         let flow = edge.flows[packet.flow.index()];
-        let verdict = edge.function.on_packet(now, direction, flow.ue, packet);
+        let verdict = edge.function.on_packet(now, direction, flow.ue, *packet);
         let hop = flow.next[side(direction)];
         let id = NodeId(n as u32);
         match verdict {
-            Verdict::Forward(packet) => self.forward(now, hop, n, packet),
+            Verdict::Forward(packet) => self.forward(now, hop, n, &packet),
             Verdict::Hold => {}
             Verdict::Mark(mut packet) => {
                 packet.set_ecn(Ecn::Ce);
                 self.recorder.packet(now, id, &packet, PacketEvent::Marked);
-                self.forward(now, hop, n, packet);
+                self.forward(now, hop, n, &packet);
             }
             Verdict::Drop(packet) => {
                 let event = PacketEvent::Dropped(DropReason::Law);
@@ -385,21 +413,21 @@ impl<R: Recorder> World<R> {
                 return;
             };
             let hop = edge.flows[packet.flow.index()].next[side(direction)];
-            self.forward(now, hop, n, packet);
+            self.forward(now, hop, n, &packet);
         }
     }
 
     /// Hands `packet` to the host at the end of its path.
-    fn deliver(&mut self, now: Instant, from: usize, packet: Packet) {
+    fn deliver(&mut self, now: Instant, from: usize, packet: &Packet) {
         let flow = packet.flow.index();
         let host = 1 - side(packet.direction());
         let report = packet.proto == Proto::Udp && packet.bits & Packet::BIT_REPORT != 0;
         if !report {
             self.recorder
-                .packet(now, NodeId(from as u32), &packet, PacketEvent::Delivered);
+                .packet(now, NodeId(from as u32), packet, PacketEvent::Delivered);
         }
         let (out, events) = (&mut self.packets, &mut self.host_events);
-        self.flows[flow].hosts[host].on_packet(now, &packet, out, events);
+        self.flows[flow].hosts[host].on_packet(now, packet, out, events);
         self.after_host(now, flow, host);
     }
 
@@ -440,7 +468,7 @@ impl<R: Recorder> World<R> {
         for packet in &out {
             self.recorder
                 .packet(now, NodeId(node), packet, PacketEvent::Sent);
-            self.forward(now, first, node as usize, *packet);
+            self.forward(now, first, node as usize, packet);
         }
         out.clear();
         self.packets = out;

@@ -138,7 +138,7 @@ impl<P: PacketView> Entity<P> {
 
     /// Takes `packet`, or drops it into `out`. True where it was taken.
     #[inline]
-    pub fn enqueue(&mut self, now: Instant, mut packet: P, out: &mut CellOut<P>) -> bool {
+    pub fn enqueue(&mut self, now: Instant, packet: P, out: &mut CellOut<P>) -> bool {
         let size = u64::from(packet.len() + self.per_sdu);
         let full = match self.limit {
             Limit::Packets(n) => self.waiting() >= n as usize,
@@ -149,6 +149,7 @@ impl<P: PacketView> Entity<P> {
             out.dropped.push((now, packet, DropReason::Full));
             return false;
         }
+        let mut verdict = Verdict::Pass;
         if let Some(law) = &mut self.law {
             let delay = self
                 .sdus
@@ -158,11 +159,7 @@ impl<P: PacketView> Entity<P> {
                 bytes: Bytes(self.waiting_bytes),
                 packets: (self.sdus.len() - self.flying) as u32,
             };
-            let verdict = law.on_enqueue(now, delay, &view, &PacketMeta::of(&packet));
-            if !apply(verdict, now, self.place, &mut packet, out) {
-                out.dropped.push((now, packet, DropReason::Law));
-                return false;
-            }
+            verdict = law.on_enqueue(now, delay, &view, &PacketMeta::of(&packet));
         }
         self.waiting_bytes += size;
         self.sdus.push_back(Sdu {
@@ -171,7 +168,20 @@ impl<P: PacketView> Entity<P> {
             sojourn: Duration::ZERO,
             packet,
         });
-        true
+        verdict == Verdict::Pass || self.obey(verdict, now, size, out)
+    }
+
+    /// Marks the packet that just entered, or drops it; true where it stays.
+    #[cold]
+    fn obey(&mut self, verdict: Verdict, now: Instant, size: u64, out: &mut CellOut<P>) -> bool {
+        let mut sdu = self.sdus.pop_back().expect("it was just pushed");
+        if apply(verdict, now, self.place, &mut sdu.packet, out) {
+            self.sdus.push_back(sdu);
+            return true;
+        }
+        self.waiting_bytes -= size;
+        out.dropped.push((now, sdu.packet, DropReason::Law));
+        false
     }
 
     /// Packets that wait for their first transmission.
