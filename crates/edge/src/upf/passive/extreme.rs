@@ -8,15 +8,15 @@ const CANDIDATES: usize = 4;
 /// Candidates, best and oldest first: each is better than all values since, until the next.
 #[derive(Clone, Copy, Debug)]
 struct Window<const MAX: bool> {
-    window: Duration,
+    span: Duration,
     kept: [(Instant, u64); CANDIDATES],
     len: u8,
 }
 
 impl<const MAX: bool> Window<MAX> {
-    const fn new(window: Duration) -> Self {
+    const fn new(span: Duration) -> Self {
         Self {
-            window,
+            span,
             kept: [(Instant::ZERO, 0); CANDIDATES],
             len: 0,
         }
@@ -30,7 +30,7 @@ impl<const MAX: bool> Window<MAX> {
     fn expire(&mut self, now: Instant) {
         let len = usize::from(self.len);
         let mut gone = 0;
-        while gone + 1 < len && now.since(self.kept[gone].0) > self.window {
+        while gone + 1 < len && now.since(self.kept[gone].0) > self.span {
             gone += 1;
         }
         if gone > 0 {
@@ -46,12 +46,12 @@ impl<const MAX: bool> Window<MAX> {
         }
         self.expire(now);
         let len = usize::from(self.len);
-        if len == 1 && now.since(self.kept[0].0) > self.window {
+        if len == 1 && now.since(self.kept[0].0) > self.span {
             self.kept[0] = (now, value);
         } else if len < CANDIDATES {
             self.kept[len] = (now, value);
             self.len += 1;
-        } else if now.since(self.kept[len - 1].0) * CANDIDATES as u64 >= self.window {
+        } else if now.since(self.kept[len - 1].0) * CANDIDATES as u64 >= self.span {
             self.kept[len - 1] = (now, value);
         }
     }

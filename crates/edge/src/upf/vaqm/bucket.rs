@@ -52,10 +52,8 @@ impl Bucket {
     }
 
     pub(super) fn pay(&mut self, now: Instant, len: u32) {
-        let rate = self.rate.as_bps();
-        if rate > 0 {
-            // A packet has less than 2^17 bytes: the product stays far below 2^64.
-            let cost = u64::from(len) * 8_000_000_000 / rate;
+        // A packet has less than 2^17 bytes: the product stays far below 2^64.
+        if let Some(cost) = (u64::from(len) * 8_000_000_000).checked_div(self.rate.as_bps()) {
             self.paid = self.paid.max(now) + Duration::from_nanos(cost);
         }
     }

@@ -162,7 +162,7 @@ pub(super) fn judge<P: PacketView>(
     flows: &mut Flows<P>,
     slot: u32,
     since: Instant,
-    meta: &PacketMeta,
+    meta: PacketMeta,
     config: &LawConfig,
     timing: Option<Timing>,
 ) -> Verdict {
@@ -171,11 +171,11 @@ pub(super) fn judge<P: PacketView>(
     let key = flow.key;
     let law = flow
         .law
-        .get_or_insert_with(|| Box::new(config.build(slackwater_core::Draw::new(u64::from(key)))));
-    if let (AnyLaw::Codel(codel), Some(timing)) = (&mut **law, timing) {
+        .get_or_insert_with(|| config.build(slackwater_core::Draw::new(u64::from(key))));
+    if let (AnyLaw::Codel(codel), Some(timing)) = (&mut *law, timing) {
         codel.set_timing(timing.target, timing.interval);
     }
-    law.on_dequeue(now, now.since(since), &view, meta)
+    law.on_dequeue(now, now.since(since), &view, &meta)
 }
 
 /// Carries out a verdict: false where the packet ends here.

@@ -18,11 +18,11 @@ const RATE_SPAN: Duration = Duration::from_millis(200);
 /// Flows that sent within it are active.
 pub(super) const ACTIVE: Duration = Duration::from_millis(200);
 
-/// What shows a flow's round-trip time.
+/// What shows a flow's round-trip time. In place, not boxed: a pointer less to follow for each packet.
 #[derive(Debug)]
 pub(super) enum Observer {
-    Tcp(Box<TcpFlow>, ServerRtt),
-    Quic(Box<SpinFlow>),
+    Tcp(TcpFlow, ServerRtt),
+    Quic(SpinFlow),
     /// Nothing seen so far.
     Opaque,
 }
@@ -72,7 +72,7 @@ pub(super) struct Flow<P> {
     pub(super) bytes: u64,
     pub(super) deficit: i64,
     pub(super) list: List,
-    pub(super) law: Option<Box<AnyLaw>>,
+    pub(super) law: Option<AnyLaw>,
     /// Chances of marks and of coupled signals not yet used.
     pub(super) owed: Accumulator,
     pub(super) ce: Option<Box<CeWatch>>,
@@ -154,9 +154,9 @@ impl<P: PacketView> Flow<P> {
             && self.key != OTHERS
         {
             if tcp.is_some() {
-                self.observer = Observer::Tcp(Box::default(), ServerRtt::default());
+                self.observer = Observer::Tcp(TcpFlow::default(), ServerRtt::default());
             } else if packet.spin_bit().is_some() {
-                self.observer = Observer::Quic(Box::default());
+                self.observer = Observer::Quic(SpinFlow::default());
             }
         }
     }
@@ -170,14 +170,11 @@ impl<P: PacketView> Flow<P> {
     }
 
     pub(super) fn heap(&self) -> usize {
-        let observer = match &self.observer {
-            Observer::Tcp(tcp, _) => size_of::<TcpFlow>() + tcp.heap(),
-            Observer::Quic(_) => size_of::<SpinFlow>(),
-            Observer::Opaque => 0,
+        let segments = match &self.observer {
+            Observer::Tcp(tcp, _) => tcp.heap(),
+            _ => 0,
         };
-        let law = self.law.as_ref().map_or(0, |_| size_of::<AnyLaw>());
-        let ring = self.ring.capacity() * size_of::<(Instant, P)>();
-        observer + law + ring
+        segments + self.ring.capacity() * size_of::<(Instant, P)>()
     }
 }
 

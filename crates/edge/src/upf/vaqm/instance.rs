@@ -27,6 +27,8 @@ const IDLE: Duration = Duration::from_secs(1);
 const SHARE_SPAN: Duration = Duration::from_millis(500);
 /// How often flows without traffic are looked for.
 const SWEEP: Duration = Duration::from_secs(10);
+/// The window of the rate of what leaves.
+const EGRESS_SPAN: Duration = Duration::from_millis(100);
 /// The direct variant spares smaller packets, and names (DNS).
 const SPARED: u32 = 100;
 const DNS: u16 = 53;
@@ -96,6 +98,8 @@ pub(super) struct Instance<P> {
     delivered_max: WindowedMax,
     ingress: RateMeter,
     egress: RateMeter,
+    /// The rate of what leaves matters: with acknowledgments visible it does not, and a packet touches less memory.
+    counts_egress: bool,
     visibility: Visibility,
     flight: u64,
     last_ack: Instant,
@@ -133,6 +137,7 @@ impl<P: PacketView> Instance<P> {
             delivered_max: WindowedMax::new(Duration::from_millis(250)),
             ingress: RateMeter::new(),
             egress: RateMeter::new(),
+            counts_egress: true,
             visibility: Visibility {
                 since: now,
                 total: 0,
@@ -204,9 +209,8 @@ impl<P: PacketView> Instance<P> {
                 Rate::ZERO
             },
             egress: if rates {
-                let span = Duration::from_millis(100);
                 self.egress
-                    .rate(now, span, path.max(Duration::from_millis(20)))
+                    .rate(now, EGRESS_SPAN, path.max(Duration::from_millis(20)))
             } else {
                 Rate::ZERO
             },
@@ -271,8 +275,10 @@ impl<P: PacketView> Instance<P> {
         let tcp = packet.tcp();
         self.wake(now);
         let slot = self.flows.find_or_insert(now, packet.flow_key());
-        let span = self.ingress_span();
-        self.ingress.add(now, u64::from(len), span);
+        if matches!(cx.config.mode, Mode::Literal | Mode::Drain) {
+            let span = self.ingress_span();
+            self.ingress.add(now, u64::from(len), span);
+        }
         let flow = self.flows.get_mut(slot);
         flow.observe_as(tcp.as_ref(), &packet);
         flow.last_down = now;
@@ -338,9 +344,9 @@ impl<P: PacketView> Instance<P> {
                 .map_or(Duration::ZERO, |(since, _)| now.since(*since));
             let view = flow.view();
             let key = u64::from(flow.key);
-            let law = flow.law.get_or_insert_with(|| {
-                Box::new(config.module.build(slackwater_core::Draw::new(key)))
-            });
+            let law = flow
+                .law
+                .get_or_insert_with(|| config.module.build(slackwater_core::Draw::new(key)));
             let verdict = law.on_enqueue(now, delay, &view, &PacketMeta::of(&packet));
             let mut marked = false;
             if !fair::carry_out(verdict, &mut packet, &mut marked) {
@@ -488,9 +494,11 @@ impl<P: PacketView> Instance<P> {
         }
         self.session.pay(now, len);
         self.pace.pay(now, len);
-        self.egress
-            .add(now, u64::from(len), Duration::from_millis(100));
+        if self.counts_egress {
+            self.egress.add(now, u64::from(len), EGRESS_SPAN);
+        }
         self.visibility.add(now, u64::from(len), measured);
+        self.counts_egress = self.visibility.hidden || !matches!(self.valve.law(), Law::Window);
     }
 
     /// Lets out what may leave.
@@ -561,7 +569,7 @@ impl<P: PacketView> Instance<P> {
         let verdict = match self.l4s_signal(now, slot, now.since(since), meta.ecn, cx) {
             Some(verdict) => verdict,
             None if self.coupled_signal(now, slot, cx) => LawVerdict::Mark,
-            None => self.law_signal(now, slot, since, &meta, cx),
+            None => self.law_signal(now, slot, since, meta, cx),
         };
         let mut marked = false;
         if !fair::carry_out(verdict, &mut packet, &mut marked) {
@@ -583,7 +591,7 @@ impl<P: PacketView> Instance<P> {
         now: Instant,
         slot: u32,
         since: Instant,
-        meta: &PacketMeta,
+        meta: PacketMeta,
         cx: &Shared<'_, P>,
     ) -> LawVerdict {
         let config = cx.config;
@@ -619,7 +627,7 @@ impl<P: PacketView> Instance<P> {
             verdict = LawVerdict::Drop;
         }
         // A flow that answers leaves the dropping state now and then; one that does not stays in it with a long queue.
-        let stuck = matches!(flow.law.as_deref(), Some(AnyLaw::Codel(c)) if c.is_dropping())
+        let stuck = matches!(flow.law.as_ref(), Some(AnyLaw::Codel(c)) if c.is_dropping())
             && now.since(since) > interval * 4;
         if !stuck {
             flow.stuck_since = None;

@@ -190,6 +190,10 @@ impl Valve {
     fn int(&mut self, now: Instant, path: &PathModel, sight: &Sight) {
         let target = path.target().as_nanos() as f64;
         let average = path.average().as_nanos().max(1) as f64;
+        if !self.on && sight.egress == Rate::ZERO {
+            // Counting has just begun.
+            return;
+        }
         if self.switch(path, sight) {
             self.bottleneck = sight.egress.as_bps() as f64 * target / average;
             self.adjusted = now;

@@ -155,6 +155,9 @@ fn a_flow_joined_in_the_middle_and_one_that_starts_over_are_measured_from_there(
     assert_eq!(sample(got), Some((17, SampleKind::Full)));
 }
 
+/// (time in us, ACK, segment or ACK number, SACK ranges, segment that triggered it).
+type Event = (u64, bool, u32, Vec<(u32, u32)>, u32);
+
 /// The samples against the truth of a path with loss, reordering, delayed ACKs and SACK.
 #[test]
 fn samples_are_within_a_millisecond_of_the_truth_at_the_95th_percentile() {
@@ -169,12 +172,12 @@ fn samples_are_within_a_millisecond_of_the_truth_at_the_95th_percentile() {
         left.push(at);
         let radio = 12_000
             + draw.bits(u64::from(i)) % 1_000
-            + 7_000 * u64::from(draw.bits(u64::from(i) + 10_000) % 50 == 0);
+            + 7_000 * u64::from(draw.bits(u64::from(i) + 10_000).is_multiple_of(50));
         arrivals.push((at + radio, i));
     }
     arrivals.sort_unstable();
     // Merge leaves and ACKs in time order.
-    let mut events: Vec<(u64, bool, u32, Vec<(u32, u32)>, u32)> = left
+    let mut events: Vec<Event> = left
         .iter()
         .enumerate()
         .map(|(i, at)| (*at, false, i as u32, Vec::new(), 0))
