@@ -80,7 +80,7 @@ struct Link {
 #[derive(Clone, Copy, Debug)]
 struct Bearer {
     ue: UeId,
-    bearer: BearerId,
+    id: BearerId,
     flow: FlowId,
     /// The last report said empty.
     empty: bool,
@@ -150,13 +150,13 @@ impl RlcReporter {
     fn bearer(&mut self, ue: UeId, bearer: BearerId) -> usize {
         match self
             .bearers
-            .binary_search_by_key(&(ue, bearer), |b| (b.ue, b.bearer))
+            .binary_search_by_key(&(ue, bearer), |b| (b.ue, b.id))
         {
             Ok(k) => k,
             Err(k) => {
                 let new = Bearer {
                     ue,
-                    bearer,
+                    id: bearer,
                     flow: FlowId(u32::from(bearer.0)),
                     empty: false,
                     told_at: Instant::ZERO,
@@ -257,7 +257,7 @@ impl Observer for RlcReporter {
         for (link, &q8) in self.links.iter_mut().zip(slot.bytes_per_prb_q8) {
             // A UE out of reach has no rate; the last one stands.
             if q8 > 0 {
-                link.bytes = u64::from(q8) * blocks >> 8;
+                link.bytes = (u64::from(q8) * blocks) >> 8;
             }
         }
     }

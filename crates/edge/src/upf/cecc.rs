@@ -156,8 +156,10 @@ struct Flow<P> {
     place: Option<Instant>,
     /// Kicked since.
     kicked: Option<Instant>,
-    /// The cycle in which it was admitted.
-    admitted: u64,
+    /// Scratch: it belongs to the set M of this cycle.
+    chosen: bool,
+    /// Algorithm 1 admitted it up to this instant.
+    admitted: Instant,
     /// Its entry among the timers.
     timer: Option<Instant>,
     /// Reserved air time.
@@ -198,7 +200,6 @@ pub struct Cecc<P> {
     out: VecDeque<(Direction, P)>,
     held: u64,
     frames: u64,
-    cycle: u64,
     due: bool,
     tick: Option<Instant>,
     now: Instant,
@@ -225,7 +226,6 @@ impl<P: PacketView + Clone> Cecc<P> {
             out: VecDeque::new(),
             held: 0,
             frames: 0,
-            cycle: 1,
             due: false,
             tick: None,
             now: Instant::ZERO,
@@ -314,7 +314,8 @@ impl<P: PacketView + Clone> Cecc<P> {
             base: self.frames,
             place: None,
             kicked: None,
-            admitted: 0,
+            chosen: false,
+            admitted: Instant::ZERO,
             timer: None,
             reserved: 0,
             idle: None,
@@ -454,7 +455,7 @@ impl<P: PacketView + Clone> Cecc<P> {
         if idle {
             let free = match self.schedule() {
                 Schedule::Edf => self.waiting.is_empty() && self.fits(now, Duration::ZERO),
-                Schedule::Alg1 => self.flows[k].admitted == self.cycle,
+                Schedule::Alg1 => now < self.flows[k].admitted,
             };
             if free || self.small(k) || self.held + len > self.config.memory.get() {
                 return self.pass(now, Direction::Down, ue, packet, false);
@@ -695,8 +696,11 @@ impl<P: PacketView + Clone> Cecc<P> {
         self.admitted.extend(candidates.iter().map(|c| c.id));
         self.stats.forced += candidates.iter().filter(|c| c.forced).count() as u64;
         self.candidates = candidates;
+        for &k in &self.admitted {
+            self.flows[k].chosen = true;
+        }
         for k in all {
-            if self.admitted.contains(&k) {
+            if core::mem::take(&mut self.flows[k].chosen) {
                 self.admit(now, k);
             } else {
                 self.stats.kicked += 1;
@@ -707,8 +711,9 @@ impl<P: PacketView + Clone> Cecc<P> {
 
     /// A flow of the set M goes.
     fn admit(&mut self, now: Instant, k: u32) {
+        let until = now + self.radio.grid.slot();
         let flow = &mut self.flows[k];
-        flow.admitted = self.cycle;
+        flow.admitted = until;
         let beat = flow.beat();
         if flow.kicked.take().is_some_and(|t| now.since(t) > beat) && flow.tcp.is_some() {
             flow.frames.taint();
@@ -735,7 +740,6 @@ impl<P: PacketView + Clone> Cecc<P> {
     fn run_cycle(&mut self, now: Instant) {
         self.due = false;
         self.tick = None;
-        self.cycle += 1;
         // Whoever waited too long goes whatever the cell holds.
         while let Some(&(frame, k)) = self.waiting.first() {
             if self.flows[k].overdue(frame) > now {

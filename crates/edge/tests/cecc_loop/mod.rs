@@ -7,9 +7,7 @@ use slackwater_core::rng::Draw;
 use slackwater_core::{
     Bytes, Direction, Duration, FlowId, Instant, Packet, SackBlock, SeqNum, TcpFlags, UeId,
 };
-use slackwater_edge::upf::cecc::{
-    Cecc, CeccConfig, CeccStats, Mode, ReportStats, Schedule, Snapshot,
-};
+use slackwater_edge::upf::cecc::{Cecc, CeccConfig, CeccStats, Mode, ReportStats, Schedule};
 use slackwater_edge::{EdgeFunction, RanReport, Verdict};
 
 const MSS: u32 = 1448;

@@ -34,8 +34,14 @@ pub(super) struct Queue {
     live: bool,
     /// A bulk transfer of the UE was seen lately; its backlog is nobody's frame.
     bulk_until: Instant,
-    /// Scratch: bytes of the log that the report does not contain.
+    /// Time and value of the report before; the log reaches back to it.
+    before: (Instant, u64),
+    /// It stands in the list of the present batch.
+    listed: bool,
+    /// Scratch: bytes of the log that are asked for.
     tx: u64,
+    /// Scratch: those of them that met no slot.
+    fresh: u64,
     entries: Vec<(FlowId, u64, Instant)>,
 }
 
@@ -108,6 +114,8 @@ impl WindowMin {
 pub(super) struct Radio {
     queues: Vec<Queue>,
     live: Vec<u32>,
+    /// Live queues that the present batch named.
+    batch: Vec<u32>,
     log: VecDeque<Sent>,
     pub(super) grid: Grid,
     pub(super) stats: ReportStats,
@@ -129,15 +137,10 @@ pub(super) struct Radio {
     measured: Measured,
 }
 
+/// Summed over batches with two backlogged queues or more.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
-    /// When the batch before the one that arrives at present was read.
-    from: Instant,
-    /// Of the batch that arrives at present.
     served: u64,
-    backlogged: u32,
-    /// Summed over batches with two backlogged queues or more.
-    total: u64,
     capacity: u64,
     time: Duration,
 }
@@ -150,6 +153,7 @@ impl Radio {
         Self {
             queues: Vec::new(),
             live: Vec::new(),
+            batch: Vec::new(),
             log: VecDeque::new(),
             grid: Grid::default(),
             stats: ReportStats::default(),
@@ -229,7 +233,12 @@ impl Radio {
         if begins {
             self.begin_batch(now, local);
         }
-        self.measure(ue, local, bytes.get());
+        let q = &mut self.queues[ue.index()];
+        if q.live && !q.listed {
+            q.listed = true;
+            q.before = (q.at, q.rbs);
+            self.batch.push(ue.0);
+        }
         let q = &mut self.queues[ue.index()];
         match q.entries.iter_mut().find(|e| e.0 == flow) {
             Some(e) if local < e.2 => {
@@ -247,26 +256,10 @@ impl Radio {
     }
 
     fn begin_batch(&mut self, now: Instant, local: Instant) {
-        let m = &mut self.measured;
         if let Some(before) = self.newest {
-            let span = local.since(before);
-            self.period.push(span.as_nanos() as i64, 16);
-            // The batch that ends here covers the time from the one before it.
-            let covered = before.since(m.from);
-            if m.backlogged >= 2 && covered <= self.stale_after {
-                m.total += m.served;
-                m.capacity += self.grid.capacity(m.from, before);
-                m.time = m.time + covered;
-                if m.time >= MEASURE && m.capacity > 0 {
-                    // A poll of one UE per slot gives about 0.7 of the nominal; HARQ takes a little.
-                    let share = (m.total * ONE / m.capacity).clamp(ONE * 3 / 10, ONE);
-                    self.share_q16 = (self.share_q16 + share) / 2;
-                    (m.total, m.capacity, m.time) = (0, 0, Duration::ZERO);
-                }
-            }
+            self.period.push(local.since(before).as_nanos() as i64, 16);
+            self.measure(before, local);
         }
-        (m.served, m.backlogged) = (0, 0);
-        m.from = self.newest.unwrap_or(local);
         self.newest = Some(local);
         self.last_rx = now;
         self.fresh += 1;
@@ -276,24 +269,59 @@ impl Radio {
         self.stats.batches += 1;
     }
 
-    /// Counts what a queue lost since its last report: what it held and got, less what it holds.
-    fn measure(&mut self, ue: UeId, local: Instant, bytes: u64) {
-        let q = &self.queues[ue.index()];
-        if !q.live || local <= q.at || q.slot_bytes == 0 {
-            return;
-        }
-        // What came after the newest decision met no slot: a queue that holds only that was emptied.
-        let decided = self.grid.last_decision(local);
-        let (mut arrived, mut fresh) = (0, 0);
-        for s in &self.log {
-            if s.queue == ue.0 && s.arrive > q.at && s.arrive <= local {
-                arrived += s.bytes;
-                fresh += if s.arrive > decided { s.bytes } else { 0 };
+    /// Counts what the queues of a batch lost since their reports before: what they held and got, less what they hold.
+    /// Two of them must have held bytes at either end and so throughout.
+    fn measure(&mut self, local: Instant, next: Instant) {
+        let mut batch = core::mem::take(&mut self.batch);
+        let from = batch.iter().map(|&k| self.queues[k as usize].before.0);
+        let from = from.max().unwrap_or(local);
+        let covered = local.since(from);
+        let held = |q: &Queue| q.before.1 > 0 && q.rbs > 0;
+        let contended = batch
+            .iter()
+            .filter(|&&k| held(&self.queues[k as usize]))
+            .count()
+            >= 2;
+        if contended && covered <= self.stale_after && next.since(local) <= self.stale_after {
+            // What came after the newest decision met no slot: a queue that holds only that was emptied.
+            let decided = self.grid.last_decision(local);
+            for &k in &batch {
+                let q = &mut self.queues[k as usize];
+                (q.tx, q.fresh) = (0, 0);
+            }
+            for s in &self.log {
+                let q = &mut self.queues[s.queue as usize];
+                if q.listed && s.arrive > q.before.0 && s.arrive <= q.at {
+                    q.tx += s.bytes;
+                    q.fresh += if s.arrive > decided { s.bytes } else { 0 };
+                }
+            }
+            let (mut served, mut backlogged) = (0, 0);
+            for &k in &batch {
+                let q = &self.queues[k as usize];
+                let left = (q.before.1 + q.tx).saturating_sub(q.rbs);
+                served += q.air(left, self.grid.slot());
+                backlogged += u32::from(q.before.1 > 0 && q.rbs > q.fresh);
+            }
+            if backlogged >= 2 {
+                let m = &mut self.measured;
+                m.served += served;
+                m.capacity += self.grid.capacity(from, local);
+                m.time += covered;
+                if m.time >= MEASURE && m.capacity > 0 {
+                    // A poll of one UE per slot gives about 0.7 of the nominal; HARQ takes a little.
+                    let share = (m.served * ONE / m.capacity).clamp(ONE * 3 / 10, ONE);
+                    self.share_q16 = u64::midpoint(self.share_q16, share);
+                    *m = Measured::default();
+                }
             }
         }
-        let served = (q.rbs + arrived).saturating_sub(bytes);
-        self.measured.served += q.air(served, self.grid.slot());
-        self.measured.backlogged += u32::from(q.rbs > 0 && bytes > fresh);
+        for k in batch.drain(..) {
+            let q = &mut self.queues[k as usize];
+            q.listed = false;
+            q.before = (q.at, q.rbs);
+        }
+        self.batch = batch;
     }
 
     /// The instant of our clock that the gNB's clock calls `at`: with clocks in step they are the same; else the report
@@ -380,7 +408,7 @@ impl Radio {
         if bulk {
             q.bulk_until = now + Duration::from_millis(200);
         }
-        if q.bulk_until <= now {
+        if q.bulk_until <= now && q.slot_bytes > 0 {
             let air = q.air(bytes, slot);
             self.projection.add(&self.grid, self.share_q16, arrive, air);
         }
@@ -407,7 +435,8 @@ impl Radio {
     fn prune(&mut self, now: Instant) {
         while let Some(s) = self.log.front() {
             let q = &mut self.queues[s.queue as usize];
-            if s.arrive > q.at && s.arrive + LATE >= now {
+            let known = if q.listed { q.before.0 } else { q.at };
+            if s.arrive > known && s.arrive + LATE >= now {
                 break;
             }
             q.logged -= 1;

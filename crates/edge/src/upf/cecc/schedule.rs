@@ -219,7 +219,9 @@ mod tests {
                     let k = k as usize;
                     if m[0] as usize == k {
                         waited[k] = 0;
-                        priority.iter_mut().for_each(|p| *p += 1);
+                        for p in &mut priority {
+                            *p += 1;
+                        }
                         priority[k] = 0;
                     } else {
                         waited[k] += 1;
