@@ -109,14 +109,18 @@ impl Lane {
         self.packets.front().map(|p| p.0)
     }
 
+    /// True where a packet is due.
     #[inline]
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Packet> {
-        let &(due, packet) = self.packets.front()?;
-        if due > now {
-            return None;
-        }
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.packets.front().is_some_and(|p| p.0 <= now)
+    }
+
+    /// Takes the first packet; one must be there.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Packet {
+        let packet = self.packets[0].1;
         self.packets.pop_front();
-        Some(packet)
+        packet
     }
 }
 
@@ -147,7 +151,8 @@ mod tests {
         }
         let mut next = 0;
         while let Some(at) = lane.next_timer() {
-            let p = lane.pop_due(at).expect("due");
+            assert!(lane.is_due(at));
+            let p = lane.pop();
             assert_eq!(p.seq.0, next, "order");
             let delay = at - sent[next as usize];
             assert!(delay >= Duration::from_millis(10) && delay < Duration::from_millis(11));

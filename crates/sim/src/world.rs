@@ -166,9 +166,10 @@ impl<R: Recorder> World<R> {
         match &mut self.nodes[n] {
             Node::Lane { lane, next } => {
                 let next = *next;
-                let Some(packet) = lane.pop_due(now) else {
+                if !lane.is_due(now) {
                     return;
-                };
+                }
+                let packet = lane.pop();
                 let timer = lane.next_timer();
                 self.kernel.arm(n, timer);
                 self.forward(now, next, n, &packet);

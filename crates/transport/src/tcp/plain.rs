@@ -68,9 +68,7 @@ impl Endpoint {
         if !self.rx.has_gap() {
             self.rx.on_data_sent();
         }
-        let mut packet = self.segment(now, pos);
-        packet.payload = self.mss;
-        packet.len += self.mss;
+        let first = pos;
         let mut segment = Segment {
             len: self.mss,
             ..Segment::default()
@@ -79,16 +77,26 @@ impl Endpoint {
         let mut path = self.path();
         let mut sent = Sent::default();
         sent.bytes = Bytes(mss);
+        let mut count = 0;
         while pos + mss <= end {
             segment.pos = pos;
             self.board.push(segment);
-            packet.seq = self.base + pos as u32;
-            out.push(packet);
-            self.pacer.on_sent(now, Bytes(u64::from(packet.len)));
+            count += 1;
             pos += mss;
             in_flight += mss;
             path.in_flight = Bytes(in_flight);
             self.cc.on_sent(now, &path, &sent);
+        }
+        let mut packet = self.segment(now, first);
+        packet.payload = self.mss;
+        packet.len += self.mss;
+        let row = out.len();
+        out.resize(row + count, packet);
+        let mut seq = packet.seq;
+        for packet in &mut out[row..] {
+            packet.seq = seq;
+            seq = seq + u32::from(self.mss);
+            self.pacer.on_sent(now, Bytes(u64::from(packet.len)));
         }
         true
     }

@@ -1,6 +1,6 @@
 //! What leaves: retransmissions first, then new data, as the windows, the pacer and the peer allow.
 
-use slackwater_control::{Controller, EcnMode, PathView, Recovery, Sent};
+use slackwater_control::{Controller, EcnMode, Recovery, Sent};
 use slackwater_core::{Bytes, Instant, Packet, TcpFlags};
 
 use super::connection::Endpoint;
@@ -34,7 +34,6 @@ impl Endpoint {
         let recovering = matches!(self.ca, Recovery::Fast | Recovery::Timeout);
         let mut sent_new = self.send_row(now, window, out);
         let mut sent_any = sent_new;
-        let mut path = self.path();
         loop {
             let in_flight = self.in_flight();
             if in_flight + mss > window && in_flight > 0 {
@@ -57,7 +56,7 @@ impl Endpoint {
             }
             match self.next_new() {
                 Ok((payload, fin)) => {
-                    self.send_new(now, &mut path, payload, fin, out);
+                    self.send_new(now, payload, fin, out);
                     sent_new = true;
                     sent_any = true;
                 }
@@ -142,19 +141,11 @@ impl Endpoint {
     /// Sends one new segment whatever the congestion window says, where there is one.
     pub(crate) fn send_one_new(&mut self, now: Instant, out: &mut Vec<Packet>) {
         if let Ok((payload, fin)) = self.next_new() {
-            let mut path = self.path();
-            self.send_new(now, &mut path, payload, fin, out);
+            self.send_new(now, payload, fin, out);
         }
     }
 
-    fn send_new(
-        &mut self,
-        now: Instant,
-        path: &mut PathView,
-        payload: u16,
-        fin: bool,
-        out: &mut Vec<Packet>,
-    ) {
+    fn send_new(&mut self, now: Instant, payload: u16, fin: bool, out: &mut Vec<Packet>) {
         let pos = self.board.nxt();
         let idle = self.board.is_empty();
         let mut s = Segment {
@@ -170,8 +161,8 @@ impl Endpoint {
         let mut sent = Sent::default();
         sent.bytes = Bytes(u64::from(payload));
         sent.after_idle = idle;
-        path.in_flight = Bytes(self.in_flight());
-        self.cc.on_sent(now, path, &sent);
+        let path = self.path();
+        self.cc.on_sent(now, &path, &sent);
         if idle {
             // The controller may have restarted its window.
             self.follow();
@@ -270,8 +261,7 @@ impl Endpoint {
         let room = self.window_end.saturating_sub(next);
         let payload = left.min(room);
         if payload > 0 {
-            let mut path = self.path();
-            self.send_new(now, &mut path, payload as u16, false, out);
+            self.send_new(now, payload as u16, false, out);
             return;
         }
         let mut p = self.segment(now, next);
