@@ -26,8 +26,8 @@ pub struct Kernel {
     fours: usize,
     /// The large form: timer of each component; `Instant::MAX` where unarmed.
     when: Vec<Instant>,
-    /// Armed components in heap order.
-    heap: Vec<u32>,
+    /// Armed components in heap order, each behind its time: `time << 32 | component`.
+    heap: Vec<u128>,
     /// Position of each component in `heap`, or [`ABSENT`].
     place: Vec<u32>,
 }
@@ -88,82 +88,90 @@ impl Kernel {
         }
         self.heap
             .first()
-            .map(|&c| (self.when[c as usize], c as usize))
+            .map(|&key| (Instant::from_nanos((key >> 32) as u64), Self::number(key)))
+    }
+
+    #[inline]
+    const fn number(key: u128) -> usize {
+        key as u32 as usize
     }
 
     fn update(&mut self, component: usize, old: Instant) {
         let at = self.when[component];
+        let key = u128::from(at.as_nanos()) << 32 | component as u128;
         let place = self.place[component];
         if place == ABSENT {
-            self.place[component] = self.heap.len() as u32;
-            self.heap.push(component as u32);
-            self.up(self.heap.len() - 1);
+            self.heap.push(key);
+            self.up(self.heap.len() - 1, key);
         } else if at == Instant::MAX {
             let last = self.heap.pop().expect("an armed component is in the heap");
             self.place[component] = ABSENT;
-            if last as usize != component {
+            if Self::number(last) != component {
+                // It goes into the hole, from where it may have to rise as well as to sink.
                 let hole = place as usize;
-                self.heap[hole] = last;
-                self.place[last as usize] = place;
-                self.down(hole);
-                self.up(self.place[last as usize] as usize);
+                if hole > 0 && last < self.heap[(hole - 1) / ARITY] {
+                    self.up(hole, last);
+                } else {
+                    self.down(hole, last);
+                }
             }
         } else if at < old {
-            self.up(place as usize);
+            self.up(place as usize, key);
         } else {
-            self.down(place as usize);
+            self.down(place as usize, key);
         }
     }
 
     #[inline]
-    fn key(&self, slot: usize) -> (Instant, u32) {
-        let c = self.heap[slot];
-        (self.when[c as usize], c)
+    fn put(&mut self, slot: usize, key: u128) {
+        self.heap[slot] = key;
+        self.place[Self::number(key)] = slot as u32;
     }
 
-    fn up(&mut self, mut slot: usize) {
-        let moving = self.heap[slot];
-        let key = (self.when[moving as usize], moving);
+    /// Puts `key` into `slot` or above.
+    fn up(&mut self, mut slot: usize, key: u128) {
         while slot > 0 {
             let parent = (slot - 1) / ARITY;
-            if self.key(parent) <= key {
+            let above = self.heap[parent];
+            if above <= key {
                 break;
             }
-            self.heap[slot] = self.heap[parent];
-            self.place[self.heap[slot] as usize] = slot as u32;
+            self.put(slot, above);
             slot = parent;
         }
-        self.heap[slot] = moving;
-        self.place[moving as usize] = slot as u32;
+        self.put(slot, key);
     }
 
-    fn down(&mut self, mut slot: usize) {
-        let moving = self.heap[slot];
-        let key = (self.when[moving as usize], moving);
+    /// Puts `key` into `slot` or below.
+    fn down(&mut self, mut slot: usize, key: u128) {
         loop {
             let first = slot * ARITY + 1;
-            if first >= self.heap.len() {
-                break;
-            }
-            let end = (first + ARITY).min(self.heap.len());
-            let mut least = first;
-            let mut least_key = self.key(first);
-            for child in first + 1..end {
-                let k = self.key(child);
-                if k < least_key {
-                    least = child;
-                    least_key = k;
+            let mut least = (key, slot);
+            if let Some(children) = self.heap.get(first..first + ARITY) {
+                // A branch on which child is the least costs more than the comparison.
+                let less = |a: (u128, usize), b: (u128, usize)| {
+                    (
+                        select_unpredictable(b.0 < a.0, b.0, a.0),
+                        select_unpredictable(b.0 < a.0, b.1, a.1),
+                    )
+                };
+                let left = less((children[0], first), (children[1], first + 1));
+                let right = less((children[2], first + 2), (children[3], first + 3));
+                least = less(least, less(left, right));
+            } else {
+                for (child, &k) in self.heap.iter().enumerate().skip(first) {
+                    if k < least.0 {
+                        least = (k, child);
+                    }
                 }
             }
-            if key <= least_key {
+            if least.1 == slot {
                 break;
             }
-            self.heap[slot] = self.heap[least];
-            self.place[self.heap[slot] as usize] = slot as u32;
-            slot = least;
+            self.put(slot, least.0);
+            slot = least.1;
         }
-        self.heap[slot] = moving;
-        self.place[moving as usize] = slot as u32;
+        self.put(slot, key);
     }
 }
 

@@ -57,8 +57,8 @@ pub(super) struct Side {
     block_q8: Vec<Vec<u32>>,
     offset_db: Vec<f64>,
     offset_limit: f64,
-    /// Slot of the report in use.
-    report_at: Vec<u64>,
+    /// What the report in use tells of the SINR, in dB.
+    told_db: Vec<f64>,
     /// The slot in which the next one is known.
     valid_until: Vec<u64>,
     rated: Vec<bool>,
@@ -182,7 +182,7 @@ impl Side {
             mcs: vec![0; ues],
             offset_db: vec![0.0; ues],
             offset_limit: config.olla.limit_db,
-            report_at: vec![0; ues],
+            told_db: vec![0.0; ues],
             valid_until: vec![0; ues],
             rated: vec![false; ues],
             quantised: config.cqi.quantised || config.link.amc != AmcModel::Threshold,
@@ -222,7 +222,8 @@ impl Side {
 
     /// Takes the latest report of `ue` that the scheduler knows in `slot`.
     fn report(&mut self, ue: usize, slot: u64, radio: &mut Radio) {
-        if radio.kind(ue, self.dir) == Kind::Sinr {
+        let kind = radio.kind(ue, self.dir);
+        let at = if kind == Kind::Sinr {
             let phase = ue as u64 % self.cqi_period;
             let known = self.cqi_delay + phase;
             // Before the first report, the channel at the start stands in for it.
@@ -233,45 +234,49 @@ impl Side {
                 }
                 None => (0, 0),
             };
-            self.report_at[ue] = at;
             self.valid_until[ue] = next + known;
+            at
         } else {
             // Given values stand for what the scheduler uses in a slot.
-            self.report_at[ue] = slot;
             self.valid_until[ue] = slot + 1;
-        }
+            slot
+        };
         if radio.is_fixed(ue) {
             self.valid_until[ue] = u64::MAX;
         }
-        self.adapt(ue, radio);
-    }
-
-    /// Chooses the MCS from the last report and the outer loop.
-    fn adapt(&mut self, ue: usize, radio: &mut Radio) {
-        let at = self.report_at[ue];
-        let mcs = match radio.kind(ue, self.dir) {
-            Kind::Mcs => radio.mcs(ue, at),
-            Kind::Cqi => self.bler.mcs_of_cqi(radio.cqi(ue, at)),
+        match kind {
+            Kind::Mcs => self.take_mcs(ue, radio.mcs(ue, at)),
+            Kind::Cqi => self.take_mcs(ue, self.bler.mcs_of_cqi(radio.cqi(ue, at))),
             Kind::Sinr => {
                 let sinr = radio.sinr_db(ue, self.dir, at);
-                if !self.quantised {
-                    self.bler.mcs_for(sinr + self.offset_db[ue], self.target)
-                } else if self.step_down > 0.0 {
+                if self.quantised {
                     let cqi = self.bler.cqi_for(sinr);
-                    let told = self.bler.sinr_of_cqi(cqi);
-                    self.bler.mcs_for(told + self.offset_db[ue], self.target)
+                    if self.step_down == 0.0 {
+                        self.take_mcs(ue, self.bler.mcs_of_cqi(cqi));
+                        return;
+                    }
+                    self.told_db[ue] = self.bler.sinr_of_cqi(cqi);
                 } else {
-                    self.bler.mcs_of_cqi(self.bler.cqi_for(sinr))
+                    self.told_db[ue] = sinr;
                 }
+                self.adapt(ue);
             }
-        };
+        }
+    }
+
+    /// Chooses the MCS from the last report of an SINR and the outer loop.
+    #[inline]
+    fn adapt(&mut self, ue: usize) {
+        let sinr = self.told_db[ue] + self.offset_db[ue];
+        self.take_mcs(ue, self.bler.mcs_for(sinr, self.target));
+    }
+
+    #[inline]
+    fn take_mcs(&mut self, ue: usize, mcs: u8) {
         let mcs = mcs.min(self.bler.mcs_count() as u8 - 1);
         if mcs != self.mcs[ue] || !self.rated[ue] {
             self.rated[ue] = true;
             self.mcs[ue] = mcs;
-            for (table, row) in self.tables.iter().zip(&mut self.block_q8) {
-                row[ue] = table.block_bytes_q8(mcs);
-            }
             self.scheduler
                 .rate_changed(ue, self.tables[0].slot_bytes(mcs));
         }
@@ -337,7 +342,7 @@ impl Side {
                 false => -self.step_down,
             };
             *offset = (*offset + step).clamp(-self.offset_limit, self.offset_limit);
-            self.adapt(ue, radio);
+            self.adapt(ue);
         }
         ok
     }
