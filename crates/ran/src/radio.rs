@@ -133,4 +133,11 @@ impl Radio {
             Direction::Up => self.channels[ue].ul_sinr_db(at),
         }
     }
+
+    /// The first slot in which the SINR of `ue` may differ from the one that was asked for last.
+    #[inline]
+    pub(crate) fn steady_until(&self, ue: usize) -> u64 {
+        let until = self.channels[ue].steady_until();
+        until.as_nanos().div_ceil(self.slot_ns)
+    }
 }

@@ -249,6 +249,7 @@ impl Side {
             Kind::Cqi => self.take_mcs(ue, self.bler.mcs_of_cqi(radio.cqi(ue, at))),
             Kind::Sinr => {
                 let sinr = radio.sinr_db(ue, self.dir, at);
+                self.skip_reports(ue, radio.steady_until(ue));
                 if self.quantised {
                     let cqi = self.bler.cqi_for(sinr);
                     if self.step_down == 0.0 {
@@ -262,6 +263,15 @@ impl Side {
                 self.adapt(ue);
             }
         }
+    }
+
+    /// Reports on slots before `change` say what the present one says: they need no look.
+    #[inline]
+    fn skip_reports(&mut self, ue: usize, change: u64) {
+        let phase = ue as u64 % self.cqi_period;
+        let reports = change.saturating_sub(phase).div_ceil(self.cqi_period);
+        let known = (reports * self.cqi_period).saturating_add(phase + self.cqi_delay);
+        self.valid_until[ue] = self.valid_until[ue].max(known);
     }
 
     /// Chooses the MCS from the last report of an SINR and the outer loop.

@@ -375,6 +375,17 @@ impl Channel {
         self.plan.downlink_db - self.loss_db(now)
     }
 
+    /// Until when the SINR of either direction stays as it was at the time that was asked about last; that time or an
+    /// earlier one where it changes all the time.
+    #[inline]
+    pub fn steady_until(&self) -> Instant {
+        let given = matches!(self.given, GivenSeries::Sinr(_));
+        if given || self.downlink.is_some() || self.loss.at_until.is_some() {
+            return Instant::ZERO;
+        }
+        self.loss.until
+    }
+
     /// The effective downlink SINR of the carrier in dB.
     pub fn sinr_db(&mut self, now: Instant) -> f64 {
         self.sinr_db_for(now, None)
