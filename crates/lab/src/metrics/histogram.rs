@@ -9,14 +9,27 @@ const SUB_BITS: u32 = 7;
 const UNIT_BITS: u32 = 7;
 
 /// Counts of durations.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     /// Grows to the highest bucket that was hit.
     counts: Vec<u32>,
     count: u64,
     sum: u128,
-    min: Option<Duration>,
+    /// [`Duration::MAX`] before the first.
+    min: Duration,
     max: Duration,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self {
+            counts: Vec::new(),
+            count: 0,
+            sum: 0,
+            min: Duration::MAX,
+            max: Duration::ZERO,
+        }
+    }
 }
 
 fn bucket(value: Duration) -> usize {
@@ -49,14 +62,21 @@ impl Histogram {
     #[inline]
     pub fn add(&mut self, value: Duration) {
         let at = bucket(value);
-        if at >= self.counts.len() {
-            self.counts.resize(at + 1, 0);
+        match self.counts.get_mut(at) {
+            Some(n) => *n = n.saturating_add(1),
+            None => self.grow(at),
         }
-        self.counts[at] = self.counts[at].saturating_add(1);
         self.count += 1;
         self.sum += u128::from(value.as_nanos());
         self.max = self.max.max(value);
-        self.min = Some(self.min.map_or(value, |m| m.min(value)));
+        self.min = self.min.min(value);
+    }
+
+    /// Counts one in bucket `at`, which is beyond those there are.
+    #[cold]
+    fn grow(&mut self, at: usize) {
+        self.counts.resize(at, 0);
+        self.counts.push(1);
     }
 
     /// How many values were counted.
@@ -71,8 +91,8 @@ impl Histogram {
     }
 
     /// The least value, exactly.
-    pub const fn min(&self) -> Option<Duration> {
-        self.min
+    pub fn min(&self) -> Option<Duration> {
+        (self.count > 0).then_some(self.min)
     }
 
     /// The greatest value, exactly.
@@ -84,7 +104,7 @@ impl Histogram {
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let rank = super::rank(self.count, q)?;
         if rank == 1 {
-            return self.min;
+            return self.min();
         }
         if rank == self.count {
             return self.max();
@@ -93,8 +113,7 @@ impl Histogram {
         for (i, n) in self.counts.iter().enumerate() {
             seen += u64::from(*n);
             if seen >= rank {
-                let (min, max) = (self.min?, self.max);
-                return Some(middle(i).max(min).min(max));
+                return Some(middle(i).max(self.min).min(self.max));
             }
         }
         Some(self.max)
@@ -109,7 +128,7 @@ impl Histogram {
             .filter(|(_, n)| **n > 0)
             .map(|(i, n)| {
                 seen += u64::from(*n);
-                let x = middle(i).max(self.min.unwrap_or_default()).min(self.max);
+                let x = middle(i).max(self.min).min(self.max);
                 (x, seen as f64 / self.count as f64)
             })
             .collect()
@@ -126,10 +145,7 @@ impl Histogram {
         self.count += other.count;
         self.sum += other.sum;
         self.max = self.max.max(other.max);
-        self.min = match (self.min, other.min) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        self.min = self.min.min(other.min);
     }
 }
 

@@ -233,6 +233,10 @@ pub struct LeftOut {
 #[derive(Clone, Debug)]
 pub struct RunRecorder {
     config: RecorderConfig,
+    /// By flow: the bits of its data packets that tell their way.
+    ways: Vec<u8>,
+    /// Single packets are kept, as rows or for captures.
+    keeps_packets: bool,
     sampling: Duration,
     /// By flow.
     pub flows: Vec<FlowRecord>,
@@ -263,6 +267,8 @@ impl RunRecorder {
     /// A recorder for a run of `config`.
     pub fn new(config: RecorderConfig) -> Self {
         Self {
+            ways: ways(&config),
+            keeps_packets: config.packets || config.capture,
             sampling: config.sampling(),
             flows: vec![FlowRecord::default(); config.flows.len()],
             links: Vec::new(),
@@ -302,6 +308,8 @@ impl RunRecorder {
         self.left_out = LeftOut::default();
         self.seen.clear();
         self.next_seen = 0;
+        self.ways = ways(&config);
+        self.keeps_packets = config.packets || config.capture;
         self.sampling = config.sampling();
         self.config = config;
     }
@@ -336,7 +344,24 @@ impl RunRecorder {
             .any(|f| 2 * f.ue.unwrap_or(0) + u32::from(f.up) == index)
     }
 
+    /// Keeps the packet itself, where asked for.
     #[cold]
+    fn keep(&mut self, now: Instant, node: NodeId, packet: &Packet, event: PacketEvent) {
+        if self.config.packets {
+            self.row(now, node, packet, event);
+        }
+        if self.config.capture
+            && let Some(&way) = self.ways.get(packet.flow.index())
+        {
+            let forward = packet.bits & Packet::BIT_UP == way;
+            match event {
+                PacketEvent::Sent if forward => self.capture(now, true, packet),
+                PacketEvent::Delivered if !forward => self.capture(now, false, packet),
+                _ => {}
+            }
+        }
+    }
+
     fn row(&mut self, now: Instant, node: NodeId, packet: &Packet, event: PacketEvent) {
         if self.rows.len() as u64 >= self.config.max_rows {
             self.left_out.packet_rows += 1;
@@ -345,7 +370,6 @@ impl RunRecorder {
         }
     }
 
-    #[cold]
     fn capture(&mut self, now: Instant, sent: bool, packet: &Packet) {
         // A captured packet takes as much room as several rows.
         if self.captured.len() as u64 >= self.config.max_rows / 4 {
@@ -360,6 +384,12 @@ impl RunRecorder {
     }
 }
 
+fn ways(config: &RecorderConfig) -> Vec<u8> {
+    let way = |f: &FlowInfo| if f.up { Packet::BIT_UP } else { 0 };
+    config.flows.iter().map(way).collect()
+}
+
+#[cold]
 fn note(times: &mut Vec<Instant>, now: Instant, left_out: &mut u64) {
     if times.len() < MAX_EVENTS {
         times.push(now);
@@ -380,25 +410,21 @@ fn bin(bins: &mut Vec<Bin>, now: Instant) -> &mut Bin {
 impl Recorder for RunRecorder {
     #[inline]
     fn packet(&mut self, now: Instant, node: NodeId, packet: &Packet, event: PacketEvent) {
-        if self.config.packets {
-            self.row(now, node, packet, event);
+        if self.keeps_packets {
+            self.keep(now, node, packet, event);
         }
-        let Some(info) = self.config.flows.get(packet.flow.index()) else {
+        if packet.payload == 0 {
+            return;
+        }
+        let index = packet.flow.index();
+        let way = self.ways.get(index);
+        let (Some(&way), Some(flow)) = (way, self.flows.get_mut(index)) else {
             return;
         };
-        let forward = (packet.bits & Packet::BIT_UP != 0) == info.up;
-        if self.config.capture {
-            match event {
-                PacketEvent::Sent if forward => self.capture(now, true, packet),
-                PacketEvent::Delivered if !forward => self.capture(now, false, packet),
-                _ => {}
-            }
-        }
-        if !forward || packet.payload == 0 {
+        if packet.bits & Packet::BIT_UP != way {
             return;
         }
         let measured = now >= self.config.from && now <= self.config.to;
-        let flow = &mut self.flows[packet.flow.index()];
         match event {
             PacketEvent::Sent => {
                 let again = packet.bits & Packet::BIT_RETX != 0;

@@ -64,6 +64,12 @@ impl BitSet {
         }
     }
 
+    /// The members as words, the lowest bit of the first for 0.
+    #[inline]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     /// The members in ascending order.
     #[inline]
     pub fn iter(&self) -> Iter<'_> {

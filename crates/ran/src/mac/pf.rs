@@ -90,10 +90,29 @@ impl Scheduler for ProportionalFair {
     #[inline]
     fn pick(&mut self, candidates: &BitSet) -> usize {
         let (mut best, mut most) = (usize::MAX, -1.0);
-        for ue in candidates {
-            let metric = self.metric[ue];
-            if metric > most {
-                (best, most) = (ue, metric);
+        for (block, (&word, metrics)) in candidates
+            .words()
+            .iter()
+            .zip(self.metric.chunks(64))
+            .enumerate()
+        {
+            let mut consider = |k: usize, metric: f64| {
+                if metric > most {
+                    (best, most) = (block * 64 + k, metric);
+                }
+            };
+            if word == u64::MAX {
+                // A full word, as in a loaded cell, needs no search for its bits.
+                for (k, &metric) in metrics.iter().enumerate() {
+                    consider(k, metric);
+                }
+                continue;
+            }
+            let mut left = word;
+            while left != 0 {
+                let k = left.trailing_zeros() as usize;
+                consider(k, metrics[k]);
+                left &= left - 1;
             }
         }
         assert!(

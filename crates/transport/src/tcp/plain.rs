@@ -95,7 +95,7 @@ impl Endpoint {
         let mut seq = packet.seq;
         for packet in &mut out[row..] {
             packet.seq = seq;
-            seq = seq + u32::from(self.mss);
+            seq += u32::from(self.mss);
             self.pacer.on_sent(now, Bytes(u64::from(packet.len)));
         }
         true
