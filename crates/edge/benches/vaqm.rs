@@ -134,7 +134,7 @@ fn packets(c: &mut Criterion) {
         for (name, maximum) in [("pass", 100.0), ("shape", 11.5)] {
             let mut downloads = Downloads::new(sessions, Rate::from_mbps(maximum));
             group.bench_function(format!("{name}/{sessions}"), |b| {
-                b.iter(|| downloads.handle(30))
+                b.iter(|| downloads.handle(30));
             });
         }
     }

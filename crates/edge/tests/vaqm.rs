@@ -171,10 +171,14 @@ fn udp_above_the_links_rate_is_found_out_and_leaves_tcp_its_share() {
             rate: Rate::from_mbps(30.0),
         },
     ];
-    let out = run(&Net::link(20.0), Some(Mode::Window), &sources, 60.0);
-    assert!(out.plot.iter().any(|(_, s)| s.unresponsive == 1));
-    let tcp = out.mbps(20.0, 60.0, Some(0));
-    assert!(tcp > 8.0, "{tcp}");
+    // The direct variant has no queues to part them: it finds out too, and the window takes over.
+    for mode in [Mode::Window, Mode::Direct] {
+        let out = run(&Net::link(20.0), Some(mode), &sources, 60.0);
+        let found = out.plot.iter().any(|(_, s)| s.unresponsive == 1);
+        assert!(found, "{}", mode.name());
+        let tcp = out.mbps(20.0, 60.0, Some(0));
+        assert!(tcp > 8.0, "{}: {tcp}", mode.name());
+    }
 }
 
 #[test]
@@ -256,6 +260,54 @@ fn sealed_flows_are_held_by_reported_delays() {
             mode.name()
         );
     }
+}
+
+#[test]
+fn sealed_flows_follow_the_rate_that_the_radio_reports() {
+    let mut net = Net::link(9.0);
+    net.rate.push((at(20), Rate::from_mbps(3.0)));
+    let none = run(&net, None, &bulk(2), 40.0);
+    net.sealed = true;
+    net.offers = true;
+    let out = run(&net, Some(Mode::Window), &bulk(2), 40.0);
+    for (from, to, mbps) in [(5.0, 20.0, 9.0), (22.0, 40.0, 3.0)] {
+        let share = out.mbps(from, to, None) / mbps;
+        assert!(share >= 0.9, "{mbps}: {share}");
+        let (p95, before) = (out.rtt_ms(from, to, 0.95), none.rtt_ms(from, to, 0.95));
+        assert!(p95 < 0.6 * before, "{mbps}: {p95} against {before}");
+    }
+}
+
+#[test]
+fn after_a_path_switch_the_path_is_learned_anew() {
+    let mut vaqm: Vaqm<Packet> = Vaqm::new(VaqmConfig::default());
+    let mut now = Instant::ZERO;
+    let mut round = |vaqm: &mut Vaqm<Packet>, seq: u32, rtt: u64| {
+        now += ms(100);
+        let data = Packet {
+            flow: FlowId(1),
+            seq: SeqNum(seq),
+            len: 1500,
+            payload: 1460,
+            flags: TcpFlags::ACK,
+            ..Packet::default()
+        };
+        vaqm.on_packet(now, Direction::Down, UE, data);
+        now += ms(rtt);
+        let ack = Packet {
+            ack: SeqNum(seq + 1460),
+            len: 40,
+            payload: 0,
+            bits: Packet::BIT_UP,
+            ..data
+        };
+        vaqm.on_packet(now, Direction::Up, UE, ack);
+    };
+    round(&mut vaqm, 0, 17);
+    assert_eq!(vaqm.snapshot(UE, None).expect("made").path, ms(17));
+    vaqm.on_report(at(1), &RanReport::PathSwitch { ue: UE });
+    round(&mut vaqm, 1460, 45);
+    assert_eq!(vaqm.snapshot(UE, None).expect("made").path, ms(45));
 }
 
 #[test]

@@ -75,6 +75,8 @@ pub(crate) struct Net {
     pub(crate) uplink_jitter: Duration,
     /// Packets are sealed, and the radio network reports round-trip times each 20 ms.
     pub(crate) sealed: bool,
+    /// In place of round-trip times it reports its rate and backlog.
+    pub(crate) offers: bool,
     pub(crate) seed: u64,
 }
 
@@ -90,6 +92,7 @@ impl Net {
             harq: 0.0,
             uplink_jitter: Duration::ZERO,
             sealed: false,
+            offers: false,
             seed: 1,
         }
     }
@@ -126,7 +129,7 @@ impl Source {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Event {
     Start(usize),
     AtUpf(Packet),
@@ -400,14 +403,25 @@ impl Loop {
     /// What time stamps between UPF and base station, and the base station's own, would say.
     fn report(&mut self) {
         let delay = at(&self.net.radio_delay, self.now) * 2;
-        let queue = at(&self.net.rate, self.now).time_for(self.radio.backlog().bytes);
-        if let Some(vaqm) = &mut self.vaqm {
-            let report = RanReport::PathDelay {
+        let rate = at(&self.net.rate, self.now);
+        let backlog = self.radio.backlog().bytes;
+        let report = if self.net.offers {
+            RanReport::Available {
                 at: self.now,
                 ue: UE,
                 qfi: None,
-                rtt: delay + queue,
-            };
+                rate,
+                backlog,
+            }
+        } else {
+            RanReport::PathDelay {
+                at: self.now,
+                ue: UE,
+                qfi: None,
+                rtt: delay + rate.time_for(backlog),
+            }
+        };
+        if let Some(vaqm) = &mut self.vaqm {
             vaqm.on_report(self.now, &report);
         }
         self.drain();
@@ -437,7 +451,7 @@ impl Loop {
         self.out.entered += 1;
         let Some(vaqm) = &mut self.vaqm else {
             self.out.left += 1;
-            self.to_radio(packet);
+            self.radio_takes(packet);
             return;
         };
         let shown = Shown {
@@ -447,7 +461,7 @@ impl Loop {
         match vaqm.on_packet(self.now, Direction::Down, UE, shown) {
             Verdict::Forward(p) | Verdict::Mark(p) => {
                 self.out.left += 1;
-                self.to_radio(p.packet);
+                self.radio_takes(p.packet);
             }
             Verdict::Hold => {}
             Verdict::Drop(_) => self.out.dropped += 1,
@@ -462,7 +476,7 @@ impl Loop {
         while let Some((direction, packet)) = vaqm.release(self.now) {
             assert_eq!(direction, Direction::Down);
             self.out.left += 1;
-            self.to_radio(packet.packet);
+            self.radio_takes(packet.packet);
         }
         while vaqm.take_dropped().is_some() {
             self.out.dropped += 1;
@@ -477,7 +491,7 @@ impl Loop {
         self.vaqm = Some(vaqm);
     }
 
-    fn to_radio(&mut self, packet: Packet) {
+    fn radio_takes(&mut self, packet: Packet) {
         let mut drops = Drops::default();
         self.radio.enqueue(self.now, packet, &mut drops);
         self.out.radio_dropped += drops.0;
@@ -654,7 +668,7 @@ impl Loop {
         sender.in_recovery = false;
         // Go back: everything unacknowledged may be sent again.
         sender.next = sender.una;
-        sender.repeated = (sender.una..sender.una + 1).collect();
+        sender.repeated = (sender.una..=sender.una).collect();
         self.transmit(i);
         self.arm_rto(i);
     }

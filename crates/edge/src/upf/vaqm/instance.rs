@@ -241,6 +241,10 @@ impl<P: PacketView> Instance<P> {
         self.pace.set(now, rate, Bytes(2 * MTU));
         if mode == Mode::Direct && self.model.known() {
             self.choose_victim(now, config);
+            // Here too, not at samples alone: a flood leaves no other flow to give one.
+            if config.police && self.model.above_target() {
+                self.find_unanswered(now, config);
+            }
         }
     }
 
@@ -303,7 +307,9 @@ impl<P: PacketView> Instance<P> {
                 // The law would have found its queue empty.
                 law.on_empty(now);
             }
-            flow.stuck_since = None;
+            if cx.config.mode != Mode::Direct {
+                flow.stuck_since = None;
+            }
             let mut marked = false;
             let signal = self.signal_without_queue(now, slot, tcp.as_ref(), &packet, cx);
             if !fair::carry_out(signal, &mut packet, &mut marked) {
@@ -839,12 +845,8 @@ impl<P: PacketView> Instance<P> {
         self.model
             .on_sample(now, sample, flight, self.delivered_rate, capped, config);
         self.evaluate(now, config);
-        if !self.model.above_target() {
-            if config.mode == Mode::Direct {
-                self.flows.for_each(|f| f.stuck_since = None);
-            }
-        } else if config.mode == Mode::Direct && config.police && !self.direct_failed {
-            self.find_unanswered(now, config);
+        if config.mode == Mode::Direct && !self.model.above_target() {
+            self.flows.for_each(|f| f.stuck_since = None);
         }
     }
 
