@@ -90,13 +90,14 @@ fn no_deadlock_after_own_drops_of_a_flows_tail() {
 }
 
 #[test]
-fn a_path_25_ms_longer_keeps_70_percent_of_the_throughput() {
+fn a_path_25_ms_longer_keeps_the_throughput() {
     let mut net = Net::link(20.0);
     net.radio_delay
         .push((at(15), Duration::from_micros(21_000)));
     let out = run(&net, Some(Mode::Window), &bulk(2), 45.0);
     let share = out.mbps(15.0, 45.0, None) / 20.0;
-    assert!(share >= 0.7, "{share}");
+    // 70 % is what is asked for; 98 % is what the search by an empty queue gives.
+    assert!(share >= 0.9, "{share}");
     let (_, last) = out.plot.last().expect("sampled");
     assert!(
         last.path >= ms(40),

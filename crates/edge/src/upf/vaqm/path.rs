@@ -16,6 +16,8 @@ struct FollowCheck {
     due: Option<Instant>,
     /// Mean flight and least RTT of the check before.
     before: Option<(f64, u64)>,
+    /// The same of an earlier check, from which the flight fell slowly.
+    reference: Option<(f64, u64)>,
     flight_sum: f64,
     samples: u32,
     least: u64,
@@ -62,6 +64,7 @@ impl PathModel {
             check: FollowCheck {
                 due: None,
                 before: None,
+                reference: None,
                 flight_sum: 0.0,
                 samples: 0,
                 least: u64::MAX,
@@ -179,7 +182,7 @@ impl PathModel {
             self.average += weight * (rtt as f64 - self.average);
             self.last_sample = now;
             self.learn_jitter(rtt, flight, rate);
-            self.follow(now, rtt, flight);
+            self.follow(now, rtt, flight, can_dip && config.revalidate);
         }
         self.retarget(rate, config);
     }
@@ -225,16 +228,20 @@ impl PathModel {
         if can_dip && config.revalidate {
             // The window's minimum holds the queue that is kept in the radio on purpose; taken for the path it would raise
             // the target, and that the minimum, without end.
-            let average = self.average();
-            self.dip = Some(Dip {
-                listen: now + average,
-                until: now + (average * 2).max(Duration::from_millis(100)),
-                least: u64::MAX,
-            });
+            self.start_dip(now);
         } else {
             self.path = self.window.get(now).unwrap_or(rtt);
             self.validated = now;
         }
+    }
+
+    fn start_dip(&mut self, now: Instant) {
+        let average = self.average();
+        self.dip = Some(Dip {
+            listen: now + average,
+            until: now + (average * 2).max(Duration::from_millis(100)),
+            least: u64::MAX,
+        });
     }
 
     /// Access jitter: what is above the path though there is no queue.
@@ -253,7 +260,7 @@ impl PathModel {
     }
 
     /// Detects a longer path: twice running the flight fell to 0.8 and the RTT stayed.
-    fn follow(&mut self, now: Instant, rtt: u64, flight: u64) {
+    fn follow(&mut self, now: Instant, rtt: u64, flight: u64, can_dip: bool) {
         let check = &mut self.check;
         check.flight_sum += flight as f64;
         check.samples += 1;
@@ -276,6 +283,27 @@ impl PathModel {
         let stays =
             before.is_some_and(|(f, r)| flight <= 0.8 * f && least as f64 > 0.92 * r as f64);
         check.hits = if above && stays { check.hits + 1 } else { 0 };
+        // A path little longer than the target lets the flight fall by few percent a check. So may a link that fades:
+        // an empty queue tells which.
+        let doubtful = match check.reference {
+            Some((f, r)) if above && least as f64 > 0.92 * r as f64 => {
+                if flight > f {
+                    check.reference = Some((flight, least));
+                }
+                flight <= 0.7 * f
+            }
+            _ => {
+                check.reference = above.then_some((flight, least));
+                false
+            }
+        };
+        if doubtful {
+            check.reference = None;
+            if can_dip && self.dip.is_none() {
+                self.start_dip(now);
+            }
+        }
+        let check = &mut self.check;
         if check.hits >= 2 && least > self.path {
             check.hits = 0;
             self.path = least;
