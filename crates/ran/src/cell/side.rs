@@ -61,6 +61,8 @@ pub(super) struct Side {
     told_db: Vec<f64>,
     /// The slot in which the next one is known.
     valid_until: Vec<u64>,
+    /// By slot modulo the reporting period: no report of a UE that wants something brings news before.
+    quiet_until: Vec<u64>,
     rated: Vec<bool>,
     quantised: bool,
     bler: Bler,
@@ -184,6 +186,7 @@ impl Side {
             offset_limit: config.olla.limit_db,
             told_db: vec![0.0; ues],
             valid_until: vec![0; ues],
+            quiet_until: vec![0; usize::from(config.cqi.period)],
             rated: vec![false; ues],
             quantised: config.cqi.quantised || config.link.amc != AmcModel::Threshold,
             bler: Bler::new(&config.link, mcs_table, CqiTable::for_mcs(mcs_table))
@@ -295,7 +298,10 @@ impl Side {
     /// Looks at the reports that become known in `slot`.
     pub(super) fn reports(&mut self, slot: u64, radio: &mut Radio) {
         while let Some(ue) = self.fresh.pop() {
-            self.refresh(ue as usize, slot, radio);
+            let ue = ue as usize;
+            self.refresh(ue, slot, radio);
+            let quiet = &mut self.quiet_until[ue % self.cqi_period as usize];
+            *quiet = self.valid_until[ue].min(*quiet);
         }
         if radio.is_constant() {
             return;
@@ -311,13 +317,18 @@ impl Side {
         let Some(past) = slot.checked_sub(self.cqi_delay) else {
             return;
         };
-        let mut ue = (past % self.cqi_period) as usize;
-        while ue < self.want.len() {
+        let phase = (past % self.cqi_period) as usize;
+        if slot < self.quiet_until[phase] {
+            return;
+        }
+        let mut quiet = u64::MAX;
+        for ue in (phase..self.want.len()).step_by(self.cqi_period as usize) {
             if self.wants.contains(ue) {
                 self.refresh(ue, slot, radio);
+                quiet = quiet.min(self.valid_until[ue]);
             }
-            ue += self.cqi_period as usize;
         }
+        self.quiet_until[phase] = quiet;
     }
 
     /// Decides whether the block that ended is decoded, and steers the outer loop by it.
