@@ -151,14 +151,22 @@ mod tests {
         keep_one: true,
     };
 
+    // 0.2 ms wired, 3.8 ms processing, 107.5 MB/s: (RBS, TxSize, FrameSize, N) and the delay in ns.
     #[test]
-    fn eq3_and_eq4_by_hand() {
-        // 0.2 ms wired, 3.8 ms processing; 100 kB at 107.5 MB/s are 930,232.5 ns; three queues share.
-        let alone = Duration::from_nanos(100_000 * 1_000_000_000 / 107_500_000);
-        assert_eq!(
-            pre_delay(&LIMITS, alone, 3),
-            Duration::from_nanos(4_000_000 + 3 * 930_232)
-        );
+    fn eq3_and_eq4_table() {
+        for (rbs, tx, frame, n, delay) in [
+            (0, 0, 0, 1, 4_000_000),
+            (0, 0, 104_167, 1, 4_968_995),
+            (0, 0, 104_167, 5, 8_844_975),
+            (50_000, 10_000, 104_167, 3, 8_581_402),
+            (400_000, 0, 104_167, 2, 13_379_850),
+        ] {
+            let alone: u64 = (rbs + tx + frame) * 1_000_000_000 / 107_500_000;
+            assert_eq!(
+                pre_delay(&LIMITS, Duration::from_nanos(alone), n),
+                Duration::from_nanos(delay),
+            );
+        }
     }
 
     #[test]
