@@ -290,6 +290,9 @@ impl Side {
         if mcs != self.mcs[ue] || !self.rated[ue] {
             self.rated[ue] = true;
             self.mcs[ue] = mcs;
+            for (table, row) in self.tables.iter().zip(&mut self.block_q8) {
+                row[ue] = table.block_bytes_q8(mcs);
+            }
             self.scheduler
                 .rate_changed(ue, self.tables[0].slot_bytes(mcs));
         }

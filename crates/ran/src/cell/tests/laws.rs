@@ -160,6 +160,17 @@ impl Observer for Watch {
         for grant in view.grants {
             assert!(grant.round < self.max_tx, "{grant:?}");
             assert_eq!(grant.ndi, grant.round == 0);
+            if grant.ndi && view.direction == Direction::Down {
+                // What blocks are said to carry is what grants carry, up to the steps of the block sizes.
+                let told = u64::from(view.bytes_per_prb_q8[grant.ue.index()])
+                    * u64::from(grant.prbs.0)
+                    / 256;
+                let tbs = grant.tbs.get();
+                assert!(
+                    tbs <= 2 * told + 32 && told <= 2 * tbs + 32,
+                    "{grant:?}: {told}"
+                );
+            }
             self.grants.push((view.slot.0, *grant));
         }
     }
