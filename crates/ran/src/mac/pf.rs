@@ -194,4 +194,29 @@ mod tests {
             }
         }
     }
+
+    /// Words of candidates that are full, sparse or empty: the first of the greatest metrics wins in all of them.
+    #[test]
+    fn finds_the_greatest_metric_in_any_set() {
+        let n = 200;
+        let draw = slackwater_core::Draw::new(5);
+        for round in 0..200 {
+            let (mut pf, mut set) = (pf(n), BitSet::new(n));
+            for ue in 0..n {
+                let r = draw.fork(1, round).bits(ue as u64);
+                pf.rate_changed(ue, 100 + (r % 50) as u32);
+                let block = draw.fork(2, round).bits(ue as u64 / 64) % 3;
+                if block == 0 || (block == 1 && r >> 32 & 3 == 0) || ue == n - 1 {
+                    set.insert(ue);
+                }
+            }
+            let mut expect = n - 1;
+            for ue in set.iter().collect::<Vec<_>>().into_iter().rev() {
+                if pf.metric[ue] >= pf.metric[expect] {
+                    expect = ue;
+                }
+            }
+            assert_eq!(pf.pick(&set), expect);
+        }
+    }
 }

@@ -247,3 +247,38 @@ fn a_plan_that_shares_tables_gives_the_same_channel() {
         assert_eq!(shared.distance(at(0)), 50.0);
     }
 }
+
+/// What the channel calls steady is the same in both directions at every time before; only still and jumping terminals
+/// without fading are steady at all.
+#[test]
+fn a_steady_channel_keeps_its_word() {
+    let steps = Mobility::RandomSteps {
+        min_m: 60.0,
+        max_m: 600.0,
+        period: Duration::from_secs(2),
+    };
+    let mut jumping = channel(&ChannelConfig {
+        mobility: steps,
+        ..ChannelConfig::default()
+    });
+    for start in [0, 700, 1_999, 2_000, 5_100] {
+        let (down, up) = (jumping.sinr_db(at(start)), jumping.ul_sinr_db(at(start)));
+        let until = jumping.steady_until();
+        assert_eq!(until, at((start / 2_000 + 1) * 2_000));
+        let last = Instant::from_nanos(until.as_nanos() - 1);
+        assert_eq!(
+            (jumping.sinr_db(last), jumping.ul_sinr_db(last)),
+            (down, up)
+        );
+        assert_ne!(jumping.sinr_db(until), down);
+    }
+    let mut walking = channel(&ChannelConfig {
+        mobility: Mobility::Waypoints(vec![
+            (at(0), Position::at_distance(100.0)),
+            (at(9_000), Position::at_distance(200.0)),
+        ]),
+        ..ChannelConfig::default()
+    });
+    walking.sinr_db(at(500));
+    assert!(walking.steady_until() <= at(500));
+}
