@@ -164,7 +164,7 @@ fn draw(o: &Outcomes) -> Figure {
     let xrc = runs("xrc");
     Figure {
         title: "Figure 1: one flow on a varying channel".to_owned(),
-        setup: "One user of a 10 MHz LTE cell jumps to a random distance every 2 s (60 to 680 m: 6.7 to 34 Mbit/s); the \
+        setup: "One user of a 10 MHz LTE cell jumps to a random distance every 2 s (60 to 600 m: 6.7 to 34 Mbit/s); the \
                 queue holds 128 packets, the RTT without queue is 38 ms."
             .to_owned(),
         claim: "XRC constantly achieves close to the maximum rate and keeps the HoL delay within 10 ms at 80 % of the time. \
