@@ -5,6 +5,7 @@
 //! The host owns loss detection, recovery (PRR) and the pacer; the controller owns the window and the rate.
 
 pub mod estimate;
+pub mod explicit;
 pub mod pacer;
 pub mod rate;
 pub mod registry;

@@ -4,6 +4,7 @@ use core::fmt;
 
 use slackwater_core::{Draw, Instant};
 
+use crate::explicit::xrc::{self, Params, Xrc};
 use crate::rate::bbr::Bbr;
 use crate::rate::bbr3::Bbr3;
 use crate::rate::bbr3::cycle::PHASES;
@@ -69,10 +70,15 @@ impl Config {
 pub struct UnknownController {
     /// The name asked for.
     pub name: String,
+    /// What is wrong with the parameters after a name that exists: key, found, expected.
+    pub reason: Option<String>,
 }
 
 impl fmt::Display for UnknownController {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(reason) = &self.reason {
+            return write!(f, "controller \"{}\": {reason}", self.name);
+        }
         write!(f, "no controller is named \"{}\"; known are ", self.name)?;
         for (i, (name, _)) in names().iter().enumerate() {
             let comma = if i == 0 { "" } else { ", " };
@@ -125,6 +131,7 @@ controllers! {
     Bbr(Bbr),
     Bbr3(Bbr3),
     Copa(Copa),
+    Xrc(Xrc),
     Fixed(Fixed),
 }
 
@@ -248,6 +255,14 @@ pub const fn names() -> &'static [(&'static str, &'static str)] {
             "Copa that stays in its default mode, whoever fills the buffer",
         ),
         (
+            "xrc",
+            "XRC (ICC 2022): the cell's explicit rate and queue delay; xrc:n=5,theta=0 sets parameters",
+        ),
+        (
+            "xrc-paper",
+            "XRC by the paper's letter, without what measurements added",
+        ),
+        (
             "fixed",
             "a window of the initial size that never moves; fixed:N for N segments",
         ),
@@ -260,6 +275,7 @@ pub fn modes(name: &str) -> Option<&'static [&'static str]> {
     let name = canonical(name);
     match name.split_once(':').map_or(name, |(name, _)| name) {
         "copa" | "copa-default" => Some(&["SLOW_START", "DEFAULT", "COMPETITIVE"]),
+        "xrc" | "xrc-paper" => Some(xrc::MODES),
         "bbr" => Some(&["STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"]),
         "bbr3" => Some(PHASES),
         _ => None,
@@ -314,32 +330,42 @@ pub fn build(name: &str, cfg: &Config) -> Result<AnyController, UnknownControlle
         "bbr3" => C::Bbr3(Bbr3::new(mss, initial, cfg.draw)),
         "copa" => C::Copa(Copa::new(mss, initial, DELTA)),
         "copa-default" => C::Copa(Copa::fixed(mss, initial, DELTA)),
+        "xrc" => C::Xrc(Xrc::new("xrc", Params::DEFAULT, mss, initial)),
+        "xrc-paper" => C::Xrc(Xrc::new("xrc-paper", Params::PAPER, mss, initial)),
         "fixed" => C::Fixed(Fixed::new(mss, initial)),
         other => {
-            return with_parameter(other, cfg).ok_or_else(|| UnknownController {
+            return with_parameter(other, cfg).map_err(|reason| UnknownController {
                 name: name.to_owned(),
+                reason,
             });
         }
     })
 }
 
-/// Controllers whose name carries a number.
-fn with_parameter(name: &str, cfg: &Config) -> Option<AnyController> {
+/// Controllers whose name carries parameters. The error says what is wrong with them where the name exists.
+fn with_parameter(name: &str, cfg: &Config) -> Result<AnyController, Option<String>> {
     use AnyController as C;
     let (mss, initial) = (cfg.mss, cfg.initial_window);
-    let (name, parameter) = name.split_once(':')?;
+    let (name, parameter) = name.split_once(':').ok_or(None)?;
     let delta = || {
         let delta = parameter.strip_prefix("delta=")?.parse::<f64>().ok()?;
         (delta.is_finite() && delta > 0.0).then_some(delta)
     };
-    Some(match name {
-        "copa" => C::Copa(Copa::new(mss, initial, delta()?)),
-        "copa-default" => C::Copa(Copa::fixed(mss, initial, delta()?)),
+    let xrc = |name, profile: Params| match profile.with(parameter) {
+        Ok(params) => Ok(C::Xrc(Xrc::new(name, params, mss, initial))),
+        Err(wrong) => Err(Some(wrong.to_string())),
+    };
+    Ok(match name {
+        "copa" => C::Copa(Copa::new(mss, initial, delta().ok_or(None)?)),
+        "copa-default" => C::Copa(Copa::fixed(mss, initial, delta().ok_or(None)?)),
         "fixed" => {
-            let segments = parameter.parse::<u32>().ok().filter(|&n| n > 0)?;
+            let segments = parameter.parse::<u32>().ok();
+            let segments = segments.filter(|&n| n > 0).ok_or(None)?;
             C::Fixed(Fixed::new(mss, segments))
         }
-        _ => return None,
+        "xrc" => xrc("xrc", Params::DEFAULT)?,
+        "xrc-paper" => xrc("xrc-paper", Params::PAPER)?,
+        _ => return Err(None),
     })
 }
 
@@ -372,5 +398,33 @@ mod tests {
             assert!(build(wrong, &cfg).is_err(), "{wrong}");
         }
         assert_eq!(modes("copa-default:delta=0.1").unwrap().len(), 3);
+    }
+
+    #[test]
+    fn parameters_of_xrc_are_set_by_name_and_an_error_names_them() {
+        let cfg = Config::new(1448, Draw::new(1));
+        let name = "xrc:n=5,theta=0,internet=paper,gain=1.25,start=off,alpha=twnd4";
+        let AnyController::Xrc(c) = build(name, &cfg).unwrap() else {
+            panic!("{name} builds XRC");
+        };
+        let p = c.params();
+        assert_eq!(
+            (p.rounds, p.theta, p.fast_gain, p.start),
+            (5, 0.0, 1.25, false)
+        );
+        assert_eq!(
+            (p.beyond, p.alpha),
+            (xrc::Beyond::Paper, xrc::Alpha::Quarter)
+        );
+        assert_eq!(p.lambda, Params::DEFAULT.lambda);
+        assert_eq!((c.name(), modes(name)), ("xrc", Some(xrc::MODES)));
+        let wrong = |name| build(name, &cfg).unwrap_err().to_string();
+        assert_eq!(
+            wrong("xrc:n=0"),
+            "controller \"xrc:n=0\": n: found \"0\", expected a whole number from 1 to 1000"
+        );
+        assert!(wrong("xrc-paper:m=1").contains("m: found \"1\", expected one of lambda"));
+        assert!(wrong("xrc:n").contains("found \"n\", expected key=value"));
+        assert!(wrong("xrd:n=1").contains("known are"));
     }
 }

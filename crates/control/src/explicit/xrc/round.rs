@@ -1,0 +1,174 @@
+//! Windows of data: what XRC measures between two decisions.
+
+use slackwater_core::{Duration, Instant};
+
+/// Sums over one window of data ("in every window of data", XRC, section III-B).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Round {
+    /// The window ends where data up to here is acknowledged.
+    end: u64,
+    since: Instant,
+    delivered: u64,
+    rtt_sum: u64,
+    rtts: u64,
+    hol_sum: u64,
+    hols: u64,
+    hol_max: Duration,
+    /// Windows that ended.
+    pub(super) count: u64,
+    /// The last rate that could be measured, payload bytes per second.
+    rate: f64,
+}
+
+/// What a window showed, in seconds and payload bytes per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Window {
+    /// Mean RTT; `None` without a sample.
+    pub(super) rtt: Option<f64>,
+    /// Mean head-of-line delay of the window's reports; `None` without one.
+    pub(super) hol: Option<f64>,
+    /// Largest of them.
+    pub(super) hol_max: f64,
+    /// Delivered rate.
+    pub(super) rate: f64,
+}
+
+impl Round {
+    #[inline]
+    pub(super) fn rtt(&mut self, rtt: Duration) {
+        self.rtt_sum = self.rtt_sum.saturating_add(rtt.as_nanos());
+        self.rtts += 1;
+    }
+
+    #[inline]
+    pub(super) fn hol(&mut self, hol: Duration) {
+        self.hol_sum = self.hol_sum.saturating_add(hol.as_nanos());
+        self.hols += 1;
+        self.hol_max = self.hol_max.max(hol);
+    }
+
+    /// Data up to `una` is acknowledged: the window has ended.
+    #[inline]
+    pub(super) const fn is_over(&self, una: u64) -> bool {
+        una >= self.end
+    }
+
+    /// The next ACK ends the window.
+    pub(super) fn cut_short(&mut self) {
+        self.end = 0;
+    }
+
+    /// What the window shows so far.
+    pub(super) fn window(&self) -> Window {
+        let mean = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64 * 1e-9);
+        Window {
+            rtt: mean(self.rtt_sum, self.rtts),
+            hol: mean(self.hol_sum, self.hols),
+            hol_max: self.hol_max.as_secs_f64(),
+            rate: self.rate,
+        }
+    }
+
+    /// Ends the window and begins one that lasts until `next` is acknowledged. A window shorter than half of
+    /// `min_rtt` gives no rate; the last one stands.
+    pub(super) fn roll(
+        &mut self,
+        now: Instant,
+        next: u64,
+        delivered: u64,
+        min_rtt: Duration,
+    ) -> Window {
+        let passed = now.since(self.since);
+        if !passed.is_zero() && passed >= min_rtt / 2 {
+            self.rate = delivered.saturating_sub(self.delivered) as f64 / passed.as_secs_f64();
+        }
+        let shown = self.window();
+        *self = Self {
+            end: next,
+            since: now,
+            delivered,
+            count: self.count + 1,
+            rate: self.rate,
+            ..Self::default()
+        };
+        shown
+    }
+
+    /// Forgets what was measured in the present window: a loss changed the path. It ends where it would have.
+    pub(super) fn forget(&mut self) {
+        *self = Self {
+            end: self.end,
+            since: self.since,
+            delivered: self.delivered,
+            count: self.count,
+            rate: self.rate,
+            ..Self::default()
+        };
+    }
+}
+
+/// The least RTT of a sliding window, in two halves: a sample counts for one to two halves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LeastRtt {
+    now: Option<Duration>,
+    before: Option<Duration>,
+    since: Instant,
+}
+
+impl LeastRtt {
+    pub(super) fn see(&mut self, now: Instant, rtt: Duration, window: f64) {
+        if now.since(self.since) >= Duration::from_secs_f64(window / 2.0) {
+            self.before = self.now.take();
+            self.since = now;
+        }
+        self.now = Some(self.now.map_or(rtt, |least| least.min(rtt)));
+    }
+
+    /// `None` before the first sample.
+    #[inline]
+    pub(super) fn get(&self) -> Option<Duration> {
+        match (self.now, self.before) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_gives_means_of_its_own_samples() {
+        let mut r = Round::default();
+        let rtt = Duration::from_millis(40);
+        assert!(r.is_over(0));
+        r.roll(Instant::from_millis(100), 5_000, 1_000, rtt);
+        assert!(!r.is_over(4_999) && r.is_over(5_000));
+        r.rtt(Duration::from_millis(40));
+        r.rtt(Duration::from_millis(60));
+        r.hol(Duration::from_millis(4));
+        r.hol(Duration::from_millis(8));
+        let w = r.roll(Instant::from_millis(150), 9_000, 6_000, rtt);
+        assert_eq!(w.rtt, Some(0.05));
+        assert_eq!(w.hol, Some(0.006));
+        assert_eq!(w.hol_max, 0.008);
+        assert_eq!(w.rate, 5_000.0 / 0.05);
+        // A window cut short gives no rate of its own.
+        let w = r.roll(Instant::from_millis(155), 9_000, 7_000, rtt);
+        assert_eq!((w.rtt, w.hol, w.rate), (None, None, 100_000.0));
+        assert_eq!(r.count, 3);
+    }
+
+    #[test]
+    fn a_least_rtt_is_forgotten_after_its_window() {
+        let mut l = LeastRtt::default();
+        assert_eq!(l.get(), None);
+        let ms = Duration::from_millis;
+        l.see(Instant::from_millis(1_000), ms(38), 10.0);
+        l.see(Instant::from_millis(6_000), ms(50), 10.0);
+        assert_eq!(l.get(), Some(ms(38)));
+        l.see(Instant::from_millis(11_000), ms(51), 10.0);
+        assert_eq!(l.get(), Some(ms(50)));
+    }
+}

@@ -1,0 +1,1 @@
+//! Each rule with the numbers of a 34 Mbit/s cell.
