@@ -381,6 +381,7 @@ mod tests {
             assert_eq!(c.name(), *name);
             assert!(!about.is_empty());
             assert!(c.intent().window.is_some());
+            assert_eq!(c.takes_reports(), name.starts_with("xrc"), "{name}");
         }
         let err = build("cubik", &cfg).unwrap_err();
         assert!(err.to_string().contains("\"cubik\"") && err.to_string().contains("cubic-ns3"));

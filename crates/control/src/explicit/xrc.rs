@@ -554,6 +554,10 @@ impl Xrc {
 }
 
 impl Controller for Xrc {
+    fn takes_reports(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn on_sent(&mut self, now: Instant, path: &PathView, sent: &Sent) {
         if sent.after_idle {
