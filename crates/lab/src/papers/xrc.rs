@@ -16,6 +16,7 @@ mod internet;
 mod limits;
 mod nr;
 mod opponents;
+mod profiles;
 mod ues;
 mod uplink;
 
@@ -68,14 +69,13 @@ pub const STUDY: Study = Study {
 const BUDGET_MS: f64 = 10.0;
 
 fn parts(options: &Options) -> Result<Vec<Part>, StudyError> {
-    [
+    let mut parts = [
         fig1::part,
         fig3::part,
         fig4::part,
         fig5::part,
         fig6::part,
         fig7::part,
-        opponents::part,
         internet::part,
         ues::part,
         nr::part,
@@ -83,11 +83,14 @@ fn parts(options: &Options) -> Result<Vec<Part>, StudyError> {
         feedback::part,
         bloated::part,
         uplink::part,
-        limits::part,
     ]
     .into_iter()
     .map(|part| part(options))
-    .collect()
+    .collect::<Result<Vec<Part>, StudyError>>()?;
+    parts.push(profiles::part(&parts));
+    parts.push(limits::part(options)?);
+    parts.push(opponents::part(options)?);
+    Ok(parts)
 }
 
 /// Which profile a controller's name stands for.

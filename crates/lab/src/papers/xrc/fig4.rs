@@ -15,6 +15,10 @@ const ALL: [&str; 6] = [
 /// All four are on; the last five seconds of settling are left out.
 const FOUR: m::Span = (35.0, 70.0);
 
+/// What equal shares at all times give for rates over lives: the inner flows never have the link alone. Their means are
+/// 28.33 / 70, 21.67 / 70, 21.67 / 70, 28.33 / 70 of the link.
+const LIFE: f64 = 0.9825;
+
 fn name(controller: &str, spread: bool) -> String {
     format!("fig4/{controller}{}", if spread { "" } else { "-same-rtt" })
 }
@@ -170,6 +174,9 @@ fn draw(o: &Outcomes) -> Figure {
         panels,
         checks: checks(o),
         notes: vec![
+            "Over their lives the four cannot be equal: the first and the last have the link to themselves for 10 s. Equal \
+             shares at all times give an index of 0.9825 for that reading."
+                .to_owned(),
             "The paper does not say over which time its indices are taken. For one and the same ns-3 run of CUBIC the three \
              readings give 0.875, 0.930 and 0.945: an index without its definition says little."
                 .to_owned(),
@@ -205,7 +212,13 @@ fn checks(o: &Outcomes) -> Vec<Check> {
                 Tolerance::AtLeast,
             )
             .claimed(0.995),
-            check("Jain (life)", "", bound, "jain_life", Tolerance::AtLeast).claimed(0.995),
+            check(
+                "Jain (life), beside 0.9825 of flows that share equally at all times",
+                "",
+                LIFE,
+                "jain_life",
+                Tolerance::Absolute(0.005),
+            ),
             check(
                 "Jain (mean of 1 s) with two, three, four flows",
                 "",

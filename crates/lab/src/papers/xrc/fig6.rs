@@ -109,7 +109,7 @@ fn draw(o: &Outcomes) -> Figure {
     let xrc = runs("xrc");
     Figure {
         title: "Figure 6: a bulk flow beside video".to_owned(),
-        setup: "A bulk flow beside video over CUBIC: chunks of 2 s at 17 Mbit/s, one every 10 s, at 34 Mbit/s.".to_owned(),
+        setup: "A bulk flow beside video over CUBIC: chunks of 2 s at 17 Mbit/s (of packets), one every 10 s, at 34 Mbit/s.".to_owned(),
         claim: "XRC slows down at once when the video sends and takes the link back when it stops; within 10 ms at 99 % of the \
                 time, almost 4 times lower than the others. Beside the others a chunk takes longer than 2 s."
             .to_owned(),

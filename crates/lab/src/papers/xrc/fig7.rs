@@ -4,12 +4,13 @@ use super::prelude::*;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/xrc/fig7.toml");
 
-const ALL: [&str; 7] = [
+const ALL: [&str; 8] = [
     "xrc",
     "xrc-paper",
     "cubic",
     "reno",
     "veno",
+    "veno-ns3",
     "illinois",
     "illinois-ns3",
 ];
@@ -166,9 +167,20 @@ fn checks(o: &Outcomes) -> Vec<Check> {
         .source("XRC, Fig. 7(a)")
     };
     for first in ["xrc", "xrc-paper"] {
-        for other in ["cubic", "reno", "illinois", "veno"] {
+        for other in [
+            "cubic",
+            "reno",
+            "illinois",
+            "illinois-ns3",
+            "veno",
+            "veno-ns3",
+        ] {
             checks.push(ratio("median FCT", first, "fct_p50", other, 0.60).claimed(0.5));
-            let bound = if other == "veno" { 0.70 } else { 0.60 };
+            let bound = if other.starts_with("veno") {
+                0.70
+            } else {
+                0.60
+            };
             checks.push(ratio("FCT at 90 %", first, "fct_p90", other, bound).claimed(0.5));
         }
     }

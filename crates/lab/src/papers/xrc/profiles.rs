@@ -1,0 +1,127 @@
+//! The `paper` profile against the `default` one on everything that is run with both.
+
+use super::prelude::*;
+
+/// Value, heading, unit, factor, which direction is good.
+const COLUMNS: [Entry; 5] = [
+    (
+        "utilisation",
+        "%",
+        "utilisation",
+        100.0,
+        Some(Better::Higher),
+    ),
+    (
+        "HoL ≤ 10 ms",
+        "%",
+        "hol_within",
+        100.0,
+        Some(Better::Higher),
+    ),
+    ("HoL p90", "ms", "hol_p90", 1.0, Some(Better::Lower)),
+    ("Jain (common)", "", "jain", 1.0, Some(Better::Higher)),
+    ("drops", "", "drops", 1.0, Some(Better::Lower)),
+];
+
+/// The name of the same experiment in the default profile.
+fn default_of(name: &str) -> Option<String> {
+    let at = name.find("xrc-paper")?;
+    Some(format!(
+        "{}xrc{}",
+        &name[..at],
+        &name[at + "xrc-paper".len()..]
+    ))
+}
+
+/// Collects from the other figures what they run in both profiles.
+pub(super) fn part(others: &[Part]) -> Part {
+    let all: Vec<&Experiment> = others.iter().flat_map(|p| &p.experiments).collect();
+    let mut experiments: Vec<Experiment> = vec![];
+    let mut pairs: Vec<(String, String)> = vec![];
+    for e in &all {
+        let counterpart = default_of(&e.name).and_then(|n| all.iter().find(|o| o.name == n));
+        if let Some(default) = counterpart
+            && !pairs.iter().any(|p| p.1 == e.name)
+        {
+            pairs.push((default.name.clone(), e.name.clone()));
+            experiments.extend([(*default).clone(), (*e).clone()]);
+        }
+    }
+    Part {
+        id: "profiles",
+        experiments,
+        draw: Box::new(move |o| draw(o, &pairs)),
+    }
+}
+
+fn draw(o: &Outcomes, pairs: &[(String, String)]) -> Figure {
+    let cell = |name: &str, c: &Entry| {
+        let scaled: Vec<f64> = o.get(name).values(c.2).iter().map(|v| v * c.3).collect();
+        Estimate::of(&scaled).map_or(Cell::Missing, |e| Cell::from(e.mean))
+    };
+    let columns = COLUMNS
+        .iter()
+        .flat_map(|c| {
+            ["default", "paper"].map(|p| Column::new(&format!("{}, {p}", c.0), c.1, None, ""))
+        })
+        .collect();
+    let rows = pairs
+        .iter()
+        .map(|(default, paper)| Row {
+            label: default.replacen('/', ": ", 1),
+            controller: "xrc".to_owned(),
+            cells: COLUMNS
+                .iter()
+                .flat_map(|c| [cell(default, c), cell(paper, c)])
+                .collect(),
+        })
+        .collect();
+    let table = SummaryTable {
+        caption: "Everything that was run in both profiles (means over the seeds)".to_owned(),
+        row_heading: "experiment".to_owned(),
+        columns,
+        rows,
+    };
+    // In how many experiments one profile is better by more than the seeds' scatter.
+    let better = |c: &Entry| -> (usize, usize) {
+        let mut wins = (0, 0);
+        for (default, paper) in pairs {
+            let (Some(d), Some(p)) = (o.get(default).estimate(c.2), o.get(paper).estimate(c.2))
+            else {
+                continue;
+            };
+            let scatter = d.half_width.unwrap_or(0.0) + p.half_width.unwrap_or(0.0);
+            let gain = if c.4 == Some(Better::Lower) {
+                p.mean - d.mean
+            } else {
+                d.mean - p.mean
+            };
+            if gain > scatter {
+                wins.0 += 1;
+            } else if -gain > scatter {
+                wins.1 += 1;
+            }
+        }
+        wins
+    };
+    let seen: Vec<String> = COLUMNS
+        .iter()
+        .map(|c| {
+            let (d, p) = better(c);
+            format!("{} {d} to {p}", c.0)
+        })
+        .collect();
+    Figure {
+        title: "Beyond (h): both profiles on everything".to_owned(),
+        setup: "Every experiment of this page that is run with the default and with the paper's profile.".to_owned(),
+        claim: String::new(),
+        seen: format!(
+            "In how many of {} experiments the default profile is better than the paper's to how many it is worse, by more than \
+             both intervals: {}.",
+            pairs.len(),
+            seen.join("; ")
+        ),
+        panels: vec![Panel::new("table", "Both profiles", "", Drawing::Table(table))],
+        ..Figure::default()
+    }
+}
