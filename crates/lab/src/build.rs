@@ -1,6 +1,7 @@
 //! From a scenario to a world.
 
 mod cell;
+mod feedback;
 mod flow;
 mod link;
 
@@ -83,11 +84,17 @@ pub fn build<R: Recorder>(
             (down, up.map(|u| world.add_link(u)), Duration::ZERO)
         }
         Bottleneck::Cell(config) => {
-            let (cell, ues) = cell::configs(config, scenario, &mut queue_draw);
+            let (mut cell, ues) = cell::configs(config, scenario, &mut queue_draw);
+            let reports = feedback::is_asked_for(scenario);
+            cell.observe_pdcp |= reports;
             let slot = cell.slot_duration();
             let node = world
                 .add_cell(&cell, ues, observer)
                 .map_err(|e| BuildError::Cell(e.to_string()))?;
+            if reports {
+                let agent = Box::new(feedback::agent(scenario, &cell));
+                world.add_agent(node, agent, feedback::way(scenario));
+            }
             layout.cell = true;
             (node, Some(node), slot)
         }

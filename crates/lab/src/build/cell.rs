@@ -110,6 +110,12 @@ fn radio(cell: &Cell) -> CellConfig {
         c.timing.sr_period = slots(p).clamp(1, u64::from(u16::MAX)) as u16;
     }
     c.timing.sr_grant = cell.uplink.first_grant;
+    c.timing.sr_tells_backlog = cell.uplink.buffer_status == cell::BufferStatus::OutOfBand;
+    c.min_grant_ul = cell.uplink.min_grant;
+    if let Some(p) = cell.uplink.prepare {
+        // A block is filled when its grant is there at the earliest.
+        c.timing.uplink_prepare = slots(p).min(u64::from(c.timing.k2)) as u8;
+    }
     c.link.gap_db = cell.gap.0;
     // Chase combining of two transmissions gives 3 dB by itself.
     c.link.ir_gain_db = (cell.harq.gain.0 - 3.0).max(0.0);

@@ -141,6 +141,16 @@ tagged! {
     }
 }
 
+choice! {
+    /// How the base station learns what waits in a UE.
+    pub enum BufferStatus {
+        /// By buffer status reports inside uplink blocks, after a scheduling request (36.321, 5.4.5; 38.321, 5.4.5).
+        InBand = "in-band",
+        /// At each chance for a scheduling request, without a grant for it, as ns-3 has it.
+        OutOfBand = "out-of-band",
+    }
+}
+
 section! {
     /// CQI reports.
     pub struct Cqi {
@@ -213,6 +223,14 @@ section! {
         /// Bytes granted in answer to a scheduling request, before the first buffer status report.
         #[within(1, 100_000)]
         pub first_grant: u32 = 150,
+        /// How the base station learns what waits in a UE.
+        pub buffer_status: BufferStatus = BufferStatus::InBand,
+        /// Bytes of the smallest grant: room for what comes while the grant is on its way.
+        #[within(0, 100_000)]
+        pub min_grant: u32 = 0,
+        /// Time that a UE takes to fill a block before it is on the air; left out, 2 ms for LTE and one slot for NR.
+        #[within(Duration::ZERO, Duration::from_millis(8))]
+        pub prepare: Option<Duration> = None,
     }
 }
 section! {

@@ -7,6 +7,7 @@ pub mod cell;
 pub mod data;
 pub mod embedded;
 pub mod error;
+pub mod feedback;
 pub mod field;
 pub mod flow;
 pub mod link;
@@ -24,6 +25,7 @@ pub use cell::Cell;
 pub use data::DataCache;
 pub use embedded::{embedded, embedded_names};
 pub use error::ScenarioError;
+pub use feedback::Feedback;
 pub use flow::{App, Flow, UeRef};
 pub use link::{Law, Link, Path, Queue, Wired};
 pub use reference::json_schema as schema;
@@ -88,6 +90,8 @@ pub struct Scenario {
     pub bottleneck: Bottleneck,
     /// A wired bottleneck in series.
     pub wired: Option<Wired>,
+    /// What the cell tells senders that ask.
+    pub feedback: Feedback,
     /// UEs, where the bottleneck is a cell.
     pub ues: Vec<Ue>,
     /// Flows.
@@ -120,7 +124,7 @@ pub struct FlowInstance<'a> {
     pub label: String,
 }
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "name",
     "title",
     "description",
@@ -131,6 +135,7 @@ const KEYS: [&str; 13] = [
     "link",
     "cell",
     "wired",
+    "feedback",
     "ue",
     "flow",
     "vary",
@@ -378,6 +383,7 @@ impl Scenario {
                 }
             },
             wired: optional(&at, table, "wired")?,
+            feedback: optional(&at, table, "feedback")?.unwrap_or_else(Feedback::example),
             ues: optional(&at, table, "ue")?.unwrap_or_default(),
             flows: optional(&at, table, "flow")?.unwrap_or_default(),
             vary: vary::decode(&at, table)?,
@@ -404,6 +410,10 @@ impl Scenario {
         }
         match self.bottleneck {
             Bottleneck::Cell(_) if self.ues.is_empty() => self.ues.push(Ue::example()),
+            Bottleneck::Link(_) if table.get("feedback").is_some() => {
+                return Err(place("feedback")
+                    .error("[feedback] beside [link]", "[feedback] only with [cell]"));
+            }
             Bottleneck::Link(_) if !self.ues.is_empty() => {
                 return Err(place("ue").error("a [[ue]] beside [link]", "[[ue]] only with [cell]"));
             }
@@ -475,6 +485,9 @@ impl Scenario {
             Bottleneck::Cell(cell) => put("cell", cell.encode()),
         }
         put("wired", self.wired.encode());
+        if self.cell().is_some() {
+            put("feedback", self.feedback.encode());
+        }
         if !self.ues.is_empty() {
             put("ue", self.ues.encode());
         }

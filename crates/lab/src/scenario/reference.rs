@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::field::{Field, Reference};
-use super::{Cell, Flow, Link, Path, Record, Ue, Wired};
+use super::{Cell, Feedback, Flow, Link, Path, Record, Ue, Wired};
 
 /// The JSON Schema (draft 2020-12) of a scenario file.
 pub fn json_schema() -> Value {
@@ -35,6 +35,7 @@ pub fn json_schema() -> Value {
             "link": described(Link::schema(), "A bottleneck that is a link."),
             "cell": described(Cell::schema(), "A bottleneck that is a cell."),
             "wired": described(Wired::schema(), "A wired bottleneck in series."),
+            "feedback": described(Feedback::schema(), "What the cell tells senders that ask."),
             "ue": described(Vec::<Ue>::schema(), "UEs of the cell."),
             "flow": described(Vec::<Flow>::schema(), "Flows."),
             "vary": { "type": "object", "additionalProperties": true,
@@ -51,6 +52,7 @@ pub fn markdown() -> String {
     Link::reference("[link]", &mut sections);
     Cell::reference("[cell]", &mut sections);
     Wired::reference("[wired]", &mut sections);
+    Feedback::reference("[feedback]", &mut sections);
     Ue::reference("[[ue]]", &mut sections);
     Flow::reference("[[flow]]", &mut sections);
     Record::reference("[record]", &mut sections);

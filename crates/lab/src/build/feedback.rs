@@ -1,0 +1,67 @@
+//! The agent of a scenario's cell, and the way of its reports.
+
+use slackwater_control::Controller as _;
+use slackwater_control::registry::{self, Config as ControllerConfig};
+use slackwater_core::{Draw, Instant};
+use slackwater_edge::gnb::{AgentConfig, IpScale, XrcAgent};
+use slackwater_ran::cell::CellConfig;
+use slackwater_sim::{FeedbackCarrier, FeedbackConfig, LaneConfig};
+
+use crate::scenario::Scenario;
+use crate::scenario::cell::{Rat, RlcMode};
+use crate::scenario::feedback::{Agent, Carrier};
+use crate::scenario::flow;
+
+/// True where a sender asks for reports.
+pub(super) fn is_asked_for(scenario: &Scenario) -> bool {
+    let config = ControllerConfig::new(1448, Draw::new(0));
+    let tcp = |f: &&flow::Flow| f.app.carrier() == flow::Carrier::Tcp;
+    scenario
+        .flows
+        .iter()
+        .filter(tcp)
+        .filter_map(|f| registry::build(&f.controller, &config).ok())
+        .any(|c| c.takes_reports())
+}
+
+/// The agent for `cell`.
+pub(super) fn agent(scenario: &Scenario, cell: &CellConfig) -> XrcAgent {
+    let wanted = &scenario.feedback;
+    let spec = scenario.cell();
+    let mut config = match spec.map(|c| c.rat) {
+        Some(Rat::Nr) => AgentConfig::nr(cell.mu),
+        _ => AgentConfig::LTE,
+    };
+    if spec.is_some_and(|c| c.rat == Rat::Nr && c.rlc.mode == RlcMode::Am) {
+        config.scale = IpScale::NR_AM;
+    }
+    if wanted.agent == Agent::Paper {
+        config = config.literal(cell.n_rb_dl - cell.schedulable_dl);
+    }
+    XrcAgent::new(AgentConfig {
+        window: wanted.window,
+        waking_after: wanted.window,
+        flow_timeout: wanted.flow_timeout,
+        f1_delay: wanted.f1_delay,
+        ..config
+    })
+}
+
+/// How its reports travel.
+pub(super) fn way(scenario: &Scenario) -> FeedbackConfig {
+    let wanted = &scenario.feedback;
+    FeedbackConfig {
+        carrier: match wanted.carrier {
+            Carrier::TcpOption => FeedbackCarrier::TcpOption,
+            Carrier::Datagram => FeedbackCarrier::Datagram(LaneConfig {
+                delay: scenario.path.rtt / 2 + wanted.delay,
+                jitter: wanted.jitter,
+                ..LaneConfig::default()
+            }),
+        },
+        loss: wanted.loss.fraction(),
+        until: wanted.stop.map_or(Instant::MAX, |t| Instant::ZERO + t),
+        rate_scale: wanted.rate_scale,
+        hol_scale: wanted.hol_scale,
+    }
+}

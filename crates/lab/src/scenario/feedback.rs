@@ -1,0 +1,63 @@
+//! `[feedback]`: what the cell tells senders that ask.
+
+use slackwater_core::Duration;
+
+use super::field::{choice, section};
+use super::units::Percent;
+
+choice! {
+    /// What carries reports to senders.
+    pub enum Carrier {
+        /// A TCP option on each ACK.
+        TcpOption = "tcp-option",
+        /// A datagram beside each ACK.
+        Datagram = "datagram",
+    }
+}
+choice! {
+    /// How the agent counts.
+    pub enum Agent {
+        /// Schedulable blocks only, bytes of IP packets.
+        Default = "default",
+        /// All blocks of the carrier, bytes of transport blocks: about 8 % too much in an LTE cell of 10 MHz.
+        Paper = "paper",
+    }
+}
+
+section! {
+    /// The agent at the cell that tells senders their fair rate and head-of-line delay (XRC). It is there as soon as a
+    /// flow's controller takes reports; a key changes how it works, how its reports travel, and what goes wrong.
+    pub struct Feedback {
+        /// How the agent counts.
+        pub agent: Agent = Agent::Default,
+        /// Slots over which the agent averages; 1 ms each in LTE.
+        #[within(1, 10_000)]
+        pub window: u16 = 40,
+        /// A flow without a packet for this long is not active.
+        #[within(Duration::from_millis(1), Duration::from_secs(100))]
+        pub flow_timeout: Duration = Duration::from_millis(200),
+        /// Delay of the F1 interface between MAC and RLC (DU) and PDCP (CU), where the agent sits.
+        #[within(Duration::ZERO, Duration::from_millis(100))]
+        pub f1_delay: Duration = Duration::ZERO,
+        /// What carries the reports.
+        pub carrier: Carrier = Carrier::TcpOption,
+        /// Extra delay of a datagram on its way beyond half of the path's RTT.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub delay: Duration = Duration::ZERO,
+        /// Extra delay of each datagram, uniform from zero to this.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub jitter: Duration = Duration::ZERO,
+        /// Share of reports that never arrive.
+        #[within(Percent(0.0), Percent(100.0))]
+        pub loss: Percent = Percent(0.0),
+        /// From here on no report leaves; left out, never.
+        #[within(Duration::ZERO, Duration::from_secs(1_000_000))]
+        pub stop: Option<Duration> = None,
+        /// The agent lies: rates are multiplied by this.
+        #[within(0.0, 1000.0)]
+        pub rate_scale: f64 = 1.0,
+        /// The agent lies: head-of-line delays are multiplied by this.
+        #[within(0.0, 1000.0)]
+        pub hol_scale: f64 = 1.0,
+    }
+}
