@@ -21,6 +21,10 @@ enum Which {
     LinuxPunctual,
     /// ns-3 LTE, its channel replayed
     Ns3Lte,
+    /// What ns-3's link adaptation gives by distance
+    Ns3LteRates,
+    /// ns-3 LTE with our own path loss and link adaptation
+    Ns3LteOwn,
     /// 5G-LENA, VR flows
     Ns3Nr,
     /// Everything
@@ -46,6 +50,8 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<ExitCode> {
         Which::Linux => vec![Reference::Linux],
         Which::LinuxPunctual => vec![Reference::LinuxPunctual],
         Which::Ns3Lte => vec![Reference::Ns3Lte],
+        Which::Ns3LteRates => vec![Reference::Ns3LteRates],
+        Which::Ns3LteOwn => vec![Reference::Ns3LteOwn],
         Which::Ns3Nr => vec![Reference::Ns3Nr],
         Which::All => Reference::ALL.to_vec(),
     };
