@@ -28,8 +28,8 @@ const MIN_WINDOW: f64 = 2.0;
 const MAX_WINDOW: f64 = (1 << 30) as f64;
 /// START ends where the window has come this near to the target.
 const START_NEAR: f64 = 0.9;
-/// The target window's factor falls no lower...
-const GAMMA_MIN: f64 = 0.3;
+/// The target window's factor falls no lower: a rate is believed up to four times what arrived...
+const GAMMA_MIN: f64 = 0.25;
 /// ...and heals by this much per round with a short queue.
 const GAMMA_STEP: f64 = 0.01;
 /// Weight of a round in the mean jitter.
@@ -279,8 +279,11 @@ impl Xrc {
         };
     }
 
-    fn fast(&mut self, now: Instant, path: &PathView, mode: Mode) {
+    /// To the target in one RTT of ACKs. `flight` segments are acknowledged in the round, the present ACK counted and
+    /// the one that ends it not; fewer than the window where the last FAST's pacing has not filled it.
+    fn fast(&mut self, now: Instant, path: &PathView, flight: f64, mode: Mode) {
         self.enter(mode, (self.twnd - self.cwnd).max(0.0));
+        self.growth.step = self.growth.alpha / flight.clamp(1.0, self.cwnd.max(1.0));
         if self.p.fast_gain > 0.0 {
             self.paced_until = now.saturating_add(path.srtt);
         }
@@ -298,13 +301,14 @@ impl Xrc {
         } else if self.slow_start {
             self.enter(Mode::SlowStart, 0.0);
         } else {
-            self.steer(now, path, &w);
+            let flight = path.in_flight.0 as f64 / f64::from(self.mss);
+            self.steer(now, path, &w, flight);
         }
         let rounds = &mut self.rounds[self.mode as usize];
         *rounds = rounds.saturating_add(1);
     }
 
-    fn steer(&mut self, now: Instant, path: &PathView, w: &Window) {
+    fn steer(&mut self, now: Instant, path: &PathView, w: &Window, flight: f64) {
         let hol = self.feedback.hol.as_secs_f64();
         let mean_hol = w.hol.unwrap_or(hol);
         let mean_rtt = w.rtt.unwrap_or(path.srtt.as_secs_f64());
@@ -317,7 +321,7 @@ impl Xrc {
             self.start = false;
         }
         if self.start {
-            self.fast(now, path, Mode::Start);
+            self.fast(now, path, flight, Mode::Start);
             return;
         }
         // XRC, section III-B, "Detection of the bottleneck location".
@@ -332,7 +336,7 @@ impl Xrc {
             self.jitter += (sample - self.jitter) * JITTER_WEIGHT;
         }
         if self.sigma <= budget {
-            self.within_budget(now, path, excess, budget);
+            self.within_budget(now, path, flight, excess, budget);
         } else if beyond {
             self.beyond(now, w);
         } else {
@@ -340,26 +344,35 @@ impl Xrc {
         }
     }
 
-    fn within_budget(&mut self, now: Instant, path: &PathView, excess: f64, budget: f64) {
+    fn within_budget(
+        &mut self,
+        now: Instant,
+        path: &PathView,
+        flight: f64,
+        excess: f64,
+        budget: f64,
+    ) {
         self.hi = 0;
         self.internet.calm();
-        if self.sigma <= budget / 2.0 && self.gamma < self.p.gamma {
-            self.gamma = (self.gamma + GAMMA_STEP).min(self.p.gamma);
-        }
         if self.mode == Mode::Unfair {
             self.cwnd = self.cwnd.min(self.twnd);
         }
         let short = excess <= budget / 2.0;
-        if self.cwnd >= self.twnd {
+        // Packets are whole: less than a segment below the target is at it.
+        if self.cwnd + 1.0 > self.twnd {
             if short {
                 self.internet.forget();
+            }
+            // Only a target that was reached has proved too small.
+            if self.sigma <= budget / 2.0 && self.gamma < self.p.gamma {
+                self.gamma = (self.gamma + GAMMA_STEP).min(self.p.gamma);
             }
             self.enter(Mode::Probe, 1.0);
         } else if self.is_remembered(now) {
             let alpha = self.internet.probe(self.cwnd, short);
             self.enter(Mode::InternetProbe, alpha);
         } else {
-            self.fast(now, path, Mode::Fast);
+            self.fast(now, path, flight, Mode::Fast);
         }
     }
 

@@ -28,7 +28,12 @@ enum Op {
     Loss(u8, u32),
     Undo,
     Recovered,
-    Report(u64),
+    Report {
+        bps: u64,
+        hol_us: u64,
+        seq: u16,
+        shared: bool,
+    },
     Timer,
     Resize(u32),
 }
@@ -58,7 +63,20 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (0u8..3, 1u32..50).prop_map(|(kind, packets)| Op::Loss(kind, packets)),
         1 => Just(Op::Undo),
         1 => Just(Op::Recovered),
-        1 => any::<u64>().prop_map(Op::Report),
+        4 => (
+            // Rates of radios, of none, and of nothing.
+            prop_oneof![6 => 1u64..200_000_000, 1 => any::<u64>(), 1 => Just(0)],
+            prop_oneof![6 => 0u64..40_000, 1 => 0u64..20_000_000, 1 => Just(0)],
+            // Mostly forward; any counter after a silence.
+            prop_oneof![3 => 0u16..900, 1 => any::<u16>()],
+            any::<bool>(),
+        )
+            .prop_map(|(bps, hol_us, seq, shared)| Op::Report {
+                bps,
+                hol_us,
+                seq,
+                shared,
+            }),
         1 => Just(Op::Timer),
         1 => (1u32..9000).prop_map(Op::Resize),
     ]
@@ -197,12 +215,17 @@ impl Host {
                 c.on_recovered(self.now, &self.path);
                 self.recovery = Recovery::Open;
             }
-            Op::Report(bits) => {
+            Op::Report {
+                bps,
+                hol_us,
+                seq,
+                shared,
+            } => {
                 let report = PathReport::Share {
-                    rate: Rate::from_bps(bits),
-                    hol_delay: Duration::from_nanos(bits % 1_000_000_000),
-                    seq: bits as u16,
-                    shared: bits & 1 == 1,
+                    rate: Rate::from_bps(bps),
+                    hol_delay: Duration::from_micros(hol_us),
+                    seq,
+                    shared,
                 };
                 c.on_report(self.now, &self.path, &report);
             }

@@ -1,8 +1,10 @@
 //! Every registered controller against its laws, on a small bottleneck, and beside the Linux kernel.
 
 mod bottleneck;
+mod cell;
 mod draft_bbr;
 mod kernel;
 mod laws;
 mod scenarios;
 mod wire;
+mod xrc;

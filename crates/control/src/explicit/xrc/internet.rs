@@ -189,6 +189,7 @@ mod tests {
         assert_eq!(grown, [1.0, 2.0, 4.0, 5.0, 5.0]);
         assert_eq!(i.probe(80.0, false), 1.0);
         assert_eq!(i.probe(80.0, true), 2.0);
-        assert_eq!(Internet::NONE.probe(3.0, true), 1.0);
+        let mut i = Internet::NONE;
+        assert_eq!(i.probe(3.0, true), 1.0);
     }
 }
