@@ -132,6 +132,12 @@ impl Check {
         }
     }
 
+    /// The same with an explanation where it misses.
+    #[must_use]
+    pub fn where_missed(self, why: &str) -> Self {
+        if self.misses() { self.note(why) } else { self }
+    }
+
     /// The same, shown and explained, but with no weight in the verdict.
     #[must_use]
     pub fn untested(self, why: impl Into<String>) -> Self {
@@ -189,6 +195,7 @@ mod tests {
     fn what_is_not_tested_cannot_miss() {
         let c = Check::of("x", "ms", 1.0, Estimate::of(&[2.0, 2.0]), Tolerance::AtMost);
         assert!(c.misses() && c.verdict() == "MISSES");
+        assert!(c.clone().where_missed("slow").note.is_some());
         let c = c.untested("the paper's own parameters forbid it");
         assert!(!c.misses() && !c.holds && c.verdict() == "not tested");
         assert!(Check::of("x", "ms", 1.0, None, Tolerance::AtLeast).misses());

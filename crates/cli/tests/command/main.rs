@@ -1,6 +1,7 @@
 //! The built command, from outside: what it prints, what it leaves on disk, and how it fails.
 
 mod errors;
+mod repro;
 mod results;
 mod shell;
 mod tools;

@@ -284,12 +284,19 @@ pub fn internal_line(run: &RunResult, i: usize, name: &str, scale: f64, label: &
     line
 }
 
-/// The states of flow `i`'s controller, from its internal `mode`.
+/// The states of flow `i`'s controller while it was on, from its internal `mode`.
 pub fn track(run: &RunResult, i: usize, label: &str) -> Option<BandTrack> {
+    let (from, to) = life(run, i);
+    let mut bands = crate::view::bands(run, i)?;
+    bands.retain(|b| b.end > from && b.start < to);
+    for band in &mut bands {
+        band.start = band.start.max(from);
+        band.end = band.end.min(to);
+    }
     Some(BandTrack {
         label: label.to_owned(),
         controller: run.layout.controllers[i].clone(),
-        bands: crate::view::bands(run, i)?,
+        bands,
     })
 }
 

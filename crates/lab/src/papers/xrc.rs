@@ -30,8 +30,8 @@ mod prelude {
     };
     pub(super) use super::super::title;
     pub(super) use super::{
-        BUDGET_MS, Entry, PAYLOAD, bar, hol_cdf, keep_all, keep_hol, keep_rates, mode, profile,
-        rate_panel, table,
+        BUDGET_MS, Entry, JITTER, PAYLOAD, bar, explain, hol_cdf, keep_all, keep_hol, keep_rates,
+        mode, profile, rate_panel, table,
     };
     pub(super) use crate::check::{Check, Tolerance};
     pub(super) use crate::metrics::Estimate;
@@ -193,6 +193,19 @@ fn keep_all(run: &RunResult, out: &mut Outcome, span: m::Span) {
     out.value("loss_1", counts.get(1).map(loss));
     keep_hol(run, out, span);
 }
+
+/// Says of the checks that miss why, by a part of their names.
+fn explain(checks: Vec<Check>, why: &[(&str, &str)]) -> Vec<Check> {
+    let explained = |c: Check| match why.iter().find(|w| c.name.contains(w.0)) {
+        Some(w) => c.where_missed(w.1),
+        None => c,
+    };
+    checks.into_iter().map(explained).collect()
+}
+
+/// The sender's search for a bottleneck in the Internet and the radio's own jitter.
+const JITTER: &str = "RTTs that the radio itself spreads (TDD, HARQ, waiting for uplink grants) look to the sender like a queue in \
+                      the Internet, since the HoL delay does not show them; it drains a queue that is not there";
 
 /// A column of a table: heading, unit, name of the value, factor, which direction is good.
 type Entry = (

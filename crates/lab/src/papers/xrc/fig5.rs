@@ -157,7 +157,10 @@ fn draw(o: &Outcomes) -> Figure {
             .to_owned(),
         seen: seen(o),
         panels,
-        checks: checks(o),
+        checks: explain(checks(o), &[
+                ("beside Illinois", "Illinois answers losses by a small step, so XRC has to force them often: it loses as much itself"),
+                ("HoL at 90 %", "the 90 % quantile lies in the bursts of the unfairness mode, by which XRC makes the other lose"),
+            ]),
         ..Figure::default()
     }
 }

@@ -127,7 +127,10 @@ fn draw(o: &Outcomes) -> Figure {
             xrc.max("drops"),
         ),
         panels,
-        checks: checks(o),
+        checks: explain(checks(o), &[
+                ("drops in a run", "in one chunk of thirty the two together ask for a little more than the link for ten rounds; the unfairness mode then overflows the queue once"),
+                ("HoL at 99 %", "the start of a chunk finds the link full: 2 % of the time belongs to those queues"),
+            ]),
         notes: vec![
             "A chunk that is offered over 2 s cannot be delivered in less; what XRC adds is the time that the video's own \
              window needs to grow and one queue."

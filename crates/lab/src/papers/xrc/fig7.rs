@@ -147,7 +147,7 @@ fn draw(o: &Outcomes) -> Figure {
             both.mean("fct_p50"),
         ),
         panels,
-        checks: checks(o),
+        checks: explain(checks(o), &[("Veno", "beside Veno the queue is short as well: short flows have less to gain")]),
         ..Figure::default()
     }
 }

@@ -104,7 +104,7 @@ fn draw(o: &Outcomes) -> Figure {
             ten("xrc", false).mean("jain"),
         ),
         panels,
-        checks: vec![
+        checks: explain(vec![
             Check::of(
                 "rate alone at 10 %, over CUBIC's",
                 "",
@@ -123,7 +123,7 @@ fn draw(o: &Outcomes) -> Figure {
             )
             .profile("default")
             .source("beyond the paper"),
-        ],
+        ], &[("", JITTER)]),
         ..Figure::default()
     }
 }

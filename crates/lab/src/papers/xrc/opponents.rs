@@ -135,7 +135,7 @@ fn draw(o: &Outcomes) -> Figure {
         }
     };
     Figure {
-        title: "Beyond: XRC against each controller".to_owned(),
+        title: "Beyond (j): XRC against each controller".to_owned(),
         setup: "As Figure 5: a bulk flow from 0.5 s, another from 5.5 s, one queue of 128 packets without marks, 34 Mbit/s."
             .to_owned(),
         claim: String::new(),

@@ -30,16 +30,22 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     })
 }
 
-/// The sum over the senders of the rate that each was told last, over the cell's capacity, at the samples of `span`.
+/// The sum over the flows of the rate that left the cell for each last, over the cell's capacity, at the samples of `span`.
 fn promised(run: &RunResult, span: m::Span) -> Option<(Vec<f64>, Vec<f64>)> {
     // The cell's own capacity in blocks, while everyone is served: users are alike and do not move.
     let capacity = m::capacity(run, (10.0, m::all(run).1))? * 1e6;
     let mut sum: Vec<f64> = vec![];
     let mut times: Vec<f64> = vec![];
     for i in 0..run.layout.labels.len() {
-        let rates = m::internal(run, i, "R_exp", span);
+        // Mbit/s; before a flow's first report there is none.
+        let mut rates = m::internal(run, i, "reported_rate_mbps", span);
         if rates.is_empty() {
             return None;
+        }
+        for rate in &mut rates {
+            if rate.is_nan() {
+                *rate = 0.0;
+            }
         }
         if sum.is_empty() {
             let step = run.records.interval().as_secs_f64();
@@ -47,7 +53,7 @@ fn promised(run: &RunResult, span: m::Span) -> Option<(Vec<f64>, Vec<f64>)> {
             sum = vec![0.0; rates.len()];
         }
         for (s, r) in sum.iter_mut().zip(rates) {
-            *s += r / capacity;
+            *s += r * 1e6 / capacity;
         }
     }
     Some((times, sum))
@@ -101,7 +107,7 @@ fn draw(o: &Outcomes) -> Figure {
         Panel::new(
             id,
             &format!("What is promised after a wake-up: {}", title(c)),
-            "The sum of the rates that senders were told, over the cell's capacity.",
+            "The sum of the rates that senders were told last, over the cell's capacity.",
             Drawing::Time {
                 axis: Axis::new("Sum of rates over capacity", ""),
                 lines: lines(c),

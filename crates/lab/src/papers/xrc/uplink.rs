@@ -76,7 +76,7 @@ fn draw(o: &Outcomes) -> Figure {
             rate_panel("cubic", "CUBIC's download beside an upload", runs("cubic")),
             table("A download beside an upload", "download", &columns, &rows),
         ],
-        checks: vec![
+        checks: explain(vec![
             Check::of(
                 "rate kept beside an upload, over what CUBIC keeps",
                 "",
@@ -86,7 +86,7 @@ fn draw(o: &Outcomes) -> Figure {
             )
             .profile("default")
             .source("beyond the paper"),
-        ],
+        ], &[("", JITTER)]),
         ..Figure::default()
     }
 }

@@ -53,11 +53,15 @@ fn header(out: &mut String, page: &Page) {
         let (holds, tested, _) = count(f.checks.iter());
         let _ = write!(
             out,
-            "<li><a href=\"#{}\">{} <b class=\"{}\">{holds}/{tested}</b></a></li>",
+            "<li><a href=\"#{}\">{}",
             escape(&f.id),
             escape(f.title.split(": ").next().unwrap_or_default()),
-            if holds == tested { "ok" } else { "miss" },
         );
+        if tested > 0 {
+            let class = if holds == tested { "ok" } else { "miss" };
+            let _ = write!(out, " <b class=\"{class}\">{holds}/{tested}</b>");
+        }
+        out.push_str("</a></li>");
     }
     out.push_str("</ul>\n<dl class=\"facts\">");
     if !page.command.is_empty() {
