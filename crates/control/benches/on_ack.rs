@@ -1,10 +1,11 @@
-//! What one ACK costs in each controller: `on_ack` and the `intent` that the host reads after it.
+//! What one ACK costs in each controller: `on_ack` and the `intent` that the host reads after it. XRC's ACKs carry
+//! reports, so `on_report` is in its figure.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use slackwater_control::{Ack, Config, Controller, PathView, RateSample, build, names};
-use slackwater_core::{Bytes, Draw, Duration, Instant};
+use slackwater_control::{Ack, Config, Controller, PathReport, PathView, RateSample, build, names};
+use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
 
 const MSS: u64 = 1448;
 
@@ -38,6 +39,7 @@ fn on_ack(criterion: &mut Criterion) {
         ack.cwnd_limited = true;
         // Accurate ECN feedback for who asks for it.
         ack.ecn.ect1 = 2 * u32::from(c.intent().ecn.is_proportional());
+        let explicit = name.starts_with("xrc");
         let mut n = 0u64;
         // The line of `fixed` is what the loop itself costs.
         group.bench_function(*name, |b| {
@@ -49,7 +51,17 @@ fn on_ack(criterion: &mut Criterion) {
                 ack.delivered = Bytes(2 * n * MSS);
                 ack.una = 2 * n * MSS;
                 ack.next = (2 * n + 80) * MSS;
-                c.on_ack(Instant::from_millis(2 * n), &path, black_box(&ack));
+                let now = Instant::from_millis(2 * n);
+                if explicit {
+                    let report = PathReport::Share {
+                        rate: Rate::from_bps(12_000_000),
+                        hol_delay: Duration::from_millis(40),
+                        seq: (2 * n) as u16,
+                        shared: false,
+                    };
+                    c.on_report(now, &path, black_box(&report));
+                }
+                c.on_ack(now, &path, black_box(&ack));
                 black_box(c.intent().window)
             });
         });

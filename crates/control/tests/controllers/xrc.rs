@@ -61,7 +61,7 @@ fn alone_the_window_is_a_saw_between_the_target_and_the_budget() {
         served = cell.served - served;
         let utilisation = served as f64 * 12_000.0 / (34e6 * 20.0);
         let twnd = cell.flows[0].value("twnd");
-        let period = (turns[turns.len() - 1] - turns[0]) as f64 / (turns.len() - 1) as f64;
+        let period = f64::from(turns[turns.len() - 1] - turns[0]) / (turns.len() - 1) as f64;
         let peak = cell.hol[1_000..].iter().max().copied().unwrap_or(0);
         println!(
             "{controller}: twnd {twnd:.1}, saw {least:.1}..{most:.1}, period {period:.0} ms, HoL peak {peak} ms, \

@@ -24,7 +24,7 @@ struct Bench {
     recovery: Recovery,
     limited: bool,
     app_limited: bool,
-    /// What the agent says now: bit/s, HoL in us, others.
+    /// What the agent says now: bit/s, head-of-line delay in us, others.
     says: Option<(f64, u64, bool)>,
 }
 
