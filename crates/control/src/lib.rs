@@ -6,6 +6,7 @@
 
 pub mod estimate;
 pub mod explicit;
+pub mod media;
 pub mod pacer;
 pub mod rate;
 pub mod registry;
@@ -13,8 +14,9 @@ pub mod registry;
 mod testing;
 pub mod window;
 
+pub use media::feedback::{Feedback, PacketReport};
 pub use pacer::Pacer;
-pub use registry::{AnyController, Config, UnknownController, build, names};
+pub use registry::{AnyController, Config, Encoder, UnknownController, build, names};
 use slackwater_core::{Bytes, Duration, Instant, Rate};
 pub use slackwater_signal::PathReport;
 
@@ -73,7 +75,7 @@ pub struct EcnDelta {
     pub ect1: u32,
 }
 
-/// Feedback arrived: one TCP or QUIC ACK, or one RTCP report.
+/// Feedback arrived: one TCP or QUIC ACK. (What RTCP says packet by packet is a [`Feedback`].)
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Ack {
@@ -206,8 +208,11 @@ pub struct Intent {
     pub pacing: Option<Rate>,
     /// Bytes that may leave at once when paced; zero for the pacer's default.
     pub burst: Bytes,
-    /// Media encoder target.
+    /// Media encoder target, in payload bytes.
     pub target: Option<Rate>,
+    /// Where not zero: send padding up to this rate (wire bytes, media included) where the media gives less. Controllers
+    /// that probe for bandwidth ask for it.
+    pub padding: Rate,
     /// ECN marking of outgoing packets.
     pub ecn: EcnMode,
     /// Who steers in fast recovery.
@@ -226,6 +231,13 @@ pub trait Controller: Send + core::fmt::Debug {
     fn on_ack(&mut self, now: Instant, path: &PathView, ack: &Ack);
     /// A congestion event.
     fn on_loss(&mut self, now: Instant, path: &PathView, loss: &Loss);
+    /// True where the controller goes by [`Controller::on_feedback`] and passes [`Controller::on_ack`] over: its host must
+    /// learn about each packet, as RTP's do.
+    fn takes_feedback(&self) -> bool {
+        false
+    }
+    /// Feedback that speaks of each packet arrived: one RTCP report.
+    fn on_feedback(&mut self, _now: Instant, _path: &PathView, _feedback: &Feedback<'_>) {}
     /// The last congestion event proved spurious (Eifel, RFC 3522/4015; F-RTO, RFC 5682): the reduction is undone.
     fn on_undo(&mut self, _now: Instant, _path: &PathView) {}
     /// The host left fast recovery or loss recovery.

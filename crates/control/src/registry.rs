@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use slackwater_core::{Draw, Instant};
+use slackwater_core::{Draw, Instant, Rate};
 
 use crate::explicit::xrc::{self, Params, Xrc};
 use crate::rate::bbr::Bbr;
@@ -19,7 +19,7 @@ use crate::window::vegas::Vegas;
 use crate::window::veno::{Veno, VenoNs3};
 use crate::window::westwood::{Westwood, WestwoodNs3};
 use crate::window::{Law, Windowed};
-use crate::{Ack, Controller, Intent, Loss, PathReport, PathView, Sent};
+use crate::{Ack, Controller, Feedback, Intent, Loss, PathReport, PathView, Sent};
 
 /// What a controller is built from.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +31,36 @@ pub struct Config {
     pub initial_window: u32,
     /// Slow-start threshold before any congestion, in segments; `None`: infinite (RFC 5681, 3.1: "arbitrarily high").
     pub initial_ssthresh: Option<u32>,
+    /// Bounds of an encoder, for media controllers.
+    pub encoder: Encoder,
     /// Source of the controller's random numbers; give each flow a fork of its own.
     pub draw: Draw,
+}
+
+/// The rates that an encoder can give, in payload bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoder {
+    /// Rate before any feedback.
+    pub start: Rate,
+    /// Least rate.
+    pub least: Rate,
+    /// Greatest rate.
+    pub most: Rate,
+}
+
+impl Encoder {
+    /// 2 Mbit/s at first, then between 0.3 and 100 Mbit/s: our choice.
+    pub const DEFAULT: Self = Self {
+        start: Rate::from_bps(2_000_000),
+        least: Rate::from_bps(300_000),
+        most: Rate::from_bps(100_000_000),
+    };
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
 }
 
 impl Config {
@@ -42,8 +70,15 @@ impl Config {
             mss,
             initial_window: 10,
             initial_ssthresh: None,
+            encoder: Encoder::DEFAULT,
             draw,
         }
+    }
+
+    /// The same for an encoder with these rates.
+    #[must_use]
+    pub const fn with_encoder(self, encoder: Encoder) -> Self {
+        Self { encoder, ..self }
     }
 
     /// The same with an initial window of `segments`.
@@ -143,6 +178,12 @@ impl Controller for AnyController {
     #[inline]
     fn on_ack(&mut self, now: Instant, path: &PathView, ack: &Ack) {
         dispatch!(self, c => c.on_ack(now, path, ack));
+    }
+    fn takes_feedback(&self) -> bool {
+        dispatch!(self, c => c.takes_feedback())
+    }
+    fn on_feedback(&mut self, now: Instant, path: &PathView, feedback: &Feedback<'_>) {
+        dispatch!(self, c => c.on_feedback(now, path, feedback));
     }
     fn on_loss(&mut self, now: Instant, path: &PathView, loss: &Loss) {
         dispatch!(self, c => c.on_loss(now, path, loss));
