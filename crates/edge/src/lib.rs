@@ -85,6 +85,8 @@ pub trait EdgeFunction<P: PacketView> {
     fn held(&self) -> Bytes {
         Bytes::ZERO
     }
+    /// What the function thinks of the session of `ue`, by name, for plots (as `Controller::snapshot` does for flows).
+    fn internals(&self, _ue: UeId, _out: &mut Vec<(&'static str, f64)>) {}
 }
 
 /// An agent of the radio network that tells senders what their path holds. It sees the cell as any [`Observer`] does,

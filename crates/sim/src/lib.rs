@@ -15,4 +15,6 @@ pub use clock::{Clock, NoClock, SyncStatus};
 pub use flow::{Carrier, FlowConfig, HopConfig, Host};
 pub use lane::{LaneConfig, Stalls};
 pub use link::{LinkConfig, Service};
-pub use world::{CELL_DOWN, CELL_UP, FeedbackCarrier, FeedbackConfig, World, WorldBuilder};
+pub use world::{
+    CELL_DOWN, CELL_UP, FeedbackCarrier, FeedbackConfig, ReportConfig, World, WorldBuilder,
+};

@@ -4,6 +4,7 @@ mod builder;
 mod cell;
 mod edge;
 mod feedback;
+mod reports;
 
 use std::collections::VecDeque;
 
@@ -11,12 +12,13 @@ pub use builder::WorldBuilder;
 use cell::CellNode;
 use edge::EdgeNode;
 pub use feedback::{FeedbackCarrier, FeedbackConfig};
+pub use reports::ReportConfig;
 use slackwater_core::record::{DropReason, PacketEvent};
 use slackwater_core::{
     Bytes, Direction, Duration, Ecn, FlowId, Instant, NodeId, Packet, PacketView as _, Proto,
     Recorder,
 };
-use slackwater_edge::Verdict;
+use slackwater_edge::{RanReport, Verdict};
 use slackwater_ran::CellOut;
 use slackwater_ran::cell::Cell;
 use slackwater_signal::PathReport;
@@ -76,6 +78,7 @@ pub struct World<R> {
     packets: Vec<Packet>,
     served: Vec<(Packet, Duration)>,
     outcomes: Outcomes,
+    batch: Vec<RanReport>,
     values: Vec<(&'static str, f64)>,
     host_events: HostEvents,
     late: Duration,
@@ -197,15 +200,53 @@ impl<R: Recorder> World<R> {
                     self.hand_on(now, n);
                     return;
                 }
-                let mut out = core::mem::take(&mut node.out);
-                node.run_slot(now, &mut out);
-                self.drain_cell(now, n, &mut out);
+                if node.slot_is_due(now) {
+                    let mut out = core::mem::take(&mut node.out);
+                    node.run_slot(now, &mut out);
+                    self.drain_cell(now, n, &mut out);
+                }
+                self.report_queues(now, n);
             }
             Node::Edge(edge) => {
                 edge.take_reports(now);
                 self.drain_edge(now, n);
             }
         }
+    }
+
+    /// Sends the reports of cell `n` that are due on their way: after the slot that starts at the same instant, so that
+    /// they tell what its decision left.
+    fn report_queues(&mut self, now: Instant, n: usize) {
+        let Node::Cell(cell) = &mut self.nodes[n] else {
+            unreachable!("a node keeps its kind")
+        };
+        if cell.reports.is_empty() {
+            return;
+        }
+        if cell.report_is_due(now) {
+            let mut reports = core::mem::take(&mut cell.reports);
+            for way in &mut reports {
+                let [Node::Cell(cell), Node::Edge(edge)] = self
+                    .nodes
+                    .get_disjoint_mut([n, way.to])
+                    .expect("a cell and a function are two nodes")
+                else {
+                    unreachable!("a node keeps its kind")
+                };
+                way.read(now, &mut cell.cell, &mut self.batch, &mut edge.reports);
+                let timer = edge.next_timer();
+                self.kernel.arm(way.to, timer.map(|t| t.max(now)));
+            }
+            let Node::Cell(cell) = &mut self.nodes[n] else {
+                unreachable!("a node keeps its kind")
+            };
+            cell.reports = reports;
+        }
+        let Node::Cell(cell) = &self.nodes[n] else {
+            unreachable!("a node keeps its kind")
+        };
+        let timer = cell.next_timer();
+        self.kernel.arm(n, timer);
     }
 
     /// Sends on the packets of cell `n` that are due. All of a transport block are due at once; a component that comes
@@ -387,10 +428,14 @@ impl<R: Recorder> World<R> {
         let hop = flow.next[side(direction)];
         let id = NodeId(n as u32);
         match verdict {
-            Verdict::Forward(packet) => self.forward(now, hop, n, &packet),
-            Verdict::Hold => {}
+            Verdict::Forward(packet) => {
+                edge.passed(&packet);
+                self.forward(now, hop, n, &packet);
+            }
+            Verdict::Hold => edge.took(packet),
             Verdict::Mark(mut packet) => {
                 packet.set_ecn(Ecn::Ce);
+                edge.passed(&packet);
                 self.recorder.packet(now, id, &packet, PacketEvent::Marked);
                 self.forward(now, hop, n, &packet);
             }
@@ -402,20 +447,32 @@ impl<R: Recorder> World<R> {
         self.drain_edge(now, n);
     }
 
-    /// Sends on what the edge function at `n` hands out, and arms its timer.
+    /// Sends on what the edge function at `n` hands out, tells of what it dropped, and arms its timer.
     fn drain_edge(&mut self, now: Instant, n: usize) {
         loop {
             let Node::Edge(edge) = &mut self.nodes[n] else {
                 unreachable!("a node keeps its kind")
             };
             let Some((direction, packet)) = edge.function.release(now) else {
-                let timer = edge.next_timer();
-                self.kernel.arm(n, timer);
-                return;
+                break;
             };
+            edge.let_go(&packet);
+            edge.passed(&packet);
             let hop = edge.flows[packet.flow.index()].next[side(direction)];
             self.forward(now, hop, n, &packet);
         }
+        let Node::Edge(edge) = &mut self.nodes[n] else {
+            unreachable!("a node keeps its kind")
+        };
+        let id = NodeId(n as u32);
+        while let Some((packet, reason)) = edge.function.take_dropped() {
+            edge.let_go(&packet);
+            self.recorder
+                .packet(now, id, &packet, PacketEvent::Dropped(reason));
+        }
+        // A function may name a time that has passed: it means at once.
+        let timer = edge.next_timer();
+        self.kernel.arm(n, timer.map(|t| t.max(now)));
     }
 
     /// Hands `packet` to the host at the end of its path.
@@ -504,21 +561,25 @@ impl<R: Recorder> World<R> {
                 self.recorder.flow(now, id, &sample);
                 self.values.clear();
                 flow.hosts[flow.sender].internals(&mut self.values);
-                for node in &self.nodes {
-                    if let Node::Cell(cell) = node
-                        && let Some(feedback) = &cell.feedback
-                        && let Some(report) = feedback.last(id)
-                    {
-                        tell_report(&report, &mut self.values);
-                    }
-                }
-                if !self.values.is_empty() {
-                    self.recorder.internals(now, id, &self.values);
-                }
             } else {
                 let mut sample = slackwater_core::record::FlowSample::default();
                 sample.delivered = delivered;
                 self.recorder.flow(now, id, &sample);
+                self.values.clear();
+            }
+            for node in &self.nodes {
+                match node {
+                    Node::Cell(cell) => {
+                        if let Some(report) = cell.feedback.as_ref().and_then(|f| f.last(id)) {
+                            tell_report(&report, &mut self.values);
+                        }
+                    }
+                    Node::Edge(edge) => edge.internals(id, &mut self.values),
+                    Node::Lane { .. } | Node::Link { .. } => {}
+                }
+            }
+            if !self.values.is_empty() {
+                self.recorder.internals(now, id, &self.values);
             }
         }
         for (n, node) in self.nodes.iter_mut().enumerate() {

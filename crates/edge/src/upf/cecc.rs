@@ -893,4 +893,8 @@ impl<P: PacketView + Clone> EdgeFunction<P> for Cecc<P> {
     fn held(&self) -> Bytes {
         Bytes(self.held)
     }
+
+    fn internals(&self, ue: UeId, out: &mut Vec<(&'static str, f64)>) {
+        self.tell(ue, out);
+    }
 }

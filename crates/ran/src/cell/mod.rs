@@ -195,6 +195,11 @@ impl<P: PacketView> Cell<P> {
         self.ues.len()
     }
 
+    /// Number of bearers of `ue`.
+    pub fn bearers(&self, ue: UeId) -> usize {
+        self.ues[ue.index()].bearers.len()
+    }
+
     /// Slot length.
     pub fn slot_duration(&self) -> Duration {
         Duration::from_nanos(self.slot_ns)
@@ -235,6 +240,13 @@ impl<P: PacketView> Cell<P> {
     pub fn slot_bytes(&self, ue: UeId) -> Bytes {
         let mcs = self.down.mcs[ue.index()];
         Bytes(u64::from(self.down.tables[0].slot_bytes(mcs)))
+    }
+
+    /// [`Cell::slot_bytes`] by what the scheduler knows of `ue` at `now`, even where nothing waits for it.
+    pub fn slot_bytes_at(&mut self, now: Instant, ue: UeId) -> Bytes {
+        let slot = now.as_nanos() / self.slot_ns;
+        self.down.refresh(ue.index(), slot, &mut self.radio);
+        self.slot_bytes(ue)
     }
 
     /// Packets inside: waiting, on the air, or held up by a gap.

@@ -5,13 +5,14 @@ use std::collections::VecDeque;
 use slackwater_core::{
     Direction, Draw, Duration, FlowId, Instant, NodeId, Packet, Qfi, Recorder, UeId,
 };
-use slackwater_edge::{EdgeFunction, ReportAgent};
+use slackwater_edge::{EdgeFunction, ReportAgent, Session};
 use slackwater_ran::cell::{Cell, CellConfig, ConfigError, UeConfig};
 use slackwater_signal::Observer;
 
 use super::cell::{CellFlow, CellNode};
 use super::edge::{EdgeFlow, EdgeNode};
 use super::feedback::{Feedback, FeedbackCarrier, FeedbackConfig};
+use super::reports::{ReportConfig, Reports};
 use super::{Flow, Hop, Node, World, side};
 use crate::flow::{FlowConfig, HopConfig, Host, HostEvents};
 use crate::kernel::Kernel;
@@ -24,6 +25,7 @@ mod purpose {
     pub(super) const CELL: u64 = 2;
     pub(super) const HOST: u64 = 3;
     pub(super) const FEEDBACK: u64 = 4;
+    pub(super) const REPORTS: u64 = 5;
 }
 
 /// Collects nodes and flows.
@@ -89,6 +91,29 @@ impl WorldBuilder {
         self.push(Node::Edge(Box::new(EdgeNode::new(function))))
     }
 
+    /// Tells the edge function at `node` of a session that is there from the start.
+    pub fn add_session(&mut self, node: NodeId, session: &Session) {
+        let function = &mut self.edge_mut(node).function;
+        function.on_session(Instant::ZERO, session);
+    }
+
+    /// Lets the cell at `cell` report its downlink queues to the edge function at `edge`.
+    pub fn add_reports(&mut self, cell: NodeId, edge: NodeId, config: ReportConfig) {
+        self.edge_mut(edge);
+        let key = u64::from(cell.0) << 32 | u64::from(edge.0);
+        let draw = self.draw.fork(purpose::REPORTS, key);
+        let node = self.cell_mut(cell);
+        let reports = Reports::new(node.cell.config(), config, edge.index(), draw);
+        node.reports.push(reports);
+    }
+
+    fn edge_mut(&mut self, node: NodeId) -> &mut EdgeNode {
+        match self.nodes.get_mut(node.index()) {
+            Some(Node::Edge(edge)) => edge,
+            _ => panic!("{node} is not an edge function"),
+        }
+    }
+
     fn cell_mut(&mut self, node: NodeId) -> &mut CellNode {
         match self.nodes.get_mut(node.index()) {
             Some(Node::Cell(cell)) => cell,
@@ -152,13 +177,11 @@ impl WorldBuilder {
                     node
                 }
                 HopConfig::Edge { node, ue } => {
-                    let Some(Node::Edge(edge)) = self.nodes.get_mut(node.index()) else {
-                        panic!("{node} is not an edge function");
-                    };
+                    let edge = self.edge_mut(node);
                     let n = edge.flows.len().max(flow.index() + 1);
                     edge.flows.resize(n, EdgeFlow::default());
                     let entry = &mut edge.flows[flow.index()];
-                    entry.ue = ue;
+                    (entry.passes, entry.ue) = (true, ue);
                     entry.next[side(direction)] = next;
                     node
                 }
@@ -202,8 +225,11 @@ impl WorldBuilder {
             }
         }
         for (n, node) in self.nodes.iter().enumerate() {
-            if let Node::Edge(edge) = node {
-                kernel.arm(n, edge.next_timer());
+            match node {
+                Node::Edge(edge) => kernel.arm(n, edge.next_timer()),
+                // A cell sleeps until something comes, but for its reports.
+                Node::Cell(cell) if !cell.reports.is_empty() => kernel.arm(n, cell.next_timer()),
+                _ => {}
             }
         }
         if recorder.sampling().is_some() {
@@ -219,6 +245,7 @@ impl WorldBuilder {
             packets: Vec::new(),
             served: Vec::new(),
             outcomes: Outcomes::default(),
+            batch: Vec::new(),
             values: Vec::new(),
             host_events: HostEvents::default(),
             late: Duration::ZERO,

@@ -9,6 +9,7 @@ use slackwater_ran::cell::Cell;
 use slackwater_signal::{NoObserver, Observer, PdcpView, SlotView};
 
 use super::feedback::Feedback;
+use super::reports::Reports;
 use super::{CELL_DOWN, CELL_UP, Hop};
 
 /// A flow as a cell knows it.
@@ -36,6 +37,8 @@ pub(super) struct CellNode {
     pub(super) observer: Option<Box<dyn Observer + Send>>,
     /// The agent that reports to senders.
     pub(super) feedback: Option<Box<Feedback>>,
+    /// Agents that report to edge functions.
+    pub(super) reports: Vec<Reports>,
     /// Packets that the cell reported before their delivery time.
     pub(super) pending: VecDeque<(Instant, Packet)>,
     /// By flow.
@@ -66,17 +69,35 @@ impl CellNode {
             out: CellOut::default(),
             observer,
             feedback: None,
+            reports: Vec::new(),
             pending: VecDeque::new(),
             flows: Vec::new(),
         }
     }
 
-    /// The next slot, or the next delivery where that comes first.
+    /// The next slot, the next delivery or the next report, whichever comes first.
     pub(super) fn next_timer(&self) -> Option<Instant> {
-        match (self.cell.next_slot(), self.pending.front()) {
+        let next = match (self.cell.next_slot(), self.pending.front()) {
             (Some(slot), Some(p)) => Some(slot.min(p.0)),
             (slot, p) => slot.or(p.map(|p| p.0)),
+        };
+        if self.reports.is_empty() {
+            return next;
         }
+        let reports = self.reports.iter().filter_map(Reports::next_timer);
+        reports.chain(next).min()
+    }
+
+    /// True where the slot that starts now must run. A cell that reports may be called for that alone; any other is
+    /// called for its slots.
+    pub(super) fn slot_is_due(&self, now: Instant) -> bool {
+        self.reports.is_empty() || self.cell.next_slot().is_some_and(|s| s <= now)
+    }
+
+    /// True where queues must be read for a report.
+    pub(super) fn report_is_due(&self, now: Instant) -> bool {
+        let mut timers = self.reports.iter().filter_map(Reports::next_timer);
+        timers.any(|t| t <= now)
     }
 
     /// Runs the slot that starts now before everyone who watches.

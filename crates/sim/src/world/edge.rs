@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use slackwater_core::record::LinkSample;
-use slackwater_core::{Instant, Packet, UeId};
+use slackwater_core::{Bytes, Direction, FlowId, Instant, Packet, UeId};
 use slackwater_edge::{EdgeFunction, RanReport};
 
 use super::Hop;
@@ -11,6 +11,8 @@ use super::Hop;
 /// A flow as an edge function knows it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EdgeFlow {
+    /// Its path comes by here.
+    pub(super) passes: bool,
     pub(super) ue: UeId,
     /// Next hop down and up.
     pub(super) next: [Hop; 2],
@@ -19,6 +21,7 @@ pub(super) struct EdgeFlow {
 impl Default for EdgeFlow {
     fn default() -> Self {
         Self {
+            passes: false,
             ue: UeId(0),
             next: [Hop::Host; 2],
         }
@@ -31,6 +34,10 @@ pub(super) struct EdgeNode {
     pub(super) flows: Vec<EdgeFlow>,
     /// Reports of the radio network that have not arrived, in order of arrival.
     pub(super) reports: VecDeque<(Instant, RanReport)>,
+    /// Downlink packets that the function keeps.
+    held: u32,
+    /// Downlink bytes that went on.
+    carried: u64,
 }
 
 impl EdgeNode {
@@ -39,6 +46,32 @@ impl EdgeNode {
             function,
             flows: Vec::new(),
             reports: VecDeque::new(),
+            held: 0,
+            carried: 0,
+        }
+    }
+
+    /// The function keeps `packet`.
+    pub(super) fn took(&mut self, packet: &Packet) {
+        self.held += u32::from(packet.direction() == Direction::Down);
+    }
+
+    /// It keeps it no longer. What it made itself was never counted, but it makes nothing that goes down.
+    pub(super) fn let_go(&mut self, packet: &Packet) {
+        self.held -= u32::from(packet.direction() == Direction::Down);
+    }
+
+    /// `packet` goes on.
+    pub(super) fn passed(&mut self, packet: &Packet) {
+        if packet.direction() == Direction::Down {
+            self.carried += u64::from(packet.len);
+        }
+    }
+
+    /// What the function thinks of the session of `flow`.
+    pub(super) fn internals(&self, flow: FlowId, out: &mut Vec<(&'static str, f64)>) {
+        if let Some(flow) = self.flows.get(flow.index()).filter(|f| f.passes) {
+            self.function.internals(flow.ue, out);
         }
     }
 
@@ -60,6 +93,8 @@ impl EdgeNode {
     pub(super) fn sample(&self) -> LinkSample {
         let mut sample = LinkSample::default();
         sample.backlog = self.function.held();
+        sample.packets = self.held;
+        sample.carried = Bytes(self.carried);
         sample
     }
 }

@@ -3,6 +3,7 @@
 mod audit;
 mod conservation;
 mod determinism;
+mod edge;
 mod fairness;
 mod finish;
 mod performance;

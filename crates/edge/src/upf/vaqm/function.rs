@@ -448,4 +448,31 @@ impl<P: PacketView> EdgeFunction<P> for Vaqm<P> {
         let ready: u64 = self.ready.iter().map(|(_, p)| u64::from(p.len())).sum();
         Bytes(self.held + ready)
     }
+
+    fn internals(&self, ue: UeId, out: &mut Vec<(&'static str, f64)>) {
+        let Some(s) = self.snapshot(ue, None) else {
+            return;
+        };
+        let state = match s.state {
+            State::Open => 0.0,
+            State::Shape => 1.0,
+            State::Grow => 2.0,
+        };
+        out.extend([
+            ("vaqm_state", state),
+            ("vaqm_average_ms", s.average.as_millis_f64()),
+            ("vaqm_path_ms", s.path.as_millis_f64()),
+            ("vaqm_target_ms", s.target.as_millis_f64()),
+            ("vaqm_jitter_ms", s.jitter.as_millis_f64()),
+            ("vaqm_delivered_mbps", s.delivered.as_mbps()),
+            ("vaqm_flight_kb", s.flight.get() as f64 / 1e3),
+            ("vaqm_backlog_kb", s.backlog.get() as f64 / 1e3),
+        ]);
+        if let Some(cap) = s.cap {
+            out.push(("vaqm_cap_kb", cap.get() as f64 / 1e3));
+        }
+        if let Some(rate) = s.rate {
+            out.push(("vaqm_rate_mbps", rate.as_mbps()));
+        }
+    }
 }

@@ -1,0 +1,157 @@
+//! Reports of a cell about its queues, on their way to an edge function.
+
+use std::collections::VecDeque;
+
+use slackwater_core::{BearerId, Direction, Draw, Duration, Instant, Packet, UeId};
+use slackwater_edge::RanReport;
+use slackwater_edge::gnb::{CellSlots, ReporterConfig, RlcReporter};
+use slackwater_ran::cell::{Cell, CellConfig};
+use slackwater_ran::mac::SharePolicy;
+use slackwater_ran::tdd::{MIN_PDSCH_SYMBOLS, SYMBOLS};
+
+/// What the cell reports to an edge function, and what goes wrong on the way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReportConfig {
+    /// When the agent reports, and what.
+    pub reporter: ReporterConfig,
+    /// One-way delay from the cell to the function.
+    pub delay: Duration,
+    /// Extra delay of each message, uniform in [0, jitter); messages keep their order.
+    pub jitter: Duration,
+    /// Probability that a message is lost: all reports of one instant travel in one.
+    pub loss: f64,
+    /// From here on no report leaves.
+    pub until: Instant,
+}
+
+impl Default for ReportConfig {
+    fn default() -> Self {
+        Self {
+            reporter: ReporterConfig::default(),
+            delay: Duration::ZERO,
+            jitter: Duration::ZERO,
+            loss: 0.0,
+            until: Instant::MAX,
+        }
+    }
+}
+
+/// An agent at a cell, and the way of its messages to one edge function.
+pub(super) struct Reports {
+    agent: RlcReporter,
+    config: ReportConfig,
+    /// The node of the function.
+    pub(super) to: usize,
+    draw: Draw,
+    /// Messages so far, for the draws.
+    count: u64,
+    /// Arrival of the last message.
+    last: Instant,
+}
+
+impl Reports {
+    pub(super) fn new(cell: &CellConfig, config: ReportConfig, to: usize, draw: Draw) -> Self {
+        let mut agent = RlcReporter::new(config.reporter, cell.slot_duration());
+        agent.set_slots(slots(cell));
+        Self {
+            agent,
+            config,
+            to,
+            draw,
+            count: 0,
+            last: Instant::ZERO,
+        }
+    }
+
+    /// When the queues are read next.
+    pub(super) fn next_timer(&self) -> Option<Instant> {
+        let next = self.agent.next_timer();
+        (next < self.config.until).then_some(next)
+    }
+
+    /// Reads the queues where that is due, and puts the message into `out` with the time of its arrival.
+    pub(super) fn read(
+        &mut self,
+        now: Instant,
+        cell: &mut Cell<Packet>,
+        batch: &mut Vec<RanReport>,
+        out: &mut VecDeque<(Instant, RanReport)>,
+    ) {
+        if self.next_timer().is_none_or(|t| t > now) {
+            return;
+        }
+        // A cell that sleeps still hears its UEs: rates are those of now.
+        cell.catch_up(now);
+        for ue in (0..cell.ues() as u32).map(UeId) {
+            self.agent.set_link(ue, cell.slot_bytes_at(now, ue));
+        }
+        let queues = (0..cell.ues() as u32).map(UeId).flat_map(|ue| {
+            let bearers = (0..cell.bearers(ue) as u8).map(BearerId);
+            bearers.map(move |bearer| (ue, bearer))
+        });
+        let views = queues.map(|(ue, b)| cell.rlc_view(now, Direction::Down, ue, b));
+        self.agent.report(now, views, batch);
+        let key = self.count;
+        self.count += 1;
+        let lossy = self.config.loss > 0.0;
+        if lossy && self.draw.uniform(2 * key) < self.config.loss {
+            batch.clear();
+            return;
+        }
+        let jitter = self.config.jitter;
+        let late = if jitter.is_zero() {
+            Duration::ZERO
+        } else {
+            jitter.mul_f64(self.draw.uniform(2 * key + 1))
+        };
+        self.last = self.last.max(now + self.config.delay + late);
+        out.extend(batch.drain(..).map(|report| (self.last, report)));
+    }
+}
+
+/// The slots of `cell` as the air has them: the pattern begins with slot 0.
+fn slots(cell: &CellConfig) -> CellSlots {
+    let slot = cell.slot_duration();
+    let control = cell.control_symbols;
+    let period = cell.duplex.period();
+    let (mut down, mut special, mut special_q8) = (0_u32, 0_u32, 0_u8);
+    for k in 0..period {
+        let symbols = cell.duplex.down_symbols(k);
+        if symbols == SYMBOLS {
+            down |= 1 << k;
+        } else if symbols >= MIN_PDSCH_SYMBOLS {
+            special |= 1 << k;
+            let part = u16::from(symbols.saturating_sub(control)) * 256;
+            special_q8 = (part / u16::from(SYMBOLS - control)) as u8;
+        }
+    }
+    CellSlots {
+        start: Instant::ZERO,
+        slot,
+        period: period as u8,
+        down,
+        special,
+        special_q8,
+        lead: slot * (u64::from(cell.timing.mac_to_air) + u64::from(cell.timing.k0)),
+        processing: cell.timing.decode,
+        polled: cell.share == SharePolicy::Split(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tdd_cell_tells_its_pattern_and_its_lead() {
+        let nr = slots(&CellConfig::nr(20, 1));
+        // DDDSU with 10:2:2 and what the scheduler and the UE take.
+        assert_eq!((nr.period, nr.down, nr.special), (5, 0b111, 0b1000));
+        let share = f64::from(nr.special_q8) / 256.0;
+        assert!((0.6..0.75).contains(&share), "{share}");
+        assert_eq!(nr.slot, Duration::from_micros(500));
+        assert_eq!(nr.lead, Duration::from_micros(500));
+        let lte = slots(&CellConfig::lte(10.0));
+        assert_eq!((lte.period, lte.down, lte.special), (1, 1, 0));
+    }
+}
