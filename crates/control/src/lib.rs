@@ -89,7 +89,8 @@ pub struct Ack {
     pub prior_in_flight: Bytes,
     /// An RTT sample without ambiguity (Karn), the least of those that this ACK gives.
     pub rtt: Option<Duration>,
-    /// One-way delay of the newest packet, where the feedback carries it.
+    /// One-way delay of the newest packet, where the feedback carries it: TCP's from time stamps (RFC 7323), in steps of
+    /// 1 ms. The two clocks add a constant that nobody knows: differences count, values do not.
     pub owd: Option<Duration>,
     /// Delivery-rate sample, where one could be made.
     pub rate: Option<RateSample>,

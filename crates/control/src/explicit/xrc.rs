@@ -34,6 +34,10 @@ const GAMMA_MIN: f64 = 0.25;
 const GAMMA_STEP: f64 = 0.01;
 /// Weight of a round in the mean jitter.
 const JITTER_WEIGHT: f64 = 0.125;
+/// Weight of a round in the mean delay of the way back, while it grows.
+const BACK_WEIGHT: f64 = 0.25;
+/// The least one-way delay is that of so many seconds: clocks drift by some 10 us in each.
+const OWD_WINDOW: f64 = 60.0;
 /// A retransmission timeout is taken as the smoothed RTT plus this (Linux `TCP_RTO_MIN`).
 const RTO_MIN: Duration = Duration::from_millis(200);
 /// Rounds of additions to a sum of 1/w leave it this near to one.
@@ -120,6 +124,9 @@ pub struct Xrc {
     gamma: f64,
     /// Mean jitter of the radio, seconds.
     jitter: f64,
+    /// Delay on the way back beyond that of the least RTT, seconds.
+    back: f64,
+    least_owd: LeastRtt,
     /// The queuing delay of the last window (eq. 3), seconds.
     sigma: f64,
     feedback: Feedback,
@@ -135,6 +142,15 @@ pub struct Xrc {
     last_sent: Instant,
     /// Rounds in each mode.
     rounds: [u32; MODES.len()],
+}
+
+/// Delay beyond the least, seconds.
+#[derive(Clone, Copy, Debug)]
+struct Delayed {
+    /// Mean of the window.
+    mean: f64,
+    /// Least of the window.
+    least: f64,
 }
 
 /// Growth of the present round.
@@ -190,6 +206,8 @@ impl Xrc {
             explicit: false,
             gamma: params.gamma,
             jitter: 0.0,
+            back: 0.0,
+            least_owd: LeastRtt::default(),
             sigma: 0.0,
             feedback: Feedback::default(),
             peak: Peak::default(),
@@ -249,7 +267,7 @@ impl Xrc {
 
     /// `twnd = R_exp * RTT_min` (XRC, eq. 2), times gamma, with slack for a queue that is never quite empty.
     fn retarget(&mut self) {
-        let reach = self.min_rtt.as_secs_f64() + self.p.theta + self.jitter;
+        let reach = self.min_rtt.as_secs_f64() + self.p.theta + self.jitter + self.back;
         let twnd = self.gamma * self.segments(self.rate(), reach);
         self.twnd = twnd.clamp(MIN_WINDOW, MAX_WINDOW);
     }
@@ -312,8 +330,13 @@ impl Xrc {
         let hol = self.feedback.hol.as_secs_f64();
         let mean_hol = w.hol.unwrap_or(hol);
         let mean_rtt = w.rtt.unwrap_or(path.srtt.as_secs_f64());
-        let excess = (mean_rtt - self.min_rtt.as_secs_f64()).max(0.0);
+        let delayed = self.delayed(w, mean_rtt);
         let budget = self.budget();
+        let mut excess = delayed.mean;
+        if self.p.verdict == Verdict::Least && mean_hol < budget && delayed.least <= budget / 2.0 {
+            // The radio's queue is short, and some packets of the window met no other: what delays the rest is jitter.
+            excess = excess.min(delayed.least.max(mean_hol));
+        }
         // XRC, eq. 3.
         self.sigma = excess.max(hol);
 
@@ -327,12 +350,12 @@ impl Xrc {
         // XRC, section III-B, "Detection of the bottleneck location".
         let seen = match self.p.verdict {
             Verdict::Latest => hol,
-            Verdict::Mean => mean_hol,
+            Verdict::Mean | Verdict::Least => mean_hol,
         };
         let beyond = seen < budget && excess > seen + budget;
         let settled = !matches!(self.mode, Mode::Fast | Mode::Start | Mode::Recovery);
         if settled && !beyond && self.p.jitter > 0.0 {
-            let sample = (excess - mean_hol).clamp(0.0, self.p.jitter);
+            let sample = (delayed.mean - mean_hol).clamp(0.0, self.p.jitter);
             self.jitter += (sample - self.jitter) * JITTER_WEIGHT;
         }
         if self.sigma <= budget {
@@ -342,6 +365,30 @@ impl Xrc {
         } else {
             self.cellular(path, w.rate, mean_hol > budget);
         }
+    }
+
+    /// What delays data beyond the least RTT in window `w`. Delay on the way back goes into the target window: ACKs that
+    /// wait for grants or behind an upload say nothing of the queue that the sender fills.
+    fn delayed(&mut self, w: &Window, mean_rtt: f64) -> Delayed {
+        let least_rtt = self.min_rtt.as_secs_f64();
+        let mean = (mean_rtt - least_rtt).max(0.0);
+        let least = (w.rtt_least.unwrap_or(mean_rtt) - least_rtt).max(0.0);
+        let forward = w.owd.zip(self.least_owd.get());
+        let Some(((owd, least_of_window), origin)) = forward.filter(|_| self.p.owd) else {
+            return Delayed { mean, least };
+        };
+        let origin = origin.as_secs_f64();
+        let forward = Delayed {
+            mean: (owd - origin).clamp(0.0, mean),
+            least: (least_of_window - origin).clamp(0.0, mean),
+        };
+        let back = mean - forward.mean;
+        if back < self.back {
+            self.back = back;
+        } else {
+            self.back += (back - self.back) * BACK_WEIGHT;
+        }
+        forward
     }
 
     fn within_budget(
@@ -386,7 +433,7 @@ impl Xrc {
                 self.enter(Mode::Internet, alpha);
             }
             Beyond::Drain => {
-                let reach = self.min_rtt.as_secs_f64() + self.p.theta;
+                let reach = self.min_rtt.as_secs_f64() + self.p.theta + self.back;
                 let delivered = self
                     .segments(self.ip_rate(w.rate), reach)
                     .clamp(MIN_WINDOW, MAX_WINDOW);
@@ -592,6 +639,10 @@ impl Controller for Xrc {
                 self.least.see(now, rtt, self.p.rtt_window);
             }
         }
+        if let Some(owd) = ack.owd {
+            self.round.owd(owd);
+            self.least_owd.see(now, owd, OWD_WINDOW);
+        }
         self.min_rtt = self.least.get().unwrap_or(path.min_rtt);
         let first = (self.initial as u64).saturating_mul(u64::from(self.mss));
         self.peak.ack(now, self.min_rtt, ack.delivered.0, first);
@@ -726,6 +777,7 @@ impl Controller for Xrc {
         out.push(("lambda", self.budget()));
         out.push(("RTT_min", self.min_rtt.as_secs_f64()));
         out.push(("jitter", self.jitter));
+        out.push(("back", self.back));
         out.push(("gamma", self.gamma));
         out.push(("hi", f64::from(self.hi)));
         let remembered = self.mode == Mode::Internet || self.internet.run() > 0;

@@ -3,7 +3,7 @@
 use slackwater_control::{Ack, Controller, Recovery};
 use slackwater_core::{Bytes, Duration, Instant, Packet, SeqNum, TcpFlags};
 
-use super::connection::Endpoint;
+use super::connection::{Endpoint, OWD_BASE};
 use super::rack::Rack;
 use super::rate_sample::Newest;
 use super::scoreboard::{Segment, Was};
@@ -398,6 +398,7 @@ impl Endpoint {
         a.newly_lost = Bytes(newly_lost);
         a.prior_in_flight = Bytes(prior_in_flight);
         a.rtt = sample_rtt.map(|(_, fresh)| fresh);
+        a.owd = echo.and_then(|echo| self.one_way(p.tsval, echo));
         a.rate = rate;
         a.ecn = ecn;
         a.delivered = Bytes(self.delivery.delivered);
@@ -420,6 +421,19 @@ impl Endpoint {
             }
         }
         self.transmit(now, out);
+    }
+
+    /// The delay from this end to the other, up to a constant: the peer's clock when it answered less ours when the segment
+    /// left that it answers.
+    #[inline]
+    fn one_way(&mut self, peer: u32, echo: u32) -> Option<Duration> {
+        let gap = peer.wrapping_sub(echo);
+        let base = *self
+            .clock_gap
+            .get_or_insert_with(|| gap.wrapping_sub(OWD_BASE));
+        let delay = gap.wrapping_sub(base);
+        // A peer whose clock jumps says nothing.
+        (delay < 2 * OWD_BASE).then(|| Duration::from_millis(u64::from(delay)))
     }
 
     /// A DSACK: something was sent without need (RFC 2883; Linux `tcp_check_dsack`).

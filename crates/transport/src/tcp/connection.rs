@@ -21,6 +21,9 @@ use super::scoreboard::Scoreboard;
 /// Purpose of the draw that chooses the initial sequence number.
 const ISN: u64 = 0x0069_736e;
 
+/// Milliseconds that stand for the one-way delay of the first acknowledged segment; later ones count from there.
+pub(crate) const OWD_BASE: u32 = 1 << 20;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Active side before [`Endpoint::connect`].
@@ -108,6 +111,8 @@ pub struct Endpoint {
     pub(crate) send_scale: u8,
     /// The `TSval` to echo (RFC 7323, 4.3).
     pub(crate) ts_recent: u32,
+    /// What the first acknowledgment's time stamps differed by, [`OWD_BASE`] subtracted: the clocks' offset.
+    pub(crate) clock_gap: Option<u32>,
 
     /// Bytes that the application wrote.
     pub(crate) written: u64,
@@ -202,6 +207,7 @@ impl Endpoint {
             sack: cfg.sack,
             send_scale: 0,
             ts_recent: 0,
+            clock_gap: None,
             written: 0,
             bulk: false,
             closing: false,

@@ -40,6 +40,9 @@ pub enum Verdict {
     Latest,
     /// Means of the same window.
     Mean,
+    /// The same; and the window's least RTT must show the queue as well. HARQ, the wait for uplink grants and TDD delay some
+    /// packets of a window and spare others, a standing queue spares none.
+    Least,
 }
 
 /// XRC's parameters. Times are seconds, windows segments.
@@ -76,6 +79,9 @@ pub struct Params {
     pub beyond: Beyond,
     /// How the bottleneck is looked for.
     pub verdict: Verdict,
+    /// Delay on the way back is not queuing: one-way delays tell it apart, where the transport has them, and the target
+    /// window covers it.
+    pub owd: bool,
     /// The reported rate is believed up to this multiple of the largest delivered rate; zero for no bound.
     pub clamp: f64,
     /// Window of the least RTT; zero for the connection's life.
@@ -102,7 +108,8 @@ impl Params {
         alpha: Alpha::Target,
         post: Post::Target,
         beyond: Beyond::Drain,
-        verdict: Verdict::Mean,
+        verdict: Verdict::Least,
+        owd: true,
         clamp: 4.0,
         rtt_window: 0.0,
         restart: true,
@@ -127,6 +134,7 @@ impl Params {
         post: Post::Target,
         beyond: Beyond::Paper,
         verdict: Verdict::Latest,
+        owd: false,
         // Wide enough never to bind an honest agent; without any bound a forged report could ask for everything.
         clamp: 10.0,
         rtt_window: 0.0,
@@ -145,11 +153,11 @@ impl Params {
     /// | `gamma` | factor of the target window |
     /// | `gain` | pacing in FAST, or `off` |
     /// | `pace` | pacing elsewhere, or `off` |
-    /// | `start`, `guard`, `gate`, `restart` | `on`, `off` |
+    /// | `start`, `guard`, `gate`, `owd`, `restart` | `on`, `off` |
     /// | `alpha` | `twnd`, `twnd2`, `twnd4`, `srtt` |
     /// | `post` | `twnd`, `half` |
     /// | `internet` | `paper`, `drain` |
-    /// | `verdict` | `latest`, `mean` |
+    /// | `verdict` | `latest`, `mean`, `least` |
     /// | `clamp` | times the largest delivered rate, or `off` |
     /// | `minrtt` | window of the least RTT, s, or `off` |
     ///
@@ -193,6 +201,7 @@ impl Params {
             "start" => self.start = switch()?,
             "guard" => self.guard = switch()?,
             "gate" => self.gate = switch()?,
+            "owd" => self.owd = switch()?,
             "restart" => self.restart = switch()?,
             "alpha" => {
                 self.alpha = match value {
@@ -221,7 +230,8 @@ impl Params {
                 self.verdict = match value {
                     "latest" => Verdict::Latest,
                     "mean" => Verdict::Mean,
-                    _ => return Err(wrong("latest or mean")),
+                    "least" => Verdict::Least,
+                    _ => return Err(wrong("latest, mean or least")),
                 }
             }
             "clamp" => self.clamp = off(number(1.0, 1000.0, "1 to 1000, or off"))?,
@@ -230,7 +240,7 @@ impl Params {
                 return Err(WrongParam::new(
                     key,
                     value,
-                    "one of lambda, least, n, theta, jitter, gamma, gain, pace, start, guard, gate, restart, \
+                    "one of lambda, least, n, theta, jitter, gamma, gain, pace, start, guard, gate, owd, restart, \
                      alpha, post, internet, verdict, clamp, minrtt",
                 ));
             }

@@ -11,6 +11,10 @@ pub(super) struct Round {
     delivered: u64,
     rtt_sum: u64,
     rtts: u64,
+    rtt_least: Option<Duration>,
+    owd_sum: u64,
+    owds: u64,
+    owd_least: Option<Duration>,
     hol_sum: u64,
     hols: u64,
     hol_max: Duration,
@@ -25,6 +29,10 @@ pub(super) struct Round {
 pub(super) struct Window {
     /// Mean RTT; `None` without a sample.
     pub(super) rtt: Option<f64>,
+    /// Least RTT; `None` without a sample.
+    pub(super) rtt_least: Option<f64>,
+    /// Mean and least one-way delay, both up to a constant; `None` without a sample.
+    pub(super) owd: Option<(f64, f64)>,
     /// Mean head-of-line delay of the window's reports; `None` without one.
     pub(super) hol: Option<f64>,
     /// Largest of them.
@@ -38,6 +46,14 @@ impl Round {
     pub(super) fn rtt(&mut self, rtt: Duration) {
         self.rtt_sum = self.rtt_sum.saturating_add(rtt.as_nanos());
         self.rtts += 1;
+        self.rtt_least = Some(self.rtt_least.map_or(rtt, |least| least.min(rtt)));
+    }
+
+    #[inline]
+    pub(super) fn owd(&mut self, owd: Duration) {
+        self.owd_sum = self.owd_sum.saturating_add(owd.as_nanos());
+        self.owds += 1;
+        self.owd_least = Some(self.owd_least.map_or(owd, |least| least.min(owd)));
     }
 
     #[inline]
@@ -63,6 +79,8 @@ impl Round {
         let mean = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64 * 1e-9);
         Window {
             rtt: mean(self.rtt_sum, self.rtts),
+            rtt_least: self.rtt_least.map(Duration::as_secs_f64),
+            owd: mean(self.owd_sum, self.owds).zip(self.owd_least.map(Duration::as_secs_f64)),
             hol: mean(self.hol_sum, self.hols),
             hol_max: self.hol_max.as_secs_f64(),
             rate: self.rate,
@@ -107,7 +125,7 @@ impl Round {
     }
 }
 
-/// The least RTT of a sliding window, in two halves: a sample counts for one to two halves.
+/// The least RTT (or one-way delay) of a sliding window, in two halves: a sample counts for one to two halves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LeastRtt {
     now: Option<Duration>,
@@ -150,7 +168,7 @@ mod tests {
         r.hol(Duration::from_millis(4));
         r.hol(Duration::from_millis(8));
         let w = r.roll(Instant::from_millis(150), 9_000, 6_000, rtt);
-        assert_eq!(w.rtt, Some(0.05));
+        assert_eq!((w.rtt, w.rtt_least), (Some(0.05), Some(0.04)));
         assert_eq!(w.hol, Some(0.006));
         assert_eq!(w.hol_max, 0.008);
         assert_eq!(w.rate, 5_000.0 / 0.05);
