@@ -4,7 +4,9 @@
 //! that name the place, what was found and what was expected, and never panic, whatever the bytes.
 
 mod checksum;
+pub mod gtpu;
 pub mod ip;
+mod octets;
 pub mod packet;
 pub mod pcapng;
 pub mod qlog;
