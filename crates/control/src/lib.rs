@@ -16,7 +16,7 @@ pub mod window;
 
 pub use media::feedback::{Feedback, PacketReport};
 pub use pacer::Pacer;
-pub use registry::{AnyController, Config, Encoder, UnknownController, build, names};
+pub use registry::{AnyController, Config, Encoder, UnknownController, build, media_names, names};
 use slackwater_core::{Bytes, Duration, Instant, Rate};
 pub use slackwater_signal::PathReport;
 

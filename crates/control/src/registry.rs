@@ -5,6 +5,8 @@ use core::fmt;
 use slackwater_core::{Draw, Instant, Rate};
 
 use crate::explicit::xrc::{self, Params, Xrc};
+use crate::media::al4s::{self, Al4s};
+use crate::media::l4s_cc::L4sCc;
 use crate::rate::bbr::Bbr;
 use crate::rate::bbr3::Bbr3;
 use crate::rate::bbr3::cycle::PHASES;
@@ -115,7 +117,7 @@ impl fmt::Display for UnknownController {
             return write!(f, "controller \"{}\": {reason}", self.name);
         }
         write!(f, "no controller is named \"{}\"; known are ", self.name)?;
-        for (i, (name, _)) in names().iter().enumerate() {
+        for (i, (name, _)) in names().iter().chain(media_names()).enumerate() {
             let comma = if i == 0 { "" } else { ", " };
             write!(f, "{comma}{name}")?;
         }
@@ -168,6 +170,8 @@ controllers! {
     Copa(Copa),
     Xrc(Xrc),
     Fixed(Fixed),
+    Al4s(Box<Al4s>),
+    L4sCc(Box<L4sCc>),
 }
 
 impl Controller for AnyController {
@@ -310,6 +314,22 @@ pub const fn names() -> &'static [(&'static str, &'static str)] {
     ]
 }
 
+/// The names of the media controllers that [`build`] knows. They go by [`Controller::on_feedback`], which TCP and QUIC
+/// do not give, so they stand apart from [`names`].
+pub const fn media_names() -> &'static [(&'static str, &'static str)] {
+    &[
+        (
+            "al4s-c",
+            "cL4S: aL4S-CC that knows the marker; al4s-c:paper as published; te=25,low=5,high=20 (ms) sets it up",
+        ),
+        (
+            "al4s-s",
+            "sL4S: aL4S-CC by the marks alone; al4s-s:paper as published",
+        ),
+        ("l4s-cc", "L4S-CC, aL4S-CC's predecessor, as told in words"),
+    ]
+}
+
 /// Names of the states that the controller's `mode` (see [`Controller::snapshot`]) counts through; `None` for a
 /// controller without states.
 pub fn modes(name: &str) -> Option<&'static [&'static str]> {
@@ -336,6 +356,8 @@ pub fn canonical(name: &str) -> &str {
         "westwood+-ns3" => "westwood-ns3",
         "bbr1" | "bbrv1" => "bbr",
         "bbrv3" => "bbr3",
+        "cl4s" => "al4s-c",
+        "sl4s" => "al4s-s",
         _ => name,
     }
 }
@@ -351,6 +373,7 @@ fn windowed<L: Law>(law: L, cfg: &Config) -> Windowed<L> {
 pub fn build(name: &str, cfg: &Config) -> Result<AnyController, UnknownController> {
     use AnyController as C;
     let (mss, initial) = (cfg.mss, cfg.initial_window);
+    let encoder = &cfg.encoder;
     Ok(match canonical(name) {
         "reno" => C::Reno(windowed(Reno, cfg)),
         "reno-ns3" => C::RenoNs3(windowed(RenoNs3, cfg)),
@@ -374,6 +397,9 @@ pub fn build(name: &str, cfg: &Config) -> Result<AnyController, UnknownControlle
         "xrc" => C::Xrc(Xrc::new("xrc", Params::DEFAULT, mss, initial)),
         "xrc-paper" => C::Xrc(Xrc::new("xrc-paper", Params::PAPER, mss, initial)),
         "fixed" => C::Fixed(Fixed::new(mss, initial)),
+        "al4s-c" => C::Al4s(Al4s::conscious(al4s::Params::DEFAULT, encoder).into()),
+        "al4s-s" => C::Al4s(Al4s::standard(al4s::Params::DEFAULT, encoder).into()),
+        "l4s-cc" => C::L4sCc(L4sCc::new(al4s::Params::PAPER.target, encoder).into()),
         other => {
             return with_parameter(other, cfg).map_err(|reason| UnknownController {
                 name: name.to_owned(),
@@ -387,11 +413,14 @@ pub fn build(name: &str, cfg: &Config) -> Result<AnyController, UnknownControlle
 fn with_parameter(name: &str, cfg: &Config) -> Result<AnyController, Option<String>> {
     use AnyController as C;
     let (mss, initial) = (cfg.mss, cfg.initial_window);
+    let encoder = &cfg.encoder;
     let (name, parameter) = name.split_once(':').ok_or(None)?;
+    let name = canonical(name);
     let delta = || {
         let delta = parameter.strip_prefix("delta=")?.parse::<f64>().ok()?;
         (delta.is_finite() && delta > 0.0).then_some(delta)
     };
+    let al4s = || al4s::Params::parse(parameter).map_err(|wrong| Some(wrong.to_string()));
     let xrc = |name, profile: Params| match profile.with(parameter) {
         Ok(params) => Ok(C::Xrc(Xrc::new(name, params, mss, initial))),
         Err(wrong) => Err(Some(wrong.to_string())),
@@ -406,6 +435,10 @@ fn with_parameter(name: &str, cfg: &Config) -> Result<AnyController, Option<Stri
         }
         "xrc" => xrc("xrc", Params::DEFAULT)?,
         "xrc-paper" => xrc("xrc-paper", Params::PAPER)?,
+        "al4s-c" => C::Al4s(Al4s::conscious(al4s()?, encoder).into()),
+        "al4s-s" => C::Al4s(Al4s::standard(al4s()?, encoder).into()),
+        // Its service is all that it takes.
+        "l4s-cc" => C::L4sCc(L4sCc::new(al4s()?.target, encoder).into()),
         _ => return Err(None),
     })
 }
@@ -440,6 +473,29 @@ mod tests {
             assert!(build(wrong, &cfg).is_err(), "{wrong}");
         }
         assert_eq!(modes("copa-default:delta=0.1").unwrap().len(), 3);
+    }
+
+    #[test]
+    fn media_controllers_build_by_name_and_set_a_target() {
+        let encoder = Encoder {
+            start: Rate::from_mbps(3.0),
+            ..Encoder::DEFAULT
+        };
+        let cfg = Config::new(1160, Draw::new(1)).with_encoder(encoder);
+        for (name, about) in media_names() {
+            let c = build(name, &cfg).expect("a listed name builds");
+            assert_eq!(c.name(), *name);
+            assert!(!about.is_empty() && c.takes_feedback());
+            assert_eq!(c.intent().target, Some(encoder.start), "{name}");
+            assert!(c.intent().pacing >= c.intent().target);
+        }
+        assert_eq!(build("cl4s", &cfg).unwrap().name(), "al4s-c");
+        let AnyController::Al4s(c) = build("sl4s:paper,te=25", &cfg).unwrap() else {
+            panic!("sl4s is an alias");
+        };
+        assert_eq!(c.params().share, None);
+        let wrong = build("al4s-c:te=1", &cfg).unwrap_err().to_string();
+        assert!(wrong.contains("te: found \"1\", expected 6"), "{wrong}");
     }
 
     #[test]

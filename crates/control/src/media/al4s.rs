@@ -1,0 +1,213 @@
+//! aL4S-CC: cL4S and sL4S (Son, Sanchez, Hellge, Schierl: "Adaptable L4S Congestion Control for Cloud-Based Real-Time
+//! Streaming Over 5G", IEEE Open Journal of the Communications Society, 2024).
+//!
+//! One file for each block of the paper's figure 3: the [`congestion`] tracker, the [`pdv`] tracker, the
+//! [`rate_controller`] and the [`rate_scaler`]. sL4S goes by the marks; cL4S also knows the marker's thresholds.
+//!
+//! Two profiles: [`Params::PAPER`] does what the equations say, where they can be meant; [`Params::DEFAULT`] adds a fair
+//! rate that flows converge to and a guard for paths that do not mark. Flows of the two do not belong in one queue: one
+//! of [`Params::PAPER`] beside one of [`Params::DEFAULT`] starves.
+
+pub mod congestion;
+pub mod guard;
+pub mod params;
+pub mod pdv;
+pub mod rate_controller;
+pub mod rate_scaler;
+#[cfg(test)]
+mod tests;
+
+use slackwater_core::{Ecn, Instant};
+
+use self::congestion::CongestionTracker;
+use self::guard::DelayGuard;
+pub use self::params::{AlphaMap, Params};
+use self::pdv::PdvTracker;
+use self::rate_controller::{RateController, Signs};
+use self::rate_scaler::RateScaler;
+use super::inbox::{Inbox, News};
+use super::silence::{FACTOR, Silence};
+use super::{Packets, media_intent};
+use crate::{
+    Ack, Controller, EcnMode, Encoder, Feedback, Intent, Loss, PathReport, PathView, Sent,
+};
+
+/// The rate counts as this many fair shares at least and at most.
+const OVER: (f64, f64) = (0.25, 4.0);
+
+/// cL4S or sL4S.
+#[derive(Clone, Debug)]
+pub struct Al4s {
+    aware: bool,
+    params: Params,
+    inbox: Inbox,
+    congestion: CongestionTracker,
+    pdv: PdvTracker,
+    controller: RateController,
+    scaler: RateScaler,
+    guard: Option<DelayGuard>,
+    silence: Silence,
+    packets: Packets,
+    signs: Signs,
+}
+
+impl Al4s {
+    /// cL4S, which goes by the marker's thresholds as soon as it knows them.
+    pub fn conscious(params: Params, encoder: &Encoder) -> Self {
+        Self::new(true, params, encoder)
+    }
+
+    /// sL4S.
+    pub fn standard(params: Params, encoder: &Encoder) -> Self {
+        Self::new(false, params, encoder)
+    }
+
+    fn new(aware: bool, params: Params, encoder: &Encoder) -> Self {
+        Self {
+            aware,
+            params,
+            inbox: Inbox::new(),
+            congestion: CongestionTracker::new(params.history),
+            pdv: PdvTracker::default(),
+            controller: RateController::new(&params, aware),
+            scaler: RateScaler::new(encoder),
+            guard: params.guard.map(DelayGuard::new),
+            silence: Silence::default(),
+            packets: Packets::default(),
+            signs: Signs::default(),
+        }
+    }
+
+    /// The parameters.
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The rate in fair shares.
+    fn over(&self) -> f64 {
+        self.params.share.map_or(1.0, |share| {
+            (self.scaler.rate() / share).clamp(OVER.0, OVER.1)
+        })
+    }
+}
+
+impl Controller for Al4s {
+    fn on_sent(&mut self, now: Instant, path: &PathView, _sent: &Sent) {
+        let now = self.inbox.clock(now);
+        self.silence.on_sent(now, path.srtt);
+    }
+
+    fn on_ack(&mut self, _now: Instant, _path: &PathView, _ack: &Ack) {}
+
+    fn on_loss(&mut self, _now: Instant, _path: &PathView, _loss: &Loss) {}
+
+    fn takes_feedback(&self) -> bool {
+        true
+    }
+
+    fn on_feedback(&mut self, now: Instant, path: &PathView, feedback: &Feedback<'_>) {
+        let now = self.inbox.clock(now);
+        self.packets.see(path);
+        let (mut received, mut marked, mut lost) = (0u32, 0u32, false);
+        let mut last: Option<(Instant, Instant)> = None;
+        for packet in feedback.packets {
+            let news = self.inbox.admit(packet);
+            lost |= news == Some(News::Lost);
+            let (Some(News::Received), Some(arrived)) = (news, packet.arrived) else {
+                continue;
+            };
+            received += 1;
+            marked += u32::from(packet.ecn == Ecn::Ce);
+            if last.is_none_or(|(sent, _)| packet.sent >= sent) {
+                last = Some((packet.sent, arrived));
+            }
+            if let Some(guard) = &mut self.guard {
+                let ect = packet.ecn != Ecn::NotEct;
+                guard.on_packet(now, packet.sent, arrived, packet.bytes.0, ect);
+            }
+        }
+        if lost && let Some(guard) = &mut self.guard {
+            self.congestion.on_loss();
+            if let Some(rate) = guard.on_loss(now, self.scaler.rate()) {
+                self.scaler.limit(rate);
+            }
+        }
+        let before = self.scaler.rate();
+        // Without a received packet there is no fraction.
+        let Some((sent, arrived)) = last else {
+            return;
+        };
+        self.silence.on_news();
+        let dt = self.scaler.interval(now);
+        let mut fce = f64::from(marked) / f64::from(received);
+        if let Some(guard) = &mut self.guard {
+            fce = guard.fraction(now, fce);
+        }
+        self.congestion.update(fce, dt);
+        self.signs = Signs {
+            fce,
+            gradient: self.congestion.gradient(),
+            free: self.congestion.free(),
+            pdv: self.pdv.update(sent, arrived),
+        };
+        let over = self.over();
+        let variation = self.controller.vary(&self.signs, over);
+        self.scaler.apply(variation, dt);
+        if lost && self.guard.is_some() {
+            // A lost packet raises no rate.
+            self.scaler.limit(before);
+        }
+    }
+
+    fn on_report(&mut self, _now: Instant, _path: &PathView, report: &PathReport) {
+        match *report {
+            PathReport::MarkingScheme(scheme) if self.aware && scheme.low <= scheme.high => {
+                self.controller.on_scheme(scheme);
+            }
+            PathReport::Share { rate, .. } if rate.as_bps() > 0 && self.params.share.is_some() => {
+                self.params.share = Some(rate.as_bps() as f64);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_timer(&mut self, now: Instant, _path: &PathView) {
+        let now = self.inbox.clock(now);
+        if self.silence.on_timer(now) {
+            self.scaler.set(FACTOR * self.scaler.rate());
+        }
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
+        self.silence.deadline()
+    }
+
+    fn intent(&self) -> Intent {
+        media_intent(
+            self.scaler.target(),
+            self.params.pace,
+            &self.packets,
+            EcnMode::L4s,
+        )
+    }
+
+    fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.extend([
+            ("target_rate", self.scaler.rate()),
+            ("fce", self.signs.fce),
+            ("delay_gradient", self.signs.gradient),
+            ("tau", self.signs.free),
+            ("pdv", self.signs.pdv),
+            ("gamma", self.controller.gamma()),
+            ("share", self.params.share.unwrap_or(0.0)),
+        ]);
+    }
+
+    fn name(&self) -> &'static str {
+        if self.aware { "al4s-c" } else { "al4s-s" }
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
