@@ -360,3 +360,38 @@ fn a_law_sees_the_sojourn_time_and_marks() {
     assert_eq!(got.len() + out.dropped.len(), 100);
     assert_eq!(cell.stats().down.dropped, out.dropped.len() as u64);
 }
+
+#[test]
+fn uplink_blocks_out_of_order_leave_no_backlog_behind() {
+    for mut config in [CellConfig::lte(5.0), CellConfig::nr(20, 1)] {
+        // A request is granted before the last block's retransmission comes, and UEs wait for each other's blocks.
+        config.timing.sr_period = 1;
+        for rlc in [RlcConfig::default(), RlcConfig::am(Limit::Unlimited)] {
+            let channel = ChannelConfig {
+                mobility: Mobility::Static(Position { x: 400.0, y: 0.0 }),
+                downlink: config.downlink_budget(),
+                uplink: config.uplink_budget(),
+                ..ChannelConfig::default()
+            };
+            let ues = (0..4).map(|_| ue(channel.clone(), rlc)).collect();
+            let mut cell = cell(&config, ues);
+            let (mut out, draw) = (CellOut::new(), Draw::new(3));
+            let mut t = Instant::from_millis(1);
+            for n in 0..4000 {
+                let bits = draw.bits(u64::from(n));
+                if bits % 8 == 0 {
+                    t += Duration::from_micros((bits >> 8) % 40_000);
+                }
+                while let Some(at) = cell.next_slot().filter(|&at| at < t) {
+                    cell.run_slot(at, &mut out, &mut NoObserver);
+                }
+                let ue = UeId((bits >> 32) as u32 % 4);
+                cell.enqueue(t, Direction::Up, ue, Qfi(0), packet(n, 1000), &mut out);
+            }
+            drain(&mut cell, &mut out);
+            let up = cell.stats().up;
+            assert!(up.retransmissions > 100, "{up:?}");
+            assert_eq!(cell.packets(), 0, "{:?}, {rlc:?}", config.rat);
+        }
+    }
+}

@@ -41,6 +41,8 @@ pub(super) struct Uplink {
     asking: Vec<u64>,
     granted: Vec<u64>,
     filled: Vec<u64>,
+    /// `filled` as of the latest buffer status that the scheduler took.
+    told: Vec<u64>,
     /// Distances from a scheduler's slot to the uplink slots that it grants, by slot modulo period.
     ahead: Vec<Vec<u8>>,
     /// Slots that can carry a scheduling request, by slot modulo period.
@@ -94,6 +96,7 @@ impl Uplink {
             asking: vec![IDLE; ues],
             granted: vec![0; ues],
             filled: vec![0; ues],
+            told: vec![0; ues],
             ahead,
             control: (0..period)
                 .map(|s| carries_control(&config.duplex, s))
@@ -289,7 +292,12 @@ impl<P: PacketView> Cell<P> {
             });
             if ok {
                 self.up.free[index] |= 1 << process;
-                if let Some(bytes) = bsr {
+                // HARQ can bring a block after one that was filled later; its status is out of date. Were it taken, an
+                // empty one would hide what the later one told, and the UE, which reported, would not ask again.
+                if let Some(bytes) = bsr
+                    && filled_by > self.uplink.told[index]
+                {
+                    self.uplink.told[index] = filled_by;
                     let coming = self.uplink.granted[index] - filled_by;
                     let left = u64::from(bytes).saturating_sub(coming) as u32;
                     self.learn(index, left);

@@ -313,3 +313,100 @@ proptest! {
         prop_assert_eq!(run(&case, true), run(&case, true));
     }
 }
+
+/// Before a late buffer status was ignored, the LTE case polled for a status report that the uplink never brought.
+#[test]
+fn a_late_buffer_status_keeps_no_cell_awake() {
+    let case = Case {
+        nr: false,
+        tdd: false,
+        rr: false,
+        split: false,
+        am: true,
+        ues: 3,
+        mcs: 3,
+        bler: 0.0,
+        max_tx: 2,
+        limit: 5,
+        metres: 450.495_685_429_419_8,
+        packets: vec![
+            (0, 0, false, 85),
+            (187462, 0, false, 1000),
+            (106029, 0, false, 1386),
+            (3977, 0, false, 412),
+            (3766, 0, false, 40),
+            (5133, 0, false, 639),
+            (174912, 0, false, 500),
+            (0, 0, false, 1168),
+            (11265, 2, false, 1400),
+            (3766, 2, false, 500),
+            (199, 0, false, 1370),
+            (184, 2, false, 500),
+            (8194, 1, false, 876),
+            (188, 0, false, 100),
+            (50000, 0, true, 40),
+        ],
+    };
+    run(&case, true);
+}
+
+/// Before a late buffer status was ignored, the uplink of UE 1 held a packet that nothing moved.
+#[test]
+fn a_late_buffer_status_strands_no_packet() {
+    let case = Case {
+        nr: true,
+        tdd: true,
+        rr: false,
+        split: false,
+        am: false,
+        ues: 4,
+        mcs: 0,
+        bler: 0.0,
+        max_tx: 2,
+        limit: 5,
+        metres: 355.135_221_446_723_45,
+        packets: vec![
+            (173, 1, false, 40),
+            (2650, 1, false, 88),
+            (50000, 0, false, 1400),
+            (0, 1, false, 1111),
+            (438, 2, false, 918),
+            (104266, 1, false, 1000),
+            (3645, 0, false, 500),
+            (500, 1, false, 500),
+            (118853, 2, false, 995),
+            (0, 0, false, 40),
+            (4283, 1, false, 1000),
+            (1000, 1, false, 365),
+            (2227, 0, false, 1254),
+            (100, 0, false, 1340),
+            (3817, 3, false, 984),
+            (216972, 0, false, 500),
+            (251, 1, false, 40),
+            (449, 2, false, 851),
+            (228, 1, false, 155),
+            (146379, 2, false, 40),
+            (1000, 0, false, 430),
+            (0, 1, false, 227),
+            (50000, 0, false, 1304),
+            (117446, 2, false, 500),
+            (0, 1, false, 1113),
+            (5000, 1, false, 804),
+            (105797, 0, false, 346),
+            (0, 1, false, 1000),
+            (2638, 1, false, 1306),
+            (10000, 0, false, 500),
+            (178554, 0, false, 500),
+            (10000, 2, false, 1152),
+            (0, 1, false, 1000),
+            (4128, 1, false, 500),
+            (4547, 0, false, 1151),
+            (3739, 1, false, 828),
+            (0, 2, false, 306),
+            (100, 1, false, 1000),
+            (6975, 3, false, 1000),
+            (2425, 1, false, 500),
+        ],
+    };
+    run(&case, true);
+}
