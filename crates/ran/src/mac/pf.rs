@@ -206,7 +206,7 @@ mod tests {
                 let r = draw.fork(1, round).bits(ue as u64);
                 pf.rate_changed(ue, 100 + (r % 50) as u32);
                 let block = draw.fork(2, round).bits(ue as u64 / 64) % 3;
-                if block == 0 || (block == 1 && r >> 32 & 3 == 0) || ue == n - 1 {
+                if block == 0 || (block == 1 && (r >> 32).is_multiple_of(4)) || ue == n - 1 {
                     set.insert(ue);
                 }
             }
