@@ -1,6 +1,6 @@
 //! What is new and possible in a report. Media controllers see reports only through here.
 
-use slackwater_core::Instant;
+use slackwater_core::{Duration, Instant};
 
 use super::feedback::PacketReport;
 
@@ -8,6 +8,11 @@ use super::feedback::PacketReport;
 /// that is 0.4 s of reordering.
 const REMEMBERED: u64 = 4096;
 const WORDS: usize = (REMEMBERED / 64) as usize;
+
+/// A packet that arrived so long before the newest shows a clock that was set, not reordering...
+const BACKWARDS: Duration = Duration::from_secs(1);
+/// ...which is believed after so long.
+const DISBELIEF: Duration = Duration::from_secs(1);
 
 /// What a packet's report tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +30,9 @@ pub(crate) struct Inbox {
     /// One above the highest number.
     next: u64,
     newest: Instant,
+    /// The last time of arrival, and since when reports contradict it.
+    arrival: Instant,
+    disbelief: Option<Instant>,
     received: [u64; WORDS],
     lost: [u64; WORDS],
 }
@@ -35,6 +43,8 @@ impl Inbox {
             clock: Instant::ZERO,
             next: 0,
             newest: Instant::ZERO,
+            arrival: Instant::ZERO,
+            disbelief: None,
             received: [0; WORDS],
             lost: [0; WORDS],
         }
@@ -48,10 +58,16 @@ impl Inbox {
     }
 
     /// What `packet` tells that no report told before. A packet that was reported lost may arrive yet; one that arrived
-    /// stays arrived. One sent in the future was never sent.
+    /// stays arrived. One sent in the future was never sent, and one from before the receiver's time went back waits
+    /// until that time is believed.
     #[inline]
     pub(crate) fn admit(&mut self, packet: &PacketReport) -> Option<News> {
         if packet.sent > self.clock {
+            return None;
+        }
+        if let Some(arrived) = packet.arrived
+            && !self.believe(arrived)
+        {
             return None;
         }
         let seq = packet.seq;
@@ -78,6 +94,22 @@ impl Inbox {
         let known = self.lost[word] & bit != 0;
         self.lost[word] |= bit;
         (!known).then_some(News::Lost)
+    }
+
+    #[inline]
+    fn believe(&mut self, arrived: Instant) -> bool {
+        if self.arrival.since(arrived) <= BACKWARDS {
+            self.disbelief = None;
+            self.arrival = self.arrival.max(arrived);
+            return true;
+        }
+        let since = *self.disbelief.get_or_insert(self.clock);
+        let believed = self.clock.since(since) >= DISBELIEF;
+        if believed {
+            self.disbelief = None;
+            self.arrival = arrived;
+        }
+        believed
     }
 
     /// Makes `seq` the newest number.
@@ -130,6 +162,22 @@ mod tests {
             "sent after its arrival"
         );
         assert_eq!(inbox.clock(Instant::ZERO), Instant::from_millis(100));
+    }
+
+    #[test]
+    fn a_clock_that_went_back_is_believed_in_the_end() {
+        let mut inbox = Inbox::new();
+        let mut tell = |now_ms: u64, seq, arrived_ms| {
+            let now = inbox.clock(Instant::from_millis(now_ms));
+            let arrived = Instant::from_millis(arrived_ms);
+            inbox.admit(&PacketReport::received(seq, now, arrived, Bytes(1), Ecn::Ect1))
+        };
+        assert_eq!(tell(1000, 1, 90_000), Some(News::Received));
+        assert_eq!(tell(1010, 2, 89_500), Some(News::Received), "reordered");
+        assert_eq!(tell(1020, 3, 10), None);
+        assert_eq!(tell(1900, 4, 900), None);
+        assert_eq!(tell(2020, 5, 1020), Some(News::Received));
+        assert_eq!(tell(2030, 6, 1030), Some(News::Received));
     }
 
     #[test]

@@ -1,0 +1,5 @@
+//! Media controllers in closed loop over a toy link, and against hostile feedback.
+
+mod al4s;
+mod hostile;
+mod link;
