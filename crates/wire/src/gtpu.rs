@@ -10,6 +10,7 @@ pub mod ie;
 pub mod nru;
 pub mod ntp;
 pub mod psc;
+pub mod report;
 
 pub use extension::{Extension, Extensions, Role};
 pub use ntp::{Ntp, NtpClock};

@@ -1,6 +1,6 @@
 //! Time stamps in the format of NTP (RFC 5905, 6), as TS 38.415 uses them, beside the driver's clock.
 
-use slackwater_core::{Duration, Instant};
+use slackwater_core::Instant;
 
 /// Seconds since 1900 as a 64-bit number with 32 bits of fraction: 0.23 ns. It wraps in 2036, and so do the
 /// differences, which is why only they are used here.
@@ -38,11 +38,6 @@ impl NtpClock {
         let ns = stamp.since_ns(self.origin);
         Instant::from_nanos(if ns < 0 { 0 } else { ns as u64 })
     }
-}
-
-/// `ns` as a span, or `None` where it is negative.
-pub(super) fn span(ns: i128) -> Option<Duration> {
-    u64::try_from(ns).ok().map(Duration::from_nanos)
 }
 
 #[cfg(test)]
