@@ -11,6 +11,8 @@ pub mod packet;
 pub mod pcapng;
 pub mod qlog;
 pub mod report;
+pub mod rtcp;
+pub mod rtp;
 pub mod trace;
 
 pub use ip::{IpBuf, IpPacket, IpView};
