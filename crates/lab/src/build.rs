@@ -4,8 +4,9 @@ mod cell;
 mod feedback;
 mod flow;
 mod link;
+mod upf;
 
-use slackwater_core::{Draw, Duration, FlowId, NodeId, Qfi, Recorder, UeId};
+use slackwater_core::{Direction, Draw, Duration, FlowId, NodeId, Qfi, Recorder, UeId};
 use slackwater_signal::Observer;
 use slackwater_sim::{HopConfig, LaneConfig, Stalls, World, WorldBuilder};
 
@@ -44,6 +45,8 @@ pub struct Layout {
     pub up_node: Option<NodeId>,
     /// The wired bottleneck.
     pub wired: Option<NodeId>,
+    /// The functions of the UPF, in the order in which packets pass them on their way down.
+    pub upf: Vec<NodeId>,
     /// Labels of the flows, by flow.
     pub labels: Vec<String>,
     /// Controllers of the flows, by flow; empty for datagrams.
@@ -99,6 +102,10 @@ pub fn build<R: Recorder>(
             (node, Some(node), slot)
         }
     };
+    if let Some(config) = &scenario.upf {
+        let ues = scenario.expanded_ues().len() as u32;
+        layout.upf = upf::add(&mut world, config, down, ues);
+    }
     layout.bottleneck = down;
     layout.up_node = up.filter(|u| *u != down);
 
@@ -108,14 +115,22 @@ pub fn build<R: Recorder>(
         let loss = scenario.path.loss.fraction();
         // Without jitter of about a slot, arrivals keep in step with the cell's slots and lock flows out of a full buffer.
         let jitter = scenario.path.jitter.unwrap_or(slot);
+        // The UPF stands between the servers' part of the way and its own to the cell.
+        let n3 = scenario.upf.as_ref().map(|u| u.n3.min(flow.rtt / 2));
         let lane = |jitter| {
             HopConfig::Lane(LaneConfig {
-                delay: flow.rtt / 2,
+                delay: flow.rtt / 2 - n3.unwrap_or(Duration::ZERO),
                 jitter,
                 loss,
                 stalls: None,
             })
         };
+        let near = n3.map(|delay| {
+            HopConfig::Lane(LaneConfig {
+                delay,
+                ..LaneConfig::default()
+            })
+        });
         // An emulator's pauses hold up what the bottleneck has served, and the way back.
         let pause = |host| {
             let stalls = scenario.path.stalls.as_ref()?;
@@ -138,10 +153,14 @@ pub fn build<R: Recorder>(
         };
         let mut to_ue = vec![lane(jitter)];
         to_ue.extend(layout.wired.map(HopConfig::Link));
+        to_ue.extend(upf::hops(&layout.upf, ue, Direction::Down));
+        to_ue.extend(near);
         to_ue.push(radio(down));
         to_ue.extend(pause(0));
         let mut to_network: Vec<HopConfig> = up.map(radio).into_iter().collect();
         to_network.extend(pause(1));
+        to_network.extend(near);
+        to_network.extend(upf::hops(&layout.upf, ue, Direction::Up));
         to_network.push(lane(if layout.cell { jitter } else { Duration::ZERO }));
         let draw = draw.fork(purpose::CONTROLLER, layout.labels.len() as u64);
         let config =

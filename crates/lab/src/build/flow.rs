@@ -112,8 +112,11 @@ fn app(config: &App) -> AppConfig {
             rate: v.rate,
             size_cv: v.size_cv.fraction(),
             interval_sigma: v.interval_sigma,
-            clock: FrameClock::Gaps,
-            random_phase: true,
+            clock: match v.clock {
+                flow::VrClock::Gaps => FrameClock::Gaps,
+                flow::VrClock::Grid => FrameClock::Grid,
+            },
+            random_phase: v.random_phase,
         }),
         App::Cbr(c) => AppConfig::Cbr(CbrConfig {
             rate: c.rate,

@@ -123,6 +123,8 @@ impl RecorderConfig {
 pub struct Bin {
     /// Payload bytes that reached the receiver.
     pub delivered: u64,
+    /// Of those, bytes whose one-way delay exceeded the limit.
+    pub late: u64,
     /// Sum of the queue delays of the packets that left the bottleneck's queue.
     pub queue_sum: u64,
     /// The largest of them.
@@ -450,11 +452,15 @@ impl Recorder for RunRecorder {
                 }
             }
             PacketEvent::Delivered => {
-                bin(&mut flow.bins, now).delivered += u64::from(packet.payload);
+                let payload = u64::from(packet.payload);
+                let delay = now.since(packet.created);
+                let late = delay > self.config.late;
+                let bin = bin(&mut flow.bins, now);
+                bin.delivered += payload;
+                bin.late += if late { payload } else { 0 };
                 if measured {
-                    let delay = now.since(packet.created);
                     flow.one_way.add(delay);
-                    flow.late += u64::from(delay > self.config.late);
+                    flow.late += u64::from(late);
                     flow.delivered += 1;
                     flow.delivered_payload += u64::from(packet.payload);
                 }

@@ -88,6 +88,15 @@ section! {
         }
     }
 }
+choice! {
+    /// What the deviation of frame intervals is of.
+    pub enum VrClock {
+        /// Gaps are independent: frames drift (CECC's model).
+        Gaps = "gaps",
+        /// Each frame deviates from its place in a fixed grid.
+        Grid = "grid",
+    }
+}
 section! {
     /// VR frames: size and interval normally distributed (CECC's model).
     pub struct Vr {
@@ -103,6 +112,10 @@ section! {
         /// Standard deviation of the interval between frames.
         #[within(Duration::ZERO, Duration::from_secs(1))]
         pub interval_sigma: Duration = Duration::from_millis(1),
+        /// What that deviation is of.
+        pub clock: VrClock = VrClock::Gaps,
+        /// The first frame comes a uniform share of an interval late, so that flows are not in step.
+        pub random_phase: bool = true,
         /// What carries the frames.
         pub transport: Carrier = Carrier::Udp,
         /// Packet length over UDP, IP header included.

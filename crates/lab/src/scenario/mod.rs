@@ -15,6 +15,7 @@ pub mod reference;
 pub mod tree;
 pub mod ue;
 pub mod units;
+pub mod upf;
 pub mod vary;
 
 use std::path::{Path as FsPath, PathBuf};
@@ -31,6 +32,7 @@ pub use link::{Law, Link, Path, Queue, Wired};
 pub use reference::json_schema as schema;
 pub use ue::{Channel, Mobility, Ue};
 pub use units::Limit;
+pub use upf::Upf;
 pub use vary::{Axis, Variant};
 
 use field::{At, Cx, Field, section};
@@ -92,6 +94,8 @@ pub struct Scenario {
     pub wired: Option<Wired>,
     /// What the cell tells senders that ask.
     pub feedback: Feedback,
+    /// The user plane function, where there is one.
+    pub upf: Option<Upf>,
     /// UEs, where the bottleneck is a cell.
     pub ues: Vec<Ue>,
     /// Flows.
@@ -124,7 +128,7 @@ pub struct FlowInstance<'a> {
     pub label: String,
 }
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "name",
     "title",
     "description",
@@ -136,6 +140,7 @@ const KEYS: [&str; 14] = [
     "cell",
     "wired",
     "feedback",
+    "upf",
     "ue",
     "flow",
     "vary",
@@ -384,6 +389,7 @@ impl Scenario {
             },
             wired: optional(&at, table, "wired")?,
             feedback: optional(&at, table, "feedback")?.unwrap_or_else(Feedback::example),
+            upf: optional(&at, table, "upf")?,
             ues: optional(&at, table, "ue")?.unwrap_or_default(),
             flows: optional(&at, table, "flow")?.unwrap_or_default(),
             vary: vary::decode(&at, table)?,
@@ -413,6 +419,9 @@ impl Scenario {
             Bottleneck::Link(_) if table.get("feedback").is_some() => {
                 return Err(place("feedback")
                     .error("[feedback] beside [link]", "[feedback] only with [cell]"));
+            }
+            Bottleneck::Link(_) if self.upf.is_some() => {
+                return Err(place("upf").error("[upf] beside [link]", "[upf] only with [cell]"));
             }
             Bottleneck::Link(_) if !self.ues.is_empty() => {
                 return Err(place("ue").error("a [[ue]] beside [link]", "[[ue]] only with [cell]"));
@@ -488,6 +497,7 @@ impl Scenario {
         if self.cell().is_some() {
             put("feedback", self.feedback.encode());
         }
+        put("upf", self.upf.encode());
         if !self.ues.is_empty() {
             put("ue", self.ues.encode());
         }

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::field::{Field, Reference};
-use super::{Cell, Feedback, Flow, Link, Path, Record, Ue, Wired};
+use super::{Cell, Feedback, Flow, Link, Path, Record, Ue, Upf, Wired};
 
 /// The JSON Schema (draft 2020-12) of a scenario file.
 pub fn json_schema() -> Value {
@@ -36,6 +36,7 @@ pub fn json_schema() -> Value {
             "cell": described(Cell::schema(), "A bottleneck that is a cell."),
             "wired": described(Wired::schema(), "A wired bottleneck in series."),
             "feedback": described(Feedback::schema(), "What the cell tells senders that ask."),
+            "upf": described(Upf::schema(), "The user plane function before the cell."),
             "ue": described(Vec::<Ue>::schema(), "UEs of the cell."),
             "flow": described(Vec::<Flow>::schema(), "Flows."),
             "vary": { "type": "object", "additionalProperties": true,
@@ -53,6 +54,7 @@ pub fn markdown() -> String {
     Cell::reference("[cell]", &mut sections);
     Wired::reference("[wired]", &mut sections);
     Feedback::reference("[feedback]", &mut sections);
+    Upf::reference("[upf]", &mut sections);
     Ue::reference("[[ue]]", &mut sections);
     Flow::reference("[[flow]]", &mut sections);
     Record::reference("[record]", &mut sections);

@@ -1,0 +1,206 @@
+//! The user plane function of a scenario: its functions on the path, its sessions and the cell's reports.
+
+use slackwater_core::{Direction, Duration, Instant, NodeId, Rate, UeId};
+use slackwater_edge::Session;
+use slackwater_edge::gnb::ReporterConfig;
+use slackwater_edge::upf::cecc::{self, CeccConfig};
+use slackwater_edge::upf::vaqm::{self, Vaqm, VaqmConfig};
+use slackwater_queue::LawConfig;
+use slackwater_sim::{HopConfig, ReportConfig, WorldBuilder};
+
+use crate::scenario::upf::{Aqm, Cecc, Mode, Module, Preset, Schedule, Upf};
+
+/// Adds the functions of `upf` for the `ues` UEs of `cell`; in the order in which packets pass them on their way down.
+pub(super) fn add(world: &mut WorldBuilder, upf: &Upf, cell: NodeId, ues: u32) -> Vec<NodeId> {
+    let mut nodes = Vec::new();
+    if upf.aqm == Aqm::Vaqm {
+        nodes.push(world.add_edge(Box::new(Vaqm::new(vaqm(upf)))));
+    }
+    if upf.cecc != Cecc::Off {
+        let node = world.add_edge(Box::new(cecc::Cecc::new(cecc(upf))));
+        world.add_reports(cell, node, reports(upf));
+        nodes.push(node);
+    }
+    for &node in &nodes {
+        for ue in (0..ues).map(UeId) {
+            let session = Session::Up {
+                ue,
+                gbr_flow: None,
+                guaranteed: Rate::ZERO,
+                // No limit is zero to a function.
+                maximum: upf.ambr.unwrap_or(Rate::ZERO),
+            };
+            world.add_session(node, &session);
+        }
+    }
+    nodes
+}
+
+/// The functions as hops of a path of `ue`.
+pub(super) fn hops(nodes: &[NodeId], ue: UeId, direction: Direction) -> Vec<HopConfig> {
+    let mut hops: Vec<HopConfig> = nodes
+        .iter()
+        .map(|&node| HopConfig::Edge { node, ue })
+        .collect();
+    if direction == Direction::Up {
+        hops.reverse();
+    }
+    hops
+}
+
+fn vaqm(upf: &Upf) -> VaqmConfig {
+    let mode = match upf.mode {
+        Mode::Window => vaqm::Mode::Window,
+        Mode::Int => vaqm::Mode::Int,
+        Mode::Literal => vaqm::Mode::Literal,
+        Mode::Drain => vaqm::Mode::Drain,
+        Mode::Direct => vaqm::Mode::Direct,
+        Mode::Off => vaqm::Mode::Off,
+    };
+    let base = VaqmConfig::with_mode(mode);
+    let base = match upf.preset {
+        Preset::Lte => base,
+        Preset::Nr => base.nr(),
+        Preset::Throughput => base.throughput(),
+    };
+    let named = |name| LawConfig::from_name(name).expect("a law of that name exists");
+    VaqmConfig {
+        fraction: upf.fraction.fraction(),
+        min_target: upf
+            .min_target
+            .unwrap_or(base.min_target)
+            .min(upf.max_target),
+        max_target: upf.max_target,
+        module: match upf.module {
+            Module::Codel => base.module,
+            Module::Pie => named("pie"),
+            Module::None => named("none"),
+        },
+        police: upf.police,
+        ..base
+    }
+}
+
+fn cecc(upf: &Upf) -> CeccConfig {
+    let mut config = CeccConfig::default();
+    config.mode = match upf.cecc {
+        Cecc::Off => cecc::Mode::Off,
+        Cecc::Paper => cecc::Mode::Paper,
+        Cecc::Credit => cecc::Mode::Credit,
+        Cecc::Hold => cecc::Mode::Hold,
+    };
+    config.schedule = match upf.schedule {
+        Schedule::Edf => cecc::Schedule::Edf,
+        Schedule::Alg1 => cecc::Schedule::Alg1,
+    };
+    config.standard = upf.standard;
+    config
+}
+
+fn reports(upf: &Upf) -> ReportConfig {
+    let mut reporter = ReporterConfig::default();
+    reporter.period = upf.report_period.max(Duration::from_micros(1));
+    reporter.phase = upf.report_phase;
+    ReportConfig {
+        reporter,
+        delay: upf.report_delay.unwrap_or(upf.n3),
+        jitter: upf.report_jitter,
+        loss: upf.report_loss.fraction(),
+        until: upf.report_stop.map_or(Instant::MAX, |t| Instant::ZERO + t),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::run::{Control, RunResult, run_scenario};
+    use crate::scenario::Scenario;
+
+    /// Five UEs whose frames come at once, or with `[upf]` changed, in the order of the keys.
+    fn run(changes: &[(&str, &str)]) -> RunResult {
+        let text = r#"
+            name = "upf"
+            duration = "3 s"
+            [path]
+            rtt = "0.6 ms"
+            jitter = "0 ms"
+            [cell]
+            rat = "nr"
+            bandwidth = "20 MHz"
+            scs = "30 kHz"
+            [upf]
+            [[ue]]
+            count = 5
+            mobility = { kind = "static", distance = "50 m" }
+            [[flow]]
+            ue = "each"
+            app = { kind = "vr", rate = "6 Mbit/s", clock = "grid", random_phase = false }
+            [record]
+            late = "10 ms"
+        "#;
+        let mut scenario = Scenario::parse("t", text, Path::new(".")).expect("a good scenario");
+        for (key, value) in changes {
+            scenario = scenario.with(key, value).expect("a good change");
+        }
+        run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("it runs")
+    }
+
+    fn internal(run: &RunResult, name: &str) -> Vec<f64> {
+        let columns = &run.records.flows[0].internals.columns;
+        let found = columns.iter().find(|c| c.0 == name);
+        found.map(|c| c.1.clone()).unwrap_or_default()
+    }
+
+    fn delivered(run: &RunResult) -> u64 {
+        run.records.flows.iter().map(|f| f.delivered_payload).sum()
+    }
+
+    #[test]
+    fn functions_stand_on_the_path_and_are_seen() {
+        let plain = run(&[]);
+        assert!(plain.layout.upf.is_empty());
+        let both = run(&[("upf.aqm", "vaqm"), ("upf.cecc", "hold")]);
+        assert_eq!(both.layout.upf.len(), 2);
+        let wired = internal(&both, "cecc_wired_ms");
+        let last = wired.last().copied().unwrap_or(0.0);
+        assert!((last - 0.2).abs() < 1e-9, "n3: {last} ms");
+        assert!(internal(&both, "cecc_held_kb").iter().any(|h| *h > 0.0));
+        assert!(!internal(&both, "vaqm_state").is_empty());
+        assert_eq!(delivered(&both), delivered(&plain));
+        // An edge function's place alone changes nothing for datagrams.
+        let open = run(&[("upf.aqm", "vaqm"), ("upf.mode", "off")]);
+        let late = |r: &RunResult| r.records.flows.iter().map(|f| f.late).sum::<u64>();
+        assert_eq!(
+            (late(&open), delivered(&open)),
+            (late(&plain), delivered(&plain))
+        );
+    }
+
+    #[test]
+    fn keys_reach_the_functions() {
+        // A session of 2 Mbit/s cannot carry 6.
+        let capped = run(&[("upf.aqm", "vaqm"), ("upf.ambr", "2 Mbit/s")]);
+        let mbps = delivered(&capped) as f64 * 8.0 / 3.0 / 5.0 / 1e6;
+        assert!((1.7..2.0).contains(&mbps), "{mbps}");
+        // Without reports nothing is held.
+        for way in [("upf.report_stop", "0 s"), ("upf.report_loss", "100 %")] {
+            let deaf = run(&[("upf.cecc", "hold"), way]);
+            assert!(internal(&deaf, "cecc_held_kb").iter().all(|h| *h == 0.0));
+        }
+        let slow = run(&[("upf.cecc", "hold"), ("upf.report_delay", "3 ms")]);
+        let wired = internal(&slow, "cecc_wired_ms");
+        let last = wired.last().copied().unwrap_or(0.0);
+        assert!((last - 3.0).abs() < 1e-9, "{last} ms");
+    }
+
+    #[test]
+    fn a_upf_needs_a_cell() {
+        let text = "name = \"t\"\nduration = \"1 s\"\n[link]\nkind = \"rate\"\nrate = \"1 Mbit/s\"\n[upf]\n[[flow]]\n";
+        let error = Scenario::parse("t.toml", text, Path::new(".")).expect_err("no cell");
+        assert!(
+            error.to_string().contains("[upf] only with [cell]"),
+            "{error}"
+        );
+    }
+}

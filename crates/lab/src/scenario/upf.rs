@@ -1,0 +1,142 @@
+//! `[upf]`: what the core network's user plane does to the cell's sessions.
+
+use slackwater_core::{Duration, Rate};
+
+use super::field::{choice, section};
+use super::units::Percent;
+
+choice! {
+    /// Active queue management at the UPF.
+    pub enum Aqm {
+        /// None.
+        None = "none",
+        /// Virtual AQM: queues wait at the UPF in place of the cell.
+        Vaqm = "vaqm",
+    }
+}
+choice! {
+    /// How vAQM moves the bottleneck.
+    pub enum Mode {
+        /// Packets leave while less is in flight than the bottleneck holds at the target RTT.
+        Window = "window",
+        /// A rate that integrates the distance from the target RTT.
+        Int = "int",
+        /// The rate of the article's text.
+        Literal = "literal",
+        /// The same with states that let the cell's queue drain.
+        Drain = "drain",
+        /// No queue: the RTT drives drops and marks at once.
+        Direct = "direct",
+        /// Measures alone.
+        Off = "off",
+    }
+}
+choice! {
+    /// Defaults of vAQM's least target.
+    pub enum Preset {
+        /// LTE: 20 ms.
+        Lte = "lte",
+        /// NR: 10 ms.
+        Nr = "nr",
+        /// Rather throughput than delay: 40 ms.
+        Throughput = "throughput",
+    }
+}
+choice! {
+    /// The law of vAQM's queues.
+    pub enum Module {
+        /// `CoDel`, timed by the path.
+        Codel = "codel",
+        /// PIE.
+        Pie = "pie",
+        /// None: queues end where memory does.
+        None = "none",
+    }
+}
+choice! {
+    /// How CECC keeps a frame back.
+    pub enum Cecc {
+        /// Not there.
+        Off = "off",
+        /// As printed: two acknowledgments, a large and a small window.
+        Paper = "paper",
+        /// The right edge of the window alone.
+        Credit = "credit",
+        /// Packets wait at the UPF.
+        Hold = "hold",
+    }
+}
+choice! {
+    /// Whose frame may go.
+    pub enum Schedule {
+        /// The earliest, while the backlog stays below a slot.
+        Edf = "edf",
+        /// Algorithm 1 of the paper; `cecc = "paper"` always uses it.
+        Alg1 = "alg1",
+    }
+}
+
+section! {
+    /// A user plane function between the servers and the cell, with vAQM, CECC or both (then vAQM comes first on the way
+    /// down). Left out, there is none.
+    pub struct Upf {
+        /// One-way delay between the UPF and the base station; the rest of a flow's wired RTT lies beyond the UPF.
+        #[within(Duration::ZERO, Duration::from_secs(1))]
+        pub n3: Duration = Duration::from_micros(200),
+        /// Session AMBR of every UE (TS 23.501, 5.7.1.6), which vAQM enforces; left out, none.
+        #[within(Rate::from_bps(64_000), Rate::from_bps(100_000_000_000))]
+        pub ambr: Option<Rate> = None,
+        /// Active queue management.
+        pub aqm: Aqm = Aqm::None,
+        /// vAQM: how it moves the bottleneck.
+        pub mode: Mode = Mode::Window,
+        /// vAQM: what `min_target` is where it is left out.
+        pub preset: Preset = Preset::Lte,
+        /// vAQM: target queue delay as a share of the path RTT.
+        #[within(Percent(1.0), Percent(1000.0))]
+        pub fraction: Percent = Percent(50.0),
+        /// vAQM: least target queue delay; left out, by `preset`.
+        #[within(Duration::from_millis(1), Duration::from_secs(1))]
+        pub min_target: Option<Duration> = None,
+        /// vAQM: largest target queue delay.
+        #[within(Duration::from_millis(1), Duration::from_secs(10))]
+        pub max_target: Duration = Duration::from_millis(100),
+        /// vAQM: the law of its queues.
+        pub module: Module = Module::Codel,
+        /// vAQM: limit flows that do not answer to drops.
+        pub police: bool = true,
+        /// CECC: how a frame is kept back.
+        pub cecc: Cecc = Cecc::Off,
+        /// CECC: whose frame may go.
+        pub schedule: Schedule = Schedule::Edf,
+        /// CECC: the delay standard.
+        #[within(Duration::from_millis(1), Duration::from_secs(1))]
+        pub standard: Duration = Duration::from_millis(10),
+        /// Time between two reports of the cell's queues.
+        #[within(Duration::from_micros(125), Duration::from_secs(1))]
+        pub report_period: Duration = Duration::from_millis(1),
+        /// When the first report is made.
+        #[within(Duration::ZERO, Duration::from_secs(1))]
+        pub report_phase: Duration = Duration::ZERO,
+        /// One-way delay of a report; left out, `n3`.
+        #[within(Duration::ZERO, Duration::from_secs(1))]
+        pub report_delay: Option<Duration> = None,
+        /// Extra delay of each report, uniform from zero to this; order is kept.
+        #[within(Duration::ZERO, Duration::from_secs(1))]
+        pub report_jitter: Duration = Duration::ZERO,
+        /// Share of reports that never arrive.
+        #[within(Percent(0.0), Percent(100.0))]
+        pub report_loss: Percent = Percent(0.0),
+        /// From here on no report leaves; left out, never.
+        #[within(Duration::ZERO, Duration::from_secs(1_000_000))]
+        pub report_stop: Option<Duration> = None,
+    }
+    check(me, at) {
+        let least = me.min_target.unwrap_or(Duration::from_millis(1));
+        if me.max_target < least {
+            return Err(at.error(
+                format!("max_target = \"{}\" below min_target = \"{least}\"", me.max_target),
+                "max_target of at least min_target"));
+        }
+    }
+}
