@@ -10,6 +10,7 @@ pub mod al4s;
 pub mod feedback;
 mod inbox;
 pub mod l4s_cc;
+pub mod scream;
 mod silence;
 
 use slackwater_core::Rate;

@@ -7,6 +7,7 @@ use slackwater_core::{Draw, Instant, Rate};
 use crate::explicit::xrc::{self, Params, Xrc};
 use crate::media::al4s::{self, Al4s};
 use crate::media::l4s_cc::L4sCc;
+use crate::media::scream::{self, Scream};
 use crate::rate::bbr::Bbr;
 use crate::rate::bbr3::Bbr3;
 use crate::rate::bbr3::cycle::PHASES;
@@ -172,6 +173,7 @@ controllers! {
     Fixed(Fixed),
     Al4s(Box<Al4s>),
     L4sCc(Box<L4sCc>),
+    Scream(Box<Scream>),
 }
 
 impl Controller for AnyController {
@@ -327,6 +329,11 @@ pub const fn media_names() -> &'static [(&'static str, &'static str)] {
             "sL4S: aL4S-CC by the marks alone; al4s-s:paper as published",
         ),
         ("l4s-cc", "L4S-CC, aL4S-CC's predecessor, as told in words"),
+        (
+            "scream",
+            "SCReAMv2 with L4S (draft-ietf-ccwg-rfc8298bis-screamv2), Ericsson's constants",
+        ),
+        ("scream-webrtc", "SCReAMv2 with libwebrtc's constants"),
     ]
 }
 
@@ -400,6 +407,10 @@ pub fn build(name: &str, cfg: &Config) -> Result<AnyController, UnknownControlle
         "al4s-c" => C::Al4s(Al4s::conscious(al4s::Params::DEFAULT, encoder).into()),
         "al4s-s" => C::Al4s(Al4s::standard(al4s::Params::DEFAULT, encoder).into()),
         "l4s-cc" => C::L4sCc(L4sCc::new(al4s::Params::PAPER.target, encoder).into()),
+        "scream" => C::Scream(Scream::new("scream", scream::Params::ERICSSON, encoder).into()),
+        "scream-webrtc" => {
+            C::Scream(Scream::new("scream-webrtc", scream::Params::WEBRTC, encoder).into())
+        }
         other => {
             return with_parameter(other, cfg).map_err(|reason| UnknownController {
                 name: name.to_owned(),

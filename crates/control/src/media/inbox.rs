@@ -58,18 +58,14 @@ impl Inbox {
     }
 
     /// What `packet` tells that no report told before. A packet that was reported lost may arrive yet; one that arrived
-    /// stays arrived. One sent in the future was never sent, and one from before the receiver's time went back waits
-    /// until that time is believed.
+    /// stays arrived. One sent in the future was never sent, and one that arrived before others by far did not arrive
+    /// then: after a while it is the receiver's clock that is believed.
     #[inline]
     pub(crate) fn admit(&mut self, packet: &PacketReport) -> Option<News> {
         if packet.sent > self.clock {
             return None;
         }
-        if let Some(arrived) = packet.arrived
-            && !self.believe(arrived)
-        {
-            return None;
-        }
+        let believed = packet.arrived.is_none_or(|arrived| self.believe(arrived));
         let seq = packet.seq;
         if seq >= self.next {
             self.advance(seq);
@@ -89,7 +85,7 @@ impl Inbox {
         }
         if packet.arrived.is_some() {
             self.received[word] |= bit;
-            return Some(News::Received);
+            return believed.then_some(News::Received);
         }
         let known = self.lost[word] & bit != 0;
         self.lost[word] |= bit;
@@ -170,7 +166,13 @@ mod tests {
         let mut tell = |now_ms: u64, seq, arrived_ms| {
             let now = inbox.clock(Instant::from_millis(now_ms));
             let arrived = Instant::from_millis(arrived_ms);
-            inbox.admit(&PacketReport::received(seq, now, arrived, Bytes(1), Ecn::Ect1))
+            inbox.admit(&PacketReport::received(
+                seq,
+                now,
+                arrived,
+                Bytes(1),
+                Ecn::Ect1,
+            ))
         };
         assert_eq!(tell(1000, 1, 90_000), Some(News::Received));
         assert_eq!(tell(1010, 2, 89_500), Some(News::Received), "reordered");

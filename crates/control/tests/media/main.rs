@@ -3,3 +3,4 @@
 mod al4s;
 mod hostile;
 mod link;
+mod scream;
