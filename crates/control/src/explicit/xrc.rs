@@ -34,6 +34,8 @@ const GAMMA_MIN: f64 = 0.25;
 const GAMMA_STEP: f64 = 0.01;
 /// Weight of a round in the mean jitter.
 const JITTER_WEIGHT: f64 = 0.125;
+/// A queue drains where its mean delay falls below this part of the last round's.
+const FALLS: f64 = 0.9;
 /// Weight of a round in the mean delay of the way back, while it grows.
 const BACK_WEIGHT: f64 = 0.25;
 /// The least one-way delay is that of so many seconds: clocks drift by some 10 us in each.
@@ -127,6 +129,8 @@ pub struct Xrc {
     /// Delay on the way back beyond that of the least RTT, seconds.
     back: f64,
     least_owd: LeastRtt,
+    /// Mean head-of-line delay of the last round above the budget, seconds.
+    last_hol: f64,
     /// The queuing delay of the last window (eq. 3), seconds.
     sigma: f64,
     feedback: Feedback,
@@ -208,6 +212,7 @@ impl Xrc {
             jitter: 0.0,
             back: 0.0,
             least_owd: LeastRtt::default(),
+            last_hol: 0.0,
             sigma: 0.0,
             feedback: Feedback::default(),
             peak: Peak::default(),
@@ -363,7 +368,7 @@ impl Xrc {
         } else if beyond {
             self.beyond(now, w);
         } else {
-            self.cellular(path, w.rate, mean_hol > budget);
+            self.cellular(path, w.rate, mean_hol);
         }
     }
 
@@ -446,9 +451,14 @@ impl Xrc {
         }
     }
 
-    fn cellular(&mut self, path: &PathView, delivered: f64, standing: bool) {
+    fn cellular(&mut self, path: &PathView, delivered: f64, mean_hol: f64) {
         self.internet.forget();
         self.hi = self.hi.saturating_add(1);
+        let falls = mean_hol < FALLS * core::mem::replace(&mut self.last_hol, mean_hol);
+        if self.p.gate && self.mode != Mode::Unfair && falls {
+            // It drains: there is nothing to fight.
+            self.hi = self.hi.min(self.p.rounds + 1);
+        }
         if self.hi > self.p.rounds + 1 {
             if !self.p.gate || self.feedback.shared {
                 let alpha = self.unfair_alpha(path);
@@ -456,7 +466,7 @@ impl Xrc {
                 return;
             }
             // Nobody else fills this queue: the report is too high, or the least RTT is.
-            if standing {
+            if mean_hol > self.budget() {
                 self.shrink(delivered);
             }
             self.hi = 1;

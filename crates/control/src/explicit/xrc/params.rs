@@ -69,7 +69,8 @@ pub struct Params {
     pub start: bool,
     /// FAST stops where a queue that nobody shares exceeds the budget.
     pub guard: bool,
-    /// The unfairness mode needs other active flows in the queue; alone, the target window shrinks instead.
+    /// The unfairness mode needs other active flows in the queue, and a queue that does not drain by itself; alone, the
+    /// target window shrinks instead.
     pub gate: bool,
     /// Growth in the unfairness mode.
     pub alpha: Alpha,

@@ -550,7 +550,7 @@ fn modes_have_names() {
 #[test]
 fn every_parameter_can_be_set_and_a_wrong_one_is_named() {
     let text = "lambda=8,least=off,n=3,theta=5,jitter=off,gamma=0.9,gain=off,pace=1.25,start=off,guard=off,gate=off,\
-                restart=off,alpha=srtt,post=half,internet=paper,verdict=latest,clamp=off,minrtt=10";
+                owd=off,restart=off,alpha=srtt,post=half,internet=paper,verdict=latest,clamp=off,minrtt=10";
     let p = Params::DEFAULT.with(text).unwrap();
     let expected = Params {
         lambda: 0.008,
@@ -571,6 +571,7 @@ fn every_parameter_can_be_set_and_a_wrong_one_is_named() {
         clamp: 0.0,
         rtt_window: 10.0,
         restart: false,
+        owd: false,
     };
     assert_eq!(p, expected);
     for (text, key) in [
