@@ -12,7 +12,7 @@ type Fault = (
     &'static [(&'static str, &'static str)],
 );
 
-const FAULTS: [Fault; 12] = [
+const FAULTS: [Fault; 14] = [
     ("none", "nothing", &[]),
     ("loss1", "1 % lost", &[("feedback.loss", "1 %")]),
     ("loss10", "10 % lost", &[("feedback.loss", "10 %")]),
@@ -25,6 +25,8 @@ const FAULTS: [Fault; 12] = [
             ("feedback.delay", "30 ms"),
         ],
     ),
+    ("f1-2", "F1 delay of 2 ms", &[("feedback.f1_delay", "2 ms")]),
+    ("f1-5", "F1 delay of 5 ms", &[("feedback.f1_delay", "5 ms")]),
     ("f1", "F1 delay of 10 ms", &[("feedback.f1_delay", "10 ms")]),
     ("stripped", "stripped at 10 s", &[("feedback.stop", "10 s")]),
     (
