@@ -9,6 +9,7 @@ pub mod ip;
 mod octets;
 pub mod packet;
 pub mod pcapng;
+pub mod pfcp;
 pub mod qlog;
 pub mod report;
 pub mod rtcp;

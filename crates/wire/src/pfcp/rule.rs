@@ -1,0 +1,447 @@
+//! Rules: which packets are meant (PDR), where they go (FAR) and at which rate (QER) (TS 29.244, 7.5.2 to 7.5.4).
+//!
+//! One struct serves creation and update; an update leaves out what stays as it was. What a creation must have, it is
+//! refused without.
+
+use slackwater_core::{Qfi, Rate};
+
+use super::address::{FTeid, OuterHeader, UeIp};
+use super::edge::{EDGE, EdgeOptions};
+use super::element::{self as e, Raw, frames, group, missing};
+use crate::WireError;
+use crate::gtpu::report::ENTERPRISE;
+use crate::octets::{Reader, Writer, fits};
+
+/// Interfaces of PDIs and forwarding (TS 29.244, 8.2.2 and 8.2.24).
+pub mod interface {
+    /// Towards the radio network.
+    pub const ACCESS: u8 = 0;
+    /// Towards the data network or another user plane function.
+    pub const CORE: u8 = 1;
+    /// The data network itself, or a local one.
+    pub const SGI_LAN: u8 = 2;
+    /// The control plane.
+    pub const CONTROL: u8 = 3;
+}
+
+/// What a FAR does, in the first octet of the action (TS 29.244, 8.2.26).
+pub mod action {
+    /// Drop.
+    pub const DROP: u8 = 0x01;
+    /// Forward.
+    pub const FORWARD: u8 = 0x02;
+    /// Keep for later.
+    pub const BUFFER: u8 = 0x04;
+    /// Tell the control plane that something came.
+    pub const NOTIFY: u8 = 0x08;
+    /// Send a copy as well.
+    pub const DUPLICATE: u8 = 0x10;
+}
+
+/// Packet detection rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pdr<'a> {
+    /// Its number within the session.
+    pub id: u16,
+    /// Rules of lower value come first.
+    pub precedence: Option<u32>,
+    /// The packets.
+    pub pdi: Option<Pdi<'a>>,
+    /// Which outer headers are removed: 0 GTP-U/UDP/IPv4, 1 over IPv6, 6 any GTP-U.
+    pub outer_removal: Option<u8>,
+    /// The FAR.
+    pub far: Option<u32>,
+    /// The QERs; all apply.
+    pub qers: Vec<u32>,
+}
+
+/// Packet detection information.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pdi<'a> {
+    /// Where the packets come from ([`interface`]).
+    pub source: u8,
+    /// The tunnel that they come through.
+    pub tunnel: Option<FTeid>,
+    /// The network that they come from.
+    pub network: Option<&'a [u8]>,
+    /// The UE.
+    pub ue: Option<UeIp>,
+    /// Filters, of which one must match where there are any.
+    pub filters: Vec<SdfFilter<'a>>,
+    /// `QoS` flows.
+    pub qfis: Vec<Qfi>,
+    /// Ours: whether the tunnel carries reports.
+    pub edge: EdgeOptions,
+}
+
+/// A filter of a service's packets (TS 29.244, 8.2.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SdfFilter<'a> {
+    /// As RFC 6733's `IPFilterRule`: "permit out ip from any to assigned".
+    pub description: Option<&'a [u8]>,
+    /// Type of service or traffic class and its mask.
+    pub tos: Option<u16>,
+    /// Security parameter index of IPsec.
+    pub spi: Option<u32>,
+    /// IPv6 flow label, 24 bits.
+    pub flow_label: Option<u32>,
+    /// Number of the filter, by which other rules mean it.
+    pub id: Option<u32>,
+}
+
+/// Forwarding action rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Far<'a> {
+    /// Its number within the session.
+    pub id: u32,
+    /// What to do ([`action`]).
+    pub action: Option<u8>,
+    /// Where to.
+    pub forwarding: Option<Forwarding<'a>>,
+}
+
+/// Forwarding parameters. In an update that changes the tunnel, the UE has moved to another cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forwarding<'a> {
+    /// Where to ([`interface`]).
+    pub destination: Option<u8>,
+    /// Into which network.
+    pub network: Option<&'a [u8]>,
+    /// In which tunnel.
+    pub outer: Option<OuterHeader>,
+    /// An end marker is to be sent on the old tunnel (flag SNDEM, TS 29.244, 8.2.31; only in an update).
+    pub end_marker: bool,
+}
+
+/// `QoS` enforcement rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Qer {
+    /// Its number within the session.
+    pub id: u32,
+    /// Rules of several sessions with the same number share the rate.
+    pub correlation: Option<u32>,
+    /// Which directions are open.
+    pub gates: Option<Gates>,
+    /// Maximum rates: those of a flow, or the session's AMBR where the rule is every flow's.
+    pub maximum: Option<BitRates>,
+    /// Guaranteed rates.
+    pub guaranteed: Option<BitRates>,
+    /// The `QoS` flow that packets are marked with.
+    pub qfi: Option<Qfi>,
+    /// Reflective `QoS`.
+    pub reflective: Option<bool>,
+    /// Ours: what the edge functions are to do.
+    pub edge: EdgeOptions,
+}
+
+/// Gates (TS 29.244, 8.2.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gates {
+    /// Uplink packets pass.
+    pub up: bool,
+    /// Downlink packets pass.
+    pub down: bool,
+}
+
+/// A rate for each direction, in whole kbit/s on the wire (TS 29.244, 8.2.8 and 8.2.9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BitRates {
+    /// Uplink.
+    pub up: Rate,
+    /// Downlink.
+    pub down: Rate,
+}
+
+impl Qer {
+    /// True where it makes its flow one of guaranteed bit rate downlink.
+    pub fn is_gbr(&self) -> bool {
+        self.guaranteed.is_some_and(|g| g.down > Rate::ZERO)
+    }
+}
+
+impl BitRates {
+    fn read(r: &mut Reader<'_>) -> Result<Self, WireError> {
+        let rate = |kbps: u64| Rate::from_bps(kbps * 1_000);
+        Ok(Self {
+            up: rate(r.u40("an uplink rate")?),
+            down: rate(r.u40("a downlink rate")?),
+        })
+    }
+
+    fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
+        out.u40(self.up.as_bps().div_ceil(1_000))?;
+        out.u40(self.down.as_bps().div_ceil(1_000))
+    }
+}
+
+impl<'a> Pdr<'a> {
+    pub(super) fn read(r: &Reader<'a>, create: bool) -> Result<Self, WireError> {
+        let mut pdr = Self::default();
+        let mut id = None;
+        for raw in frames(*r) {
+            let Raw {
+                kind, mut value, ..
+            } = raw?;
+            let v = &mut value;
+            match kind {
+                e::PDR_ID => id = Some(v.u16("a PDR ID")?),
+                e::PRECEDENCE => pdr.precedence = Some(v.u32("a precedence")?),
+                e::PDI => pdr.pdi = Some(Pdi::read(v)?),
+                e::OUTER_REMOVAL => pdr.outer_removal = Some(v.u8("an outer header removal")?),
+                e::FAR_ID => pdr.far = Some(v.u32("a FAR ID")?),
+                e::QER_ID => pdr.qers.push(v.u32("a QER ID")?),
+                _ => {}
+            }
+        }
+        pdr.id = id.ok_or_else(|| missing(r.at(), "a PDR ID"))?;
+        if create && (pdr.precedence.is_none() || pdr.pdi.is_none()) {
+            return Err(missing(r.at(), "a precedence and a PDI"));
+        }
+        Ok(pdr)
+    }
+
+    pub(super) fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
+        group(out, e::PDR_ID, |o| o.u16(self.id))?;
+        opt(out, self.precedence, |o, v| {
+            group(o, e::PRECEDENCE, |o| o.u32(v))
+        })?;
+        if let Some(pdi) = &self.pdi {
+            group(out, e::PDI, |o| pdi.put(o))?;
+        }
+        opt(out, self.outer_removal, |o, v| {
+            group(o, e::OUTER_REMOVAL, |o| o.u8(v))
+        })?;
+        opt(out, self.far, |o, v| group(o, e::FAR_ID, |o| o.u32(v)))?;
+        for qer in &self.qers {
+            group(out, e::QER_ID, |o| o.u32(*qer))?;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Pdi<'a> {
+    fn read(r: &Reader<'a>) -> Result<Self, WireError> {
+        let mut pdi = Self::default();
+        let mut source = None;
+        for raw in frames(*r) {
+            let raw = raw?;
+            let v = &mut raw.value.clone();
+            match raw.kind {
+                e::SOURCE => source = Some(v.u8("a source interface")? & 0x0f),
+                e::F_TEID => pdi.tunnel = Some(FTeid::read(v)?),
+                e::NETWORK => pdi.network = Some(v.rest()),
+                e::UE_IP => pdi.ue = Some(UeIp::read(v)?),
+                e::SDF_FILTER => pdi.filters.push(SdfFilter::read(v)?),
+                e::QFI => pdi.qfis.push(Qfi(v.u8("a QFI")? & 0x3f)),
+                EDGE if raw.vendor == Some(ENTERPRISE) => pdi.edge = EdgeOptions::read(v)?,
+                _ => {}
+            }
+        }
+        pdi.source = source.ok_or_else(|| missing(r.at(), "a source interface"))?;
+        Ok(pdi)
+    }
+
+    fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
+        group(out, e::SOURCE, |o| nibble(o, self.source))?;
+        opt(out, self.tunnel, |o, t| group(o, e::F_TEID, |o| t.put(o)))?;
+        opt(out, self.network, |o, n| group(o, e::NETWORK, |o| o.put(n)))?;
+        opt(out, self.ue, |o, ue| group(o, e::UE_IP, |o| ue.put(o)))?;
+        for filter in &self.filters {
+            group(out, e::SDF_FILTER, |o| filter.put(o))?;
+        }
+        for qfi in &self.qfis {
+            put_qfi(out, *qfi)?;
+        }
+        self.edge.put(out)
+    }
+}
+
+impl<'a> SdfFilter<'a> {
+    fn read(r: &mut Reader<'a>) -> Result<Self, WireError> {
+        let flags = r.u8("an SDF filter")?;
+        r.u8("an SDF filter")?;
+        Ok(Self {
+            description: r.when(flags & 0x01 != 0, |r| {
+                let n = usize::from(r.u16("a length")?);
+                r.take(n, "a flow description")
+            })?,
+            tos: r.when(flags & 0x02 != 0, |r| r.u16("a traffic class"))?,
+            spi: r.when(flags & 0x04 != 0, |r| r.u32("an SPI"))?,
+            flow_label: r.when(flags & 0x08 != 0, |r| r.u24("a flow label"))?,
+            id: r.when(flags & 0x10 != 0, |r| r.u32("a filter ID"))?,
+        })
+    }
+
+    fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
+        let flags = [
+            self.description.is_some(),
+            self.tos.is_some(),
+            self.spi.is_some(),
+            self.flow_label.is_some(),
+            self.id.is_some(),
+        ];
+        out.u8((0..5).fold(0, |octet, i| octet | u8::from(flags[i]) << i))?;
+        out.u8(0)?;
+        if let Some(text) = self.description {
+            fits(out.len(), text.len() as u64, 16)?;
+            out.u16(text.len() as u16)?;
+            out.put(text)?;
+        }
+        opt(out, self.tos, Writer::u16)?;
+        opt(out, self.spi, Writer::u32)?;
+        opt(out, self.flow_label, Writer::u24)?;
+        opt(out, self.id, Writer::u32)
+    }
+}
+
+impl<'a> Far<'a> {
+    pub(super) fn read(r: &Reader<'a>, create: bool) -> Result<Self, WireError> {
+        let mut far = Self::default();
+        let mut id = None;
+        for raw in frames(*r) {
+            let Raw {
+                kind, mut value, ..
+            } = raw?;
+            match kind {
+                e::FAR_ID => id = Some(value.u32("a FAR ID")?),
+                e::ACTION => far.action = Some(value.u8("an action")?),
+                e::FORWARDING | e::UPDATE_FORWARDING => {
+                    far.forwarding = Some(Forwarding::read(&value)?);
+                }
+                _ => {}
+            }
+        }
+        far.id = id.ok_or_else(|| missing(r.at(), "a FAR ID"))?;
+        if create && far.action.is_none() {
+            return Err(missing(r.at(), "an action"));
+        }
+        Ok(far)
+    }
+
+    pub(super) fn put(&self, create: bool, out: &mut Writer<'_>) -> Result<(), WireError> {
+        group(out, e::FAR_ID, |o| o.u32(self.id))?;
+        opt(out, self.action, |o, v| group(o, e::ACTION, |o| o.u8(v)))?;
+        let kind = if create {
+            e::FORWARDING
+        } else {
+            e::UPDATE_FORWARDING
+        };
+        opt(out, self.forwarding, |o, f| {
+            group(o, kind, |o| f.put(create, o))
+        })
+    }
+}
+
+impl<'a> Forwarding<'a> {
+    fn read(r: &Reader<'a>) -> Result<Self, WireError> {
+        let mut forwarding = Self::default();
+        for raw in frames(*r) {
+            let Raw {
+                kind, mut value, ..
+            } = raw?;
+            let v = &mut value;
+            match kind {
+                e::DESTINATION => {
+                    forwarding.destination = Some(v.u8("a destination interface")? & 0x0f);
+                }
+                e::NETWORK => forwarding.network = Some(v.rest()),
+                e::OUTER_CREATION => forwarding.outer = Some(OuterHeader::read(v)?),
+                e::REQUEST_FLAGS => forwarding.end_marker = v.u8("flags")? & 0x02 != 0,
+                _ => {}
+            }
+        }
+        Ok(forwarding)
+    }
+
+    fn put(&self, create: bool, out: &mut Writer<'_>) -> Result<(), WireError> {
+        opt(out, self.destination, |o, v| {
+            group(o, e::DESTINATION, |o| nibble(o, v))
+        })?;
+        opt(out, self.network, |o, n| group(o, e::NETWORK, |o| o.put(n)))?;
+        opt(out, self.outer, |o, h| {
+            group(o, e::OUTER_CREATION, |o| h.put(o))
+        })?;
+        match (self.end_marker, create) {
+            (false, _) => Ok(()),
+            (true, false) => group(out, e::REQUEST_FLAGS, |o| o.u8(0x02)),
+            (true, true) => Err(WireError::new(
+                out.len(),
+                "an end marker in a new rule",
+                "one only in an update",
+            )),
+        }
+    }
+}
+
+impl Qer {
+    pub(super) fn read(r: &Reader<'_>, create: bool) -> Result<Self, WireError> {
+        let mut qer = Self::default();
+        let mut id = None;
+        for raw in frames(*r) {
+            let raw = raw?;
+            let v = &mut raw.value.clone();
+            match raw.kind {
+                e::QER_ID => id = Some(v.u32("a QER ID")?),
+                e::CORRELATION => qer.correlation = Some(v.u32("a correlation ID")?),
+                e::GATES => {
+                    // Values other than 0 are to be read as closed (TS 29.244, 8.2.7).
+                    let octet = v.u8("gates")?;
+                    qer.gates = Some(Gates {
+                        up: octet >> 2 & 3 == 0,
+                        down: octet & 3 == 0,
+                    });
+                }
+                e::MBR => qer.maximum = Some(BitRates::read(v)?),
+                e::GBR => qer.guaranteed = Some(BitRates::read(v)?),
+                e::QFI => qer.qfi = Some(Qfi(v.u8("a QFI")? & 0x3f)),
+                e::RQI => qer.reflective = Some(v.u8("an RQI")? & 1 != 0),
+                EDGE if raw.vendor == Some(ENTERPRISE) => qer.edge = EdgeOptions::read(v)?,
+                _ => {}
+            }
+        }
+        qer.id = id.ok_or_else(|| missing(r.at(), "a QER ID"))?;
+        if create && qer.gates.is_none() {
+            return Err(missing(r.at(), "gates"));
+        }
+        Ok(qer)
+    }
+
+    pub(super) fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
+        group(out, e::QER_ID, |o| o.u32(self.id))?;
+        opt(out, self.correlation, |o, v| {
+            group(o, e::CORRELATION, |o| o.u32(v))
+        })?;
+        opt(out, self.gates, |o, g| {
+            group(o, e::GATES, |o| {
+                o.u8(u8::from(!g.up) << 2 | u8::from(!g.down))
+            })
+        })?;
+        opt(out, self.maximum, |o, r| group(o, e::MBR, |o| r.put(o)))?;
+        opt(out, self.guaranteed, |o, r| group(o, e::GBR, |o| r.put(o)))?;
+        opt(out, self.reflective, |o, v| {
+            group(o, e::RQI, |o| o.u8(u8::from(v)))
+        })?;
+        opt(out, self.qfi, put_qfi)?;
+        self.edge.put(out)
+    }
+}
+
+fn put_qfi(out: &mut Writer<'_>, qfi: Qfi) -> Result<(), WireError> {
+    group(out, e::QFI, |o| {
+        fits(o.len(), u64::from(qfi.0), 6)?;
+        o.u8(qfi.0)
+    })
+}
+
+fn nibble(out: &mut Writer<'_>, value: u8) -> Result<(), WireError> {
+    fits(out.len(), u64::from(value), 4)?;
+    out.u8(value)
+}
+
+fn opt<'w, T>(
+    out: &mut Writer<'w>,
+    value: Option<T>,
+    put: impl FnOnce(&mut Writer<'w>, T) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    value.map_or(Ok(()), |v| put(out, v))
+}
