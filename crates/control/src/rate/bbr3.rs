@@ -473,4 +473,3 @@ impl Controller for Bbr3 {
         Box::new(self.clone())
     }
 }
-

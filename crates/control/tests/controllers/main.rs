@@ -7,5 +7,8 @@ mod kernel;
 mod laws;
 mod scenarios;
 mod wire;
-#[expect(clippy::print_stdout, reason = "the figures that the tests bound are worth reading")]
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures that the tests bound are worth reading"
+)]
 mod xrc;
