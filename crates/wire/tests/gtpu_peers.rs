@@ -3,6 +3,7 @@
 //!
 //! scapy and pycrate are in the `dev` group of `pyproject.toml`; each test says so and passes where its peer is missing.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -18,6 +19,10 @@ use slackwater_wire::gtpu::psc::{self, Container, Downlink, Paging, Stamps, Upli
 use slackwater_wire::gtpu::report::{Packer, Scope, Tunnels, container};
 use slackwater_wire::gtpu::{Header, Kind, Message, Ntp, NtpClock};
 use slackwater_wire::pcapng::{Capture, PcapngWriter};
+use slackwater_wire::pfcp::Kind::{
+    SessionDeletionRequest, SessionEstablishmentRequest, SessionEstablishmentResponse,
+    SessionModificationRequest, SessionReportRequest,
+};
 use slackwater_wire::pfcp::{
     self, Acks, Aqm, BitRates, CreatedPdr, EdgeOptions, Element, FSeid, FTeid, Far, Forwarding,
     Gates, Measurement, NodeId, OuterHeader, Pdi, Pdr, Qer, QosReport, SdfFilter, SessionReport,
@@ -68,7 +73,10 @@ fn peer(script: &str, module: &str, lines: &[(&str, Vec<u8>)]) -> Result<Vec<Val
 }
 
 fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|o| format!("{o:02x}")).collect()
+    octets.iter().fold(String::new(), |mut text, octet| {
+        write!(text, "{octet:02x}").expect("a string has room");
+        text
+    })
 }
 
 /// All values of the fields called `key`, wherever they are, in their order.
@@ -320,10 +328,6 @@ fn session() -> Vec<Vec<u8>> {
             .write(elements, &mut out)
             .expect("room");
         out[..n].to_vec()
-    };
-    use pfcp::Kind::{
-        SessionDeletionRequest, SessionEstablishmentRequest, SessionEstablishmentResponse,
-        SessionModificationRequest, SessionReportRequest,
     };
     vec![
         write(
@@ -653,6 +657,9 @@ fn tshark(port: u16, messages: &[Vec<u8>], fields: &[&str]) -> Option<Vec<Vec<St
     assert_eq!(rows.len(), messages.len(), "{rows:?}");
     for row in &rows {
         assert_eq!(row[0], "", "malformed: {row:?}");
+        // Warnings (0x600000) and errors (0x800000); notes and chats may be.
+        let worst = row[1].split(',').filter_map(|s| s.parse().ok()).max();
+        assert!(worst.is_none_or(|s: u32| s < 0x0060_0000), "{row:?}");
     }
     Some(rows)
 }

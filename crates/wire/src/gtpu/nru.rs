@@ -87,7 +87,7 @@ impl<'a> Ranges<'a> {
     /// From octets as they stand in the frame: two numbers of 24 bits per range. `None` where there are more than 255
     /// ranges or half ones.
     pub fn from_octets(octets: &'a [u8]) -> Option<Self> {
-        (octets.len() % 6 == 0 && octets.len() / 6 <= 255).then_some(Self(octets))
+        (octets.len().is_multiple_of(6) && octets.len() / 6 <= 255).then_some(Self(octets))
     }
 
     /// The ranges in their order.
@@ -105,7 +105,7 @@ impl<'a> Blocks<'a> {
     /// From octets as they stand in the frame: a number of 24 bits and a count per block. `None` where there are more
     /// than 255 blocks or part of one.
     pub fn from_octets(octets: &'a [u8]) -> Option<Self> {
-        (octets.len() % 4 == 0 && octets.len() / 4 <= 255).then_some(Self(octets))
+        (octets.len().is_multiple_of(4) && octets.len() / 4 <= 255).then_some(Self(octets))
     }
 }
 

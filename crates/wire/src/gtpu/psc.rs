@@ -253,7 +253,7 @@ impl Uplink {
     }
 }
 
-fn flag<T>(field: Option<T>, bit: u8) -> u8 {
+fn flag<T: Copy>(field: Option<T>, bit: u8) -> u8 {
     if field.is_some() { bit } else { 0 }
 }
 

@@ -84,8 +84,8 @@ impl EdgeOptions {
     }
 
     /// The element with its frame; none where no option is set.
-    pub(super) fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
-        if *self == Self::default() {
+    pub(super) fn put(self, out: &mut Writer<'_>) -> Result<(), WireError> {
+        if self == Self::default() {
             return Ok(());
         }
         super::element::group(out, EDGE, |out| {

@@ -153,7 +153,7 @@ pub(super) struct Raw<'a> {
 }
 
 /// The frames of the elements in `r`; after an error comes no more.
-pub(super) fn frames<'a>(mut r: Reader<'a>) -> impl Iterator<Item = Result<Raw<'a>, WireError>> {
+pub(super) fn frames(mut r: Reader<'_>) -> impl Iterator<Item = Result<Raw<'_>, WireError>> {
     core::iter::from_fn(move || {
         if r.rest().is_empty() {
             return None;

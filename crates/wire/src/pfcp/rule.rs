@@ -81,7 +81,7 @@ pub struct SdfFilter<'a> {
     pub description: Option<&'a [u8]>,
     /// Type of service or traffic class and its mask.
     pub tos: Option<u16>,
-    /// Security parameter index of IPsec.
+    /// Security parameter index of `IPsec`.
     pub spi: Option<u32>,
     /// IPv6 flow label, 24 bits.
     pub flow_label: Option<u32>,
@@ -386,9 +386,10 @@ impl Qer {
                 e::GATES => {
                     // Values other than 0 are to be read as closed (TS 29.244, 8.2.7).
                     let octet = v.u8("gates")?;
+                    let (up, down) = (octet >> 2 & 3, octet & 3);
                     qer.gates = Some(Gates {
-                        up: octet >> 2 & 3 == 0,
-                        down: octet & 3 == 0,
+                        up: up == 0,
+                        down: down == 0,
                     });
                 }
                 e::MBR => qer.maximum = Some(BitRates::read(v)?),

@@ -257,7 +257,7 @@ proptest! {
                         // What was understood can be said again, and then says the same. (Not so VLAN tags and end
                         // markers of new rules, which are read past.)
                         let mut again = [0; 8192];
-                        let Ok(n) = message.header.write(&[element.clone()], &mut again) else { continue };
+                        let Ok(n) = message.header.write(std::slice::from_ref(&element), &mut again) else { continue };
                         let again = Message::parse(&again[..n]).expect("written").elements().next();
                         prop_assert_eq!(again, Some(Ok(element)));
                     }

@@ -70,7 +70,7 @@ fn in_units(delay: Duration, units: &Units) -> u32 {
 /// Puts `report` into the container; false where it has no field for it. That it is the container of the report's flow
 /// is for the caller to see to. An available rate keeps no backlog. A path's delay is written as delay results, so in
 /// whole units (rounded up), with stamps that make the way between as long as this message travels.
-pub fn put(report: &RanReport, up: &mut Uplink, clock: &NtpClock, units: &Units) -> bool {
+pub fn put(report: &RanReport, up: &mut Uplink, clock: NtpClock, units: &Units) -> bool {
     match *report {
         RanReport::Congestion { per_10k, .. } => {
             up.dl_congestion = Some(per_10k.min(CONGESTION_MAX));
@@ -99,7 +99,7 @@ pub fn take(
     up: &Uplink,
     now: Instant,
     owner: Owner,
-    clock: &NtpClock,
+    clock: NtpClock,
     units: &Units,
     mut out: impl FnMut(RanReport),
 ) -> usize {

@@ -70,7 +70,7 @@ pub fn receive<N: Names>(
                 let owner = Owner { ue, flow };
                 let mut reports = 0;
                 intake.skipped +=
-                    container::take(&up, now, owner, &source.clock, &source.units, |report| {
+                    container::take(&up, now, owner, source.clock, &source.units, |report| {
                         reports += 1;
                         out(report);
                     });
@@ -161,7 +161,7 @@ impl Context {
             }
             Entry::Slots(slots) => {
                 self.numerology = Some(slots.numerology);
-                pattern(&slots, at, ue, &source.clock)?
+                pattern(&slots, at, ue, source.clock)?
             }
             Entry::Congestion(per_10k) => RanReport::Congestion {
                 at,
@@ -197,7 +197,7 @@ fn pattern(
     slots: &Slots,
     at: Instant,
     ue: slackwater_core::UeId,
-    clock: &NtpClock,
+    clock: NtpClock,
 ) -> Option<RanReport> {
     let phase = slots.phase?;
     Some(RanReport::SlotPattern {

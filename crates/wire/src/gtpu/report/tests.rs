@@ -218,7 +218,7 @@ proptest! {
         ];
         let mut up = container::empty(qfi);
         for report in &sent {
-            prop_assert!(container::put(report, &mut up, &CLOCK, &Units::default()));
+            prop_assert!(container::put(report, &mut up, CLOCK, &Units::default()));
         }
         let mut content = [0; psc::MAX];
         let len = Container::Uplink(up).write(&mut content).expect("room");
