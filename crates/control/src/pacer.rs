@@ -34,6 +34,14 @@ impl Pacer {
         Self::default()
     }
 
+    /// A pacer that spares no first segments: media have no initial window.
+    pub fn from_the_first() -> Self {
+        Self {
+            sent: UNPACED_SEGMENTS,
+            ..Self::default()
+        }
+    }
+
     /// Takes the rate (wire bytes) and the burst from `intent`.
     #[inline]
     pub fn follow(&mut self, intent: &Intent) {
@@ -163,6 +171,10 @@ mod tests {
         let times = departures(&mut pacer, Instant::from_millis(1), 13);
         assert_eq!(times[10], 0);
         assert_eq!(times[12] - times[11], 10_000);
+        let mut strict = Pacer::from_the_first();
+        strict.set_rate(Some(Rate::from_mbps(1.2)), PACKET);
+        let times = departures(&mut strict, Instant::from_millis(1), 3);
+        assert!(times[2] - times[1] == 10_000 && times[1] >= 5_000);
         pacer.set_rate(None, Bytes::ZERO);
         let now = Instant::from_millis(2);
         assert_eq!(pacer.earliest_departure(now, PACKET), now);

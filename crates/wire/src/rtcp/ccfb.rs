@@ -63,9 +63,10 @@ pub struct Ccfb {
 }
 
 impl Ccfb {
-    /// `now` as [`Ccfb::timestamp`] counts it, rounded down; it wraps after 18 hours.
+    /// `now` as [`Ccfb::timestamp`] counts it; it wraps after 18 hours. Rounded up, since no packet may arrive after it
+    /// (RFC 8888, 3.1).
     pub fn timestamp_of(now: Instant) -> u32 {
-        (u128::from(now.as_nanos()) * 65_536 / 1_000_000_000) as u32
+        (u128::from(now.as_nanos()) * 65_536).div_ceil(1_000_000_000) as u32
     }
 
     /// Bytes that the message takes.

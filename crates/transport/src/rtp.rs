@@ -1,0 +1,53 @@
+//! Real-time media over RTP: an encoder that follows a rate, a pacer, reports packet by packet, a jitter buffer.
+//!
+//! [`RtpSender`] and [`RtpReceiver`] are the two ends of one flow. A packet's header is a
+//! [`slackwater_core::Packet`]; what RTCP says does not fit there and waits in a [`Mailbox`] that both ends of the flow
+//! are handed, under the number of the packet that carries it: lost, delayed and overtaken as that packet is. Lengths
+//! are those of the real formats, and times are as coarse as they make them.
+//!
+//! | field of `Packet` | media | RTCP |
+//! |---|---|---|
+//! | `seq` | transport-wide number, one for each packet that leaves | number of the message |
+//! | `ack`, `tsval`, `tsecr` | index in the frame, frame, packets of the frame (0: padding) | 0 |
+//! | `slots[0]` | RTP sequence number (32 bits); 1 in a key frame | |
+//! | `slots[1]` | capture time in ns, high and low word | |
+//! | `bits` | `BIT_RETX` on a retransmission | |
+//!
+//! `created` is the time at which the packet left, past the pacer.
+
+mod arrivals;
+mod config;
+mod feedback;
+mod frames;
+mod history;
+mod nack;
+mod receiver;
+mod sender;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Cadence, Overflow, Playout, ReceiverConfig, RtpConfig, SenderConfig};
+pub use feedback::{Arrivals, Format, Mailbox, Rtcp};
+pub use frames::Frame;
+pub use receiver::{ReceiverStats, RtpReceiver};
+pub use sender::{RtpSender, SenderStats};
+pub use source::SourceConfig;
+
+use slackwater_core::packet::{IPV4_HEADER, UDP_HEADER};
+
+/// The fixed RTP header (RFC 3550, 5.1).
+const RTP_HEADER: u16 = 12;
+/// A header extension with the transport-wide number: four bytes of header, one element of three, padding (RFC 8285,
+/// 4.2; draft-holmer-rmcat-transport-wide-cc-extensions-01, 2).
+const TWCC_EXTENSION: u16 = 8;
+/// The original sequence number at the head of a retransmission (RFC 4588, 4).
+const RTX_HEADER: u16 = 2;
+/// SRTP's authentication tag (RFC 3711, 8.2: 80 bits).
+const SRTP: u16 = 10;
+/// SRTCP's index and tag (RFC 3711, 3.4).
+const SRTCP: u16 = 14;
+/// What carries an RTCP message.
+const BELOW_RTCP: u16 = IPV4_HEADER + UDP_HEADER + SRTCP;
+/// What carries an RTP packet.
+const BELOW_RTP: u16 = IPV4_HEADER + UDP_HEADER + SRTP;

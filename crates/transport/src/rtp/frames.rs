@@ -1,0 +1,259 @@
+//! Frames at the receiver: put together, held back against jitter, shown, and counted.
+
+use std::collections::VecDeque;
+
+use slackwater_core::{Bytes, Duration, Instant, Packet};
+
+use super::config::{Playout, ReceiverConfig};
+
+/// Frames that wait at most; the oldest is given up then.
+const WAITING: usize = 256;
+/// Packets that a frame may have.
+const PACKETS: u32 = 1 << 16;
+/// Gaps between shown frames that make up the mean for freezes (W3C, Identifiers for WebRTC's Statistics API,
+/// freezeCount: 30).
+const GAPS: f64 = 30.0;
+/// A gap is a freeze when it is longer than three mean gaps, and than the mean and this (the same).
+const FREEZE: Duration = Duration::from_millis(150);
+/// Jitter is averaged over this many frames (RFC 3550, 6.4.1).
+const JITTER: f64 = 16.0;
+
+/// A frame that was shown, or given up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Frame {
+    /// Its number.
+    pub number: u32,
+    /// A key frame.
+    pub key: bool,
+    /// When it was captured; zero where none of its packets arrived.
+    pub captured: Instant,
+    /// When the last of its packets that arrived had left the sender, past the pacer.
+    pub sent: Instant,
+    /// When it was complete; `None`: never.
+    pub completed: Option<Instant>,
+    /// When it was shown; `None`: never.
+    pub shown: Option<Instant>,
+    /// Payload bytes that arrived.
+    pub bytes: Bytes,
+    /// Packets that it has, where one arrived.
+    pub packets: u32,
+    /// Of those, how many arrived.
+    pub arrived: u32,
+    /// Of those, how many were sent again.
+    pub retransmitted: u32,
+    /// Complete only after the deadline, or never.
+    pub late: bool,
+}
+
+impl Frame {
+    /// Time from capture until the frame was complete.
+    pub fn delay(&self) -> Option<Duration> {
+        Some(self.completed?.since(self.captured))
+    }
+}
+
+/// Counters of what became of frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) shown: u64,
+    pub(super) late: u64,
+    pub(super) lost: u64,
+    pub(super) freezes: u64,
+    pub(super) frozen: Duration,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Open {
+    frame: Frame,
+    /// A bit for each packet that arrived.
+    have: Vec<u64>,
+}
+
+/// The jitter buffer.
+#[derive(Clone, Debug)]
+pub(super) struct Buffer {
+    config: ReceiverConfig,
+    open: VecDeque<Open>,
+    /// Number of the first frame that waits, or would.
+    next: Option<u32>,
+    /// Least time from capture to completion.
+    least: Option<Duration>,
+    /// Mean change of that time from frame to frame, in s.
+    jitter: f64,
+    last_delay: Option<f64>,
+    last_shown: Option<Instant>,
+    /// Mean gap between shown frames, in s.
+    gap: Option<f64>,
+    pub(super) counts: Counts,
+    /// A frame is missing that later ones refer to.
+    pub(super) needs_key: bool,
+    timer: Option<Instant>,
+}
+
+impl Buffer {
+    pub(super) fn new(config: ReceiverConfig) -> Self {
+        Self {
+            config,
+            open: VecDeque::new(),
+            next: None,
+            least: None,
+            jitter: 0.0,
+            last_delay: None,
+            last_shown: None,
+            gap: None,
+            counts: Counts::default(),
+            needs_key: false,
+            timer: None,
+        }
+    }
+
+    /// When [`Buffer::settle`] should be called.
+    pub(super) const fn next_timer(&self) -> Option<Instant> {
+        self.timer
+    }
+
+    /// A packet of a frame arrived; true where it was new.
+    pub(super) fn on_packet(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        done: &mut Vec<Frame>,
+    ) -> bool {
+        let (number, index, count) = (packet.tsval, packet.ack.0, packet.tsecr);
+        let next = *self.next.get_or_insert(number);
+        let ahead = number.wrapping_sub(next);
+        if (ahead as i32) < 0 || index >= count || count > PACKETS {
+            return false;
+        }
+        let place = ahead as usize;
+        if place >= WAITING {
+            // So far ahead that what waits is of no use.
+            while !self.open.is_empty() {
+                self.give_up(done);
+            }
+            self.next = Some(number);
+            self.needs_key |= self.config.needs_key;
+            return self.on_packet(now, packet, done);
+        }
+        while self.open.len() <= place {
+            let mut open = Open::default();
+            open.frame.number = next.wrapping_add(self.open.len() as u32);
+            self.open.push_back(open);
+        }
+        let open = &mut self.open[place];
+        let f = &mut open.frame;
+        if open.have.is_empty() {
+            let [_, time, _] = packet.slots;
+            let captured = u64::from(time.start.0) << 32 | u64::from(time.end.0);
+            f.captured = Instant::from_nanos(captured);
+            f.packets = count;
+            f.key = packet.slots[0].end.0 & 1 != 0;
+        }
+        let (word, bit) = (index as usize / 64, 1 << (index % 64));
+        if word >= open.have.len() {
+            open.have.resize(word + 1, 0);
+        }
+        if open.have[word] & bit != 0 || count != f.packets {
+            return false;
+        }
+        open.have[word] |= bit;
+        f.arrived += 1;
+        f.retransmitted += u32::from(packet.bits & Packet::BIT_RETX != 0);
+        f.bytes += Bytes(u64::from(packet.payload));
+        f.sent = f.sent.max(packet.created);
+        if f.arrived == f.packets {
+            f.completed = Some(now);
+            let delay = now.since(f.captured);
+            self.on_delay(delay);
+        }
+        true
+    }
+
+    fn on_delay(&mut self, delay: Duration) {
+        self.least = Some(self.least.map_or(delay, |l| l.min(delay)));
+        let delay = delay.as_secs_f64();
+        if let Some(last) = self.last_delay {
+            self.jitter += ((delay - last).abs() - self.jitter) / JITTER;
+        }
+        self.last_delay = Some(delay);
+    }
+
+    /// When a complete frame is to be shown.
+    fn due(&self, frame: &Frame) -> Instant {
+        let after = match self.config.playout {
+            Playout::Fixed(after) => after,
+            Playout::Adaptive(least, most) => {
+                let spread = Duration::from_secs_f64(4.0 * self.jitter);
+                self.least.unwrap_or_default() + spread.clamp(least, most.max(least))
+            }
+        };
+        frame.captured.saturating_add(after)
+    }
+
+    /// Shows what is due, and gives up what holds it up too long.
+    pub(super) fn settle(&mut self, now: Instant, done: &mut Vec<Frame>) {
+        self.timer = None;
+        loop {
+            let Some(at) = self.open.iter().position(|o| o.frame.completed.is_some()) else {
+                return;
+            };
+            let mut due = self.due(&self.open[at].frame);
+            if at > 0 && self.config.nack {
+                due = due.saturating_add(self.config.patience);
+            }
+            if due > now {
+                self.timer = Some(due);
+                return;
+            }
+            for _ in 0..at {
+                self.give_up(done);
+            }
+            self.show(now, done);
+        }
+    }
+
+    fn pop(&mut self) -> Option<Frame> {
+        let open = self.open.pop_front()?;
+        self.next = self.next.map(|n| n.wrapping_add(1));
+        Some(open.frame)
+    }
+
+    fn give_up(&mut self, done: &mut Vec<Frame>) {
+        if let Some(mut frame) = self.pop() {
+            self.counts.lost += 1;
+            self.needs_key |= self.config.needs_key;
+            frame.late = true;
+            done.push(frame);
+        }
+    }
+
+    fn show(&mut self, now: Instant, done: &mut Vec<Frame>) {
+        let Some(mut frame) = self.pop() else { return };
+        frame.late = frame.delay().is_some_and(|d| d > self.config.deadline);
+        self.counts.late += u64::from(frame.late);
+        self.needs_key &= !frame.key;
+        if self.needs_key {
+            self.counts.lost += 1;
+        } else {
+            frame.shown = Some(now);
+            self.counts.shown += 1;
+            self.on_shown(now);
+        }
+        done.push(frame);
+    }
+
+    fn on_shown(&mut self, now: Instant) {
+        if let Some(last) = self.last_shown {
+            let gap = now.since(last);
+            let seconds = gap.as_secs_f64();
+            let mean = self.gap.unwrap_or(seconds);
+            if seconds > (3.0 * mean).max(mean + FREEZE.as_secs_f64()) {
+                self.counts.freezes += 1;
+                self.counts.frozen += gap;
+            }
+            self.gap = Some(mean + (seconds - mean) / GAPS);
+        }
+        self.last_shown = Some(now);
+    }
+}

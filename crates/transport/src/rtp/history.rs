@@ -1,0 +1,190 @@
+//! The sender's record of what left and what became of it.
+
+use std::collections::VecDeque;
+
+use slackwater_control::PacketReport;
+use slackwater_core::{Bytes, Duration, Instant};
+
+use super::feedback::Arrivals;
+
+/// Packets that are remembered.
+const KEPT: usize = 16_384;
+/// A packet may be overtaken by so many (RFC 9002, 6.1.1: 3).
+const OVERTAKEN: u32 = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Flying,
+    Arrived,
+    Lost,
+    /// No report told in time; it counts no longer as in flight.
+    Expired,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    sent: Instant,
+    len: u16,
+    fate: Fate,
+}
+
+/// What a report changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) acked: Bytes,
+    pub(super) lost: Bytes,
+    pub(super) lost_packets: u64,
+    /// Round trip of the newest packet that the report speaks of for the first time.
+    pub(super) rtt: Option<Duration>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    first: u32,
+    entries: VecDeque<Entry>,
+    /// Everything below has met its fate.
+    open: u32,
+    highest: Option<u32>,
+    in_flight: u64,
+}
+
+impl History {
+    /// The number of the next packet.
+    pub(super) fn next(&self) -> u32 {
+        self.first.wrapping_add(self.entries.len() as u32)
+    }
+
+    pub(super) const fn in_flight(&self) -> Bytes {
+        Bytes(self.in_flight)
+    }
+
+    pub(super) fn on_sent(&mut self, now: Instant, len: u16) {
+        if self.entries.len() == KEPT {
+            if let Some(Entry {
+                fate: Fate::Flying,
+                len,
+                ..
+            }) = self.entries.pop_front()
+            {
+                self.in_flight -= u64::from(len);
+            }
+            self.first = self.first.wrapping_add(1);
+            if (self.open.wrapping_sub(self.first) as i32) < 0 {
+                self.open = self.first;
+            }
+        }
+        self.entries.push_back(Entry {
+            sent: now,
+            len,
+            fate: Fate::Flying,
+        });
+        self.in_flight += u64::from(len);
+    }
+
+    /// When the oldest packet in flight left.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        let start = self.open.wrapping_sub(self.first) as usize;
+        let mut open = self.entries.iter().skip(start);
+        open.find(|e| e.fate == Fate::Flying).map(|e| e.sent)
+    }
+
+    /// Takes packets that left before `limit` out of flight.
+    pub(super) fn expire(&mut self, limit: Instant) {
+        let start = self.open.wrapping_sub(self.first) as usize;
+        for entry in self.entries.iter_mut().skip(start) {
+            if entry.sent > limit {
+                break;
+            }
+            if entry.fate == Fate::Flying {
+                entry.fate = Fate::Expired;
+                self.in_flight -= u64::from(entry.len);
+            }
+        }
+    }
+
+    /// Applies a report: what is new in it goes to `news`, in the order of the numbers.
+    pub(super) fn on_report(
+        &mut self,
+        now: Instant,
+        report: &Arrivals,
+        reordering: Duration,
+        news: &mut Vec<PacketReport>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        for (i, packet) in report.packets.iter().enumerate() {
+            let number = report.first.wrapping_add(i as u32);
+            let Some((arrived, ecn)) = *packet else {
+                continue;
+            };
+            // A number that was never given, or is forgotten, says nothing.
+            let place = number.wrapping_sub(self.first) as usize;
+            let Some(entry) = self.entries.get_mut(place) else {
+                continue;
+            };
+            if entry.fate == Fate::Arrived {
+                continue;
+            }
+            let len = Bytes(u64::from(entry.len));
+            if entry.fate == Fate::Flying {
+                self.in_flight -= len.0;
+            }
+            entry.fate = Fate::Arrived;
+            outcome.acked += len;
+            let waited = report.made.map_or(Duration::ZERO, |t| t.since(arrived));
+            if self
+                .highest
+                .is_none_or(|h| (number.wrapping_sub(h) as i32) > 0)
+            {
+                self.highest = Some(number);
+                outcome.rtt = Some(now.since(entry.sent).saturating_sub(waited));
+            }
+            news.push(PacketReport::received(
+                u64::from(number),
+                entry.sent,
+                arrived,
+                len,
+                ecn,
+            ));
+        }
+        self.find_lost(reordering, news, &mut outcome);
+        if outcome.lost_packets > 0 {
+            news.sort_unstable_by_key(|p| p.seq);
+        }
+        outcome
+    }
+
+    fn find_lost(
+        &mut self,
+        reordering: Duration,
+        news: &mut Vec<PacketReport>,
+        outcome: &mut Outcome,
+    ) {
+        let Some(highest) = self.highest else { return };
+        let place = highest.wrapping_sub(self.first) as usize;
+        let Some(newest) = self.entries.get(place).map(|e| e.sent) else {
+            return;
+        };
+        let mut settled = true;
+        let start = self.open.wrapping_sub(self.first);
+        for place in start..=place as u32 {
+            let number = self.first.wrapping_add(place);
+            let entry = &mut self.entries[place as usize];
+            let overtaken = highest.wrapping_sub(number) >= OVERTAKEN;
+            let late = newest.since(entry.sent) >= reordering;
+            if matches!(entry.fate, Fate::Flying | Fate::Expired) && overtaken && late {
+                if entry.fate == Fate::Flying {
+                    self.in_flight -= u64::from(entry.len);
+                }
+                entry.fate = Fate::Lost;
+                let len = Bytes(u64::from(entry.len));
+                outcome.lost += len;
+                outcome.lost_packets += 1;
+                news.push(PacketReport::lost(u64::from(number), entry.sent, len));
+            }
+            settled &= !matches!(entry.fate, Fate::Flying | Fate::Expired);
+            if settled {
+                self.open = number.wrapping_add(1);
+            }
+        }
+    }
+}

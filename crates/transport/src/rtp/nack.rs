@@ -1,0 +1,109 @@
+//! Which packets are missing, and when to ask for them.
+
+use std::collections::VecDeque;
+
+use slackwater_core::{Duration, Instant};
+
+/// A packet is asked for so often at most (libwebrtc: 10).
+const ASKS: u8 = 10;
+/// More packets than these are not asked for (libwebrtc: 1,000).
+const MISSING: usize = 1000;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    sequence: u32,
+    ask: Instant,
+    asks: u8,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Missing {
+    /// The number after the highest that arrived.
+    next: Option<u32>,
+    /// In the order of their numbers.
+    entries: VecDeque<Entry>,
+    timer: Option<Instant>,
+}
+
+impl Missing {
+    /// A packet arrived, for the first time or again.
+    pub(super) fn on_packet(&mut self, now: Instant, sequence: u32) {
+        let next = self.next.unwrap_or(sequence);
+        let ahead = sequence.wrapping_sub(next);
+        if (ahead as i32) < 0 {
+            self.entries.retain(|e| e.sequence != sequence);
+            return;
+        }
+        if ahead as usize > MISSING {
+            self.entries.clear();
+        } else {
+            for missing in 0..ahead {
+                self.entries.push_back(Entry {
+                    sequence: next.wrapping_add(missing),
+                    ask: now,
+                    asks: 0,
+                });
+            }
+            while self.entries.len() > MISSING {
+                self.entries.pop_front();
+            }
+            if ahead > 0 {
+                self.timer = Some(now);
+            }
+        }
+        self.next = Some(sequence.wrapping_add(1));
+    }
+
+    /// When [`Missing::ask`] has something to ask for.
+    pub(super) fn next_timer(&self) -> Option<Instant> {
+        self.timer.filter(|_| !self.entries.is_empty())
+    }
+
+    /// The packets to ask for now.
+    pub(super) fn ask(&mut self, now: Instant, retry: Duration) -> Vec<u32> {
+        let mut asked = Vec::new();
+        if self.next_timer().is_none_or(|t| t > now) {
+            return asked;
+        }
+        for entry in &mut self.entries {
+            if entry.ask <= now {
+                if entry.asks < ASKS {
+                    asked.push(entry.sequence);
+                }
+                entry.asks = entry.asks.saturating_add(1);
+                entry.ask = now.saturating_add(retry);
+            }
+        }
+        self.entries.retain(|e| e.asks <= ASKS);
+        self.timer = self.entries.iter().map(|e| e.ask).min();
+        asked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_asked_for_at_once_again_later_and_not_for_ever() {
+        let retry = Duration::from_millis(50);
+        let mut m = Missing::default();
+        let t = Instant::from_millis;
+        for sequence in [10, 11, 14] {
+            m.on_packet(t(1), sequence);
+        }
+        assert_eq!(m.next_timer(), Some(t(1)));
+        assert_eq!(m.ask(t(1), retry), [12, 13]);
+        assert_eq!(m.ask(t(2), retry), [0; 0]);
+        m.on_packet(t(3), 13);
+        assert_eq!(m.next_timer(), Some(t(51)));
+        let mut asks = 1;
+        while let Some(at) = m.next_timer() {
+            asks += m.ask(at, retry).len();
+        }
+        assert_eq!(asks, 10);
+        // A jump is another stream, not a thousand losses.
+        m.on_packet(t(900), 1 << 20);
+        assert_eq!(m.next_timer(), None);
+    }
+}

@@ -1,0 +1,217 @@
+//! The receiving end: reports, asks for what is missing, and shows frames.
+
+use slackwater_core::{Bytes, Duration, FlowId, Instant, Packet, Proto, SeqNum};
+
+use super::BELOW_RTCP;
+use super::arrivals::Record;
+use super::config::{Cadence, ReceiverConfig, RtpConfig};
+use super::feedback::{Format, Mailbox, PLI_LEN, Rtcp, nack_len};
+use super::frames::{Buffer, Frame};
+use super::nack::Missing;
+
+/// Key frames are asked for no more often than this (ours).
+const PLI_INTERVAL: Duration = Duration::from_millis(300);
+
+/// Counters of a receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReceiverStats {
+    /// Packets that arrived, padding and duplicates included.
+    pub packets: u64,
+    /// Packets that arrived marked CE.
+    pub marked: u64,
+    /// Packets of frames that were new.
+    pub media: u64,
+    /// Frames that were shown.
+    pub shown: u64,
+    /// Frames that were complete after their deadline.
+    pub late: u64,
+    /// Frames that were never shown.
+    pub lost: u64,
+    /// Gaps between shown frames of more than three mean gaps, and more than 150 ms above the mean.
+    pub freezes: u64,
+    /// Sum of those gaps.
+    pub frozen: Duration,
+    /// Reports sent.
+    pub reports: u64,
+    /// NACKs sent.
+    pub nacks: u64,
+    /// Key frames asked for.
+    pub plis: u64,
+    /// IP bytes of RTCP.
+    pub rtcp: Bytes,
+}
+
+/// One end of a media flow.
+#[derive(Clone, Debug)]
+pub struct RtpReceiver {
+    flow: FlowId,
+    /// Which way RTCP goes.
+    up: bool,
+    format: Format,
+    config: ReceiverConfig,
+    record: Record,
+    missing: Missing,
+    buffer: Buffer,
+    report_timer: Option<Instant>,
+    /// When the first packet came: intervals count from there.
+    first: Option<Instant>,
+    pli: Option<Instant>,
+    done: Vec<Frame>,
+    delivered: u64,
+    stats: ReceiverStats,
+}
+
+impl RtpReceiver {
+    /// The end that media of `flow` goes to; `up`: the media goes up.
+    pub fn new(flow: FlowId, up: bool, config: &RtpConfig) -> Self {
+        Self {
+            flow,
+            up: !up,
+            format: config.format,
+            config: config.receiver,
+            record: Record::default(),
+            missing: Missing::default(),
+            buffer: Buffer::new(config.receiver),
+            report_timer: None,
+            first: None,
+            pli: None,
+            done: Vec::new(),
+            delivered: 0,
+            stats: ReceiverStats::default(),
+        }
+    }
+
+    /// A packet arrived.
+    pub fn on_packet(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        mailbox: &mut Mailbox,
+        out: &mut Vec<Packet>,
+    ) {
+        self.stats.packets += 1;
+        self.stats.marked += u64::from(packet.ecn == slackwater_core::Ecn::Ce);
+        let clock = now.saturating_add(self.config.clock_offset);
+        self.record.on_arrival(clock, packet.seq.0, packet.ecn);
+        let of_frame = packet.tsecr > 0;
+        if of_frame {
+            let sequence = packet.slots[0].start.0;
+            if self.config.nack {
+                self.missing.on_packet(now, sequence);
+            }
+            if self.buffer.on_packet(now, packet, &mut self.done) {
+                self.delivered += u64::from(packet.payload);
+                self.stats.media += 1;
+            }
+            self.buffer.settle(now, &mut self.done);
+        }
+        match self.config.cadence {
+            Cadence::Frame(_) if of_frame && packet.ack.0 + 1 == packet.tsecr => {
+                self.report(now, mailbox, out);
+            }
+            Cadence::Frame(wait) => {
+                self.report_timer.get_or_insert(now.saturating_add(wait));
+            }
+            Cadence::Interval(interval) => {
+                let first = *self.first.get_or_insert(now);
+                let gone = now.since(first) / interval.max(Duration::from_nanos(1));
+                self.report_timer
+                    .get_or_insert(first + interval * (gone + 1));
+            }
+        }
+        self.ask(now, mailbox, out);
+    }
+
+    /// Time has come.
+    pub fn on_timer(&mut self, now: Instant, mailbox: &mut Mailbox, out: &mut Vec<Packet>) {
+        if self.buffer.next_timer().is_some_and(|t| t <= now) {
+            self.buffer.settle(now, &mut self.done);
+        }
+        if self.report_timer.is_some_and(|t| t <= now) {
+            self.report(now, mailbox, out);
+        }
+        self.ask(now, mailbox, out);
+    }
+
+    /// When [`RtpReceiver::on_timer`] should be called.
+    pub fn next_timer(&self) -> Option<Instant> {
+        let pli = self.pli.filter(|_| self.buffer.needs_key);
+        let timers = [
+            self.report_timer,
+            self.buffer.next_timer(),
+            self.missing.next_timer(),
+            pli,
+        ];
+        timers.into_iter().flatten().min()
+    }
+
+    /// Frames that were shown or given up since the last call, in their order.
+    pub fn take_frames(&mut self) -> std::vec::Drain<'_, Frame> {
+        self.done.drain(..)
+    }
+
+    /// Payload bytes of frames that arrived, each once.
+    pub const fn delivered(&self) -> Bytes {
+        Bytes(self.delivered)
+    }
+
+    /// Counters.
+    pub const fn stats(&self) -> ReceiverStats {
+        let counts = self.buffer.counts;
+        ReceiverStats {
+            shown: counts.shown,
+            late: counts.late,
+            lost: counts.lost,
+            freezes: counts.freezes,
+            frozen: counts.frozen,
+            ..self.stats
+        }
+    }
+
+    fn report(&mut self, now: Instant, mailbox: &mut Mailbox, out: &mut Vec<Packet>) {
+        self.report_timer = None;
+        let clock = now.saturating_add(self.config.clock_offset);
+        while let Some(report) = self.record.report(clock, self.format) {
+            let len = report.len(self.format);
+            self.stats.reports += 1;
+            self.send(now, Rtcp::Arrivals(report), len, mailbox, out);
+        }
+    }
+
+    fn ask(&mut self, now: Instant, mailbox: &mut Mailbox, out: &mut Vec<Packet>) {
+        let missing = self.missing.ask(now, self.config.nack_retry);
+        if !missing.is_empty() {
+            let len = nack_len(&missing);
+            self.stats.nacks += 1;
+            self.send(now, Rtcp::Nack(missing), len, mailbox, out);
+        }
+        if self.buffer.needs_key && self.pli.is_none_or(|t| t <= now) {
+            self.pli = Some(now.saturating_add(PLI_INTERVAL));
+            self.stats.plis += 1;
+            self.send(now, Rtcp::Pli, PLI_LEN, mailbox, out);
+        }
+    }
+
+    fn send(
+        &mut self,
+        now: Instant,
+        message: Rtcp,
+        len: usize,
+        mailbox: &mut Mailbox,
+        out: &mut Vec<Packet>,
+    ) {
+        // A NACK of a thousand scattered packets is longer than any report, and far below 64 kB.
+        let len = len as u16 + BELOW_RTCP;
+        self.stats.rtcp += Bytes(u64::from(len));
+        out.push(Packet {
+            created: now,
+            flow: self.flow,
+            seq: SeqNum(mailbox.put(message)),
+            len,
+            proto: Proto::Udp,
+            bits: if self.up { Packet::BIT_UP } else { 0 },
+            ..Packet::default()
+        });
+    }
+}

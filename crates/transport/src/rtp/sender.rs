@@ -1,0 +1,585 @@
+//! The sending end: encoder, packetiser, pacer, and the controller that sets their rates.
+
+use std::collections::VecDeque;
+
+use slackwater_control::{
+    Ack, AnyController, Controller as _, EcnMode, Feedback, Intent, Loss, LossKind, Pacer,
+    PacketReport, PathView, Sent,
+};
+use slackwater_core::record::FlowSample;
+use slackwater_core::{
+    Bytes, Draw, Duration, Ecn, FlowId, Instant, Packet, Proto, Rate, SackBlock, SeqNum,
+};
+
+use super::RTX_HEADER;
+use super::config::{Overflow, RtpConfig, SenderConfig};
+use super::feedback::{Arrivals, Mailbox, Rtcp};
+use super::history::History;
+use super::source::Source;
+
+/// Media packets that can be sent again.
+const KEPT: usize = 8192;
+/// What no report speaks of is out of flight after this, or four round trips (ours; a lost report must not close a
+/// window for ever).
+const SILENCE: Duration = Duration::from_millis(500);
+/// Share of a window that media without a rate of the controller's fills: the rest keeps the pacer's queue short.
+const OF_WINDOW: f64 = 0.9;
+/// Below this share of the target, averaged over ten frames, the media limits the sender.
+const LIMITED: f64 = 0.85;
+
+/// Media may count against padding for so long.
+const PAD_AHEAD: Duration = Duration::from_millis(50);
+
+/// A pacer in a hurry empties its queue in no less time (libwebrtc: 1 ms).
+const HURRY_LEAST: Duration = Duration::from_millis(1);
+
+/// Counters of a sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SenderStats {
+    /// Frames captured.
+    pub frames: u64,
+    /// Frames thrown away, as a whole or in part, before they left.
+    pub discarded: u64,
+    /// Packets that left, all kinds.
+    pub packets: u64,
+    /// Their IP bytes.
+    pub bytes: Bytes,
+    /// Packets sent again.
+    pub retransmits: u64,
+    /// Padding packets.
+    pub padding: u64,
+    /// Packets that count as lost.
+    pub lost: u64,
+    /// Reports that arrived.
+    pub reports: u64,
+    /// NACKs that arrived.
+    pub nacks: u64,
+    /// Longest time that a packet waited for the pacer and the window.
+    pub longest_wait: Duration,
+}
+
+/// A media packet that left, and when it last did.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    packet: Packet,
+    sent: Instant,
+}
+
+/// One end of a media flow.
+#[derive(Debug)]
+pub struct RtpSender {
+    config: SenderConfig,
+    /// Header bytes of a media packet.
+    header: u16,
+    payload: u16,
+    /// What all packets of the flow have in common.
+    template: Packet,
+    controller: AnyController,
+    intent: Intent,
+    source: Source,
+    pacer: Pacer,
+    history: History,
+    /// Packets that wait, oldest first; `created` is the time of capture.
+    queue: VecDeque<Packet>,
+    queued: u64,
+    /// RTP sequence numbers that wait to be sent again.
+    again: VecDeque<u32>,
+    kept: VecDeque<Kept>,
+    /// RTP sequence number of the oldest in `kept`, and of the next packet.
+    oldest: u32,
+    sequence: u32,
+    /// When padding may leave.
+    pad: Instant,
+    srtt: Option<Duration>,
+    rtt: Duration,
+    min_rtt: Option<Duration>,
+    /// Frame sizes in units of what the target allows.
+    usage: f64,
+    /// The window was last reduced.
+    reduced: Option<Instant>,
+    acked: u64,
+    lost: u64,
+    blocked: bool,
+    pace: Option<Instant>,
+    news: Vec<PacketReport>,
+    stats: SenderStats,
+}
+
+impl RtpSender {
+    /// The end that media of `flow` comes from, captured from `start` to `stop`; `up`: it goes up.
+    pub fn new(
+        flow: FlowId,
+        up: bool,
+        config: &RtpConfig,
+        controller: AnyController,
+        start: Instant,
+        stop: Instant,
+        draw: Draw,
+    ) -> Self {
+        let template = Packet {
+            flow,
+            proto: Proto::Udp,
+            bits: if up { Packet::BIT_UP } else { 0 },
+            ..Packet::default()
+        };
+        let mut sender = Self {
+            config: config.sender,
+            header: config.header(),
+            payload: config.payload(),
+            template,
+            intent: controller.intent(),
+            controller,
+            source: Source::new(config.sender.source, start, stop, draw),
+            pacer: Pacer::from_the_first(),
+            history: History::default(),
+            queue: VecDeque::new(),
+            queued: 0,
+            again: VecDeque::new(),
+            kept: VecDeque::new(),
+            oldest: 0,
+            sequence: 0,
+            pad: start,
+            srtt: None,
+            rtt: Duration::ZERO,
+            min_rtt: None,
+            usage: 1.0,
+            reduced: None,
+            acked: 0,
+            lost: 0,
+            blocked: false,
+            pace: None,
+            news: Vec::new(),
+            stats: SenderStats::default(),
+        };
+        sender.follow(start);
+        sender
+    }
+
+    /// An RTCP packet arrived.
+    pub fn on_packet(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        mailbox: &mut Mailbox,
+        out: &mut Vec<Packet>,
+    ) {
+        match mailbox.take(packet.seq.0) {
+            Some(Rtcp::Arrivals(report)) => self.on_report(now, &report),
+            Some(Rtcp::Nack(missing)) => self.on_nack(now, &missing),
+            Some(Rtcp::Pli) => self.source.want_key(),
+            None => return,
+        }
+        self.transmit(now, out);
+    }
+
+    /// Explicit feedback arrived.
+    pub fn on_path_report(
+        &mut self,
+        now: Instant,
+        report: &slackwater_control::PathReport,
+        out: &mut Vec<Packet>,
+    ) {
+        let path = self.path();
+        self.controller.on_report(now, &path, report);
+        self.follow(now);
+        self.transmit(now, out);
+    }
+
+    /// Time has come.
+    pub fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if self.controller.next_timer().is_some_and(|t| t <= now) {
+            let path = self.path();
+            self.controller.on_timer(now, &path);
+            self.follow(now);
+        }
+        while self.source.next().is_some_and(|t| t <= now) {
+            self.capture(now);
+        }
+        self.transmit(now, out);
+    }
+
+    /// When [`RtpSender::on_timer`] should be called.
+    pub fn next_timer(&self) -> Option<Instant> {
+        let expiry = self.history.oldest().filter(|_| self.blocked);
+        let timers = [
+            self.source.next(),
+            self.pace,
+            self.controller.next_timer(),
+            expiry.map(|t| t.saturating_add(self.silence())),
+        ];
+        timers.into_iter().flatten().min()
+    }
+
+    /// Counters.
+    pub const fn stats(&self) -> SenderStats {
+        self.stats
+    }
+
+    /// The controller.
+    pub const fn controller(&self) -> &AnyController {
+        &self.controller
+    }
+
+    /// Payload rate that the encoder aims at.
+    pub fn encoder_rate(&self) -> Rate {
+        Rate::from_bps(self.source.rate() as u64)
+    }
+
+    /// Bytes that wait for the pacer and the window, and for how long the oldest has.
+    pub fn queue(&self, now: Instant) -> (Bytes, Duration) {
+        let wait = self.queue.front().map(|p| now.since(p.created));
+        (Bytes(self.queued), wait.unwrap_or_default())
+    }
+
+    /// The state for records; lengths in IP bytes.
+    pub fn sample(&self) -> FlowSample {
+        let mut sample = FlowSample::default();
+        sample.cwnd = self.intent.window.unwrap_or_default();
+        sample.ssthresh = self.intent.ssthresh;
+        sample.in_flight = self.history.in_flight();
+        sample.srtt = self.srtt.unwrap_or_default();
+        sample.rtt = self.rtt;
+        sample.min_rtt = self.min_rtt.unwrap_or_default();
+        sample.pacing = self.pacer.rate();
+        sample.acked = Bytes(self.acked);
+        sample.retransmits = self.stats.retransmits;
+        sample
+    }
+
+    fn path(&self) -> PathView {
+        let mut path = PathView::default();
+        path.srtt = self.srtt.unwrap_or_default();
+        path.min_rtt = self.min_rtt.unwrap_or_default();
+        path.mss = u32::from(self.payload);
+        path.wire_mss = u32::from(self.payload + self.header);
+        path.in_flight = self.history.in_flight();
+        path
+    }
+
+    /// IP bytes per payload byte of full packets.
+    fn overhead(&self) -> f64 {
+        f64::from(self.payload + self.header) / f64::from(self.payload)
+    }
+
+    /// Payload rate for the encoder.
+    fn target(&self) -> Rate {
+        let headless = |rate: Rate| rate.mul_f64(1.0 / self.overhead());
+        if let Some(target) = self.intent.target {
+            target
+        } else if let Some(pacing) = self.intent.pacing {
+            headless(pacing)
+        } else if let (Some(window), Some(srtt)) = (self.intent.window, self.srtt) {
+            headless(Rate::from_bytes_over(window, srtt).mul_f64(OF_WINDOW))
+        } else {
+            self.config.source.start
+        }
+    }
+
+    /// Takes over what the controller wants.
+    fn follow(&mut self, now: Instant) {
+        self.intent = self.controller.intent();
+        self.set_pace(now);
+    }
+
+    fn set_pace(&mut self, now: Instant) {
+        let of_target = |factor| self.target().mul_f64(factor * self.overhead());
+        let of_window = || Pacer::window_rate(&self.intent, &self.path());
+        let configured = self.config.pacing.map(of_target);
+        let pacing = configured.or(self.intent.pacing).or_else(of_window);
+        let hurried = match self.config.overflow {
+            Overflow::Hurry(limit) => {
+                // On average, what waits has waited half as long as the oldest (libwebrtc's pacer counts exactly).
+                let (queued, wait) = self.queue(now);
+                let left = limit.saturating_sub(wait / 2).max(HURRY_LEAST);
+                Rate::from_bytes_over(queued, left)
+            }
+            Overflow::Keep | Overflow::Discard(_) => Rate::ZERO,
+        };
+        let rate = pacing.map(|p| p.max(hurried).max(self.intent.padding));
+        self.pacer.set_rate(rate, self.intent.burst);
+    }
+
+    /// Encodes the frame that is due and cuts it into packets of one size.
+    fn capture(&mut self, now: Instant) {
+        let target = self.target();
+        let frame = self.source.take(target);
+        self.stats.frames += 1;
+        let allowed = target.as_bps() as f64 / 8.0 / self.config.source.fps;
+        if allowed > 0.0 {
+            self.usage += (frame.bytes as f64 / allowed - self.usage) * 0.1;
+        }
+        let count = frame.bytes.div_ceil(u64::from(self.payload)).max(1);
+        let (least, larger) = (frame.bytes / count, frame.bytes % count);
+        let captured = frame.captured.as_nanos();
+        let pair = |start, end| SackBlock {
+            start: SeqNum(start),
+            end: SeqNum(end),
+        };
+        for index in 0..count {
+            let payload = least as u16 + u16::from(index < larger);
+            let len = payload + self.header;
+            self.queue.push_back(Packet {
+                created: frame.captured,
+                slots: [
+                    pair(self.sequence, u32::from(frame.key)),
+                    pair((captured >> 32) as u32, captured as u32),
+                    SackBlock::default(),
+                ],
+                ack: SeqNum(index as u32),
+                tsval: frame.number,
+                tsecr: count as u32,
+                len,
+                payload,
+                ..self.template
+            });
+            self.sequence = self.sequence.wrapping_add(1);
+            self.queued += u64::from(len);
+        }
+        self.set_pace(now);
+    }
+
+    fn on_report(&mut self, now: Instant, report: &Arrivals) {
+        self.stats.reports += 1;
+        let prior = self.history.in_flight();
+        let mut news = core::mem::take(&mut self.news);
+        let outcome = self
+            .history
+            .on_report(now, report, self.config.reordering, &mut news);
+        if let Some(rtt) = outcome.rtt {
+            self.rtt = rtt;
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |m| m.min(rtt)));
+            // RFC 6298, 2.
+            self.srtt = Some(self.srtt.map_or(rtt, |s| (s * 7 + rtt) / 8));
+        }
+        self.acked += outcome.acked.0;
+        self.lost += outcome.lost.0;
+        self.stats.lost += outcome.lost_packets;
+        let path = self.path();
+        if self.controller.takes_feedback() {
+            let mut feedback = Feedback::new(&news);
+            feedback.app_limited = self.usage < LIMITED;
+            self.controller.on_feedback(now, &path, &feedback);
+        } else if !news.is_empty() {
+            self.tell_in_sum(now, &path, prior, &news);
+        }
+        news.clear();
+        self.news = news;
+        self.follow(now);
+    }
+
+    /// A report for window laws that go by acknowledgments. Those that want rate samples (BBR) get none.
+    fn tell_in_sum(&mut self, now: Instant, path: &PathView, prior: Bytes, news: &[PacketReport]) {
+        let mut ack = Ack::default();
+        for packet in news {
+            if packet.arrived.is_some() {
+                ack.newly_acked += packet.bytes;
+                match packet.ecn {
+                    Ecn::Ce => ack.ecn.ce += 1,
+                    Ecn::Ect0 => ack.ecn.ect0 += 1,
+                    Ecn::Ect1 => ack.ecn.ect1 += 1,
+                    Ecn::NotEct => {}
+                }
+            } else {
+                ack.newly_lost += packet.bytes;
+            }
+        }
+        let settled = self
+            .reduced
+            .is_none_or(|t| now.since(t) >= self.srtt.unwrap_or_default());
+        let sent = self.stats.bytes.0;
+        if ack.newly_lost.0 > 0 && settled {
+            self.reduced = Some(now);
+            let loss = Loss::new(LossKind::Fast, ack.newly_lost, prior, sent);
+            self.controller.on_loss(now, path, &loss);
+        }
+        ack.cumulative = ack.newly_acked;
+        ack.prior_in_flight = prior;
+        ack.rtt = self.srtt.map(|_| self.rtt);
+        ack.delivered = Bytes(self.acked);
+        ack.lost = Bytes(self.lost);
+        ack.app_limited = self.usage < LIMITED;
+        ack.cwnd_limited = self.blocked;
+        ack.una = self.acked + self.lost;
+        ack.next = sent;
+        self.controller.on_ack(now, path, &ack);
+    }
+
+    fn on_nack(&mut self, now: Instant, missing: &[u32]) {
+        self.stats.nacks += 1;
+        if !self.config.retransmit {
+            return;
+        }
+        let pause = self.srtt.unwrap_or_default();
+        for &sequence in missing {
+            let place = sequence.wrapping_sub(self.oldest) as usize;
+            let waits = self.again.contains(&sequence);
+            if let Some(kept) = self.kept.get_mut(place)
+                && !waits
+                // What was sent again within a round trip may still arrive.
+                && (kept.packet.bits & Packet::BIT_RETX == 0 || now.since(kept.sent) >= pause)
+            {
+                self.again.push_back(sequence);
+            }
+        }
+    }
+
+    fn silence(&self) -> Duration {
+        SILENCE.max(self.srtt.unwrap_or_default() * 4)
+    }
+
+    /// Sends all that may leave now.
+    fn transmit(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        self.pace = None;
+        self.blocked = false;
+        self.discard(now);
+        // What is no longer kept cannot be sent again.
+        while let Some(sequence) = self.again.front()
+            && self
+                .kept
+                .get(sequence.wrapping_sub(self.oldest) as usize)
+                .is_none()
+        {
+            self.again.pop_front();
+        }
+        self.history.expire(now.saturating_sub(self.silence()));
+        while let Some((packet, kind)) = self.next_packet(now) {
+            let in_flight = self.history.in_flight().0;
+            let len = u64::from(packet.len);
+            let window = self.intent.window.map_or(u64::MAX, |w| w.0);
+            if in_flight > 0 && in_flight + len > window {
+                self.blocked = true;
+                return;
+            }
+            let at = self.pacer.earliest_departure(now, Bytes(len));
+            if at > now {
+                self.pace = Some(at);
+                return;
+            }
+            self.send(now, packet, kind, out);
+        }
+        if self.intent.padding > Rate::ZERO && self.source.next().is_some() {
+            self.pace = Some(self.pad);
+        }
+    }
+
+    /// What leaves next: what was asked for, then media, then padding.
+    fn next_packet(&self, now: Instant) -> Option<(Packet, Kind)> {
+        if let Some(&sequence) = self.again.front() {
+            let place = sequence.wrapping_sub(self.oldest) as usize;
+            let mut packet = self.kept.get(place)?.packet;
+            packet.len = packet.payload + self.header + RTX_HEADER;
+            packet.bits |= Packet::BIT_RETX;
+            return Some((packet, Kind::Again));
+        }
+        if let Some(packet) = self.queue.front() {
+            return Some((*packet, Kind::Media));
+        }
+        let wanted = self.intent.padding > Rate::ZERO && self.source.next().is_some();
+        (wanted && self.pad <= now).then(|| {
+            let packet = Packet {
+                len: self.config.packet,
+                payload: 0,
+                ..self.template
+            };
+            (packet, Kind::Padding)
+        })
+    }
+
+    fn send(&mut self, now: Instant, mut packet: Packet, kind: Kind, out: &mut Vec<Packet>) {
+        let len = Bytes(u64::from(packet.len));
+        match kind {
+            Kind::Again => {
+                // Media waits while this does, so what `next_packet` found is still kept.
+                if let Some(sequence) = self.again.pop_front() {
+                    let place = sequence.wrapping_sub(self.oldest) as usize;
+                    if let Some(kept) = self.kept.get_mut(place) {
+                        kept.sent = now;
+                        kept.packet.bits |= Packet::BIT_RETX;
+                    }
+                }
+                self.stats.retransmits += 1;
+            }
+            Kind::Media => {
+                self.queue.pop_front();
+                self.queued -= len.0;
+                let wait = now.since(packet.created);
+                self.stats.longest_wait = self.stats.longest_wait.max(wait);
+                self.keep(now, packet);
+            }
+            Kind::Padding => self.stats.padding += 1,
+        }
+        let after_idle = self.history.in_flight() == Bytes::ZERO;
+        packet.seq = SeqNum(self.history.next());
+        packet.created = now;
+        packet.ecn = match self.intent.ecn {
+            EcnMode::Off => Ecn::NotEct,
+            EcnMode::Classic | EcnMode::Dctcp => Ecn::Ect0,
+            EcnMode::L4s => Ecn::Ect1,
+        };
+        self.history.on_sent(now, packet.len);
+        self.pacer.on_sent(now, len);
+        if self.intent.padding > Rate::ZERO {
+            let length = self.intent.padding.time_for(len);
+            // Media faster than the padding is no reason to be silent for long afterwards.
+            let most = now.saturating_add(length + PAD_AHEAD);
+            self.pad = self.pad.max(now).saturating_add(length).min(most);
+        }
+        self.stats.packets += 1;
+        self.stats.bytes += len;
+        out.push(packet);
+        let mut sent = Sent::default();
+        sent.bytes = len;
+        sent.retransmission = kind == Kind::Again;
+        sent.after_idle = after_idle;
+        let path = self.path();
+        self.controller.on_sent(now, &path, &sent);
+        if after_idle {
+            self.follow(now);
+        } else if kind == Kind::Media && matches!(self.config.overflow, Overflow::Hurry(_)) {
+            self.set_pace(now);
+        }
+    }
+
+    /// Remembers a media packet for retransmission.
+    fn keep(&mut self, now: Instant, packet: Packet) {
+        if !self.config.retransmit {
+            return;
+        }
+        if self.kept.len() == KEPT {
+            self.kept.pop_front();
+            self.oldest = self.oldest.wrapping_add(1);
+        }
+        self.kept.push_back(Kept { packet, sent: now });
+    }
+
+    /// Throws away what waited too long, where that is asked for.
+    fn discard(&mut self, now: Instant) {
+        let Overflow::Discard(limit) = self.config.overflow else {
+            return;
+        };
+        let waited = |p: &Packet| now.since(p.created) > limit;
+        if !self.queue.front().is_some_and(waited) {
+            return;
+        }
+        let mut frames = 0;
+        let mut last = None;
+        for packet in self.queue.drain(..) {
+            frames += u64::from(last != Some(packet.tsval));
+            last = Some(packet.tsval);
+            // Numbers are given again: a receiver must not ask for what never left.
+            self.sequence = self.sequence.wrapping_sub(1);
+        }
+        self.queued = 0;
+        self.stats.discarded += frames;
+        self.set_pace(now);
+    }
+}
+
+/// Kinds of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Media,
+    Again,
+    Padding,
+}
