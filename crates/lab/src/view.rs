@@ -5,6 +5,7 @@ use slackwater_sim::CELL_DOWN;
 
 use crate::metrics::interval::Estimate;
 use crate::metrics::table::{Better, Metric};
+use crate::output::tables;
 use crate::record::{BIN, LinkRecord, RunRecorder};
 use crate::report::{
     self, Band, BandTrack, Cdf, Cell, Column, EventKind, EventTrack, Report, Row, RunView, Series,
@@ -33,35 +34,19 @@ const MAX_FLOWS: usize = 12;
 /// Runs whose curves are on the page: the first seed of each variant, up to this many.
 const MAX_RUNS: usize = 24;
 
-/// Results that differ only in their seed, in the order of their first.
+/// Runs that differ by their seeds alone.
 pub fn groups(results: &[RunResult]) -> Vec<(String, Vec<&RunResult>)> {
-    let mut groups: Vec<(String, Vec<&RunResult>)> = Vec::new();
-    for result in results {
-        let name = name_of(result);
-        match groups.iter_mut().find(|g| g.0 == name) {
-            Some(group) => group.1.push(result),
-            None => groups.push((name, vec![result])),
-        }
-    }
-    groups
+    tables::groups(results, |r| &r.summary)
 }
 
 /// What the run is called beside others: the values that vary, or the name of its scenario.
 pub fn name_of(result: &RunResult) -> String {
-    if result.labels.is_empty() {
-        return result.scenario.name.clone();
-    }
-    let values: Vec<&str> = result.labels.iter().map(|l| l.1.as_str()).collect();
-    values.join(", ")
+    tables::name_of(&result.summary)
 }
 
 /// A metric over the seeds of one variant.
 pub fn estimate(metric: &Metric, runs: &[&RunResult]) -> Option<Estimate> {
-    let values: Vec<f64> = runs
-        .iter()
-        .filter_map(|r| metric.of_run(&r.summary))
-        .collect();
-    Estimate::of(&values)
+    tables::estimate(metric, runs.iter().map(|r| &r.summary))
 }
 
 fn controller_of(run: &RunResult) -> String {

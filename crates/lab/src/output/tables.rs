@@ -66,12 +66,20 @@ pub fn run_table(run: &RunSummary) -> Table {
     table
 }
 
-/// Runs that differ in nothing but their seed, in the order of their first appearance.
-pub fn groups(runs: &[RunSummary]) -> Vec<(String, Vec<&RunSummary>)> {
-    let mut out: Vec<(String, Vec<&RunSummary>)> = Vec::new();
+/// What a run is called beside others: the values that vary, or the name of its scenario.
+pub fn name_of(run: &RunSummary) -> String {
+    if run.labels.is_empty() {
+        return run.name.clone();
+    }
+    let values: Vec<&str> = run.labels.iter().map(|l| l.1.as_str()).collect();
+    values.join(", ")
+}
+
+/// Runs that differ by their seeds alone, under their common name, in the order of their first. `summary` finds a run's.
+pub fn groups<T>(runs: &[T], summary: impl Fn(&T) -> &RunSummary) -> Vec<(String, Vec<&T>)> {
+    let mut out: Vec<(String, Vec<&T>)> = Vec::new();
     for run in runs {
-        let values: Vec<&str> = run.labels.iter().map(|l| l.1.as_str()).collect();
-        let name = values.join(", ");
+        let name = name_of(summary(run));
         match out.iter_mut().find(|g| g.0 == name) {
             Some(group) => group.1.push(run),
             None => out.push((name, vec![run])),
@@ -81,18 +89,25 @@ pub fn groups(runs: &[RunSummary]) -> Vec<(String, Vec<&RunSummary>)> {
 }
 
 /// A metric over the seeds of one group.
-pub fn estimate(metric: &Metric, runs: &[&RunSummary]) -> Option<Estimate> {
-    let values: Vec<f64> = runs.iter().filter_map(|r| metric.of_run(r)).collect();
+pub fn estimate<'a>(
+    metric: &Metric,
+    runs: impl IntoIterator<Item = &'a RunSummary>,
+) -> Option<Estimate> {
+    let values: Vec<f64> = runs.into_iter().filter_map(|r| metric.of_run(r)).collect();
     Estimate::of(&values)
 }
 
 /// One row for each set of labels: mean and 95 % interval over the seeds, and how many seeds there are.
 pub fn comparison_table(runs: &[RunSummary]) -> Table {
-    let groups = groups(runs);
+    let groups = groups(runs, |r| r);
     let metrics: Vec<&Metric> = RUN_COLUMNS
         .iter()
         .filter_map(|k| Metric::find(k))
-        .filter(|m| groups.iter().any(|g| estimate(m, &g.1).is_some()))
+        .filter(|m| {
+            groups
+                .iter()
+                .any(|g| estimate(m, g.1.iter().copied()).is_some())
+        })
         .collect();
     let mut heads = vec!["run".to_owned(), "seeds".to_owned()];
     heads.extend(metrics.iter().map(|m| heading(m)));
@@ -106,11 +121,9 @@ pub fn comparison_table(runs: &[RunSummary]) -> Table {
             },
             runs.len().to_string(),
         ];
-        row.extend(
-            metrics
-                .iter()
-                .map(|m| estimate(m, runs).map_or_else(|| "-".to_owned(), |e| e.text(m.decimals))),
-        );
+        row.extend(metrics.iter().map(|m| {
+            estimate(m, runs.iter().copied()).map_or_else(|| "-".to_owned(), |e| e.text(m.decimals))
+        }));
         table.row(&row);
     }
     table
