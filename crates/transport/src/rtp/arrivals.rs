@@ -76,3 +76,60 @@ impl Record {
         Some(report)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(report: Option<Arrivals>) -> Vec<(u32, bool)> {
+        let report = report.unwrap_or_default();
+        let packets = (report.first..).zip(report.packets);
+        packets.map(|(n, p)| (n, p.is_some())).collect()
+    }
+
+    #[test]
+    fn reports_join_and_a_late_packet_is_reported_with_what_follows() {
+        let mut r = Record::default();
+        let t = Instant::from_millis;
+        for n in [u32::MAX, 0, 2] {
+            r.on_arrival(t(1), n, Ecn::Ect1);
+        }
+        let first = r.report(t(2), Format::Ccfb).unwrap();
+        assert_eq!(first.first, u32::MAX);
+        let seen: Vec<_> = first.packets.iter().map(Option::is_some).collect();
+        assert_eq!(seen, [true, true, false, true]);
+        assert_eq!(r.report(t(3), Format::Ccfb), None);
+        r.on_arrival(t(4), 4, Ecn::Ce);
+        assert_eq!(
+            numbers(r.report(t(5), Format::Ccfb)),
+            [(3, false), (4, true)]
+        );
+        // Neither a duplicate nor one from long ago is news.
+        r.on_arrival(t(6), 4, Ecn::Ect1);
+        r.on_arrival(t(6), u32::MAX - 9, Ecn::Ect1);
+        assert_eq!(r.report(t(6), Format::Ccfb), None);
+        r.on_arrival(t(7), 1, Ecn::Ect1);
+        let again = [(1, true), (2, true), (3, false), (4, true)];
+        assert_eq!(numbers(r.report(t(8), Format::Ccfb)), again);
+    }
+
+    #[test]
+    fn long_reports_and_long_pauses_make_several_messages() {
+        let mut r = Record::default();
+        for n in 0..1000 {
+            r.on_arrival(Instant::from_millis(u64::from(n)), n, Ecn::Ect1);
+        }
+        // More than 8.19 s later.
+        r.on_arrival(Instant::from_millis(20_000), 1000, Ecn::Ect1);
+        let lengths = |mut r: Record, format| {
+            let now = Instant::from_millis(20_000);
+            let reports = core::iter::from_fn(|| r.report(now, format));
+            reports.map(|a| a.packets.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(lengths(r.clone(), Format::Ccfb), [450, 450, 101]);
+        assert_eq!(lengths(r.clone(), Format::Twcc), [450, 450, 100, 1]);
+        // A jump begins anew.
+        r.on_arrival(Instant::from_millis(20_001), 1 << 20, Ecn::Ect1);
+        assert_eq!(lengths(r, Format::Ccfb), [1]);
+    }
+}

@@ -7,7 +7,8 @@ use slackwater_core::{Ecn, Instant};
 /// The format in which arrivals are reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// RFC 8888: times in 1/1024 s, with ECN.
+    /// RFC 8888: times in 1/1024 s, with ECN. One block for all packets: that of the retransmissions' own stream, eight
+    /// bytes more where there are any, is left out.
     #[default]
     Ccfb,
     /// draft-holmer-rmcat-transport-wide-cc-extensions-01: times in 250 us, without ECN.

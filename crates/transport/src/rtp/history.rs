@@ -8,7 +8,7 @@ use slackwater_core::{Bytes, Duration, Instant};
 use super::feedback::Arrivals;
 
 /// Packets that are remembered.
-const KEPT: usize = 16_384;
+const KEPT: usize = 8192;
 /// A packet may be overtaken by so many (RFC 9002, 6.1.1: 3).
 const OVERTAKEN: u32 = 3;
 

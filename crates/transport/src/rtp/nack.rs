@@ -9,6 +9,9 @@ const ASKS: u8 = 10;
 /// More packets than these are not asked for (libwebrtc: 1,000).
 const MISSING: usize = 1000;
 
+/// What is to be asked for again within this time is asked for together (libwebrtc looks every 20 ms).
+const TOGETHER: Duration = Duration::from_millis(20);
+
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     sequence: u32,
@@ -65,8 +68,11 @@ impl Missing {
         if self.next_timer().is_none_or(|t| t > now) {
             return asked;
         }
+        // New gaps are asked for at once, and alone.
+        let again = self.entries.iter().any(|e| e.asks > 0 && e.ask <= now);
+        let limit = now.saturating_add(if again { TOGETHER } else { Duration::ZERO });
         for entry in &mut self.entries {
-            if entry.ask <= now {
+            if entry.ask <= limit {
                 if entry.asks < ASKS {
                     asked.push(entry.sequence);
                 }
@@ -102,6 +108,14 @@ mod tests {
             asks += m.ask(at, retry).len();
         }
         assert_eq!(asks, 10);
+        // Two gaps, 10 ms apart, are asked for again in one message.
+        for (at, sequence) in [(100, 17), (110, 19)] {
+            m.on_packet(t(at), sequence);
+            m.ask(t(at), retry);
+        }
+        assert_eq!(m.next_timer(), Some(t(150)));
+        assert_eq!(m.ask(t(150), retry), [15, 16, 18]);
+        assert_eq!(m.next_timer(), Some(t(200)));
         // A jump is another stream, not a thousand losses.
         m.on_packet(t(900), 1 << 20);
         assert_eq!(m.next_timer(), None);

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 
 use slackwater_control::{
     Ack, AnyController, Controller as _, EcnMode, Feedback, Intent, Loss, LossKind, Pacer,
-    PacketReport, PathView, Sent,
+    PacketReport, PathReport, PathView, Sent,
 };
 use slackwater_core::record::FlowSample;
 use slackwater_core::{
     Bytes, Draw, Duration, Ecn, FlowId, Instant, Packet, Proto, Rate, SackBlock, SeqNum,
 };
+use slackwater_signal::Body;
 
 use super::RTX_HEADER;
 use super::config::{Overflow, RtpConfig, SenderConfig};
@@ -18,7 +19,7 @@ use super::history::History;
 use super::source::Source;
 
 /// Media packets that can be sent again.
-const KEPT: usize = 8192;
+const KEPT: usize = 4096;
 /// What no report speaks of is out of flight after this, or four round trips (ours; a lost report must not close a
 /// window for ever).
 const SILENCE: Duration = Duration::from_millis(500);
@@ -156,7 +157,7 @@ impl RtpSender {
         sender
     }
 
-    /// An RTCP packet arrived.
+    /// A packet arrived: RTCP, or an explicit report in [`Packet::BIT_REPORT`]'s form.
     pub fn on_packet(
         &mut self,
         now: Instant,
@@ -164,6 +165,13 @@ impl RtpSender {
         mailbox: &mut Mailbox,
         out: &mut Vec<Packet>,
     ) {
+        if packet.bits & Packet::BIT_REPORT != 0 {
+            let slot = packet.slots[2];
+            if let Some(report) = Body::from_words(slot.start.0, slot.end.0).report() {
+                self.on_path_report(now, &report, out);
+            }
+            return;
+        }
         match mailbox.take(packet.seq.0) {
             Some(Rtcp::Arrivals(report)) => self.on_report(now, &report),
             Some(Rtcp::Nack(missing)) => self.on_nack(now, &missing),
@@ -174,12 +182,7 @@ impl RtpSender {
     }
 
     /// Explicit feedback arrived.
-    pub fn on_path_report(
-        &mut self,
-        now: Instant,
-        report: &slackwater_control::PathReport,
-        out: &mut Vec<Packet>,
-    ) {
+    pub fn on_path_report(&mut self, now: Instant, report: &PathReport, out: &mut Vec<Packet>) {
         let path = self.path();
         self.controller.on_report(now, &path, report);
         self.follow(now);
@@ -276,6 +279,16 @@ impl RtpSender {
         }
     }
 
+    /// What headers leave of `target`, which a controller means for full packets: where frames do not fill theirs, the
+    /// payload shrinks and the rate on the wire stays.
+    fn headroom(&self, target: Rate) -> Rate {
+        let per_second = 8.0 * self.config.source.fps;
+        let wire = target.as_bps() as f64 / per_second * self.overhead();
+        let packets = libm::ceil(wire / f64::from(self.payload + self.header));
+        let payload = (wire - packets * f64::from(self.header)).max(0.0);
+        target.min(Rate::from_bps((payload * per_second) as u64))
+    }
+
     /// Takes over what the controller wants.
     fn follow(&mut self, now: Instant) {
         self.intent = self.controller.intent();
@@ -302,7 +315,7 @@ impl RtpSender {
 
     /// Encodes the frame that is due and cuts it into packets of one size.
     fn capture(&mut self, now: Instant) {
-        let target = self.target();
+        let target = self.headroom(self.target());
         let frame = self.source.take(target);
         self.stats.frames += 1;
         let allowed = target.as_bps() as f64 / 8.0 / self.config.source.fps;
@@ -499,6 +512,8 @@ impl RtpSender {
                     }
                 }
                 self.stats.retransmits += 1;
+                // Media makes room, so that the rate on the wire stays.
+                self.source.spend(packet.len);
             }
             Kind::Media => {
                 self.queue.pop_front();

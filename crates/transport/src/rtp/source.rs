@@ -14,7 +14,7 @@ const REPAY_MOST: f64 = 0.5;
 /// An encoder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SourceConfig {
-    /// Frames per second.
+    /// Frames per second, above zero.
     pub fps: f64,
     /// Least payload rate.
     pub least: Rate,
@@ -108,6 +108,11 @@ impl Source {
         self.next_key = self.next_key.min(self.next);
     }
 
+    /// `bytes` left beside the frames; the next ones save them.
+    pub(super) fn spend(&mut self, bytes: u16) {
+        self.debt += f64::from(bytes);
+    }
+
     /// Payload bit/s that the encoder aims at.
     pub(super) fn rate(&self) -> f64 {
         self.rate
@@ -144,7 +149,8 @@ impl Source {
         };
         self.count += 1;
         // From the first, so that roundings do not add up.
-        self.next = self.first + Duration::from_secs_f64(f64::from(self.count) * interval);
+        let since = Duration::from_secs_f64(f64::from(self.count) * interval);
+        self.next = self.first.saturating_add(since);
         frame
     }
 }
