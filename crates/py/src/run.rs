@@ -6,7 +6,6 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyMapping, PyString};
-use slackwater_lab::control::registry;
 use slackwater_lab::metrics::RunSummary;
 use slackwater_lab::output::frame::frames;
 use slackwater_lab::output::{OutputError, summary_json, write_run};
@@ -262,8 +261,7 @@ fn load(source: &Bound<'_, PyAny>, changes: Option<&Bound<'_, PyMapping>>) -> Py
         let said = c"[vary] describes several runs; this runs the scenario as written (`slackwater compare` runs them all)";
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), said, 1)?;
     }
-    let known: Vec<&str> = registry::names().iter().map(|(name, _)| *name).collect();
-    scenario.check_controllers(&known).map_err(wrong)?;
+    scenario.check_controllers().map_err(wrong)?;
     Ok(scenario)
 }
 

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use slackwater_lab::control::registry;
 use slackwater_lab::metrics::summary::RunSummary;
 use slackwater_lab::output::{self, tables};
 use slackwater_lab::run::{Control, RunResult, run_scenario};
@@ -35,20 +34,7 @@ pub(crate) fn scenario(args: &ScenarioArgs) -> Result<Scenario> {
 
 /// Controllers must exist before hours of simulation begin. `file` is what an error names.
 pub(crate) fn check(file: &str, scenario: &Scenario) -> Result<()> {
-    let exists = |name: &&str| {
-        let config = registry::Config::new(1448, slackwater_lab::core::Draw::new(0));
-        registry::build(name, &config).is_ok()
-    };
-    let mut known: Vec<&str> = registry::names().iter().map(|n| n.0).collect();
-    // Aliases, and names with a parameter.
-    known.extend(
-        scenario
-            .flows
-            .iter()
-            .map(|f| f.controller.as_str())
-            .filter(exists),
-    );
-    scenario.check_controllers(&known).map_err(|mut e| {
+    scenario.check_controllers().map_err(|mut e| {
         file.clone_into(&mut e.file);
         e
     })?;

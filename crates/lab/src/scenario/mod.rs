@@ -20,6 +20,7 @@ pub mod vary;
 
 use std::path::{Path as FsPath, PathBuf};
 
+use slackwater_control::{Controller as _, registry};
 use slackwater_core::Duration;
 
 pub use cell::Cell;
@@ -323,24 +324,33 @@ impl Scenario {
         out
     }
 
-    /// Complains about the first controller that is none of `known`.
+    /// Complains about the first controller of a TCP flow that cannot be had: no such name, wrong parameters, or one for
+    /// media.
     ///
     /// # Errors
     /// The complaint.
-    pub fn check_controllers(&self, known: &[&str]) -> Result<(), ScenarioError> {
+    pub fn check_controllers(&self) -> Result<(), ScenarioError> {
+        let known = registry::names();
+        let config = registry::Config::new(1448, slackwater_core::Draw::new(0));
         for (i, flow) in self.flows.iter().enumerate() {
-            if flow.app.carrier() == flow::Carrier::Tcp
-                && !known.contains(&flow.controller.as_str())
-            {
-                return Err(ScenarioError::new(
-                    format!("flow[{i}].controller"),
-                    format!("{:?}", flow.controller),
-                    match error::nearest(&flow.controller, known.iter().copied()) {
-                        Some(name) => format!("\"{name}\"?"),
-                        None => format!("one of {}", known.join(", ")),
-                    },
-                ));
+            if flow.app.carrier() != flow::Carrier::Tcp {
+                continue;
             }
+            let name = flow.controller.as_str();
+            let expected = match registry::build(name, &config) {
+                Ok(c) if known.iter().any(|k| k.0 == c.name()) => continue,
+                Ok(_) => "a controller for TCP; this one steers media".to_owned(),
+                Err(e) => match (e.reason, error::nearest(name, known.iter().map(|k| k.0))) {
+                    (Some(reason), _) => reason,
+                    (None, Some(near)) => format!("\"{near}\"?"),
+                    (None, None) => {
+                        let names: Vec<&str> = known.iter().map(|k| k.0).collect();
+                        format!("one of {}", names.join(", "))
+                    }
+                },
+            };
+            let key = format!("flow[{i}].controller");
+            return Err(ScenarioError::new(key, format!("{name:?}"), expected));
         }
         Ok(())
     }

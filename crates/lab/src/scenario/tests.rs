@@ -397,14 +397,20 @@ fn defaults_follow_the_radio_access_technology() {
 fn controllers_are_checked_against_those_that_exist() {
     let s = Scenario::from_toml(&swap(LINK, "\"cubic\"", "\"cubik\""), ".")
         .unwrap_or_else(|e| panic!("{e}"));
-    let e = s
-        .check_controllers(&["cubic", "reno"])
-        .expect_err("no such controller");
+    let e = s.check_controllers().expect_err("no such controller");
     assert_eq!(
         e.to_string(),
         "flow[0].controller: found \"cubik\", expected \"cubic\"?"
     );
-    assert!(s.check_controllers(&["cubik"]).is_ok());
+    let with = |name: &str| {
+        let s = s.with("flow.controller", name).expect("any name is text");
+        s.check_controllers().map_err(|e| e.to_string())
+    };
+    for name in ["fixed:20", "xrc:n=5,theta=0", "bbrv3", "copa:delta=0.1"] {
+        assert_eq!(with(name), Ok(()));
+    }
+    let wrong = with("xrc:foo=3").expect_err("no such parameter");
+    assert!(wrong.contains("foo") && wrong.contains("lambda"), "{wrong}");
 }
 
 /// Every key of every built-in scenario, defaults filled in, is a key of the schema, and every word one of its words.
