@@ -61,6 +61,9 @@ pub struct SlotView<'a> {
     pub free: Prbs,
     /// For each UE the bytes that one block of this slot carries at its current MCS, in 1/256 byte.
     pub bytes_per_prb_q8: &'a [u32],
+    /// Names the contents of `bytes_per_prb_q8`: views of one cell and direction that have the same number here have
+    /// the same there, so an observer need not read it again. 0 where the cell does not count changes.
+    pub bytes_version: u64,
 }
 
 /// A bearer's RLC transmission queue.

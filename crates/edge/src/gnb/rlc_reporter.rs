@@ -289,6 +289,7 @@ mod tests {
             schedulable: Prbs(100),
             free: Prbs(0),
             bytes_per_prb_q8: q8,
+            bytes_version: 0,
         }
     }
 

@@ -18,6 +18,9 @@
 
 mod config;
 mod flows;
+mod grants;
+#[cfg(test)]
+mod recorded;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -85,6 +88,7 @@ impl XrcAgent {
     }
 
     /// The slots of the window that is known at `now`, as `from..to`; `None` before the first.
+    #[inline]
     fn known(&self, now: Instant) -> Option<(u64, u64)> {
         let mut to = self.slots.next();
         if !self.config.f1_delay.is_zero() {
@@ -101,15 +105,22 @@ impl XrcAgent {
     /// of the free resource blocks among the UEs that are active now. `None` before the first slot.
     pub fn capacity(&mut self, now: Instant, ue: UeId) -> Option<Rate> {
         let ues = self.flows.ues_with(now, ue);
-        self.capacity_among(now, ue, ues)
+        let known = self.known(now)?;
+        Some(self.capacity_among(known, ue, ues))
     }
 
-    fn capacity_among(&mut self, now: Instant, ue: UeId, ues: u32) -> Option<Rate> {
-        let (from, to) = self.known(now)?;
+    /// The capacity of `ue` in the slots of `from..to`, shared by `ues`: found once for each end, however many ask.
+    #[inline]
+    fn capacity_among(&mut self, (from, to): (u64, u64), ue: UeId, ues: u32) -> Rate {
         let memo = self.ue(ue).memo;
-        if (memo.to, memo.ues) == (to, ues) {
-            return Some(memo.rate);
+        if (memo.to, memo.ues) != (to, ues) {
+            self.estimate((from, to), ue, ues);
         }
+        self.ues[ue.index()].memo.rate
+    }
+
+    #[inline(never)]
+    fn estimate(&mut self, (from, to): (u64, u64), ue: UeId, ues: u32) {
         let (window, waking_after, next) = (self.window, self.reach.0, self.slots.next());
         let kept = self.kept(from, to, ues);
         let state = &mut self.ues[ue.index()];
@@ -147,7 +158,6 @@ impl XrcAgent {
         let bps = bytes * scale * self.bits_per_slot;
         let rate = Rate::from_bps((bps + 0.5) as u64);
         state.memo = Memo { to, ues, rate };
-        Some(rate)
     }
 
     /// The share of used blocks that their users keep after UEs woke up.
@@ -196,9 +206,18 @@ impl XrcAgent {
         if !delayed {
             self.note_backlog(rlc);
         }
-        let capacity = self.capacity_among(now, rlc.ue, company.ues);
-        // XRC, eq. 1.
-        let rate = Rate::from_bps(capacity.map_or(0, Rate::as_bps) / u64::from(company.flows));
+        let (rate, seq) = match self.known(now) {
+            Some(known) => {
+                let capacity = self.capacity_among(known, rlc.ue, company.ues);
+                // XRC, eq. 1. Mostly one flow is alone, and a division is slow.
+                let rate = match company.flows {
+                    1 => capacity,
+                    flows => Rate::from_bps(capacity.as_bps() / u64::from(flows)),
+                };
+                (rate, (known.1 - 1) as u16)
+            }
+            None => (Rate::from_bps(0), 0),
+        };
         let hol_delay = if delayed {
             let known = now.saturating_sub(self.config.f1_delay);
             self.ue(rlc.ue).head_at(known, rlc.bearer)
@@ -208,7 +227,7 @@ impl XrcAgent {
         PathReport::Share {
             rate,
             hol_delay,
-            seq: self.known(now).map_or(0, |(_, to)| to - 1) as u16,
+            seq,
             shared: company.shared,
         }
     }

@@ -478,6 +478,7 @@ impl<P: PacketView> Cell<P> {
             schedulable: Prbs(schedulable),
             free: Prbs(free),
             bytes_per_prb_q8: side.block_bytes_q8(kind),
+            bytes_version: side.block_version(kind),
         };
         observer.on_slot(now, &view);
     }

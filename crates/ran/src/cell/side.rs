@@ -55,6 +55,8 @@ pub(super) struct Side {
     pub(super) mcs: Vec<u8>,
     /// By kind of slot, from kind 1: bytes of one block for each UE at its MCS, in 1/256 byte.
     block_q8: Vec<Vec<u32>>,
+    /// How often any of those changed.
+    block_changes: u64,
     offset_db: Vec<f64>,
     offset_limit: f64,
     /// What the report in use tells of the SINR, in dB.
@@ -164,6 +166,7 @@ impl Side {
                 .iter()
                 .map(|table| vec![table.block_bytes_q8(0); ues])
                 .collect(),
+            block_changes: 0,
             tables,
             kind,
             want: vec![0; ues],
@@ -293,6 +296,7 @@ impl Side {
             for (table, row) in self.tables.iter().zip(&mut self.block_q8) {
                 row[ue] = table.block_bytes_q8(mcs);
             }
+            self.block_changes += 1;
             self.scheduler
                 .rate_changed(ue, self.tables[0].slot_bytes(mcs));
         }
@@ -450,6 +454,12 @@ impl Side {
     #[inline]
     pub(super) fn block_bytes_q8(&self, kind: usize) -> &[u32] {
         &self.block_q8[kind.max(1) - 1]
+    }
+
+    /// A number for the contents of [`Side::block_bytes_q8`]; never 0.
+    #[inline]
+    pub(super) fn block_version(&self, kind: usize) -> u64 {
+        self.block_changes * self.block_q8.len() as u64 + kind.max(1) as u64
     }
 }
 

@@ -48,6 +48,8 @@ pub(super) struct ActiveFlows {
     sparse: BTreeMap<FlowId, u32>,
     oldest: u32,
     newest: u32,
+    /// No flow times out before or at this time.
+    sure_until: Instant,
     ues: Vec<Count>,
     active_ues: u32,
 }
@@ -62,6 +64,7 @@ impl ActiveFlows {
             sparse: BTreeMap::new(),
             oldest: NONE,
             newest: NONE,
+            sure_until: Instant::MAX,
             ues: Vec::new(),
             active_ues: 0,
         }
@@ -129,9 +132,19 @@ impl ActiveFlows {
 
     /// Forgets the flows whose last packet came longer ago than the timeout.
     #[inline]
-    pub(super) fn expire(&mut self, now: Instant) {
+    fn expire(&mut self, now: Instant) {
+        if now > self.sure_until {
+            self.expire_some(now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn expire_some(&mut self, now: Instant) {
+        self.sure_until = Instant::MAX;
         while let Some(&entry) = self.entries.get(self.oldest as usize) {
             if entry.last + self.timeout >= now {
+                self.sure_until = entry.last + self.timeout;
                 return;
             }
             let at = self.oldest;
@@ -147,6 +160,7 @@ impl ActiveFlows {
     }
 
     /// Takes `at` out of the order.
+    #[inline]
     fn unlink(&mut self, at: u32) {
         let Entry { older, newer, .. } = self.entries[at as usize];
         match older {
@@ -160,10 +174,14 @@ impl ActiveFlows {
     }
 
     /// Puts `at` at the newest end of the order.
+    #[inline]
     fn link(&mut self, at: u32) {
         let older = self.newest;
         match older {
-            NONE => self.oldest = at,
+            NONE => {
+                self.oldest = at;
+                self.sure_until = self.entries[at as usize].last + self.timeout;
+            }
             _ => self.entries[older as usize].newer = at,
         }
         let entry = &mut self.entries[at as usize];
@@ -200,6 +218,7 @@ impl ActiveFlows {
     }
 
     /// Who is active beside `flow` in the queue of `bearer` of `ue`.
+    #[inline]
     pub(super) fn company(
         &mut self,
         now: Instant,

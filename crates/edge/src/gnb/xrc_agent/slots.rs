@@ -27,7 +27,12 @@ struct Blocks {
     used_so_far: u64,
     /// Since this slot, a block carries the same for all UEs.
     steady_since: u64,
+    /// The row of bytes per block.
+    row: u32,
 }
+
+/// Rows that a slot may share with an earlier one: as many lengths of slots as may alternate.
+const RECENT: usize = 4;
 
 /// The latest slots of a cell, in a ring by slot number.
 #[derive(Clone, Debug)]
@@ -35,9 +40,17 @@ pub(super) struct Slots {
     /// Length of the ring less one; the length is a power of two.
     mask: u64,
     blocks: Vec<Blocks>,
-    /// `ues` numbers a slot: bytes of one block in 1/256 byte.
+    /// Rows of `ues` numbers: bytes of one block in 1/256 byte. Written where they change, round and round; there are
+    /// `RECENT` more than slots, so that a slot's row stays as long as the slot.
     block_q8: Vec<u32>,
     ues: usize,
+    /// The versions of the latest rows, and where those are; the version 0 names none.
+    recent: [(u64, u32); RECENT],
+    /// Which of those goes next, and the row to write next.
+    next_recent: usize,
+    next_row: u32,
+    /// The row of the last slot; beyond all rows before the first.
+    row: u32,
     /// Blocks that no scheduler gives and that are counted nevertheless.
     extra: u32,
     /// The first slot that was shown.
@@ -55,6 +68,10 @@ impl Slots {
             blocks: vec![Blocks::default(); depth],
             block_q8: Vec::new(),
             ues: 0,
+            recent: [(0, 0); RECENT],
+            next_recent: 0,
+            next_row: 0,
+            row: u32::MAX,
             extra: u32::from(extra),
             first: 0,
             next: 0,
@@ -92,45 +109,68 @@ impl Slots {
             return false;
         }
         // A cell that does not show the slots it slept through gave none of their blocks.
+        let row = self.row_of(view);
         self.next = self.next.max(slot.saturating_sub(self.mask));
+        let all = u32::from(view.schedulable.0);
         while self.next < slot {
-            let all = u32::from(view.schedulable.0);
-            self.write(all, all, view.bytes_per_prb_q8);
+            self.write(all, all, row);
         }
-        self.write(
-            u32::from(view.schedulable.0),
-            u32::from(view.free.0),
-            view.bytes_per_prb_q8,
-        );
+        self.write(all, u32::from(view.free.0), row);
         true
     }
 
-    fn write(&mut self, all: u32, free: u32, block_q8: &[u32]) {
+    /// The row that holds the bytes per block of `view`.
+    #[inline]
+    fn row_of(&mut self, view: &SlotView<'_>) -> u32 {
+        let version = view.bytes_version;
+        if version == 0 {
+            let last = self.row as usize * self.ues;
+            let bytes = view.bytes_per_prb_q8;
+            if self.row != u32::MAX && self.block_q8[last..][..bytes.len()] == *bytes {
+                return self.row;
+            }
+        } else if let Some(known) = self.recent.iter().find(|known| known.0 == version) {
+            return known.1;
+        }
+        self.write_row(version, view.bytes_per_prb_q8)
+    }
+
+    fn write_row(&mut self, version: u64, bytes: &[u32]) -> u32 {
+        let row = self.next_row;
+        self.block_q8[row as usize * self.ues..][..bytes.len()].copy_from_slice(bytes);
+        self.next_row = (row + 1) % self.rows() as u32;
+        self.recent[self.next_recent] = (version, row);
+        self.next_recent = (self.next_recent + 1) % RECENT;
+        row
+    }
+
+    fn rows(&self) -> usize {
+        self.blocks.len() + RECENT
+    }
+
+    #[inline]
+    fn write(&mut self, all: u32, free: u32, row: u32) {
         let extra = if all > 0 { self.extra } else { 0 };
         let at = (self.next & self.mask) as usize;
         let before = self.blocks[(self.next.wrapping_sub(1) & self.mask) as usize];
-        let row = &mut self.block_q8[at * self.ues..][..block_q8.len()];
-        row.copy_from_slice(block_q8);
-        let steady = self.next > self.first && {
-            let last = ((self.next - 1) & self.mask) as usize;
-            self.block_q8[last * self.ues..][..block_q8.len()] == *block_q8
-        };
         self.blocks[at] = Blocks {
-            steady_since: if steady {
+            steady_since: if row == self.row {
                 before.steady_since
             } else {
                 self.next
             },
+            row,
             all: all + extra,
             free: free + extra,
             free_so_far: before.free_so_far + u64::from(free + extra),
             used_so_far: before.used_so_far + u64::from(all - free.min(all)),
         };
+        self.row = row;
         self.next += 1;
     }
 
     fn grow(&mut self, ues: usize) {
-        let mut wider = vec![0; self.blocks.len() * ues];
+        let mut wider = vec![0; self.rows() * ues];
         if self.ues > 0 {
             for (new, old) in wider
                 .chunks_exact_mut(ues)
@@ -140,6 +180,9 @@ impl Slots {
             }
         }
         self.block_q8 = wider;
+        // The rows that are there know nothing of the new UEs.
+        self.recent = [(0, 0); RECENT];
+        self.row = u32::MAX;
         self.ues = ues;
     }
 
@@ -177,6 +220,22 @@ impl Slots {
         self.blocks[((to - 1) & self.mask) as usize].steady_since <= from
     }
 
+    /// What the free blocks of `from..to` would have carried for `ue`, in 1/256 byte.
+    pub(super) fn free_bytes_q8(&self, ue: usize, from: u64, mut to: u64) -> u64 {
+        let mut sum = 0;
+        // One product for each run of slots in which nobody's MCS changed.
+        while from < to {
+            let last = &self.blocks[((to - 1) & self.mask) as usize];
+            let start = last.steady_since.max(from);
+            let free = last.free_so_far - self.before(start).0;
+            if free > 0 {
+                sum += free * u64::from(self.block_q8(ue, to - 1));
+            }
+            to = start;
+        }
+        sum
+    }
+
     /// Blocks that were given in the slots of `from..to`.
     pub(super) fn used(&self, from: u64, to: u64) -> u64 {
         if from < to {
@@ -208,7 +267,8 @@ impl Slots {
         if ue >= self.ues {
             return 0;
         }
-        self.block_q8[(slot & self.mask) as usize * self.ues + ue]
+        let row = self.blocks[(slot & self.mask) as usize].row as usize;
+        self.block_q8[row * self.ues + ue]
     }
 
     /// Bytes in 1/256 that a block carries for `ue` at the end of `from..to`: the most of the last slots, since a TDD

@@ -39,6 +39,7 @@ fn slot(agent: &mut XrcAgent, n: u64, given: &[Given], all: u16, free: u16, bloc
         schedulable: Prbs(all),
         free: Prbs(free),
         bytes_per_prb_q8: &q8,
+        bytes_version: 0,
     };
     agent.on_slot(ms(n), &view);
     // The uplink is none of its business.

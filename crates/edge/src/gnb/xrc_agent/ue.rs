@@ -5,23 +5,8 @@ use std::collections::VecDeque;
 use slackwater_core::{BearerId, Bytes, Duration, Instant, Rate};
 use slackwater_signal::Grant;
 
+use super::grants::{Cursor, Granted, Grants};
 use super::slots::{Offer, Slots};
-
-/// New data granted up to a slot, from the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Granted {
-    pub(super) bytes: u64,
-    pub(super) blocks: u64,
-}
-
-impl Granted {
-    fn less(self, other: Self) -> Self {
-        Self {
-            bytes: self.bytes - other.bytes,
-            blocks: self.blocks - other.blocks,
-        }
-    }
-}
 
 /// Packets of one or two windows, for their mean size.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,10 +66,10 @@ type Heads = VecDeque<(Instant, Duration)>;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct UeState {
-    /// Slots with grants of new data, and the sums up to and including them.
-    granted: VecDeque<(u64, Granted)>,
-    /// The sum before the first of them.
-    before: Granted,
+    granted: Grants,
+    /// Where the last questions about grants found the begins and ends of their windows.
+    begin: Cursor,
+    end: Cursor,
     /// The latest slot with a grant of any kind.
     last_grant: Option<u64>,
     /// Estimate of the bytes that wait: packets less blocks, set right whenever a queue is seen.
@@ -102,10 +87,6 @@ pub(super) struct UeState {
 }
 
 impl UeState {
-    fn so_far(&self) -> Granted {
-        self.granted.back().map_or(self.before, |last| last.1)
-    }
-
     /// Slots with grants that are kept.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
@@ -130,24 +111,7 @@ impl UeState {
 
     #[inline]
     fn on_new_data(&mut self, slot: u64, grant: &Grant, depth: u64) {
-        let mut sum = self.so_far();
-        sum.bytes += grant.tbs.get();
-        sum.blocks += 1;
-        match self.granted.back_mut() {
-            Some(last) if last.0 == slot => last.1 = sum,
-            _ => {
-                // One grant behind the window stays, where a whole turn may begin.
-                while self
-                    .granted
-                    .get(1)
-                    .is_some_and(|second| second.0 + depth < slot)
-                {
-                    self.before = self.granted[0].1;
-                    self.granted.pop_front();
-                }
-                self.granted.push_back((slot, sum));
-            }
-        }
+        self.granted.push(slot, grant.tbs.get(), depth);
         if self.backlog > 0 {
             self.backlog = self.backlog.saturating_sub(grant.tbs.get());
             if self.backlog == 0 {
@@ -156,40 +120,12 @@ impl UeState {
         }
     }
 
-    /// How many slots with grants lie before `slot`, and the sum of their grants.
-    #[inline]
-    fn upto(&self, slot: u64) -> (usize, Granted) {
-        let len = self.granted.len();
-        let Some(last) = self.granted.back() else {
-            return (0, self.before);
-        };
-        // Mostly all of them, or a window less; there is at most one entry a slot.
-        let count = if last.0 < slot {
-            len
-        } else {
-            let mut low = len.saturating_sub((last.0 - slot + 1) as usize);
-            let mut high = len - 1;
-            while low < high {
-                let middle = usize::midpoint(low, high);
-                if self.granted[middle].0 < slot {
-                    low = middle + 1;
-                } else {
-                    high = middle;
-                }
-            }
-            low
-        };
-        match count.checked_sub(1) {
-            Some(at) => (count, self.granted[at].1),
-            None => (0, self.before),
-        }
-    }
-
     /// New data granted in the slots of `from..to`.
-    pub(super) fn granted(&self, from: u64, to: u64) -> Own {
-        let (a, b) = (self.upto(from).1, self.upto(to).1);
+    pub(super) fn granted(&mut self, from: u64, to: u64) -> Own {
+        let begin = self.granted.seek(&mut self.begin, from);
+        let end = self.granted.seek(&mut self.end, to);
         Own {
-            granted: b.less(a),
+            granted: self.granted.between(begin, end),
             span: (to - from) as f64,
         }
     }
@@ -199,11 +135,12 @@ impl UeState {
     /// A UE whose turn comes every 39 slots has one grant or two in 40, and two whenever it has just been served,
     /// which is when its ACKs pass. Over whole turns its rate is the same at every time. `None` where there is no such
     /// turn since the UE was last idle, or where the next one is overdue and nothing waits for it, or long overdue.
-    pub(super) fn whole_turns(&self, to: u64, window: u64, waking_after: u64) -> Option<Own> {
-        let (count, sum) = self.upto(to);
-        let last = self.granted.get(count.checked_sub(1)?)?.0;
-        let (before, start) = self.upto((last + 1).checked_sub(window)?);
-        let first = self.granted.get(before.checked_sub(1)?)?.0;
+    pub(super) fn whole_turns(&mut self, to: u64, window: u64, waking_after: u64) -> Option<Own> {
+        let end = self.granted.seek(&mut self.end, to);
+        let last = self.granted.slot_before(end)?;
+        let window_from = (last + 1).checked_sub(window)?;
+        let begin = self.granted.seek(&mut self.begin, window_from);
+        let first = self.granted.slot_before(begin)?;
         let idle = match self.waking_from(waking_after) {
             Some(from) if from < to => to,
             _ => self.waking.back().map_or(0, |span| span.1),
@@ -212,14 +149,14 @@ impl UeState {
             return None;
         }
         let span = (last - first) as f64;
-        let turn = span / (count - before) as f64;
+        let turn = span / (end - begin) as f64;
         let overdue = (to - 1 - last) as f64 - turn;
         // One turn late is jitter; two are a scheduler that changed its mind.
         if overdue > if self.backlog > 0 { turn } else { 0.0 } {
             return None;
         }
         Some(Own {
-            granted: sum.less(start),
+            granted: self.granted.between(begin, end),
             span: span + overdue.max(0.0),
         })
     }
@@ -333,6 +270,10 @@ impl UeState {
         };
         let of = |from: u64, to: u64| {
             let mut sum = Offer::default();
+            if open >= to && !wakes {
+                sum.free_q8 = slots.free_bytes_q8(ue, from, to);
+                return sum;
+            }
             for slot in from..to {
                 if waking(slot) {
                     sum.waking_blocks += slots.all_blocks(slot);
