@@ -8,6 +8,7 @@
 mod acked;
 pub mod al4s;
 pub mod feedback;
+pub mod gcc;
 mod inbox;
 pub mod l4s_cc;
 pub mod scream;
@@ -33,13 +34,13 @@ impl Packets {
     }
 
     /// IP bytes per payload byte.
-    fn overhead(&self) -> f64 {
+    fn overhead(self) -> f64 {
         f64::from(self.wire.max(1)) / f64::from(self.mss.max(1))
     }
 }
 
 /// The intent of a rate-based controller with an encoder at `target`.
-fn media_intent(target: Rate, pace: f64, packets: &Packets, ecn: EcnMode) -> Intent {
+fn media_intent(target: Rate, pace: f64, packets: Packets, ecn: EcnMode) -> Intent {
     Intent {
         target: Some(target),
         pacing: Some(target.mul_f64(pace * packets.overhead())),

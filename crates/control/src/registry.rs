@@ -6,6 +6,7 @@ use slackwater_core::{Draw, Instant, Rate};
 
 use crate::explicit::xrc::{self, Params, Xrc};
 use crate::media::al4s::{self, Al4s};
+use crate::media::gcc::Gcc;
 use crate::media::l4s_cc::L4sCc;
 use crate::media::scream::{self, Scream};
 use crate::rate::bbr::Bbr;
@@ -174,6 +175,7 @@ controllers! {
     Al4s(Box<Al4s>),
     L4sCc(Box<L4sCc>),
     Scream(Box<Scream>),
+    Gcc(Box<Gcc>),
 }
 
 impl Controller for AnyController {
@@ -334,6 +336,14 @@ pub const fn media_names() -> &'static [(&'static str, &'static str)] {
             "SCReAMv2 with L4S (draft-ietf-ccwg-rfc8298bis-screamv2), Ericsson's constants",
         ),
         ("scream-webrtc", "SCReAMv2 with libwebrtc's constants"),
+        (
+            "gcc",
+            "Google Congestion Control as in libwebrtc: trendline, AIMD, loss v2, probes",
+        ),
+        (
+            "gcc-remb",
+            "Google Congestion Control by draft-ietf-rmcat-gcc-02: Kalman filter, REMB",
+        ),
     ]
 }
 
@@ -407,6 +417,8 @@ pub fn build(name: &str, cfg: &Config) -> Result<AnyController, UnknownControlle
         "al4s-c" => C::Al4s(Al4s::conscious(al4s::Params::DEFAULT, encoder).into()),
         "al4s-s" => C::Al4s(Al4s::standard(al4s::Params::DEFAULT, encoder).into()),
         "l4s-cc" => C::L4sCc(L4sCc::new(al4s::Params::PAPER.target, encoder).into()),
+        "gcc" => C::Gcc(Gcc::webrtc(encoder).into()),
+        "gcc-remb" => C::Gcc(Gcc::remb(encoder).into()),
         "scream" => C::Scream(Scream::new("scream", scream::Params::ERICSSON, encoder).into()),
         "scream-webrtc" => {
             C::Scream(Scream::new("scream-webrtc", scream::Params::WEBRTC, encoder).into())

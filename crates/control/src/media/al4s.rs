@@ -186,7 +186,7 @@ impl Controller for Al4s {
         media_intent(
             self.scaler.target(),
             self.params.pace,
-            &self.packets,
+            self.packets,
             EcnMode::L4s,
         )
     }

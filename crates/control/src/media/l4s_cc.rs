@@ -120,7 +120,7 @@ impl Controller for L4sCc {
     }
 
     fn intent(&self) -> Intent {
-        media_intent(self.scaler.target(), 1.1, &self.packets, EcnMode::L4s)
+        media_intent(self.scaler.target(), 1.1, self.packets, EcnMode::L4s)
     }
 
     fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {

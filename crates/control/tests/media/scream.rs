@@ -21,7 +21,12 @@ fn without_marks_the_queue_stays_below_the_target() {
         let mut setup = Setup::steady(name, 10.0, 60);
         setup.scheme = None;
         let o = run(&setup);
-        assert!(o.util > 0.7 && o.p95 < target, "{name}: {} {}", o.util, o.p95);
+        assert!(
+            o.util > 0.7 && o.p95 < target,
+            "{name}: {} {}",
+            o.util,
+            o.p95
+        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! Constants of SCReAMv2: Ericsson's implementation and libwebrtc's.
+//! Constants of `SCReAMv2`: Ericsson's implementation and libwebrtc's.
 
 use slackwater_core::Duration;
 
