@@ -97,7 +97,7 @@ impl<P: PacketView> Cell<P> {
         }
         if !self.down.wants.is_empty() {
             self.down.scheduler.begin(slot);
-            let share = self.share(DIR, left);
+            let share = self.even_share(kind, left);
             while left > 0 {
                 let Some(choice) = self.down.choose(kind, left, share, 0, LEAST) else {
                     break;
@@ -138,6 +138,41 @@ impl<P: PacketView> Cell<P> {
         self.down.count_free(kind, left);
         let table = &self.down.tables[kind - 1];
         (table.prbs(all), table.prbs(left))
+    }
+
+    /// The most groups that one UE may take of `left` in a slot of `kind`: parts are equal, and what some do not need of
+    /// theirs goes to the others.
+    fn even_share(&mut self, kind: usize, left: u16) -> u16 {
+        let even = self.share(Direction::Down, left);
+        let SharePolicy::Split(n) = self.config.share else {
+            return even;
+        };
+        let side = &self.down;
+        if side.wants.len() > u32::from(n) {
+            return even;
+        }
+        let table = &side.tables[kind - 1];
+        let mut needs: Vec<u16> = (&side.wants)
+            .into_iter()
+            .map(|ue| {
+                table
+                    .fit(side.mcs[ue], left, side.want[ue])
+                    .map_or(left, |p| p.groups)
+            })
+            .collect();
+        needs.sort_unstable();
+        let (mut rest, mut ues) = (left, needs.len() as u16);
+        for need in needs {
+            if need > rest / ues {
+                return rest.div_ceil(ues);
+            }
+            rest -= need;
+            ues -= 1;
+            if ues == 0 {
+                break;
+            }
+        }
+        left
     }
 
     /// The most groups that one UE may take of `left`.

@@ -6,6 +6,7 @@ use crate::phy::{ChannelConfig, Given, Mobility, Position};
 use crate::rlc::{Limit, RlcConfig};
 
 mod laws;
+mod share;
 
 pub(super) fn ue(channel: ChannelConfig, rlc: RlcConfig) -> UeConfig {
     UeConfig {

@@ -6,7 +6,6 @@ use slackwater_core::{BearerId, Direction, Draw, Duration, Instant, Packet, UeId
 use slackwater_edge::RanReport;
 use slackwater_edge::gnb::{CellSlots, ReporterConfig, RlcReporter};
 use slackwater_ran::cell::{Cell, CellConfig};
-use slackwater_ran::mac::SharePolicy;
 use slackwater_ran::tdd::{MIN_PDSCH_SYMBOLS, SYMBOLS};
 
 /// What the cell reports to an edge function, and what goes wrong on the way.
@@ -134,7 +133,8 @@ fn slots(cell: &CellConfig) -> CellSlots {
         special_q8,
         lead: slot * (u64::from(cell.timing.mac_to_air) + u64::from(cell.timing.k0)),
         processing: cell.timing.decode,
-        polled: cell.share == SharePolicy::Split(1),
+        // No policy of the cell gives a slot to one UE that does not need all of it.
+        polled: false,
     }
 }
 
