@@ -3,11 +3,13 @@
 use std::time::Duration as Wall;
 
 use slackwater_core::{Duration, Instant};
+use slackwater_signal::Observer;
 use slackwater_sim::NoClock;
 
 use crate::build::{self, BuildError, Layout};
 use crate::metrics::summary::{RunSummary, summarize};
 use crate::parallel;
+use crate::record::slots::SlotTap;
 use crate::record::{RecorderConfig, RunRecorder};
 use crate::scenario::{Scenario, Variant};
 
@@ -69,7 +71,13 @@ pub fn run_scenario(
             ..config
         })
     };
-    let (mut world, layout) = build::build(scenario, seed, None, recorder)?;
+    let tap = (scenario.record.slots && scenario.cell().is_some())
+        .then(|| SlotTap::new(scenario.record.max_rows));
+    let (observer, rows) = tap.map_or((None, None), |(tap, rows)| {
+        let observer: Box<dyn Observer + Send> = Box::new(tap);
+        (Some(observer), Some(rows))
+    });
+    let (mut world, layout) = build::build(scenario, seed, observer, recorder)?;
     let end = Instant::ZERO + scenario.duration;
     // The stride follows the speed; how a run is cut into strides does not change it.
     let mut stride = Duration::from_millis(1);
@@ -90,7 +98,14 @@ pub fn run_scenario(
         }
     }
     let events = world.events();
-    let records = world.into_recorder();
+    let mut records = world.into_recorder();
+    if let Some(rows) = rows {
+        // The world is gone, and its tap with it.
+        records.slots = rows
+            .lock()
+            .map(|mut r| core::mem::take(&mut *r))
+            .unwrap_or_default();
+    }
     let mut summary = summarize(&records);
     summary.identify(scenario, &[], seed);
     Ok(RunResult {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::record::columns::EVENT_NAMES;
+use crate::record::slots::SlotRows;
 use crate::record::{BIN, FlowSeries, RunRecorder};
 
 /// A column.
@@ -155,7 +156,29 @@ pub fn frames(run: &RunRecorder) -> Vec<(&'static str, Parts<'_>)> {
     if !run.rows.is_empty() {
         all.push(("packets", Box::new(packet_frames(run))));
     }
+    if !run.slots.time.is_empty() {
+        all.push(("slots", Box::new(core::iter::once(slot_frame(&run.slots)))));
+    }
     all
+}
+
+fn slot_frame(s: &SlotRows) -> Frame {
+    Frame {
+        columns: vec![
+            ("time_ns", int(&s.time)),
+            ("slot", int(&s.slot)),
+            ("up", int(&s.up)),
+            ("ue", int(&s.ue)),
+            ("rnti", int(&s.rnti)),
+            ("harq", int(&s.harq)),
+            ("round", int(&s.round)),
+            ("ndi", int(&s.ndi)),
+            ("mcs", int(&s.mcs)),
+            ("prbs", int(&s.prbs)),
+            ("tbs_bytes", int(&s.tbs)),
+            ("free_prbs", int(&s.free_prbs)),
+        ],
+    }
 }
 
 fn flow_frame(i: usize, s: &FlowSeries, text: &impl Fn(usize, usize) -> Column) -> Frame {

@@ -2,6 +2,7 @@
 
 pub mod columns;
 pub mod lean;
+pub mod slots;
 
 use slackwater_core::record::{DropReason, FlowSample, LinkSample, PacketEvent};
 use slackwater_core::{Bytes, Duration, FlowId, Instant, NodeId, Packet, Recorder};
@@ -248,6 +249,8 @@ pub struct RunRecorder {
     pub rows: PacketRows,
     /// Packets at their senders, where asked for.
     pub captured: Vec<Captured>,
+    /// Rows for each grant of the cell, where asked for.
+    pub slots: slots::SlotRows,
     /// What did not fit.
     pub left_out: LeftOut,
     /// Every queue that was sampled so far, in the order in which samples come each time.
@@ -276,6 +279,7 @@ impl RunRecorder {
             links: Vec::new(),
             rows: PacketRows::default(),
             captured: Vec::new(),
+            slots: slots::SlotRows::default(),
             left_out: LeftOut::default(),
             seen: Vec::new(),
             next_seen: 0,

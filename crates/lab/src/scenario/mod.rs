@@ -47,6 +47,8 @@ section! {
         pub interval: Duration = Duration::from_millis(10),
         /// One row for each packet at each node.
         pub packets: bool = false,
+        /// One row for each grant of the cell.
+        pub slots: bool = false,
         /// A packet capture of each sender.
         pub pcap: bool = false,
         /// A qlog of each sender.
