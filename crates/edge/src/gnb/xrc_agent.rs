@@ -80,11 +80,18 @@ impl XrcAgent {
         &self.config
     }
 
+    #[inline]
     fn ue(&mut self, ue: UeId) -> &mut UeState {
         if self.ues.len() <= ue.index() {
-            self.ues.resize_with(ue.index() + 1, UeState::default);
+            self.meet(ue);
         }
         &mut self.ues[ue.index()]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn meet(&mut self, ue: UeId) {
+        self.ues.resize_with(ue.index() + 1, UeState::default);
     }
 
     /// The slots of the window that is known at `now`, as `from..to`; `None` before the first.
@@ -184,15 +191,22 @@ impl XrcAgent {
     }
 
     /// Remembers that a UE woke up.
+    #[inline]
     fn note_woken(&mut self, woken: Option<Span>) {
         if let Some(span) = woken {
-            let kept = self.slots.begin();
-            while self.woken.front().is_some_and(|span| span.1 <= kept) {
-                self.woken.pop_front();
-            }
-            self.woken.push_back(span);
-            self.woken_used.0 = 0;
+            self.remember(span);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn remember(&mut self, woken: Span) {
+        let kept = self.slots.begin();
+        while self.woken.front().is_some_and(|span| span.1 <= kept) {
+            self.woken.pop_front();
+        }
+        self.woken.push_back(woken);
+        self.woken_used.0 = 0;
     }
 
     /// What the sender of `flow` hears on an ACK that passes now; `rlc` is the downlink queue of its bearer. The rate
@@ -252,6 +266,7 @@ impl XrcAgent {
 }
 
 impl Observer for XrcAgent {
+    #[inline]
     fn on_slot(&mut self, _now: Instant, view: &SlotView<'_>) {
         if view.direction == Direction::Up || !self.slots.push(view) {
             return;
@@ -263,6 +278,7 @@ impl Observer for XrcAgent {
         }
     }
 
+    #[inline]
     fn on_pdcp(&mut self, now: Instant, packet: &PdcpView) {
         if packet.direction == Direction::Up {
             return;

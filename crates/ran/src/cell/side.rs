@@ -210,7 +210,12 @@ impl Side {
 
     #[inline]
     pub(super) fn kind_of(&self, slot: u64) -> usize {
-        usize::from(self.kind[(slot % self.kind.len() as u64) as usize])
+        let at = match self.kind.len() {
+            // FDD; a division is slow.
+            1 => 0,
+            period => (slot % period as u64) as usize,
+        };
+        usize::from(self.kind[at])
     }
 
     #[inline]

@@ -95,6 +95,18 @@ impl ActiveFlows {
     #[inline]
     pub(super) fn on_packet(&mut self, now: Instant, ue: UeId, bearer: BearerId, flow: FlowId) {
         self.expire(now);
+        if let Some(entry) = self.entries.get_mut(self.newest as usize)
+            && (entry.flow, entry.ue, entry.bearer) == (flow, ue, bearer)
+        {
+            // Packets come in trains.
+            entry.last = now;
+            return;
+        }
+        self.on_other(now, ue, bearer, flow);
+    }
+
+    /// A packet of `flow` passed, which is not the one whose packet passed before.
+    fn on_other(&mut self, now: Instant, ue: UeId, bearer: BearerId, flow: FlowId) {
         if let Some(at) = self.find(flow) {
             let entry = &mut self.entries[at as usize];
             entry.last = now;

@@ -80,12 +80,17 @@ impl Grants {
 
     /// The place before the first grant that does not lie before `slot`. It is looked for from where `cursor` is: time
     /// goes on, so that it is mostly there or a step further.
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "called three times for each estimate; a call costs as much again"
+    )]
     pub(super) fn seek(&self, cursor: &mut Cursor, slot: u64) -> Cursor {
-        let mut at = (*cursor).clamp(self.first, self.next);
-        if at < self.next && self.entry(self.next - 1).slot < slot {
-            at = self.next;
+        if self.next == self.first || self.entry(self.next - 1).slot < slot {
+            *cursor = self.next;
+            return self.next;
         }
+        let mut at = (*cursor).clamp(self.first, self.next);
         while at < self.next && self.entry(at).slot < slot {
             at += 1;
         }

@@ -21,9 +21,14 @@ struct Sizes {
 impl Sizes {
     #[inline]
     fn turn(&mut self, next: u64, window: u64) {
-        if next < self.end {
-            return;
+        if next >= self.end {
+            self.start(next, window);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn start(&mut self, next: u64, window: u64) {
         self.before = if next < self.end + window {
             self.now
         } else {
@@ -171,11 +176,17 @@ impl UeState {
     #[inline]
     fn close_waking(&mut self, slot: u64, waking_after: u64, depth: u64) -> Option<Span> {
         let from = self.waking_from(waking_after).filter(|&from| from < slot)?;
-        while self.waking.front().is_some_and(|w| w.1 + depth < slot) {
+        self.remember_waking((from, slot), depth);
+        Some((from, slot))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn remember_waking(&mut self, woken: Span, depth: u64) {
+        while self.waking.front().is_some_and(|w| w.1 + depth < woken.1) {
             self.waking.pop_front();
         }
-        self.waking.push_back((from, slot));
-        Some((from, slot))
+        self.waking.push_back(woken);
     }
 
     /// A packet of `bytes` entered before the slot `next`. Returns the span of waking that it ends.
@@ -199,12 +210,17 @@ impl UeState {
     /// Sets the backlog before the slot `next`. Returns the span of waking that this ends.
     #[inline]
     fn fill(&mut self, next: u64, backlog: u64, waking_after: u64, depth: u64) -> Option<Span> {
-        let mut woken = None;
-        match (self.backlog, backlog) {
-            (0, 1..) => woken = self.close_waking(next, waking_after, depth),
-            (1.., 0) => self.emptied = next,
-            _ => {}
+        let before = self.backlog;
+        if (before == 0) == (backlog == 0) {
+            self.backlog = backlog;
+            return None;
         }
+        let woken = if before == 0 {
+            self.close_waking(next, waking_after, depth)
+        } else {
+            self.emptied = next;
+            None
+        };
         self.backlog = backlog;
         woken
     }
