@@ -29,6 +29,8 @@ pub(super) struct Round {
 pub(super) struct Window {
     /// Mean RTT; `None` without a sample.
     pub(super) rtt: Option<f64>,
+    /// RTT samples.
+    pub(super) samples: u64,
     /// Least RTT; `None` without a sample.
     pub(super) rtt_least: Option<f64>,
     /// Mean and least one-way delay, both up to a constant; `None` without a sample.
@@ -79,6 +81,7 @@ impl Round {
         let mean = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64 * 1e-9);
         Window {
             rtt: mean(self.rtt_sum, self.rtts),
+            samples: self.rtts,
             rtt_least: self.rtt_least.map(Duration::as_secs_f64),
             owd: mean(self.owd_sum, self.owds).zip(self.owd_least.map(Duration::as_secs_f64)),
             hol: mean(self.hol_sum, self.hols),

@@ -12,6 +12,8 @@ const GAMMA_MIN: f64 = 0.25;
 const GAMMA_STEP: f64 = 0.01;
 /// Weight of a round in the mean jitter.
 const JITTER_WEIGHT: f64 = 0.125;
+/// Delay samples of a window that can tell a queue from jitter.
+const ENOUGH: u64 = 8;
 /// A queue drains where its mean delay falls below this part of the last round's.
 const FALLS: f64 = 0.9;
 /// Weight of a round in the mean delay of the way back, while it grows.
@@ -53,9 +55,14 @@ impl Xrc {
         let delayed = self.delayed(w, mean_rtt);
         let budget = self.budget();
         let mut excess = delayed.mean;
-        if self.p.verdict == Verdict::Least && mean_hol < budget && delayed.least <= budget / 2.0 {
-            // The radio's queue is short, and some packets of the window met no other: what delays the rest is jitter.
-            excess = excess.min(delayed.least.max(mean_hol));
+        if self.p.verdict == Verdict::Least && mean_hol < budget {
+            if w.samples < ENOUGH {
+                // A window this small fills no queue, and its few samples may all have met jitter.
+                excess = excess.min(mean_hol);
+            } else if delayed.least <= budget {
+                // The radio's queue is short, and some packets of the window met no other: what delays the rest is jitter.
+                excess = excess.min(delayed.least.max(mean_hol));
+            }
         }
         // XRC, eq. 3.
         self.sigma = excess.max(hol);
