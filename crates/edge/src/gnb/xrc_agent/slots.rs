@@ -25,6 +25,8 @@ struct Blocks {
     free_so_far: u64,
     /// The same for blocks that were given.
     used_so_far: u64,
+    /// The same for all blocks.
+    all_so_far: u64,
     /// Since this slot, a block carries the same for all UEs.
     steady_since: u64,
     /// The row of bytes per block.
@@ -163,6 +165,7 @@ impl Slots {
             all: all + extra,
             free: free + extra,
             free_so_far: before.free_so_far + u64::from(free + extra),
+            all_so_far: before.all_so_far + u64::from(all + extra),
             used_so_far: before.used_so_far + u64::from(all - free.min(all)),
         };
         self.row = row;
@@ -223,6 +226,9 @@ impl Slots {
     /// What the free blocks of `from..to` would have carried for `ue`, in 1/256 byte.
     pub(super) fn free_bytes_q8(&self, ue: usize, from: u64, mut to: u64) -> u64 {
         let mut sum = 0;
+        if from >= to || self.free(from, to) == 0 {
+            return 0;
+        }
         // One product for each run of slots in which nobody's MCS changed.
         while from < to {
             let last = &self.blocks[((to - 1) & self.mask) as usize];
@@ -245,20 +251,14 @@ impl Slots {
         }
     }
 
-    /// Bytes in 1/256 that the free blocks of `slot` would have carried for `ue`.
-    #[inline]
-    pub(super) fn free_q8(&self, ue: usize, slot: u64) -> u64 {
-        let free = self.blocks[(slot & self.mask) as usize].free;
-        if free == 0 {
+    /// All blocks of the slots of `from..to`.
+    pub(super) fn all_blocks(&self, from: u64, to: u64) -> u64 {
+        if from >= to {
             return 0;
         }
-        u64::from(self.block_q8(ue, slot)) * u64::from(free)
-    }
-
-    /// All blocks of `slot`.
-    #[inline]
-    pub(super) fn all_blocks(&self, slot: u64) -> u64 {
-        u64::from(self.blocks[(slot & self.mask) as usize].all)
+        let last = self.blocks[((to - 1) & self.mask) as usize];
+        let first = self.blocks[(from & self.mask) as usize];
+        last.all_so_far - first.all_so_far + u64::from(first.all)
     }
 
     /// Bytes of one block of `slot` for `ue`, in 1/256.

@@ -275,28 +275,18 @@ impl UeState {
         }
         let old = self.sum;
         let wakes = last_woken > old.from.min(from);
-        let waking = |slot: u64| {
-            slot >= open
-                || (wakes
-                    && self
-                        .waking
-                        .iter()
-                        .rev()
-                        .any(|&(from, to)| from <= slot && slot < to))
-        };
         let of = |from: u64, to: u64| {
             let mut sum = Offer::default();
-            if open >= to && !wakes {
-                sum.free_q8 = slots.free_bytes_q8(ue, from, to);
-                return sum;
+            let mut at = from;
+            // Spans of waking lie one behind the other, the open one last.
+            let past = self.waking.iter().filter(|_| wakes).copied();
+            for (start, end) in past.chain([(open, u64::MAX)]) {
+                let (start, end) = (start.clamp(at, to), end.clamp(at, to));
+                sum.free_q8 += slots.free_bytes_q8(ue, at, start);
+                sum.waking_blocks += slots.all_blocks(start, end);
+                at = end;
             }
-            for slot in from..to {
-                if waking(slot) {
-                    sum.waking_blocks += slots.all_blocks(slot);
-                } else {
-                    sum.free_q8 += slots.free_q8(ue, slot);
-                }
-            }
+            sum.free_q8 += slots.free_bytes_q8(ue, at, to);
             sum
         };
         let ahead = slots.begin() <= old.from && old.from <= from && old.to <= to;
