@@ -40,8 +40,10 @@ impl Host {
                 PacketReport::received(self.seq, self.now, arrived, Bytes(1200), Ecn::NotEct)
             })
             .collect();
-        let mut sent = Sent::default();
-        sent.bytes = Bytes(1200);
+        let sent = Sent {
+            bytes: Bytes(1200),
+            ..Sent::default()
+        };
         for _ in 0..5 {
             self.c.on_sent(self.now, &self.path, &sent);
         }
