@@ -1,7 +1,10 @@
 //! Papers reproduced: each study runs its paper's experiments and lays our numbers beside the paper's claims.
 
+pub mod cecc;
+mod draw;
 pub mod measure;
 pub mod study;
+pub mod vaqm;
 pub mod xrc;
 
 pub use study::{
@@ -9,7 +12,7 @@ pub use study::{
 };
 
 /// Every study, in the order of the command line.
-pub const ALL: &[Study] = &[xrc::STUDY];
+pub const ALL: &[Study] = &[xrc::STUDY, cecc::STUDY, vaqm::STUDY];
 
 /// The study called `name`.
 pub fn find(name: &str) -> Option<&'static Study> {

@@ -21,6 +21,10 @@ use crate::say::say;
 enum Paper {
     /// XRC: explicit rate control for cellular networks (ICC 2022)
     Xrc,
+    /// CECC: early congestion control for cloud VR behind a 5G edge
+    Cecc,
+    /// vAQM: virtual active queue management (Ericsson Technology Review, 2018)
+    Vaqm,
     /// Every paper
     All,
 }
@@ -61,6 +65,8 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<ExitCode> {
     progress::catch_interrupts();
     let studies: Vec<&Study> = match args.paper {
         Paper::Xrc => papers::find("xrc").into_iter().collect(),
+        Paper::Cecc => papers::find("cecc").into_iter().collect(),
+        Paper::Vaqm => papers::find("vaqm").into_iter().collect(),
         Paper::All => papers::ALL.iter().collect(),
     };
     let options = Options {

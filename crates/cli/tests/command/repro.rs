@@ -44,6 +44,27 @@ fn a_figure_is_reproduced_and_its_verdicts_decide_the_status() {
 }
 
 #[test]
+fn the_edge_functions_papers_are_reproduced() {
+    for (paper, figure) in [("vaqm", "session"), ("cecc", "delays")] {
+        let f = Folder::new(&format!("repro-{paper}"));
+        let args = [
+            "repro", paper, "--only", figure, "--quick", "--seeds", "1", "--json",
+        ];
+        let ran = f.run(&args);
+        assert_eq!(ran.err, "");
+        let json = ran.json();
+        let checks = json[0]["checks"].as_array().expect("checks");
+        assert!(checks.len() >= 2, "{json}");
+        for c in checks {
+            assert_eq!(c["figure"], figure);
+            assert!(c["ours"].is_number(), "no value in {c}");
+        }
+        assert_eq!(ran.code, Some(i32::from(json[0]["missed"] != 0)));
+        assert!(f.path(&format!("runs/repro-{paper}/index.html")).exists());
+    }
+}
+
+#[test]
 fn wrong_usage_is_one_line() {
     let f = Folder::new("repro-wrong");
     f.run(&["repro", "xrc", "--only", "fig9"])

@@ -3,7 +3,7 @@
 use slackwater_core::{Draw, Duration, Instant, Qfi, Rnti};
 use slackwater_queue::Law as QueueLaw;
 use slackwater_ran::cell::{BearerConfig, CellConfig, UeConfig};
-use slackwater_ran::mac::SchedulerKind;
+use slackwater_ran::mac::{SchedulerKind, SharePolicy};
 use slackwater_ran::pdcp::PdcpConfig;
 use slackwater_ran::phy::channel::{Budget, ChannelConfig, Given};
 use slackwater_ran::phy::fading::{FadingConfig, Profile};
@@ -76,6 +76,9 @@ fn radio(cell: &Cell) -> CellConfig {
         },
         cell::SchedulerKind::RoundRobin => SchedulerKind::RoundRobin,
     };
+    if let Some(n) = cell.ues_per_slot {
+        c.share = SharePolicy::Split(n);
+    }
     if let Some(n) = cell.schedulable_prbs {
         c.schedulable_dl = n.min(c.n_rb_dl);
     }

@@ -399,6 +399,10 @@ section! {
         /// Blocks that the scheduler may give; left out, all (ns-3 gives whole groups: 48 of 50).
         #[within(1, 1320)]
         pub schedulable_prbs: Option<u16> = None,
+        /// UEs that share a downlink slot in equal parts, at most. Left out, the first takes what it needs and the rest goes
+        /// to the next.
+        #[within(1, 64)]
+        pub ues_per_slot: Option<u8> = None,
         /// Carrier frequency.
         #[within(Hertz::from_mhz(400), Hertz::from_mhz(100_000))]
         pub carrier: Hertz = if rat == Rat::Lte { Hertz::from_mhz(2_120) } else { Hertz::from_mhz(3_500) },
