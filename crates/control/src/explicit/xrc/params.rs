@@ -92,7 +92,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// The product's profile: measured improvements over [`Params::paper`].
+    /// The product's profile: measured improvements over [`Params::PAPER`].
     pub const DEFAULT: Self = Self {
         // One millisecond under the reported budget of 10 ms: a round acts an RTT late.
         lambda: 0.009,
