@@ -20,6 +20,7 @@ mod profiles;
 mod ues;
 mod uplink;
 
+use super::draw::{self, Entry};
 use prelude::*;
 
 /// What every figure's file uses.
@@ -207,43 +208,9 @@ fn explain(checks: Vec<Check>, why: &[(&str, &str)]) -> Vec<Check> {
 const JITTER: &str = "RTTs that the radio itself spreads (TDD, HARQ, waiting for uplink grants) look to the sender like a queue in \
                       the Internet, since the HoL delay does not show them; it drains a queue that is not there";
 
-/// A column of a table: heading, unit, name of the value, factor, which direction is good.
-type Entry = (
-    &'static str,
-    &'static str,
-    &'static str,
-    f64,
-    Option<Better>,
-);
-
 /// A table of values, one row for each of `rows` (label, controller for its colour, runs).
 fn table(caption: &str, heading: &str, columns: &[Entry], rows: &[(String, &str, &Runs)]) -> Panel {
-    let cell = |runs: &Runs, entry: &Entry| {
-        let scaled: Vec<f64> = runs.values(entry.2).iter().map(|v| v * entry.3).collect();
-        Estimate::of(&scaled).map_or(Cell::Missing, |e| {
-            Cell::Number(crate::report::Estimate {
-                mean: e.mean,
-                half_width: e.half_width,
-            })
-        })
-    };
-    let table = SummaryTable {
-        caption: caption.to_owned(),
-        row_heading: heading.to_owned(),
-        columns: columns
-            .iter()
-            .map(|c| Column::new(c.0, c.1, c.4, ""))
-            .collect(),
-        rows: rows
-            .iter()
-            .map(|(label, controller, runs)| Row {
-                label: label.clone(),
-                controller: (*controller).to_owned(),
-                cells: columns.iter().map(|c| cell(runs, c)).collect(),
-            })
-            .collect(),
-    };
-    Panel::new("table", caption, "", Drawing::Table(table))
+    draw::table("table", caption, heading, columns, rows)
 }
 
 fn bar(
