@@ -7,4 +7,5 @@ mod edge;
 mod fairness;
 mod finish;
 mod performance;
+mod rtt_oracle;
 mod worlds;

@@ -328,7 +328,7 @@ impl Receiver {
             return Reply::Now;
         }
         if !self.rule.compress_sacks || self.dups < DUP_THRESHOLD {
-            self.dups += 1;
+            self.dups = self.dups.saturating_add(1);
             return Reply::Now;
         }
         self.compressed += 1;
