@@ -6,6 +6,7 @@
 
 pub mod estimate;
 pub mod explicit;
+pub mod learned;
 pub mod media;
 pub mod pacer;
 pub mod rate;

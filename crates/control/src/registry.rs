@@ -1,10 +1,17 @@
 //! Controllers by name.
 
 use core::fmt;
+use std::sync::Arc;
 
-use slackwater_core::{Draw, Instant, Rate};
+use slackwater_core::{Draw, Duration, Instant, Rate};
 
 use crate::explicit::xrc::{self, Params, Xrc};
+use crate::learned::oracle::{Oracle, Schedule};
+use crate::learned::policy::Policy;
+use crate::learned::rule::{G, Rule, Rule2};
+use crate::learned::seat::Seat;
+use crate::learned::steered::{self, Steer, Steered};
+use crate::learned::tyrus::Pilot;
 use crate::media::al4s::{self, Al4s};
 use crate::media::gcc::Gcc;
 use crate::media::l4s_cc::L4sCc;
@@ -172,6 +179,10 @@ controllers! {
     Copa(Copa),
     Xrc(Xrc),
     Fixed(Fixed),
+    Tyrus(Box<Steered<Pilot>>),
+    Rule(Box<Steered<Rule>>),
+    Rule2(Box<Steered<Rule2>>),
+    Oracle(Box<Steered<Oracle>>),
     Al4s(Box<Al4s>),
     L4sCc(Box<L4sCc>),
     Scream(Box<Scream>),
@@ -315,6 +326,23 @@ pub const fn names() -> &'static [(&'static str, &'static str)] {
             "fixed",
             "a window of the initial size that never moves; fixed:N for N segments",
         ),
+        (
+            "tyrus",
+            "Tyrus (SIGCOMM 2019): a small network sets the window by transport blocks; tyrus:policy=FILE",
+        ),
+        (
+            "rule",
+            "window = g * mean of the transport blocks * least RTT; rule:g=1.25",
+        ),
+        (
+            "rule2",
+            "rule with a margin by the link's variability: rule2:z=0.5,q=8 (ms)",
+        ),
+        (
+            "rule2-acks",
+            "rule2 without the radio: rates from the ACKs of a busy link",
+        ),
+        ("oracle", "a genie that knows the link's capacity to come"),
     ]
 }
 
@@ -356,6 +384,7 @@ pub fn modes(name: &str) -> Option<&'static [&'static str]> {
         "xrc" | "xrc-paper" => Some(xrc::MODES),
         "bbr" => Some(&["STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"]),
         "bbr3" => Some(PHASES),
+        "tyrus" | "rule" | "rule2" => Some(steered::MODES),
         _ => None,
     }
 }
@@ -414,6 +443,11 @@ pub fn build(name: &str, cfg: &Config) -> Result<AnyController, UnknownControlle
         "xrc" => C::Xrc(Xrc::new("xrc", Params::DEFAULT, mss, initial)),
         "xrc-paper" => C::Xrc(Xrc::new("xrc-paper", Params::PAPER, mss, initial)),
         "fixed" => C::Fixed(Fixed::new(mss, initial)),
+        "tyrus" => tyrus(shipped(), cfg),
+        "rule" => steer(C::Rule, Rule { gain: G }, cfg),
+        "rule2" => steer(C::Rule2, Rule2::PHY, cfg),
+        "rule2-acks" => steer(C::Rule2, Rule2::ACKS, cfg),
+        "oracle" => steer(C::Oracle, Oracle::default(), cfg),
         "al4s-c" => C::Al4s(Al4s::conscious(al4s::Params::DEFAULT, encoder).into()),
         "al4s-s" => C::Al4s(Al4s::standard(al4s::Params::DEFAULT, encoder).into()),
         "l4s-cc" => C::L4sCc(L4sCc::new(al4s::Params::PAPER.target, encoder).into()),
@@ -430,6 +464,75 @@ pub fn build(name: &str, cfg: &Config) -> Result<AnyController, UnknownControlle
             });
         }
     })
+}
+
+/// Parameters of rule v2.
+fn rule2(text: &str, base: Rule2) -> Result<Rule2, Option<String>> {
+    let keys = [("z", base.z, -2.0, 5.0), ("q", base.q * 1e3, 0.0, 1000.0)];
+    let [z, q] = numbers(text, keys).map_err(Some)?;
+    Ok(Rule2 {
+        z,
+        q: q / 1e3,
+        ..base
+    })
+}
+
+/// Numbers by their keys: name, default, least and most.
+fn numbers<const N: usize>(
+    text: &str,
+    keys: [(&str, f64, f64, f64); N],
+) -> Result<[f64; N], String> {
+    let mut values = keys.map(|(_, default, ..)| default);
+    for pair in text.split(',') {
+        let (key, found) = pair
+            .split_once('=')
+            .ok_or_else(|| format!("found \"{pair}\", expected key=value"))?;
+        let i = keys.iter().position(|k| k.0 == key).ok_or_else(|| {
+            let known: Vec<&str> = keys.iter().map(|k| k.0).collect();
+            format!(
+                "{key}: found \"{found}\", expected one of {}",
+                known.join(", ")
+            )
+        })?;
+        let (_, _, least, most) = keys[i];
+        values[i] = found
+            .parse()
+            .ok()
+            .filter(|v| (least..=most).contains(v))
+            .ok_or_else(|| {
+                format!("{key}: found \"{found}\", expected a number from {least} to {most}")
+            })?;
+    }
+    Ok(values)
+}
+
+/// The policy that `tyrus` flies without another one.
+fn shipped() -> Arc<Policy> {
+    Arc::new(Policy::zero_residual())
+}
+
+/// Tyrus with `policy`, which the caller has read from a file.
+pub fn tyrus(policy: Arc<Policy>, cfg: &Config) -> AnyController {
+    steer(AnyController::Tyrus, Pilot::new(policy), cfg)
+}
+
+/// Tyrus whose decisions, every `interval`, an agent outside makes through `seat`. Residual actions correct `base`.
+pub fn seated(seat: Seat, interval: Duration, base: Rule2, cfg: &Config) -> AnyController {
+    let pilot = Pilot::external(seat, interval, base);
+    steer(AnyController::Tyrus, pilot, cfg)
+}
+
+/// The oracle of a link with this capacity.
+pub fn oracle(schedule: Arc<Schedule>, cfg: &Config) -> AnyController {
+    steer(AnyController::Oracle, Oracle::new(Some(schedule)), cfg)
+}
+
+fn steer<S: Steer>(
+    kind: fn(Box<Steered<S>>) -> AnyController,
+    steer: S,
+    cfg: &Config,
+) -> AnyController {
+    kind(Box::new(Steered::new(steer, cfg.mss, cfg.initial_window)))
 }
 
 /// Controllers whose name carries parameters. The error says what is wrong with them where the name exists.
@@ -456,6 +559,12 @@ fn with_parameter(name: &str, cfg: &Config) -> Result<AnyController, Option<Stri
             let segments = segments.filter(|&n| n > 0).ok_or(None)?;
             C::Fixed(Fixed::new(mss, segments))
         }
+        "rule" => {
+            let [gain] = numbers(parameter, [("g", G, 0.1, 10.0)]).map_err(Some)?;
+            steer(C::Rule, Rule { gain }, cfg)
+        }
+        "rule2" => steer(C::Rule2, rule2(parameter, Rule2::PHY)?, cfg),
+        "rule2-acks" => steer(C::Rule2, rule2(parameter, Rule2::ACKS)?, cfg),
         "xrc" => xrc("xrc", Params::DEFAULT)?,
         "xrc-paper" => xrc("xrc-paper", Params::PAPER)?,
         "al4s-c" => C::Al4s(Al4s::conscious(al4s()?, encoder).into()),
@@ -478,7 +587,9 @@ mod tests {
             assert_eq!(c.name(), *name);
             assert!(!about.is_empty());
             assert!(c.intent().window.is_some());
-            assert_eq!(c.takes_reports(), name.starts_with("xrc"), "{name}");
+            let asks =
+                name.starts_with("xrc") || ["tyrus", "rule", "rule2", "oracle"].contains(name);
+            assert_eq!(c.takes_reports(), asks, "{name}");
         }
         let err = build("cubik", &cfg).unwrap_err();
         assert!(err.to_string().contains("\"cubik\"") && err.to_string().contains("cubic-ns3"));

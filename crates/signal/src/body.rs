@@ -8,8 +8,17 @@
 //! | 1 | low bits of the head-of-line delay, 14 bits in all, units of 0.5 ms, rounded to the nearest |
 //! | 2-5 | rate in kbit/s |
 //! | 6-7 | age counter |
+//!
+//! Transport blocks (Tyrus) stand in the same eight bytes:
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0 | bit 0 clear, bit 1 set, bits 2 to 7 the high bits of the span |
+//! | 1 | low bits of the span, 14 bits in all, units of 0.125 ms |
+//! | 2-5 | bytes |
+//! | 6-7 | end of the span, ms modulo 2^16 |
 
-use slackwater_core::{Duration, Rate};
+use slackwater_core::{Bytes, Duration, Rate};
 
 use crate::report::PathReport;
 
@@ -19,41 +28,75 @@ const HOL_UNIT: u64 = 500_000;
 const HOL_MAX: u64 = (1 << 14) - 1;
 const VALID: u8 = 1;
 const SHARED: u8 = 1 << 1;
+/// Without [`VALID`]: transport blocks.
+const BLOCKS: u8 = 1 << 1;
+/// Nanoseconds of one unit of a span: the shortest slot (TS 38.211, 4.3.2: 240 kHz apart).
+const SPAN_UNIT: u64 = 125_000;
 
 /// A report as it stands in an option or a datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Body(pub [u8; 8]);
 
 impl Body {
-    /// Encodes a share; values beyond a field saturate. `None` for reports that travel otherwise.
+    /// Encodes a share or transport blocks; values beyond a field saturate. `None` for reports that travel otherwise.
     pub fn of(report: &PathReport) -> Option<Self> {
-        let &PathReport::Share {
-            rate,
-            hol_delay,
-            seq,
-            shared,
-        } = report
-        else {
-            return None;
-        };
+        match *report {
+            PathReport::Share {
+                rate,
+                hol_delay,
+                seq,
+                shared,
+            } => Some(Self::share(rate, hol_delay, seq, shared)),
+            PathReport::TransportBlocks { bytes, span, end } => {
+                Some(Self::blocks(bytes, span, end))
+            }
+            _ => None,
+        }
+    }
+
+    fn blocks(bytes: Bytes, span: Duration, end: u16) -> Self {
+        let span = (span.as_nanos() / SPAN_UNIT).min(HOL_MAX);
+        let [a, b, c, d] = u32::try_from(bytes.0).unwrap_or(u32::MAX).to_be_bytes();
+        let [s, t] = end.to_be_bytes();
+        Self([
+            BLOCKS | ((span >> 8) as u8) << 2,
+            span as u8,
+            a,
+            b,
+            c,
+            d,
+            s,
+            t,
+        ])
+    }
+
+    fn share(rate: Rate, hol_delay: Duration, seq: u16, shared: bool) -> Self {
         let hol = ((hol_delay.as_nanos() + HOL_UNIT / 2) / HOL_UNIT).min(HOL_MAX);
         let kbps = u32::try_from(rate.as_bps() / 1000).unwrap_or(u32::MAX);
         let flags = VALID | if shared { SHARED } else { 0 } | ((hol >> 8) as u8) << 2;
         let [a, b, c, d] = kbps.to_be_bytes();
         let [s, t] = seq.to_be_bytes();
-        Some(Self([flags, hol as u8, a, b, c, d, s, t]))
+        Self([flags, hol as u8, a, b, c, d, s, t])
     }
 
-    /// The report; `None` where the valid bit is missing.
+    /// The report; `None` where neither the valid bit nor that of transport blocks is set.
     pub fn report(self) -> Option<PathReport> {
         let [flags, low, a, b, c, d, s, t] = self.0;
-        (flags & VALID != 0).then(|| PathReport::Share {
-            rate: Rate::from_bps(u64::from(u32::from_be_bytes([a, b, c, d])) * 1000),
-            hol_delay: Duration::from_nanos(
-                (u64::from(flags >> 2) << 8 | u64::from(low)) * HOL_UNIT,
-            ),
-            seq: u16::from_be_bytes([s, t]),
-            shared: flags & SHARED != 0,
+        let wide = u64::from(flags >> 2) << 8 | u64::from(low);
+        let word = u64::from(u32::from_be_bytes([a, b, c, d]));
+        let count = u16::from_be_bytes([s, t]);
+        if flags & VALID != 0 {
+            return Some(PathReport::Share {
+                rate: Rate::from_bps(word * 1000),
+                hol_delay: Duration::from_nanos(wide * HOL_UNIT),
+                seq: count,
+                shared: flags & SHARED != 0,
+            });
+        }
+        (flags & BLOCKS != 0).then(|| PathReport::TransportBlocks {
+            bytes: Bytes(word),
+            span: Duration::from_nanos(wide * SPAN_UNIT),
+            end: count,
         })
     }
 
@@ -96,6 +139,16 @@ mod tests {
         // Delays above 127.5 ms need the high bits.
         let body = Body::of(&share(1, 400_000, 0, false)).unwrap();
         assert_eq!(body.report(), Some(share(1, 400_000, 0, false)));
+    }
+
+    #[test]
+    fn transport_blocks_round_trip_in_steps_of_an_eighth_of_a_millisecond() {
+        let blocks = PathReport::TransportBlocks {
+            bytes: Bytes(123_456),
+            span: Duration::from_micros(40_500),
+            end: 65_000,
+        };
+        assert_eq!(Body::of(&blocks).unwrap().report(), Some(blocks));
     }
 
     #[test]

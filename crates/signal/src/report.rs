@@ -25,6 +25,9 @@ pub enum PathReport {
         bytes: Bytes,
         /// Time they cover.
         span: Duration,
+        /// When that ends, in ms of the reporter's clock modulo 2^16: what was heard twice counts once, and what no report
+        /// covers is not taken for zero.
+        end: u16,
     },
     /// cL4S: the thresholds that the marker on the path uses.
     MarkingScheme(MarkingScheme),

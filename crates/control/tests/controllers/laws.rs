@@ -34,6 +34,11 @@ enum Op {
         seq: u16,
         shared: bool,
     },
+    Blocks {
+        bytes: u64,
+        span_us: u32,
+        end: u16,
+    },
     Timer,
     Resize(u32),
 }
@@ -77,7 +82,13 @@ fn op() -> impl Strategy<Value = Op> {
                 seq,
                 shared,
             }),
-        1 => Just(Op::Timer),
+        4 => (
+            prop_oneof![6 => 0u64..100_000, 1 => any::<u64>(), 1 => Just(0)],
+            prop_oneof![6 => 0u32..50_000, 1 => any::<u32>()],
+            prop_oneof![3 => 0u16..900, 1 => any::<u16>()],
+        )
+            .prop_map(|(bytes, span_us, end)| Op::Blocks { bytes, span_us, end }),
+        2 => Just(Op::Timer),
         1 => (1u32..9000).prop_map(Op::Resize),
     ]
 }
@@ -226,6 +237,18 @@ impl Host {
                     hol_delay: Duration::from_micros(hol_us),
                     seq,
                     shared,
+                };
+                c.on_report(self.now, &self.path, &report);
+            }
+            Op::Blocks {
+                bytes,
+                span_us,
+                end,
+            } => {
+                let report = PathReport::TransportBlocks {
+                    bytes: Bytes(bytes),
+                    span: Duration::from_micros(u64::from(span_us)),
+                    end,
                 };
                 c.on_report(self.now, &self.path, &report);
             }
