@@ -1,0 +1,163 @@
+//! Which signal a packet that leaves carries: L4S marks, coupled signals, its queue's law.
+
+use slackwater_core::{Duration, Ecn, Instant, PacketView, Rate, TcpHeader};
+use slackwater_queue::{AnyLaw, PacketMeta, Verdict as LawVerdict};
+
+use super::super::config::Mode;
+use super::super::fair::{self, Timing};
+use super::super::flow::ACTIVE;
+use super::super::l4s::{self, CeWatch};
+use super::super::modes::packet_floor;
+use super::{Instance, Shared};
+
+impl<P: PacketView> Instance<P> {
+    /// The chance of an L4S mark that the radio's side asks for: what is reported, or a ramp over what stands there
+    /// beyond jitter, and beyond the target where classic flows keep a queue there on purpose.
+    pub(super) fn radio_chance(&self, now: Instant, key: u32, cx: &Shared<'_, P>) -> f64 {
+        let l4s = &cx.config.l4s;
+        if let Some((at, per_10k)) = cx.congestion.get(&key)
+            && now.since(*at) <= l4s.report_age
+        {
+            return f64::from(*per_10k) / 1e4;
+        }
+        l4s::ramp(l4s, self.radio_excess(now))
+    }
+
+    pub(super) fn radio_excess(&self, now: Instant) -> Duration {
+        if !self.model.known() {
+            return Duration::ZERO;
+        }
+        let mut base = self.model.path() + self.model.jitter();
+        if self.last_classic.is_some_and(|at| now.since(at) <= ACTIVE) {
+            base = base.max(self.model.target());
+        }
+        self.model.average().saturating_sub(base)
+    }
+
+    /// Marks for an ECT(1) packet that waited `sojourn`; `None` where the flow is served as classic.
+    pub(super) fn l4s_signal(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        sojourn: Duration,
+        ecn: Ecn,
+        cx: &Shared<'_, P>,
+    ) -> Option<LawVerdict> {
+        if ecn != Ecn::Ect1 || !cx.config.l4s.enabled {
+            return None;
+        }
+        let key = self.flows.get(slot).key;
+        let reported = cx
+            .congestion
+            .get(&key)
+            .is_some_and(|(at, _)| now.since(*at) <= cx.config.l4s.report_age);
+        let chance = if reported {
+            self.radio_chance(now, key, cx)
+                .max(l4s::ramp(&cx.config.l4s, sojourn))
+        } else {
+            l4s::ramp(&cx.config.l4s, sojourn + self.radio_excess(now))
+        };
+        let rtt = self.model.average() + cx.config.server_rtt;
+        let flow = self.flows.get_mut(slot);
+        if flow.ce.as_ref().is_some_and(|ce| ce.demoted) {
+            return None;
+        }
+        let mark = flow.owed.fires(chance);
+        let rate = flow.arrivals.get();
+        flow.ce
+            .get_or_insert_with(|| Box::new(CeWatch::new(now)))
+            .on_packet(now, mark, rtt, rate);
+        Some(if mark {
+            LawVerdict::Mark
+        } else {
+            LawVerdict::Pass
+        })
+    }
+
+    /// A classic packet's share of the signals that L4S flows beside it get.
+    pub(super) fn coupled_signal(&mut self, now: Instant, slot: u32, cx: &Shared<'_, P>) -> bool {
+        if !cx.config.l4s.enabled || self.last_l4s.is_none_or(|at| now.since(at) > ACTIVE) {
+            return false;
+        }
+        let key = self.flows.get(slot).key;
+        let chance = l4s::coupled(self.radio_chance(now, key, cx));
+        self.flows.get_mut(slot).owed.fires(chance)
+    }
+
+    pub(super) fn signal_without_queue(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        tcp: Option<&TcpHeader>,
+        packet: &P,
+        cx: &Shared<'_, P>,
+    ) -> LawVerdict {
+        if cx.config.mode == Mode::Off {
+            return LawVerdict::Pass;
+        }
+        if let Some(verdict) = self.l4s_signal(now, slot, Duration::ZERO, packet.ecn(), cx) {
+            return verdict;
+        }
+        if self.mode(cx.config) == Mode::Direct {
+            return self.direct_signal(now, slot, tcp, packet);
+        }
+        if self.coupled_signal(now, slot, cx) {
+            return LawVerdict::Mark;
+        }
+        LawVerdict::Pass
+    }
+
+    pub(super) fn law_signal(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        since: Instant,
+        meta: PacketMeta,
+        cx: &Shared<'_, P>,
+    ) -> LawVerdict {
+        let config = cx.config;
+        let server = self
+            .flows
+            .get(slot)
+            .server_rtt()
+            .unwrap_or(config.server_rtt);
+        // The control loop is end to end; the article takes the interval from the path RTT.
+        let interval = ((self.model.path() + server) * 2)
+            .max(Duration::from_millis(20))
+            .min(Duration::from_millis(300));
+        let timing = config.adaptive_codel.then(|| {
+            let bottleneck = Rate::from_bps(self.delivered_max.peek().unwrap_or(0));
+            Timing {
+                target: (interval / 20)
+                    .max(Duration::from_millis(5))
+                    .max(packet_floor(bottleneck)),
+                interval,
+            }
+        });
+        let mut verdict = fair::judge(
+            now,
+            &mut self.flows,
+            slot,
+            since,
+            meta,
+            &config.module,
+            timing,
+        );
+        let flow = self.flows.get_mut(slot);
+        if verdict == LawVerdict::Mark && flow.ce.as_ref().is_some_and(|ce| ce.demoted) {
+            verdict = LawVerdict::Drop;
+        }
+        // A flow that answers leaves the dropping state now and then; one that does not stays in it with a long queue.
+        let stuck = matches!(flow.law.as_ref(), Some(AnyLaw::Codel(c)) if c.is_dropping())
+            && now.since(since) > interval * 4;
+        if !stuck {
+            flow.stuck_since = None;
+        } else if now.since(*flow.stuck_since.get_or_insert(now)) >= interval * 20
+            && config.police
+            && flow.police.is_none()
+        {
+            self.restrain(now, slot, config);
+        }
+        verdict
+    }
+}

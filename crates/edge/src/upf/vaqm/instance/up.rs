@@ -1,0 +1,109 @@
+//! What the uplink and the radio network tell.
+
+use slackwater_core::{Duration, Instant, PacketView};
+
+use super::super::config::{Mode, VaqmConfig};
+use super::super::flow::Observer;
+use super::{Instance, Shared};
+use crate::upf::passive::{RttSample, SampleKind};
+
+impl<P: PacketView> Instance<P> {
+    pub(in crate::upf::vaqm) fn knows(&mut self, key: u32) -> bool {
+        self.flows.find(key).is_some()
+    }
+
+    pub(in crate::upf::vaqm) fn on_up(&mut self, now: Instant, packet: &P, cx: &mut Shared<'_, P>) {
+        self.wake(now);
+        let tcp = packet.tcp();
+        let spin = packet.spin_bit();
+        if tcp.is_none() && spin.is_none() {
+            return;
+        }
+        let slot = self.flows.find_or_insert(now, packet.reverse_key());
+        let (path, average) = (self.model.path(), self.model.average());
+        let known = self.model.known();
+        let flight = self.flight;
+        let flow = self.flows.get_mut(slot);
+        flow.observe_as(tcp.as_ref(), packet);
+        flow.last_seen = now;
+        let mut sample = None;
+        match (&mut flow.observer, &tcp, spin) {
+            (Observer::Tcp(observer, server), Some(tcp), _) => {
+                server.on_uplink(now, tcp);
+                let before = observer.flight();
+                let info = observer.on_uplink(now, tcp, &packet.sack());
+                self.flight = self.flight + observer.flight() - before;
+                sample = info.sample;
+                if info.advanced || info.delivered > 0 {
+                    self.last_ack = now;
+                }
+                if info.delivered > 0 {
+                    self.on_delivered(now, info.delivered);
+                }
+            }
+            (Observer::Quic(observer), _, Some(bit)) => {
+                let known = |d: Duration| known.then_some(d);
+                sample = observer.on_uplink(now, bit, known(path), known(average));
+            }
+            _ => {}
+        }
+        match sample {
+            Some(sample) => self.on_rtt(now, sample, flight, cx.config),
+            None => self.evaluate_if_due(now, cx.config),
+        }
+        self.service(now, cx);
+    }
+
+    pub(super) fn on_delivered(&mut self, now: Instant, bytes: u64) {
+        let span = self.span();
+        self.delivered.add(now, bytes, span);
+        let least = if self.model.known() {
+            self.model.path()
+        } else {
+            span
+        };
+        self.delivered_rate = self.delivered.rate(now, span, least);
+        self.delivered_max.update(now, self.delivered_rate.as_bps());
+    }
+
+    pub(super) fn on_rtt(
+        &mut self,
+        now: Instant,
+        mut sample: RttSample,
+        flight: u64,
+        config: &VaqmConfig,
+    ) {
+        if self.after_idle {
+            self.after_idle = false;
+            self.model.after_idle();
+            sample.kind = SampleKind::MinOnly;
+        }
+        let capped = self.valve.can_dip();
+        self.model
+            .on_sample(now, sample, flight, self.delivered_rate, capped, config);
+        self.evaluate(now, config);
+        if config.mode == Mode::Direct && !self.model.above_target() {
+            self.flows.for_each(|f| f.stuck_since = None);
+        }
+    }
+
+    /// A round trip that the radio network measured.
+    pub(in crate::upf::vaqm) fn on_path_delay(
+        &mut self,
+        now: Instant,
+        rtt: Duration,
+        cx: &mut Shared<'_, P>,
+    ) {
+        let sample = RttSample {
+            rtt,
+            kind: SampleKind::Full,
+        };
+        // With acknowledgments hidden nothing tells the flight; Little's law does.
+        let left = self
+            .egress
+            .rate(now, Duration::from_millis(100), Duration::from_millis(20));
+        let flight = self.flight.max(left.bytes_in(rtt).get());
+        self.on_rtt(now, sample, flight, cx.config);
+        self.service(now, cx);
+    }
+}
