@@ -36,6 +36,12 @@ impl Ecn {
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }
+
+    /// True for what an L4S node takes for scalable traffic: ECT(1) and CE (RFC 9331, 5.1).
+    #[inline]
+    pub const fn is_scalable(self) -> bool {
+        matches!(self, Self::Ect1 | Self::Ce)
+    }
 }
 
 /// The transport protocol of a simulated packet.

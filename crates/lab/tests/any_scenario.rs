@@ -23,10 +23,12 @@ impl Author {
 
     fn queue(&mut self) -> String {
         if self.often(3) {
-            return r#"{ kind = "fq-codel" }"#.to_owned();
+            let kind = self.pick(&["fq-codel", "dualpi2"]);
+            return format!(r#"{{ kind = "{kind}" }}"#);
         }
         let limit = self.pick(&["1 packets", "128 packets", "1600 B", "64 kB", "unlimited"]);
         let law = self.pick(&[
+            r#", law = { kind = "pi2" }"#,
             "",
             r#", law = { kind = "codel", ecn = true }"#,
             r#", law = { kind = "pie" }"#,

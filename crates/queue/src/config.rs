@@ -2,8 +2,10 @@
 
 use slackwater_core::{Draw, Duration, Instant, PacketView};
 
-use crate::container::{Fifo, Fq, FqShape, Limits, Overflow, Shaper, ShaperConfig};
-use crate::law::{Codel, CodelConfig, NoLaw, Pie, PieConfig, Ramp, RampConfig};
+use crate::container::{
+    DualQ, DualQShape, Fifo, Fq, FqShape, Limits, Overflow, Shaper, ShaperConfig,
+};
+use crate::law::{Codel, CodelConfig, NoLaw, Pi2, Pi2Config, Pie, PieConfig, Ramp, RampConfig};
 use crate::{Law, PacketMeta, Queue, QueueView, Sink, Verdict};
 
 /// Which law, with its parameters.
@@ -16,13 +18,15 @@ pub enum LawConfig {
     Codel(CodelConfig),
     /// RFC 8033.
     Pie(PieConfig),
+    /// PI2, coupled (RFC 9332).
+    Pi2(Pi2Config),
     /// A linear ECN ramp at dequeue.
     Ramp(RampConfig),
 }
 
 impl LawConfig {
     /// The names that [`LawConfig::from_name`] knows.
-    pub const NAMES: [&'static str; 4] = ["none", "codel", "pie", "ramp"];
+    pub const NAMES: [&'static str; 5] = ["none", "codel", "pie", "pi2", "ramp"];
 
     /// The law of that name with its default parameters.
     pub fn from_name(name: &str) -> Option<Self> {
@@ -30,6 +34,7 @@ impl LawConfig {
             "none" => Self::None,
             "codel" => Self::Codel(CodelConfig::default()),
             "pie" => Self::Pie(PieConfig::default()),
+            "pi2" => Self::Pi2(Pi2Config::default()),
             "ramp" => Self::Ramp(RampConfig::default()),
             _ => return None,
         })
@@ -41,16 +46,18 @@ impl LawConfig {
             Self::None => "none",
             Self::Codel(_) => "codel",
             Self::Pie(_) => "pie",
+            Self::Pi2(_) => "pi2",
             Self::Ramp(_) => "ramp",
         }
     }
 
     /// A law in its initial state; `draw` decides what it leaves to chance.
-    pub const fn build(&self, draw: Draw) -> AnyLaw {
+    pub fn build(&self, draw: Draw) -> AnyLaw {
         match self {
             Self::None => AnyLaw::None(NoLaw),
             Self::Codel(c) => AnyLaw::Codel(Codel::new(*c)),
             Self::Pie(c) => AnyLaw::Pie(Pie::new(*c, draw)),
+            Self::Pi2(c) => AnyLaw::Pi2(Pi2::new(*c)),
             Self::Ramp(c) => AnyLaw::Ramp(Ramp::new(*c, draw)),
         }
     }
@@ -65,6 +72,8 @@ pub enum AnyLaw {
     Codel(Codel),
     /// RFC 8033.
     Pie(Pie),
+    /// PI2, coupled (RFC 9332).
+    Pi2(Pi2),
     /// A linear ECN ramp at dequeue.
     Ramp(Ramp),
 }
@@ -82,6 +91,7 @@ impl Law for AnyLaw {
             Self::None(law) => law.on_enqueue(now, delay, queue, packet),
             Self::Codel(law) => law.on_enqueue(now, delay, queue, packet),
             Self::Pie(law) => law.on_enqueue(now, delay, queue, packet),
+            Self::Pi2(law) => law.on_enqueue(now, delay, queue, packet),
             Self::Ramp(law) => law.on_enqueue(now, delay, queue, packet),
         }
     }
@@ -98,6 +108,7 @@ impl Law for AnyLaw {
             Self::None(law) => law.on_dequeue(now, delay, queue, packet),
             Self::Codel(law) => law.on_dequeue(now, delay, queue, packet),
             Self::Pie(law) => law.on_dequeue(now, delay, queue, packet),
+            Self::Pi2(law) => law.on_dequeue(now, delay, queue, packet),
             Self::Ramp(law) => law.on_dequeue(now, delay, queue, packet),
         }
     }
@@ -108,6 +119,7 @@ impl Law for AnyLaw {
             Self::None(law) => law.on_empty(now),
             Self::Codel(law) => law.on_empty(now),
             Self::Pie(law) => law.on_empty(now),
+            Self::Pi2(law) => law.on_empty(now),
             Self::Ramp(law) => law.on_empty(now),
         }
     }
@@ -142,6 +154,15 @@ impl Default for FqConfig {
     }
 }
 
+/// Two queues, coupled (RFC 9332).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DualQConfig {
+    /// Limits, the scheduler, and when the scalable queue marks by itself.
+    pub shape: DualQShape,
+    /// The law that couples them.
+    pub law: Pi2Config,
+}
+
 /// Which container.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ContainerConfig {
@@ -149,6 +170,8 @@ pub enum ContainerConfig {
     Fifo(FifoConfig),
     /// A ring for each flow.
     Fq(FqConfig),
+    /// A ring for scalable and one for classic traffic.
+    DualQ(DualQConfig),
 }
 
 impl Default for ContainerConfig {
@@ -168,7 +191,7 @@ pub struct QueueConfig {
 
 impl QueueConfig {
     /// The names that [`QueueConfig::from_name`] knows.
-    pub const NAMES: [&'static str; 2] = ["fifo", "fq-codel"];
+    pub const NAMES: [&'static str; 3] = ["fifo", "fq-codel", "dualpi2"];
 
     /// A drop-tail FIFO of `packets` packets.
     pub const fn droptail(packets: u32) -> Self {
@@ -192,6 +215,7 @@ impl QueueConfig {
         let container = match name {
             "fifo" => ContainerConfig::Fifo(FifoConfig::default()),
             "fq-codel" => ContainerConfig::Fq(FqConfig::default()),
+            "dualpi2" => ContainerConfig::DualQ(DualQConfig::default()),
             _ => return None,
         };
         Some(Self {
@@ -205,23 +229,30 @@ impl QueueConfig {
         match self.container {
             ContainerConfig::Fifo(_) => "fifo",
             ContainerConfig::Fq(_) => "fq-codel",
+            ContainerConfig::DualQ(_) => "dualpi2",
         }
     }
 
     /// The container's law.
-    pub const fn law(&self) -> &LawConfig {
+    pub const fn law(&self) -> LawConfig {
         match &self.container {
-            ContainerConfig::Fifo(c) => &c.law,
-            ContainerConfig::Fq(c) => &c.law,
+            ContainerConfig::Fifo(c) => c.law,
+            ContainerConfig::Fq(c) => c.law,
+            ContainerConfig::DualQ(c) => LawConfig::Pi2(c.law),
         }
     }
 
-    /// The same queue with another law.
+    /// The same queue with another law. Two coupled queues take no other than PI2, and keep what they have.
     #[must_use]
     pub const fn with_law(mut self, law: LawConfig) -> Self {
         match &mut self.container {
             ContainerConfig::Fifo(c) => c.law = law,
             ContainerConfig::Fq(c) => c.law = law,
+            ContainerConfig::DualQ(c) => {
+                if let LawConfig::Pi2(law) = law {
+                    c.law = law;
+                }
+            }
         }
         self
     }
@@ -232,6 +263,7 @@ impl QueueConfig {
         match &mut self.container {
             ContainerConfig::Fifo(c) => c.limits = limits,
             ContainerConfig::Fq(c) => c.shape.limits = limits,
+            ContainerConfig::DualQ(c) => c.shape.limits = limits,
         }
         self
     }
@@ -249,6 +281,9 @@ impl QueueConfig {
             ContainerConfig::Fq(c) => AnyQueue::Fq(Fq::new(c.shape, draw.fork(HASH, 0), |i| {
                 c.law.build(draw.fork(LAW, u64::from(i)))
             })),
+            ContainerConfig::DualQ(c) => {
+                AnyQueue::DualQ(Box::new(DualQ::new(c.shape, Pi2::new(c.law))))
+            }
         };
         match self.shaper {
             None => inner,
@@ -264,7 +299,9 @@ pub enum AnyQueue<P> {
     Fifo(Fifo<P, AnyLaw>),
     /// A ring for each flow.
     Fq(Fq<P, AnyLaw>),
-    /// Either behind a token bucket.
+    /// A ring for scalable and one for classic traffic.
+    DualQ(Box<DualQ<P>>),
+    /// Any of them behind a token bucket.
     Shaped(Box<Shaper<Self>>),
 }
 
@@ -275,6 +312,7 @@ impl<P: PacketView> AnyQueue<P> {
         match self {
             Self::Fifo(q) => q.enqueue(now, packet, sink),
             Self::Fq(q) => q.enqueue(now, packet, sink),
+            Self::DualQ(q) => q.enqueue(now, packet, sink),
             Self::Shaped(q) => q.enqueue(now, packet, sink),
         }
     }
@@ -284,6 +322,7 @@ impl<P: PacketView> AnyQueue<P> {
         match self {
             Self::Fifo(q) => q.dequeue(now, sink),
             Self::Fq(q) => q.dequeue(now, sink),
+            Self::DualQ(q) => q.dequeue(now, sink),
             Self::Shaped(q) => q.dequeue(now, sink),
         }
     }
@@ -313,6 +352,7 @@ impl<P: PacketView> Queue<P> for AnyQueue<P> {
         match self {
             Self::Fifo(q) => q.backlog(),
             Self::Fq(q) => q.backlog(),
+            Self::DualQ(q) => q.backlog(),
             Self::Shaped(q) => q.backlog(),
         }
     }
@@ -322,6 +362,7 @@ impl<P: PacketView> Queue<P> for AnyQueue<P> {
         match self {
             Self::Fifo(q) => q.head_since(),
             Self::Fq(q) => q.head_since(),
+            Self::DualQ(q) => q.head_since(),
             Self::Shaped(q) => q.head_since(),
         }
     }
@@ -331,6 +372,7 @@ impl<P: PacketView> Queue<P> for AnyQueue<P> {
         match self {
             Self::Fifo(q) => q.next_ready(now),
             Self::Fq(q) => q.next_ready(now),
+            Self::DualQ(q) => q.next_ready(now),
             Self::Shaped(q) => q.next_ready(now),
         }
     }

@@ -1,9 +1,11 @@
 //! Containers: what holds the packets.
 
+mod dualq;
 mod fifo;
 mod fq;
 mod shaper;
 
+pub use dualq::{DualQ, DualQShape, Scheduler};
 pub use fifo::{Fifo, Limits, Overflow};
 pub use fq::{Fq, FqShape};
 pub use shaper::{Shaper, ShaperConfig};

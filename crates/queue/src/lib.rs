@@ -7,10 +7,15 @@ pub mod config;
 pub mod container;
 pub mod law;
 
-pub use config::{AnyLaw, AnyQueue, ContainerConfig, FifoConfig, FqConfig, LawConfig, QueueConfig};
-pub use container::{Fifo, Fq, FqShape, Limits, Overflow, Shaper, ShaperConfig};
+pub use config::{
+    AnyLaw, AnyQueue, ContainerConfig, DualQConfig, FifoConfig, FqConfig, LawConfig, QueueConfig,
+};
+pub use container::{
+    DualQ, DualQShape, Fifo, Fq, FqShape, Limits, Overflow, Scheduler, Shaper, ShaperConfig,
+};
 pub use law::{
-    Codel, CodelConfig, NoLaw, Pie, PieConfig, Ramp, RampConfig, RampMode, RampOthers, RampTarget,
+    Codel, CodelConfig, NoLaw, Pi2, Pi2Config, Pie, PieConfig, Ramp, RampConfig, RampMode,
+    RampOthers, RampTarget,
 };
 
 use slackwater_core::record::DropReason;

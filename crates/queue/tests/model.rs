@@ -8,9 +8,9 @@ use slackwater_core::{
     Bytes, Draw, Duration, Ecn, FlowId, Instant, Packet, PacketView, Rate, SeqNum,
 };
 use slackwater_queue::{
-    CodelConfig, ContainerConfig, FifoConfig, FqConfig, FqShape, LawConfig, Limits, Overflow,
-    PieConfig, Queue, QueueConfig, QueueView, RampConfig, RampMode, RampOthers, RampTarget,
-    ShaperConfig, Sink,
+    CodelConfig, ContainerConfig, DualQConfig, DualQShape, FifoConfig, FqConfig, FqShape,
+    LawConfig, Limits, Overflow, Pi2Config, PieConfig, Queue, QueueConfig, QueueView, RampConfig,
+    RampMode, RampOthers, RampTarget, Scheduler, ShaperConfig, Sink,
 };
 
 #[derive(Clone, Debug)]
@@ -127,7 +127,39 @@ fn law() -> impl Strategy<Value = LawConfig> {
                 },
             })
         });
-    prop_oneof![Just(LawConfig::None), codel, pie, ramp]
+    let pi2 = pi2().prop_map(LawConfig::Pi2);
+    prop_oneof![Just(LawConfig::None), codel, pie, ramp, pi2]
+}
+
+/// Gains that reach overload within a few packets are among them.
+fn pi2() -> impl Strategy<Value = Pi2Config> {
+    (1_u64..20, 1_u64..50, 0.0..8.0_f64).prop_map(|(target, rtt_max, coupling)| Pi2Config {
+        target: Duration::from_millis(target),
+        rtt_max: Duration::from_millis(rtt_max),
+        coupling,
+    })
+}
+
+fn dualq() -> impl Strategy<Value = ContainerConfig> {
+    let scheduler = prop_oneof![
+        (0.0..=1.0_f64).prop_map(|classic| Scheduler::Weighted { classic }),
+        (0_u64..60).prop_map(|ms| Scheduler::TimeShifted {
+            shift: Duration::from_millis(ms)
+        }),
+    ];
+    let ramp = (0_u64..3, 0_u64..5, 0_u32..3);
+    (limits(), scheduler, ramp, pi2()).prop_map(|(limits, scheduler, (low, width, spared), law)| {
+        ContainerConfig::DualQ(DualQConfig {
+            shape: DualQShape {
+                limits,
+                scheduler,
+                low: Duration::from_millis(low),
+                high: Duration::from_millis(low + width),
+                spared,
+            },
+            law,
+        })
+    })
 }
 
 fn config() -> impl Strategy<Value = QueueConfig> {
@@ -155,7 +187,7 @@ fn config() -> impl Strategy<Value = QueueConfig> {
         rate: Rate::from_bps(bps),
         burst: Bytes(burst),
     });
-    (prop_oneof![fifo, fq], prop::option::of(shaper))
+    (prop_oneof![fifo, fq, dualq()], prop::option::of(shaper))
         .prop_map(|(container, shaper)| QueueConfig { container, shaper })
 }
 
@@ -174,7 +206,14 @@ fn limits_of(config: &QueueConfig) -> Limits {
     match &config.container {
         ContainerConfig::Fifo(c) => c.limits,
         ContainerConfig::Fq(c) => c.shape.limits,
+        ContainerConfig::DualQ(c) => c.shape.limits,
     }
+}
+
+/// What keeps its order: a flow, and in coupled queues a flow's scalable and its classic packets.
+fn lane_of(config: &QueueConfig, packet: &Packet) -> (u32, bool) {
+    let split = matches!(config.container, ContainerConfig::DualQ(_));
+    (packet.flow_key(), split && packet.ecn.is_scalable())
 }
 
 /// Runs `steps` and checks everything; returns what left, for comparing runs.
@@ -183,7 +222,7 @@ fn run(config: &QueueConfig, steps: &[Step], seed: u64) -> Vec<(u32, Ecn, Instan
     let mut queue = config.build::<Packet>(Draw::new(seed));
     let mut waiting = Waiting::new();
     let mut marked = BTreeMap::new();
-    let mut last_of_flow: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut last_of_lane: BTreeMap<(u32, bool), u32> = BTreeMap::new();
     let mut now = Instant::ZERO;
     let (mut packets_in, mut bytes_in) = (0_u64, 0_u64);
     let (mut drops, mut dropped_bytes, mut bytes_out) = (0_u64, 0_u64, 0_u64);
@@ -254,7 +293,7 @@ fn run(config: &QueueConfig, steps: &[Step], seed: u64) -> Vec<(u32, Ecn, Instan
                     ..original
                 }
             );
-            if let Some(before) = last_of_flow.insert(packet.flow_key(), packet.seq.0) {
+            if let Some(before) = last_of_lane.insert(lane_of(config, &original), packet.seq.0) {
                 assert!(before < packet.seq.0, "flow {} was reordered", packet.flow);
             }
             bytes_out += u64::from(packet.len);
@@ -308,7 +347,7 @@ fn the_laws_do_signal_under_such_loads() {
             self.1 += 1;
         }
     }
-    for name in ["codel", "pie", "ramp"] {
+    for name in ["codel", "pie", "pi2", "ramp"] {
         for kind in QueueConfig::NAMES {
             let config = QueueConfig::from_name(kind)
                 .expect("known")

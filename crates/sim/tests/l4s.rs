@@ -29,6 +29,8 @@ struct Seen {
     sojourns: Vec<f64>,
     marked: u64,
     drops: u64,
+    /// Drops by the queue's law.
+    law_drops: u64,
     /// ECN fields that data was sent with.
     fields: Vec<Ecn>,
     /// Rows of internals of each flow.
@@ -45,6 +47,7 @@ impl Recorder for Seen {
             PacketEvent::Sent if !self.fields.contains(&packet.ecn) => self.fields.push(packet.ecn),
             PacketEvent::Marked => self.marked += 1,
             PacketEvent::Dropped(DropReason::Full) => self.drops += 1,
+            PacketEvent::Dropped(DropReason::Law) => self.law_drops += 1,
             PacketEvent::Delivered => {
                 let flow = packet.flow.index();
                 self.payload.resize(self.payload.len().max(flow + 1), 0);
@@ -333,4 +336,69 @@ fn two_copa_flows_share_and_stay_in_the_default_mode() {
         assert!((1.8..3.0).contains(&seen.mean()), "{name}");
         assert!((0..2).all(|f| seen.share_in_mode(f, 2.0) < 0.01), "{name}");
     }
+}
+
+/// Prague beside a classic flow: the ratio of their rates and the coupling factor that the marks of one and the drops
+/// of the other show.
+fn beside_prague(classic: &'static str, mbps: f64, rtt: u64, queue: &QueueConfig) -> (f64, Seen) {
+    let setup = Setup {
+        mbps,
+        queue: *queue,
+        flows: vec![("prague", ms(rtt)), (classic, ms(rtt))],
+        seconds: 60,
+        settle: 20,
+    };
+    let seen = setup.run();
+    let [scalable, other] = [0, 1].map(|f| seen.payload[f] as f64);
+    let marked = seen.marked as f64 * MSS / scalable;
+    let dropped = seen.law_drops as f64 * MSS / other;
+    let utilisation = setup.utilisation(&seen);
+    tell(&format!(
+        "prague beside {classic}, {mbps} Mbit/s, {rtt} ms, {}: ratio {:.2}, utilisation {utilisation:.3}, queue p50 \
+         {:.2} p99 {:.2} ms, {:.2} % marked, {:.3} % dropped, k {:.2}",
+        queue.name(),
+        scalable / other,
+        seen.quantile(0.5),
+        seen.quantile(0.99),
+        marked * 100.0,
+        dropped * 100.0,
+        marked / dropped.sqrt(),
+    ));
+    assert!(utilisation > 0.95, "{utilisation}");
+    (scalable / other, seen)
+}
+
+#[test]
+fn coupled_queues_give_classic_and_scalable_flows_comparable_rates() {
+    let queue = QueueConfig::from_name("dualpi2").expect("known");
+    // Prague acts as if its round trip were 25 ms; the classic flow's is 15 ms longer than the path's. At 10 ms that is
+    // equal. Beyond, drops are rare, p' follows each of them and the clumps of marks reach Prague's mean, not its rate:
+    // docs/controllers.md has the numbers.
+    for (mbps, rtt, most) in [(40.0, 10, 1.5), (40.0, 20, 3.0), (100.0, 20, 4.0)] {
+        for classic in ["cubic", "reno"] {
+            let (ratio, seen) = beside_prague(classic, mbps, rtt, &queue);
+            assert!((0.67..most).contains(&ratio), "{classic}: {ratio}");
+            assert_eq!(seen.drops, 0, "{classic}: the law alone drops");
+            // More than half of the packets are Prague's and wait a millisecond at most.
+            assert!(seen.quantile(0.5) < 1.0, "{}", seen.quantile(0.5));
+            assert!((15.0..30.0).contains(&seen.quantile(0.99)), "{classic}");
+        }
+    }
+}
+
+#[test]
+fn without_the_coupling_one_of_them_starves() {
+    // One ramp over both, as the marker of L4S alone has it.
+    let (ratio, _) = beside_prague("cubic", 40.0, 20, &ramp(5_000, 20_000));
+    assert!(ratio < 0.1, "{ratio}");
+}
+
+#[test]
+fn pi2_couples_in_one_queue_too() {
+    let law = LawConfig::from_name("pi2").expect("known");
+    let queue = QueueConfig::fifo(Limits::packets(10_000), law);
+    let (ratio, seen) = beside_prague("cubic", 40.0, 20, &queue);
+    assert!((0.67..1.5).contains(&ratio), "{ratio}");
+    // All wait for the target there.
+    assert!((10.0..20.0).contains(&seen.quantile(0.5)), "all wait");
 }

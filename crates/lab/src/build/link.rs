@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use slackwater_core::{Draw, Duration, Instant, Packet, Rate};
-use slackwater_queue::config::{ContainerConfig, FqConfig, LawConfig, QueueConfig};
-use slackwater_queue::container::{FqShape, Limits};
-use slackwater_queue::law::{CodelConfig, PieConfig, RampConfig};
+use slackwater_queue::config::{ContainerConfig, DualQConfig, FqConfig, LawConfig, QueueConfig};
+use slackwater_queue::container::{DualQShape, FqShape, Limits, Scheduler};
+use slackwater_queue::law::{CodelConfig, Pi2Config, PieConfig, RampConfig};
 use slackwater_sim::{LinkConfig, Service};
 
 use crate::scenario::link::{Law, Link, Queue, SeriesLink, Wired};
@@ -158,6 +158,11 @@ pub(super) fn law(config: &Law) -> LawConfig {
             ecn: c.ecn,
             ..PieConfig::default()
         }),
+        Law::Pi2(c) => LawConfig::Pi2(Pi2Config {
+            target: c.target,
+            rtt_max: c.rtt_max,
+            coupling: c.coupling,
+        }),
     }
 }
 
@@ -181,6 +186,28 @@ fn queue(config: &Queue) -> QueueConfig {
                     ecn: f.ecn,
                     ..CodelConfig::default()
                 }),
+            }),
+            shaper: None,
+        },
+        Queue::Dual(d) => QueueConfig {
+            container: ContainerConfig::DualQ(DualQConfig {
+                shape: DualQShape {
+                    limits: limits(d.limit),
+                    scheduler: d.shift.map_or(
+                        Scheduler::Weighted {
+                            classic: d.classic_share.fraction(),
+                        },
+                        |shift| Scheduler::TimeShifted { shift },
+                    ),
+                    low: d.low,
+                    high: d.high,
+                    ..DualQShape::default()
+                },
+                law: Pi2Config {
+                    target: d.target,
+                    rtt_max: d.rtt_max,
+                    coupling: d.coupling,
+                },
             }),
             shaper: None,
         },

@@ -95,6 +95,21 @@ section! {
 }
 
 section! {
+    /// PI2 with coupled marks (RFC 9332): scalable packets (ECT(1), CE) meet k p', others its square.
+    pub struct Pi2Law {
+        /// Delay to keep.
+        #[within(Duration::from_micros(1), Duration::from_secs(10))]
+        pub target: Duration = Duration::from_millis(15),
+        /// The longest round trip of most traffic; the gains follow from it.
+        #[within(Duration::from_millis(1), Duration::from_secs(10))]
+        pub rtt_max: Duration = Duration::from_millis(100),
+        /// k, the coupling factor.
+        #[within(0.0, 100.0)]
+        pub coupling: f64 = 2.0,
+    }
+}
+
+section! {
     /// No law: the buffer's limit alone drops.
     pub struct NoLaw {}
 }
@@ -110,6 +125,8 @@ tagged! {
         Ramp(RampLaw) = "ramp",
         /// PIE (RFC 8033).
         Pie(PieLaw) = "pie",
+        /// PI2, coupled for scalable and classic traffic (RFC 9332).
+        Pi2(Pi2Law) = "pi2",
     }
 }
 
@@ -145,6 +162,43 @@ section! {
     }
 }
 
+section! {
+    /// Two queues with coupled signals: one for scalable packets (ECT(1), CE), one for all others (`DualPI2`, RFC 9332).
+    pub struct DualQueue {
+        /// Room of both queues together.
+        pub limit: Limit = Limit::Packets(10_000),
+        /// Delay of classic traffic to keep.
+        #[within(Duration::from_micros(1), Duration::from_secs(10))]
+        pub target: Duration = Duration::from_millis(15),
+        /// The longest round trip of most traffic; the gains follow from it.
+        #[within(Duration::from_millis(1), Duration::from_secs(10))]
+        pub rtt_max: Duration = Duration::from_millis(100),
+        /// k, the coupling factor.
+        #[within(0.0, 100.0)]
+        pub coupling: f64 = 2.0,
+        /// The scalable queue marks nothing by itself up to this delay.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub low: Duration = Duration::from_micros(800),
+        /// It marks everything from this delay on.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub high: Duration = Duration::from_micros(1200),
+        /// Least share of classic packets while they wait; scalable ones go first otherwise.
+        #[within(Percent(0.0), Percent(100.0))]
+        pub classic_share: Percent = Percent(10.0),
+        /// Serve by arrival in place of that, with scalable packets this much ahead.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub shift: Option<Duration> = None,
+    }
+    check(me, at) {
+        if me.high < me.low {
+            return Err(at.error(
+                format!("high = \"{}\" below low = \"{}\"", me.high, me.low),
+                "high of at least low",
+            ));
+        }
+    }
+}
+
 tagged! {
     /// A queue.
     pub enum Queue by "kind" {
@@ -152,6 +206,8 @@ tagged! {
         Fifo(FifoQueue) = "fifo",
         /// A queue for each flow, served in turn, each under CoDel (RFC 8290).
         Fq(FqQueue) = "fq-codel",
+        /// A queue for scalable and one for classic traffic, coupled (RFC 9332).
+        Dual(DualQueue) = "dualpi2",
     }
 }
 

@@ -69,7 +69,7 @@ section! {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bottleneck {
     /// A link that follows a trace, a rate or a series.
-    Link(Link),
+    Link(Box<Link>),
     /// A cell with UEs.
     Cell(Box<Cell>),
 }
@@ -388,7 +388,7 @@ impl Scenario {
             seed: optional(&at, table, "seed")?.unwrap_or(1),
             path: optional(&at, table, "path")?.unwrap_or_default(),
             bottleneck: match (table.get("link"), table.get("cell")) {
-                (Some(n), None) => Bottleneck::Link(Link::decode(&at.child("link", n))?),
+                (Some(n), None) => Bottleneck::Link(Box::new(Link::decode(&at.child("link", n))?)),
                 (None, Some(n)) => Bottleneck::Cell(Box::new(Cell::decode(&at.child("cell", n))?)),
                 (Some(_), Some(n)) => {
                     return Err(at

@@ -91,14 +91,7 @@ impl Ramp {
     /// The chance in [0, 1] at `delay`.
     #[inline]
     pub fn chance(&self, delay: Duration) -> f64 {
-        let RampConfig { low, high, .. } = self.config;
-        if delay <= low {
-            0.0
-        } else if delay >= high {
-            1.0
-        } else {
-            (delay - low).as_nanos() as f64 / (high - low).as_nanos() as f64
-        }
+        chance(self.config.low, self.config.high, delay)
     }
 
     /// Replaces the thresholds, as a cell does that adapts them to its load.
@@ -123,6 +116,18 @@ impl Ramp {
                 due
             }
         }
+    }
+}
+
+/// The chance in [0, 1] at `delay` on the ramp from `low` to `high`.
+#[inline]
+pub(crate) fn chance(low: Duration, high: Duration, delay: Duration) -> f64 {
+    if delay <= low {
+        0.0
+    } else if delay >= high {
+        1.0
+    } else {
+        (delay - low).as_nanos() as f64 / (high - low).as_nanos() as f64
     }
 }
 
