@@ -13,7 +13,7 @@ pub mod units;
 
 pub use ids::{BearerId, Direction, FlowId, NodeId, Qfi, Rnti, SlotIdx, Teid, UeId};
 pub use packet::{
-    Ecn, Packet, PacketView, Proto, SackBlock, SackList, SynOptions, TcpFlags, TcpHeader,
+    Ecn, Packet, PacketView, Proto, QuicBits, SackBlock, SackList, SynOptions, TcpFlags, TcpHeader,
 };
 pub use record::{NoRecorder, Recorder};
 pub use rng::{Draw, Stream};

@@ -53,6 +53,8 @@ pub enum Proto {
     Tcp,
     /// A datagram with a number and a frame: UDP and what rides on it.
     Udp,
+    /// QUIC over UDP (RFC 9000). Of its header the path sees the form and the spin bit alone.
+    Quic,
 }
 
 /// TCP header flags (RFC 9293, 3.1; AE by RFC 9768).
@@ -95,6 +97,54 @@ impl TcpFlags {
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
+    }
+}
+
+/// What stands in a simulated QUIC packet: header bits (RFC 9000, 17) and frames (RFC 9000, 19; RFC 9221).
+///
+/// [`Packet::flags`] holds them where the protocol is [`Proto::Quic`]; on the wire all but the first two are encrypted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct QuicBits(pub u16);
+
+impl QuicBits {
+    /// The long header of the handshake, which has no spin bit.
+    pub const LONG: Self = Self(0x001);
+    /// The spin bit (RFC 9000, 17.4).
+    pub const SPIN: Self = Self(0x002);
+    /// ACK.
+    pub const ACK: Self = Self(0x004);
+    /// STREAM.
+    pub const STREAM: Self = Self(0x008);
+    /// `MAX_DATA`: the receiver's limit moved.
+    pub const MAX_DATA: Self = Self(0x010);
+    /// `DATA_BLOCKED`: the sender waits for the limit to move.
+    pub const BLOCKED: Self = Self(0x020);
+    /// DATAGRAM (RFC 9221).
+    pub const DATAGRAM: Self = Self(0x040);
+    /// PING.
+    pub const PING: Self = Self(0x080);
+    /// CRYPTO: a part of the handshake.
+    pub const CRYPTO: Self = Self(0x100);
+    /// `HANDSHAKE_DONE`.
+    pub const DONE: Self = Self(0x200);
+
+    /// True where all bits of `other` are set.
+    #[inline]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The union of both.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The packet asks for an acknowledgment: it holds more than ACK and padding (RFC 9000, 13.2).
+    #[inline]
+    pub const fn is_eliciting(self) -> bool {
+        self.0 & !(Self::LONG.0 | Self::SPIN.0 | Self::ACK.0) != 0
     }
 }
 
@@ -227,7 +277,7 @@ pub struct Packet {
     pub slots: [SackBlock; 3],
     /// The flow that it belongs to.
     pub flow: FlowId,
-    /// TCP sequence number; for datagrams the low 32 bits of the packet number.
+    /// TCP sequence number; for datagrams and QUIC the low 32 bits of the packet number.
     pub seq: SeqNum,
     /// TCP acknowledgment number; for datagrams the packet's index within its frame.
     pub ack: SeqNum,
@@ -241,7 +291,7 @@ pub struct Packet {
     pub payload: u16,
     /// TCP window field, unscaled.
     pub window: u16,
-    /// TCP flags.
+    /// TCP flags; for QUIC the header bits and frames, see [`Packet::quic`].
     pub flags: TcpFlags,
     /// ECN field.
     pub ecn: Ecn,
@@ -275,6 +325,12 @@ impl Packet {
         } else {
             Direction::Up
         }
+    }
+
+    /// Header bits and frames of a QUIC packet.
+    #[inline]
+    pub const fn quic(&self) -> QuicBits {
+        QuicBits(self.flags.0)
     }
 
     /// The SACK blocks, most recent first (RFC 2018, 4).
@@ -345,6 +401,11 @@ impl PacketView for Packet {
             self.ack = ack;
         }
     }
+    fn spin_bit(&self) -> Option<bool> {
+        let bits = self.quic();
+        (self.proto == Proto::Quic && !bits.contains(QuicBits::LONG))
+            .then(|| bits.contains(QuicBits::SPIN))
+    }
 }
 
 #[cfg(test)]
@@ -390,6 +451,24 @@ mod tests {
         };
         assert_eq!(ack.syn_options(), None);
         assert_eq!(&*ack.sack(), &ack.slots[..1]);
+    }
+
+    #[test]
+    fn only_a_short_header_of_quic_shows_the_spin_bit() {
+        let mut packet = Packet {
+            proto: Proto::Quic,
+            flags: TcpFlags(QuicBits::SPIN.with(QuicBits::STREAM).0),
+            ..Packet::default()
+        };
+        assert_eq!((packet.spin_bit(), packet.tcp()), (Some(true), None));
+        assert!(packet.quic().is_eliciting());
+        packet.flags = TcpFlags(QuicBits::ACK.0);
+        assert_eq!(packet.spin_bit(), Some(false));
+        assert!(!packet.quic().is_eliciting());
+        packet.flags = TcpFlags(QuicBits::LONG.with(QuicBits::CRYPTO).0);
+        assert_eq!(packet.spin_bit(), None);
+        packet.proto = Proto::Tcp;
+        assert_eq!(packet.spin_bit(), None);
     }
 
     #[test]

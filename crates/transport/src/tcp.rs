@@ -13,11 +13,11 @@ mod options;
 mod plain;
 mod prr;
 mod rack;
-mod rate_sample;
+pub(crate) mod rate_sample;
 mod receiver;
 mod recovery;
 mod rto;
-mod scoreboard;
+pub(crate) mod scoreboard;
 mod sender;
 mod tlp;
 

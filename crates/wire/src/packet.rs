@@ -3,9 +3,12 @@
 //! Addresses and ports tell the flow: the UE is 10.0.0.0/8 (or `fd00::/96`) with the low 24 (or 32) bits of the flow's
 //! number, the server 192.0.2.1 (or `2001:db8::1`, both for documentation: RFC 5737 and RFC 3849). The payload is
 //! zeros, except that a datagram of 16 bytes or more starts with its four numbers.
+//!
+//! Of a QUIC packet the header is written: form, spin bit, a connection ID (flow and connection), packet number. The
+//! rest would be encrypted and is zeros; [`decode`] gives what an observer on the path would see.
 
 use slackwater_core::packet::SackBlock;
-use slackwater_core::{FlowId, Packet, PacketView, Proto, SeqNum, TcpFlags};
+use slackwater_core::{FlowId, Packet, PacketView, Proto, QuicBits, SeqNum, TcpFlags};
 
 use crate::WireError;
 use crate::checksum;
@@ -26,6 +29,8 @@ pub enum IpVersion {
 const TCP_SERVER: u16 = 5201;
 /// The server's port of a datagram flow, likewise.
 const UDP_SERVER: u16 = 5202;
+/// The server's port of a QUIC flow (RFC 9114, 3.1: that of HTTPS), by which capture tools know it.
+const QUIC_SERVER: u16 = 443;
 /// The UE's port of flows 0 to 2^24 - 1; the flow's high byte is added.
 const UE_PORT: u16 = 40_000;
 const SERVER_V4: [u8; 4] = [192, 0, 2, 1];
@@ -146,6 +151,32 @@ fn transport_of(p: &Packet, source: u16, destination: u16) -> (Vec<u8>, usize) {
             }
             (out, 6)
         }
+        Proto::Quic => {
+            // The length of all that lies above IP.
+            out.extend((p.len.saturating_sub(20)).to_be_bytes());
+            out.extend([0; 2]);
+            let [a, b, c, d] = p.flow.0.to_be_bytes();
+            let [e, f] = p.window.to_be_bytes();
+            let id = [a, b, c, d, e, f, 0, 0];
+            let number = (p.seq.0 as u16).to_be_bytes();
+            if p.quic().contains(QuicBits::LONG) {
+                // An Initial of version 1 without a token (RFC 9000, 17.2.2), packet number of 2 bytes.
+                out.extend([0xc1, 0, 0, 0, 1, 8]);
+                out.extend(id);
+                out.push(8);
+                out.extend(id);
+                let left = p.len.saturating_sub(20 + 8 + 26);
+                out.push(0);
+                out.extend((0x4000 | left.min(0x3fff)).to_be_bytes());
+            } else {
+                // RFC 9000, 17.3.1.
+                let spin = u8::from(p.quic().contains(QuicBits::SPIN)) << 5;
+                out.push(0x41 | spin);
+                out.extend(id);
+            }
+            out.extend(number);
+            (out, 6)
+        }
     }
 }
 
@@ -164,6 +195,7 @@ pub fn encode(packet: &Packet, version: IpVersion, snaplen: usize, out: &mut Vec
     let (protocol, server_port) = match p.proto {
         Proto::Tcp => (TCP, TCP_SERVER),
         Proto::Udp => (UDP, UDP_SERVER),
+        Proto::Quic => (UDP, QUIC_SERVER),
     };
     let flow = p.flow.0.to_be_bytes();
     let up = p.bits & Packet::BIT_UP != 0;
@@ -173,13 +205,12 @@ pub fn encode(packet: &Packet, version: IpVersion, snaplen: usize, out: &mut Vec
     };
     let (source_port, destination_port) = ordered(up, ue_port, server_port);
     let (mut transport, checksum_at) = transport_of(p, source_port, destination_port);
-    // A datagram's numbers are payload already.
-    let numbers = if p.proto == Proto::Udp {
-        transport.len() - 8
-    } else {
-        0
+    let zeros = match p.proto {
+        Proto::Tcp => usize::from(p.payload),
+        // A datagram's numbers are payload already.
+        Proto::Udp => usize::from(p.payload) + 8 - transport.len(),
+        Proto::Quic => usize::from(p.len).saturating_sub(20 + transport.len()),
     };
-    let zeros = usize::from(p.payload) - numbers;
     // A total length has 16 bits; only a packet that the simulator made longer than that is cut.
     let most = 0xffff - if version == IpVersion::V4 { 20 } else { 0 };
     let length = (transport.len() + zeros).min(most);
@@ -215,7 +246,7 @@ pub fn encode(packet: &Packet, version: IpVersion, snaplen: usize, out: &mut Vec
     };
     // Zeros add nothing to the sum.
     let mut sum = checksum::finish(checksum::sum(pseudo, &transport));
-    if p.proto == Proto::Udp && sum == 0 {
+    if protocol == UDP && sum == 0 {
         // RFC 768: zero means that there is none.
         sum = 0xffff;
     }
@@ -269,6 +300,11 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
             "a whole TCP or UDP header",
         ));
     };
+    let server = if up { udp + 2 } else { udp };
+    if ip.bytes().get(server..server + 2) == Some(&QUIC_SERVER.to_be_bytes()) {
+        read_quic(&ip.bytes()[udp + 8..], &mut p);
+        return Ok(p);
+    }
     p.proto = Proto::Udp;
     p.payload = (ip.len() as usize - udp - 8) as u16;
     if p.payload >= 16
@@ -315,6 +351,25 @@ fn flow_of<B: AsRef<[u8]>>(ip: &IpPacket<B>) -> Result<(FlowId, bool), WireError
         _ => return Err(foreign()),
     };
     Ok((FlowId(flow), up))
+}
+
+/// What a QUIC packet shows to the path.
+fn read_quic(bytes: &[u8], p: &mut Packet) {
+    p.proto = Proto::Quic;
+    let long = bytes.first().is_some_and(|b| b & 0x80 != 0);
+    let (id, number) = if long { (6, 26) } else { (1, 9) };
+    let pair = |at: usize| {
+        bytes
+            .get(at..at + 2)
+            .map_or(0, |b| u16::from_be_bytes([b[0], b[1]]))
+    };
+    p.window = pair(id + 4);
+    p.seq = SeqNum(u32::from(pair(number)));
+    if long {
+        p.flags = TcpFlags(QuicBits::LONG.0);
+    } else if bytes.first().is_some_and(|b| b & 0x20 != 0) {
+        p.flags = TcpFlags(QuicBits::SPIN.0);
+    }
 }
 
 fn read_options(ip: &IpPacket<&mut [u8]>, p: &mut Packet) {

@@ -40,6 +40,46 @@ fn a_data_segment_has_the_bytes_that_it_should() {
 }
 
 #[test]
+fn a_quic_packet_shows_its_header_and_hides_the_rest() {
+    let p = Packet {
+        flow: FlowId(3),
+        seq: SeqNum(0x1_2345),
+        len: 1500,
+        payload: 1435,
+        window: 2,
+        flags: TcpFlags(QuicBits::SPIN.with(QuicBits::STREAM).0),
+        proto: Proto::Quic,
+        bits: Packet::BIT_UP,
+        ..Packet::default()
+    };
+    let bytes = bytes_of(&p, IpVersion::V4);
+    assert_eq!(bytes.len(), 1500);
+    assert_eq!(bytes[22..26], [0x01, 0xbb, 0x05, 0xc8]);
+    assert_eq!(bytes[28..39], [0x61, 0, 0, 0, 3, 0, 2, 0, 0, 0x23, 0x45]);
+    assert!(bytes[39..].iter().all(|b| *b == 0));
+    let seen = decode(&bytes).unwrap();
+    assert_eq!(seen.spin_bit(), Some(true));
+    assert_eq!(
+        (seen.seq, seen.window, seen.flow),
+        (SeqNum(0x2345), 2, p.flow)
+    );
+    let long = Packet {
+        flags: TcpFlags(QuicBits::LONG.with(QuicBits::CRYPTO).0),
+        len: 1228,
+        payload: 0,
+        ..p
+    };
+    let bytes = bytes_of(&long, IpVersion::V6);
+    assert_eq!(bytes.len(), 1248);
+    // The length field counts what follows it.
+    let at = 40 + 8 + 24;
+    let left = usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]) & 0x3fff);
+    assert_eq!(left, bytes.len() - at - 2);
+    let seen = decode(&bytes).unwrap();
+    assert_eq!((seen.spin_bit(), seen.seq), (None, SeqNum(0x2345)));
+}
+
+#[test]
 fn a_syn_carries_its_options() {
     let p = Packet {
         slots: [

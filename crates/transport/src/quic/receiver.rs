@@ -1,0 +1,328 @@
+//! The receiving end: what arrived, when it is acknowledged, and the reports that go back.
+
+use slackwater_core::{Bytes, Ecn, FlowId, Instant, Packet, QuicBits, SackBlock, SeqNum};
+use slackwater_signal::Body;
+
+use super::config::{Config, Spin};
+use super::ranges::{Ranges, Stream};
+use super::{
+    ACK_FRAME, ACK_RANGE, BELOW, ECN_COUNTS, INITIAL, LIMITS, REPORT_FRAME, blank, encode_delay,
+    full,
+};
+
+/// Ranges of packet numbers that are remembered (RFC 9000, 13.2.3 leaves it to the receiver); a packet older than all of
+/// them counts as seen.
+const RANGES: usize = 32;
+
+/// Counters of a receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReceiverStats {
+    /// Packets with at least an ACK that left.
+    pub acks: u64,
+    /// Packets that arrived twice, or too late to tell.
+    pub duplicates: u64,
+    /// Stream bytes that were there already.
+    pub duplicate_bytes: u64,
+    /// CE marks received.
+    pub ce: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// No packet of the connection has come.
+    Listen,
+    /// The flight was sent.
+    Hello,
+    /// The client's last flight came.
+    Established,
+}
+
+/// The receiving end of a flow.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    cfg: Config,
+    flow: FlowId,
+    up: u8,
+    number: u16,
+    state: State,
+    /// Numbers of the handshake's and of the data's packets to send.
+    long: u64,
+    next: u64,
+    seen: Ranges,
+    stream: Stream,
+    /// Bytes delivered on earlier connections.
+    before: u64,
+    limit: u64,
+    /// Ack-eliciting packets since the last ACK.
+    owed: u16,
+    /// When the ACK is due.
+    due: Instant,
+    /// When the largest packet came.
+    largest_at: Instant,
+    ect0: u16,
+    ect1: u16,
+    ce: u16,
+    spin: bool,
+    spins: bool,
+    /// When the flight is sent again, and how often it was.
+    hello: Instant,
+    tries: u32,
+    stats: ReceiverStats,
+}
+
+impl Receiver {
+    /// The end that receives the data of `flow`. `up`: its own packets travel from the UE to the network.
+    pub fn new(flow: FlowId, up: bool, cfg: &Config) -> Self {
+        Self {
+            cfg: *cfg,
+            flow,
+            up: if up { Packet::BIT_UP } else { 0 },
+            number: 0,
+            state: State::Listen,
+            long: 0,
+            next: 0,
+            seen: Ranges::default(),
+            stream: Stream::default(),
+            before: 0,
+            limit: cfg.recv_window.0,
+            owed: 0,
+            due: Instant::MAX,
+            largest_at: Instant::ZERO,
+            ect0: 0,
+            ect1: 0,
+            ce: 0,
+            spin: false,
+            spins: cfg.spin != Spin::Off,
+            hello: Instant::MAX,
+            tries: 0,
+            stats: ReceiverStats::default(),
+        }
+    }
+
+    /// Stream bytes handed to the application, in order, on all connections.
+    #[inline]
+    pub const fn delivered(&self) -> u64 {
+        self.before + self.stream.next()
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> ReceiverStats {
+        self.stats
+    }
+
+    /// The handshake is complete.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// When [`Receiver::on_timer`] should be called.
+    #[inline]
+    pub fn next_timer(&self) -> Option<Instant> {
+        let next = self.due.min(self.hello);
+        (next != Instant::MAX).then_some(next)
+    }
+
+    /// A packet of this flow arrived.
+    #[inline]
+    pub fn on_packet(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
+        let bits = p.quic();
+        if bits.contains(QuicBits::LONG) {
+            self.on_handshake(now, p, out);
+        } else if self.state == State::Established && p.window == self.number {
+            // Before the handshake ends there are no keys to read it (RFC 9001, 5.7).
+            self.on_data(now, p, bits, out);
+        }
+    }
+
+    fn on_data(&mut self, now: Instant, p: &Packet, bits: QuicBits, out: &mut Vec<Packet>) {
+        let expected = self.seen.end();
+        let pn = full(expected, p.seq);
+        let in_order = pn == expected;
+        if !in_order && (pn < self.seen.floor() || self.seen.contains(pn)) {
+            self.stats.duplicates += 1;
+            return;
+        }
+        self.seen.insert(pn, pn + 1);
+        if self.seen.len() > RANGES {
+            self.seen.forget_oldest();
+        }
+        if pn >= expected {
+            self.largest_at = now;
+            // RFC 9000, 17.4: the server reflects.
+            self.spin = bits.contains(QuicBits::SPIN);
+        }
+        match p.ecn {
+            Ecn::NotEct => {}
+            Ecn::Ect0 => self.ect0 = self.ect0.wrapping_add(1),
+            Ecn::Ect1 => self.ect1 = self.ect1.wrapping_add(1),
+            Ecn::Ce => {
+                self.ce = self.ce.wrapping_add(1);
+                self.stats.ce += 1;
+            }
+        }
+        if bits.contains(QuicBits::STREAM) {
+            let start = full(self.stream.next(), p.ack);
+            let len = u64::from(p.payload);
+            if start + len > self.limit {
+                // RFC 9000, 4.1: a peer that oversteps is cut off; ours never does.
+                debug_assert!(false, "the sender keeps to the limit");
+                return;
+            }
+            self.stats.duplicate_bytes += len - self.stream.take(start, start + len);
+        }
+        if !bits.is_eliciting() {
+            return;
+        }
+        self.owed += 1;
+        if self.owed == 1 {
+            self.due = now + self.cfg.ack.delay;
+        }
+        // RFC 9000, 13.2.1: out of order, or beyond a gap, or CE, or asked for.
+        let at_once = (self.cfg.ack.at_once && !in_order)
+            || p.ecn == Ecn::Ce
+            || bits.contains(QuicBits::BLOCKED);
+        let moved = self.limit_moves();
+        if self.owed >= self.cfg.ack.packets || at_once || moved {
+            self.acknowledge(now, None, out);
+        }
+    }
+
+    /// The limit is raised once half of the credit is used.
+    #[inline]
+    fn limit_moves(&self) -> bool {
+        let window = self.cfg.recv_window.0;
+        self.stream.next() + window - self.limit >= window / 2
+    }
+
+    /// Sends a report to the sender's controller in a DATAGRAM frame, with the ACK that is owed.
+    pub fn send_report(&mut self, now: Instant, body: Body, out: &mut Vec<Packet>) {
+        if self.state == State::Established {
+            self.acknowledge(now, Some(body), out);
+        }
+    }
+
+    fn acknowledge(&mut self, now: Instant, report: Option<Body>, out: &mut Vec<Packet>) {
+        let spin = if self.spin && self.spins {
+            QuicBits::SPIN
+        } else {
+            QuicBits(0)
+        };
+        let mut bits = spin;
+        let pn = self.next;
+        self.next += 1;
+        let mut p = blank(now, self.flow, self.up, self.number, pn, bits);
+        if !self.seen.is_empty() {
+            bits = bits.with(QuicBits::ACK);
+            let room = if report.is_some() { 2 } else { 3 };
+            for (slot, (start, end)) in p.slots.iter_mut().zip(self.seen.newest(room)) {
+                *slot = SackBlock {
+                    start: SeqNum(start as u32),
+                    end: SeqNum(end as u32),
+                };
+                p.sacks += 1;
+            }
+            p.len += ACK_FRAME + ACK_RANGE * u16::from(p.sacks - 1);
+            if self.ect0 | self.ect1 | self.ce != 0 {
+                p.len += ECN_COUNTS;
+            }
+            let delay = encode_delay(now.since(self.largest_at));
+            p.tsval = u32::from(self.ect0) << 16 | u32::from(self.ect1);
+            p.tsecr = delay << 16 | u32::from(self.ce);
+            self.stats.acks += 1;
+        }
+        if self.limit_moves() {
+            self.limit = self.stream.next() + self.cfg.recv_window.0;
+            bits = bits.with(QuicBits::MAX_DATA);
+            p.len += LIMITS;
+        }
+        if let Some(body) = report {
+            let (start, end) = body.words();
+            p.slots[2] = SackBlock {
+                start: SeqNum(start),
+                end: SeqNum(end),
+            };
+            p.bits |= Packet::BIT_REPORT;
+            bits = bits.with(QuicBits::DATAGRAM);
+            p.len += REPORT_FRAME;
+        }
+        p.ack = SeqNum(self.limit as u32);
+        p.flags.0 = bits.0;
+        self.owed = 0;
+        self.due = Instant::MAX;
+        out.push(p);
+    }
+
+    /// A deadline may have passed.
+    pub fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if self.due <= now {
+            self.acknowledge(now, None, out);
+        }
+        if self.hello <= now {
+            self.send_flight(now, out);
+        }
+    }
+
+    fn on_handshake(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
+        let finished = p.quic().contains(QuicBits::ACK);
+        if !finished && (self.state == State::Listen || p.window != self.number) {
+            if self.state != State::Listen && self.number.wrapping_sub(p.window) < 1 << 15 {
+                // Of a connection before this one.
+                return;
+            }
+            // Another connection of the same flow.
+            *self = Self {
+                number: p.window,
+                state: State::Hello,
+                before: self.delivered(),
+                stats: self.stats,
+                ..Self::new(self.flow, self.up != 0, &self.cfg)
+            };
+            self.send_flight(now, out);
+        } else if p.window != self.number {
+        } else if !finished {
+            if self.state == State::Hello {
+                self.send_flight(now, out);
+            }
+        } else if self.state != State::Listen {
+            self.state = State::Established;
+            self.hello = Instant::MAX;
+            // The server confirms at once (RFC 9001, 4.1.2).
+            let pn = self.next;
+            self.next += 1;
+            let mut done = blank(now, self.flow, self.up, self.number, pn, QuicBits::DONE);
+            done.len += 1;
+            done.ack = SeqNum(self.limit as u32);
+            out.push(done);
+        }
+    }
+
+    fn send_flight(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        let mut left = self.cfg.server_flight.max(1);
+        let count = left.div_ceil(INITIAL - BELOW).min(3);
+        for index in 0..count {
+            let bits = QuicBits::LONG.with(QuicBits::CRYPTO);
+            let mut p = blank(now, self.flow, self.up, self.number, self.long, bits);
+            self.long += 1;
+            p.ack = SeqNum(u32::from(index));
+            p.tsecr = u32::from(count);
+            // The first holds the Initial and is padded.
+            let bytes = left.min(INITIAL - BELOW);
+            p.len = if index == 0 {
+                INITIAL
+            } else {
+                BELOW + bytes.max(50)
+            };
+            left -= bytes;
+            out.push(p);
+        }
+        let wait = self.cfg.initial_rtt * 3 * (1 << self.tries.min(10));
+        self.tries += 1;
+        self.hello = now + wait;
+    }
+
+    /// The largest credit that the sender was granted, for tests of its keeping.
+    pub fn limit(&self) -> Bytes {
+        Bytes(self.limit)
+    }
+}
