@@ -99,6 +99,10 @@ pub trait Recorder {
     fn internals(&mut self, _now: Instant, _flow: FlowId, _values: &[(&'static str, f64)]) {}
     /// A link's or bearer's state, each sampling period. `index` tells bearers of one cell apart.
     fn link(&mut self, _now: Instant, _node: NodeId, _index: u32, _sample: &LinkSample) {}
+    /// `bytes` of a message of `flow` that was handed to the transport at `start` reached the receiving application now,
+    /// in order. Not told of datagrams, whose packets say as much, nor of bytes that arrive before their message ends.
+    #[inline]
+    fn piece(&mut self, _now: Instant, _flow: FlowId, _start: Instant, _bytes: Bytes) {}
     /// A finite transfer or chunk of `flow` that was handed to the transport at `start` ended now.
     fn transfer(&mut self, _now: Instant, _flow: FlowId, _start: Instant, _bytes: Bytes) {}
 }

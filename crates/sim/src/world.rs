@@ -57,6 +57,8 @@ struct Flow {
     sender: usize,
     /// Messages on their way: position of their end in the byte stream, start, size.
     messages: VecDeque<(u64, Instant, u64)>,
+    /// Up to where in the byte stream arrivals were told.
+    told: u64,
 }
 
 const fn side(direction: Direction) -> usize {
@@ -502,6 +504,9 @@ impl<R: Recorder> World<R> {
         }
         let state = &mut self.flows[flow];
         if !self.host_events.messages.is_empty() || !self.host_events.frames.is_empty() {
+            if state.messages.is_empty() {
+                state.told = state.hosts[1 - state.sender].delivered().get();
+            }
             state.messages.extend(self.host_events.messages.drain(..));
             for (start, bytes) in self.host_events.frames.drain(..) {
                 let id = FlowId(flow as u32);
@@ -532,16 +537,28 @@ impl<R: Recorder> World<R> {
         self.packets = out;
     }
 
-    /// Tells of messages whose last byte has arrived; the sender's application hears of it when none is left.
+    /// Tells of what arrived of messages, and of those whose last byte has arrived; the sender's application hears of it
+    /// when none is left.
     fn complete(&mut self, now: Instant, flow: usize) {
         let state = &mut self.flows[flow];
         let delivered = state.hosts[1 - state.sender].delivered().get();
         let mut any = false;
-        while let Some(&(end, start, bytes)) = state.messages.front().filter(|m| m.0 <= delivered) {
-            debug_assert!(end <= delivered);
+        if delivered == state.told {
+            return;
+        }
+        let id = FlowId(flow as u32);
+        while let Some(&(end, start, bytes)) = state.messages.front() {
+            let upto = end.min(delivered);
+            if upto > state.told {
+                let piece = Bytes(upto - state.told);
+                self.recorder.piece(now, id, start, piece);
+                state.told = upto;
+            }
+            if end > delivered {
+                break;
+            }
             state.messages.pop_front();
-            self.recorder
-                .transfer(now, FlowId(flow as u32), start, Bytes(bytes));
+            self.recorder.transfer(now, id, start, Bytes(bytes));
             any = true;
         }
         if any && state.messages.is_empty() {

@@ -141,6 +141,7 @@ impl WorldBuilder {
             first: [down, up],
             sender,
             messages: VecDeque::new(),
+            told: 0,
         });
         id
     }

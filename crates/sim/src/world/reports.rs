@@ -6,6 +6,7 @@ use slackwater_core::{BearerId, Direction, Draw, Duration, Instant, Packet, UeId
 use slackwater_edge::RanReport;
 use slackwater_edge::gnb::{CellSlots, ReporterConfig, RlcReporter};
 use slackwater_ran::cell::{Cell, CellConfig};
+use slackwater_ran::mac::SharePolicy;
 use slackwater_ran::tdd::{MIN_PDSCH_SYMBOLS, SYMBOLS};
 
 /// What the cell reports to an edge function, and what goes wrong on the way.
@@ -133,8 +134,7 @@ fn slots(cell: &CellConfig) -> CellSlots {
         special_q8,
         lead: slot * (u64::from(cell.timing.mac_to_air) + u64::from(cell.timing.k0)),
         processing: cell.timing.decode,
-        // No policy of the cell gives a slot to one UE that does not need all of it.
-        polled: false,
+        polled: cell.share == SharePolicy::Split(1),
     }
 }
 
@@ -151,6 +151,10 @@ mod tests {
         assert!((0.6..0.75).contains(&share), "{share}");
         assert_eq!(nr.slot, Duration::from_micros(500));
         assert_eq!(nr.lead, Duration::from_micros(500));
+        assert!(!nr.polled);
+        let mut polls = CellConfig::nr(20, 1);
+        polls.share = SharePolicy::Split(1);
+        assert!(slots(&polls).polled);
         let lte = slots(&CellConfig::lte(10.0));
         assert_eq!((lte.period, lte.down, lte.special), (1, 1, 0));
     }

@@ -107,6 +107,7 @@ fn every_datagram_has_one_end() {
         size_cv: 0.1,
         interval_sigma: Duration::from_millis(2),
         clock: FrameClock::Gaps,
+        lead: Duration::ZERO,
         random_phase: true,
     };
     for path in Path::ALL {

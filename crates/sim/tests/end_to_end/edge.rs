@@ -161,6 +161,7 @@ fn frames(functions: Vec<Function>, reports: ReportConfig) -> Setup {
             size_cv: 0.1,
             interval_sigma: Duration::from_micros(500),
             clock: FrameClock::Grid,
+            lead: Duration::ZERO,
             random_phase: false,
         }),
         datagrams: true,

@@ -28,6 +28,8 @@ pub struct FramesConfig {
     pub interval_sigma: Duration,
     /// What the deviation is of.
     pub clock: FrameClock,
+    /// From the start of the flow, when its connection opens, to the first frame.
+    pub lead: Duration,
     /// Shifts the first frame by a uniform share of the interval, so that flows do not start in step.
     pub random_phase: bool,
 }
@@ -54,7 +56,7 @@ impl Frames {
         } else {
             0.0
         };
-        let first = start + Duration::from_secs_f64(phase);
+        let first = start + config.lead + Duration::from_secs_f64(phase);
         Self {
             config,
             draw,

@@ -103,6 +103,7 @@ fn frames_have_the_mean_rate_and_spread_they_are_told() {
         size_cv: 0.1,
         interval_sigma: Duration::from_millis(1),
         clock: FrameClock::Gaps,
+        lead: Duration::ZERO,
         random_phase: true,
     };
     let mut app = App::new(
