@@ -98,6 +98,11 @@ impl<P: PacketView> Cell<P> {
         if !self.down.wants.is_empty() {
             self.down.scheduler.begin(slot);
             let share = self.even_share(kind, left);
+            let most = match self.config.share {
+                SharePolicy::WholeSlot => u32::MAX,
+                SharePolicy::Split(n) => u32::from(n.max(1)),
+            };
+            let mut served = 0;
             while left > 0 {
                 let Some(choice) = self.down.choose(kind, left, share, 0, LEAST) else {
                     break;
@@ -131,6 +136,10 @@ impl<P: PacketView> Cell<P> {
                     || matches!(self.config.share, SharePolicy::Split(_))
                 {
                     self.down.skip(ue);
+                }
+                served += u32::from(used > 0);
+                if served == most {
+                    break;
                 }
             }
             self.down.unskip();

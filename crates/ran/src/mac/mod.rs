@@ -57,6 +57,7 @@ impl SchedulerKind {
 pub enum SharePolicy {
     /// The first pick takes what it needs.
     WholeSlot,
-    /// Up to this many UEs share a slot in equal parts.
+    /// Up to this many UEs share a slot in equal parts. With one, what the UE of a downlink slot does not need is lost:
+    /// the cell polls.
     Split(u8),
 }

@@ -51,3 +51,16 @@ fn what_one_ue_does_not_need_of_its_part_goes_to_the_others() {
         "{a} {b} {c}"
     );
 }
+
+#[test]
+fn a_polled_cell_gives_a_slot_to_one_ue_alone() {
+    // The first is served or another is, but never two: what one does not need is lost.
+    for little in [100, 1500] {
+        let parts = first_slot(SharePolicy::Split(1), little);
+        let served = parts.iter().filter(|p| **p > 0).count();
+        assert_eq!(served, 1, "{parts:?}");
+        let parts = first_slot(SharePolicy::Split(2), little);
+        let served = parts.iter().filter(|p| **p > 0).count();
+        assert_eq!(served, 2, "{parts:?}");
+    }
+}
