@@ -201,6 +201,8 @@ pub struct Cecc<P> {
     held: u64,
     frames: u64,
     due: bool,
+    /// A bulk transfer competes: deadline order would only serve that.
+    crowded: bool,
     tick: Option<Instant>,
     now: Instant,
     rtt_n6: Duration,
@@ -227,6 +229,7 @@ impl<P: PacketView + Clone> Cecc<P> {
             held: 0,
             frames: 0,
             due: false,
+            crowded: false,
             tick: None,
             now: Instant::ZERO,
             rtt_n6: Duration::ZERO,
@@ -261,7 +264,7 @@ impl<P: PacketView + Clone> Cecc<P> {
         if stale
             || !self.radio.knows(flow.ue)
             || frames.bulk()
-            || (self.radio.grid.polled() && self.schedule() == Schedule::Edf)
+            || ((self.crowded || self.radio.grid.polled()) && self.schedule() == Schedule::Edf)
             || self
                 .radio
                 .period()
@@ -824,7 +827,14 @@ impl<P: PacketView + Clone> EdgeFunction<P> for Cecc<P> {
 
     fn on_report(&mut self, now: Instant, report: &RanReport) {
         self.check(now);
-        self.radio.on_report(now, report);
+        if self.radio.on_report(now, report) && self.schedule() == Schedule::Edf {
+            // Asked once a batch, when the one before is complete.
+            let crowded = self.radio.crowded(now);
+            if crowded && !self.crowded {
+                self.open_all(now);
+            }
+            self.crowded = crowded;
+        }
         // Reports of one batch come one by one: the cycle runs once they are all in.
         self.due |= self.depends();
     }

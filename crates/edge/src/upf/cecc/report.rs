@@ -17,6 +17,8 @@ const FRESH: u32 = 3;
 const GRAIN: Duration = Duration::from_micros(25);
 /// Time with two backlogged queues or more over which the drained bytes are measured.
 const MEASURE: Duration = Duration::from_millis(100);
+/// How long a bulk transfer counts as competing after it last filled slots.
+const CROWDED: Duration = Duration::from_millis(200);
 /// UEs that can be told apart; further ones pass untouched.
 const MAX_UES: usize = 1 << 20;
 
@@ -121,6 +123,8 @@ pub(super) struct Radio {
     pub(super) stats: ReportStats,
     projection: Projection,
     dirty: bool,
+    /// A bulk transfer competes for slots up to this instant.
+    crowded_until: Instant,
     /// Bytes granted and not seen yet, in air time.
     pub(super) reserved: u64,
     /// One-way delays of reports, in nanoseconds, signed because clocks may disagree.
@@ -159,6 +163,7 @@ impl Radio {
             stats: ReportStats::default(),
             projection: Projection::default(),
             dirty: true,
+            crowded_until: Instant::ZERO,
             reserved: 0,
             clock: WindowMin::new(),
             fixed_wired,
@@ -470,6 +475,9 @@ impl Radio {
             let old = newest.since(q.at) > Duration::from_millis(5);
             if q.bulk_until > now {
                 bulk += u64::from(q.rbs > 0);
+                if q.rbs >= q.slot_bytes / 2 && q.slot_bytes > 0 {
+                    self.crowded_until = now + CROWDED;
+                }
             } else {
                 managed = true;
                 if !old {
@@ -490,6 +498,13 @@ impl Radio {
             self.projection
                 .add(&self.grid, self.share_q16, s.arrive.max(newest), air);
         }
+    }
+
+    /// True where a bulk transfer fills slots of the cell. A cell that serves its queues alike gives such a transfer less
+    /// the more of them hold bytes: frames that go one after the other would leave it what frames together get.
+    pub(super) fn crowded(&mut self, now: Instant) -> bool {
+        self.refresh(now);
+        now < self.crowded_until
     }
 
     /// Backlog projected to `arrive`, in nanoseconds of full-slot air time, with what is reserved.

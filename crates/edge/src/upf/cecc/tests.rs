@@ -247,6 +247,36 @@ fn what_waits_leaves_when_reports_cease() {
     }
 }
 
+// Frames in order of deadline would leave a bulk transfer of another UE the slots that frames together get.
+#[test]
+fn beside_a_bulk_transfer_everything_passes() {
+    let mut bench = Bench::connection(Mode::Hold, 7, 6);
+    let bulk = |seq: u32| Packet {
+        flow: FlowId(1),
+        len: 1_500,
+        payload: 1_472,
+        seq: SeqNum(seq),
+        proto: Proto::Udp,
+        ..Packet::default()
+    };
+    bench.rbs = 200_000;
+    for n in 0..200 {
+        bench.pass(Direction::Down, bulk(n * 1_472));
+        bench.run(500);
+    }
+    bench.down.clear();
+    bench.data(600_000, 700_000);
+    assert_eq!(bench.down.len(), 70, "all of the frame, at once");
+    // It ends: frames wait for their turn again.
+    bench.rbs = 0;
+    bench.run(400_000);
+    bench.rbs = 200_000;
+    bench.run(1_000);
+    bench.down.clear();
+    bench.data(700_000, 800_000);
+    assert!(bench.down.len() < 70, "{}", bench.down.len());
+}
+
 #[test]
 fn datagrams_are_held_in_every_mode() {
     for mode in [Mode::Hold, Mode::Credit, Mode::Paper] {
