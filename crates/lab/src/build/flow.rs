@@ -66,7 +66,8 @@ pub(super) fn config(
 fn tcp(config: &Tcp) -> TcpConfig {
     let window = config.recv_buffer.get();
     // The smallest scale that lets the 16-bit field name the whole buffer (RFC 7323, 2.3).
-    let window_scale = (0..=14).find(|s| window >> s <= 65_535).unwrap_or(14);
+    let smallest = (0..=14).find(|s| window >> s <= 65_535).unwrap_or(14);
+    let window_scale = config.window_scale.unwrap_or(smallest);
     TcpConfig {
         mss: config.mss,
         timestamps: config.timestamps,
@@ -116,6 +117,7 @@ fn app(config: &App) -> AppConfig {
                 flow::VrClock::Gaps => FrameClock::Gaps,
                 flow::VrClock::Grid => FrameClock::Grid,
             },
+            lead: v.lead,
             random_phase: v.random_phase,
         }),
         App::Cbr(c) => AppConfig::Cbr(CbrConfig {

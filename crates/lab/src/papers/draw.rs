@@ -86,6 +86,16 @@ pub(super) fn grid<'a>(
     Panel::new(id, caption, "", Drawing::Table(table)).wide()
 }
 
+/// The same table of values of which less is better.
+pub(super) fn lower(mut panel: Panel) -> Panel {
+    if let Drawing::Table(table) = &mut panel.drawing {
+        for column in &mut table.columns {
+            column.better = Some(Better::Lower);
+        }
+    }
+    panel
+}
+
 /// A bar of the value `name` over the seeds.
 pub(super) fn bar(group: &str, label: &str, colour: &str, runs: &Runs, name: &str) -> Option<Bar> {
     let samples = runs.values(name);

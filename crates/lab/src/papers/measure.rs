@@ -1,6 +1,6 @@
 //! What figures and checks take from one run. Times are in seconds, rates in Mbit/s of payload, delays in milliseconds.
 
-use slackwater_core::FlowId;
+use slackwater_core::{Duration, FlowId};
 use slackwater_sim::CELL_DOWN;
 
 use crate::metrics::{Quantiles, jain};
@@ -148,6 +148,32 @@ pub fn drops_in(run: &RunResult, i: usize, span: Span) -> usize {
 pub fn transfer_times(run: &RunResult, i: usize) -> Vec<f64> {
     let took = |t: &Transfer| t.end.since(t.start).as_millis_f64();
     run.records.flows[i].transfers.iter().map(took).collect()
+}
+
+/// A delay in milliseconds.
+pub fn ms(delay: Option<Duration>) -> Option<f64> {
+    delay.map(Duration::as_millis_f64)
+}
+
+/// One-way delays of the packets of flow `i`, in milliseconds: a thousand quantiles.
+pub fn one_way(run: &RunResult, i: usize) -> Vec<f64> {
+    let delays = &run.records.flows[i].one_way;
+    (0..1000)
+        .filter_map(|k| ms(delays.quantile((f64::from(k) + 0.5) / 1000.0)))
+        .collect()
+}
+
+/// Bytes that reached the bottleneck from one sample of `span` to the next: what it carried and what more waits there.
+pub fn arrivals(run: &RunResult, span: Span) -> Vec<f64> {
+    let Some(link) = bottleneck(run) else {
+        return Vec::new();
+    };
+    let s = &link.series;
+    let range = within(&s.time, span);
+    let seen: Vec<u64> = range.map(|k| s.carried[k] + s.backlog[k]).collect();
+    seen.windows(2)
+        .map(|w| w[1].saturating_sub(w[0]) as f64)
+        .collect()
 }
 
 /// The value of the controller's internal `name` at the samples of `span`.

@@ -5,7 +5,7 @@ pub mod lean;
 pub mod slots;
 
 use slackwater_core::record::{DropReason, FlowSample, LinkSample, PacketEvent};
-use slackwater_core::{Bytes, Duration, FlowId, Instant, NodeId, Packet, Recorder};
+use slackwater_core::{Bytes, Duration, FlowId, Instant, NodeId, Packet, Proto, Recorder};
 use slackwater_sim::{CELL_DOWN, CELL_UP};
 
 pub use columns::{FlowSeries, Internals, LinkSeries, PacketRows};
@@ -143,6 +143,8 @@ pub struct Transfer {
     pub end: Instant,
     /// Its size.
     pub bytes: Bytes,
+    /// Those of its bytes that arrived later after `start` than the limit of the run's record.
+    pub late: Bytes,
 }
 
 /// What happened to one flow. Counts are of data packets in the measured part of the run.
@@ -172,6 +174,8 @@ pub struct FlowRecord {
     pub bins: Vec<Bin>,
     /// Finite transfers that ended in the measured part.
     pub transfers: Vec<Transfer>,
+    /// Late bytes of the transfer that is under way.
+    late_pieces: u64,
     /// Sampled state of the sender.
     pub series: FlowSeries,
     /// The controller's internals.
@@ -462,6 +466,10 @@ impl Recorder for RunRecorder {
                 let bin = bin(&mut flow.bins, now);
                 bin.delivered += payload;
                 bin.late += if late { payload } else { 0 };
+                if late && packet.proto == Proto::Udp {
+                    // A datagram leaves as soon as its frame is there.
+                    flow.late_pieces += payload;
+                }
                 if measured {
                     flow.one_way.add(delay);
                     flow.late += u64::from(late);
@@ -524,14 +532,27 @@ impl Recorder for RunRecorder {
         }
     }
 
+    #[inline]
+    fn piece(&mut self, now: Instant, flow: FlowId, start: Instant, bytes: Bytes) {
+        if now.since(start) > self.config.late
+            && let Some(f) = self.flows.get_mut(flow.index())
+        {
+            f.late_pieces += bytes.get();
+        }
+    }
+
     fn transfer(&mut self, now: Instant, flow: FlowId, start: Instant, bytes: Bytes) {
         let measured = now >= self.config.from && now <= self.config.to;
-        if let Some(f) = self.flows.get_mut(flow.index()).filter(|_| measured) {
-            f.transfers.push(Transfer {
-                start,
-                end: now,
-                bytes,
-            });
+        if let Some(f) = self.flows.get_mut(flow.index()) {
+            let late = Bytes(core::mem::take(&mut f.late_pieces));
+            if measured {
+                f.transfers.push(Transfer {
+                    start,
+                    end: now,
+                    bytes,
+                    late,
+                });
+            }
         }
     }
 }

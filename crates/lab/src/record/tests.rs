@@ -216,6 +216,20 @@ fn drops_and_marks_are_counted_by_reason() {
 }
 
 #[test]
+fn late_bytes_of_a_transfer_are_counted_one_by_one() {
+    let mut r = RunRecorder::new(config(vec![info("a")]));
+    // Late is beyond 30 ms.
+    r.piece(ms(1520), FlowId(0), ms(1500), Bytes(100));
+    r.piece(ms(1530), FlowId(0), ms(1500), Bytes(30));
+    r.piece(ms(1531), FlowId(0), ms(1500), Bytes(7));
+    r.transfer(ms(1531), FlowId(0), ms(1500), Bytes(137));
+    r.piece(ms(1540), FlowId(0), ms(1516), Bytes(10));
+    r.transfer(ms(1540), FlowId(0), ms(1516), Bytes(10));
+    let late: Vec<u64> = r.flows[0].transfers.iter().map(|t| t.late.get()).collect();
+    assert_eq!(late, [7, 0]);
+}
+
+#[test]
 fn a_run_in_which_nothing_happened_has_a_summary() {
     let summary = summarize(&RunRecorder::new(config(vec![info("a"), info("b")])));
     assert_eq!(summary.goodput_mbps, 0.0);

@@ -399,8 +399,8 @@ section! {
         /// Blocks that the scheduler may give; left out, all (ns-3 gives whole groups: 48 of 50).
         #[within(1, 1320)]
         pub schedulable_prbs: Option<u16> = None,
-        /// UEs that share a downlink slot in equal parts, at most. Left out, the first takes what it needs and the rest goes
-        /// to the next.
+        /// UEs that share a downlink slot in equal parts, at most; with 1 the cell polls: what a UE does not need of its
+        /// slot is lost. Left out, the first takes what it needs and the rest goes to the next.
         #[within(1, 64)]
         pub ues_per_slot: Option<u8> = None,
         /// Carrier frequency.

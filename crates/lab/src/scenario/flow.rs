@@ -114,6 +114,9 @@ section! {
         pub interval_sigma: Duration = Duration::from_millis(1),
         /// What that deviation is of.
         pub clock: VrClock = VrClock::Gaps,
+        /// From the start of the flow, when its connection opens, to the first frame.
+        #[within(Duration::ZERO, Duration::from_secs(100))]
+        pub lead: Duration = Duration::ZERO,
         /// The first frame comes a uniform share of an interval late, so that flows are not in step.
         pub random_phase: bool = true,
         /// What carries the frames.
@@ -182,6 +185,10 @@ section! {
         /// Bytes that the receiver's socket holds; bounds the advertised window.
         #[within(Bytes(10_000), Bytes(1_000_000_000))]
         pub recv_buffer: Bytes = Bytes(16_000_000),
+        /// Window scale that both ends offer (RFC 7323, 2); left out, the smallest that can name `recv_buffer`. A smaller
+        /// one limits the advertised window to 65,535 bytes times two to this.
+        #[within(0, 14)]
+        pub window_scale: Option<u8> = None,
         /// Least retransmission timeout (RFC 6298 says 1 s; Linux 200 ms).
         #[within(Duration::from_millis(1), Duration::from_secs(60))]
         pub min_rto: Duration = Duration::from_millis(200),

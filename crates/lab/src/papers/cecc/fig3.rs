@@ -1,0 +1,129 @@
+//! Figure 3: frame delay against network delay of one flow over BBR and over CUBIC.
+
+use super::prelude::*;
+
+const SHOWN: [Way; 3] = [OFF, BBR, UDP];
+
+fn name(way: &str) -> String {
+    format!("fig3/{way}")
+}
+
+pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
+    let mut experiments = vec![];
+    for way in &SHOWN {
+        let mut changes = base(options).to_vec();
+        changes.push(("ue.count", "1"));
+        changes.extend(way.3);
+        experiments.push(Experiment::new(name(way.0), SCENARIO, changes, reduce)?);
+    }
+    Ok(Part {
+        id: "fig3",
+        experiments,
+        draw: Box::new(draw),
+    })
+}
+
+fn reduce(run: &RunResult, out: &mut Outcome) {
+    keep(run, out);
+    let flow = &run.records.flows[0];
+    out.distribution("network", m::one_way(run, 0));
+    out.value("net_p50", m::ms(flow.one_way.quantile(0.5)));
+    out.value("net_p99", m::ms(flow.one_way.quantile(0.99)));
+    out.distribution("frame", frame_times(run, 0.0));
+    let early = flow
+        .transfers
+        .iter()
+        .take_while(|t| t.start.as_secs_f64() < 1.0);
+    let limit = run.scenario.record.late;
+    let waits = early.clone().filter(|t| t.end.since(t.start) > limit);
+    out.value("waits", Some(waits.count() as f64));
+    let mut line = Line {
+        label: run.layout.labels[0].clone(),
+        controller: run.layout.controllers[0].clone(),
+        ..Line::default()
+    };
+    for t in early {
+        line.t.push(t.start.as_secs_f64());
+        line.y.push(t.end.since(t.start).as_millis_f64());
+    }
+    out.line("start", line);
+}
+
+fn draw(o: &Outcomes) -> Figure {
+    let runs = |way: &str| o.get(&name(way));
+    let columns: [Entry; 7] = [
+        ("network, p50", "ms", "net_p50", 1.0, Some(Better::Lower)),
+        ("network, p99", "ms", "net_p99", 1.0, Some(Better::Lower)),
+        ("frame, p50", "ms", "frame_p50", 1.0, Some(Better::Lower)),
+        ("frame, p99", "ms", "frame_p99", 1.0, Some(Better::Lower)),
+        ("frame, most", "ms", "frame_max", 1.0, Some(Better::Lower)),
+        ("late frames of the first second", "", "waits", 1.0, None),
+        ("rate", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
+    ];
+    let rows: Vec<(String, &str, &Runs)> = SHOWN
+        .iter()
+        .map(|w| (w.1.to_owned(), w.2, runs(w.0)))
+        .collect();
+    let both = |way: &Way| {
+        let mut network = runs(way.0).cdf("network", "network delay", way.2);
+        network.side = true;
+        Panel::new(
+            way.0,
+            way.1,
+            "Whole run. Dotted: network delay of packets; solid: frame delay, to the last byte.",
+            Drawing::Cdf {
+                axis: Axis::new("Delay", "ms").top(60.0),
+                lines: vec![network, runs(way.0).cdf("frame", "frame delay", way.2)],
+                guides: vec![Guide::new(10.0, "10 ms")],
+            },
+        )
+    };
+    let start = Panel::new(
+        "start",
+        "Frame delay in the first second",
+        "First seed.",
+        Drawing::Time {
+            axis: Axis::new("Frame delay", "ms"),
+            lines: SHOWN
+                .iter()
+                .flat_map(|w| runs(w.0).lines("start"))
+                .collect(),
+            tracks: vec![],
+            guides: vec![Guide::new(10.0, "10 ms")],
+        },
+    );
+    let ratio = |way: &str| runs(way).ratio("frame_p50", runs(way), "net_p50");
+    let text = |way: &str| {
+        let mean = |name: &str| runs(way).mean(name);
+        format!("{:.1} and {:.1} ms", mean("net_p50"), mean("frame_p50"))
+    };
+    Figure {
+        title: "Figure 3: frame delay against network delay".to_owned(),
+        setup: "One flow in scenario A.".to_owned(),
+        claim: "BBR spreads a frame over time: small, steady network delay and high frame delay. CUBIC's frames wait for the window \
+                in slow start (the first two), later both delays are almost the same."
+            .to_owned(),
+        seen: format!(
+            "Medians of network and frame delay: CUBIC {}, BBR {}, UDP {}. CUBIC's late frames are the first {:.0}.",
+            text("off"),
+            text("bbr"),
+            text("udp"),
+            runs("off").mean("waits"),
+        ),
+        panels: vec![
+            start,
+            both(&OFF),
+            both(&BBR),
+            table("table", "One flow", "sender", &columns, &rows).wide(),
+        ],
+        checks: vec![
+            Check::of("BBR: frame over network delay, medians", "", 1.5, ratio("bbr"), Tolerance::AtLeast)
+                .source("CECC, Fig. 3"),
+            Check::of("CUBIC: frame over network delay, medians", "", 1.2, ratio("off"), Tolerance::AtMost)
+                .source("CECC, Fig. 3"),
+            Check::of("CUBIC: late frames at the start", "", 2.0, runs("off").estimate("waits"), Tolerance::AtLeast)
+                .source("CECC, Fig. 3"),
+        ],
+        ..Figure::default()
+    }
+}

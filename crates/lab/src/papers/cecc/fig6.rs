@@ -1,0 +1,135 @@
+//! Figure 6: delays of the packets of each flow, one to five flows.
+
+use super::prelude::*;
+
+const SHOWN: [Way; 3] = [OFF, PAPER, HOLD];
+const FLOWS: [&str; 5] = ["1", "2", "3", "4", "5"];
+
+fn name(way: &str, n: &str) -> String {
+    format!("fig6/{way}-{n}")
+}
+
+pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
+    let mut experiments = vec![];
+    for way in SHOWN.iter().chain([&UDP]) {
+        for n in FLOWS {
+            let mut changes = base(options).to_vec();
+            changes.extend([("warmup", "2 s"), ("ue.count", n)]);
+            changes.extend(way.3);
+            experiments.push(Experiment::new(name(way.0, n), SCENARIO, changes, reduce)?);
+        }
+    }
+    Ok(Part {
+        id: "fig6",
+        experiments,
+        draw: Box::new(draw),
+    })
+}
+
+fn reduce(run: &RunResult, out: &mut Outcome) {
+    keep(run, out);
+    let mut all = Histogram::default();
+    for f in &run.records.flows {
+        all.merge(&f.one_way);
+    }
+    out.value("net_min", m::ms(all.min()));
+    for (name, q) in [
+        ("net_p25", 0.25),
+        ("net_p50", 0.5),
+        ("net_p75", 0.75),
+        ("net_p99", 0.99),
+        ("net_p9999", 0.9999),
+    ] {
+        out.value(name, m::ms(all.quantile(q)));
+    }
+    out.value("net_max", m::ms(all.max()));
+    let flows = 0..run.records.flows.len();
+    let pooled: Vec<f64> = flows.flat_map(|i| m::one_way(run, i)).collect();
+    out.distribution("network", pooled);
+}
+
+fn draw(o: &Outcomes) -> Figure {
+    let runs = |way: &str, n: &str| o.get(&name(way, n));
+    let columns: [Entry; 8] = [
+        ("least", "ms", "net_min", 1.0, Some(Better::Lower)),
+        ("p25", "ms", "net_p25", 1.0, Some(Better::Lower)),
+        ("p50", "ms", "net_p50", 1.0, Some(Better::Lower)),
+        ("p75", "ms", "net_p75", 1.0, Some(Better::Lower)),
+        ("p99", "ms", "net_p99", 1.0, Some(Better::Lower)),
+        ("p99.99", "ms", "net_p9999", 1.0, Some(Better::Lower)),
+        ("most", "ms", "net_max", 1.0, Some(Better::Lower)),
+        ("frame, p99", "ms", "frame_p99", 1.0, Some(Better::Lower)),
+    ];
+    let rows: Vec<(String, &str, &Runs)> = FLOWS
+        .iter()
+        .flat_map(|n| {
+            SHOWN
+                .iter()
+                .map(move |w| (format!("{n}: {}", w.1), w.2, (*n, w.0)))
+        })
+        .map(|(label, colour, (n, way))| (label, colour, runs(way, n)))
+        .collect();
+    let cdf = |n: &str| {
+        Panel::new(
+            &format!("n{n}"),
+            &format!("{n} flows"),
+            "Network delay of all packets from 2 s on.",
+            Drawing::Cdf {
+                axis: Axis::new("Network delay", "ms").from(2.0).top(16.0),
+                lines: SHOWN
+                    .iter()
+                    .map(|w| runs(w.0, n).cdf("network", w.1, w.2))
+                    .collect(),
+                guides: vec![Guide::new(10.0, "10 ms")],
+            },
+        )
+    };
+    let bound = |what: &str, way: &str, reference, value: &str| {
+        Check::of(
+            format!("one flow, {what}"),
+            "ms",
+            reference,
+            runs(way, "1").estimate(value),
+            Tolerance::Absolute(0.5),
+        )
+        .source("CECC, IV-B, Fig. 6")
+    };
+    let grows = |way: &str| {
+        let growth = |value: &str| runs(way, "5").mean(value) - runs(way, "1").mean(value);
+        (growth("net_p50"), growth("net_max"))
+    };
+    let (off, paper, hold) = (grows("off"), grows("paper"), grows("hold"));
+    let order = |what: &str, limit: f64, ours: f64| {
+        Check::new(what, "ms", limit, ours, None, Tolerance::AtMost).source("CECC, IV-B, Fig. 6")
+    };
+    Figure {
+        title: "Figure 6: delays of packets".to_owned(),
+        setup: "Scenario A, one to five flows, from 2 s on.".to_owned(),
+        claim: "One flow: 3.25 to 6.1 ms one way. More flows raise all delays a little (slots wait longer); CUBIC's queue delay rises \
+                fast, CECC's less."
+            .to_owned(),
+        seen: format!(
+            "One flow over UDP: {:.2} to {:.2} ms, over CUBIC {:.2} to {:.2} ms. From one to five flows the median grows by {:.2} ms \
+             with CUBIC, {:.2} as printed, {:.2} with hold; the largest by {:.1}, {:.1} and {:.1} ms.",
+            runs("udp", "1").mean("net_min"),
+            runs("udp", "1").mean("net_max"),
+            runs("off", "1").mean("net_min"),
+            runs("off", "1").mean("net_max"),
+            off.0, paper.0, hold.0, off.1, paper.1, hold.1,
+        ),
+        panels: FLOWS[1..]
+            .iter()
+            .map(|n| cdf(n))
+            .chain([table("table", "Network delay of all packets", "flows", &columns, &rows).wide()])
+            .collect(),
+        checks: vec![
+            bound("least network delay over UDP", "udp", 3.25, "net_min"),
+            bound("largest network delay over UDP", "udp", 6.1, "net_max"),
+            bound("least network delay over CUBIC", "off", 3.25, "net_min"),
+            bound("largest network delay over CUBIC", "off", 6.1, "net_max"),
+            order("growth of the largest delay from one to five flows, as printed, at most CUBIC's", off.1, paper.1),
+            order("growth of the largest delay from one to five flows, hold, at most CUBIC's", off.1, hold.1),
+        ],
+        ..Figure::default()
+    }
+}

@@ -1,0 +1,110 @@
+//! Figure 8: the load of the aggregation network, bytes per 5 ms.
+
+use super::prelude::*;
+
+const SHOWN: [Way; 5] = [BBR, OFF, PAPER, CREDIT, HOLD];
+const FLOWS: [&str; 3] = ["3", "5", "7"];
+
+fn name(way: &str, n: &str) -> String {
+    format!("fig8/{way}-{n}")
+}
+
+pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
+    let mut experiments = vec![];
+    for way in &SHOWN {
+        for n in FLOWS {
+            let mut changes = vec![
+                ("duration", length(options.quick)),
+                ("record.interval", "5 ms"),
+                ("ue.count", n),
+            ];
+            changes.extend(way.3);
+            experiments.push(Experiment::new(name(way.0, n), SCENARIO, changes, reduce)?);
+        }
+    }
+    Ok(Part {
+        id: "fig8",
+        experiments,
+        draw: Box::new(draw),
+    })
+}
+
+fn reduce(run: &RunResult, out: &mut Outcome) {
+    let mut load = m::arrivals(run, (SETTLED, m::all(run).1));
+    for bytes in &mut load {
+        *bytes *= 1e-3;
+    }
+    if let Some(q) = m::quantiles(&load) {
+        out.value("p50", Some(q.p50));
+        out.value("p99", Some(q.p99));
+        out.value("max", Some(q.max));
+    }
+    out.value("idle", m::share_at_most(&load, 1.0).map(|s| s * 100.0));
+    out.distribution("load", load);
+}
+
+fn draw(o: &Outcomes) -> Figure {
+    let runs = |way: &str, n: &str| o.get(&name(way, n));
+    let columns: [Entry; 4] = [
+        ("idle", "%", "idle", 1.0, None),
+        ("p50", "kB", "p50", 1.0, None),
+        ("p99", "kB", "p99", 1.0, Some(Better::Lower)),
+        ("most", "kB", "max", 1.0, Some(Better::Lower)),
+    ];
+    let rows: Vec<(String, &str, &Runs)> = FLOWS
+        .iter()
+        .flat_map(|n| SHOWN.map(|w| (format!("{n} flows: {}", w.1), w.2, runs(w.0, n))))
+        .collect();
+    let cdf = |n: &str| {
+        Panel::new(
+            &format!("n{n}"),
+            &format!("{n} flows"),
+            "",
+            Drawing::Cdf {
+                axis: Axis::new("Bytes per 5 ms", "kB").top(1_000.0),
+                lines: SHOWN.map(|w| runs(w.0, n).cdf("load", w.1, w.2)).into(),
+                guides: vec![],
+            },
+        )
+    };
+    let less = |what: &str, way: &str, value: &str, limit| {
+        let ours = runs(way, "7").ratio(value, runs("off", "7"), value);
+        Check::of(what, "", limit, ours, Tolerance::AtMost)
+    };
+    let idle = |way: &str| runs(way, "5").mean("idle");
+    Figure {
+        title: "Figure 8: load of the aggregation network".to_owned(),
+        setup: "Scenario A: bytes that reach the base station in each 5 ms, from 2 s on, RLC and MAC headers included.".to_owned(),
+        claim: "BBR has the least idle time and the least load; CECC lowers the largest load against CUBIC, the more so the more flows \
+                there are."
+            .to_owned(),
+        seen: format!(
+            "Seven flows, the largest load: CUBIC {:.0} kB, as printed {:.0}, credit {:.0}, hold {:.0}, BBR {:.0}. Five flows, time \
+             without load: CUBIC {:.0} %, as printed {:.0}, hold {:.0}, BBR {:.0}.",
+            runs("off", "7").mean("max"),
+            runs("paper", "7").mean("max"),
+            runs("credit", "7").mean("max"),
+            runs("hold", "7").mean("max"),
+            runs("bbr", "7").mean("max"),
+            idle("off"),
+            idle("paper"),
+            idle("hold"),
+            idle("bbr"),
+        ),
+        panels: FLOWS
+            .iter()
+            .map(|n| cdf(n))
+            .chain([table("table", "Bytes per 5 ms", "", &columns, &rows).wide()])
+            .collect(),
+        checks: vec![
+            less("7 flows: largest load as printed, over CUBIC's", "paper", "max", 0.97).source("the study, t9"),
+            less("7 flows: 99 % quantile of the load as printed, over CUBIC's", "paper", "p99", 0.85).source("the study, t9"),
+            Check::of("7 flows: largest load, hold", "kB", 600.0, runs("hold", "7").estimate("max"), Tolerance::AtMost)
+                .source("the study, t9"),
+            Check::new("5 flows: idle time, BBR, at most CUBIC's", "%", idle("off"), idle("bbr"), None, Tolerance::AtMost)
+                .source("CECC, Fig. 8"),
+            less("7 flows: largest load of BBR, over CUBIC's", "bbr", "max", 1.0).source("CECC, Fig. 8"),
+        ],
+        ..Figure::default()
+    }
+}
