@@ -31,6 +31,8 @@ enum Command {
     Run(RunArgs),
     /// Simulate every combination of a scenario's `[vary]` lists and lay them side by side
     Compare(CompareArgs),
+    /// Run a command behind a cell or link, with real packets
+    Emulate(Box<commands::emulate::EmulateArgs>),
     /// Look at link traces and convert them
     Trace {
         #[command(subcommand)]
@@ -120,10 +122,19 @@ fn seed() -> clap::builder::RangedU64ValueParser {
 }
 
 fn main() -> ExitCode {
+    // The processes between the emulator and the command behind the cell are this program too.
+    let mut words = std::env::args_os().skip(1);
+    if words
+        .next()
+        .is_some_and(|w| w == slackwater_live::inside::WORD)
+    {
+        return slackwater_live::inside::main(words);
+    }
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Compare(args) => commands::compare::compare(&args),
+        Command::Emulate(args) => commands::emulate::run(&args),
         Command::Trace { command } => commands::trace::trace(command),
         Command::Schema => commands::list::schema(),
         Command::List { json } => commands::list::list(json),

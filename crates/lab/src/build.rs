@@ -57,6 +57,16 @@ pub struct Layout {
     pub up: Vec<bool>,
 }
 
+/// Who stands at the ends of the flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hosts {
+    /// Simulated applications and transports.
+    #[default]
+    Simulated,
+    /// Hosts outside of the world, whose packets are injected.
+    External,
+}
+
 /// Builds the world that `scenario` describes with `seed`; `recorder` makes the listener once the layout is known.
 ///
 /// # Errors
@@ -64,6 +74,20 @@ pub struct Layout {
 pub fn build<R: Recorder>(
     scenario: &Scenario,
     seed: u64,
+    observer: Option<Box<dyn Observer + Send>>,
+    recorder: impl FnOnce(&Layout) -> R,
+) -> Result<(World<R>, Layout), BuildError> {
+    build_with(scenario, seed, Hosts::Simulated, observer, recorder)
+}
+
+/// As [`build`], with `hosts` at the ends of the flows.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_with<R: Recorder>(
+    scenario: &Scenario,
+    seed: u64,
+    hosts: Hosts,
     observer: Option<Box<dyn Observer + Send>>,
     recorder: impl FnOnce(&Layout) -> R,
 ) -> Result<(World<R>, Layout), BuildError> {
@@ -163,11 +187,19 @@ pub fn build<R: Recorder>(
         to_network.extend(upf::hops(&layout.upf, ue, Direction::Up));
         to_network.push(lane(if layout.cell { jitter } else { Duration::ZERO }));
         let draw = draw.fork(purpose::CONTROLLER, layout.labels.len() as u64);
-        let config =
+        if hosts == Hosts::External {
+            // A simulation pays an event for a lane that does nothing; an emulator would pay it in delay.
+            skip_idle(&mut to_ue);
+            skip_idle(&mut to_network);
+        }
+        let mut config =
             flow::config(&flow, to_ue, to_network, draw).map_err(|reason| BuildError::Flow {
                 label: flow.label.clone(),
                 reason,
             })?;
+        if hosts == Hosts::External {
+            config.carrier = flow::external(&config.carrier);
+        }
         let id = world.add_flow(config);
         debug_assert_eq!(id, FlowId(layout.labels.len() as u32));
         layout.labels.push(flow.label.clone());
@@ -179,4 +211,14 @@ pub fn build<R: Recorder>(
     }
     let recorder = recorder(&layout);
     Ok((world.build(recorder), layout))
+}
+
+/// Takes lanes without effect out of `path`, but for the last hop.
+fn skip_idle(path: &mut Vec<HopConfig>) {
+    let idle = HopConfig::Lane(LaneConfig::default());
+    while path.len() > 1
+        && let Some(at) = path.iter().position(|hop| *hop == idle)
+    {
+        path.remove(at);
+    }
 }

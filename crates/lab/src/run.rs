@@ -1,15 +1,16 @@
 //! Runs scenarios.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration as Wall;
 
-use slackwater_core::{Duration, Instant};
+use slackwater_core::{Duration, Instant, Recorder};
 use slackwater_signal::Observer;
-use slackwater_sim::NoClock;
+use slackwater_sim::{NoClock, World};
 
-use crate::build::{self, BuildError, Layout};
+use crate::build::{self, BuildError, Hosts, Layout};
 use crate::metrics::summary::{RunSummary, summarize};
 use crate::parallel;
-use crate::record::slots::SlotTap;
+use crate::record::slots::{SlotRows, SlotTap};
 use crate::record::{RecorderConfig, RunRecorder};
 use crate::scenario::{Scenario, Variant};
 
@@ -55,6 +56,90 @@ pub struct RunResult {
 /// Wall time between two progress reports.
 const REPORT_EVERY: Wall = Wall::from_millis(20);
 
+/// A run before its first event.
+pub struct Prepared<R> {
+    /// The world.
+    pub world: World<R>,
+    /// Where its parts are.
+    pub layout: Layout,
+    /// Rows of grants, where the scenario asks for them.
+    pub rows: Option<Arc<Mutex<SlotRows>>>,
+}
+
+/// Builds the world of `scenario` with `seed` and `hosts`. `wrap` may put something around the recorder.
+///
+/// # Errors
+/// Where the world cannot be built.
+pub fn prepare<R: Recorder>(
+    scenario: &Scenario,
+    seed: u64,
+    hosts: Hosts,
+    wrap: impl FnOnce(RunRecorder) -> R,
+) -> Result<Prepared<R>, BuildError> {
+    let recorder = |layout: &Layout| {
+        let config = RecorderConfig::of(scenario, layout.bottleneck, layout.wired);
+        wrap(RunRecorder::new(RecorderConfig {
+            up_node: layout.up_node,
+            ..config
+        }))
+    };
+    let tap = (scenario.record.slots && scenario.cell().is_some())
+        .then(|| SlotTap::new(scenario.record.max_rows));
+    let (observer, rows) = tap.map_or((None, None), |(tap, rows)| {
+        let observer: Box<dyn Observer + Send> = Box::new(tap);
+        (Some(observer), Some(rows))
+    });
+    let (world, layout) = build::build_with(scenario, seed, hosts, observer, recorder)?;
+    Ok(Prepared {
+        world,
+        layout,
+        rows,
+    })
+}
+
+impl<R> Prepared<R> {
+    /// A run whose parts a driver of its own has taken apart.
+    pub fn resume(world: World<R>, layout: Layout, rows: Option<Arc<Mutex<SlotRows>>>) -> Self {
+        Self {
+            world,
+            layout,
+            rows,
+        }
+    }
+
+    /// The result of the run, once it is over. `unwrap` undoes what [`prepare`] put around the recorder.
+    pub fn conclude(
+        self,
+        scenario: &Scenario,
+        seed: u64,
+        unwrap: impl FnOnce(R) -> RunRecorder,
+    ) -> RunResult
+    where
+        R: Recorder,
+    {
+        let events = self.world.events();
+        let mut records = unwrap(self.world.into_recorder());
+        if let Some(rows) = self.rows {
+            // The world is gone, and its tap with it.
+            records.slots = rows
+                .lock()
+                .map(|mut r| core::mem::take(&mut *r))
+                .unwrap_or_default();
+        }
+        let mut summary = summarize(&records);
+        summary.identify(scenario, &[], seed);
+        RunResult {
+            scenario: scenario.clone(),
+            labels: Vec::new(),
+            seed,
+            records,
+            summary,
+            layout: self.layout,
+            events,
+        }
+    }
+}
+
 /// Runs `scenario` with `seed`. `progress` hears the share of simulated time that is done, in [0, 1], each 20 ms or so.
 ///
 /// # Errors
@@ -64,20 +149,8 @@ pub fn run_scenario(
     seed: u64,
     progress: &mut dyn FnMut(f64) -> Control,
 ) -> Result<RunResult, RunError> {
-    let recorder = |layout: &Layout| {
-        let config = RecorderConfig::of(scenario, layout.bottleneck, layout.wired);
-        RunRecorder::new(RecorderConfig {
-            up_node: layout.up_node,
-            ..config
-        })
-    };
-    let tap = (scenario.record.slots && scenario.cell().is_some())
-        .then(|| SlotTap::new(scenario.record.max_rows));
-    let (observer, rows) = tap.map_or((None, None), |(tap, rows)| {
-        let observer: Box<dyn Observer + Send> = Box::new(tap);
-        (Some(observer), Some(rows))
-    });
-    let (mut world, layout) = build::build(scenario, seed, observer, recorder)?;
+    let mut run = prepare(scenario, seed, Hosts::Simulated, |recorder| recorder)?;
+    let world = &mut run.world;
     let end = Instant::ZERO + scenario.duration;
     // The stride follows the speed; how a run is cut into strides does not change it.
     let mut stride = Duration::from_millis(1);
@@ -97,26 +170,7 @@ pub fn run_scenario(
             }
         }
     }
-    let events = world.events();
-    let mut records = world.into_recorder();
-    if let Some(rows) = rows {
-        // The world is gone, and its tap with it.
-        records.slots = rows
-            .lock()
-            .map(|mut r| core::mem::take(&mut *r))
-            .unwrap_or_default();
-    }
-    let mut summary = summarize(&records);
-    summary.identify(scenario, &[], seed);
-    Ok(RunResult {
-        scenario: scenario.clone(),
-        labels: Vec::new(),
-        seed,
-        records,
-        summary,
-        layout,
-        events,
-    })
+    Ok(run.conclude(scenario, seed, |recorder| recorder))
 }
 
 /// Runs all `variants` on up to `jobs` threads; results come in the order of `variants`. `progress` hears the index of

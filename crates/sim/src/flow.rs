@@ -55,6 +55,12 @@ pub enum Carrier {
         /// IP bytes of a full packet.
         packet: u16,
     },
+    /// Hosts outside of the world: their packets come by [`crate::World::inject`] and leave by
+    /// [`crate::World::drain_handed`].
+    External {
+        /// The sender reads the cell's reports.
+        takes_reports: bool,
+    },
 }
 
 /// A flow.
@@ -83,6 +89,7 @@ impl FlowConfig {
         let takes = match &self.carrier {
             Carrier::Tcp { controller, .. } => controller.takes_reports(),
             Carrier::Udp { .. } => false,
+            Carrier::External { takes_reports } => *takes_reports,
         };
         takes && self.direction == Direction::Down
     }
@@ -95,6 +102,8 @@ pub(crate) struct HostEvents {
     pub(crate) messages: Vec<(u64, Instant, u64)>,
     /// Frames of datagrams that are complete at the receiver: start and size.
     pub(crate) frames: Vec<(Instant, Bytes)>,
+    /// Packets for hosts outside of the world, with the time of their arrival.
+    pub(crate) handed: Vec<(Instant, Packet)>,
 }
 
 /// One end of a flow.
@@ -108,6 +117,11 @@ pub enum Host {
     UdpSender(Box<UdpSender>),
     /// Receives datagrams.
     UdpReceiver(Box<UdpReceiver>),
+    /// Lies outside of the world.
+    External {
+        /// Payload bytes that it was handed.
+        delivered: u64,
+    },
 }
 
 /// An application over TCP.
@@ -271,6 +285,10 @@ impl Host {
                     Self::UdpReceiver(Box::default()),
                 )
             }
+            Carrier::External { .. } => (
+                Self::External { delivered: 0 },
+                Self::External { delivered: 0 },
+            ),
         };
         if up {
             [receiver, sender]
@@ -305,6 +323,10 @@ impl Host {
             Self::TcpReceiver(h) => h.on_packet(now, packet, out),
             Self::UdpSender(_) => {}
             Self::UdpReceiver(h) => h.on_packet(packet, events),
+            Self::External { delivered } => {
+                *delivered += u64::from(packet.payload);
+                events.handed.push((now, *packet));
+            }
         }
     }
 
@@ -318,7 +340,7 @@ impl Host {
             Self::TcpSender(h) => h.on_timer(now, out, events),
             Self::TcpReceiver(h) => h.endpoint.on_timer(now, out),
             Self::UdpSender(h) => h.on_timer(now, out),
-            Self::UdpReceiver(_) => {}
+            Self::UdpReceiver(_) | Self::External { .. } => {}
         }
     }
 
@@ -330,7 +352,7 @@ impl Host {
                 h.app_timer = h.app.next_timer();
             }
             Self::UdpSender(h) => h.app.on_delivered(now),
-            Self::TcpReceiver(_) | Self::UdpReceiver(_) => {}
+            Self::TcpReceiver(_) | Self::UdpReceiver(_) | Self::External { .. } => {}
         }
     }
 
@@ -340,7 +362,7 @@ impl Host {
             Self::TcpSender(h) => h.next_timer(),
             Self::TcpReceiver(h) => h.endpoint.next_timer(),
             Self::UdpSender(h) => h.app.next_timer(),
-            Self::UdpReceiver(_) => None,
+            Self::UdpReceiver(_) | Self::External { .. } => None,
         }
     }
 
@@ -350,6 +372,7 @@ impl Host {
         Bytes(match self {
             Self::TcpReceiver(h) => h.before + h.endpoint.delivered(),
             Self::UdpReceiver(h) => h.delivered,
+            Self::External { delivered } => *delivered,
             Self::TcpSender(_) | Self::UdpSender(_) => 0,
         })
     }
@@ -379,7 +402,7 @@ impl Host {
         match self {
             Self::TcpSender(h) => Some(&h.endpoint),
             Self::TcpReceiver(h) => Some(&h.endpoint),
-            Self::UdpSender(_) | Self::UdpReceiver(_) => None,
+            Self::UdpSender(_) | Self::UdpReceiver(_) | Self::External { .. } => None,
         }
     }
 }

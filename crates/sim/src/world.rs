@@ -131,6 +131,30 @@ impl<R: Recorder> World<R> {
         (&f.hosts[f.sender], &f.hosts[1 - f.sender])
     }
 
+    /// When the next event is due.
+    pub fn next_event(&self) -> Option<Instant> {
+        self.kernel.peek().map(|(at, _)| at)
+    }
+
+    /// A host outside of the world emits `packet`, in its flow and direction ([`crate::Carrier::External`]). All events up
+    /// to `now` must have run, which [`World::run_until`] sees to.
+    pub fn inject(&mut self, now: Instant, packet: &Packet) {
+        debug_assert!(now >= self.now, "{now} is before {}", self.now);
+        self.now = now;
+        self.packets.push(*packet);
+        self.emit(now, packet.flow.index(), side(packet.direction()));
+    }
+
+    /// The packets that reached hosts outside of the world since the last call, with the times of their arrival.
+    pub fn drain_handed(&mut self) -> impl Iterator<Item = (Instant, Packet)> {
+        self.host_events.handed.drain(..)
+    }
+
+    /// The recorder, for what it must hear from outside of the world.
+    pub fn recorder_mut(&mut self) -> &mut R {
+        &mut self.recorder
+    }
+
     /// Runs all events up to and including `until`. Splitting a run into several calls changes nothing.
     pub fn run_until(&mut self, until: Instant, clock: &mut impl Clock) {
         while let Some((at, component)) = self.kernel.peek() {

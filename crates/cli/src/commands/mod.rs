@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod doctor;
+pub(crate) mod emulate;
 pub(crate) mod list;
 pub(crate) mod repro;
 pub(crate) mod run;

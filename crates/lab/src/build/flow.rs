@@ -63,6 +63,18 @@ pub(super) fn config(
     })
 }
 
+/// The flow's packets come from outside, from a sender that reads what `simulated` would have read.
+pub(super) fn external(simulated: &Carrier) -> Carrier {
+    use slackwater_control::Controller as _;
+    Carrier::External {
+        takes_reports: match simulated {
+            Carrier::Tcp { controller, .. } => controller.takes_reports(),
+            Carrier::Udp { .. } => false,
+            Carrier::External { takes_reports } => *takes_reports,
+        },
+    }
+}
+
 fn tcp(config: &Tcp) -> TcpConfig {
     let window = config.recv_buffer.get();
     // The smallest scale that lets the 16-bit field name the whole buffer (RFC 7323, 2.3).

@@ -324,6 +324,43 @@ impl RunRecorder {
         self.config = config;
     }
 
+    /// Says which way the data of `flow` goes, where that shows only once packets come.
+    pub fn set_way(&mut self, flow: FlowId, up: bool) {
+        if let Some(info) = self.config.flows.get_mut(flow.index()) {
+            info.up = up;
+            self.ways[flow.index()] = if up { Packet::BIT_UP } else { 0 };
+        }
+    }
+
+    /// Ends a run whose length and flows were not known beforehand: it ends at `end`, and of its flows those named in
+    /// `keep` stay, in that order and under those labels.
+    pub fn conclude(&mut self, end: Instant, keep: &[(FlowId, String)]) {
+        self.config.to = end;
+        let mut infos = Vec::with_capacity(keep.len());
+        let mut flows = Vec::with_capacity(keep.len());
+        let mut places = vec![None; self.flows.len()];
+        for (flow, label) in keep {
+            let at = flow.index();
+            places[at] = Some(FlowId(infos.len() as u32));
+            let mut info = self.config.flows[at].clone();
+            info.label.clone_from(label);
+            info.stop = end;
+            infos.push(info);
+            flows.push(core::mem::take(&mut self.flows[at]));
+        }
+        self.config.flows = infos;
+        self.flows = flows;
+        self.ways = ways(&self.config);
+        self.captured
+            .retain_mut(|c| match places[c.packet.flow.index()] {
+                Some(place) => {
+                    c.packet.flow = place;
+                    true
+                }
+                None => false,
+            });
+    }
+
     /// The samples of the queue that `flow`'s data waits in.
     pub fn link_of(&self, flow: FlowId) -> Option<&LinkRecord> {
         let info = self.config.flows.get(flow.index())?;

@@ -1,0 +1,286 @@
+//! `slackwater emulate`: a command behind a cell.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use slackwater_lab::core::Duration;
+use slackwater_lab::output::tables;
+use slackwater_lab::wire::trace::MahimahiTrace;
+use slackwater_live::cells::{Edge, Middle, Wanted};
+use slackwater_live::emulate::{Health, Options, Outcome, emulate};
+use slackwater_live::logs;
+
+use crate::commands::run::{command_line, write, write_report};
+
+/// `slackwater emulate`
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("middle").required(true).args(["cell", "trace", "rate"])))]
+pub(crate) struct EmulateArgs {
+    /// A cell by name (lte, nr, nr-100mhz, nr-gigabit), or a TOML file with a [cell] or [link]
+    #[arg(long, value_name = "NAME|FILE")]
+    cell: Option<String>,
+    /// A Mahimahi trace towards the command
+    #[arg(long, visible_alias = "downlink", value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// A Mahimahi trace from the command (default: the way up never delays)
+    #[arg(long, visible_alias = "uplink", value_name = "FILE", conflicts_with_all = ["cell", "rate"])]
+    up: Option<PathBuf>,
+    /// A constant rate towards the command, in Mbit/s
+    #[arg(long, value_name = "MBIT", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    rate: Option<u64>,
+    /// Functions inside the network, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "FUNCTION,..")]
+    edge: Vec<EdgeName>,
+    /// Delay of the wired part each way, for example "20 ms"
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    delay: Option<Duration>,
+    /// Room of the queue towards the command, for example "64 packets" or "100 kB"
+    #[arg(long, value_name = "SIZE")]
+    queue: Option<String>,
+    /// UEs, each with a command of its own
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=252))]
+    ues: u32,
+    /// A shell command on the server side, for the time of the run
+    #[arg(long, value_name = "COMMAND")]
+    server: Option<String>,
+    /// Give the server side a namespace of its own too (without root it always has one)
+    #[arg(long)]
+    isolated: bool,
+    /// Name of the server side's network interface
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+    /// Largest IP packet of the interfaces
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(1280..))]
+    mtu: u16,
+    /// End after this many seconds, and the command with it
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=500_000))]
+    seconds: Option<u64>,
+    /// Name of the run: results go to `runs/<name>`
+    #[arg(long, value_name = "NAME", default_value = "emulate")]
+    name: String,
+    /// Where results go (default: `runs/<name>`)
+    #[arg(long, short, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write no files
+    #[arg(long)]
+    no_files: bool,
+    /// Print the summary and the emulator's lag as JSON to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// A log of the way to the command, as mm-link writes it
+    #[arg(long, value_name = "FILE")]
+    downlink_log: Option<PathBuf>,
+    /// A log of the way from the command, as mm-link writes it
+    #[arg(long, value_name = "FILE")]
+    uplink_log: Option<PathBuf>,
+    /// Set a key of the scenario, for example --set cell.rlc.mode=am
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Connections that are recorded one by one, for each UE; further ones are recorded together
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    flows: u32,
+    /// Seed of the channel and of all other random draws
+    #[arg(long, default_value_t = 1, value_parser = crate::seed())]
+    seed: u64,
+    /// The run is void where the emulator missed more than this share of its slots, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    void_above: f64,
+    /// Show no live view
+    #[arg(long)]
+    quiet: bool,
+    /// The command that runs behind the cell (default: a shell); {server} becomes the server side's address, {ue} the UE's number
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum EdgeName {
+    /// The UPF delays acknowledgments or drops for what the radio can carry
+    Vaqm,
+    /// The UPF holds packets until their deadlines ask for them
+    Cecc,
+    /// The cell puts rate and queue delay on acknowledgments
+    Xrc,
+    /// The cell's queue marks ECT packets
+    L4s,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    // As scenario files have it; a bare number is Mahimahi's: milliseconds.
+    let text = if text.bytes().all(|b| b.is_ascii_digit()) {
+        format!("{text} ms")
+    } else {
+        text.to_owned()
+    };
+    let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    let scale = match unit.trim() {
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return Err("expected a time such as \"20 ms\"".to_owned()),
+    };
+    let ns = number.parse::<f64>().ok().map(|n| n * scale);
+    ns.filter(|n| (0.0..=5e10).contains(n))
+        .map(|n| Duration::from_nanos(n as u64))
+        .ok_or_else(|| "expected a time from 0 to 50 s".to_owned())
+}
+
+fn options(args: &EmulateArgs) -> Result<Options> {
+    let middle = match (&args.cell, &args.trace, args.rate) {
+        (Some(cell), _, _) => Middle::Cell(cell.clone()),
+        (_, Some(down), _) => Middle::Trace {
+            down: down.clone(),
+            up: args.up.clone(),
+        },
+        (_, _, rate) => Middle::Rate(rate.unwrap_or(12)),
+    };
+    let edge = args.edge.iter().map(|e| match e {
+        EdgeName::Vaqm => Edge::Vaqm,
+        EdgeName::Cecc => Edge::Cecc,
+        EdgeName::Xrc => Edge::Xrc,
+        EdgeName::L4s => Edge::L4s,
+    });
+    let set = args.set.iter().map(|set| {
+        let (key, value) = set
+            .split_once('=')
+            .with_context(|| format!("--set: found {set:?}, expected KEY=VALUE"))?;
+        Ok((key.trim().to_owned(), value.trim().to_owned()))
+    });
+    let shell = || std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
+    let command = if args.command.is_empty() {
+        vec![shell()]
+    } else {
+        args.command.clone()
+    };
+    Ok(Options {
+        wanted: Wanted {
+            name: args.name.clone(),
+            middle,
+            ues: args.ues,
+            delay: args.delay.unwrap_or(Duration::ZERO),
+            queue: args.queue.clone(),
+            edge: edge.collect(),
+            seed: args.seed,
+            flows: args.flows,
+            set: set.collect::<Result<_>>()?,
+        },
+        command,
+        server: args.server.clone(),
+        isolated: args.isolated,
+        interface: args.interface.clone(),
+        mtu: args.mtu,
+        limit: args.seconds.map(Duration::from_secs),
+        log: args.downlink_log.is_some() || args.uplink_log.is_some(),
+        meter: !args.quiet,
+        interval: Duration::from_millis(20),
+    })
+}
+
+fn write_logs(args: &EmulateArgs, outcome: &Outcome) -> Result<()> {
+    let ways = [
+        (&args.downlink_log, false, &args.trace),
+        (&args.uplink_log, true, &args.up),
+    ];
+    for (path, up, trace) in ways {
+        let Some(path) = path else { continue };
+        let trace = trace
+            .as_ref()
+            .and_then(|t| MahimahiTrace::parse(&std::fs::read(t).ok()?).ok());
+        let text = logs::mahimahi(
+            &outcome.log,
+            up,
+            trace.as_ref(),
+            outcome.length,
+            &command_line(),
+        );
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// How late the emulator was, in words.
+fn lag_line(health: &Health) -> String {
+    let ms = |q| {
+        let lag = health.lag.histogram.quantile(q).unwrap_or_default();
+        format!("{:.3}", lag.as_millis_f64())
+    };
+    format!(
+        "late by {} ms (p50), {} ms (p99), {} ms (p99.9); {} of {} slots missed{}",
+        ms(0.5),
+        ms(0.99),
+        ms(0.999),
+        health.lag.missed_slots,
+        health.slots,
+        if health.realtime {
+            ""
+        } else {
+            "; no real-time priority"
+        },
+    )
+}
+
+fn json(outcome: &Outcome, void: bool) -> serde_json::Value {
+    let health = &outcome.health;
+    let late = |q| {
+        let lag = health.lag.histogram.quantile(q).unwrap_or_default();
+        lag.as_millis_f64()
+    };
+    serde_json::json!({
+        "exit_code": outcome.code,
+        "seconds": outcome.length.as_secs_f64(),
+        "void": void,
+        "late_ms": { "p50": late(0.5), "p99": late(0.99), "p999": late(0.999) },
+        "slots": health.slots,
+        "missed_slots": health.lag.missed_slots,
+        "realtime": health.realtime,
+        "malformed_frames": health.malformed,
+        "refused_packets": health.refused,
+        "cpu_seconds": health.cpu.as_secs_f64(),
+        "summary": outcome.result.summary,
+    })
+}
+
+pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode> {
+    let options = options(args)?;
+    let outcome = emulate(&options)?;
+    let void = outcome.health.missed() * 100.0 > args.void_above;
+    write_logs(args, &outcome)?;
+    let folder = args
+        .out
+        .clone()
+        .unwrap_or_else(|| Path::new("runs").join(&args.name));
+    let document = json(&outcome, void);
+    if let Some(path) = &args.json {
+        std::fs::write(path, format!("{document:#}\n"))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let mut page = None;
+    if !args.no_files {
+        write(&folder, &outcome.result)?;
+        let live = folder.join("live.json");
+        std::fs::write(&live, format!("{document:#}\n"))
+            .with_context(|| format!("cannot write {}", live.display()))?;
+        page = Some(write_report(
+            &folder,
+            std::slice::from_ref(&outcome.result),
+        )?);
+    }
+    // Standard output is the command's.
+    if !args.quiet {
+        eprintln!("{}", tables::flow_table(&outcome.result.summary));
+        eprintln!("{}", lag_line(&outcome.health));
+        if let Some(page) = page {
+            eprintln!("{}", page.display());
+        }
+    }
+    if void {
+        eprintln!(
+            "slackwater: void: more than {} % of the slots were missed; the machine could not keep up",
+            args.void_above
+        );
+    }
+    Ok(ExitCode::from(outcome.code))
+}

@@ -1,0 +1,338 @@
+//! What stands between the two sides: a cell by name or file, or a trace.
+
+use std::path::{Path, PathBuf};
+
+use slackwater_core::Duration;
+use slackwater_lab::Scenario;
+use toml::{Table, Value};
+
+use crate::LiveError;
+
+/// Cells by name: TOML, and what each is.
+const NAMED: [(&str, &str, &str); 4] = [
+    (
+        "lte",
+        "LTE FDD, 10 MHz, pedestrian at 150 m",
+        "[cell]\nrat = \"lte\"\nbandwidth = \"10 MHz\"\nfading = \"epa\"\n\
+         [[ue]]\nmobility = { kind = \"static\", distance = \"150 m\" }\n",
+    ),
+    (
+        "nr",
+        "NR TDD, 40 MHz at 30 kHz, pedestrian at 150 m",
+        "[cell]\nrat = \"nr\"\nbandwidth = \"40 MHz\"\nscs = \"30 kHz\"\nfading = \"tdl-d\"\n\
+         [[ue]]\nmobility = { kind = \"static\", distance = \"150 m\" }\n",
+    ),
+    (
+        "nr-100mhz",
+        "NR TDD, 100 MHz at 30 kHz, two layers, 256QAM, close by",
+        "[cell]\nrat = \"nr\"\nbandwidth = \"100 MHz\"\nscs = \"30 kHz\"\nlayers = 2\nmcs_table = \"256qam\"\n\
+         rlc = { buffer = \"4 MB\" }\n\
+         [[ue]]\nmobility = { kind = \"static\", distance = \"20 m\" }\n",
+    ),
+    (
+        "nr-gigabit",
+        "NR FDD, 100 MHz at 30 kHz, two layers, 256QAM, MCS 27 always: above 1 Gbit/s",
+        "[cell]\nrat = \"nr\"\nduplex = \"fdd\"\nbandwidth = \"100 MHz\"\nscs = \"30 kHz\"\nlayers = 2\n\
+         mcs_table = \"256qam\"\nrlc = { buffer = \"4 MB\" }\n\
+         [[ue]]\nchannel = { kind = \"fixed-mcs\", mcs = 27 }\n",
+    ),
+];
+
+/// Name and description of every cell that has a name.
+pub fn named() -> impl Iterator<Item = (&'static str, &'static str)> {
+    NAMED.iter().map(|(name, what, _)| (*name, *what))
+}
+
+/// An edge function to be put in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// vAQM at the user plane function.
+    Vaqm,
+    /// CECC at the user plane function, told by the cell.
+    Cecc,
+    /// The agent of explicit feedback, on acknowledgments.
+    Xrc,
+    /// Marking in the cell's or link's own queue.
+    L4s,
+}
+
+/// What stands between the sides.
+#[derive(Clone, Debug)]
+pub enum Middle {
+    /// A cell: a name, or a file with a `[cell]`.
+    Cell(String),
+    /// Traces of Mahimahi's, towards the UE and from it.
+    Trace {
+        /// Towards the UE.
+        down: PathBuf,
+        /// From the UE; left out, the way up never delays.
+        up: Option<PathBuf>,
+    },
+    /// A constant rate in opportunities, towards the UE.
+    Rate(u64),
+}
+
+/// What is to be emulated.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Name of the run.
+    pub name: String,
+    /// What stands between.
+    pub middle: Middle,
+    /// UEs.
+    pub ues: u32,
+    /// One-way delay of the wired part, each way.
+    pub delay: Duration,
+    /// Room of the queue towards the UE: `64 packets`, `100 kB`.
+    pub queue: Option<String>,
+    /// Edge functions.
+    pub edge: Vec<Edge>,
+    /// Seed.
+    pub seed: u64,
+    /// Flows kept apart for each UE.
+    pub flows: u32,
+    /// Further keys, as in `slackwater run --set`.
+    pub set: Vec<(String, String)>,
+}
+
+fn read(text: &str, from: &str) -> Result<Table, LiveError> {
+    text.parse()
+        .map_err(|e| LiveError::Usage(format!("{from}: {e}")))
+}
+
+fn put(table: &mut Table, key: &str, value: impl Into<Value>) {
+    table.insert(key.to_owned(), value.into());
+}
+
+/// The table under `key`, made where it is missing.
+fn sub<'a>(table: &'a mut Table, key: &str) -> Result<&'a mut Table, LiveError> {
+    table
+        .entry(key)
+        .or_insert_with(|| Value::Table(Table::new()))
+        .as_table_mut()
+        .ok_or_else(|| LiveError::Usage(format!("{key}: expected a table")))
+}
+
+impl Wanted {
+    /// The scenario whose world the packets pass.
+    ///
+    /// # Errors
+    /// Where the cell or trace cannot be had, or does not go together with the rest.
+    pub fn scenario(&self) -> Result<Scenario, LiveError> {
+        let (mut root, base) = self.base()?;
+        put(&mut root, "name", self.name.clone());
+        // Longer than anyone waits; the result has the real end.
+        put(&mut root, "duration", "500000 s");
+        root.remove("warmup");
+        root.remove("vary");
+        put(&mut root, "seed", self.seed as i64);
+        let path = sub(&mut root, "path")?;
+        put(path, "rtt", (self.delay * 2).to_string());
+        // Real arrivals are not in step with anything.
+        put(path, "jitter", "0 ms");
+        let cell = root.contains_key("cell");
+        let mut flow = Table::new();
+        put(&mut flow, "count", i64::from(self.flows));
+        if cell {
+            put(&mut flow, "ue", "each");
+            self.place_ues(&mut root);
+        } else if self.ues > 1 {
+            return Err(LiveError::Usage(
+                "found --ues with a trace, expected a cell: a trace link has one UE".to_owned(),
+            ));
+        }
+        let reports = self.edge.contains(&Edge::Xrc);
+        put(
+            &mut flow,
+            "controller",
+            if reports { "xrc" } else { "cubic" },
+        );
+        put(&mut root, "flow", vec![Value::Table(flow)]);
+        self.add_edge(&mut root, cell)?;
+        if let Some(queue) = &self.queue {
+            let place = if cell {
+                let rlc = sub(sub(&mut root, "cell")?, "rlc")?;
+                (rlc, "buffer")
+            } else {
+                (sub(sub(&mut root, "link")?, "queue")?, "limit")
+            };
+            if place.1 == "limit" && !place.0.contains_key("kind") {
+                put(place.0, "kind", "fifo");
+            }
+            put(place.0, place.1, queue.clone());
+        }
+        // Numbers, texts, lists and tables all have a JSON form; no key of a scenario takes a date.
+        let json = serde_json::to_value(&root)
+            .map_err(|e| LiveError::Usage(format!("{}: {e}", self.source())))?;
+        let mut scenario = Scenario::from_json(&json, &base).map_err(|mut e| {
+            e.file = self.source();
+            e
+        })?;
+        for (key, value) in &self.set {
+            scenario = scenario.with(key, value)?;
+        }
+        Ok(scenario)
+    }
+
+    fn source(&self) -> String {
+        match &self.middle {
+            Middle::Cell(name) => name.clone(),
+            Middle::Trace { down, .. } => down.display().to_string(),
+            Middle::Rate(mbps) => format!("{mbps} Mbit/s"),
+        }
+    }
+
+    /// The tables that the file or the name gives, and the folder that their paths start at.
+    fn base(&self) -> Result<(Table, PathBuf), LiveError> {
+        let here = PathBuf::from(".");
+        match &self.middle {
+            Middle::Cell(name) => {
+                let path = Path::new(name);
+                if path.extension().is_some_and(|e| e == "toml") || path.exists() {
+                    let text = std::fs::read_to_string(path).map_err(|e| {
+                        LiveError::kernel(format!("cannot read {}", path.display()), e)
+                    })?;
+                    let table = read(&text, name)?;
+                    if !table.contains_key("cell") && !table.contains_key("link") {
+                        return Err(LiveError::Usage(format!(
+                            "{name}: found neither [cell] nor [link], expected one of them"
+                        )));
+                    }
+                    let base = path.parent().unwrap_or(Path::new(".")).to_owned();
+                    return Ok((table, base));
+                }
+                let text = NAMED.iter().find(|n| n.0 == name).map(|n| n.2);
+                let text = text.or_else(|| slackwater_lab::scenario::embedded(name));
+                let Some(text) = text else {
+                    let names: Vec<&str> = named().map(|n| n.0).collect();
+                    return Err(LiveError::Usage(format!(
+                        "--cell: found \"{name}\", expected a file or one of {}",
+                        names.join(", ")
+                    )));
+                };
+                Ok((read(text, name)?, here))
+            }
+            Middle::Trace { down, up } => {
+                let mut link = Table::new();
+                put(&mut link, "kind", "trace");
+                put(&mut link, "file", down.display().to_string());
+                if let Some(up) = up {
+                    put(&mut link, "up_file", up.display().to_string());
+                }
+                let mut root = Table::new();
+                put(&mut root, "link", link);
+                Ok((root, here))
+            }
+            Middle::Rate(mbps) => {
+                let mut link = Table::new();
+                put(&mut link, "kind", "rate");
+                put(&mut link, "rate", format!("{mbps} Mbit/s"));
+                let mut root = Table::new();
+                put(&mut root, "link", link);
+                Ok((root, here))
+            }
+        }
+    }
+
+    /// As many UEs as asked for; a file's own where it has as many.
+    fn place_ues(&self, root: &mut Table) {
+        let first = match root.get("ue").and_then(Value::as_array) {
+            Some(ues) => {
+                let count = |u: &Value| u.get("count").and_then(Value::as_integer).unwrap_or(1);
+                if ues.iter().map(count).sum::<i64>() == i64::from(self.ues) {
+                    return;
+                }
+                ues.first().and_then(Value::as_table).cloned()
+            }
+            None => None,
+        };
+        let mut ue = first.unwrap_or_default();
+        put(&mut ue, "count", i64::from(self.ues));
+        put(root, "ue", vec![Value::Table(ue)]);
+    }
+
+    fn add_edge(&self, root: &mut Table, cell: bool) -> Result<(), LiveError> {
+        for edge in &self.edge {
+            match edge {
+                Edge::L4s => {
+                    let mut law = Table::new();
+                    put(&mut law, "kind", "ramp");
+                    if cell {
+                        put(sub(sub(root, "cell")?, "rlc")?, "law", law);
+                    } else {
+                        let queue = sub(sub(root, "link")?, "queue")?;
+                        put(queue, "kind", "fifo");
+                        put(queue, "law", law);
+                    }
+                }
+                _ if !cell => {
+                    return Err(LiveError::Usage(format!(
+                        "found --edge {edge:?} with a trace, expected a cell: it acts on what a radio network knows"
+                    )
+                    .replace("Vaqm", "vaqm")
+                    .replace("Cecc", "cecc")
+                    .replace("Xrc", "xrc")));
+                }
+                Edge::Vaqm => put(sub(root, "upf")?, "aqm", "vaqm"),
+                Edge::Cecc => put(sub(root, "upf")?, "cecc", "hold"),
+                // The cell's agent follows from the flows' controller.
+                Edge::Xrc => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(middle: Middle) -> Wanted {
+        Wanted {
+            name: "t".to_owned(),
+            middle,
+            ues: 1,
+            delay: Duration::ZERO,
+            queue: None,
+            edge: Vec::new(),
+            seed: 1,
+            flows: 4,
+            set: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_named_cell_makes_a_scenario_with_every_edge_function() {
+        for (name, _) in named() {
+            for edge in [Edge::Vaqm, Edge::Cecc, Edge::Xrc, Edge::L4s] {
+                let mut w = wanted(Middle::Cell(name.to_owned()));
+                w.edge = vec![edge];
+                w.ues = 3;
+                w.queue = Some("64 packets".to_owned());
+                let scenario = w.scenario().expect(name);
+                assert_eq!(scenario.expanded_flows().len(), 12, "{name} {edge:?}");
+            }
+        }
+        let embedded = wanted(Middle::Cell("lte-demo".to_owned()));
+        assert!(embedded.scenario().is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_said() {
+        let says = |w: &Wanted, words: &str| {
+            let error = w.scenario().expect_err(words).to_string();
+            assert!(error.contains(words), "{error}");
+        };
+        says(&wanted(Middle::Cell("lt".to_owned())), "one of lte");
+        says(&wanted(Middle::Cell("none.toml".to_owned())), "none.toml");
+        let down = PathBuf::from("/nowhere/x.down");
+        says(&wanted(Middle::Trace { down, up: None }), "x.down");
+        let mut w = wanted(Middle::Rate(12));
+        assert!(w.scenario().is_ok());
+        w.edge = vec![Edge::Vaqm];
+        says(&w, "--edge vaqm");
+        w.edge.clear();
+        w.ues = 2;
+        says(&w, "one UE");
+    }
+}

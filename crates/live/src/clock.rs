@@ -1,0 +1,81 @@
+//! The machine's clock behind the engine's seam, and how late it was.
+
+use slackwater_core::{Duration, Instant};
+use slackwater_lab::metrics::Histogram;
+use slackwater_sim::{Clock, SyncStatus};
+
+/// How late events were handled.
+#[derive(Clone, Debug, Default)]
+pub struct Lag {
+    /// Lateness of each event.
+    pub histogram: Histogram,
+    /// Whole slots by which the loop came late, summed over its wake-ups.
+    pub missed_slots: u64,
+}
+
+impl Lag {
+    /// The loop woke for an event that was due `late` ago, with slots of `slot`.
+    pub(crate) fn woke(&mut self, late: Duration, slot: Duration) {
+        self.missed_slots += late / slot;
+    }
+}
+
+/// Monotonic wall time since a start.
+#[derive(Clone, Debug)]
+pub struct WallClock {
+    start: std::time::Instant,
+    /// How late events were.
+    pub lag: Lag,
+}
+
+impl WallClock {
+    /// A clock that reads zero now.
+    pub fn start() -> Self {
+        Self {
+            start: std::time::Instant::now(),
+            lag: Lag::default(),
+        }
+    }
+
+    /// The time. It never goes back, whatever becomes of the date.
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl Clock for WallClock {
+    /// Sleeps until `deadline`, an absolute time, and tells how late it is.
+    fn synchronize(&mut self, deadline: Instant) -> SyncStatus {
+        let mut now = self.now();
+        while now < deadline {
+            std::thread::sleep(std::time::Duration::from_nanos((deadline - now).as_nanos()));
+            now = self.now();
+        }
+        let late = now - deadline;
+        self.lag.histogram.add(late);
+        if late.is_zero() {
+            SyncStatus::Synchronized
+        } else {
+            SyncStatus::Late(late)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_waits_for_what_is_to_come_and_tells_how_late_it_is() {
+        let mut clock = WallClock::start();
+        let deadline = clock.now() + Duration::from_millis(3);
+        clock.synchronize(deadline);
+        assert!(clock.now() >= deadline);
+        let before = clock.now();
+        let SyncStatus::Late(late) = clock.synchronize(Instant::ZERO) else {
+            panic!("the start has passed")
+        };
+        assert!(late >= before - Instant::ZERO);
+        assert!(clock.lag.histogram.max().is_some_and(|m| m >= late));
+    }
+}

@@ -1,0 +1,468 @@
+//! Runs a command behind a cell.
+
+use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal as _;
+use std::os::fd::BorrowedFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use slackwater_core::{Duration, Instant};
+use slackwater_lab::Scenario;
+use slackwater_lab::build::Hosts;
+use slackwater_lab::record::slots::SlotRows;
+use slackwater_lab::run::{self, Prepared, RunResult};
+use slackwater_ran::cell::Cell;
+
+use crate::LiveError;
+use crate::bridge::{Bridge, Departure, LogEntry, Tap};
+use crate::cells::Wanted;
+use crate::clock::{Lag, WallClock};
+use crate::flows::FlowTable;
+use crate::frame;
+use crate::inside;
+use crate::meter::Meter;
+use crate::netns;
+use crate::setup::{MAX_UES, Network};
+use crate::sys;
+use crate::tun::Tun;
+
+/// How an emulation runs, beside what it emulates.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What stands between the sides.
+    pub wanted: Wanted,
+    /// The command behind the cell. `{server}` and `{ue}` in its words become the server side's address and the UE's
+    /// number.
+    pub command: Vec<OsString>,
+    /// A command on the server side, for the time of the run, by way of `sh -c`.
+    pub server: Option<String>,
+    /// The server side is a namespace of its own too. Without privileges it always is.
+    pub isolated: bool,
+    /// Name of the server side's device.
+    pub interface: Option<String>,
+    /// Largest IP packet.
+    pub mtu: u16,
+    /// The run ends after this time, and the command with it.
+    pub limit: Option<Duration>,
+    /// Keep arrivals and departures for logs.
+    pub log: bool,
+    /// Show what happens while it happens.
+    pub meter: bool,
+    /// Time between two samples of the records.
+    pub interval: Duration,
+}
+
+/// How well the emulator kept up.
+#[derive(Clone, Debug)]
+pub struct Health {
+    /// Lateness of events.
+    pub lag: Lag,
+    /// Slots of the run.
+    pub slots: u64,
+    /// Real-time priority was had.
+    pub realtime: bool,
+    /// Frames that were no packets.
+    pub malformed: u64,
+    /// Packets that the kernel did not take back.
+    pub refused: u64,
+    /// CPU time of the emulator itself.
+    pub cpu: Duration,
+}
+
+impl Health {
+    /// Share of slots that the loop missed.
+    pub fn missed(&self) -> f64 {
+        self.lag.missed_slots as f64 / self.slots.max(1) as f64
+    }
+}
+
+/// An emulation and what it left.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Records and metrics, as of a simulation.
+    pub result: RunResult,
+    /// How well it kept up.
+    pub health: Health,
+    /// Exit code of the command (of the first UE's, where there are several).
+    pub code: u8,
+    /// Arrivals and departures, where asked for.
+    pub log: Vec<LogEntry>,
+    /// How long it ran.
+    pub length: Duration,
+}
+
+/// Room that a process has to go away on its own.
+const CHECK_EVERY: Duration = Duration::from_millis(10);
+/// Frames read from one device before the world has its turn again.
+const BURST: usize = 64;
+/// Real-time priority: above everything ordinary, below the kernel's own threads.
+const PRIORITY: i32 = 10;
+
+/// Runs `options.command` behind the cell until it ends.
+///
+/// # Errors
+/// Where the cell cannot be had, or the kernel refuses namespaces, devices or processes.
+pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
+    let ues = options.wanted.ues;
+    if ues == 0 || ues > MAX_UES {
+        return Err(LiveError::Usage(format!(
+            "--ues: found {ues}, expected 1 to {MAX_UES}"
+        )));
+    }
+    let scenario = options.wanted.scenario()?;
+    if options.isolated || !netns::privileged() {
+        netns::isolate()?;
+    }
+    let network = Network::new(ues, options.mtu, options.interface.as_deref())?;
+    sys::count_signals().map_err(|e| LiveError::kernel("cannot take signals", e))?;
+    let _ = nix::sys::prctl::set_timerslack(1);
+    let mut processes = Processes::default();
+    processes.start(options, &network)?;
+    let run = run::prepare(&scenario, scenario.seed, Hosts::External, |recorder| {
+        Tap::new(recorder, options.interval, options.log)
+    })?;
+    let realtime = sys::realtime(PRIORITY).is_ok();
+    let mut state = State::new(options, network, run, &scenario);
+    let code = state.run(options, &mut processes)?;
+    processes.stop();
+    Ok(state.conclude(&scenario, code, realtime))
+}
+
+/// The commands; all end when this is dropped.
+#[derive(Default)]
+struct Processes {
+    server: Option<Child>,
+    commands: Vec<Child>,
+    /// Exit codes, by UE.
+    codes: Vec<Option<u8>>,
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Processes {
+    fn start(&mut self, options: &Options, network: &Network) -> Result<(), LiveError> {
+        let address = network.plan.server().to_string();
+        if let Some(server) = &options.server {
+            let server = server.replace("{server}", &address);
+            let words = ["sh".into(), "-c".into(), server.into()];
+            let child = spawn(&words, &address, None)?;
+            self.server = Some(child);
+            wait_for_listener();
+        }
+        for (ue, space) in network.spaces.iter().enumerate() {
+            let words: Vec<OsString> = options
+                .command
+                .iter()
+                .map(|w| fill_in(w, &address, ue))
+                .collect();
+            let child = space.inside(|| spawn(&words, &address, Some((ue, network))))?;
+            self.commands.push(child);
+            self.codes.push(None);
+        }
+        Ok(())
+    }
+
+    /// The exit code of the first command, once all have ended.
+    fn ended(&mut self) -> Option<u8> {
+        for (child, code) in self.commands.iter_mut().zip(&mut self.codes) {
+            if code.is_none() {
+                *code = match child.try_wait() {
+                    Ok(Some(status)) => Some(inside::code_of(status)),
+                    Ok(None) => None,
+                    Err(_) => Some(125),
+                };
+            }
+        }
+        self.codes
+            .iter()
+            .all(Option::is_some)
+            .then(|| self.codes.first().copied().flatten().unwrap_or(0))
+    }
+
+    fn stop(&mut self) {
+        for child in self.commands.iter_mut().chain(&mut self.server) {
+            // One that has ended already cannot be killed, and that is well.
+            let _ignored = child.kill();
+            let _ignored = child.wait();
+        }
+        self.server = None;
+    }
+}
+
+/// A word of the command with its place-holders filled in; words that are not text have none.
+fn fill_in(word: &OsStr, server: &str, ue: usize) -> OsString {
+    word.to_str().map_or_else(
+        || word.to_owned(),
+        |w| {
+            w.replace("{server}", server)
+                .replace("{ue}", &ue.to_string())
+                .into()
+        },
+    )
+}
+
+/// Starts `words` in the calling thread's namespace, so that it cannot outlive the emulator.
+fn spawn(
+    words: &[OsString],
+    server: &str,
+    ue: Option<(usize, &Network)>,
+) -> Result<Child, LiveError> {
+    let exe = std::env::current_exe()
+        .map_err(|e| LiveError::kernel("cannot find the program itself", e))?;
+    let mut command = Command::new(exe);
+    command
+        .arg(inside::WORD)
+        .arg("outer")
+        .arg(std::process::id().to_string())
+        .args(words)
+        .env("SLACKWATER_SERVER", server)
+        // The name that Mahimahi's users know.
+        .env("MAHIMAHI_BASE", server);
+    match ue {
+        Some((ue, network)) => {
+            command
+                .env("SLACKWATER_UE", ue.to_string())
+                .env("SLACKWATER_ADDRESS", network.plan.ue(ue as u32).to_string());
+            if ue > 0 {
+                // A terminal's input is for the first.
+                command.stdin(Stdio::null());
+            }
+        }
+        None => {
+            command.stdin(Stdio::null()).stdout(Stdio::null());
+        }
+    }
+    command
+        .spawn()
+        .map_err(|e| LiveError::kernel("cannot start a process", e))
+}
+
+/// A server needs a moment before it listens. One that never does (it uses UDP, or died) is not waited for long.
+fn wait_for_listener() {
+    // proc_pid_net(5): the fourth column is the state, 0A that of a listener.
+    let listens = || {
+        ["tcp", "tcp6"].iter().any(|file| {
+            let table = std::fs::read_to_string(format!("/proc/thread-self/net/{file}"));
+            table.is_ok_and(|t| t.lines().any(|l| l.split_whitespace().nth(3) == Some("0A")))
+        })
+    };
+    for _ in 0..50 {
+        if listens() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// Devices, world and clock of a run.
+struct State {
+    network: Network,
+    bridge: Bridge,
+    layout: slackwater_lab::build::Layout,
+    rows: Option<Arc<Mutex<SlotRows>>>,
+    clock: WallClock,
+    /// A slot of the cell, or a link's millisecond.
+    slot: Duration,
+    refused: u64,
+    meter: Meter,
+    cpu: Duration,
+}
+
+impl State {
+    fn new(options: &Options, network: Network, run: Prepared<Tap>, scenario: &Scenario) -> Self {
+        let flows = FlowTable::new(options.wanted.ues, options.wanted.flows);
+        let slot = run
+            .world
+            .cell(run.layout.bottleneck)
+            .map_or(Duration::from_millis(1), Cell::slot_duration);
+        let mtu = usize::from(options.mtu);
+        Self {
+            network,
+            bridge: Bridge::new(run.world, flows, mtu),
+            layout: run.layout,
+            rows: run.rows,
+            clock: WallClock::start(),
+            slot,
+            refused: 0,
+            meter: Meter::new(options.meter, &scenario.name),
+            cpu: cpu_time(),
+        }
+    }
+
+    /// Until the commands have ended, the time is up or someone asks for an end; the exit code.
+    fn run(&mut self, options: &Options, processes: &mut Processes) -> Result<u8, LiveError> {
+        let mut buffer = vec![0; frame::FRAME_MAX];
+        let mut check = Instant::ZERO;
+        // At a terminal, the command has had the signal as well, and decides.
+        let interactive = std::io::stdin().is_terminal();
+        let (interrupts, terminations) = sys::signals();
+        self.clock = WallClock::start();
+        loop {
+            let now = self.clock.now();
+            if let Some(due) = self.bridge.next_event().filter(|due| *due <= now) {
+                self.clock.lag.woke(now - due, self.slot);
+            }
+            self.bridge.run_until(now, &mut self.clock);
+            let more = self.read(&mut buffer)?;
+            self.write();
+            let now = self.clock.now();
+            if now >= check {
+                check = now + CHECK_EVERY;
+                if let Some(code) = processes.ended() {
+                    self.meter.finish();
+                    return Ok(code);
+                }
+                let asked = sys::signals();
+                if asked.1 > terminations || (asked.0 > interrupts && !interactive) {
+                    self.meter.finish();
+                    return Ok(130);
+                }
+                if options.limit.is_some_and(|l| now >= Instant::ZERO + l) {
+                    self.meter.finish();
+                    return Ok(0);
+                }
+                let counters = &mut self.bridge.world.recorder_mut().counters;
+                self.meter.show(now, counters, &self.clock.lag);
+            }
+            if !more {
+                let next = self.bridge.next_event().unwrap_or(Instant::MAX);
+                self.sleep(next.min(check))?;
+            }
+        }
+    }
+
+    /// Takes what the devices have, a burst each; true where there may be more.
+    fn read(&mut self, buffer: &mut [u8]) -> Result<bool, LiveError> {
+        let gone = |e| LiveError::kernel("a TUN device is gone", e);
+        let mut more = false;
+        let plan = self.network.plan;
+        let single = self.network.ues.len() == 1;
+        for k in 0..BURST {
+            let Some(n) = self.network.server.read(buffer).map_err(gone)? else {
+                break;
+            };
+            more |= k + 1 == BURST;
+            let now = self.clock.now();
+            self.bridge.run_until(now, &mut self.clock);
+            // With one UE everything is its own, emulators behind it included.
+            let address = destination(&buffer[frame::HEADER..n]);
+            let known = address.and_then(|a| plan.ue_at(a));
+            let ue = if single { Some(0) } else { known };
+            let ue = ue.filter(|u| (*u as usize) < self.network.ues.len());
+            self.arrive(now, false, ue, &buffer[..n]);
+        }
+        for ue in 0..self.network.ues.len() {
+            for k in 0..BURST {
+                let Some(n) = self.network.ues[ue].read(buffer).map_err(gone)? else {
+                    break;
+                };
+                more |= k + 1 == BURST;
+                let now = self.clock.now();
+                self.bridge.run_until(now, &mut self.clock);
+                self.arrive(now, true, Some(ue as u32), &buffer[..n]);
+            }
+        }
+        Ok(more)
+    }
+
+    fn arrive(&mut self, now: Instant, up: bool, ue: Option<u32>, frame: &[u8]) {
+        let bridge = &mut self.bridge;
+        let whole = match ue {
+            Some(ue) => frame::packets(frame, |packet| {
+                bridge.arrive(now, up, ue, packet);
+            }),
+            None => false,
+        };
+        if !whole {
+            bridge.world.recorder_mut().counters.malformed += 1;
+        }
+    }
+
+    /// Gives back to the kernel what left the world.
+    fn write(&mut self) {
+        let header = [0; frame::HEADER];
+        let (network, refused) = (&mut self.network, &mut self.refused);
+        self.bridge.departures(|departure: Departure| {
+            let tun: &mut Tun = if departure.up {
+                &mut network.server
+            } else {
+                &mut network.ues[departure.ue as usize]
+            };
+            *refused += u64::from(!tun.write(&header, &departure.bytes));
+        });
+    }
+
+    /// Until `next`, or until a frame or a signal comes.
+    fn sleep(&self, next: Instant) -> Result<(), LiveError> {
+        let left = next.since(self.clock.now());
+        let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(left.as_nanos()));
+        let wanted = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let devices = core::iter::once(&self.network.server).chain(&self.network.ues);
+        let fds: Vec<BorrowedFd<'_>> = devices.map(Tun::fd).collect();
+        let mut fds: Vec<PollFd<'_>> = fds.into_iter().map(wanted).collect();
+        match ppoll(&mut fds, Some(timeout), None) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Err(e) => Err(LiveError::kernel("cannot wait for packets", e)),
+        }
+    }
+
+    fn conclude(self, scenario: &Scenario, code: u8, realtime: bool) -> Outcome {
+        let end = self.clock.now();
+        let length = end - Instant::ZERO;
+        let used = self.bridge.flows.used();
+        let mut scenario = scenario.clone();
+        scenario.duration = length.max(Duration::from_millis(1));
+        let mut log = Vec::new();
+        let mut counters = crate::bridge::Counters::default();
+        let run = Prepared::resume(self.bridge.world, self.layout, self.rows);
+        let mut result = run.conclude(&scenario, scenario.seed, |mut tap| {
+            tap.inner.conclude(end, &used);
+            log = tap.log.take().unwrap_or_default();
+            counters = tap.counters;
+            tap.inner
+        });
+        let kept = used.iter().map(|u| u.0.index());
+        let layout = &mut result.layout;
+        layout.ues = kept.clone().map(|f| layout.ues[f]).collect();
+        layout.labels = used.iter().map(|u| u.1.clone()).collect();
+        layout.up = result.records.config().flows.iter().map(|f| f.up).collect();
+        layout.controllers = vec![String::new(); used.len()];
+        Outcome {
+            health: Health {
+                slots: length / self.slot,
+                lag: self.clock.lag,
+                realtime,
+                malformed: counters.malformed,
+                refused: self.refused,
+                cpu: cpu_time().saturating_sub(self.cpu),
+            },
+            result,
+            code,
+            log,
+            length,
+        }
+    }
+}
+
+/// The destination address of an IP packet.
+fn destination(packet: &[u8]) -> Option<&[u8]> {
+    match packet.first()? >> 4 {
+        4 => packet.get(16..20),
+        6 => packet.get(24..40),
+        _ => None,
+    }
+}
+
+/// CPU time of this process.
+fn cpu_time() -> Duration {
+    let clock = nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID;
+    nix::time::clock_gettime(clock).map_or(Duration::ZERO, |t| {
+        Duration::from_nanos(t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)
+    })
+}

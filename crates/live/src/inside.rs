@@ -1,0 +1,110 @@
+//! The two small processes between the emulator and the command behind the cell.
+//!
+//! The first makes a process namespace, the second is its process 1 and starts the command. When the emulator dies, by
+//! whatever signal, the kernel kills the first, then the second, and with process 1 everything that the command left
+//! running: no process stays to hold the network namespace.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, ExitCode, ExitStatus};
+
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{Pid, getppid};
+
+use crate::sys;
+
+/// First argument by which the program knows that it is one of these processes.
+pub const WORD: &str = "__inside";
+/// What the shell says of a command that is not there.
+const NOT_FOUND: u8 = 127;
+
+/// Runs one of the two; `args` are what follows [`WORD`]: the stage (`outer PARENT` or `init`) and the command.
+pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let stage = args.next().unwrap_or_default();
+    // The terminal's signals are for the command.
+    if sys::count_signals().is_err() || set_pdeathsig(Signal::SIGKILL).is_err() {
+        return ExitCode::from(125);
+    }
+    if stage == "outer" {
+        let parent: Option<i32> = args.next().and_then(|p| p.to_str()?.parse().ok());
+        outer(parent, args)
+    } else {
+        init(args)
+    }
+}
+
+fn outer(parent: Option<i32>, args: impl Iterator<Item = OsString>) -> ExitCode {
+    // The parent may have died before its death could be heard of.
+    if Some(getppid().as_raw()) != parent {
+        return ExitCode::from(125);
+    }
+    // Where the kernel refuses, the command runs without a process namespace, and what it leaves running stays.
+    let own = unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS).is_ok();
+    let args: Vec<OsString> = args.collect();
+    if !own {
+        return init(args.into_iter());
+    }
+    let exe = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
+    match Command::new(exe).arg(WORD).arg("init").args(args).status() {
+        Ok(status) => code(status),
+        Err(e) => {
+            eprintln!("slackwater: cannot start a process namespace: {e}");
+            ExitCode::from(125)
+        }
+    }
+}
+
+fn init(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let first = nix::unistd::getpid() == Pid::from_raw(1);
+    if first {
+        let none: Option<&str> = None;
+        let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+        // Without these, `ps` shows the processes outside: no reason to stop.
+        let _ignored = mount(none, "/", none, private, none)
+            .and_then(|()| mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), none));
+    }
+    let Some(program) = args.next() else {
+        return ExitCode::from(125);
+    };
+    let mut child = match Command::new(&program).args(args).spawn() {
+        Ok(child) => child,
+        Err(e) => {
+            eprintln!("slackwater: cannot run {}: {e}", program.display());
+            return ExitCode::from(NOT_FOUND);
+        }
+    };
+    if !first {
+        return child.wait().map_or(ExitCode::from(125), code);
+    }
+    // Process 1 is the parent of all orphans.
+    loop {
+        match waitpid(None, None) {
+            Ok(WaitStatus::Exited(pid, status)) if pid.as_raw() == child.id() as i32 => {
+                return ExitCode::from(status as u8);
+            }
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid.as_raw() == child.id() as i32 => {
+                return ExitCode::from(128 + signal as u8);
+            }
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(_) => return ExitCode::from(125),
+        }
+    }
+}
+
+/// The exit code that a shell would show.
+pub(crate) fn code(status: ExitStatus) -> ExitCode {
+    ExitCode::from(code_of(status))
+}
+
+/// As [`code`], as a number.
+pub(crate) fn code_of(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => code as u8,
+        (None, Some(signal)) => 128 + signal as u8,
+        (None, None) => 125,
+    }
+}

@@ -1,0 +1,67 @@
+//! Real packets through the simulated cell: the emulator.
+//!
+//! Buffers that a TUN device hands over become the packets of a [`slackwater_sim::World`]: what queues, cells and edge
+//! functions read of a packet is taken out of its headers, and what they change is written back when it leaves. The world
+//! is the one of a simulation; its clock is the machine's. See `docs/design/0015-live.md` and `docs/emulate.md`.
+//!
+//! [`bridge`] joins buffers and world and knows no clock; [`clock`] waits; [`emulate`] makes namespaces and devices,
+//! runs a command behind the cell and leaves the records of a run.
+
+pub mod bridge;
+pub mod cells;
+pub mod checksum;
+pub mod clock;
+pub mod emulate;
+pub mod flows;
+pub mod frame;
+pub mod inside;
+pub mod logs;
+pub mod meta;
+pub mod meter;
+pub mod netns;
+pub mod setup;
+mod sys;
+pub mod tun;
+
+use std::io;
+
+/// Why there is no emulation.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// The kernel refused something; what, and what would help.
+    #[error("{what}: {source}{hint}")]
+    Kernel {
+        /// What was tried.
+        what: String,
+        /// What the kernel said.
+        source: io::Error,
+        /// What would help, as the end of the message; may be empty.
+        hint: &'static str,
+    },
+    /// The cell or link cannot be had.
+    #[error(transparent)]
+    Scenario(#[from] slackwater_lab::ScenarioError),
+    /// The world cannot be built.
+    #[error(transparent)]
+    Build(#[from] slackwater_lab::build::BuildError),
+    /// Anything else that a user can mend.
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl LiveError {
+    pub(crate) fn kernel(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::Kernel {
+            what: what.into(),
+            source: source.into(),
+            hint: "",
+        }
+    }
+
+    pub(crate) fn hint(self, hint: &'static str) -> Self {
+        match self {
+            Self::Kernel { what, source, .. } => Self::Kernel { what, source, hint },
+            other => other,
+        }
+    }
+}

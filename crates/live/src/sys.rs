@@ -1,0 +1,107 @@
+//! The few calls into the kernel that no safe wrapper covers.
+#![expect(
+    unsafe_code,
+    reason = "ioctls of TUN devices, the scheduler's class and signal handlers have no safe wrapper; each call passes \
+              values that live across it, and a handler only touches an atomic"
+)]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+// linux/if_tun.h
+const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
+const TUNSETOFFLOAD: libc::Ioctl = 0x4004_54d0;
+
+/// Makes `fd`, an open `/dev/net/tun`, a device called `name` (a `%d` in it becomes the first free number) and returns the
+/// name that it got.
+pub(crate) fn tun_attach(fd: BorrowedFd<'_>, name: &str, flags: i16) -> io::Result<String> {
+    // SAFETY: an `ifreq` of zeros is valid; the kernel reads and writes this one during the call alone.
+    let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
+    let room = request.ifr_name.len() - 1;
+    if name.is_empty() || name.len() > room {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("found a name of {} bytes, expected 1 to {room}", name.len()),
+        ));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = flags;
+    // SAFETY: `TUNSETIFF` takes a pointer to an `ifreq`, which outlives the call.
+    let done = unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETIFF, &raw mut request) };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let bytes = request.ifr_name.iter().map(|c| *c as u8);
+    Ok(bytes.take_while(|c| *c != 0).map(char::from).collect())
+}
+
+/// Tells the device which super-packets its reader takes.
+pub(crate) fn tun_offload(fd: BorrowedFd<'_>, features: u32) -> io::Result<()> {
+    // SAFETY: `TUNSETOFFLOAD` takes an integer.
+    let done = unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETOFFLOAD, libc::c_ulong::from(features)) };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Gives the calling thread real-time priority (`SCHED_FIFO`), which its children do not inherit.
+pub(crate) fn realtime(priority: i32) -> io::Result<()> {
+    // SAFETY: a `sched_param` of zeros is valid, and outlives the call.
+    let done = unsafe {
+        let mut param: libc::sched_param = core::mem::zeroed();
+        param.sched_priority = priority;
+        libc::sched_setscheduler(
+            0,
+            libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK,
+            &raw const param,
+        )
+    };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Signals that asked for an end, by number, and how many came.
+static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
+static TERMINATIONS: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn on_interrupt(_: libc::c_int) {
+    INTERRUPTS.fetch_add(1, Ordering::Relaxed);
+}
+
+extern "C" fn on_terminate(_: libc::c_int) {
+    TERMINATIONS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Counts SIGINT, SIGTERM and SIGHUP from now on, in place of dying. A program that is executed has its defaults back.
+pub(crate) fn count_signals() -> io::Result<()> {
+    let set = |signal, handler| {
+        let action = SigAction::new(
+            SigHandler::Handler(handler),
+            SaFlags::empty(),
+            SigSet::empty(),
+        );
+        // SAFETY: the handlers add to an atomic, which a signal handler may do.
+        unsafe { sigaction(signal, &action) }.map(|_| ())
+    };
+    set(Signal::SIGINT, on_interrupt)?;
+    set(Signal::SIGQUIT, on_interrupt)?;
+    set(Signal::SIGTERM, on_terminate)?;
+    set(Signal::SIGHUP, on_terminate)?;
+    Ok(())
+}
+
+/// How many SIGINT (or SIGQUIT), and how many SIGTERM or SIGHUP came.
+pub(crate) fn signals() -> (u32, u32) {
+    (
+        INTERRUPTS.load(Ordering::Relaxed),
+        TERMINATIONS.load(Ordering::Relaxed),
+    )
+}

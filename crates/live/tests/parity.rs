@@ -1,0 +1,220 @@
+//! One arrival log through the simulator and through the emulator: the same departures, to the nanosecond.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use slackwater_core::record::PacketEvent;
+use slackwater_core::{Duration, Instant, NodeId, Packet, PacketView as _, Recorder, SeqNum};
+use slackwater_lab::Scenario;
+use slackwater_lab::build::Hosts;
+use slackwater_lab::run::prepare;
+use slackwater_live::bridge::{Bridge, Tap};
+use slackwater_live::flows::FlowTable;
+use slackwater_signal::Body;
+use slackwater_sim::NoClock;
+use slackwater_wire::{IpPacket, IpVersion, packet, report};
+
+/// A packet where it leaves: time, way, flow, and what a host reads of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Seen {
+    at: Instant,
+    up: bool,
+    flow: u32,
+    seq: u32,
+    ack: u32,
+    window: u16,
+    ecn: u8,
+    /// The words of a report.
+    report: Option<(u32, u32)>,
+}
+
+type Log<T> = Arc<Mutex<Vec<T>>>;
+
+/// Notes what the hosts sent and what reached them.
+struct Ends {
+    sent: Log<(Instant, Packet)>,
+    seen: Log<Seen>,
+}
+
+fn seen(at: Instant, p: &Packet) -> Seen {
+    let slot = p.slots[2];
+    Seen {
+        at,
+        up: p.bits & Packet::BIT_UP != 0,
+        flow: p.flow.0,
+        seq: p.seq.0,
+        ack: p.ack.0,
+        window: p.window,
+        ecn: p.ecn as u8,
+        report: (p.bits & Packet::BIT_REPORT != 0).then_some((slot.start.0, slot.end.0)),
+    }
+}
+
+impl Recorder for Ends {
+    fn packet(&mut self, now: Instant, _node: NodeId, packet: &Packet, event: PacketEvent) {
+        match event {
+            PacketEvent::Sent => self.sent.lock().unwrap().push((now, *packet)),
+            PacketEvent::Delivered => self.seen.lock().unwrap().push(seen(now, packet)),
+            _ => {}
+        }
+    }
+}
+
+/// Simulates `text`; what was sent, and what arrived.
+fn simulate(scenario: &Scenario) -> (Vec<(Instant, Packet)>, Vec<Seen>) {
+    let (sent, seen) = (Log::default(), Log::default());
+    let ends = Ends {
+        sent: Arc::clone(&sent),
+        seen: Arc::clone(&seen),
+    };
+    let mut run = prepare(scenario, scenario.seed, Hosts::Simulated, |_| ends).unwrap();
+    let end = Instant::ZERO + scenario.duration;
+    run.world.run_until(end, &mut NoClock);
+    let sent = core::mem::take(&mut *sent.lock().unwrap());
+    let seen = core::mem::take(&mut *seen.lock().unwrap());
+    (sent, seen)
+}
+
+/// The same arrivals as buffers through the emulator's code, under a virtual clock.
+fn emulate(scenario: &Scenario, sent: &[(Instant, Packet)]) -> Vec<Seen> {
+    let run = prepare(scenario, scenario.seed, Hosts::External, |recorder| {
+        Tap::new(recorder, Duration::from_millis(10), false)
+    })
+    .unwrap();
+    let flows = FlowTable::new(1, scenario.expanded_flows().len() as u32);
+    let mut bridge = Bridge::new(run.world, flows, 1500);
+    let mut out = Vec::new();
+    let collect = |bridge: &mut Bridge, out: &mut Vec<Seen>| {
+        bridge.departures(|d| {
+            let ip = IpPacket::new(d.bytes).expect("an IP packet");
+            assert!(ip.checksums_hold(), "checksums at {}", d.at);
+            let tcp = ip.tcp().expect("a TCP segment");
+            out.push(Seen {
+                at: d.at,
+                up: d.up,
+                flow: d.flow.0,
+                seq: tcp.seq.0,
+                ack: tcp.ack.0,
+                window: tcp.window,
+                ecn: ip.ecn() as u8,
+                report: report::find(&ip).map(Body::words),
+            });
+        });
+    };
+    for (at, packet) in sent {
+        bridge.run_until(*at, &mut NoClock);
+        let mut bytes = Vec::new();
+        packet::encode(packet, IpVersion::V4, usize::MAX, &mut bytes);
+        let up = packet.bits & Packet::BIT_UP != 0;
+        assert!(bridge.arrive(*at, up, 0, bytes));
+        collect(&mut bridge, &mut out);
+    }
+    bridge.run_until(Instant::ZERO + scenario.duration, &mut NoClock);
+    collect(&mut bridge, &mut out);
+    out
+}
+
+/// Both ways of `text` give the same departures.
+fn agree(text: &str) -> Vec<Seen> {
+    let scenario = Scenario::parse("parity", text, Path::new(".")).expect("a good scenario");
+    let (sent, simulated) = simulate(&scenario);
+    let emulated = emulate(&scenario, &sent);
+    assert!(simulated.len() > 1_000, "{} departures", simulated.len());
+    for (k, (s, e)) in simulated.iter().zip(&emulated).enumerate() {
+        assert_eq!(s, e, "departure {k}");
+    }
+    assert_eq!(simulated.len(), emulated.len());
+    simulated
+}
+
+const LINK: &str = r#"
+    name = "link"
+    duration = "4 s"
+    [link]
+    kind = "rate"
+    rate = "12 Mbit/s"
+    queue = { kind = "fifo", limit = "60 packets" }
+    [[flow]]
+    controller = "cubic"
+    [[flow]]
+    controller = "reno"
+    start = "1 s"
+"#;
+
+const CELL: &str = r#"
+    name = "cell"
+    duration = "3 s"
+    [cell]
+    rat = "lte"
+    bandwidth = "10 MHz"
+    fading = "epa"
+    rlc = { buffer = "128 packets" }
+    [[ue]]
+    mobility = { kind = "static", distance = "300 m" }
+"#;
+
+#[test]
+fn a_trace_link_gives_the_same_departures() {
+    agree(LINK);
+}
+
+#[test]
+fn a_cell_gives_the_same_departures() {
+    agree(&format!(
+        "{CELL}[[flow]]\ncontroller = \"cubic\"\n[[flow]]\ncontroller = \"bbr\"\nstart = \"1 s\"\n"
+    ));
+}
+
+#[test]
+fn reports_on_acknowledgments_are_the_same() {
+    let seen = agree(&format!("{CELL}[[flow]]\ncontroller = \"xrc\"\n"));
+    assert!(seen.iter().any(|s| s.report.is_some()));
+}
+
+#[test]
+fn what_vaqm_and_marks_change_is_the_same() {
+    let flow = "[upf]\naqm = \"vaqm\"\n[[flow]]\ncontroller = \"cubic\"\n";
+    agree(&format!("{CELL}{flow}"));
+    let marked = LINK
+        .replace(
+            "limit = \"60 packets\"",
+            "limit = \"60 packets\", law = { kind = \"ramp\" }",
+        )
+        .replace("controller = \"cubic\"", "controller = \"prague\"");
+    let seen = agree(&marked);
+    assert!(seen.iter().any(|s| s.ecn == 3), "nothing was marked");
+}
+
+#[test]
+fn buffers_go_with_their_packets() {
+    let scenario = Scenario::parse("link", LINK, Path::new(".")).unwrap();
+    let run = prepare(&scenario, 1, Hosts::External, |recorder| {
+        Tap::new(recorder, Duration::from_millis(10), false)
+    })
+    .unwrap();
+    let mut bridge = Bridge::new(run.world, FlowTable::new(1, 2), 1500);
+    let mut left = 0;
+    for k in 0..10_000_u32 {
+        let at = Instant::ZERO + Duration::from_micros(200) * u64::from(k);
+        bridge.run_until(at, &mut NoClock);
+        let p = Packet {
+            seq: SeqNum(k * 1448),
+            flags: slackwater_core::TcpFlags::ACK,
+            len: 1500,
+            payload: 1460,
+            ..Packet::default()
+        };
+        let mut bytes = Vec::new();
+        packet::encode(&p, IpVersion::V4, usize::MAX, &mut bytes);
+        assert!(bridge.arrive(at, false, 0, bytes));
+        bridge.departures(|_| left += 1);
+        // The queue, the packet in transit and the lane in front of it.
+        assert!(bridge.held() < 200, "{} buffers are held", bridge.held());
+    }
+    let dropped = bridge.world.recorder().counters.dropped;
+    assert!(dropped > 1_000, "five times too much came");
+    bridge.run_until(Instant::from_millis(10_000), &mut NoClock);
+    bridge.departures(|_| left += 1);
+    assert_eq!(left + dropped, 10_000);
+    assert_eq!(bridge.held(), 0);
+}
