@@ -34,7 +34,7 @@ const NAMED: [(&str, &str, &str); 4] = [
         "NR FDD, 100 MHz at 30 kHz, two layers, 256QAM, MCS 27 always: above 1 Gbit/s",
         "[cell]\nrat = \"nr\"\nduplex = \"fdd\"\nbandwidth = \"100 MHz\"\nscs = \"30 kHz\"\nlayers = 2\n\
          mcs_table = \"256qam\"\nrlc = { buffer = \"4 MB\" }\n\
-         [[ue]]\nchannel = { kind = \"fixed-mcs\", mcs = 27 }\n",
+         [[ue]]\nchannel = { kind = \"mcs\", mcs = 27 }\n",
     ),
 ];
 
