@@ -1,5 +1,7 @@
 //! Functions of the user plane function: what acts where a session's packets enter the mobile network.
 
 pub mod cecc;
+mod even;
+pub mod l4s_marker;
 pub mod passive;
 pub mod vaqm;

@@ -1,10 +1,11 @@
-//! Tells the UPF what waits in RLC and how fast the cell drains it (CECC, section III-A).
+//! Tells the UPF what waits in RLC and how fast the cell drains it (CECC, section III-A), or what share of a flow's
+//! packets it should mark (TS 23.501, 5.37.3).
 //!
 //! The agent watches the scheduler as an [`Observer`], is shown the downlink queues when [`RlcReporter::next_timer`]
 //! says so, and writes [`RanReport`]s; carrying them is the driver's business.
 
 use slackwater_core::{BearerId, Bytes, Direction, Duration, FlowId, Instant, UeId};
-use slackwater_signal::{Observer, RanReport, RlcView, SlotView};
+use slackwater_signal::{MarkingScheme, Observer, RanReport, RlcView, SlotView};
 
 /// Settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,9 @@ pub struct ReporterConfig {
     pub repeat: Duration,
     /// Leave out queues that were and are empty, but for a sign of life.
     pub suppress: bool,
+    /// Tell of congestion in place of all else: what this ramp makes of the age of the oldest packet in the queue. The
+    /// radio network decides the share and the UPF marks (TS 23.501, 5.37.3).
+    pub congestion: Option<MarkingScheme>,
 }
 
 impl Default for ReporterConfig {
@@ -27,6 +31,7 @@ impl Default for ReporterConfig {
             phase: Duration::ZERO,
             repeat: Duration::from_secs(1),
             suppress: false,
+            congestion: None,
         }
     }
 }
@@ -97,6 +102,8 @@ pub struct RlcReporter {
     links: Vec<Link>,
     /// Sorted by UE and bearer.
     bearers: Vec<Bearer>,
+    /// Flows to tell the congestion of, sorted.
+    marked: Vec<(UeId, BearerId, FlowId)>,
     next: Instant,
 }
 
@@ -122,6 +129,7 @@ impl RlcReporter {
             slots_told: None,
             links: Vec::new(),
             bearers: Vec::new(),
+            marked: Vec::new(),
             next: Instant::ZERO + config.phase,
         }
     }
@@ -145,6 +153,35 @@ impl RlcReporter {
     pub fn set_flow(&mut self, ue: UeId, bearer: BearerId, flow: FlowId) {
         let k = self.bearer(ue, bearer);
         self.bearers[k].flow = flow;
+    }
+
+    /// A `QoS` flow in `bearer` whose congestion is reported under the name `flow`.
+    pub fn add_flow(&mut self, ue: UeId, bearer: BearerId, flow: FlowId) {
+        let entry = (ue, bearer, flow);
+        if let Err(at) = self.marked.binary_search(&entry) {
+            self.marked.insert(at, entry);
+        }
+    }
+
+    /// The share of packets to mark in each flow of the queue `view`.
+    fn congestion(
+        &self,
+        now: Instant,
+        scheme: MarkingScheme,
+        view: &RlcView,
+        out: &mut Vec<RanReport>,
+    ) {
+        let per_10k = libm::round(scheme.probability(view.hol) * 10_000.0) as u16;
+        let place = (view.ue, view.bearer);
+        let first = self.marked.partition_point(|m| (m.0, m.1) < place);
+        let flows = self.marked[first..]
+            .iter()
+            .take_while(|m| (m.0, m.1) == place);
+        out.extend(flows.map(|m| RanReport::Congestion {
+            at: now,
+            flow: m.2,
+            per_10k,
+        }));
     }
 
     fn bearer(&mut self, ue: UeId, bearer: BearerId) -> usize {
@@ -180,6 +217,14 @@ impl RlcReporter {
         }
         while self.next <= now {
             self.next += self.config.period.max(Duration::from_micros(1));
+        }
+        if let Some(scheme) = self.config.congestion {
+            for view in views {
+                if view.direction == Direction::Down {
+                    self.congestion(now, scheme, &view, out);
+                }
+            }
+            return;
         }
         let repeat = self.config.repeat;
         let due = |told: Instant| now.since(told) >= repeat;
@@ -304,6 +349,38 @@ mod tests {
             lead: Duration::from_millis(2),
             processing: Duration::from_micros(50),
             polled: false,
+        }
+    }
+
+    #[test]
+    fn congestion_follows_the_ramp_for_each_flow_of_a_bearer() {
+        let mut agent = RlcReporter::new(
+            ReporterConfig {
+                congestion: Some(MarkingScheme {
+                    low: Duration::from_millis(5),
+                    high: Duration::from_millis(20),
+                }),
+                ..ReporterConfig::default()
+            },
+            Duration::from_millis(1),
+        );
+        for flow in [7, 8, 7] {
+            agent.add_flow(UeId(1), BearerId(1), FlowId(flow));
+        }
+        agent.add_flow(UeId(1), BearerId(2), FlowId(9));
+        let mut out = Vec::new();
+        for (ms, hol_ms, want) in [(0, 5.0, 0), (1, 11.0, 4_000), (2, 90.0, 10_000)] {
+            out.clear();
+            let mut queue = view(1, 900);
+            queue.hol = Duration::from_secs_f64(hol_ms / 1e3);
+            let at = Instant::from_millis(ms);
+            agent.report(at, [queue, view(0, 900)], &mut out);
+            let told = |flow| RanReport::Congestion {
+                at,
+                flow: FlowId(flow),
+                per_10k: want,
+            };
+            assert_eq!(out, [told(7), told(8)], "{hol_ms}");
         }
     }
 

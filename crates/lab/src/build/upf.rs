@@ -4,8 +4,10 @@ use slackwater_core::{Direction, Duration, Instant, NodeId, Rate, UeId};
 use slackwater_edge::Session;
 use slackwater_edge::gnb::ReporterConfig;
 use slackwater_edge::upf::cecc::{self, CeccConfig};
+use slackwater_edge::upf::l4s_marker::{L4sMarker, L4sMarkerConfig};
 use slackwater_edge::upf::vaqm::{self, Vaqm, VaqmConfig};
 use slackwater_queue::LawConfig;
+use slackwater_signal::MarkingScheme;
 use slackwater_sim::{HopConfig, ReportConfig, WorldBuilder};
 
 use crate::scenario::upf::{Aqm, Cecc, Mode, Module, Preset, Schedule, Upf};
@@ -19,6 +21,17 @@ pub(super) fn add(world: &mut WorldBuilder, upf: &Upf, cell: NodeId, ues: u32) -
     if upf.cecc != Cecc::Off {
         let node = world.add_edge(Box::new(cecc::Cecc::new(cecc(upf))));
         world.add_reports(cell, node, reports(upf));
+        nodes.push(node);
+    }
+    if upf.l4s_marker {
+        let marker = L4sMarker::new(L4sMarkerConfig { hold: upf.l4s_hold });
+        let node = world.add_edge(Box::new(marker));
+        let mut reports = reports(upf);
+        reports.reporter.congestion = Some(MarkingScheme {
+            low: upf.l4s_low,
+            high: upf.l4s_high,
+        });
+        world.add_reports(cell, node, reports);
         nodes.push(node);
     }
     for &node in &nodes {
@@ -192,6 +205,71 @@ mod tests {
         let wired = internal(&slow, "cecc_wired_ms");
         let last = wired.last().copied().unwrap_or(0.0);
         assert!((last - 3.0).abs() < 1e-9, "{last} ms");
+    }
+
+    /// Three bulk flows of Prague, with `[upf]` changed: the median of their queue delays in milliseconds, their rate
+    /// together in Mbit/s, and the share of marked packets.
+    fn prague(changes: &[(&str, &str)]) -> (f64, f64, f64) {
+        let text = r#"
+            name = "l4s"
+            duration = "6 s"
+            [path]
+            rtt = "10 ms"
+            [cell]
+            rat = "nr"
+            bandwidth = "20 MHz"
+            scs = "30 kHz"
+            rlc = { buffer = "500 kB" }
+            [upf]
+            l4s_marker = true
+            [[ue]]
+            count = 3
+            mobility = { kind = "static", distance = "50 m" }
+            [[flow]]
+            ue = "each"
+            controller = "prague"
+        "#;
+        let mut scenario = Scenario::parse("t", text, Path::new(".")).expect("a good scenario");
+        for (key, value) in changes {
+            scenario = scenario.with(key, value).expect("a good change");
+        }
+        let run = run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("it runs");
+        let flows = &run.summary.flows;
+        let queue = flows.iter().filter_map(|f| f.queue_delay_ms.as_ref());
+        let queue = queue.map(|q| q.p50).sum::<f64>() / flows.len() as f64;
+        let rate = flows.iter().map(|f| f.goodput_mbps).sum();
+        let marked = flows.iter().map(|f| f.mark_share).sum::<f64>() / flows.len() as f64;
+        (queue, rate, marked)
+    }
+
+    #[test]
+    fn the_marker_keeps_the_cells_queue_short_while_reports_come() {
+        let (queue, rate, marked) = prague(&[]);
+        let (full, most, _) = prague(&[("upf.l4s_marker", "false")]);
+        assert!(queue < 20.0 && full > 4.0 * queue, "{queue} {full} ms");
+        assert!(rate > 0.85 * most, "{rate} {most} Mbit/s");
+        assert!((0.001..0.5).contains(&marked), "{marked}");
+        // Thresholds reach the cell.
+        let (later, _, _) = prague(&[("upf.l4s_high", "60 ms"), ("upf.l4s_low", "25 ms")]);
+        assert!(later > queue + 10.0, "{later} {queue}");
+        // Late, rare and lost reports make the loop slower, not blind.
+        for way in [
+            [
+                ("upf.report_delay", "20 ms"),
+                ("upf.report_period", "10 ms"),
+            ],
+            [("upf.report_loss", "90 %"), ("upf.report_jitter", "5 ms")],
+        ] {
+            let (slow, rate, _) = prague(&way);
+            assert!(slow < full / 2.0, "{way:?}: {slow} {full}");
+            assert!(rate > 0.7 * most, "{way:?}: {rate} {most}");
+        }
+        // Without any, nothing is marked.
+        let (queue, _, marked) = prague(&[("upf.report_stop", "0 s")]);
+        assert!(
+            marked == 0.0 && (queue / full - 1.0).abs() < 0.05,
+            "{queue}"
+        );
     }
 
     #[test]

@@ -77,8 +77,8 @@ choice! {
 }
 
 section! {
-    /// A user plane function between the servers and the cell, with vAQM, CECC or both (then vAQM comes first on the way
-    /// down). Left out, there is none.
+    /// A user plane function between the servers and the cell, with vAQM, CECC, a marker for L4S or several of them (on the
+    /// way down in this order). Left out, there is none.
     pub struct Upf {
         /// One-way delay between the UPF and the base station; the rest of a flow's wired RTT lies beyond the UPF.
         #[within(Duration::ZERO, Duration::from_secs(1))]
@@ -112,6 +112,17 @@ section! {
         /// CECC: the delay standard.
         #[within(Duration::from_millis(1), Duration::from_secs(1))]
         pub standard: Duration = Duration::from_millis(10),
+        /// Mark ECT(1) packets as the cell's congestion reports say (TS 23.501, 5.37.3).
+        pub l4s_marker: bool = false,
+        /// Marker: the cell asks for no marks while the oldest packet in the queue is younger than this.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub l4s_low: Duration = Duration::from_millis(5),
+        /// Marker: from this age on it asks for a mark on every packet.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub l4s_high: Duration = Duration::from_millis(20),
+        /// Marker: a report counts for this long after the cell read it.
+        #[within(Duration::from_millis(1), Duration::from_secs(100))]
+        pub l4s_hold: Duration = Duration::from_millis(200),
         /// Time between two reports of the cell's queues.
         #[within(Duration::from_micros(125), Duration::from_secs(1))]
         pub report_period: Duration = Duration::from_millis(1),
@@ -132,6 +143,11 @@ section! {
         pub report_stop: Option<Duration> = None,
     }
     check(me, at) {
+        if me.l4s_high < me.l4s_low {
+            return Err(at.error(
+                format!("l4s_high = \"{}\" below l4s_low = \"{}\"", me.l4s_high, me.l4s_low),
+                "l4s_high of at least l4s_low"));
+        }
         let least = me.min_target.unwrap_or(Duration::from_millis(1));
         if me.max_target < least {
             return Err(at.error(

@@ -103,7 +103,10 @@ impl WorldBuilder {
         let key = u64::from(cell.0) << 32 | u64::from(edge.0);
         let draw = self.draw.fork(purpose::REPORTS, key);
         let node = self.cell_mut(cell);
-        let reports = Reports::new(node.cell.config(), config, edge.index(), draw);
+        let mut reports = Reports::new(node.cell.config(), config, edge.index(), draw);
+        for (k, flow) in node.flows.iter().enumerate().filter(|(_, f)| f.passes) {
+            reports.add_flow(&node.cell, FlowId(k as u32), flow.ue, flow.qfi);
+        }
         node.reports.push(reports);
     }
 
@@ -173,8 +176,11 @@ impl WorldBuilder {
                     let n = cell.flows.len().max(flow.index() + 1);
                     cell.flows.resize(n, CellFlow::default());
                     let entry = &mut cell.flows[flow.index()];
-                    (entry.ue, entry.qfi) = (ue, qfi);
+                    (entry.passes, entry.ue, entry.qfi) = (true, ue, qfi);
                     entry.next[side(direction)] = next;
+                    for reports in &mut cell.reports {
+                        reports.add_flow(&cell.cell, flow, ue, qfi);
+                    }
                     node
                 }
                 HopConfig::Edge { node, ue } => {

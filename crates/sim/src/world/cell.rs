@@ -15,6 +15,8 @@ use super::{CELL_DOWN, CELL_UP, Hop};
 /// A flow as a cell knows it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellFlow {
+    /// Its path comes by here.
+    pub(super) passes: bool,
     pub(super) ue: UeId,
     pub(super) qfi: Qfi,
     /// Next hop down and up.
@@ -24,6 +26,7 @@ pub(super) struct CellFlow {
 impl Default for CellFlow {
     fn default() -> Self {
         Self {
+            passes: false,
             ue: UeId(0),
             qfi: Qfi(0),
             next: [Hop::Host; 2],

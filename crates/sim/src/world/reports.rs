@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use slackwater_core::{BearerId, Direction, Draw, Duration, Instant, Packet, UeId};
+use slackwater_core::{BearerId, Direction, Draw, Duration, FlowId, Instant, Packet, Qfi, UeId};
 use slackwater_edge::RanReport;
 use slackwater_edge::gnb::{CellSlots, ReporterConfig, RlcReporter};
 use slackwater_ran::cell::{Cell, CellConfig};
@@ -61,6 +61,11 @@ impl Reports {
             count: 0,
             last: Instant::ZERO,
         }
+    }
+
+    /// `flow` passes `cell`, where it belongs to `ue` and `qfi`.
+    pub(super) fn add_flow(&mut self, cell: &Cell<Packet>, flow: FlowId, ue: UeId, qfi: Qfi) {
+        self.agent.add_flow(ue, cell.bearer(ue, qfi), flow);
     }
 
     /// When the queues are read next.

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use slackwater_core::{Bytes, Duration, Instant, PacketView, Rate, TcpHeader};
 use slackwater_queue::{AnyLaw, QueueView};
 
-use super::l4s::{Accumulator, CeWatch};
+use super::l4s::CeWatch;
 use super::police::Police;
+use crate::upf::even::Accumulator;
 use crate::upf::passive::{ServerRtt, SpinFlow, TcpFlow};
 
 /// Flows of one instance; those beyond share a slot and are not measured.

@@ -20,21 +20,6 @@ pub(super) const fn coupled(p: f64) -> f64 {
     p * p / 4.0
 }
 
-/// Turns chances into evenly spaced events.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Accumulator(f32);
-
-impl Accumulator {
-    pub(super) fn fires(&mut self, chance: f64) -> bool {
-        self.0 += chance as f32;
-        let due = self.0 >= 1.0;
-        if due {
-            self.0 -= 1.0;
-        }
-        due
-    }
-}
-
 /// Finds flows that claim L4S and do not react to CE: more than half of their packets marked over 5 RTTs and a rate
 /// that does not fall.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +62,7 @@ impl CeWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::upf::even::Accumulator;
 
     #[test]
     fn the_ramp_runs_from_one_to_three_milliseconds_and_couples_by_the_square() {
