@@ -4,11 +4,14 @@ mod cell;
 mod feedback;
 mod flow;
 mod link;
+#[cfg(test)]
+mod page_tests;
 mod upf;
 
 use slackwater_core::{Direction, Draw, Duration, FlowId, NodeId, Qfi, Recorder, UeId};
 use slackwater_signal::Observer;
 use slackwater_sim::{HopConfig, LaneConfig, Stalls, World, WorldBuilder};
+use slackwater_transport::app::AppConfig;
 
 use crate::scenario::{Bottleneck, Scenario};
 
@@ -133,6 +136,8 @@ pub fn build_with<R: Recorder>(
     layout.bottleneck = down;
     layout.up_node = up.filter(|u| *u != down);
 
+    // The connections of a page that are known so far.
+    let mut page = Vec::new();
     for flow in scenario.expanded_flows() {
         let ue = UeId(flow.ue.unwrap_or(0));
         let qfi = Qfi(flow.spec.qfi);
@@ -200,8 +205,15 @@ pub fn build_with<R: Recorder>(
         if hosts == Hosts::External {
             config.carrier = flow::external(&config.carrier);
         }
-        let id = world.add_flow(config);
-        debug_assert_eq!(id, FlowId(layout.labels.len() as u32));
+        if matches!(config.app, AppConfig::Page(_)) && hosts != Hosts::External {
+            page.push(config);
+            if flow.connection + 1 == flow.spec.app.connections() {
+                world.add_page(core::mem::take(&mut page));
+            }
+        } else {
+            let id = world.add_flow(config);
+            debug_assert_eq!(id, FlowId(layout.labels.len() as u32));
+        }
         layout.labels.push(flow.label.clone());
         layout
             .controllers

@@ -1,5 +1,7 @@
 //! Flows: a sending and a receiving host, and the path between them.
 
+mod page;
+
 use std::collections::VecDeque;
 
 use slackwater_control::AnyController;
@@ -12,6 +14,8 @@ use slackwater_core::{
 use slackwater_signal::Body;
 use slackwater_transport::app::{App, AppConfig, Message};
 use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
+
+pub use page::{PageClient, PageServer};
 
 use crate::lane::LaneConfig;
 
@@ -104,6 +108,8 @@ pub(crate) struct HostEvents {
     pub(crate) frames: Vec<(Instant, Bytes)>,
     /// Packets for hosts outside of the world, with the time of their arrival.
     pub(crate) handed: Vec<(Instant, Packet)>,
+    /// Objects of a page that are there in full.
+    pub(crate) objects: u32,
 }
 
 /// One end of a flow.
@@ -122,6 +128,10 @@ pub enum Host {
         /// Payload bytes that it was handed.
         delivered: u64,
     },
+    /// Answers a page's requests.
+    PageServer(Box<PageServer>),
+    /// Asks for a page's objects.
+    PageClient(Box<PageClient>),
 }
 
 /// An application over TCP.
@@ -245,6 +255,13 @@ impl Host {
                     up: !up,
                     ..fresh.clone()
                 };
+                if let AppConfig::Page(page) = &config.app {
+                    assert!(!up, "a page goes down");
+                    return [
+                        Self::PageServer(Box::new(PageServer::new(fresh, page.request))),
+                        Self::PageClient(Box::new(PageClient::new(back, page.request))),
+                    ];
+                }
                 let sender = TcpSender {
                     endpoint: fresh.client(0),
                     app_timer: None,
@@ -260,12 +277,7 @@ impl Host {
                     connections: 0,
                     fresh,
                 };
-                let receiver = TcpReceiver {
-                    endpoint: back.server(0),
-                    syn: None,
-                    before: 0,
-                    fresh: back,
-                };
+                let receiver = TcpReceiver::new(back);
                 (
                     Self::TcpSender(Box::new(sender)),
                     Self::TcpReceiver(Box::new(receiver)),
@@ -327,6 +339,8 @@ impl Host {
                 *delivered += u64::from(packet.payload);
                 events.handed.push((now, *packet));
             }
+            Self::PageServer(h) => h.on_packet(now, packet, out),
+            Self::PageClient(h) => h.on_packet(now, packet, out, events),
         }
     }
 
@@ -341,6 +355,8 @@ impl Host {
             Self::TcpReceiver(h) => h.endpoint.on_timer(now, out),
             Self::UdpSender(h) => h.on_timer(now, out),
             Self::UdpReceiver(_) | Self::External { .. } => {}
+            Self::PageServer(h) => h.requests.endpoint.on_timer(now, out),
+            Self::PageClient(h) => h.endpoint.on_timer(now, out),
         }
     }
 
@@ -352,7 +368,11 @@ impl Host {
                 h.app_timer = h.app.next_timer();
             }
             Self::UdpSender(h) => h.app.on_delivered(now),
-            Self::TcpReceiver(_) | Self::UdpReceiver(_) | Self::External { .. } => {}
+            Self::TcpReceiver(_)
+            | Self::UdpReceiver(_)
+            | Self::External { .. }
+            | Self::PageServer(_)
+            | Self::PageClient(_) => {}
         }
     }
 
@@ -363,6 +383,8 @@ impl Host {
             Self::TcpReceiver(h) => h.endpoint.next_timer(),
             Self::UdpSender(h) => h.app.next_timer(),
             Self::UdpReceiver(_) | Self::External { .. } => None,
+            Self::PageServer(h) => h.requests.endpoint.next_timer(),
+            Self::PageClient(h) => h.endpoint.next_timer(),
         }
     }
 
@@ -370,30 +392,38 @@ impl Host {
     #[inline]
     pub fn delivered(&self) -> Bytes {
         Bytes(match self {
-            Self::TcpReceiver(h) => h.before + h.endpoint.delivered(),
+            Self::TcpReceiver(h) => h.delivered(),
             Self::UdpReceiver(h) => h.delivered,
             Self::External { delivered } => *delivered,
-            Self::TcpSender(_) | Self::UdpSender(_) => 0,
+            Self::PageClient(h) => h.delivered(),
+            Self::TcpSender(_) | Self::UdpSender(_) | Self::PageServer(_) => 0,
         })
     }
 
     /// The state of a TCP sender.
     pub(crate) fn sample(&self) -> Option<FlowSample> {
-        let Self::TcpSender(h) = self else {
-            return None;
+        let (endpoint, (acked, retransmits, timeouts)) = match self {
+            Self::TcpSender(h) => (
+                &h.endpoint,
+                (h.before, h.retransmits_before, h.timeouts_before),
+            ),
+            Self::PageServer(h) => (&h.requests.endpoint, h.before),
+            _ => return None,
         };
-        let mut sample = h.endpoint.sample();
-        sample.acked += Bytes(h.before);
-        sample.retransmits += h.retransmits_before;
-        sample.timeouts += h.timeouts_before;
+        let mut sample = endpoint.sample();
+        sample.acked += Bytes(acked);
+        sample.retransmits += retransmits;
+        sample.timeouts += timeouts;
         Some(sample)
     }
 
     /// The controller's named internals.
     pub(crate) fn internals(&self, out: &mut Vec<(&'static str, f64)>) {
-        if let Self::TcpSender(h) = self {
-            use slackwater_control::Controller as _;
-            h.endpoint.controller().snapshot(out);
+        use slackwater_control::Controller as _;
+        match self {
+            Self::TcpSender(h) => h.endpoint.controller().snapshot(out),
+            Self::PageServer(h) => h.requests.endpoint.controller().snapshot(out),
+            _ => {}
         }
     }
 
@@ -402,6 +432,8 @@ impl Host {
         match self {
             Self::TcpSender(h) => Some(&h.endpoint),
             Self::TcpReceiver(h) => Some(&h.endpoint),
+            Self::PageServer(h) => Some(&h.requests.endpoint),
+            Self::PageClient(h) => Some(&h.endpoint),
             Self::UdpSender(_) | Self::UdpReceiver(_) | Self::External { .. } => None,
         }
     }
@@ -483,11 +515,29 @@ impl TcpSender {
 }
 
 impl TcpReceiver {
+    fn new(fresh: Fresh) -> Self {
+        Self {
+            endpoint: fresh.server(0),
+            syn: None,
+            before: 0,
+            fresh,
+        }
+    }
+
+    /// Payload bytes of all connections.
+    fn delivered(&self) -> u64 {
+        self.before + self.endpoint.delivered()
+    }
+
+    /// A SYN with another number opens another connection of the same flow.
+    fn opens_anew(&self, packet: &Packet) -> bool {
+        packet.flags.contains(TcpFlags::SYN) && self.syn.is_some_and(|s| s != packet.seq)
+    }
+
     #[inline]
     fn on_packet(&mut self, now: Instant, packet: &Packet, out: &mut Vec<Packet>) {
         if packet.flags.contains(TcpFlags::SYN) {
-            // A SYN with another number opens another connection of the same flow.
-            if self.syn.is_some_and(|s| s != packet.seq) {
+            if self.opens_anew(packet) {
                 self.before += self.endpoint.delivered();
                 self.endpoint = self.fresh.server(u64::from(packet.seq.0));
             }

@@ -4,6 +4,7 @@ mod builder;
 mod cell;
 mod edge;
 mod feedback;
+mod pages;
 mod reports;
 
 use std::collections::VecDeque;
@@ -12,6 +13,7 @@ pub use builder::WorldBuilder;
 use cell::CellNode;
 use edge::EdgeNode;
 pub use feedback::{FeedbackCarrier, FeedbackConfig};
+use pages::Page;
 pub use reports::ReportConfig;
 use slackwater_core::record::{DropReason, PacketEvent};
 use slackwater_core::{
@@ -59,6 +61,8 @@ struct Flow {
     messages: VecDeque<(u64, Instant, u64)>,
     /// Up to where in the byte stream arrivals were told.
     told: u64,
+    /// The page that it is a connection of.
+    page: Option<u32>,
 }
 
 const fn side(direction: Direction) -> usize {
@@ -73,6 +77,7 @@ pub struct World<R> {
     kernel: Kernel,
     nodes: Vec<Node>,
     flows: Vec<Flow>,
+    pages: Vec<Page>,
     recorder: R,
     now: Instant,
     events: u64,
@@ -181,12 +186,14 @@ impl<R: Recorder> World<R> {
             self.run_node(now, component);
         } else {
             let host = component - self.nodes.len();
-            if host < 2 * self.flows.len() {
-                self.run_host(now, host / 2, host % 2);
-            } else {
-                self.sample(now);
-                let next = self.recorder.sampling().map(|p| now + p);
-                self.kernel.arm(component, next);
+            match host.checked_sub(2 * self.flows.len()) {
+                None => self.run_host(now, host / 2, host % 2),
+                Some(0) => {
+                    self.sample(now);
+                    let next = self.recorder.sampling().map(|p| now + p);
+                    self.kernel.arm(component, next);
+                }
+                Some(page) => self.begin_page(now, page - 1),
             }
         }
     }
@@ -543,6 +550,9 @@ impl<R: Recorder> World<R> {
         let component = self.nodes.len() + 2 * flow + host;
         let timer = self.flows[flow].hosts[host].next_timer();
         self.kernel.arm(component, timer);
+        if self.host_events.objects > 0 {
+            self.take_objects(now, flow);
+        }
     }
 
     /// Puts what `host` of `flow` emitted on its way.

@@ -5,11 +5,13 @@
 //! frames go over TCP and over datagrams.
 
 mod frames;
+mod page;
 mod steady;
 mod transfers;
 mod video;
 
 pub use frames::{FrameClock, FramesConfig};
+pub use page::{Browser, Fetch, Loaded, PageConfig};
 pub use steady::CbrConfig;
 pub use transfers::TransfersConfig;
 pub use video::VideoConfig;
@@ -45,6 +47,8 @@ pub enum AppConfig {
     Frames(FramesConfig),
     /// A constant bit rate.
     Cbr(CbrConfig),
+    /// Web pages: a [`Browser`] says what is asked for, and an [`App`] sends nothing of itself.
+    Page(PageConfig),
 }
 
 /// A running application.
@@ -61,6 +65,7 @@ enum Kind {
     Video(Video),
     Frames(Frames),
     Cbr(Cbr),
+    Page,
 }
 
 impl App {
@@ -72,6 +77,7 @@ impl App {
             AppConfig::Video(c) => Kind::Video(Video::new(*c, start)),
             AppConfig::Frames(c) => Kind::Frames(Frames::new(*c, start, draw)),
             AppConfig::Cbr(c) => Kind::Cbr(Cbr::new(*c, start)),
+            AppConfig::Page(_) => Kind::Page,
         };
         Self { kind, stop }
     }
@@ -84,7 +90,7 @@ impl App {
     /// When the next message is due; `None` where none will come, or none before the last one arrived.
     pub fn next_timer(&self) -> Option<Instant> {
         let next = match &self.kind {
-            Kind::Bulk => None,
+            Kind::Bulk | Kind::Page => None,
             Kind::Transfers(a) => a.next(),
             Kind::Video(a) => Some(a.next()),
             Kind::Frames(a) => Some(a.next()),
@@ -99,7 +105,7 @@ impl App {
             return None;
         }
         match &mut self.kind {
-            Kind::Bulk => None,
+            Kind::Bulk | Kind::Page => None,
             Kind::Transfers(a) => Some(a.take(now)),
             Kind::Video(a) => a.take(),
             Kind::Frames(a) => Some(a.take()),

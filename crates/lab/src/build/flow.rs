@@ -5,7 +5,7 @@ use slackwater_control::registry::{self, Config as ControllerConfig};
 use slackwater_core::{Bytes, Direction, Draw, Instant};
 use slackwater_sim::{Carrier, FlowConfig, HopConfig};
 use slackwater_transport::app::{
-    AppConfig, CbrConfig, FrameClock, FramesConfig, TransfersConfig, VideoConfig,
+    AppConfig, CbrConfig, FrameClock, FramesConfig, PageConfig, TransfersConfig, VideoConfig,
 };
 use slackwater_transport::tcp::{Config as TcpConfig, DelayedAck};
 
@@ -113,6 +113,17 @@ fn app(config: &App) -> AppConfig {
             gap: t.gap,
             count: t.count,
             reconnect: t.reconnect,
+        }),
+        App::Page(p) => AppConfig::Page(PageConfig {
+            connections: p.connections,
+            objects: p.objects,
+            size: p.size,
+            document: p.document,
+            sigma: p.spread,
+            request: p.request,
+            multiplexed: p.multiplexed,
+            gap: p.gap,
+            count: p.count,
         }),
         App::Video(v) => AppConfig::Video(VideoConfig {
             rate: v.rate,

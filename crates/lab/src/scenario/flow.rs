@@ -67,6 +67,44 @@ section! {
     }
 }
 section! {
+    /// Web pages, one after the other: a document, then the objects that it names, each asked for by the UE.
+    pub struct WebPage {
+        /// Bytes of a page.
+        #[within(Bytes(1), Bytes(1_000_000_000_000))]
+        pub size: Bytes = Bytes(2_000_000),
+        /// Of them, bytes of the document, which comes first.
+        #[within(Bytes(1), Bytes(1_000_000_000_000))]
+        pub document: Bytes = Bytes(30_000),
+        /// Objects beside the document.
+        #[within(0, 10_000)]
+        pub objects: u32 = 70,
+        /// Spread of their sizes: standard deviation of the logarithm.
+        #[within(0.0, 4.0)]
+        pub spread: f64 = 1.0,
+        /// Connections; each is a flow of its own, new for each page.
+        #[within(1, 64)]
+        pub connections: u32 = 6,
+        /// Ask for all objects at once when the document is there (HTTP/2), in place of one after the other on each
+        /// connection.
+        pub multiplexed: bool = false,
+        /// Bytes of a request.
+        #[within(Bytes(1), Bytes(1_000_000))]
+        pub request: Bytes = Bytes(500),
+        /// Pause between the end of one page and the start of the next.
+        #[within(Duration::ZERO, Duration::from_secs(100_000))]
+        pub gap: Duration = Duration::from_secs(2),
+        /// How many pages; left out, until the flow stops.
+        #[within(1, 1_000_000)]
+        pub count: Option<u32> = None,
+    }
+    check(me, at) {
+        if me.document > me.size {
+            return Err(at.error(
+                format!("document = \"{}\" above size = \"{}\"", me.document, me.size), "document of at most size"));
+        }
+    }
+}
+section! {
     /// Video in chunks: on for a while, then silent (XRC's DASH model).
     pub struct Video {
         /// Rate while a chunk is offered.
@@ -147,6 +185,8 @@ tagged! {
         Bulk(Bulk) = "bulk",
         /// Finite transfers.
         Transfers(Transfers) = "transfers",
+        /// Web pages.
+        Page(WebPage) = "page",
         /// Chunks of video.
         Video(Video) = "video",
         /// VR frames.
@@ -162,7 +202,15 @@ impl App {
         match self {
             Self::Vr(vr) => vr.transport,
             Self::Cbr(cbr) => cbr.transport,
-            Self::Bulk(_) | Self::Transfers(_) | Self::Video(_) => Carrier::Tcp,
+            Self::Bulk(_) | Self::Transfers(_) | Self::Page(_) | Self::Video(_) => Carrier::Tcp,
+        }
+    }
+
+    /// Flows that one such application makes: the connections of a page.
+    pub fn connections(&self) -> u32 {
+        match self {
+            Self::Page(page) => page.connections,
+            _ => 1,
         }
     }
 }
@@ -281,6 +329,9 @@ section! {
         pub label: Option<String> = None,
     }
     check(me, at) {
+        if matches!(me.app, App::Page(_)) && me.direction == Way::Up {
+            return Err(at.error("a page with direction = \"up\"", "direction = \"down\""));
+        }
         if let Some(stop) = me.stop.filter(|stop| *stop <= me.start) {
             return Err(at.error(
                 format!("stop = \"{stop}\" and start = \"{}\"", me.start), "stop after start"));

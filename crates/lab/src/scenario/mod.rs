@@ -129,6 +129,8 @@ pub struct FlowInstance<'a> {
     pub rtt: Duration,
     /// Name in tables and plots, unique within the run.
     pub label: String,
+    /// Which connection of its page; zero for other flows.
+    pub connection: u32,
 }
 
 const KEYS: [&str; 15] = [
@@ -307,18 +309,21 @@ impl Scenario {
                 for _ in 0..spec.count {
                     let start = spec.start + spec.stagger * n;
                     n += 1;
-                    out.push(FlowInstance {
-                        entry,
-                        spec,
-                        ue,
-                        start,
-                        stop: spec.stop.unwrap_or(self.duration).min(self.duration),
-                        rtt: spec.rtt.unwrap_or(self.path.rtt),
-                        label: spec
-                            .label
-                            .clone()
-                            .unwrap_or_else(|| spec.default_label().to_owned()),
-                    });
+                    out.extend((0..spec.app.connections()).map(|connection| {
+                        FlowInstance {
+                            entry,
+                            spec,
+                            ue,
+                            start,
+                            stop: spec.stop.unwrap_or(self.duration).min(self.duration),
+                            rtt: spec.rtt.unwrap_or(self.path.rtt),
+                            label: spec
+                                .label
+                                .clone()
+                                .unwrap_or_else(|| spec.default_label().to_owned()),
+                            connection,
+                        }
+                    }));
                 }
             }
         }
@@ -477,7 +482,7 @@ impl Scenario {
             } else {
                 1
             };
-            total += copies * u64::from(flow.count);
+            total += copies * u64::from(flow.count) * u64::from(flow.app.connections());
         }
         if total > MAX_COUNT {
             return Err(

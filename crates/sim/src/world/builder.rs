@@ -8,10 +8,12 @@ use slackwater_core::{
 use slackwater_edge::{EdgeFunction, ReportAgent, Session};
 use slackwater_ran::cell::{Cell, CellConfig, ConfigError, UeConfig};
 use slackwater_signal::Observer;
+use slackwater_transport::app::AppConfig;
 
 use super::cell::{CellFlow, CellNode};
 use super::edge::{EdgeFlow, EdgeNode};
 use super::feedback::{Feedback, FeedbackCarrier, FeedbackConfig};
+use super::pages::Page;
 use super::reports::{ReportConfig, Reports};
 use super::{Flow, Hop, Node, World, side};
 use crate::flow::{FlowConfig, HopConfig, Host, HostEvents};
@@ -26,6 +28,7 @@ mod purpose {
     pub(super) const HOST: u64 = 3;
     pub(super) const FEEDBACK: u64 = 4;
     pub(super) const REPORTS: u64 = 5;
+    pub(super) const PAGE: u64 = 6;
 }
 
 /// Collects nodes and flows.
@@ -33,6 +36,7 @@ pub struct WorldBuilder {
     draw: Draw,
     nodes: Vec<Node>,
     flows: Vec<Flow>,
+    pages: Vec<Page>,
 }
 
 impl WorldBuilder {
@@ -42,6 +46,7 @@ impl WorldBuilder {
             draw: Draw::new(seed),
             nodes: Vec::new(),
             flows: Vec::new(),
+            pages: Vec::new(),
         }
     }
 
@@ -145,8 +150,28 @@ impl WorldBuilder {
             sender,
             messages: VecDeque::new(),
             told: 0,
+            page: None,
         });
         id
+    }
+
+    /// Adds a browser and its connections, one flow each, in their order: all with the same [`AppConfig::Page`]. Records
+    /// name the first for a page that is there in full.
+    pub fn add_page(&mut self, connections: Vec<FlowConfig>) -> Vec<FlowId> {
+        let first = connections.first().expect("a page has a connection");
+        let AppConfig::Page(page) = first.app else {
+            panic!("the connections of a page carry one");
+        };
+        let (start, stop) = (first.start, first.stop);
+        let number = self.pages.len() as u32;
+        let draw = self.draw.fork(purpose::PAGE, u64::from(number));
+        let flows: Vec<FlowId> = connections.into_iter().map(|c| self.add_flow(c)).collect();
+        for flow in &flows {
+            self.flows[flow.index()].page = Some(number);
+        }
+        self.pages
+            .push(Page::new(flows[0], page, start, stop, draw));
+        flows
     }
 
     /// Turns a path into hops, from its end to its start; returns the first hop.
@@ -225,7 +250,7 @@ impl WorldBuilder {
     pub fn build<R: Recorder>(self, recorder: R) -> World<R> {
         let hosts = self.nodes.len();
         let sampler = hosts + 2 * self.flows.len();
-        let mut kernel = Kernel::new(sampler + 1);
+        let mut kernel = Kernel::new(sampler + 1 + self.pages.len());
         for (i, flow) in self.flows.iter().enumerate() {
             for (s, host) in flow.hosts.iter().enumerate() {
                 kernel.arm(hosts + 2 * i + s, host.next_timer());
@@ -239,6 +264,9 @@ impl WorldBuilder {
                 _ => {}
             }
         }
+        for (i, page) in self.pages.iter().enumerate() {
+            kernel.arm(sampler + 1 + i, page.next_timer());
+        }
         if recorder.sampling().is_some() {
             kernel.arm(sampler, Some(Instant::ZERO));
         }
@@ -246,6 +274,7 @@ impl WorldBuilder {
             kernel,
             nodes: self.nodes,
             flows: self.flows,
+            pages: self.pages,
             recorder,
             now: Instant::ZERO,
             events: 0,
