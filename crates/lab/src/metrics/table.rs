@@ -293,7 +293,7 @@ pub const METRICS: &[Metric] = &[
         0,
         Lower,
         Source::Flow(|f| q(f.fct_ms.as_ref(), |s| s.p50)),
-        "Median flow completion time: from handing the first byte of a finite transfer to the transport until its last byte arrived."
+        "Median flow completion time: from handing the first byte of a finite transfer to the transport until its last byte arrived; of a web page, told by its first connection, from asking for the document until all objects are there."
     ),
     metric!(
         "fct_p95",
