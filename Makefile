@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.slackwater
 DEMO   := reno,cubic,vegas,veno,illinois,westwood,bbr
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python python bench lint lint-rust lint-python docs deny check fmt clean
+.PHONY: help page test-page demo test test-rust test-python python bench lint lint-rust lint-python docs deny check fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,13 @@ $(STAMP): pyproject.toml
 
 python: $(STAMP) ## Build the Python package into .venv
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --quiet
+
+page: ## Build the page of `slackwater serve` (needs Node)
+	cd web && npm ci --no-audit --no-fund --silent && npm run --silent build
+
+test-page: ## Test that page in headless Chromium (needs Node and chromium)
+	$(CARGO) build -p slackwater-cli
+	cd web && npm ci --no-audit --no-fund --silent && npm run --silent test
 
 bench: ## Print CPU seconds per simulated second and instruction counts beside the goals
 	$(CARGO) run --release -p slackwater-cli -- bench

@@ -50,6 +50,8 @@ enum Command {
     Validate(commands::validate::ValidateArgs),
     /// Redraw a paper's figures from our runs, with a verdict for each of its claims
     Repro(commands::repro::ReproArgs),
+    /// Show runs, overlays and what is running on a local page
+    Serve(commands::serve::ServeArgs),
     /// Measure CPU seconds per simulated second
     Bench(commands::bench::BenchArgs),
     /// Check what this machine offers
@@ -140,6 +142,7 @@ fn main() -> ExitCode {
         Command::List { json } => commands::list::list(json),
         Command::Validate(args) => commands::validate::validate(&args),
         Command::Repro(args) => commands::repro::repro(&args),
+        Command::Serve(args) => commands::serve::serve(&args),
         Command::Bench(args) => commands::bench::bench(&args),
         Command::Doctor { json } => commands::doctor::doctor(json),
         Command::Completions { shell } => {

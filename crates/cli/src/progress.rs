@@ -1,8 +1,11 @@
 //! Progress on a terminal, silence in a pipe, and a flag that Ctrl-C sets.
 
+use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use slackwater_lab::shelf::live::Beacon;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -38,4 +41,26 @@ pub(crate) fn bar(runs: usize) -> ProgressBar {
         format!("simulating {runs} runs")
     });
     bar
+}
+
+/// Tells the page of `slackwater serve` what runs; says nothing where no files are wanted.
+#[derive(Debug)]
+pub(crate) struct Signal(Mutex<Option<Beacon>>);
+
+impl Signal {
+    /// Lit in the folder of results.
+    pub(crate) fn new(folder: &Path, wanted: bool, title: &str) -> Self {
+        Self(Mutex::new(
+            wanted.then(|| Beacon::light(folder, "simulation", title)),
+        ))
+    }
+
+    /// The share that is done, 0 to 1.
+    pub(crate) fn share(&self, share: f64) {
+        if let Ok(mut beacon) = self.0.lock()
+            && let Some(beacon) = beacon.as_mut()
+        {
+            beacon.share(share);
+        }
+    }
 }

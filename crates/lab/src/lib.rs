@@ -14,6 +14,7 @@ pub mod record;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod shelf;
 pub mod table;
 pub mod validate;
 pub mod view;

@@ -3,6 +3,7 @@
 use slackwater_core::{FlowId, Instant};
 use slackwater_sim::CELL_DOWN;
 
+use crate::metrics::RunSummary;
 use crate::metrics::interval::Estimate;
 use crate::metrics::table::{Better, Metric};
 use crate::output::tables;
@@ -30,7 +31,7 @@ const REPORT_METRICS: [&str; 12] = [
 ];
 
 /// Curves of one flow per run at most; beyond, a page would be too heavy to open.
-const MAX_FLOWS: usize = 12;
+pub(crate) const MAX_FLOWS: usize = 12;
 /// Runs whose curves are on the page: the first seed of each variant, up to this many.
 const MAX_RUNS: usize = 24;
 
@@ -119,6 +120,27 @@ fn cell(e: Option<Estimate>) -> Cell {
             half_width: e.half_width,
         })
     })
+}
+
+/// The table of runs that stand alone, by what each is called.
+pub(crate) fn summaries(runs: &[RunSummary], names: &[String]) -> Vec<SummaryTable> {
+    let metrics: Vec<&Metric> = REPORT_METRICS
+        .iter()
+        .filter_map(|k| Metric::find(k))
+        .collect();
+    let row = |(run, name): (&RunSummary, &String)| {
+        let controllers = run.flows.iter().map(|f| &f.controller);
+        let first = controllers.clone().next().cloned().unwrap_or_default();
+        let same = controllers.clone().all(|c| *c == first);
+        let cells = metrics.iter().map(|m| Estimate::of(&[m.of_run(run)?]));
+        (
+            name.clone(),
+            if same { first } else { String::new() },
+            cells.collect(),
+        )
+    };
+    let rows: Vec<_> = runs.iter().zip(names).map(row).collect();
+    vec![table("Runs", "run", &metrics, &rows)]
 }
 
 fn tables(groups: &[(String, Vec<&RunResult>)]) -> Vec<SummaryTable> {
@@ -411,10 +433,16 @@ pub(crate) fn bands(run: &RunResult, i: usize) -> Option<Vec<Band>> {
     let internals = &run.records.flows[i].internals;
     let (_, modes) = internals.columns.iter().find(|c| c.0 == "mode")?;
     let names = slackwater_control::registry::modes(&run.layout.controllers[i])?;
+    let modes = internals.time.iter().copied().zip(modes.iter().copied());
+    Some(bands_of(names, modes))
+}
+
+/// Bands of the states called `names` from samples of their number: time in ns, code.
+pub(crate) fn bands_of(names: &[&str], samples: impl Iterator<Item = (u64, f64)>) -> Vec<Band> {
     let mut bands: Vec<Band> = vec![];
-    for (t, mode) in internals.time.iter().zip(modes) {
-        let at = *t as f64 * 1e-9;
-        let Some(state) = names.get(*mode as usize).filter(|_| mode.is_finite()) else {
+    for (t, mode) in samples {
+        let at = t as f64 * 1e-9;
+        let Some(state) = names.get(mode as usize).filter(|_| mode.is_finite()) else {
             continue;
         };
         match bands.last_mut() {
@@ -431,5 +459,5 @@ pub(crate) fn bands(run: &RunResult, i: usize) -> Option<Vec<Band>> {
             }
         }
     }
-    Some(bands)
+    bands
 }

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 
 use super::run::{check, folder, scenario, write, write_report};
 use crate::CompareArgs;
-use crate::progress::{self, STEPS};
+use crate::progress::{self, STEPS, Signal};
 use crate::say::say;
 
 /// The scenario with the axes that the arguments add or replace.
@@ -50,11 +50,16 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     if variants.len() < 2 {
         bail!("nothing to compare: give [vary], --controllers, --vary or --seeds");
     }
+    let folder = folder(&args.common, &scenario);
     let bar = progress::bar(variants.len());
+    let title = format!("{}, {} runs", scenario.name, variants.len());
+    let signal = Signal::new(&folder, !args.common.no_files, &title);
+    let all = (STEPS * variants.len() as u64) as f64;
     let done = Mutex::new(vec![0u64; variants.len()]);
     let jobs = args.jobs.unwrap_or_else(parallel::cores);
     let results = run_variants(&variants, jobs, &|i, share| {
         advance(&bar, &done, i, share);
+        signal.share(bar.position() as f64 / all);
         if progress::interrupted() {
             Control::Stop
         } else {
@@ -62,7 +67,6 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
         }
     })?;
     bar.finish_and_clear();
-    let folder = folder(&args.common, &scenario);
     let mut page = None;
     if !args.common.no_files {
         let mut taken = HashSet::new();

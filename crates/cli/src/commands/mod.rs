@@ -7,5 +7,6 @@ pub(crate) mod emulate;
 pub(crate) mod list;
 pub(crate) mod repro;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod trace;
 pub(crate) mod validate;

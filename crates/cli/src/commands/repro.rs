@@ -14,7 +14,7 @@ use slackwater_lab::run::Control;
 use slackwater_lab::table::Table;
 
 use super::run::command_line;
-use crate::progress::{self, STEPS};
+use crate::progress::{self, STEPS, Signal};
 use crate::say::say;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -93,11 +93,18 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<ExitCode> {
 }
 
 fn one(args: &ReproArgs, study: &Study, options: &Options) -> Result<Reproduction> {
+    let folder = match (&args.out, args.paper) {
+        (Some(out), Paper::All) => out.join(study.name),
+        (Some(out), _) => out.clone(),
+        (None, _) => Path::new("runs").join(format!("repro-{}", study.name)),
+    };
+    let signal = Signal::new(&folder, !args.no_files, &format!("repro {}", study.name));
     let bar = progress::bar(1);
     bar.set_message(format!("reproducing {}", study.name));
     let start = Instant::now();
     let mut made = study.run(options, &|done, all| {
         bar.set_position((done / all * STEPS as f64) as u64);
+        signal.share(done / all);
         if progress::interrupted() {
             Control::Stop
         } else {
@@ -121,11 +128,6 @@ fn one(args: &ReproArgs, study: &Study, options: &Options) -> Result<Reproductio
     }
     let mut page = None;
     if !args.no_files {
-        let folder = match (&args.out, args.paper) {
-            (Some(out), Paper::All) => out.join(study.name),
-            (Some(out), _) => out.clone(),
-            (None, _) => Path::new("runs").join(format!("repro-{}", study.name)),
-        };
         // The error's text names its source already; a chain would say it twice.
         page = Some(made.write(&folder).map_err(|e| anyhow::anyhow!("{e}"))?);
     }

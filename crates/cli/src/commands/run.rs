@@ -10,7 +10,7 @@ use slackwater_lab::run::{Control, RunResult, run_scenario};
 use slackwater_lab::scenario::Scenario;
 use slackwater_lab::{report, view};
 
-use crate::progress::{self, STEPS};
+use crate::progress::{self, STEPS, Signal};
 use crate::say::say;
 use crate::{RunArgs, ScenarioArgs};
 
@@ -86,9 +86,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
             "note: [vary] describes several runs; this runs the scenario as written (slackwater compare runs them all)"
         );
     }
+    let folder = folder(&args.common, &scenario);
     let bar = progress::bar(1);
+    let signal = Signal::new(&folder, !args.common.no_files, &scenario.name);
     let result = run_scenario(&scenario, scenario.seed, &mut |share| {
         bar.set_position((share * STEPS as f64) as u64);
+        signal.share(share);
         if progress::interrupted() {
             Control::Stop
         } else {
@@ -96,7 +99,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         }
     })?;
     bar.finish_and_clear();
-    let folder = folder(&args.common, &scenario);
     let mut page = None;
     if !args.common.no_files {
         write(&folder, &result)?;

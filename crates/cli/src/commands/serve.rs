@@ -1,0 +1,274 @@
+//! `slackwater serve`: the folder of results as a local page.
+//!
+//! The page itself is built from `web/` and kept in `assets/page`; nothing is fetched from elsewhere.
+
+mod guard;
+
+use std::convert::Infallible;
+use std::fmt::Display;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use axum::Router;
+use axum::extract::{Path as UrlPath, RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::middleware;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use clap::Args;
+use serde_json::{Value, json};
+use slackwater_lab::metrics::table::{Better, METRICS};
+use slackwater_lab::report::{self, palette};
+use slackwater_lab::shelf::{self, Shelf, live};
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
+
+use crate::say::say;
+use guard::Guard;
+
+/// How often the page hears of what runs.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// `slackwater serve`
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// The folder of results
+    #[arg(default_value = "runs", value_name = "DIR")]
+    folder: PathBuf,
+    /// Port; 0 for any that is free
+    #[arg(long, default_value_t = 8765)]
+    port: u16,
+    /// Address to listen on; one that other machines reach needs --token
+    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "IP")]
+    listen: IpAddr,
+    /// Let in only who knows this word (at least 16 characters); open the page as http://HOST:PORT/?token=WORD
+    #[arg(long, value_name = "WORD")]
+    token: Option<String>,
+}
+
+pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
+    if let Some(token) = &args.token
+        && (token.len() < 16 || !token.chars().all(|c| c.is_ascii_alphanumeric()))
+    {
+        bail!("--token: expected at least 16 letters and digits");
+    }
+    if !args.listen.is_loopback() && args.token.is_none() {
+        bail!(
+            "--listen {}: other machines could read every result there; give a --token, or listen on 127.0.0.1",
+            args.listen
+        );
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("cannot start the server")?;
+    runtime.block_on(listen(args))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn listen(args: &ServeArgs) -> Result<()> {
+    let wanted = SocketAddr::new(args.listen, args.port);
+    let listener = tokio::net::TcpListener::bind(wanted)
+        .await
+        .with_context(|| format!("cannot listen on {wanted}; --port 0 takes any that is free"))?;
+    let address = listener.local_addr()?;
+    let guard = Arc::new(Guard::new(address, args.token.clone()));
+    let shelf = Arc::new(Shelf::new(&args.folder));
+    let app = Router::new()
+        .route(
+            "/",
+            get(async || {
+                asset(
+                    "text/html; charset=utf-8",
+                    include_bytes!("../../assets/page/index.html"),
+                )
+            }),
+        )
+        .route(
+            "/page.js",
+            get(async || {
+                asset(
+                    "text/javascript; charset=utf-8",
+                    include_bytes!("../../assets/page/page.js"),
+                )
+            }),
+        )
+        .route(
+            "/page.css",
+            get(async || {
+                asset(
+                    "text/css; charset=utf-8",
+                    include_bytes!("../../assets/page/page.css"),
+                )
+            }),
+        )
+        .route("/api/shelf", get(contents))
+        .route("/api/events", get(events))
+        .route("/overlay", get(overlay))
+        .route("/files/{*path}", get(file))
+        .with_state(shelf)
+        .layer(middleware::from_fn_with_state(guard, guard::check));
+    let query = args
+        .token
+        .as_ref()
+        .map_or_else(String::new, |t| format!("?token={t}"));
+    say!("http://{address}/{query}");
+    eprintln!("results below {}; Ctrl-C ends", args.folder.display());
+    axum::serve(listener, app)
+        .await
+        .context("the server stopped")
+}
+
+fn asset(kind: &'static str, bytes: &'static [u8]) -> impl IntoResponse + use<> {
+    // The page has scripts and styles of its own and nothing else: whatever a label of a run contains stays text.
+    const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:";
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+    ];
+    (headers, bytes)
+}
+
+/// Files are read on a thread of their own: a slow disk must not hold the others up.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Response> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|e| refuse(StatusCode::INTERNAL_SERVER_ERROR, &e))
+}
+
+fn refuse(code: StatusCode, why: &dyn Display) -> Response {
+    (code, format!("{why}\n")).into_response()
+}
+
+fn shelf_json(shelf: &Shelf) -> Value {
+    let entries = shelf.entries();
+    let mut colours = serde_json::Map::new();
+    for name in entries.iter().flat_map(|e| &e.controllers) {
+        let paint = palette::controller(name);
+        colours.insert(
+            name.clone(),
+            json!({ "light": paint.light, "dark": paint.dark }),
+        );
+    }
+    let metrics = METRICS.iter().map(|m| {
+        json!({
+            "key": m.key, "label": m.label, "unit": m.unit, "decimals": m.decimals, "help": m.help,
+            "better": match m.better {
+                Better::Higher => Some("higher"),
+                Better::Lower => Some("lower"),
+                Better::Neither => None,
+            },
+        })
+    });
+    json!({
+        "root": shelf.root().display().to_string(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "metrics": metrics.collect::<Vec<_>>(),
+        "colours": colours,
+        "most": shelf::MAX_RUNS,
+        "entries": entries,
+        "pages": shelf.pages(),
+    })
+}
+
+async fn contents(State(shelf): State<Arc<Shelf>>) -> Response {
+    match blocking(move || shelf_json(&shelf)).await {
+        Ok(value) => axum::Json(value).into_response(),
+        Err(refused) => refused,
+    }
+}
+
+/// How many runs and pages there are and when the newest came: what changes when results come or go.
+type Glance = (usize, u64, usize, u64);
+
+fn glance(shelf: &Shelf) -> (Glance, Value) {
+    let (entries, pages) = (shelf.entries(), shelf.pages());
+    let newest = entries.first().map_or(0, |e| e.written);
+    let page = pages.first().map_or(0, |p| p.written);
+    let running = live::running(shelf).into_iter().map(|(path, live)| {
+        let mut value = serde_json::to_value(live).unwrap_or_default();
+        value["path"] = path.into();
+        value
+    });
+    (
+        (entries.len(), newest, pages.len(), page),
+        running.collect(),
+    )
+}
+
+/// What runs, each second; and a word when results came or went.
+async fn events(
+    State(shelf): State<Arc<Shelf>>,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let (send, receive) = tokio::sync::mpsc::channel(8);
+    tokio::spawn(async move {
+        let mut beat = tokio::time::interval(BEAT);
+        let mut last: Option<Glance> = None;
+        loop {
+            beat.tick().await;
+            let shelf = shelf.clone();
+            let Ok((now, running)) = blocking(move || glance(&shelf)).await else {
+                return;
+            };
+            let mut said = vec![Event::default().event("live").data(running.to_string())];
+            if last.replace(now).is_some_and(|before| before != now) {
+                said.push(Event::default().event("shelf").data("changed"));
+            }
+            for event in said {
+                if send.send(Ok(event)).await.is_err() {
+                    // The page was closed.
+                    return;
+                }
+            }
+        }
+    });
+    Sse::new(ReceiverStream::new(receive)).keep_alive(KeepAlive::default())
+}
+
+async fn overlay(State(shelf): State<Arc<Shelf>>, RawQuery(query): RawQuery) -> Response {
+    let paths = guard::values(query.as_deref().unwrap_or_default(), "run");
+    if paths.is_empty() {
+        return refuse(
+            StatusCode::BAD_REQUEST,
+            &"expected ?run=NAME, up to four times",
+        );
+    }
+    let page = blocking(move || shelf::overlay(&shelf, &paths).map(|r| report::render(&r)));
+    match page.await {
+        Ok(Ok(page)) => axum::response::Html(page).into_response(),
+        Ok(Err(e)) => refuse(StatusCode::NOT_FOUND, &e),
+        Err(refused) => refused,
+    }
+}
+
+async fn file(State(shelf): State<Arc<Shelf>>, UrlPath(path): UrlPath<String>) -> Response {
+    let read = blocking(move || {
+        let full = shelf.resolve(&path).filter(|p| p.is_file())?;
+        let kind = content_type(&full);
+        Some((kind, std::fs::read(full).ok()?))
+    });
+    match read.await {
+        Ok(Some((kind, bytes))) => ([(header::CONTENT_TYPE, kind)], bytes).into_response(),
+        Ok(None) => refuse(
+            StatusCode::NOT_FOUND,
+            &"no such file below the folder of results",
+        ),
+        Err(refused) => refused,
+    }
+}
+
+fn content_type(path: &Path) -> &'static str {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("html") => "text/html; charset=utf-8",
+        Some("json" | "sqlog") => "application/json",
+        Some("toml" | "csv" | "txt" | "md") => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}

@@ -1,0 +1,113 @@
+/** What is running now: a bar, and the curves that the command reports. */
+
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import type { Curve, Live } from "./types";
+
+interface Job {
+  box: HTMLElement;
+  title: HTMLElement;
+  bar: HTMLProgressElement;
+  note: HTMLElement;
+  charts: HTMLElement;
+  plots: Map<string, uPlot>;
+}
+
+const jobs = new Map<string, Job>();
+
+export function showLive(section: HTMLElement, list: HTMLElement, running: Live[]): void {
+  section.hidden = running.length === 0;
+  const names = new Set(running.map((live) => live.path));
+  for (const [path, job] of jobs) {
+    if (!names.has(path)) {
+      for (const plot of job.plots.values()) plot.destroy();
+      job.box.remove();
+      jobs.delete(path);
+    }
+  }
+  for (const live of running) {
+    const job = jobs.get(live.path) ?? begin(list, live.path);
+    job.title.textContent = `${live.kind}: ${live.title}`;
+    if (live.share === null) job.bar.removeAttribute("value");
+    else job.bar.value = live.share;
+    job.note.textContent = describe(live);
+    for (const curve of live.curves) draw(job, curve);
+  }
+}
+
+function describe(live: Live): string {
+  const elapsed = `${live.elapsed_s.toFixed(0)} s`;
+  if (live.share === null) return elapsed;
+  const percent = `${(live.share * 100).toFixed(0)} % after ${elapsed}`;
+  if (live.share < 0.02) return percent;
+  return `${percent}, about ${((live.elapsed_s * (1 - live.share)) / live.share).toFixed(0)} s left`;
+}
+
+function begin(list: HTMLElement, path: string): Job {
+  const box = document.createElement("article");
+  box.className = "job";
+  const header = document.createElement("header");
+  const title = document.createElement("strong");
+  const note = document.createElement("span");
+  note.className = "dim";
+  header.append(title, note);
+  const bar = document.createElement("progress");
+  bar.max = 1;
+  bar.setAttribute("aria-label", `Progress of ${path}`);
+  const charts = document.createElement("div");
+  charts.className = "charts";
+  box.append(header, bar, charts);
+  list.append(box);
+  const job = { box, title, bar, note, charts, plots: new Map<string, uPlot>() };
+  jobs.set(path, job);
+  return job;
+}
+
+function draw(job: Job, curve: Curve): void {
+  const data: uPlot.AlignedData = [curve.x, curve.y];
+  const known = job.plots.get(curve.name);
+  if (known) {
+    known.setData(data);
+    label(known, curve);
+    return;
+  }
+  const axis = { stroke: () => colour("--dim"), grid: { stroke: () => colour("--line"), width: 1 } };
+  const unit = curve.unit === "" ? curve.name : `${curve.name}, ${curve.unit}`;
+  const plot = new uPlot(
+    {
+      width: Math.max(320, Math.min(640, job.charts.clientWidth)),
+      height: 180,
+      title: unit,
+      scales: { x: { time: false } },
+      legend: { show: false },
+      axes: [axis, { ...axis, size: 60 }],
+      series: [{}, { stroke: () => colour("--accent"), width: 1.5, points: { show: false } }],
+    },
+    data,
+    job.charts,
+  );
+  plot.root.setAttribute("role", "img");
+  label(plot, curve);
+  job.plots.set(curve.name, plot);
+}
+
+/** What a colour of the style sheet is in the present theme: a canvas knows no variables. */
+function colour(name: string): string {
+  const probe = document.createElement("span");
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
+}
+
+/** The theme changed. */
+export function repaint(): void {
+  for (const job of jobs.values()) for (const plot of job.plots.values()) plot.redraw();
+}
+
+/** A screen reader hears the latest value. */
+function label(plot: uPlot, curve: Curve): void {
+  const last = curve.y[curve.y.length - 1];
+  plot.root.setAttribute("aria-label", `${curve.name}: ${last?.toPrecision(4) ?? "no value yet"} ${curve.unit}`);
+}

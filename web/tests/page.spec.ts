@@ -1,0 +1,162 @@
+/**
+ * The page in a real browser, over the real command: SLACKWATER names the binary (default: the debug build).
+ *
+ * SHOTS=FOLDER also leaves screenshots there.
+ */
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { expect, type Page, test } from "@playwright/test";
+
+const command = process.env["SLACKWATER"] ?? resolve("../target/debug/slackwater");
+const shots = process.env["SHOTS"];
+let folder: string;
+let server: ChildProcess;
+let address: string;
+
+/** Starts `slackwater serve` on a free port and reads its address. */
+async function serve(...more: string[]): Promise<[ChildProcess, string]> {
+  const child = spawn(command, ["serve", join(folder, "runs"), "--port", "0", ...more]);
+  const line = await new Promise<string>((found, failed) => {
+    child.stdout.once("data", (data: Buffer) => found(data.toString()));
+    child.once("exit", (code) => failed(new Error(`slackwater serve ended with ${code}`)));
+  });
+  return [child, line.trim()];
+}
+
+async function shot(page: Page, name: string): Promise<void> {
+  if (shots !== undefined) {
+    mkdirSync(shots, { recursive: true });
+    await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+  }
+}
+
+test.beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "slackwater-page-"));
+  const scenario = join(folder, "short.toml");
+  writeFileSync(
+    scenario,
+    `name = "short"
+duration = "3 s"
+[path]
+rtt = "20 ms"
+[link]
+kind = "rate"
+rate = "10 Mbit/s"
+queue = { kind = "fifo", limit = "60 packets" }
+[[flow]]
+controller = "cubic"
+`,
+  );
+  execFileSync(
+    command,
+    ["compare", scenario, "--controllers", "cubic,bbr", "--seeds", "2", "--out", join(folder, "runs/short")],
+    { cwd: folder, stdio: "ignore" },
+  );
+  [server, address] = await serve();
+});
+
+test.afterAll(() => {
+  server?.kill();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A page whose console and network stay silent. */
+async function open(page: Page): Promise<string[]> {
+  const wrong: string[] = [];
+  page.on("console", (m) => m.type() === "error" && wrong.push(m.text()));
+  page.on("pageerror", (e) => wrong.push(String(e)));
+  page.on("request", (r) => {
+    if (!r.url().startsWith(address) && !r.url().startsWith("data:")) wrong.push(`asked ${r.url()}`);
+  });
+  await page.goto(address);
+  await expect(page.locator("#count")).toContainText("runs");
+  return wrong;
+}
+
+test("lists, filters, sorts and averages runs", async ({ page }) => {
+  const wrong = await open(page);
+  const rows = page.locator("tbody tr");
+  await expect(rows).toHaveCount(4);
+  await shot(page, "runs-light");
+  await page.fill("#filter", "bbr seed=1");
+  await expect(rows).toHaveCount(1);
+  await expect(rows.first()).toContainText("bbr-seed-1");
+  await page.fill("#filter", "goodput>1000");
+  await expect(rows).toHaveCount(0);
+  await page.fill("#filter", "");
+  await page.getByRole("button", { name: /^goodput Mbit/ }).click();
+  await expect(page.locator("th[aria-sort=descending]")).toContainText("goodput");
+  const values = await page.locator("tbody tr").evaluateAll((trs) => trs.map((tr) => Number(tr.children[3]?.textContent)));
+  expect(values).toEqual([...values].sort((a, b) => b - a));
+  await page.check("#average");
+  await expect(rows).toHaveCount(2);
+  await expect(rows.first()).toContainText("2 seeds");
+  await expect(rows.first()).toContainText("±");
+  expect(wrong).toEqual([]);
+});
+
+test("overlays two runs on one time axis", async ({ page }) => {
+  const wrong = await open(page);
+  await expect(page.locator("#overlay")).toBeDisabled();
+  await page.getByLabel("Choose short/cubic-seed-1").check();
+  await page.getByLabel("Choose short/bbr-seed-1").check();
+  await page.click("#overlay");
+  await expect(page).toHaveURL(/overlay\?run=/);
+  await expect(page.locator("h1")).toContainText("bbr-seed-1");
+  await expect(page.locator(".u-wrap").first()).toBeVisible();
+  expect(await page.locator(".u-wrap").count()).toBeGreaterThan(2);
+  await shot(page, "overlay");
+  expect(wrong).toEqual([]);
+});
+
+test("works by keyboard alone", async ({ page }) => {
+  await open(page);
+  await page.keyboard.press("/");
+  await expect(page.locator("#filter")).toBeFocused();
+  await page.keyboard.type("cubic-seed-2");
+  await expect(page.locator("tbody tr")).toHaveCount(1);
+  await page.locator("tbody input").focus();
+  await page.keyboard.press("Space");
+  await page.locator("#overlay").focus();
+  await page.keyboard.press("Enter");
+  await expect(page.locator("h1")).toContainText("cubic-seed-2");
+});
+
+test("shows what runs, and new runs without being asked", async ({ page }) => {
+  const wrong = await open(page);
+  await expect(page.locator("#now")).toBeHidden();
+  const at = join(folder, "runs/training");
+  mkdirSync(at, { recursive: true });
+  const live = { kind: "training", title: "a policy", share: 0.25, elapsed_s: 10, curves: [] as unknown[] };
+  writeFileSync(join(at, "live.json"), JSON.stringify(live));
+  await expect(page.locator("#live")).toContainText("25 % after 10 s, about 30 s left");
+  live.curves = [{ name: "reward", unit: "", x: [1, 2, 3], y: [0.1, 0.4, 0.5] }];
+  writeFileSync(join(at, "live.json"), JSON.stringify(live));
+  await expect(page.getByRole("img", { name: "reward: 0.5000" })).toBeVisible();
+  await page.emulateMedia({ colorScheme: "dark" });
+  await shot(page, "runs-dark");
+  rmSync(at, { recursive: true });
+  await expect(page.locator("#now")).toBeHidden();
+  execFileSync(command, ["run", join(folder, "short.toml"), "--seed", "9", "--out", join(folder, "runs/fresh")], {
+    cwd: folder,
+    stdio: "ignore",
+  });
+  await expect(page.locator("tbody tr")).toHaveCount(5);
+  expect(wrong).toEqual([]);
+});
+
+test("asks for the token and keeps it", async ({ page }) => {
+  const [child, secret] = await serve("--token", "abcdefghijklmnop");
+  try {
+    const bare = secret.replace(/\?.*/, "");
+    expect((await page.request.get(bare)).status()).toBe(401);
+    await page.goto(secret);
+    await expect(page.locator("#count")).toContainText("runs");
+    expect((await page.request.get(`${bare}api/shelf`)).status()).toBe(200);
+  } finally {
+    child.kill();
+  }
+});
