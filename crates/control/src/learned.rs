@@ -6,12 +6,15 @@
 //! makes a controller of it, with guard rails and a fallback that counts.
 
 pub mod action;
+pub mod claw;
 pub mod ewma;
 pub mod observe;
 pub mod oracle;
+pub mod pbe;
 pub mod policy;
 pub mod rule;
 pub mod seat;
+pub mod sprout;
 pub mod steered;
 #[cfg(test)]
 mod testing;

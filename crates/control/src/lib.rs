@@ -248,6 +248,10 @@ pub trait Controller: Send + core::fmt::Debug {
     fn takes_reports(&self) -> bool {
         false
     }
+    /// True where the sender wants the receiver to tell it about its transport blocks.
+    fn takes_blocks(&self) -> bool {
+        false
+    }
     /// Explicit feedback arrived.
     fn on_report(&mut self, _now: Instant, _path: &PathView, _report: &PathReport) {}
     /// The timer asked for by [`Controller::next_timer`] ran out.

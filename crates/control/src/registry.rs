@@ -6,10 +6,13 @@ use std::sync::Arc;
 use slackwater_core::{Draw, Duration, Instant, Rate};
 
 use crate::explicit::xrc::{self, Params, Xrc};
+use crate::learned::claw::Claw;
 use crate::learned::oracle::{Oracle, Schedule};
+use crate::learned::pbe::{self, Pbe};
 use crate::learned::policy::Policy;
 use crate::learned::rule::{G, Rule, Rule2};
 use crate::learned::seat::Seat;
+use crate::learned::sprout::Sprout;
 use crate::learned::steered::{self, Steer, Steered};
 use crate::learned::tyrus::Pilot;
 use crate::media::al4s::{self, Al4s};
@@ -183,6 +186,9 @@ controllers! {
     Rule(Box<Steered<Rule>>),
     Rule2(Box<Steered<Rule2>>),
     Oracle(Box<Steered<Oracle>>),
+    Claw(Box<Steered<Claw>>),
+    Pbe(Box<Pbe>),
+    Sprout(Box<Steered<Sprout>>),
     Al4s(Box<Al4s>),
     L4sCc(Box<L4sCc>),
     Scream(Box<Scream>),
@@ -215,6 +221,9 @@ impl Controller for AnyController {
     }
     fn takes_reports(&self) -> bool {
         dispatch!(self, c => c.takes_reports())
+    }
+    fn takes_blocks(&self) -> bool {
+        dispatch!(self, c => c.takes_blocks())
     }
     fn on_report(&mut self, now: Instant, path: &PathView, report: &PathReport) {
         dispatch!(self, c => c.on_report(now, path, report));
@@ -343,6 +352,18 @@ pub const fn names() -> &'static [(&'static str, &'static str)] {
             "rule2 without the radio: rates from the ACKs of a busy link",
         ),
         ("oracle", "a genie that knows the link's capacity to come"),
+        (
+            "claw",
+            "CLAW (MobiSys 2017): window = mean of the transport blocks over 100 ms * least RTT",
+        ),
+        (
+            "pbe",
+            "PBE-CC (SIGCOMM 2020): rate by the cell's capacity, BBR where the Internet is slower; pbe:gamma=0.068",
+        ),
+        (
+            "sprout",
+            "Sprout (NSDI 2013): window by a cautious forecast of the link's deliveries",
+        ),
     ]
 }
 
@@ -384,7 +405,10 @@ pub fn modes(name: &str) -> Option<&'static [&'static str]> {
         "xrc" | "xrc-paper" => Some(xrc::MODES),
         "bbr" => Some(&["STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"]),
         "bbr3" => Some(PHASES),
-        "tyrus" | "rule" | "rule2" => Some(steered::MODES),
+        "tyrus" | "rule" | "rule2" | "rule2-acks" | "oracle" | "claw" | "sprout" => {
+            Some(steered::MODES)
+        }
+        "pbe" => Some(pbe::MODES),
         _ => None,
     }
 }
@@ -448,6 +472,9 @@ pub fn build(name: &str, cfg: &Config) -> Result<AnyController, UnknownControlle
         "rule2" => steer(C::Rule2, Rule2::PHY, cfg),
         "rule2-acks" => steer(C::Rule2, Rule2::ACKS, cfg),
         "oracle" => steer(C::Oracle, Oracle::default(), cfg),
+        "claw" => steer(C::Claw, Claw, cfg),
+        "pbe" => C::Pbe(Pbe::new(pbe::GAMMA, mss, initial, cfg.draw).into()),
+        "sprout" => steer(C::Sprout, Sprout::default(), cfg),
         "al4s-c" => C::Al4s(Al4s::conscious(al4s::Params::DEFAULT, encoder).into()),
         "al4s-s" => C::Al4s(Al4s::standard(al4s::Params::DEFAULT, encoder).into()),
         "l4s-cc" => C::L4sCc(L4sCc::new(al4s::Params::PAPER.target, encoder).into()),
@@ -563,6 +590,10 @@ fn with_parameter(name: &str, cfg: &Config) -> Result<AnyController, Option<Stri
             let [gain] = numbers(parameter, [("g", G, 0.1, 10.0)]).map_err(Some)?;
             steer(C::Rule, Rule { gain }, cfg)
         }
+        "pbe" => {
+            let [gamma] = numbers(parameter, [("gamma", pbe::GAMMA, 0.0, 0.5)]).map_err(Some)?;
+            C::Pbe(Pbe::new(gamma, mss, initial, cfg.draw).into())
+        }
         "rule2" => steer(C::Rule2, rule2(parameter, Rule2::PHY)?, cfg),
         "rule2-acks" => steer(C::Rule2, rule2(parameter, Rule2::ACKS)?, cfg),
         "xrc" => xrc("xrc", Params::DEFAULT)?,
@@ -587,9 +618,9 @@ mod tests {
             assert_eq!(c.name(), *name);
             assert!(!about.is_empty());
             assert!(c.intent().window.is_some());
-            let asks =
-                name.starts_with("xrc") || ["tyrus", "rule", "rule2", "oracle"].contains(name);
-            assert_eq!(c.takes_reports(), asks, "{name}");
+            assert_eq!(c.takes_reports(), name.starts_with("xrc"), "{name}");
+            let blocks = ["tyrus", "rule", "rule2", "oracle", "claw", "pbe"].contains(name);
+            assert_eq!(c.takes_blocks(), blocks, "{name}");
         }
         let err = build("cubik", &cfg).unwrap_err();
         assert!(err.to_string().contains("\"cubik\"") && err.to_string().contains("cubic-ns3"));

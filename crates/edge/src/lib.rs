@@ -5,6 +5,7 @@
 //! packet, and so run in a simulation and on real buffers alike.
 
 pub mod gnb;
+pub mod ue;
 pub mod upf;
 
 use slackwater_core::record::DropReason;

@@ -1,6 +1,7 @@
 //! From a scenario to a world.
 
 mod cell;
+pub(crate) mod controller;
 mod feedback;
 mod flow;
 mod link;
@@ -138,6 +139,7 @@ pub fn build_with<R: Recorder>(
 
     // The connections of a page that are known so far.
     let mut page = Vec::new();
+    let mut feeds: Vec<(FlowId, UeId, Duration)> = Vec::new();
     for flow in scenario.expanded_flows() {
         let ue = UeId(flow.ue.unwrap_or(0));
         let qfi = Qfi(flow.spec.qfi);
@@ -198,12 +200,17 @@ pub fn build_with<R: Recorder>(
             skip_idle(&mut to_network);
         }
         let mut config =
-            flow::config(&flow, to_ue, to_network, draw).map_err(|reason| BuildError::Flow {
-                label: flow.label.clone(),
-                reason,
+            flow::config(scenario, &flow, to_ue, to_network, draw).map_err(|reason| {
+                BuildError::Flow {
+                    label: flow.label.clone(),
+                    reason,
+                }
             })?;
         if hosts == Hosts::External {
             config.carrier = flow::external(&config.carrier);
+        }
+        if config.takes_blocks() {
+            feeds.push((FlowId(layout.labels.len() as u32), ue, flow.rtt));
         }
         if matches!(config.app, AppConfig::Page(_)) && hosts != Hosts::External {
             page.push(config);
@@ -220,6 +227,9 @@ pub fn build_with<R: Recorder>(
             .push(flow::controller_name(&flow).to_owned());
         layout.ues.push(ue);
         layout.up.push(flow::is_up(&flow));
+    }
+    for (id, ue, rtt) in feeds {
+        world.add_feed(id, down, ue, feedback::blocks(scenario, rtt));
     }
     let recorder = recorder(&layout);
     Ok((world.build(recorder), layout))

@@ -97,6 +97,16 @@ impl FlowConfig {
         };
         takes && self.direction == Direction::Down
     }
+
+    /// The sender wants to know the UE's transport blocks (see `WorldBuilder::add_feed`).
+    pub fn takes_blocks(&self) -> bool {
+        use slackwater_control::Controller as _;
+        let takes = match &self.carrier {
+            Carrier::Tcp { controller, .. } => controller.takes_blocks(),
+            Carrier::Udp { .. } => false,
+        };
+        takes && self.direction == Direction::Down
+    }
 }
 
 /// What a host has to tell beyond packets.

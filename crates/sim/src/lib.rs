@@ -16,5 +16,6 @@ pub use flow::{Carrier, FlowConfig, HopConfig, Host};
 pub use lane::{LaneConfig, Stalls};
 pub use link::{LinkConfig, Service};
 pub use world::{
-    CELL_DOWN, CELL_UP, FeedbackCarrier, FeedbackConfig, ReportConfig, World, WorldBuilder,
+    BlocksCarrier, BlocksConfig, CELL_DOWN, CELL_UP, FeedbackCarrier, FeedbackConfig, ReportConfig,
+    World, WorldBuilder,
 };

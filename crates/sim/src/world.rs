@@ -1,5 +1,6 @@
 //! The world: nodes and hosts on one kernel.
 
+mod blocks;
 mod builder;
 mod cell;
 mod edge;
@@ -9,6 +10,8 @@ mod reports;
 
 use std::collections::VecDeque;
 
+use blocks::Feed;
+pub use blocks::{BlocksCarrier, BlocksConfig};
 pub use builder::WorldBuilder;
 use cell::CellNode;
 use edge::EdgeNode;
@@ -44,10 +47,18 @@ enum Hop {
 }
 
 enum Node {
-    Lane { lane: Lane, next: Hop },
-    Link { link: Box<Link>, next: Vec<Hop> },
+    Lane {
+        lane: Lane,
+        next: Hop,
+    },
+    Link {
+        link: Box<Link>,
+        next: Vec<Hop>,
+    },
     Cell(Box<CellNode>),
     Edge(Box<EdgeNode>),
+    /// The timer of a flow's feed.
+    Beat(usize),
 }
 
 struct Flow {
@@ -63,6 +74,8 @@ struct Flow {
     told: u64,
     /// The page that it is a connection of.
     page: Option<u32>,
+    /// The UE's transport blocks for the sender.
+    feed: Option<Box<Feed>>,
 }
 
 const fn side(direction: Direction) -> usize {
@@ -243,6 +256,10 @@ impl<R: Recorder> World<R> {
             Node::Edge(edge) => {
                 edge.take_reports(now);
                 self.drain_edge(now, n);
+            }
+            Node::Beat(flow) => {
+                let flow = *flow;
+                self.beat(now, n, flow);
             }
         }
     }
@@ -447,6 +464,7 @@ impl<R: Recorder> World<R> {
                 }
             }
             Node::Edge(_) => self.pass_edge(now, n, packet),
+            Node::Beat(_) => unreachable!("no path names a timer"),
         }
     }
 
@@ -562,6 +580,9 @@ impl<R: Recorder> World<R> {
             unreachable!("a path has at least one hop")
         };
         let mut out = core::mem::take(&mut self.packets);
+        if self.flows[flow].feed.is_some() && host != self.flows[flow].sender {
+            self.feed(now, flow, &mut out);
+        }
         for packet in &out {
             self.recorder
                 .packet(now, NodeId(node), packet, PacketEvent::Sent);
@@ -626,7 +647,7 @@ impl<R: Recorder> World<R> {
                         }
                     }
                     Node::Edge(edge) => edge.internals(id, &mut self.values),
-                    Node::Lane { .. } | Node::Link { .. } => {}
+                    Node::Lane { .. } | Node::Link { .. } | Node::Beat(_) => {}
                 }
             }
             if !self.values.is_empty() {
@@ -636,7 +657,7 @@ impl<R: Recorder> World<R> {
         for (n, node) in self.nodes.iter_mut().enumerate() {
             let id = NodeId(n as u32);
             match node {
-                Node::Lane { .. } => {}
+                Node::Lane { .. } | Node::Beat(_) => {}
                 Node::Link { link, .. } => self.recorder.link(now, id, 0, &link.sample(now)),
                 Node::Cell(c) => c.sample(now, |index, s| self.recorder.link(now, id, index, s)),
                 Node::Edge(e) => self.recorder.link(now, id, 0, &e.sample()),

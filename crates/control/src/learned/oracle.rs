@@ -12,6 +12,8 @@ use super::steered::Steer;
 pub struct Schedule {
     /// Bytes up to the end of each millisecond.
     upto: Vec<u64>,
+    /// The last millisecond holds instead of the whole repeating.
+    holds: bool,
 }
 
 impl Schedule {
@@ -24,27 +26,39 @@ impl Schedule {
                 Some(*sum)
             })
             .collect();
-        Self { upto }
+        Self { upto, holds: false }
+    }
+
+    /// The same, but its last millisecond goes on for ever.
+    pub fn holding(bytes: impl IntoIterator<Item = u64>) -> Self {
+        Self {
+            holds: true,
+            ..Self::new(bytes)
+        }
+    }
+
+    /// Bytes before millisecond `k`.
+    fn before(&self, k: u64) -> u64 {
+        let n = self.upto.len() as u64;
+        let at = |k: u64| if k == 0 { 0 } else { self.upto[k as usize - 1] };
+        if self.holds && k > n {
+            at(n) + (k - n) * (at(n) - at(n - 1))
+        } else if self.holds {
+            at(k)
+        } else {
+            k / n * at(n) + at(k % n)
+        }
     }
 
     /// Bytes up to `t`.
     fn upto(&self, t: Instant) -> f64 {
-        let n = self.upto.len() as u64;
-        let Some(&total) = self.upto.last() else {
+        if self.upto.is_empty() {
             return 0.0;
-        };
+        }
         let ms = t.as_nanos() / 1_000_000;
         let part = (t.as_nanos() % 1_000_000) as f64 / 1e6;
-        let before = |k: u64| {
-            let inside = if k.is_multiple_of(n) {
-                0
-            } else {
-                self.upto[(k % n) as usize - 1]
-            };
-            ((k / n) * total + inside) as f64
-        };
-        let start = before(ms);
-        start + (before(ms + 1) - start) * part
+        let (start, end) = (self.before(ms), self.before(ms + 1));
+        start as f64 + (end - start) as f64 * part
     }
 
     /// Bytes between two instants.
@@ -71,6 +85,11 @@ impl Oracle {
 impl Steer for Oracle {
     fn name(&self) -> &'static str {
         "oracle"
+    }
+
+    /// It knows before an ACK tells.
+    fn interval(&self) -> Duration {
+        Duration::from_millis(1)
     }
 
     fn guarded(&self) -> bool {
@@ -105,6 +124,8 @@ mod tests {
         assert_eq!(s.between(ms(2), ms(4)), 4500.0);
         let half = Instant::from_nanos(2_500_000);
         assert_eq!(s.between(half, ms(3)), 1500.0);
+        let held = Schedule::holding([1500, 3000]);
+        assert_eq!(held.between(ms(1), ms(4)), 9000.0);
         assert_eq!(Schedule::default().between(ms(0), ms(9)), 0.0);
     }
 }

@@ -34,8 +34,10 @@ const WIRED: f64 = 0.7;
 const WIRED_FOR: Duration = Duration::from_secs(2);
 /// That queue, seconds.
 const WIRED_QUEUE: f64 = 0.020;
-/// A delivery rate above this many times the blocks' for [`DOUBT_AFTER`] shows a feed that understates.
+/// A delivery rate above this many times the blocks' for [`DOUBT_AFTER`] shows a feed that understates ...
 const DOUBT: f64 = 1.2;
+/// ... where it is more by so many Mbit/s: a few packets a second show nothing.
+const DOUBT_LEAST: f64 = 0.1;
 const DOUBT_AFTER: Duration = Duration::from_secs(1);
 /// So does a queue that stays below this part of what the window should leave in it, for [`EMPTY_AFTER`] ...
 const EMPTY: f64 = 0.25;
@@ -328,11 +330,13 @@ impl<S: Steer> Steered<S> {
     }
 
     /// The queue that the window should leave by the blocks is not there: the link is faster than they say.
-    fn is_queue_missing(&self, s: &Signals, ack: &Ack) -> bool {
+    fn is_queue_missing(&self, now: Instant, ack: &Ack) -> bool {
+        let s = self.tracker.signals(now, self.cwnd, 0.0);
         let extra = self.cwnd.round() - s.segments(s.tbs(), s.min_rtt);
         let expected = extra * s.packet * 8e-6 / s.tbs().max(1e-3);
         let lossless = self.round.2 == 0 && self.ceiling.is_infinite();
         extra >= 0.5
+            && s.tbs() > DOUBT_LEAST
             && expected > EMPTY_LEAST
             && s.queueing < EMPTY * expected
             && lossless
@@ -346,13 +350,13 @@ impl<S: Steer> Steered<S> {
         }
         let limit = STALE.max(self.tracker.min_rtt() * 4);
         let silent = self.quiet > limit;
-        let s = self.tracker.signals(now, self.cwnd, 0.0);
-        let credible = s.rate <= DOUBT * s.tbs();
+        let (rate, blocks) = self.tracker.slow_rates();
+        let credible = rate <= DOUBT * blocks + DOUBT_LEAST;
         match self.mode {
             Mode::Radio | Mode::Frozen => {
                 if !silent {
                     self.mode = Mode::Radio;
-                    let missing = self.is_queue_missing(&s, ack);
+                    let missing = self.is_queue_missing(now, ack);
                     let less = self.doubt.holds(now, !credible, DOUBT_AFTER);
                     if self.empty.holds(now, missing, EMPTY_AFTER) || less {
                         self.counters.doubts += 1;
@@ -476,7 +480,7 @@ impl<S: Steer> Controller for Steered<S> {
         }
     }
 
-    fn takes_reports(&self) -> bool {
+    fn takes_blocks(&self) -> bool {
         self.steer.source() == Source::Phy
     }
 

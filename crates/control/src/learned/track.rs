@@ -16,6 +16,8 @@ const BOX: f64 = 0.020;
 const VARIANCE_TAU: f64 = 0.200;
 /// Queueing and delivery rate are averaged over this (the poster leaves it open).
 const ACK_TAU: f64 = 0.020;
+/// The slowest mean of the bank.
+const SLOW: usize = 5;
 /// An arrival counts as a busy link's where the packet took this much longer than the least RTT.
 const BUSY: Duration = Duration::from_millis(1);
 /// An idle link's estimate grows by this per second: 0.2 % per ms (a study).
@@ -139,7 +141,8 @@ pub struct Tracker {
     meter: Meter,
     /// Queueing (seconds) and delivery rate (Mbit/s).
     queueing: Ewmas<1>,
-    rate: Ewmas<1>,
+    /// Over 20 and over 500 ms.
+    rate: Ewmas<2>,
     min_rtt: Duration,
     packet: u32,
     last_rtt: Duration,
@@ -160,7 +163,7 @@ impl Tracker {
             source,
             meter: Meter::default(),
             queueing: Ewmas::new([ACK_TAU]),
-            rate: Ewmas::new([ACK_TAU]),
+            rate: Ewmas::new([ACK_TAU, BANK_MS[SLOW] / 1e3]),
             min_rtt: Duration::ZERO,
             packet: 0,
             last_rtt: Duration::ZERO,
@@ -270,6 +273,11 @@ impl Tracker {
     /// True when a window can be computed: a least RTT and a rate are known.
     pub fn is_ready(&self) -> bool {
         !self.min_rtt.is_zero() && !self.meter.is_empty()
+    }
+
+    /// Delivery rate and blocks' rate over 500 ms, Mbit/s.
+    pub fn slow_rates(&self) -> (f64, f64) {
+        (self.rate.get(1), self.meter.mean(SLOW))
     }
 
     /// Least RTT; zero before the first sample.

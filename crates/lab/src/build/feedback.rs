@@ -1,15 +1,17 @@
 //! The agent of a scenario's cell, and the way of its reports.
 
 use slackwater_control::Controller as _;
-use slackwater_control::registry::{self, Config as ControllerConfig};
-use slackwater_core::{Draw, Instant};
+use slackwater_control::registry::Config as ControllerConfig;
+use slackwater_core::{Draw, Duration, Instant};
 use slackwater_edge::gnb::{AgentConfig, IpScale, XrcAgent};
+use slackwater_edge::ue::BlocksMode;
 use slackwater_ran::cell::CellConfig;
-use slackwater_sim::{FeedbackCarrier, FeedbackConfig, LaneConfig};
+use slackwater_sim::{BlocksCarrier, BlocksConfig, FeedbackCarrier, FeedbackConfig, LaneConfig};
 
+use super::controller;
 use crate::scenario::Scenario;
 use crate::scenario::cell::{Rat, RlcMode};
-use crate::scenario::feedback::{Agent, Carrier};
+use crate::scenario::feedback::{Agent, Blocks, Carrier};
 use crate::scenario::flow;
 
 /// True where a sender asks for reports.
@@ -20,7 +22,7 @@ pub(super) fn is_asked_for(scenario: &Scenario) -> bool {
         .flows
         .iter()
         .filter(tcp)
-        .filter_map(|f| registry::build(&f.controller, &config).ok())
+        .filter_map(|f| controller::build(&f.controller, &config).ok())
         .any(|c| c.takes_reports())
 }
 
@@ -53,15 +55,46 @@ pub(super) fn way(scenario: &Scenario) -> FeedbackConfig {
     FeedbackConfig {
         carrier: match wanted.carrier {
             Carrier::TcpOption => FeedbackCarrier::TcpOption,
-            Carrier::Datagram => FeedbackCarrier::Datagram(LaneConfig {
-                delay: scenario.path.rtt / 2 + wanted.delay,
-                jitter: wanted.jitter,
-                ..LaneConfig::default()
-            }),
+            Carrier::Datagram | Carrier::Socket => {
+                FeedbackCarrier::Datagram(lane(scenario, scenario.path.rtt))
+            }
         },
         loss: wanted.loss.fraction(),
         until: wanted.stop.map_or(Instant::MAX, |t| Instant::ZERO + t),
         rate_scale: wanted.rate_scale,
         hol_scale: wanted.hol_scale,
+    }
+}
+
+/// The way of reports that travel beside the packets of a flow with this RTT.
+fn lane(scenario: &Scenario, rtt: Duration) -> LaneConfig {
+    LaneConfig {
+        delay: rtt / 2 + scenario.feedback.delay,
+        jitter: scenario.feedback.jitter,
+        ..LaneConfig::default()
+    }
+}
+
+/// What a UE tells the sender of a flow with this RTT about its transport blocks.
+pub(super) fn blocks(scenario: &Scenario, rtt: Duration) -> BlocksConfig {
+    let wanted = &scenario.feedback;
+    let (every, lane) = (wanted.every, lane(scenario, rtt));
+    let in_cell = scenario.cell().is_some();
+    BlocksConfig {
+        mode: match wanted.blocks {
+            Some(Blocks::Allocated) => BlocksMode::Allocated,
+            Some(Blocks::AllocatedIdle) => BlocksMode::AllocatedIdle,
+            None if in_cell => BlocksMode::AllocatedIdle,
+            Some(Blocks::Capacity) | None => BlocksMode::Capacity,
+        },
+        carrier: match wanted.carrier {
+            Carrier::TcpOption => BlocksCarrier::Ack,
+            Carrier::Datagram => BlocksCarrier::Datagram { every, lane },
+            Carrier::Socket => BlocksCarrier::Socket { every, lane },
+        },
+        loss: wanted.loss.fraction(),
+        until: wanted.stop.map_or(Instant::MAX, |t| Instant::ZERO + t),
+        stale: wanted.stale,
+        scale: wanted.rate_scale,
     }
 }

@@ -1,7 +1,7 @@
 //! Flows of a scenario.
 
 use slackwater_control::EcnMode;
-use slackwater_control::registry::{self, Config as ControllerConfig};
+use slackwater_control::registry::Config as ControllerConfig;
 use slackwater_core::{Bytes, Direction, Draw, Instant};
 use slackwater_sim::{Carrier, FlowConfig, HopConfig};
 use slackwater_transport::app::{
@@ -9,8 +9,9 @@ use slackwater_transport::app::{
 };
 use slackwater_transport::tcp::{Config as TcpConfig, DelayedAck};
 
-use crate::scenario::FlowInstance;
+use super::controller;
 use crate::scenario::flow::{self, App, Tcp, TcpEcn, Way};
+use crate::scenario::{FlowInstance, Scenario};
 
 pub(super) fn is_up(flow: &FlowInstance<'_>) -> bool {
     flow.spec.direction == Way::Up
@@ -26,6 +27,7 @@ pub(super) fn controller_name<'a>(flow: &FlowInstance<'a>) -> &'a str {
 
 /// The flow, or why its controller cannot be had.
 pub(super) fn config(
+    scenario: &Scenario,
     flow: &FlowInstance<'_>,
     down: Vec<HopConfig>,
     up: Vec<HopConfig>,
@@ -37,8 +39,8 @@ pub(super) fn config(
             let config = ControllerConfig::new(u32::from(spec.tcp.mss), draw)
                 .with_initial_window(spec.tcp.initial_window)
                 .with_initial_ssthresh(spec.tcp.initial_ssthresh);
-            let controller =
-                registry::build(&spec.controller, &config).map_err(|e| e.to_string())?;
+            let controller = controller::in_scenario(&spec.controller, &config, scenario)
+                .map_err(|e| e.to_string())?;
             Carrier::Tcp {
                 config: Box::new(tcp(&spec.tcp)),
                 controller: Box::new(controller),

@@ -20,30 +20,27 @@ pub(super) fn both(
     config: &Link,
     draw: &mut impl FnMut() -> Draw,
 ) -> (LinkConfig, Option<LinkConfig>) {
-    let (service, queue, up, up_rate, up_queue) = match config {
+    let (queue, up, up_rate, up_queue) = match config {
         Link::Trace(t) => {
             let up = t.up_file.as_ref().map(|f| trace(&f.opportunities));
-            (
-                trace(&t.file.opportunities),
-                &t.queue,
-                up,
-                t.up_rate,
-                &t.up_queue,
-            )
+            (&t.queue, up, t.up_rate, &t.up_queue)
         }
-        Link::Rate(r) => {
-            let service = if r.opportunities {
-                opportunities(r.rate)
-            } else {
-                Service::constant(r.rate)
-            };
-            (service, &r.queue, None, r.up_rate, &r.up_queue)
-        }
-        Link::Series(s) => (series(s), &s.queue, None, s.up_rate, &s.up_queue),
+        Link::Rate(r) => (&r.queue, None, r.up_rate, &r.up_queue),
+        Link::Series(s) => (&s.queue, None, s.up_rate, &s.up_queue),
     };
     let up = up.or(up_rate.map(Service::constant));
-    let down = link(service, queue, draw());
+    let down = link(service(config), queue, draw());
     (down, up.map(|service| link(service, up_queue, draw())))
+}
+
+/// What the link towards the receiver serves by.
+pub(super) fn service(config: &Link) -> Service {
+    match config {
+        Link::Trace(t) => trace(&t.file.opportunities),
+        Link::Rate(r) if r.opportunities => opportunities(r.rate),
+        Link::Rate(r) => Service::constant(r.rate),
+        Link::Series(s) => series(s),
+    }
 }
 
 fn link(service: Service, queue: &Queue, draw: Draw) -> LinkConfig {

@@ -12,6 +12,19 @@ choice! {
         TcpOption = "tcp-option",
         /// A datagram beside each ACK.
         Datagram = "datagram",
+        /// A socket of its own, whatever else happens; XRC's reports then go as datagrams.
+        Socket = "socket",
+    }
+}
+choice! {
+    /// What the transport blocks that a UE reports count.
+    pub enum Blocks {
+        /// What the link could have carried: a genie in a cell.
+        Capacity = "capacity",
+        /// What was scheduled for the UE.
+        Allocated = "allocated",
+        /// That, and a share of what nobody used.
+        AllocatedIdle = "allocated+idle",
     }
 }
 choice! {
@@ -47,13 +60,21 @@ section! {
         /// Extra delay of each datagram, uniform from zero to this.
         #[within(Duration::ZERO, Duration::from_secs(10))]
         pub jitter: Duration = Duration::ZERO,
+        /// What the transport blocks count that a UE reports to senders that ask (Tyrus); left out, `capacity` on a link
+        /// and `allocated+idle` in a cell.
+        pub blocks: Option<Blocks> = None,
+        /// Time between the reports of a socket, and the least between datagrams, of transport blocks.
+        #[within(Duration::from_millis(1), Duration::from_secs(10))]
+        pub every: Duration = Duration::from_millis(10),
+        /// After `stop` the last report of transport blocks is repeated.
+        pub stale: bool = false,
         /// Share of reports that never arrive.
         #[within(Percent(0.0), Percent(100.0))]
         pub loss: Percent = Percent(0.0),
         /// From here on no report leaves; left out, never.
         #[within(Duration::ZERO, Duration::from_secs(1_000_000))]
         pub stop: Option<Duration> = None,
-        /// The agent lies: rates are multiplied by this.
+        /// The agent lies: rates and bytes are multiplied by this.
         #[within(0.0, 1000.0)]
         pub rate_scale: f64 = 1.0,
         /// The agent lies: head-of-line delays are multiplied by this.

@@ -344,7 +344,7 @@ impl Scenario {
                 continue;
             }
             let name = flow.controller.as_str();
-            let expected = match registry::build(name, &config) {
+            let expected = match crate::build::controller::build(name, &config) {
                 Ok(c) if known.iter().any(|k| k.0 == c.name()) => continue,
                 Ok(_) => "a controller for TCP; this one steers media".to_owned(),
                 Err(e) => match (e.reason, error::nearest(name, known.iter().map(|k| k.0))) {

@@ -10,7 +10,8 @@ use slackwater_ran::cell::{Cell, CellConfig, ConfigError, UeConfig};
 use slackwater_signal::Observer;
 use slackwater_transport::app::AppConfig;
 
-use super::cell::{CellFlow, CellNode};
+use super::blocks::{BlocksConfig, Feed};
+use super::cell::{Blocks, CellFlow, CellNode};
 use super::edge::{EdgeFlow, EdgeNode};
 use super::feedback::{Feedback, FeedbackCarrier, FeedbackConfig};
 use super::pages::Page;
@@ -18,7 +19,7 @@ use super::reports::{ReportConfig, Reports};
 use super::{Flow, Hop, Node, World, side};
 use crate::flow::{FlowConfig, HopConfig, Host, HostEvents};
 use crate::kernel::Kernel;
-use crate::lane::Lane;
+use crate::lane::{Lane, LaneConfig};
 use crate::link::{Link, LinkConfig, Outcomes};
 
 /// Purposes of keyed draws (see `slackwater_core::rng`).
@@ -29,6 +30,7 @@ mod purpose {
     pub(super) const FEEDBACK: u64 = 4;
     pub(super) const REPORTS: u64 = 5;
     pub(super) const PAGE: u64 = 6;
+    pub(super) const BLOCKS: u64 = 7;
 }
 
 /// Collects nodes and flows.
@@ -115,6 +117,33 @@ impl WorldBuilder {
         node.reports.push(reports);
     }
 
+    /// Lets the UE of `flow` tell the sender about its transport blocks at `node`, a link or a cell in the flow's path
+    /// down. `ue` matters to a cell only.
+    pub fn add_feed(&mut self, flow: FlowId, node: NodeId, ue: UeId, config: BlocksConfig) {
+        let draw = self.draw.fork(purpose::BLOCKS, u64::from(flow.0));
+        let mut feed = Feed::new(config, node.index(), ue, draw);
+        if let Node::Cell(cell) = &mut self.nodes[node.index()] {
+            let of_cell = cell.cell.config();
+            feed.slot = of_cell.slot_duration();
+            let blocks = || Box::new(Blocks::new(of_cell));
+            cell.blocks.get_or_insert_with(blocks).agent.watch(ue);
+        }
+        if let Some(lane) = config.carrier.lane() {
+            let lane = self.report_lane(lane);
+            feed.lane = Some(lane);
+            feed.beat = Some(self.push(Node::Beat(flow.index())).index());
+        }
+        self.flows[flow.index()].feed = Some(Box::new(feed));
+    }
+
+    /// A lane that ends at the sender's host.
+    fn report_lane(&mut self, config: LaneConfig) -> Hop {
+        let draw = self.draw.fork(purpose::LANE, self.nodes.len() as u64);
+        let lane = Lane::new(config, draw, self.draw);
+        let next = Hop::Host;
+        Hop::Node(self.push(Node::Lane { lane, next }).0)
+    }
+
     fn edge_mut(&mut self, node: NodeId) -> &mut EdgeNode {
         match self.nodes.get_mut(node.index()) {
             Some(Node::Edge(edge)) => edge,
@@ -151,6 +180,7 @@ impl WorldBuilder {
             messages: VecDeque::new(),
             told: 0,
             page: None,
+            feed: None,
         });
         id
     }
@@ -230,15 +260,7 @@ impl WorldBuilder {
         };
         let lane = match config.carrier {
             FeedbackCarrier::TcpOption => None,
-            FeedbackCarrier::Datagram(lane) => {
-                let draw = self.draw.fork(purpose::LANE, self.nodes.len() as u64);
-                let lane = Lane::new(lane, draw, self.draw);
-                let id = self.push(Node::Lane {
-                    lane,
-                    next: Hop::Host,
-                });
-                Some(Hop::Node(id.0))
-            }
+            FeedbackCarrier::Datagram(lane) => Some(self.report_lane(lane)),
         };
         let cell = self.cell_mut(node);
         let bearer = cell.cell.bearer(ue, qfi);
@@ -259,6 +281,10 @@ impl WorldBuilder {
         for (n, node) in self.nodes.iter().enumerate() {
             match node {
                 Node::Edge(edge) => kernel.arm(n, edge.next_timer()),
+                Node::Beat(flow) => {
+                    let feed = self.flows[*flow].feed.as_ref();
+                    kernel.arm(n, feed.and_then(|f| f.next_timer()));
+                }
                 // A cell sleeps until something comes, but for its reports.
                 Node::Cell(cell) if !cell.reports.is_empty() => kernel.arm(n, cell.next_timer()),
                 _ => {}

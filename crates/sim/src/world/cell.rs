@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 
 use slackwater_core::record::LinkSample;
 use slackwater_core::{BearerId, Bytes, Direction, Instant, Packet, Qfi, UeId};
+use slackwater_edge::ue::{BlocksMode, TbsAgent};
 use slackwater_ran::CellOut;
-use slackwater_ran::cell::Cell;
+use slackwater_ran::cell::{Cell, CellConfig};
+use slackwater_ran::tdd::SYMBOLS;
 use slackwater_signal::{NoObserver, Observer, PdcpView, SlotView};
 
 use super::feedback::Feedback;
@@ -40,12 +42,38 @@ pub(super) struct CellNode {
     pub(super) observer: Option<Box<dyn Observer + Send>>,
     /// The agent that reports to senders.
     pub(super) feedback: Option<Box<Feedback>>,
+    /// The UEs' own view of their transport blocks.
+    pub(super) blocks: Option<Box<Blocks>>,
     /// Agents that report to edge functions.
     pub(super) reports: Vec<Reports>,
     /// Packets that the cell reported before their delivery time.
     pub(super) pending: VecDeque<(Instant, Packet)>,
     /// By flow.
     pub(super) flows: Vec<CellFlow>,
+}
+
+/// The agent at the UEs of a cell, and when each of them last read it.
+pub(super) struct Blocks {
+    pub(super) agent: TbsAgent,
+    /// By UE: time and downlink slots seen.
+    read: Vec<(Instant, u64)>,
+    /// Downlink slots of full length per second.
+    per_second: f64,
+}
+
+impl Blocks {
+    pub(super) fn new(cell: &CellConfig) -> Self {
+        let period = cell.duplex.period();
+        let symbols: u32 = (0..period)
+            .map(|k| u32::from(cell.duplex.down_symbols(k)))
+            .sum();
+        let share = f64::from(symbols) / (period as f64 * f64::from(SYMBOLS));
+        Self {
+            agent: TbsAgent::new(),
+            read: Vec::new(),
+            per_second: share / cell.slot_duration().as_secs_f64(),
+        }
+    }
 }
 
 /// The world's own agents and a guest see the same slots.
@@ -72,6 +100,7 @@ impl CellNode {
             out: CellOut::default(),
             observer,
             feedback: None,
+            blocks: None,
             reports: Vec::new(),
             pending: VecDeque::new(),
             flows: Vec::new(),
@@ -105,6 +134,51 @@ impl CellNode {
 
     /// Runs the slot that starts now before everyone who watches.
     pub(super) fn run_slot(&mut self, now: Instant, out: &mut CellOut<Packet>) {
+        if let Some(blocks) = &mut self.blocks {
+            let mut nobody = NoObserver;
+            let mut other = NoObserver;
+            let agent: &mut dyn Observer = match &mut self.feedback {
+                Some(f) => f.agent.as_mut(),
+                None => &mut nobody,
+            };
+            let guest: &mut dyn Observer = match &mut self.observer {
+                Some(o) => o.as_mut(),
+                None => &mut other,
+            };
+            let mut rest = Both(agent, guest);
+            let mut all = Both(&mut blocks.agent, &mut rest);
+            self.cell.run_slot(now, out, &mut all);
+        } else {
+            self.run_watched(now, out);
+        }
+        if let Some(f) = &mut self.feedback
+            && f.agent.wants_queues()
+        {
+            f.show_queues(now, &self.cell);
+        }
+    }
+
+    /// Bytes that `ue` had, or could have had, by `now`.
+    pub(super) fn blocks_total(&mut self, now: Instant, ue: UeId, mode: BlocksMode) -> u64 {
+        let Some(blocks) = &mut self.blocks else {
+            return 0;
+        };
+        if blocks.read.len() <= ue.index() {
+            blocks.read.resize(ue.index() + 1, (Instant::ZERO, 0));
+        }
+        let seen = blocks.agent.slots();
+        let (last, before) = core::mem::replace(&mut blocks.read[ue.index()], (now, seen));
+        // A cell that sleeps shows no slots: they were all idle.
+        let slots = now.since(last).as_secs_f64() * blocks.per_second;
+        let skipped = slots - (seen - before) as f64;
+        if skipped >= 1.0 && mode != BlocksMode::Allocated {
+            let full = self.cell.slot_bytes_at(now, ue);
+            blocks.agent.skip(ue, skipped, full);
+        }
+        blocks.agent.total(ue, mode).0
+    }
+
+    fn run_watched(&mut self, now: Instant, out: &mut CellOut<Packet>) {
         match (&mut self.feedback, &mut self.observer) {
             (None, None) => self.cell.run_slot(now, out, &mut NoObserver),
             (None, Some(o)) => self.cell.run_slot(now, out, o.as_mut()),
@@ -113,11 +187,6 @@ impl CellNode {
                 let mut both = Both(f.agent.as_mut(), o.as_mut());
                 self.cell.run_slot(now, out, &mut both);
             }
-        }
-        if let Some(f) = &mut self.feedback
-            && f.agent.wants_queues()
-        {
-            f.show_queues(now, &self.cell);
         }
     }
 

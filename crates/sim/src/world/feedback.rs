@@ -137,11 +137,7 @@ impl Feedback {
         cell: &Cell<Packet>,
         packet: &mut Packet,
     ) -> Option<(Hop, Packet)> {
-        let acks = packet.direction() == Direction::Up
-            && packet.proto == Proto::Tcp
-            && packet.flags.contains(TcpFlags::ACK)
-            && !packet.flags.contains(TcpFlags::SYN);
-        if !acks || now >= self.config.until {
+        if !carries(packet) || now >= self.config.until {
             return None;
         }
         let flow = self.flows.get_mut(packet.flow.index())?.as_mut()?;
@@ -155,32 +151,54 @@ impl Feedback {
             return None;
         }
         let body = Body::of(&self.config.distort(report))?;
-        let (start, end) = body.words();
-        let slot = SackBlock {
-            start: SeqNum(start),
-            end: SeqNum(end),
-        };
         if let Some(lane) = flow.lane {
-            let datagram = Packet {
-                created: now,
-                flow: packet.flow,
-                slots: [SackBlock::default(), SackBlock::default(), slot],
-                len: DATAGRAM,
-                proto: Proto::Udp,
-                bits: Packet::BIT_UP | Packet::BIT_REPORT,
-                ..Packet::default()
-            };
-            return Some((lane, datagram));
+            return Some((lane, datagram(now, packet.flow, body)));
         }
-        let options = packet.len - packet.payload - IPV4_HEADER - TCP_HEADER;
-        // Without padding, time stamps (10), two SACK blocks (18) and the report (12) fill the 40 bytes.
-        let grown = (options + OPTION).min(OPTIONS_MAX);
-        if packet.sacks <= 2 && packet.len - options + grown <= MTU {
-            packet.len += grown - options;
-            packet.bits |= Packet::BIT_REPORT;
-            packet.slots[2] = slot;
-        }
+        put(packet, body);
         None
+    }
+}
+
+/// True for a packet that can carry a report to the sender of its flow.
+#[inline]
+pub(super) fn carries(packet: &Packet) -> bool {
+    packet.direction() == Direction::Up
+        && packet.proto == Proto::Tcp
+        && packet.flags.contains(TcpFlags::ACK)
+        && !packet.flags.contains(TcpFlags::SYN)
+}
+
+fn slot(body: Body) -> SackBlock {
+    let (start, end) = body.words();
+    SackBlock {
+        start: SeqNum(start),
+        end: SeqNum(end),
+    }
+}
+
+/// A report on its own.
+pub(super) fn datagram(now: Instant, flow: FlowId, body: Body) -> Packet {
+    Packet {
+        created: now,
+        flow,
+        slots: [SackBlock::default(), SackBlock::default(), slot(body)],
+        len: DATAGRAM,
+        proto: Proto::Udp,
+        bits: Packet::BIT_UP | Packet::BIT_REPORT,
+        ..Packet::default()
+    }
+}
+
+/// Puts a report into the options of `packet`, where they have room.
+#[inline]
+pub(super) fn put(packet: &mut Packet, body: Body) {
+    let options = packet.len - packet.payload - IPV4_HEADER - TCP_HEADER;
+    // Without padding, time stamps (10), two SACK blocks (18) and the report (12) fill the 40 bytes.
+    let grown = (options + OPTION).min(OPTIONS_MAX);
+    if packet.sacks <= 2 && packet.len - options + grown <= MTU {
+        packet.len += grown - options;
+        packet.bits |= Packet::BIT_REPORT;
+        packet.slots[2] = slot(body);
     }
 }
 

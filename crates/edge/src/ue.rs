@@ -1,0 +1,5 @@
+//! Agents at the UE.
+
+pub mod tbs_agent;
+
+pub use tbs_agent::{BlocksMode, TbsAgent};

@@ -1,0 +1,179 @@
+//! What a UE reads from its control channel: the transport blocks that it gets, and what it could get (Tyrus, section 1:
+//! "TBS exactly specifies the number of bytes that can be carried on the downlink in this scheduling period").
+//!
+//! | Tyrus and its neighbours | here |
+//! |---|---|
+//! | bytes carried in a subframe, by MCS and resource blocks | [`BlocksMode::Allocated`] |
+//! | the same and a fair share of the blocks that nobody used (CLAW, PBE-CC) | [`BlocksMode::AllocatedIdle`] |
+//! | "historical link capacity information is available in these traces" | [`BlocksMode::Capacity`], a genie in a cell |
+//!
+//! A block counts once, where its new-data indicator says so; retransmissions are not added. The counters only grow, so
+//! a report is the difference of two readings.
+
+use slackwater_core::{Bytes, Direction, Instant, UeId};
+use slackwater_signal::{Observer, SlotView};
+
+/// Slots after its last grant in which a UE counts as active where idle blocks are shared.
+const ACTIVE: u64 = 40;
+
+/// What the bytes of a feed count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BlocksMode {
+    /// What the link could have carried had this UE alone asked for it.
+    #[default]
+    Capacity,
+    /// What was scheduled for this UE: nothing where its queue is empty.
+    Allocated,
+    /// That, and the idle blocks over the active UEs at this UE's own bytes per block.
+    AllocatedIdle,
+}
+
+/// The counters of one UE, bytes in units of 1/256.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    allocated: u64,
+    idle: u64,
+    capacity: u64,
+    /// Slot of the last grant, plus one.
+    granted: u64,
+    watched: bool,
+}
+
+/// Counts the transport blocks of the UEs that it watches.
+#[derive(Clone, Debug, Default)]
+pub struct TbsAgent {
+    ues: Vec<Counts>,
+    /// Downlink slots seen.
+    slots: u64,
+}
+
+impl TbsAgent {
+    /// An agent that watches nobody.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Watches `ue`.
+    pub fn watch(&mut self, ue: UeId) {
+        self.at(ue).watched = true;
+    }
+
+    fn at(&mut self, ue: UeId) -> &mut Counts {
+        if self.ues.len() <= ue.index() {
+            self.ues.resize(ue.index() + 1, Counts::default());
+        }
+        &mut self.ues[ue.index()]
+    }
+
+    /// Downlink slots seen so far.
+    pub const fn slots(&self) -> u64 {
+        self.slots
+    }
+
+    /// A cell with nothing to do shows no slots: `slots` passed, in each of which `ue` could have had `bytes`.
+    pub fn skip(&mut self, ue: UeId, slots: f64, bytes: Bytes) {
+        let q8 = (slots * bytes.0 as f64 * 256.0) as u64;
+        let counts = self.at(ue);
+        counts.idle += q8;
+        counts.capacity += q8;
+    }
+
+    /// Bytes for `ue` so far.
+    pub fn total(&self, ue: UeId, mode: BlocksMode) -> Bytes {
+        let counts = self.ues.get(ue.index()).copied().unwrap_or_default();
+        let q8 = match mode {
+            BlocksMode::Capacity => counts.capacity,
+            BlocksMode::Allocated => counts.allocated,
+            BlocksMode::AllocatedIdle => counts.allocated + counts.idle,
+        };
+        Bytes(q8 >> 8)
+    }
+}
+
+impl Observer for TbsAgent {
+    fn on_slot(&mut self, _now: Instant, slot: &SlotView<'_>) {
+        if slot.direction != Direction::Down {
+            return;
+        }
+        self.slots += 1;
+        for grant in slot.grants {
+            let granted = self.slots;
+            let counts = self.at(grant.ue);
+            counts.granted = granted;
+            if grant.ndi {
+                counts.allocated += grant.tbs.0 << 8;
+            }
+        }
+        let since = self.slots.saturating_sub(ACTIVE);
+        let active = self.ues.iter().filter(|c| c.granted > since).count() as u64;
+        for (counts, &per_block) in self.ues.iter_mut().zip(slot.bytes_per_prb_q8) {
+            if !counts.watched {
+                continue;
+            }
+            // The UE itself shares even where it has not asked for anything yet.
+            let sharers = active + u64::from(counts.granted <= since);
+            let per_block = u64::from(per_block);
+            counts.capacity += per_block * u64::from(slot.schedulable.0);
+            counts.idle += per_block * u64::from(slot.free.0) / sharers.max(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackwater_core::{Prbs, Rnti, SlotIdx};
+    use slackwater_signal::Grant;
+
+    use super::*;
+
+    fn grant(ue: u32, ndi: bool, prbs: u16, tbs: u64) -> Grant {
+        Grant {
+            ue: UeId(ue),
+            rnti: Rnti(ue as u16),
+            direction: Direction::Down,
+            harq: 0,
+            round: u8::from(!ndi),
+            ndi,
+            mcs: 10,
+            prbs: Prbs(prbs),
+            tbs: Bytes(tbs),
+        }
+    }
+
+    fn show(agent: &mut TbsAgent, grants: &[Grant], free: u16) {
+        let view = SlotView {
+            slot: SlotIdx(0),
+            start: Instant::ZERO,
+            direction: Direction::Down,
+            grants,
+            feedback: &[],
+            schedulable: Prbs(50),
+            free: Prbs(free),
+            bytes_per_prb_q8: &[100 << 8, 20 << 8],
+            bytes_version: 0,
+        };
+        agent.on_slot(Instant::ZERO, &view);
+    }
+
+    #[test]
+    fn blocks_count_once_and_idle_ones_are_shared_by_who_is_active() {
+        let mut agent = TbsAgent::new();
+        agent.watch(UeId(0));
+        agent.watch(UeId(1));
+        show(&mut agent, &[grant(0, true, 10, 1000)], 40);
+        show(&mut agent, &[grant(0, false, 10, 1000)], 40);
+        let total = |agent: &TbsAgent, ue, mode| agent.total(UeId(ue), mode).0;
+        assert_eq!(total(&agent, 0, BlocksMode::Allocated), 1000);
+        assert_eq!(total(&agent, 0, BlocksMode::Capacity), 2 * 5000);
+        // Alone: all idle blocks; the other UE would share them with it.
+        assert_eq!(total(&agent, 0, BlocksMode::AllocatedIdle), 1000 + 8000);
+        assert_eq!(total(&agent, 1, BlocksMode::AllocatedIdle), 2 * 400);
+        show(&mut agent, &[grant(1, true, 10, 200)], 40);
+        assert_eq!(total(&agent, 0, BlocksMode::AllocatedIdle), 9000 + 2000);
+        // A cell that sleeps has everything to give.
+        agent.skip(UeId(1), 3.0, Bytes(1000));
+        assert_eq!(total(&agent, 1, BlocksMode::Capacity), 3 * 1000 + 3000);
+        assert_eq!(total(&agent, 1, BlocksMode::Allocated), 200);
+        assert_eq!(agent.slots(), 3);
+    }
+}
