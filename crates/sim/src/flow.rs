@@ -103,7 +103,7 @@ impl FlowConfig {
         use slackwater_control::Controller as _;
         let takes = match &self.carrier {
             Carrier::Tcp { controller, .. } => controller.takes_blocks(),
-            Carrier::Udp { .. } => false,
+            Carrier::Udp { .. } | Carrier::External { .. } => false,
         };
         takes && self.direction == Direction::Down
     }
