@@ -47,6 +47,8 @@ pub struct Config {
     pub initial_ssthresh: Option<u32>,
     /// Bounds of an encoder, for media controllers.
     pub encoder: Encoder,
+    /// Target end-to-end delay of the service, for the media controllers that go by one and are not told another by name.
+    pub service: Option<Duration>,
     /// Source of the controller's random numbers; give each flow a fork of its own.
     pub draw: Draw,
 }
@@ -85,6 +87,7 @@ impl Config {
             initial_window: 10,
             initial_ssthresh: None,
             encoder: Encoder::DEFAULT,
+            service: None,
             draw,
         }
     }
@@ -93,6 +96,15 @@ impl Config {
     #[must_use]
     pub const fn with_encoder(self, encoder: Encoder) -> Self {
         Self { encoder, ..self }
+    }
+
+    /// The same for a service with this target end-to-end delay.
+    #[must_use]
+    pub const fn with_service(self, delay: Duration) -> Self {
+        Self {
+            service: Some(delay),
+            ..self
+        }
     }
 
     /// The same with an initial window of `segments`.
@@ -475,9 +487,13 @@ pub fn build(name: &str, cfg: &Config) -> Result<AnyController, UnknownControlle
         "claw" => steer(C::Claw, Claw, cfg),
         "pbe" => C::Pbe(Pbe::new(pbe::GAMMA, mss, initial, cfg.draw).into()),
         "sprout" => steer(C::Sprout, Sprout::default(), cfg),
-        "al4s-c" => C::Al4s(Al4s::conscious(al4s::Params::DEFAULT, encoder).into()),
-        "al4s-s" => C::Al4s(Al4s::standard(al4s::Params::DEFAULT, encoder).into()),
-        "l4s-cc" => C::L4sCc(L4sCc::new(al4s::Params::PAPER.target, encoder).into()),
+        "al4s-c" => {
+            C::Al4s(Al4s::conscious(served(al4s::Params::DEFAULT, "", cfg), encoder).into())
+        }
+        "al4s-s" => C::Al4s(Al4s::standard(served(al4s::Params::DEFAULT, "", cfg), encoder).into()),
+        "l4s-cc" => {
+            C::L4sCc(L4sCc::new(served(al4s::Params::PAPER, "", cfg).target, encoder).into())
+        }
         "gcc" => C::Gcc(Gcc::webrtc(encoder).into()),
         "gcc-remb" => C::Gcc(Gcc::remb(encoder).into()),
         "scream" => C::Scream(Scream::new("scream", scream::Params::ERICSSON, encoder).into()),
@@ -562,6 +578,15 @@ fn steer<S: Steer>(
     kind(Box::new(Steered::new(steer, cfg.mss, cfg.initial_window)))
 }
 
+/// `params`, which `text` named, for the service of `cfg` where the text names none.
+fn served(mut params: al4s::Params, text: &str, cfg: &Config) -> al4s::Params {
+    let named = text.split(',').any(|part| part.trim().starts_with("te="));
+    if let Some(service) = cfg.service.filter(|_| !named) {
+        params.target = service;
+    }
+    params
+}
+
 /// Controllers whose name carries parameters. The error says what is wrong with them where the name exists.
 fn with_parameter(name: &str, cfg: &Config) -> Result<AnyController, Option<String>> {
     use AnyController as C;
@@ -573,7 +598,10 @@ fn with_parameter(name: &str, cfg: &Config) -> Result<AnyController, Option<Stri
         let delta = parameter.strip_prefix("delta=")?.parse::<f64>().ok()?;
         (delta.is_finite() && delta > 0.0).then_some(delta)
     };
-    let al4s = || al4s::Params::parse(parameter).map_err(|wrong| Some(wrong.to_string()));
+    let al4s = || match al4s::Params::parse(parameter) {
+        Ok(params) => Ok(served(params, parameter, cfg)),
+        Err(wrong) => Err(Some(wrong.to_string())),
+    };
     let xrc = |name, profile: Params| match profile.with(parameter) {
         Ok(params) => Ok(C::Xrc(Xrc::new(name, params, mss, initial))),
         Err(wrong) => Err(Some(wrong.to_string())),
@@ -659,6 +687,13 @@ mod tests {
             panic!("sl4s is an alias");
         };
         assert_eq!(c.params().share, None);
+        let cfg = cfg.with_service(Duration::from_millis(150));
+        for (name, te) in [("sl4s", 150), ("sl4s:paper", 150), ("sl4s:te=25", 25)] {
+            let AnyController::Al4s(c) = build(name, &cfg).unwrap() else {
+                panic!("{name} is aL4S-CC");
+            };
+            assert_eq!(c.params().target, Duration::from_millis(te), "{name}");
+        }
         let wrong = build("al4s-c:te=1", &cfg).unwrap_err().to_string();
         assert!(wrong.contains("te: found \"1\", expected 6"), "{wrong}");
     }

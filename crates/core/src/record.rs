@@ -58,6 +58,8 @@ pub struct FlowSample {
     pub min_rtt: Duration,
     /// Pacing rate, where the sender paces.
     pub pacing: Option<Rate>,
+    /// Payload rate that an encoder aims at, where there is one.
+    pub target: Option<Rate>,
     /// Payload bytes cumulatively acknowledged.
     pub acked: Bytes,
     /// Payload bytes handed to the receiving application.
@@ -84,6 +86,43 @@ pub struct LinkSample {
     pub carried: Bytes,
 }
 
+/// A frame of real-time media that the receiver showed or gave up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Frame {
+    /// Its number.
+    pub number: u32,
+    /// A key frame.
+    pub key: bool,
+    /// When it was captured; zero where none of its packets arrived.
+    pub captured: Instant,
+    /// When the last of its packets that arrived had left the sender, past the pacer.
+    pub sent: Instant,
+    /// When it was complete; `None`: never.
+    pub completed: Option<Instant>,
+    /// When it was shown; `None`: never.
+    pub shown: Option<Instant>,
+    /// Payload bytes that arrived.
+    pub bytes: Bytes,
+    /// Packets that it has, where one arrived.
+    pub packets: u32,
+    /// Of those, how many arrived.
+    pub arrived: u32,
+    /// Of those, how many were sent again.
+    pub retransmitted: u32,
+    /// Complete only after the deadline, or never.
+    pub late: bool,
+    /// The picture stood still for so long before it, where that was a freeze.
+    pub frozen: Duration,
+}
+
+impl Frame {
+    /// Time from capture until the frame was complete.
+    pub fn delay(&self) -> Option<Duration> {
+        Some(self.completed?.since(self.captured))
+    }
+}
+
 /// Listens to a run. Every method does nothing unless implemented, so a lean run costs nothing.
 pub trait Recorder {
     /// Something happened to `packet` at `node` (hosts report the node of their first or last hop).
@@ -105,6 +144,8 @@ pub trait Recorder {
     fn piece(&mut self, _now: Instant, _flow: FlowId, _start: Instant, _bytes: Bytes) {}
     /// A finite transfer or chunk of `flow` that was handed to the transport at `start` ended now.
     fn transfer(&mut self, _now: Instant, _flow: FlowId, _start: Instant, _bytes: Bytes) {}
+    /// The receiver of `flow` showed a frame of media, or gave one up.
+    fn frame(&mut self, _now: Instant, _flow: FlowId, _frame: &Frame) {}
 }
 
 /// Listens to nothing.

@@ -10,11 +10,11 @@ mod page_tests;
 mod upf;
 
 use slackwater_core::{Direction, Draw, Duration, FlowId, NodeId, Qfi, Recorder, UeId};
-use slackwater_signal::Observer;
+use slackwater_signal::{MarkingScheme, Observer};
 use slackwater_sim::{HopConfig, LaneConfig, Stalls, World, WorldBuilder};
 use slackwater_transport::app::AppConfig;
 
-use crate::scenario::{Bottleneck, Scenario};
+use crate::scenario::{Bottleneck, Law, Link, Queue, Scenario};
 
 /// Purposes of the builder's draws.
 mod purpose {
@@ -148,13 +148,21 @@ pub fn build_with<R: Recorder>(
         let jitter = scenario.path.jitter.unwrap_or(slot);
         // The UPF stands between the servers' part of the way and its own to the cell.
         let n3 = scenario.upf.as_ref().map(|u| u.n3.min(flow.rtt / 2));
-        let lane = |jitter| {
+        let lane = |jitter, loss| {
             HopConfig::Lane(LaneConfig {
                 delay: flow.rtt / 2 - n3.unwrap_or(Duration::ZERO),
                 jitter,
                 loss,
                 stalls: None,
             })
+        };
+        // Media's reports may also be lost on their own way.
+        let rtcp = flow.spec.app.media().map(|m| m.feedback_loss.fraction());
+        let back = 1.0 - (1.0 - loss) * (1.0 - rtcp.unwrap_or(0.0));
+        let (loss_down, loss_up) = if flow::is_up(&flow) {
+            (back, loss)
+        } else {
+            (loss, back)
         };
         let near = n3.map(|delay| {
             HopConfig::Lane(LaneConfig {
@@ -182,7 +190,7 @@ pub fn build_with<R: Recorder>(
                 HopConfig::Link(node)
             }
         };
-        let mut to_ue = vec![lane(jitter)];
+        let mut to_ue = vec![lane(jitter, loss_down)];
         to_ue.extend(layout.wired.map(HopConfig::Link));
         to_ue.extend(upf::hops(&layout.upf, ue, Direction::Down));
         to_ue.extend(near);
@@ -192,15 +200,17 @@ pub fn build_with<R: Recorder>(
         to_network.extend(pause(1));
         to_network.extend(near);
         to_network.extend(upf::hops(&layout.upf, ue, Direction::Up));
-        to_network.push(lane(if layout.cell { jitter } else { Duration::ZERO }));
+        let jitter = if layout.cell { jitter } else { Duration::ZERO };
+        to_network.push(lane(jitter, loss_up));
         let draw = draw.fork(purpose::CONTROLLER, layout.labels.len() as u64);
         if hosts == Hosts::External {
             // A simulation pays an event for a lane that does nothing; an emulator would pay it in delay.
             skip_idle(&mut to_ue);
             skip_idle(&mut to_network);
         }
+        let scheme = marker(scenario, flow::is_up(&flow));
         let mut config =
-            flow::config(scenario, &flow, to_ue, to_network, draw).map_err(|reason| {
+            flow::config(scenario, &flow, scheme, to_ue, to_network, draw).map_err(|reason| {
                 BuildError::Flow {
                     label: flow.label.clone(),
                     reason,
@@ -242,5 +252,30 @@ fn skip_idle(path: &mut Vec<HopConfig>) {
         && let Some(at) = path.iter().position(|hop| *hop == idle)
     {
         path.remove(at);
+    }
+}
+
+/// The thresholds of the ramp that marks in the bottleneck, in the direction of the data.
+fn marker(scenario: &Scenario, up: bool) -> Option<MarkingScheme> {
+    let law = match &scenario.bottleneck {
+        Bottleneck::Cell(cell) => (!up).then_some(&cell.rlc.law)?,
+        Bottleneck::Link(link) => {
+            let (down, back) = match link.as_ref() {
+                Link::Trace(l) => (&l.queue, &l.up_queue),
+                Link::Rate(l) => (&l.queue, &l.up_queue),
+                Link::Series(l) => (&l.queue, &l.up_queue),
+            };
+            match if up { back } else { down } {
+                Queue::Fifo(fifo) => &fifo.law,
+                Queue::Fq(_) | Queue::Dual(_) => return None,
+            }
+        }
+    };
+    match law {
+        Law::Ramp(ramp) => Some(MarkingScheme {
+            low: ramp.low,
+            high: ramp.high,
+        }),
+        _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! From results to what a report shows.
 
-use slackwater_core::{FlowId, Instant};
+use slackwater_core::{Duration, FlowId, Instant};
 use slackwater_sim::CELL_DOWN;
 
 use crate::metrics::RunSummary;
@@ -15,7 +15,7 @@ use crate::report::{
 use crate::run::RunResult;
 
 /// Metrics of the report's tables.
-const REPORT_METRICS: [&str; 12] = [
+const REPORT_METRICS: [&str; 19] = [
     "goodput",
     "utilisation",
     "queue_p50",
@@ -28,6 +28,13 @@ const REPORT_METRICS: [&str; 12] = [
     "retransmits",
     "jain",
     "fct_p50",
+    "target",
+    "queue_p99",
+    "tdq_55",
+    "frame_p50",
+    "frame_p95",
+    "late_frames",
+    "freezes",
 ];
 
 /// Curves of one flow per run at most; beyond, a page would be too heavy to open.
@@ -340,9 +347,29 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
         0 => f64::NAN,
         n => b.queue_sum as f64 / f64::from(n) * 1e-6,
     });
-    add("queue", SeriesKind::QueueDelay, "ms", bins, delay.collect());
+    let delay = delay.collect();
+    add("queue", SeriesKind::QueueDelay, "ms", bins.clone(), delay);
+    if flow.bins.iter().any(|b| b.marked > 0) {
+        let share = flow.bins.iter().map(|b| match b.dequeued {
+            0 => f64::NAN,
+            n => f64::from(b.marked) / f64::from(n) * 100.0,
+        });
+        add("marks", SeriesKind::Marks, "%", bins, share.collect());
+    }
+    let frames = &flow.media.frames;
+    if !frames.is_empty() {
+        let t = frames.iter().map(|f| f.captured.as_secs_f64()).collect();
+        let delay = frames
+            .iter()
+            .map(|f| f.delay().map_or(f64::NAN, Duration::as_millis_f64));
+        add("frames", SeriesKind::FrameDelay, "ms", t, delay.collect());
+    }
     let s = &flow.series;
     let t = secs(&s.time);
+    if info.media {
+        let target = s.target.iter().map(|r| r * 1e-6).collect();
+        add("target", SeriesKind::Target, "Mbit/s", t.clone(), target);
+    }
     if s.srtt.iter().any(|v| *v > 0) {
         let mss = f64::from(info.mss.max(1));
         let ms = |v: &[u64]| -> Vec<f64> {
@@ -358,13 +385,16 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
                 .collect()
         };
         let cwnd = s.cwnd.iter().map(|b| *b as f64 / mss).collect();
-        add(
-            "cwnd",
-            SeriesKind::Cwnd,
-            "packets",
-            t.clone(),
-            started(cwnd),
-        );
+        // A sender that goes by a rate alone has none.
+        if s.cwnd.iter().any(|b| *b > 0) {
+            add(
+                "cwnd",
+                SeriesKind::Cwnd,
+                "packets",
+                t.clone(),
+                started(cwnd),
+            );
+        }
         // An unset threshold is "infinite" and would flatten the plot.
         let largest = s.cwnd.iter().copied().max().unwrap_or(0) as f64;
         let ssthresh = s.ssthresh.iter().map(|b| {

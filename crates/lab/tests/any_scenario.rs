@@ -50,6 +50,16 @@ impl Author {
         ])
     }
 
+    fn media(&mut self) -> &'static str {
+        self.pick(&[
+            r#"{ kind = "media" }"#,
+            r#"{ kind = "media", fps = 1000, size_cv = "100 %", min = "1 kbit/s", packet = 200 }"#,
+            r#"{ kind = "media", start = "50 Mbit/s", pacing = 2.5, feedback = "twcc", every = "1 ms" }"#,
+            r#"{ kind = "media", fps = 30, key_interval = "100 ms", key_scale = 8, needs_key = true, playout = "0 ms" }"#,
+            r#"{ kind = "media", discard = true, longest_wait = "5 ms", nack = false, feedback_loss = "50 %", ecn = "ect1" }"#,
+        ])
+    }
+
     fn tcp(&mut self) -> String {
         let mut parts = vec![];
         for choices in [
@@ -200,7 +210,20 @@ impl Author {
                 "fixed:1",
                 "fixed:500",
             ]);
-            let (app, tcp) = (self.app(), self.tcp());
+            let (mut app, tcp) = (self.app(), self.tcp());
+            let mut controller = controller;
+            if self.often(2) {
+                app = self.media();
+                controller = self.pick(&[
+                    "al4s-c",
+                    "al4s-s:paper,te=25",
+                    "l4s-cc",
+                    "scream",
+                    "scream-webrtc",
+                    "gcc",
+                    "gcc-remb",
+                ]);
+            }
             let direction = self.pick(&["down", "down", "up"]);
             writeln!(out, "[[flow]]\ncontroller = \"{controller}\"\napp = {app}")?;
             writeln!(out, "direction = \"{direction}\"\ntcp = {tcp}")?;

@@ -6,13 +6,14 @@ use std::collections::VecDeque;
 
 use slackwater_control::AnyController;
 use slackwater_core::packet::{IPV4_HEADER, UDP_HEADER};
-use slackwater_core::record::FlowSample;
+use slackwater_core::record::{FlowSample, Frame};
 use slackwater_core::{
     Bytes, Direction, Draw, Ecn, FlowId, Instant, NodeId, Packet, Proto, Qfi, SeqNum, TcpFlags,
     UeId,
 };
-use slackwater_signal::Body;
+use slackwater_signal::{Body, MarkingScheme, PathReport};
 use slackwater_transport::app::{App, AppConfig, Message};
+use slackwater_transport::rtp::{Mailbox, RtpConfig, RtpReceiver, RtpSender};
 use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
 
 pub use page::{PageClient, PageServer};
@@ -59,6 +60,15 @@ pub enum Carrier {
         /// IP bytes of a full packet.
         packet: u16,
     },
+    /// Media over RTP, with RTCP the other way.
+    Rtp {
+        /// Both ends' configuration, the encoder's included.
+        config: Box<RtpConfig>,
+        /// The sender's controller.
+        controller: Box<AnyController>,
+        /// Thresholds of the marker on the path, where the sender is told them at its start.
+        scheme: Option<MarkingScheme>,
+    },
     /// Hosts outside of the world: their packets come by [`crate::World::inject`] and leave by
     /// [`crate::World::drain_handed`].
     External {
@@ -74,7 +84,7 @@ pub struct FlowConfig {
     pub direction: Direction,
     /// What carries it.
     pub carrier: Carrier,
-    /// What it sends.
+    /// What it sends; of no meaning for RTP, whose encoder sends all the time.
     pub app: AppConfig,
     /// When it starts.
     pub start: Instant,
@@ -91,7 +101,9 @@ impl FlowConfig {
     pub(crate) fn takes_reports(&self) -> bool {
         use slackwater_control::Controller as _;
         let takes = match &self.carrier {
-            Carrier::Tcp { controller, .. } => controller.takes_reports(),
+            Carrier::Tcp { controller, .. } | Carrier::Rtp { controller, .. } => {
+                controller.takes_reports()
+            }
             Carrier::Udp { .. } => false,
             Carrier::External { takes_reports } => *takes_reports,
         };
@@ -103,7 +115,7 @@ impl FlowConfig {
         use slackwater_control::Controller as _;
         let takes = match &self.carrier {
             Carrier::Tcp { controller, .. } => controller.takes_blocks(),
-            Carrier::Udp { .. } | Carrier::External { .. } => false,
+            Carrier::Udp { .. } | Carrier::Rtp { .. } | Carrier::External { .. } => false,
         };
         takes && self.direction == Direction::Down
     }
@@ -116,6 +128,8 @@ pub(crate) struct HostEvents {
     pub(crate) messages: Vec<(u64, Instant, u64)>,
     /// Frames of datagrams that are complete at the receiver: start and size.
     pub(crate) frames: Vec<(Instant, Bytes)>,
+    /// Frames of media that were shown or given up.
+    pub(crate) media: Vec<Frame>,
     /// Packets for hosts outside of the world, with the time of their arrival.
     pub(crate) handed: Vec<(Instant, Packet)>,
     /// Objects of a page that are there in full.
@@ -133,6 +147,10 @@ pub enum Host {
     UdpSender(Box<UdpSender>),
     /// Receives datagrams.
     UdpReceiver(Box<UdpReceiver>),
+    /// Sends media.
+    RtpSender(Box<RtpSender>),
+    /// Receives media.
+    RtpReceiver(Box<RtpReceiver>),
     /// Lies outside of the world.
     External {
         /// Payload bytes that it was handed.
@@ -213,6 +231,7 @@ mod purpose {
     pub(super) const APP: u64 = 1;
     pub(super) const CLIENT: u64 = 2;
     pub(super) const SERVER: u64 = 3;
+    pub(super) const MEDIA: u64 = 4;
 }
 
 impl Fresh {
@@ -307,6 +326,25 @@ impl Host {
                     Self::UdpReceiver(Box::default()),
                 )
             }
+            Carrier::Rtp {
+                config: rtp,
+                controller,
+                scheme,
+            } => {
+                let draw = draw.fork(purpose::MEDIA, 0);
+                let (start, stop) = (config.start, config.stop);
+                let mut sender = RtpSender::new(flow, up, &rtp, *controller, start, stop, draw);
+                if let Some(scheme) = scheme {
+                    let report = PathReport::MarkingScheme(scheme);
+                    // Before the first frame there is nothing to send.
+                    sender.on_path_report(start, &report, &mut Vec::new());
+                }
+                let receiver = RtpReceiver::new(flow, up, &rtp);
+                (
+                    Self::RtpSender(Box::new(sender)),
+                    Self::RtpReceiver(Box::new(receiver)),
+                )
+            }
             Carrier::External { .. } => (
                 Self::External { delivered: 0 },
                 Self::External { delivered: 0 },
@@ -324,6 +362,7 @@ impl Host {
         &mut self,
         now: Instant,
         packet: &Packet,
+        mailbox: &mut Mailbox,
         out: &mut Vec<Packet>,
         events: &mut HostEvents,
     ) {
@@ -345,6 +384,11 @@ impl Host {
             Self::TcpReceiver(h) => h.on_packet(now, packet, out),
             Self::UdpSender(_) => {}
             Self::UdpReceiver(h) => h.on_packet(packet, events),
+            Self::RtpSender(h) => h.on_packet(now, packet, mailbox, out),
+            Self::RtpReceiver(h) => {
+                h.on_packet(now, packet, mailbox, out);
+                events.media.extend(h.take_frames());
+            }
             Self::External { delivered } => {
                 *delivered += u64::from(packet.payload);
                 events.handed.push((now, *packet));
@@ -357,6 +401,7 @@ impl Host {
     pub(crate) fn on_timer(
         &mut self,
         now: Instant,
+        mailbox: &mut Mailbox,
         out: &mut Vec<Packet>,
         events: &mut HostEvents,
     ) {
@@ -367,6 +412,11 @@ impl Host {
             Self::UdpReceiver(_) | Self::External { .. } => {}
             Self::PageServer(h) => h.requests.endpoint.on_timer(now, out),
             Self::PageClient(h) => h.endpoint.on_timer(now, out),
+            Self::RtpSender(h) => h.on_timer(now, out),
+            Self::RtpReceiver(h) => {
+                h.on_timer(now, mailbox, out);
+                events.media.extend(h.take_frames());
+            }
         }
     }
 
@@ -380,6 +430,8 @@ impl Host {
             Self::UdpSender(h) => h.app.on_delivered(now),
             Self::TcpReceiver(_)
             | Self::UdpReceiver(_)
+            | Self::RtpSender(_)
+            | Self::RtpReceiver(_)
             | Self::External { .. }
             | Self::PageServer(_)
             | Self::PageClient(_) => {}
@@ -395,6 +447,8 @@ impl Host {
             Self::UdpReceiver(_) | Self::External { .. } => None,
             Self::PageServer(h) => h.requests.endpoint.next_timer(),
             Self::PageClient(h) => h.endpoint.next_timer(),
+            Self::RtpSender(h) => h.next_timer(),
+            Self::RtpReceiver(h) => h.next_timer(),
         }
     }
 
@@ -406,11 +460,12 @@ impl Host {
             Self::UdpReceiver(h) => h.delivered,
             Self::External { delivered } => *delivered,
             Self::PageClient(h) => h.delivered(),
-            Self::TcpSender(_) | Self::UdpSender(_) | Self::PageServer(_) => 0,
+            Self::RtpReceiver(h) => return h.delivered(),
+            Self::TcpSender(_) | Self::UdpSender(_) | Self::PageServer(_) | Self::RtpSender(_) => 0,
         })
     }
 
-    /// The state of a TCP sender.
+    /// The state of a sender with a controller.
     pub(crate) fn sample(&self) -> Option<FlowSample> {
         let (endpoint, (acked, retransmits, timeouts)) = match self {
             Self::TcpSender(h) => (
@@ -418,6 +473,7 @@ impl Host {
                 (h.before, h.retransmits_before, h.timeouts_before),
             ),
             Self::PageServer(h) => (&h.requests.endpoint, h.before),
+            Self::RtpSender(h) => return Some(h.sample()),
             _ => return None,
         };
         let mut sample = endpoint.sample();
@@ -433,6 +489,7 @@ impl Host {
         match self {
             Self::TcpSender(h) => h.endpoint.controller().snapshot(out),
             Self::PageServer(h) => h.requests.endpoint.controller().snapshot(out),
+            Self::RtpSender(h) => h.controller().snapshot(out),
             _ => {}
         }
     }
@@ -444,7 +501,23 @@ impl Host {
             Self::TcpReceiver(h) => Some(&h.endpoint),
             Self::PageServer(h) => Some(&h.requests.endpoint),
             Self::PageClient(h) => Some(&h.endpoint),
-            Self::UdpSender(_) | Self::UdpReceiver(_) | Self::External { .. } => None,
+            _ => None,
+        }
+    }
+
+    /// The sender of media, where there is one.
+    pub fn rtp_sender(&self) -> Option<&RtpSender> {
+        match self {
+            Self::RtpSender(h) => Some(h),
+            _ => None,
+        }
+    }
+
+    /// The receiver of media, where there is one.
+    pub fn rtp_receiver(&self) -> Option<&RtpReceiver> {
+        match self {
+            Self::RtpReceiver(h) => Some(h),
+            _ => None,
         }
     }
 }

@@ -27,6 +27,7 @@ use slackwater_edge::{RanReport, Verdict};
 use slackwater_ran::CellOut;
 use slackwater_ran::cell::Cell;
 use slackwater_signal::PathReport;
+use slackwater_transport::rtp::Mailbox;
 
 use crate::clock::{Clock, SyncStatus};
 use crate::flow::{Host, HostEvents};
@@ -76,6 +77,8 @@ struct Flow {
     page: Option<u32>,
     /// The UE's transport blocks for the sender.
     feed: Option<Box<Feed>>,
+    /// What RTCP on its way says.
+    mailbox: Mailbox,
 }
 
 const fn side(direction: Direction) -> usize {
@@ -536,13 +539,15 @@ impl<R: Recorder> World<R> {
                 .packet(now, NodeId(from as u32), packet, PacketEvent::Delivered);
         }
         let (out, events) = (&mut self.packets, &mut self.host_events);
-        self.flows[flow].hosts[host].on_packet(now, packet, out, events);
+        let state = &mut self.flows[flow];
+        state.hosts[host].on_packet(now, packet, &mut state.mailbox, out, events);
         self.after_host(now, flow, host);
     }
 
     fn run_host(&mut self, now: Instant, flow: usize, host: usize) {
         let (out, events) = (&mut self.packets, &mut self.host_events);
-        self.flows[flow].hosts[host].on_timer(now, out, events);
+        let state = &mut self.flows[flow];
+        state.hosts[host].on_timer(now, &mut state.mailbox, out, events);
         self.after_host(now, flow, host);
     }
 
@@ -561,6 +566,9 @@ impl<R: Recorder> World<R> {
                 let id = FlowId(flow as u32);
                 self.recorder.transfer(now, id, start, bytes);
             }
+        }
+        for frame in self.host_events.media.drain(..) {
+            self.recorder.frame(now, FlowId(flow as u32), &frame);
         }
         if host != state.sender && !state.messages.is_empty() {
             self.complete(now, flow);

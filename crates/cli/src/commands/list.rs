@@ -12,13 +12,18 @@ use crate::say::say;
 pub(crate) fn list(json: bool) -> Result<ExitCode> {
     let scenarios = scenario::embedded_names();
     let controllers = registry::names();
+    let media = registry::media_names();
     if json {
         let named = |rows: &[(&str, &str)]| -> Vec<_> {
             rows.iter()
                 .map(|(name, what)| json!({ "name": name, "description": what }))
                 .collect()
         };
-        let all = json!({ "scenarios": named(&scenarios), "controllers": named(controllers) });
+        let all = json!({
+            "scenarios": named(&scenarios),
+            "controllers": named(controllers),
+            "media_controllers": named(media),
+        });
         say!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(ExitCode::SUCCESS);
     }
@@ -28,6 +33,10 @@ pub(crate) fn list(json: bool) -> Result<ExitCode> {
     }
     say!("\nControllers (--set flow.controller=NAME):");
     for (name, what) in controllers {
+        say!("  {name:<22} {what}");
+    }
+    say!("\nControllers of media (for flows with app.kind = \"media\"):");
+    for (name, what) in media {
         say!("  {name:<22} {what}");
     }
     Ok(ExitCode::SUCCESS)

@@ -1,16 +1,21 @@
 //! Flows of a scenario.
 
-use slackwater_control::EcnMode;
-use slackwater_control::registry::Config as ControllerConfig;
+use slackwater_control::registry::{Config as ControllerConfig, Encoder};
+use slackwater_control::{AnyController, Controller as _, EcnMode};
 use slackwater_core::{Bytes, Direction, Draw, Instant};
+use slackwater_signal::MarkingScheme;
 use slackwater_sim::{Carrier, FlowConfig, HopConfig};
 use slackwater_transport::app::{
     AppConfig, CbrConfig, FrameClock, FramesConfig, PageConfig, TransfersConfig, VideoConfig,
+};
+use slackwater_transport::rtp::{
+    Cadence, Format, Overflow, Playout, ReceiverConfig, RtpConfig, SenderConfig, SourceConfig,
 };
 use slackwater_transport::tcp::{Config as TcpConfig, DelayedAck};
 
 use super::controller;
 use crate::scenario::flow::{self, App, Tcp, TcpEcn, Way};
+use crate::scenario::media::{Media, MediaEcn, Report};
 use crate::scenario::{FlowInstance, Scenario};
 
 pub(super) fn is_up(flow: &FlowInstance<'_>) -> bool {
@@ -20,15 +25,16 @@ pub(super) fn is_up(flow: &FlowInstance<'_>) -> bool {
 /// The controller's name; empty for datagrams.
 pub(super) fn controller_name<'a>(flow: &FlowInstance<'a>) -> &'a str {
     match flow.spec.app.carrier() {
-        flow::Carrier::Tcp => &flow.spec.controller,
+        flow::Carrier::Tcp | flow::Carrier::Rtp => &flow.spec.controller,
         flow::Carrier::Udp => "",
     }
 }
 
-/// The flow, or why its controller cannot be had.
+/// The flow, or why its controller cannot be had; `scheme` is the bottleneck's marker.
 pub(super) fn config(
     scenario: &Scenario,
     flow: &FlowInstance<'_>,
+    scheme: Option<MarkingScheme>,
     down: Vec<HopConfig>,
     up: Vec<HopConfig>,
     draw: Draw,
@@ -39,8 +45,7 @@ pub(super) fn config(
             let config = ControllerConfig::new(u32::from(spec.tcp.mss), draw)
                 .with_initial_window(spec.tcp.initial_window)
                 .with_initial_ssthresh(spec.tcp.initial_ssthresh);
-            let controller = controller::in_scenario(&spec.controller, &config, scenario)
-                .map_err(|e| e.to_string())?;
+            let controller = known(scenario, flow, &config)?;
             Carrier::Tcp {
                 config: Box::new(tcp(&spec.tcp)),
                 controller: Box::new(controller),
@@ -48,7 +53,24 @@ pub(super) fn config(
         }
         (flow::Carrier::Udp, App::Vr(vr)) => Carrier::Udp { packet: vr.packet },
         (flow::Carrier::Udp, App::Cbr(cbr)) => Carrier::Udp { packet: cbr.packet },
-        (flow::Carrier::Udp, _) => return Err("this application needs TCP".to_owned()),
+        (flow::Carrier::Rtp, App::Media(media)) => {
+            let rtp = rtp(media);
+            let config = ControllerConfig::new(u32::from(rtp.payload()), draw)
+                .with_encoder(Encoder {
+                    start: media.start,
+                    least: media.min,
+                    most: media.max,
+                })
+                .with_service(media.service);
+            Carrier::Rtp {
+                config: Box::new(rtp),
+                controller: Box::new(known(scenario, flow, &config)?),
+                scheme: scheme.filter(|_| media.told),
+            }
+        }
+        (flow::Carrier::Udp | flow::Carrier::Rtp, _) => {
+            return Err("this application needs TCP".to_owned());
+        }
     };
     Ok(FlowConfig {
         direction: if is_up(flow) {
@@ -67,12 +89,79 @@ pub(super) fn config(
 
 /// The flow's packets come from outside, from a sender that reads what `simulated` would have read.
 pub(super) fn external(simulated: &Carrier) -> Carrier {
-    use slackwater_control::Controller as _;
     Carrier::External {
         takes_reports: match simulated {
-            Carrier::Tcp { controller, .. } => controller.takes_reports(),
+            Carrier::Tcp { controller, .. } | Carrier::Rtp { controller, .. } => {
+                controller.takes_reports()
+            }
             Carrier::Udp { .. } => false,
             Carrier::External { takes_reports } => *takes_reports,
+        },
+    }
+}
+
+/// The flow's controller, of the kind that its carrier needs.
+fn known(
+    scenario: &Scenario,
+    flow: &FlowInstance<'_>,
+    config: &ControllerConfig,
+) -> Result<AnyController, String> {
+    let name = &flow.spec.controller;
+    let controller = controller::in_scenario(name, config, scenario).map_err(|e| e.to_string())?;
+    let media = flow.spec.app.carrier() == flow::Carrier::Rtp;
+    let wanted = if media { "media" } else { "TCP" };
+    if controller.takes_feedback() == media {
+        Ok(controller)
+    } else {
+        Err(format!(
+            "controller: found {name:?}, expected a controller for {wanted}"
+        ))
+    }
+}
+
+fn rtp(config: &Media) -> RtpConfig {
+    let every = config.every;
+    RtpConfig {
+        format: match config.feedback {
+            Report::Ccfb => Format::Ccfb,
+            Report::Twcc => Format::Twcc,
+        },
+        sender: SenderConfig {
+            source: SourceConfig {
+                fps: config.fps,
+                least: config.min,
+                most: config.max,
+                start: config.start,
+                lag: config.lag,
+                size_cv: config.size_cv.fraction(),
+                key_interval: config.key_interval,
+                key_scale: config.key_scale,
+                random_phase: config.random_phase,
+            },
+            packet: config.packet,
+            pacing: config.pacing,
+            overflow: if config.discard {
+                Overflow::Discard(config.longest_wait)
+            } else {
+                Overflow::Hurry(config.longest_wait)
+            },
+            retransmit: config.nack,
+            ecn: match config.ecn {
+                MediaEcn::Controller => None,
+                MediaEcn::Off => Some(EcnMode::Off),
+                MediaEcn::Ect1 => Some(EcnMode::L4s),
+            },
+            ..SenderConfig::default()
+        },
+        receiver: ReceiverConfig {
+            cadence: every.map_or(ReceiverConfig::default().cadence, Cadence::Interval),
+            nack: config.nack,
+            playout: config
+                .playout
+                .map_or(ReceiverConfig::default().playout, Playout::Fixed),
+            deadline: config.late_after(),
+            needs_key: config.needs_key,
+            ..ReceiverConfig::default()
         },
     }
 }
@@ -108,7 +197,8 @@ fn tcp(config: &Tcp) -> TcpConfig {
 
 fn app(config: &App) -> AppConfig {
     match config {
-        App::Bulk(_) => AppConfig::Bulk,
+        // Media's encoder is a part of the transport.
+        App::Bulk(_) | App::Media(_) => AppConfig::Bulk,
         App::Transfers(t) => AppConfig::Transfers(TransfersConfig {
             min: t.min,
             max: t.max,

@@ -127,6 +127,50 @@ pub struct FlowSummary {
     pub over_budget: Option<f64>,
     /// Completion time of each finite transfer.
     pub fct_ms: Option<Quantiles>,
+    /// Frames, where the flow is media.
+    #[serde(default)]
+    pub media: Option<MediaSummary>,
+}
+
+/// The numbers of a media flow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MediaSummary {
+    /// Payload rate that the encoder aimed at, at each sample.
+    pub target_mbps: Option<Quantiles>,
+    /// IP bytes of media that arrived over time.
+    pub received_mbps: f64,
+    /// From capture until a frame was complete.
+    pub frame_delay_ms: Option<Quantiles>,
+    /// Frames that were shown.
+    pub shown: u64,
+    /// Frames never shown over all frames.
+    pub lost_share: f64,
+    /// Frames complete after their deadline or never, over all frames.
+    pub late_share: f64,
+    /// How often the picture stood still.
+    pub freezes: u64,
+    /// Share of time during which it did.
+    pub frozen_share: f64,
+    /// Seconds during which the queue delay was above 20, 55 and 145 ms.
+    pub over_s: [f64; 3],
+}
+
+fn media(record: &FlowRecord, target: &[f64], seconds: f64) -> MediaSummary {
+    let m = &record.media;
+    let share = |n: u64| n as f64 / (m.shown + m.lost).max(1) as f64;
+    let per_second = |v: f64| if seconds > 0.0 { v / seconds } else { 0.0 };
+    let finite = target.iter().filter(|v| v.is_finite());
+    MediaSummary {
+        target_mbps: Quantiles::of(finite.map(|v| v * 1e-6).collect()),
+        received_mbps: per_second(m.wire as f64 * 8e-6),
+        frame_delay_ms: Quantiles::of_histogram(&m.frame_delay),
+        shown: m.shown,
+        lost_share: share(m.lost),
+        late_share: share(m.late),
+        freezes: m.freezes,
+        frozen_share: per_second(m.frozen.as_secs_f64()),
+        over_s: m.over.map(Duration::as_secs_f64),
+    }
 }
 
 /// The numbers of one queue.
@@ -322,6 +366,10 @@ fn flow(run: &RunRecorder, index: usize) -> FlowSummary {
                 .map(|t| t.end.since(t.start).as_millis_f64())
                 .collect(),
         ),
+        media: info.media.then(|| {
+            let seconds = to.since(from).as_secs_f64();
+            media(record, &series.target[range.clone()], seconds)
+        }),
     }
 }
 

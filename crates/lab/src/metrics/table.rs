@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use super::summary::{FlowSummary, Quantiles, RunSummary};
+use super::summary::{FlowSummary, MediaSummary, Quantiles, RunSummary};
 
 /// Which direction is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,6 +79,14 @@ impl Metric {
 
 fn q(of: Option<&Quantiles>, pick: fn(&Quantiles) -> f64) -> Option<f64> {
     of.map(pick)
+}
+
+fn media(f: &FlowSummary, pick: fn(&MediaSummary) -> f64) -> Option<f64> {
+    f.media.as_ref().map(pick)
+}
+
+fn frames(f: &FlowSummary, pick: fn(&Quantiles) -> f64) -> Option<f64> {
+    q(f.media.as_ref()?.frame_delay_ms.as_ref(), pick)
 }
 
 macro_rules! metric {
@@ -168,6 +176,15 @@ pub const METRICS: &[Metric] = &[
         Lower,
         Source::Flow(|f| q(f.queue_delay_ms.as_ref(), |s| s.p95)),
         "95 % quantile over packets of the time in the bottleneck's queue."
+    ),
+    metric!(
+        "queue_p99",
+        "p99 queue",
+        "ms",
+        2,
+        Lower,
+        Source::Flow(|f| q(f.queue_delay_ms.as_ref(), |s| s.p99)),
+        "99 % quantile over packets of the time in the bottleneck's queue."
     ),
     metric!(
         "one_way_p50",
@@ -303,6 +320,114 @@ pub const METRICS: &[Metric] = &[
         Lower,
         Source::Flow(|f| q(f.fct_ms.as_ref(), |s| s.p95)),
         "95 % quantile of the flow completion time."
+    ),
+    metric!(
+        "target",
+        "mean target",
+        "Mbit/s",
+        3,
+        Higher,
+        Source::Flow(|f| q(f.media.as_ref()?.target_mbps.as_ref(), |s| s.mean)),
+        "Mean over samples of the payload rate that the encoder of a media flow aims at."
+    ),
+    metric!(
+        "received",
+        "received",
+        "Mbit/s",
+        3,
+        Higher,
+        Source::Flow(|f| media(f, |m| m.received_mbps)),
+        "IP bytes with media that arrived over the measured time of the flow (the aL4S-CC paper's received rate)."
+    ),
+    metric!(
+        "tdq_20",
+        "TDQ(20)",
+        "s",
+        2,
+        Lower,
+        Source::Flow(|f| media(f, |m| m.over_s[0])),
+        "Time during which the queue delay of a media flow's packets was above 20 ms; a packet's delay holds until the next one leaves, 100 ms at most."
+    ),
+    metric!(
+        "tdq_55",
+        "TDQ(55)",
+        "s",
+        2,
+        Lower,
+        Source::Flow(|f| media(f, |m| m.over_s[1])),
+        "Time during which the queue delay of a media flow's packets was above 55 ms; a packet's delay holds until the next one leaves, 100 ms at most."
+    ),
+    metric!(
+        "tdq_145",
+        "TDQ(145)",
+        "s",
+        2,
+        Lower,
+        Source::Flow(|f| media(f, |m| m.over_s[2])),
+        "Time during which the queue delay of a media flow's packets was above 145 ms; a packet's delay holds until the next one leaves, 100 ms at most."
+    ),
+    metric!(
+        "frame_p50",
+        "p50 frame",
+        "ms",
+        1,
+        Lower,
+        Source::Flow(|f| frames(f, |s| s.p50)),
+        "Median of the time from the capture of a frame until it was complete at the receiver."
+    ),
+    metric!(
+        "frame_p95",
+        "p95 frame",
+        "ms",
+        1,
+        Lower,
+        Source::Flow(|f| frames(f, |s| s.p95)),
+        "95 % quantile of the time from the capture of a frame until it was complete at the receiver."
+    ),
+    metric!(
+        "frame_p99",
+        "p99 frame",
+        "ms",
+        1,
+        Lower,
+        Source::Flow(|f| frames(f, |s| s.p99)),
+        "99 % quantile of the time from the capture of a frame until it was complete at the receiver."
+    ),
+    metric!(
+        "late_frames",
+        "late frames",
+        "%",
+        2,
+        Lower,
+        Source::Flow(|f| media(f, |m| m.late_share * 100.0)),
+        "Frames that were complete after their deadline, or never, over all frames."
+    ),
+    metric!(
+        "lost_frames",
+        "lost frames",
+        "%",
+        2,
+        Lower,
+        Source::Flow(|f| media(f, |m| m.lost_share * 100.0)),
+        "Frames that were never shown over all frames."
+    ),
+    metric!(
+        "freezes",
+        "freezes",
+        "",
+        0,
+        Lower,
+        Source::Flow(|f| media(f, |m| m.freezes as f64)),
+        "Gaps between two shown frames of more than three mean gaps and more than 150 ms above the mean gap (W3C, freezeCount)."
+    ),
+    metric!(
+        "frozen",
+        "frozen",
+        "%",
+        2,
+        Lower,
+        Source::Flow(|f| media(f, |m| m.frozen_share * 100.0)),
+        "Share of the measured time that those gaps took."
     ),
     metric!(
         "jain",

@@ -45,7 +45,7 @@ pub fn pcapng(run: &RunRecorder) -> Vec<u8> {
     writer.take()
 }
 
-/// A qlog of each TCP sender, by file name: its metrics at each sample, and its CE marks.
+/// A qlog of each sender with a controller, by file name: its metrics at each sample, and its CE marks.
 pub fn qlogs(scenario: &Scenario, run: &RunRecorder) -> Vec<(String, String)> {
     let title = scenario.title.as_deref().unwrap_or(&scenario.name);
     run.config()
@@ -81,7 +81,8 @@ fn metrics(s: &FlowSeries, row: usize) -> Metrics {
     let measured = |ns: u64| (ns > 0).then(|| Duration::from_nanos(ns));
     let number = |v: f64| (!v.is_nan()).then_some(v as u64);
     Metrics {
-        congestion_window: Some(Bytes(s.cwnd[row])),
+        // A sender that goes by a rate alone has none.
+        congestion_window: (s.cwnd[row] > 0).then(|| Bytes(s.cwnd[row])),
         bytes_in_flight: Some(Bytes(s.in_flight[row])),
         ssthresh: number(s.ssthresh[row]).map(Bytes),
         smoothed_rtt: measured(s.srtt[row]),

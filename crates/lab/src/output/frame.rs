@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use slackwater_core::{Instant, record};
+
 use crate::record::columns::EVENT_NAMES;
 use crate::record::slots::SlotRows;
 use crate::record::{BIN, FlowSeries, RunRecorder};
@@ -95,7 +97,7 @@ pub fn frames(run: &RunRecorder) -> Vec<(&'static str, Parts<'_>)> {
             words: labels.clone(),
         }
     };
-    let (text2, text3) = (text.clone(), text.clone());
+    let (text2, text3, text4) = (text.clone(), text.clone(), text.clone());
     let mut all: Vec<(&'static str, Parts<'_>)> = vec![
         (
             "flows",
@@ -123,6 +125,7 @@ pub fn frames(run: &RunRecorder) -> Vec<(&'static str, Parts<'_>)> {
                         ("label", text2(i, rows)),
                         ("delivered_bytes", column(|b| b.delivered as i64)),
                         ("dequeued_packets", column(|b| i64::from(b.dequeued))),
+                        ("marked_packets", column(|b| i64::from(b.marked))),
                         ("queue_delay_sum_ns", column(|b| b.queue_sum as i64)),
                         ("queue_delay_max_ns", column(|b| b.queue_max as i64)),
                     ],
@@ -153,6 +156,10 @@ pub fn frames(run: &RunRecorder) -> Vec<(&'static str, Parts<'_>)> {
         ),
         ("events", Box::new(flows().map(|i| events_frame(run, i)))),
     ];
+    if run.flows.iter().any(|f| !f.media.frames.is_empty()) {
+        let parts = flows().map(move |i| media_frame(i, &run.flows[i].media.frames, &text4));
+        all.push(("frames", Box::new(parts)));
+    }
     if !run.rows.is_empty() {
         all.push(("packets", Box::new(packet_frames(run))));
     }
@@ -160,6 +167,42 @@ pub fn frames(run: &RunRecorder) -> Vec<(&'static str, Parts<'_>)> {
         all.push(("slots", Box::new(core::iter::once(slot_frame(&run.slots)))));
     }
     all
+}
+
+/// Frames of media. Times are those of the sender's clock; -1 stands for "never".
+fn media_frame(
+    i: usize,
+    frames: &[record::Frame],
+    text: &impl Fn(usize, usize) -> Column,
+) -> Frame {
+    let rows = frames.len();
+    let column =
+        |f: fn(&record::Frame) -> i64| Column::Int(frames.iter().map(f).collect::<Vec<_>>());
+    let ns = |t: Option<Instant>| t.map_or(-1, |t| t.as_nanos() as i64);
+    Frame {
+        columns: vec![
+            ("captured_ns", column(|f| f.captured.as_nanos() as i64)),
+            ("flow", same(i, rows)),
+            ("label", text(i, rows)),
+            ("number", column(|f| i64::from(f.number))),
+            ("key", column(|f| i64::from(f.key))),
+            ("sent_ns", column(|f| f.sent.as_nanos() as i64)),
+            (
+                "completed_ns",
+                Column::Int(frames.iter().map(|f| ns(f.completed)).collect()),
+            ),
+            (
+                "shown_ns",
+                Column::Int(frames.iter().map(|f| ns(f.shown)).collect()),
+            ),
+            ("bytes", column(|f| f.bytes.get() as i64)),
+            ("packets", column(|f| i64::from(f.packets))),
+            ("arrived", column(|f| i64::from(f.arrived))),
+            ("retransmitted", column(|f| i64::from(f.retransmitted))),
+            ("late", column(|f| i64::from(f.late))),
+            ("frozen_ns", column(|f| f.frozen.as_nanos() as i64)),
+        ],
+    }
 }
 
 fn slot_frame(s: &SlotRows) -> Frame {
@@ -195,6 +238,7 @@ fn flow_frame(i: usize, s: &FlowSeries, text: &impl Fn(usize, usize) -> Column) 
             ("rtt_ns", int(&s.rtt)),
             ("min_rtt_ns", int(&s.min_rtt)),
             ("pacing_bps", Column::Float(s.pacing.clone())),
+            ("target_bps", Column::Float(s.target.clone())),
             ("acked_bytes", int(&s.acked)),
             ("delivered_bytes", int(&s.delivered)),
             ("retransmits", int(&s.retransmits)),

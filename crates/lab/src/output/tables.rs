@@ -15,6 +15,18 @@ pub const FLOW_COLUMNS: [&str; 8] = [
     "loss",
     "retransmits",
 ];
+/// The same where all flows are media.
+pub const MEDIA_COLUMNS: [&str; 9] = [
+    "goodput",
+    "target",
+    "queue_p95",
+    "queue_p99",
+    "frame_p50",
+    "frame_p95",
+    "late_frames",
+    "marks",
+    "loss",
+];
 /// Metrics that compare runs.
 pub const RUN_COLUMNS: [&str; 8] = [
     "goodput_total",
@@ -40,10 +52,12 @@ fn cell(metric: &Metric, value: Option<f64>) -> String {
 
 /// One row a flow.
 pub fn flow_table(run: &RunSummary) -> Table {
-    let metrics: Vec<&Metric> = FLOW_COLUMNS
-        .iter()
-        .filter_map(|k| Metric::find(k))
-        .collect();
+    let columns: &[&str] = if run.flows.iter().all(|f| f.media.is_some()) {
+        &MEDIA_COLUMNS
+    } else {
+        &FLOW_COLUMNS
+    };
+    let metrics: Vec<&Metric> = columns.iter().filter_map(|k| Metric::find(k)).collect();
     let mut heads = vec!["flow".to_owned()];
     heads.extend(metrics.iter().map(|m| heading(m)));
     let mut table = Table::new(&heads);

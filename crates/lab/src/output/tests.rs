@@ -3,8 +3,9 @@
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::RowAccessor;
 
+use super::tables::MEDIA_COLUMNS;
 use super::*;
-use crate::metrics::{Estimate, summarize};
+use crate::metrics::{Estimate, Metric, summarize};
 use crate::record::{RecorderConfig, RunRecorder};
 use slackwater_core::record::{FlowSample, LinkSample, PacketEvent};
 use slackwater_core::{Bytes, Duration, FlowId, Instant, NodeId, Packet, Recorder};
@@ -188,4 +189,47 @@ fn a_comparison_shows_means_with_intervals_and_the_number_of_seeds() {
     );
     let e = Estimate::of(&[10.0, 11.0]).expect("values");
     assert_eq!(e.n, 2);
+}
+
+#[test]
+fn a_run_of_media_gives_these_numbers_and_its_frames() {
+    let scenario = Scenario::embedded("media-demo")
+        .expect("built in")
+        .and_then(|s| s.with("duration", "12 s"))
+        .unwrap_or_else(|e| panic!("{e}"));
+    let mut go_on = |_| crate::run::Control::Continue;
+    let result = crate::run::run_scenario(&scenario, 1, &mut go_on).expect("runs");
+    let flow = &result.summary.flows[0];
+    let media = flow.media.as_ref().expect("a media flow");
+    assert_eq!(media.shown, flow_table_frames(&result.records));
+    let text: Vec<String> = MEDIA_COLUMNS
+        .iter()
+        .filter_map(|k| Some(format!("{k} {:.2}", Metric::find(k)?.of_flow(flow)?)))
+        .collect();
+    assert_eq!(text.join(", "), SNAPSHOT);
+    let scratch = Scratch::new("media");
+    let files = write_run(&scratch.0, &scenario, &result.summary, &result.records);
+    assert!(
+        files
+            .expect("written")
+            .contains(&scratch.0.join("frames.parquet"))
+    );
+    let file = std::fs::File::open(scratch.0.join("frames.parquet")).expect("open");
+    let reader = SerializedFileReader::new(file).expect("a Parquet file");
+    let row = reader.get_row_iter(None).expect("rows").nth(100);
+    let row = row.expect("a row").expect("readable");
+    let (captured, completed) = (
+        row.get_long(0).expect("time"),
+        row.get_long(6).expect("time"),
+    );
+    assert_eq!(row.get_long(3).expect("number"), 100);
+    assert!(captured > 1_600_000_000 && completed > captured);
+}
+
+const SNAPSHOT: &str = "goodput 6.81, target 6.81, queue_p95 6.64, queue_p99 11.57, frame_p50 19.07, \
+     frame_p95 25.23, late_frames 0.00, marks 1.57, loss 0.00";
+
+fn flow_table_frames(run: &RunRecorder) -> u64 {
+    let frames = run.flows[0].media.frames.iter();
+    frames.filter(|f| f.shown.is_some()).count() as u64
 }

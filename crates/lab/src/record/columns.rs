@@ -24,6 +24,8 @@ pub struct FlowSeries {
     pub min_rtt: Vec<u64>,
     /// Pacing rate in bit/s.
     pub pacing: Vec<f64>,
+    /// Payload rate that an encoder aims at, in bit/s.
+    pub target: Vec<f64>,
     /// Payload bytes acknowledged since the start.
     pub acked: Vec<u64>,
     /// Payload bytes handed to the receiving application since the start.
@@ -46,6 +48,8 @@ impl FlowSeries {
         self.min_rtt.push(s.min_rtt.as_nanos());
         self.pacing
             .push(s.pacing.map_or(f64::NAN, |r| r.as_bps() as f64));
+        self.target
+            .push(s.target.map_or(f64::NAN, |r| r.as_bps() as f64));
         self.acked.push(s.acked.get());
         self.delivered.push(s.delivered.get());
         self.retransmits.push(s.retransmits);
@@ -69,6 +73,7 @@ impl FlowSeries {
         }
         self.ssthresh.clear();
         self.pacing.clear();
+        self.target.clear();
     }
 
     /// The samples taken from `from` to `to`, both included, as a range of indices.

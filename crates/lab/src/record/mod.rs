@@ -2,14 +2,16 @@
 
 pub mod columns;
 pub mod lean;
+pub mod media;
 pub mod slots;
 
-use slackwater_core::record::{DropReason, FlowSample, LinkSample, PacketEvent};
+use slackwater_core::record::{DropReason, FlowSample, Frame, LinkSample, PacketEvent};
 use slackwater_core::{Bytes, Duration, FlowId, Instant, NodeId, Packet, Proto, Recorder};
 use slackwater_sim::{CELL_DOWN, CELL_UP};
 
 pub use columns::{FlowSeries, Internals, LinkSeries, PacketRows};
 pub use lean::{LeanFlow, LeanRecorder};
+pub use media::{DELAY_LIMITS, MediaRecord};
 
 use crate::metrics::Histogram;
 use crate::scenario::flow::{Carrier, Way};
@@ -29,8 +31,10 @@ pub struct FlowInfo {
     pub ue: Option<u32>,
     /// The data goes from the UE.
     pub up: bool,
-    /// Payload bytes of a full segment.
+    /// Payload bytes of a full segment; IP bytes of a full packet of media.
     pub mss: u32,
+    /// It is media over RTP.
+    pub media: bool,
     /// When it starts.
     pub start: Instant,
     /// When it stops.
@@ -82,12 +86,13 @@ impl RecorderConfig {
             .into_iter()
             .map(|f| FlowInfo {
                 controller: match f.spec.app.carrier() {
-                    Carrier::Tcp => f.spec.controller.clone(),
+                    Carrier::Tcp | Carrier::Rtp => f.spec.controller.clone(),
                     Carrier::Udp => String::new(),
                 },
                 ue: f.ue,
                 up: f.spec.direction == Way::Up,
-                mss: u32::from(f.spec.tcp.mss),
+                mss: u32::from(f.spec.app.media().map_or(f.spec.tcp.mss, |m| m.packet)),
+                media: f.spec.app.media().is_some(),
                 start: at(f.start),
                 stop: at(f.stop),
                 label: f.label,
@@ -132,6 +137,8 @@ pub struct Bin {
     pub queue_max: u64,
     /// How many left.
     pub dequeued: u32,
+    /// Packets that were marked, anywhere.
+    pub marked: u32,
 }
 
 /// A finite transfer that ended.
@@ -176,6 +183,8 @@ pub struct FlowRecord {
     pub transfers: Vec<Transfer>,
     /// Late bytes of the transfer that is under way.
     late_pieces: u64,
+    /// Frames, where the flow is media.
+    pub media: MediaRecord,
     /// Sampled state of the sender.
     pub series: FlowSeries,
     /// The controller's internals.
@@ -234,6 +243,9 @@ pub struct LeftOut {
     pub captured: u64,
     /// Event times for plots.
     pub event_times: u64,
+    /// Frames of media.
+    #[serde(default)]
+    pub frames: u64,
 }
 
 /// Records a run in full.
@@ -242,6 +254,8 @@ pub struct RunRecorder {
     config: RecorderConfig,
     /// By flow: the bits of its data packets that tell their way.
     ways: Vec<u8>,
+    /// By flow: it is media.
+    media: Vec<bool>,
     /// Single packets are kept, as rows or for captures.
     keeps_packets: bool,
     sampling: Duration,
@@ -277,6 +291,7 @@ impl RunRecorder {
     pub fn new(config: RecorderConfig) -> Self {
         Self {
             ways: ways(&config),
+            media: config.flows.iter().map(|f| f.media).collect(),
             keeps_packets: config.packets || config.capture,
             sampling: config.sampling(),
             flows: vec![FlowRecord::default(); config.flows.len()],
@@ -319,6 +334,7 @@ impl RunRecorder {
         self.seen.clear();
         self.next_seen = 0;
         self.ways = ways(&config);
+        self.media = config.flows.iter().map(|f| f.media).collect();
         self.keeps_packets = config.packets || config.capture;
         self.sampling = config.sampling();
         self.config = config;
@@ -460,7 +476,8 @@ impl Recorder for RunRecorder {
         if self.keeps_packets {
             self.keep(now, node, packet, event);
         }
-        if packet.payload == 0 {
+        // What a cell says of a mark knows no payload.
+        if packet.payload == 0 && event != PacketEvent::Marked {
             return;
         }
         let index = packet.flow.index();
@@ -494,6 +511,9 @@ impl Recorder for RunRecorder {
                 bin.dequeued += 1;
                 if measured {
                     flow.queue_delay.add(sojourn);
+                    if self.media[index] {
+                        flow.media.on_dequeue(now, sojourn);
+                    }
                 }
             }
             PacketEvent::Delivered => {
@@ -512,6 +532,7 @@ impl Recorder for RunRecorder {
                     flow.late += u64::from(late);
                     flow.delivered += 1;
                     flow.delivered_payload += u64::from(packet.payload);
+                    flow.media.wire += u64::from(packet.len);
                 }
             }
             PacketEvent::Dropped(reason) => {
@@ -521,6 +542,7 @@ impl Recorder for RunRecorder {
             PacketEvent::Marked => {
                 note(&mut flow.mark_times, now, &mut self.left_out.event_times);
                 flow.marks += u64::from(measured);
+                bin(&mut flow.bins, now).marked += 1;
             }
         }
     }
@@ -590,6 +612,22 @@ impl Recorder for RunRecorder {
                     late,
                 });
             }
+        }
+    }
+
+    fn frame(&mut self, now: Instant, flow: FlowId, frame: &Frame) {
+        let measured = now >= self.config.from && now <= self.config.to;
+        let most = self.config.max_rows;
+        let Some(f) = self.flows.get_mut(flow.index()) else {
+            return;
+        };
+        if measured {
+            f.media.on_frame(frame);
+        }
+        if (f.media.frames.len() as u64) < most {
+            f.media.frames.push(*frame);
+        } else {
+            self.left_out.frames += 1;
         }
     }
 }

@@ -18,6 +18,7 @@ fn info(label: &str) -> FlowInfo {
         ue: None,
         up: false,
         mss: 1000,
+        media: false,
         start: Instant::ZERO,
         stop: ms(2000),
     }

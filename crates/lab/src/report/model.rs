@@ -243,6 +243,12 @@ pub enum SeriesKind {
     Capacity,
     /// Pacing rate.
     Pacing,
+    /// Rate that an encoder aims at.
+    Target,
+    /// Share of packets that were marked.
+    Marks,
+    /// Time from the capture of a frame until it was complete.
+    FrameDelay,
     /// Time that packets waited in the bottleneck.
     QueueDelay,
     /// Age of the oldest waiting packet (RLC head-of-line delay).

@@ -66,6 +66,10 @@ pub const CONTROLLERS: &[(&str, Paint)] = &[
     ("gcc", paint("#4f7d12", "#a6d13a", Shape::Down)),
     ("scream", paint("#8c2a5e", "#d6568f", Shape::Plus)),
     ("dctcp", paint("#1e2f8f", "#7a6be8", Shape::Cross)),
+    ("al4s", paint("#b2430e", "#ff9d6e", Shape::Star)),
+    ("al4s-c", paint("#b2430e", "#ff9d6e", Shape::Star)),
+    ("al4s-s", paint("#1f5fa8", "#74b2ff", Shape::Circle)),
+    ("l4s-cc", paint("#75731a", "#d6d35e", Shape::Square)),
     ("cecc", paint("#9a5b00", "#ffc46b", Shape::Star)),
     ("vaqm", paint("#2f6f4f", "#7fd6a8", Shape::Circle)),
 ];
@@ -83,6 +87,8 @@ const OTHERS: &[Paint] = &[
 /// Names that mean a controller of the list.
 const ALIASES: &[(&str, &str)] = &[
     ("newreno", "reno"),
+    ("cl4s", "al4s-c"),
+    ("sl4s", "al4s-s"),
     ("new-reno", "reno"),
     ("westwood+", "westwood"),
     ("westwoodplus", "westwood"),
@@ -97,14 +103,15 @@ const ALIASES: &[(&str, &str)] = &[
 /// Links and capacity: grey, never a controller's colour.
 pub const LINK: Paint = paint("#8b929a", "#7d868f", Shape::Circle);
 
-/// The colour of a controller. Variants look like their parent: `veno-ns3` like `veno`.
+/// The colour of a controller. Variants look like their parent: `veno-ns3` like `veno`, `xrc:n=5` like `xrc`.
 pub fn controller(name: &str) -> Paint {
     let name = name.to_ascii_lowercase();
     let stem = name
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '+')
         .next()
         .unwrap_or_default();
-    known(&name)
+    let base = name.split(':').next().unwrap_or_default();
+    known(base)
         .or_else(|| known(stem))
         .unwrap_or_else(|| OTHERS[hash(&name) as usize % OTHERS.len()])
 }

@@ -315,6 +315,9 @@ fn place(kind: &SeriesKind) -> Place {
         SeriesKind::Throughput => RATE.with(Role::Main, "throughput"),
         SeriesKind::Capacity => RATE.with(Role::Area, "capacity"),
         SeriesKind::Pacing => RATE.with(Role::Side, "pacing rate"),
+        SeriesKind::Target => RATE.with(Role::Side, "target rate"),
+        SeriesKind::Marks => MARKS.with(Role::Main, "marked"),
+        SeriesKind::FrameDelay => FRAMES.with(Role::Main, "frame delay"),
         SeriesKind::QueueDelay => QUEUE.with(Role::Main, "queue delay"),
         SeriesKind::Hol => QUEUE.with(Role::Side, "head of line"),
         SeriesKind::Cwnd => WINDOW.with(Role::Main, "cwnd"),
@@ -382,6 +385,18 @@ const QUEUE: Standing = Standing {
     axis: "Queue delay",
     help: "Time in the bottleneck's queue; head of line is the age of the oldest waiting packet.",
 };
+const MARKS: Standing = Standing {
+    id: "marks",
+    title: "Marked packets",
+    axis: "Marked",
+    help: "Share of the packets that left the bottleneck's queue in a tenth of a second.",
+};
+const FRAMES: Standing = Standing {
+    id: "frames",
+    title: "Frame delay",
+    axis: "Frame delay",
+    help: "From the capture of a frame until it was complete; frames that never were are gaps.",
+};
 const WINDOW: Standing = Standing {
     id: "cwnd",
     title: "Congestion window",
@@ -406,7 +421,9 @@ const BACKLOG: Standing = Standing {
     axis: "Backlog",
     help: "What waits in the bottleneck.",
 };
-const ORDER: [&str; 6] = [RATE.id, QUEUE.id, WINDOW.id, RTT.id, OWD.id, BACKLOG.id];
+const ORDER: [&str; 8] = [
+    RATE.id, QUEUE.id, MARKS.id, FRAMES.id, WINDOW.id, RTT.id, OWD.id, BACKLOG.id,
+];
 
 /// The plots that the report's curves need, the standing ones first. A plot has one unit: the same quantity in
 /// another unit gets a plot of its own.

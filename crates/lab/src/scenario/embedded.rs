@@ -18,6 +18,10 @@ pub const ALL: &[(&str, &str)] = &[
         "nr-demo",
         include_str!("../../../../scenarios/tour/nr-demo.toml"),
     ),
+    (
+        "media-demo",
+        include_str!("../../../../scenarios/tour/media-demo.toml"),
+    ),
 ];
 
 /// The text of the built-in scenario `name`.

@@ -4,6 +4,7 @@ use slackwater_core::{Bytes, Duration, Rate};
 
 use super::error::ScenarioError;
 use super::field::{At, Field, choice, section, tagged};
+use super::media::Media;
 use super::tree::Value;
 use super::units::Percent;
 
@@ -16,9 +17,20 @@ choice! {
         Up = "up",
     }
 }
+/// What carries a flow's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// TCP with the flow's controller.
+    Tcp,
+    /// UDP without control.
+    Udp,
+    /// RTP over UDP with the flow's controller, which must be one for media.
+    Rtp,
+}
+
 choice! {
     /// What carries an application's data.
-    pub enum Carrier {
+    pub enum Transport {
         /// TCP with the flow's controller.
         Tcp = "tcp",
         /// UDP: datagrams leave when the application hands them over.
@@ -158,7 +170,7 @@ section! {
         /// The first frame comes a uniform share of an interval late, so that flows are not in step.
         pub random_phase: bool = true,
         /// What carries the frames.
-        pub transport: Carrier = Carrier::Udp,
+        pub transport: Transport = Transport::Udp,
         /// Packet length over UDP, IP header included.
         #[within(64, 9000)]
         pub packet: u16 = 1500,
@@ -174,7 +186,7 @@ section! {
         #[within(64, 9000)]
         pub packet: u16 = 1500,
         /// What carries the packets.
-        pub transport: Carrier = Carrier::Udp,
+        pub transport: Transport = Transport::Udp,
     }
 }
 
@@ -193,15 +205,30 @@ tagged! {
         Vr(Vr) = "vr",
         /// A constant rate.
         Cbr(Cbr) = "cbr",
+        /// Real-time media over RTP.
+        Media(Media) = "media",
     }
 }
 
 impl App {
+    /// The media, where it is some.
+    pub const fn media(&self) -> Option<&Media> {
+        match self {
+            Self::Media(media) => Some(media),
+            _ => None,
+        }
+    }
+
     /// What carries it.
     pub fn carrier(&self) -> Carrier {
+        let chosen = |transport| match transport {
+            Transport::Tcp => Carrier::Tcp,
+            Transport::Udp => Carrier::Udp,
+        };
         match self {
-            Self::Vr(vr) => vr.transport,
-            Self::Cbr(cbr) => cbr.transport,
+            Self::Vr(vr) => chosen(vr.transport),
+            Self::Cbr(cbr) => chosen(cbr.transport),
+            Self::Media(_) => Carrier::Rtp,
             Self::Bulk(_) | Self::Transfers(_) | Self::Page(_) | Self::Video(_) => Carrier::Tcp,
         }
     }

@@ -11,6 +11,7 @@ pub mod feedback;
 pub mod field;
 pub mod flow;
 pub mod link;
+pub mod media;
 pub mod reference;
 pub mod tree;
 pub mod ue;
@@ -331,22 +332,23 @@ impl Scenario {
         out
     }
 
-    /// Complains about the first controller of a TCP flow that cannot be had: no such name, wrong parameters, or one for
-    /// media.
+    /// Complains about the first controller that cannot be had: no such name, wrong parameters, or one for media where
+    /// TCP needs one, or the other way round.
     ///
     /// # Errors
     /// The complaint.
     pub fn check_controllers(&self) -> Result<(), ScenarioError> {
-        let known = registry::names();
         let config = registry::Config::new(1448, slackwater_core::Draw::new(0));
         for (i, flow) in self.flows.iter().enumerate() {
-            if flow.app.carrier() != flow::Carrier::Tcp {
-                continue;
-            }
+            let (known, wanted) = match flow.app.carrier() {
+                flow::Carrier::Udp => continue,
+                flow::Carrier::Tcp => (registry::names(), "TCP; this one steers media"),
+                flow::Carrier::Rtp => (registry::media_names(), "media; this one steers TCP"),
+            };
             let name = flow.controller.as_str();
             let expected = match crate::build::controller::build(name, &config) {
                 Ok(c) if known.iter().any(|k| k.0 == c.name()) => continue,
-                Ok(_) => "a controller for TCP; this one steers media".to_owned(),
+                Ok(_) => format!("a controller for {wanted}"),
                 Err(e) => match (e.reason, error::nearest(name, known.iter().map(|k| k.0))) {
                     (Some(reason), _) => reason,
                     (None, Some(near)) => format!("\"{near}\"?"),
@@ -542,7 +544,7 @@ impl Flow {
     /// The name of a flow without a label.
     pub fn default_label(&self) -> &str {
         match self.app.carrier() {
-            flow::Carrier::Tcp => &self.controller,
+            flow::Carrier::Tcp | flow::Carrier::Rtp => &self.controller,
             flow::Carrier::Udp => self.app.word(),
         }
     }

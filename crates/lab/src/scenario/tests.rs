@@ -411,6 +411,43 @@ fn controllers_are_checked_against_those_that_exist() {
     }
     let wrong = with("xrc:foo=3").expect_err("no such parameter");
     assert!(wrong.contains("foo") && wrong.contains("lambda"), "{wrong}");
+    assert_eq!(
+        with("gcc"),
+        Err("flow[0].controller: found \"gcc\", expected a controller for TCP; this one steers media".to_owned())
+    );
+    let media = LINK.replace("[[flow]]", "[[flow]]\napp = { kind = \"media\" }");
+    let s = Scenario::from_toml(&media, ".").unwrap_or_else(|e| panic!("{e}"));
+    let with = |name: &str| {
+        let s = s.with("flow.controller", name).expect("any name is text");
+        s.check_controllers().map_err(|e| e.to_string())
+    };
+    for name in ["al4s-c:paper,low=5,high=20", "gcc", "scream-webrtc"] {
+        assert_eq!(with(name), Ok(()));
+    }
+    assert_eq!(
+        with("cubic"),
+        Err("flow[0].controller: found \"cubic\", expected a controller for media; this one steers TCP".to_owned())
+    );
+    assert!(with("screem").is_err_and(|e| e.contains("\"scream\"?")));
+}
+
+#[test]
+fn a_flow_is_built_for_the_controllers_that_its_carrier_knows() {
+    let build = |text: &str| {
+        let s = Scenario::from_toml(text, ".").unwrap_or_else(|e| panic!("{e}"));
+        let world = crate::build::build(&s, 1, None, |_| slackwater_core::record::NoRecorder);
+        world.map(|_| ()).map_err(|e| e.to_string())
+    };
+    let media = LINK.replace("[[flow]]", "[[flow]]\napp = { kind = \"media\" }");
+    assert_eq!(
+        build(&media).expect_err("TCP's controller over RTP"),
+        "flow \"cubic\": controller: found \"cubic\", expected a controller for media"
+    );
+    let gcc = LINK.replace("\"cubic\"", "\"gcc\"");
+    assert_eq!(
+        build(&gcc).expect_err("media's controller over TCP"),
+        "flow \"gcc\": controller: found \"gcc\", expected a controller for TCP"
+    );
 }
 
 /// Every key of every built-in scenario, defaults filled in, is a key of the schema, and every word one of its words.

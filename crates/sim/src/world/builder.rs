@@ -9,6 +9,7 @@ use slackwater_edge::{EdgeFunction, ReportAgent, Session};
 use slackwater_ran::cell::{Cell, CellConfig, ConfigError, UeConfig};
 use slackwater_signal::Observer;
 use slackwater_transport::app::AppConfig;
+use slackwater_transport::rtp::Mailbox;
 
 use super::blocks::{BlocksConfig, Feed};
 use super::cell::{Blocks, CellFlow, CellNode};
@@ -181,6 +182,7 @@ impl WorldBuilder {
             told: 0,
             page: None,
             feed: None,
+            mailbox: Mailbox::default(),
         });
         id
     }

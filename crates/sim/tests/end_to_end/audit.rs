@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use slackwater_core::record::{DropReason, FlowSample, LinkSample, PacketEvent};
+use slackwater_core::record::{DropReason, FlowSample, Frame, LinkSample, PacketEvent};
 use slackwater_core::{Bytes, Duration, Ecn, FlowId, Instant, NodeId, Packet, Recorder};
 
 use crate::worlds::DELAY;
@@ -34,6 +34,7 @@ pub(crate) struct Audit {
     pub(crate) transfers: Vec<(u64, u64)>,
     pub(crate) last_links: Vec<(NodeId, u32, LinkSample)>,
     pub(crate) sojourns: Vec<u64>,
+    pub(crate) frames: Vec<Frame>,
 }
 
 fn add(total: &mut (u64, u64), packet: &Packet) {
@@ -154,10 +155,16 @@ impl Recorder for Audit {
 
     fn flow(&mut self, now: Instant, flow: FlowId, sample: &FlowSample) {
         self.note(&(now, flow, sample));
+        // Reports about media count whole packets.
         assert!(
-            sample.acked <= sample.delivered,
+            sample.acked <= sample.delivered || sample.target.is_some(),
             "{flow} at {now}: {sample:?}"
         );
+    }
+
+    fn frame(&mut self, now: Instant, flow: FlowId, frame: &Frame) {
+        self.note(&(now, flow, frame));
+        self.frames.push(*frame);
     }
 
     fn internals(&mut self, now: Instant, flow: FlowId, values: &[(&'static str, f64)]) {

@@ -8,7 +8,7 @@ use crate::audit::Audit;
 use crate::worlds::{CONTROLLERS, Load, Path};
 
 /// Runs until nothing is left to happen, and looks at every packet's end.
-fn audit(load: &Load, seed: u64) {
+pub(crate) fn audit(load: &Load, seed: u64) {
     let what = format!(
         "{:?} {:?} {} seed {seed}",
         load.path, load.direction, load.controller

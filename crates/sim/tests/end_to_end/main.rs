@@ -6,6 +6,7 @@ mod determinism;
 mod edge;
 mod fairness;
 mod finish;
+mod media;
 mod performance;
 mod rtt_oracle;
 mod worlds;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use slackwater_control::registry;
+use slackwater_control::{Controller as _, registry};
 use slackwater_core::{Bytes, Direction, Draw, Duration, Instant, Packet, Qfi, Rate, Rnti, UeId};
 use slackwater_queue::{FqConfig, LawConfig, Limits, QueueConfig};
 use slackwater_ran::cell::{BearerConfig, CellConfig, UeConfig};
@@ -246,6 +246,12 @@ impl Load {
                 direction: self.direction,
                 carrier: if self.datagrams {
                     Carrier::Udp { packet: 1_400 }
+                } else if controller.takes_feedback() {
+                    Carrier::Rtp {
+                        config: Box::default(),
+                        controller: Box::new(controller),
+                        scheme: None,
+                    }
                 } else {
                     Carrier::Tcp {
                         config: Box::new(TcpConfig::default()),

@@ -1,5 +1,6 @@
 //! What the two ends of a media flow are configured with.
 
+use slackwater_control::EcnMode;
 use slackwater_core::Duration;
 
 use super::feedback::Format;
@@ -30,6 +31,8 @@ pub struct SenderConfig {
     pub overflow: Overflow,
     /// Answers NACKs.
     pub retransmit: bool,
+    /// The ECN field of media; `None`: as the controller wants it.
+    pub ecn: Option<EcnMode>,
     /// A packet that is missing from reports counts as lost when one that was sent this much later was reported (and
     /// three others: RFC 9002, 6.1.1).
     pub reordering: Duration,
@@ -43,6 +46,7 @@ impl Default for SenderConfig {
             pacing: None,
             overflow: Overflow::Hurry(Duration::from_secs(2)),
             retransmit: true,
+            ecn: None,
             reordering: Duration::ZERO,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+pub use slackwater_core::record::Frame;
 use slackwater_core::{Bytes, Duration, Instant, Packet};
 
 use super::config::{Playout, ReceiverConfig};
@@ -17,41 +18,6 @@ const GAPS: f64 = 30.0;
 const FREEZE: Duration = Duration::from_millis(150);
 /// Jitter is averaged over this many frames (RFC 3550, 6.4.1).
 const JITTER: f64 = 16.0;
-
-/// A frame that was shown, or given up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Frame {
-    /// Its number.
-    pub number: u32,
-    /// A key frame.
-    pub key: bool,
-    /// When it was captured; zero where none of its packets arrived.
-    pub captured: Instant,
-    /// When the last of its packets that arrived had left the sender, past the pacer.
-    pub sent: Instant,
-    /// When it was complete; `None`: never.
-    pub completed: Option<Instant>,
-    /// When it was shown; `None`: never.
-    pub shown: Option<Instant>,
-    /// Payload bytes that arrived.
-    pub bytes: Bytes,
-    /// Packets that it has, where one arrived.
-    pub packets: u32,
-    /// Of those, how many arrived.
-    pub arrived: u32,
-    /// Of those, how many were sent again.
-    pub retransmitted: u32,
-    /// Complete only after the deadline, or never.
-    pub late: bool,
-}
-
-impl Frame {
-    /// Time from capture until the frame was complete.
-    pub fn delay(&self) -> Option<Duration> {
-        Some(self.completed?.since(self.captured))
-    }
-}
 
 /// Counters of what became of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -238,12 +204,14 @@ impl Buffer {
         } else {
             frame.shown = Some(now);
             self.counts.shown += 1;
-            self.on_shown(now);
+            frame.frozen = self.on_shown(now);
         }
         done.push(frame);
     }
 
-    fn on_shown(&mut self, now: Instant) {
+    /// A frame is shown; how long the picture stood still before, where that was a freeze.
+    fn on_shown(&mut self, now: Instant) -> Duration {
+        let mut frozen = Duration::ZERO;
         if let Some(last) = self.last_shown {
             let gap = now.since(last);
             let seconds = gap.as_secs_f64();
@@ -251,9 +219,11 @@ impl Buffer {
             if seconds > (3.0 * mean).max(mean + FREEZE.as_secs_f64()) {
                 self.counts.freezes += 1;
                 self.counts.frozen += gap;
+                frozen = gap;
             }
             self.gap = Some(mean + (seconds - mean) / GAPS);
         }
         self.last_shown = Some(now);
+        frozen
     }
 }

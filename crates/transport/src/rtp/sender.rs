@@ -245,6 +245,7 @@ impl RtpSender {
         sample.rtt = self.rtt;
         sample.min_rtt = self.min_rtt.unwrap_or_default();
         sample.pacing = self.pacer.rate();
+        sample.target = Some(self.encoder_rate());
         sample.acked = Bytes(self.acked);
         sample.retransmits = self.stats.retransmits;
         sample
@@ -527,7 +528,7 @@ impl RtpSender {
         let after_idle = self.history.in_flight() == Bytes::ZERO;
         packet.seq = SeqNum(self.history.next());
         packet.created = now;
-        packet.ecn = match self.intent.ecn {
+        packet.ecn = match self.config.ecn.unwrap_or(self.intent.ecn) {
             EcnMode::Off => Ecn::NotEct,
             EcnMode::Classic | EcnMode::Dctcp => Ecn::Ect0,
             EcnMode::L4s => Ecn::Ect1,
