@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod emulate;
 pub(crate) mod list;
+pub(crate) mod live;
 pub(crate) mod repro;
 pub(crate) mod run;
 pub(crate) mod serve;
