@@ -52,6 +52,12 @@ enum Command {
     Repro(commands::repro::ReproArgs),
     /// Show runs, overlays and what is running on a local page
     Serve(commands::serve::ServeArgs),
+    /// Train a congestion controller (Python: `slackwater[train]`)
+    #[command(disable_help_flag = true)]
+    Train(commands::python::PythonArgs),
+    /// Run every combination of a grid file, on all cores or on a Ray cluster (Python: `slackwater[sweep]`)
+    #[command(disable_help_flag = true)]
+    Sweep(commands::python::PythonArgs),
     /// Measure CPU seconds per simulated second
     Bench(commands::bench::BenchArgs),
     /// Check what this machine offers
@@ -146,6 +152,8 @@ fn main() -> ExitCode {
         Command::Validate(args) => commands::validate::validate(&args),
         Command::Repro(args) => commands::repro::repro(&args),
         Command::Serve(args) => commands::serve::serve(&args),
+        Command::Train(args) => commands::python::module("slackwater.train", &args),
+        Command::Sweep(args) => commands::python::module("slackwater.sweep", &args),
         Command::Bench(args) => commands::bench::bench(&args),
         Command::Doctor { json } => commands::doctor::doctor(json),
         Command::Completions { shell } => {

@@ -6,6 +6,7 @@ pub(crate) mod doctor;
 pub(crate) mod emulate;
 pub(crate) mod list;
 pub(crate) mod live;
+pub(crate) mod python;
 pub(crate) mod repro;
 pub(crate) mod run;
 pub(crate) mod serve;
