@@ -50,6 +50,8 @@ enum Command {
     Validate(commands::validate::ValidateArgs),
     /// Redraw a paper's figures from our runs, with a verdict for each of its claims
     Repro(commands::repro::ReproArgs),
+    /// Give TCP connections of this kernel a controller of ours
+    Tcp(commands::tcp::TcpArgs),
     /// Show runs, overlays and what is running on a local page
     Serve(commands::serve::ServeArgs),
     /// Train a congestion controller (Python: `slackwater[train]`)
@@ -151,6 +153,7 @@ fn main() -> ExitCode {
         Command::List { json } => commands::list::list(json),
         Command::Validate(args) => commands::validate::validate(&args),
         Command::Repro(args) => commands::repro::repro(&args),
+        Command::Tcp(args) => commands::tcp::tcp(&args),
         Command::Serve(args) => commands::serve::serve(&args),
         Command::Train(args) => commands::python::module("slackwater.train", &args),
         Command::Sweep(args) => commands::python::module("slackwater.sweep", &args),

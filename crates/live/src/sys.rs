@@ -135,3 +135,24 @@ pub(crate) fn signals() -> (u32, u32) {
         TERMINATIONS.load(Ordering::Relaxed),
     )
 }
+
+/// The cookie of the network namespace that the socket `fd` is in (`SO_NETNS_COOKIE`, Linux 5.14).
+#[cfg(feature = "bpf")]
+pub(crate) fn netns_cookie(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut cookie = 0u64;
+    let mut len = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes to `cookie`, which outlives the call.
+    let done = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut len,
+        )
+    };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(cookie)
+}

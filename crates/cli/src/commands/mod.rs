@@ -10,5 +10,6 @@ pub(crate) mod python;
 pub(crate) mod repro;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod tcp;
 pub(crate) mod trace;
 pub(crate) mod validate;
