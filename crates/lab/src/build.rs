@@ -9,10 +9,9 @@ mod link;
 mod page_tests;
 mod upf;
 
-use slackwater_control::registry::{AnyController, Config as ControllerConfig};
 use slackwater_core::{Direction, Draw, Duration, FlowId, NodeId, Qfi, Recorder, UeId};
 use slackwater_signal::{MarkingScheme, Observer};
-use slackwater_sim::{HopConfig, LaneConfig, Stalls, World, WorldBuilder};
+use slackwater_sim::{Detour, HopConfig, LaneConfig, Stalls, World, WorldBuilder};
 use slackwater_transport::app::AppConfig;
 
 use crate::scenario::{Bottleneck, Law, Link, Queue, Scenario};
@@ -96,32 +95,6 @@ pub fn build_with<R: Recorder>(
     observer: Option<Box<dyn Observer + Send>>,
     recorder: impl FnOnce(&Layout) -> R,
 ) -> Result<(World<R>, Layout), BuildError> {
-    assemble(scenario, seed, hosts, observer, recorder, &mut |_, _| None)
-}
-
-/// As [`build`], with controllers of the caller's in the place of those that the scenario names: `given` is asked for each
-/// TCP flow by its number.
-///
-/// # Errors
-/// As [`build`].
-pub fn build_given<R: Recorder>(
-    scenario: &Scenario,
-    seed: u64,
-    observer: Option<Box<dyn Observer + Send>>,
-    recorder: impl FnOnce(&Layout) -> R,
-    given: &mut dyn FnMut(usize, &ControllerConfig) -> Option<AnyController>,
-) -> Result<(World<R>, Layout), BuildError> {
-    assemble(scenario, seed, Hosts::Simulated, observer, recorder, given)
-}
-
-fn assemble<R: Recorder>(
-    scenario: &Scenario,
-    seed: u64,
-    hosts: Hosts,
-    observer: Option<Box<dyn Observer + Send>>,
-    recorder: impl FnOnce(&Layout) -> R,
-    given: &mut dyn FnMut(usize, &ControllerConfig) -> Option<AnyController>,
-) -> Result<(World<R>, Layout), BuildError> {
     let draw = Draw::new(seed);
     let mut world = WorldBuilder::new(seed);
     let mut layout = Layout::default();
@@ -157,9 +130,9 @@ fn assemble<R: Recorder>(
             (node, Some(node), slot)
         }
     };
+    let ues = scenario.expanded_ues();
     if let Some(config) = &scenario.upf {
-        let ues = scenario.expanded_ues().len() as u32;
-        layout.upf = upf::add(&mut world, config, down, ues);
+        layout.upf = upf::add(&mut world, config, down, &ues, scenario.duration);
     }
     layout.bottleneck = down;
     layout.up_node = up.filter(|u| *u != down);
@@ -170,6 +143,8 @@ fn assemble<R: Recorder>(
     for flow in scenario.expanded_flows() {
         let ue = UeId(flow.ue.unwrap_or(0));
         let qfi = Qfi(flow.spec.qfi);
+        let guarantee = ues.get(ue.index()).and_then(|u| u.guarantee(qfi.0));
+        let gbr_flow = guarantee.map(|_| qfi);
         let loss = scenario.path.loss.fraction();
         // Without jitter of about a slot, arrivals keep in step with the cell's slots and lock flows out of a full buffer.
         let jitter = scenario.path.jitter.unwrap_or(slot);
@@ -180,7 +155,7 @@ fn assemble<R: Recorder>(
                 delay: flow.rtt / 2 - n3.unwrap_or(Duration::ZERO),
                 jitter,
                 loss,
-                stalls: None,
+                ..LaneConfig::default()
             })
         };
         // Media's reports may also be lost on their own way.
@@ -191,9 +166,16 @@ fn assemble<R: Recorder>(
         } else {
             (loss, back)
         };
+        let detour = scenario.upf.as_ref().and_then(|u| {
+            Some(Detour {
+                period: u.detour_period,
+                extra: u.detour?,
+            })
+        });
         let near = n3.map(|delay| {
             HopConfig::Lane(LaneConfig {
                 delay,
+                detour,
                 ..LaneConfig::default()
             })
         });
@@ -219,29 +201,29 @@ fn assemble<R: Recorder>(
         };
         let mut to_ue = vec![lane(jitter, loss_down)];
         to_ue.extend(layout.wired.map(HopConfig::Link));
-        to_ue.extend(upf::hops(&layout.upf, ue, Direction::Down));
+        to_ue.extend(upf::hops(&layout.upf, ue, gbr_flow, Direction::Down));
         to_ue.extend(near);
         to_ue.push(radio(down));
         to_ue.extend(pause(0));
         let mut to_network: Vec<HopConfig> = up.map(radio).into_iter().collect();
         to_network.extend(pause(1));
         to_network.extend(near);
-        to_network.extend(upf::hops(&layout.upf, ue, Direction::Up));
+        to_network.extend(upf::hops(&layout.upf, ue, gbr_flow, Direction::Up));
         let jitter = if layout.cell { jitter } else { Duration::ZERO };
         to_network.push(lane(jitter, loss_up));
-        let number = layout.labels.len();
-        let draw = draw.fork(purpose::CONTROLLER, number as u64);
+        let draw = draw.fork(purpose::CONTROLLER, layout.labels.len() as u64);
         if hosts == Hosts::External {
             // A simulation pays an event for a lane that does nothing; an emulator would pay it in delay.
             skip_idle(&mut to_ue);
             skip_idle(&mut to_network);
         }
         let scheme = marker(scenario, flow::is_up(&flow));
-        let given = |config: &ControllerConfig| given(number, config);
-        let mut config = flow::config(scenario, &flow, scheme, to_ue, to_network, draw, given)
-            .map_err(|reason| BuildError::Flow {
-                label: flow.label.clone(),
-                reason,
+        let mut config =
+            flow::config(scenario, &flow, scheme, to_ue, to_network, draw).map_err(|reason| {
+                BuildError::Flow {
+                    label: flow.label.clone(),
+                    reason,
+                }
             })?;
         if hosts == Hosts::External {
             config.carrier = flow::external(&config.carrier);

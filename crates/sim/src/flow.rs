@@ -42,6 +42,8 @@ pub enum HopConfig {
         node: NodeId,
         /// The UE.
         ue: UeId,
+        /// The `QoS` flow of guaranteed bit rate that the session's rules bind them to, if any.
+        gbr_flow: Option<Qfi>,
     },
 }
 

@@ -15,6 +15,25 @@ pub struct LaneConfig {
     pub loss: f64,
     /// The host that forwards is not always scheduled at once.
     pub stalls: Option<Stalls>,
+    /// The path is longer now and then.
+    pub detour: Option<Detour>,
+}
+
+/// A path that is longer in every second period, as after a handover to a place farther from the core.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Detour {
+    /// How long each path holds; the shorter one comes first.
+    pub period: Duration,
+    /// Extra delay of the longer one.
+    pub extra: Duration,
+}
+
+impl Detour {
+    /// Extra delay of what leaves at `now`.
+    pub fn at(&self, now: Instant) -> Duration {
+        let odd = (now.since(Instant::ZERO) / self.period) % 2 == 1;
+        if odd { self.extra } else { Duration::ZERO }
+    }
 }
 
 /// Pauses of a forwarding host, such as a user-space emulator that waits for its processor: what falls due during a
@@ -91,6 +110,9 @@ impl Lane {
             return false;
         }
         let mut due = now + self.config.delay;
+        if let Some(detour) = &self.config.detour {
+            due += detour.at(now);
+        }
         if self.jitter > 0.0 {
             // By way of i64, the only integer that baseline x86-64 turns a float into.
             let late = (self.jitter * self.draw.uniform(2 * key + 1)) as i64;

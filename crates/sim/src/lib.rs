@@ -13,7 +13,7 @@ pub mod world;
 
 pub use clock::{Clock, NoClock, SyncStatus};
 pub use flow::{Carrier, FlowConfig, HopConfig, Host};
-pub use lane::{LaneConfig, Stalls};
+pub use lane::{Detour, LaneConfig, Stalls};
 pub use link::{LinkConfig, Service};
 pub use world::{
     BlocksCarrier, BlocksConfig, CELL_DOWN, CELL_UP, FeedbackCarrier, FeedbackConfig, ReportConfig,

@@ -296,6 +296,8 @@ fn bearers(cell: &Cell, ue: &Ue, draw: &mut impl FnMut() -> Draw) -> Vec<BearerC
                 qfi: Vec::new(),
                 priority: 8,
                 buffer: None,
+                gbr: None,
+                mbr: None,
             },
             draw,
         )];

@@ -1,22 +1,38 @@
 //! The user plane function of a scenario: its functions on the path, its sessions and the cell's reports.
 
-use slackwater_core::{Direction, Duration, Instant, NodeId, Rate, UeId};
-use slackwater_edge::Session;
+use slackwater_core::{Direction, Duration, Instant, NodeId, Qfi, Rate, UeId};
 use slackwater_edge::gnb::ReporterConfig;
 use slackwater_edge::upf::cecc::{self, CeccConfig};
 use slackwater_edge::upf::l4s_marker::{L4sMarker, L4sMarkerConfig};
 use slackwater_edge::upf::vaqm::{self, Vaqm, VaqmConfig};
+use slackwater_edge::{RanReport, Session};
 use slackwater_queue::LawConfig;
 use slackwater_signal::MarkingScheme;
 use slackwater_sim::{HopConfig, ReportConfig, WorldBuilder};
 
+use crate::scenario::Ue;
 use crate::scenario::upf::{Aqm, Cecc, Mode, Module, Preset, Schedule, Upf};
 
-/// Adds the functions of `upf` for the `ues` UEs of `cell`; in the order in which packets pass them on their way down.
-pub(super) fn add(world: &mut WorldBuilder, upf: &Upf, cell: NodeId, ues: u32) -> Vec<NodeId> {
+/// Adds the functions of `upf` for the `ues` of `cell`; in the order in which packets pass them on their way down.
+pub(super) fn add(
+    world: &mut WorldBuilder,
+    upf: &Upf,
+    cell: NodeId,
+    ues: &[&Ue],
+    duration: Duration,
+) -> Vec<NodeId> {
     let mut nodes = Vec::new();
     if upf.aqm == Aqm::Vaqm {
-        nodes.push(world.add_edge(Box::new(Vaqm::new(vaqm(upf)))));
+        let node = world.add_edge(Box::new(Vaqm::new(vaqm(upf))));
+        if upf.detour.is_some() && upf.detour_told {
+            let changes = (1..=duration / upf.detour_period).map(|k| upf.detour_period * k);
+            for at in changes {
+                for ue in (0..ues.len() as u32).map(UeId) {
+                    world.add_report(node, Instant::ZERO + at, RanReport::PathSwitch { ue });
+                }
+            }
+        }
+        nodes.push(node);
     }
     if upf.cecc != Cecc::Off {
         let node = world.add_edge(Box::new(cecc::Cecc::new(cecc(upf))));
@@ -35,25 +51,49 @@ pub(super) fn add(world: &mut WorldBuilder, upf: &Upf, cell: NodeId, ues: u32) -
         nodes.push(node);
     }
     for &node in &nodes {
-        for ue in (0..ues).map(UeId) {
-            let session = Session::Up {
-                ue,
-                gbr_flow: None,
-                guaranteed: Rate::ZERO,
-                // No limit is zero to a function.
-                maximum: upf.ambr.unwrap_or(Rate::ZERO),
-            };
-            world.add_session(node, &session);
+        for (ue, config) in (0..).map(UeId).zip(ues) {
+            for session in sessions(upf, ue, config) {
+                world.add_session(node, &session);
+            }
         }
     }
     nodes
 }
 
+/// The session of a UE, and its `QoS` flows of guaranteed rate. No limit is zero to a function.
+fn sessions(upf: &Upf, ue: UeId, config: &Ue) -> Vec<Session> {
+    let ambr = config.ambr.or(upf.ambr);
+    let mut all = vec![Session::Up {
+        ue,
+        gbr_flow: None,
+        guaranteed: Rate::ZERO,
+        maximum: ambr.unwrap_or(Rate::ZERO),
+    }];
+    for bearer in &config.bearers {
+        for qfi in &bearer.qfi {
+            if let Some((guaranteed, maximum)) = config.guarantee(*qfi) {
+                all.push(Session::Up {
+                    ue,
+                    gbr_flow: Some(Qfi(*qfi)),
+                    guaranteed,
+                    maximum: maximum.unwrap_or(Rate::ZERO),
+                });
+            }
+        }
+    }
+    all
+}
+
 /// The functions as hops of a path of `ue`.
-pub(super) fn hops(nodes: &[NodeId], ue: UeId, direction: Direction) -> Vec<HopConfig> {
+pub(super) fn hops(
+    nodes: &[NodeId],
+    ue: UeId,
+    gbr_flow: Option<Qfi>,
+    direction: Direction,
+) -> Vec<HopConfig> {
     let mut hops: Vec<HopConfig> = nodes
         .iter()
-        .map(|&node| HopConfig::Edge { node, ue })
+        .map(|&node| HopConfig::Edge { node, ue, gbr_flow })
         .collect();
     if direction == Direction::Up {
         hops.reverse();
@@ -270,6 +310,73 @@ mod tests {
             marked == 0.0 && (queue / full - 1.0).abs() < 0.05,
             "{queue}"
         );
+    }
+
+    #[test]
+    fn each_session_has_its_own_rates() {
+        let text = r#"
+            name = "rates"
+            duration = "4 s"
+            [cell]
+            bandwidth = "10 MHz"
+            [upf]
+            aqm = "vaqm"
+            ambr = "4 Mbit/s"
+            [[ue]]
+            channel = { kind = "mcs", mcs = 20 }
+            bearers = [{ priority = 8 }, { qfi = [5], priority = 2, gbr = "2 Mbit/s", mbr = "3 Mbit/s" }]
+            [[ue]]
+            channel = { kind = "mcs", mcs = 20 }
+            ambr = "1 Mbit/s"
+            [[flow]]
+            ue = 0
+            [[flow]]
+            ue = 0
+            qfi = 5
+            [[flow]]
+            ue = 1
+        "#;
+        let scenario = Scenario::parse("t", text, Path::new(".")).expect("a good scenario");
+        let run = run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("it runs");
+        let mbps = |i: usize| crate::papers::measure::rate(&run, i, (1.0, 4.0));
+        for (i, most) in [4.0, 3.0, 1.0].into_iter().enumerate() {
+            let rate = mbps(i);
+            assert!(
+                (0.85 * most..most).contains(&rate),
+                "flow {i}: {rate} Mbit/s"
+            );
+        }
+        let wrong = scenario.with("ue[0].bearers[1].mbr", "1 Mbit/s");
+        assert!(wrong.is_err_and(|e| e.to_string().contains("gbr")));
+    }
+
+    #[test]
+    fn a_detour_lengthens_the_path_and_vaqm_follows() {
+        let path = |changes: &[(&str, &str)]| {
+            let base = [
+                ("duration", "9 s"),
+                ("upf.aqm", "vaqm"),
+                ("flow.app", "bulk"),
+                ("upf.detour", "12 ms"),
+                ("upf.detour_period", "3 s"),
+            ];
+            let changes: Vec<_> = base.into_iter().chain(changes.iter().copied()).collect();
+            let found = run(&changes);
+            let internals = &found.records.flows[0].internals;
+            let path = internal(&found, "vaqm_path_ms");
+            let at = |s: f64| path[internals.time.partition_point(|t| *t as f64 * 1e-9 < s)];
+            [at(2.9), at(5.9), at(8.9)]
+        };
+        for told in ["true", "false"] {
+            let [near, far, back] = path(&[("upf.detour_told", told)]);
+            let rise = far - near;
+            // 24 ms, less what of its own queue it took for the short path.
+            assert!(
+                (12.0..40.0).contains(&rise),
+                "told {told}: {near}, {far} ms"
+            );
+            assert!((back - near).abs() < 8.0, "told {told}: {near}, {back} ms");
+        }
     }
 
     #[test]

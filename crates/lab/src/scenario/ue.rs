@@ -1,6 +1,6 @@
 //! `[[ue]]`: who is in the cell, where, and how the channel is known.
 
-use slackwater_core::Duration;
+use slackwater_core::{Duration, Rate};
 
 use super::data::{CqiFile, McsFile, Series};
 use super::error::ScenarioError;
@@ -191,6 +191,14 @@ fn series_of(file: Option<&Series>, points: &[[f64; 2]]) -> Series {
     })
 }
 
+impl Ue {
+    /// Guaranteed and maximum rate of the `QoS` flow `qfi`, where it has any.
+    pub fn guarantee(&self, qfi: u8) -> Option<(Rate, Option<Rate>)> {
+        let bearer = self.bearers.iter().find(|b| b.qfi.contains(&qfi))?;
+        Some((bearer.gbr?, bearer.mbr))
+    }
+}
+
 impl McsSeries {
     /// The values, from wherever they come.
     pub fn series(&self) -> Series {
@@ -215,8 +223,21 @@ section! {
         pub priority: u8 = 8,
         /// Buffer; left out, as `cell.rlc.buffer`.
         pub buffer: Option<Limit> = None,
+        /// Guaranteed rate of each of its `QoS` flows (GBR, TS 23.501, 5.7.2.5): vAQM gives each an instance of its own.
+        /// The scheduler knows priorities alone.
+        #[within(Rate::from_bps(1_000), Rate::from_bps(100_000_000_000))]
+        pub gbr: Option<Rate> = None,
+        /// Their maximum rate (MBR), which vAQM enforces; left out, none.
+        #[within(Rate::from_bps(1_000), Rate::from_bps(100_000_000_000))]
+        pub mbr: Option<Rate> = None,
     }
     check(me, at) {
+        if me.gbr.is_some() && me.qfi.is_empty() {
+            return Err(at.error("gbr without qfi", "the QFIs that the rate is for"));
+        }
+        if me.mbr.is_some_and(|mbr| me.gbr.is_none_or(|gbr| gbr > mbr)) {
+            return Err(at.error("mbr without a gbr of at most mbr", "both"));
+        }
         if let Some(q) = me.qfi.iter().find(|q| **q > 63) {
             return Err(at.error(format!("the QFI {q}"), "0 to 63"));
         }
@@ -238,6 +259,9 @@ section! {
         pub speed: KmPerHour = KmPerHour(3.0),
         /// Bearers; left out, one.
         pub bearers: Vec<Bearer> = Vec::new(),
+        /// Session AMBR, which vAQM enforces; left out, `upf.ambr`.
+        #[within(Rate::from_bps(64_000), Rate::from_bps(100_000_000_000))]
+        pub ambr: Option<Rate> = None,
     }
     check(me, at) {
         if me.bearers.len() > 8 {

@@ -83,7 +83,16 @@ section! {
         /// One-way delay between the UPF and the base station; the rest of a flow's wired RTT lies beyond the UPF.
         #[within(Duration::ZERO, Duration::from_secs(1))]
         pub n3: Duration = Duration::from_micros(200),
-        /// Session AMBR of every UE (TS 23.501, 5.7.1.6), which vAQM enforces; left out, none.
+        /// In every second `detour_period` the way between the UPF and the base station is longer by so much each way, as
+        /// after handovers; left out, never.
+        #[within(Duration::from_micros(1), Duration::from_secs(1))]
+        pub detour: Option<Duration> = None,
+        /// How long each way holds.
+        #[within(Duration::from_millis(1), Duration::from_secs(1_000_000))]
+        pub detour_period: Duration = Duration::from_secs(10),
+        /// vAQM is told of each change, as by a path switch (TS 23.502, 4.9.1.2).
+        pub detour_told: bool = false,
+        /// Session AMBR of every UE (TS 23.501, 5.7.1.6), which vAQM enforces; left out, none. A UE may have its own.
         #[within(Rate::from_bps(64_000), Rate::from_bps(100_000_000_000))]
         pub ambr: Option<Rate> = None,
         /// Active queue management.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use slackwater_core::{
     Direction, Draw, Duration, FlowId, Instant, NodeId, Packet, Qfi, Recorder, UeId,
 };
-use slackwater_edge::{EdgeFunction, ReportAgent, Session};
+use slackwater_edge::{EdgeFunction, RanReport, ReportAgent, Session};
 use slackwater_ran::cell::{Cell, CellConfig, ConfigError, UeConfig};
 use slackwater_signal::Observer;
 use slackwater_transport::app::AppConfig;
@@ -145,6 +145,11 @@ impl WorldBuilder {
         Hop::Node(self.push(Node::Lane { lane, next }).0)
     }
 
+    /// Lets the edge function at `node` hear `report` at `at`; call it in the order of time.
+    pub fn add_report(&mut self, node: NodeId, at: Instant, report: RanReport) {
+        self.edge_mut(node).reports.push_back((at, report));
+    }
+
     fn edge_mut(&mut self, node: NodeId) -> &mut EdgeNode {
         match self.nodes.get_mut(node.index()) {
             Some(Node::Edge(edge)) => edge,
@@ -240,12 +245,12 @@ impl WorldBuilder {
                     }
                     node
                 }
-                HopConfig::Edge { node, ue } => {
+                HopConfig::Edge { node, ue, gbr_flow } => {
                     let edge = self.edge_mut(node);
                     let n = edge.flows.len().max(flow.index() + 1);
                     edge.flows.resize(n, EdgeFlow::default());
                     let entry = &mut edge.flows[flow.index()];
-                    (entry.passes, entry.ue) = (true, ue);
+                    (entry.passes, entry.ue, entry.gbr_flow) = (true, ue, gbr_flow);
                     entry.next[side(direction)] = next;
                     node
                 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use slackwater_core::record::LinkSample;
-use slackwater_core::{Bytes, Direction, FlowId, Instant, Packet, UeId};
+use slackwater_core::{Bytes, Direction, FlowId, Instant, Packet, Qfi, UeId};
 use slackwater_edge::{EdgeFunction, RanReport};
 
 use super::Hop;
@@ -14,6 +14,7 @@ pub(super) struct EdgeFlow {
     /// Its path comes by here.
     pub(super) passes: bool,
     pub(super) ue: UeId,
+    pub(super) gbr_flow: Option<Qfi>,
     /// Next hop down and up.
     pub(super) next: [Hop; 2],
 }
@@ -23,6 +24,7 @@ impl Default for EdgeFlow {
         Self {
             passes: false,
             ue: UeId(0),
+            gbr_flow: None,
             next: [Hop::Host; 2],
         }
     }

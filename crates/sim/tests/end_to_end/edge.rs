@@ -103,10 +103,18 @@ impl Setup {
                 qfi: Qfi(1),
             };
             let mut down = vec![lane(DELAY)];
-            down.extend(edges.iter().map(|&node| HopConfig::Edge { node, ue }));
+            down.extend(edges.iter().map(|&node| HopConfig::Edge {
+                node,
+                ue,
+                gbr_flow: None,
+            }));
             down.extend([lane(N3), radio]);
             let mut up = vec![radio, lane(N3)];
-            up.extend(edges.iter().rev().map(|&node| HopConfig::Edge { node, ue }));
+            up.extend(edges.iter().rev().map(|&node| HopConfig::Edge {
+                node,
+                ue,
+                gbr_flow: None,
+            }));
             up.push(lane(DELAY));
             let draw = Draw::new(1).fork(9, u64::from(i));
             let controller = registry::build("cubic", &registry::Config::new(1448, draw));

@@ -200,7 +200,11 @@ impl Setup {
                 queue: Box::new(QueueConfig::droptail(80).build::<Packet>(Draw::new(seed))),
             }))
         };
-        let edge = |node| HopConfig::Edge { node, ue: UE };
+        let edge = |node| HopConfig::Edge {
+            node,
+            ue: UE,
+            gbr_flow: None,
+        };
         let lane = |jitter| {
             HopConfig::Lane(LaneConfig {
                 delay: ms(8),
