@@ -1,6 +1,7 @@
 //! From results to what a report shows.
 
 use slackwater_core::{Duration, FlowId, Instant};
+use slackwater_edge::upf::vaqm::State;
 use slackwater_sim::CELL_DOWN;
 
 use crate::metrics::RunSummary;
@@ -417,6 +418,25 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
         let hol = link.series.hol.iter().map(|h| *h as f64 * 1e-6).collect();
         add("hol", SeriesKind::Hol, "ms", secs(&link.series.time), hol);
     }
+    // The flows of one session share its functions' state: its first shows it.
+    let ue = run.layout.ues[i];
+    let first = !run.layout.ues[..i].contains(&ue);
+    for (kind, plot, unit, parts) in EDGE_PLOTS.iter().filter(|_| first) {
+        for (name, what) in *parts {
+            let Some((_, y)) = flow.internals.columns.iter().find(|c| c.0 == *name) else {
+                continue;
+            };
+            view.series.push(Series {
+                id: format!("{name}-{i}"),
+                label: format!("{label}, {what}"),
+                controller: controller.clone(),
+                kind: SeriesKind::Other(format!("{kind}: {plot}")),
+                unit: (*unit).to_owned(),
+                t: secs(&flow.internals.time),
+                y: y.clone(),
+            });
+        }
+    }
     for (quantity, histogram) in [
         ("Queue delay", &flow.queue_delay),
         ("One-way delay", &flow.one_way),
@@ -449,6 +469,14 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
             });
         }
     }
+    let names = State::ALL.map(State::name);
+    if let Some(bands) = states(run, i, "vaqm_state", &names).filter(|_| first) {
+        view.bands.push(BandTrack {
+            label: format!("{label}, vAQM"),
+            controller: controller.clone(),
+            bands,
+        });
+    }
     if let Some(bands) = bands(run, i) {
         view.bands.push(BandTrack {
             label,
@@ -458,13 +486,76 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
     }
 }
 
+/// Plots of what edge functions think: the function, what it is of, its unit, and internals by name and meaning.
+type EdgePlot = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+
+const EDGE_PLOTS: [EdgePlot; 5] = [
+    (
+        "vAQM",
+        "round-trip times to the UE",
+        "ms",
+        &[
+            ("vaqm_average_ms", "average"),
+            ("vaqm_path_ms", "path"),
+            ("vaqm_target_ms", "target"),
+        ],
+    ),
+    (
+        "vAQM",
+        "bytes",
+        "kB",
+        &[
+            ("vaqm_flight_kb", "in flight"),
+            ("vaqm_cap_kb", "cap"),
+            ("vaqm_backlog_kb", "waiting at the UPF"),
+        ],
+    ),
+    (
+        "vAQM",
+        "rates",
+        "Mbit/s",
+        &[
+            ("vaqm_delivered_mbps", "delivered"),
+            ("vaqm_rate_mbps", "dequeue rate"),
+        ],
+    ),
+    (
+        "CECC",
+        "bytes",
+        "kB",
+        &[
+            ("cecc_held_kb", "held at the UPF"),
+            ("cecc_rbs_kb", "waiting in the cell"),
+        ],
+    ),
+    (
+        "CECC",
+        "admissions",
+        "",
+        &[
+            ("cecc_governed", "frames are ordered"),
+            ("cecc_waits", "a frame waits"),
+        ],
+    ),
+];
+
 /// The controller's modes over time, where it names them: an internal called `mode` holds the number of a state.
 pub(crate) fn bands(run: &RunResult, i: usize) -> Option<Vec<Band>> {
-    let internals = &run.records.flows[i].internals;
-    let (_, modes) = internals.columns.iter().find(|c| c.0 == "mode")?;
     let names = slackwater_control::registry::modes(&run.layout.controllers[i])?;
-    let modes = internals.time.iter().copied().zip(modes.iter().copied());
-    Some(bands_of(names, modes))
+    states(run, i, "mode", names)
+}
+
+/// The states over time that the internal `column` numbers and `names` names.
+fn states(run: &RunResult, i: usize, column: &str, names: &[&str]) -> Option<Vec<Band>> {
+    let internals = &run.records.flows[i].internals;
+    let (_, numbers) = internals.columns.iter().find(|c| c.0 == column)?;
+    let samples = internals.time.iter().copied().zip(numbers.iter().copied());
+    Some(bands_of(names, samples))
 }
 
 /// Bands of the states called `names` from samples of their number: time in ns, code.

@@ -24,6 +24,9 @@ pub enum State {
 }
 
 impl State {
+    /// Every state, in the order of the numbers that internals give them.
+    pub const ALL: [Self; 3] = [Self::Open, Self::Shape, Self::Grow];
+
     /// The state's name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -453,13 +456,8 @@ impl<P: PacketView> EdgeFunction<P> for Vaqm<P> {
         let Some(s) = self.snapshot(ue, None) else {
             return;
         };
-        let state = match s.state {
-            State::Open => 0.0,
-            State::Shape => 1.0,
-            State::Grow => 2.0,
-        };
         out.extend([
-            ("vaqm_state", state),
+            ("vaqm_state", f64::from(s.state as u8)),
             ("vaqm_average_ms", s.average.as_millis_f64()),
             ("vaqm_path_ms", s.path.as_millis_f64()),
             ("vaqm_target_ms", s.target.as_millis_f64()),
