@@ -3,7 +3,12 @@
 //! The article has no formulas and its measurements were made in a live network; `docs/vaqm.md` says how what it leaves
 //! open was decided.
 
+mod beside;
+mod chained;
+mod crowd;
+mod handover;
 mod loads;
+mod measures;
 mod signal;
 
 use super::study::{Part, Study};
@@ -15,11 +20,15 @@ mod prelude {
     pub(super) use super::super::study::{
         Experiment, Options, Outcome, Outcomes, Part, Runs, StudyError,
     };
-    pub(super) use super::{Changes, SIGNALS, WAYS, Way, length, rtts};
+    pub(super) use super::measures::{keep, rtts};
+    pub(super) use super::{Changes, FAIR, SIGNALS, VAQM, WAYS, Way, length};
     pub(super) use crate::check::{Check, Tolerance};
     pub(super) use crate::report::Better;
     pub(super) use crate::report::paper::{Axis, Drawing, Figure, Panel};
     pub(super) use crate::run::RunResult;
+
+    /// Three bulk downloads and a user who loads, in one cell.
+    pub(super) const SIGNAL: &str = include_str!("../../../../scenarios/papers/vaqm/signal.toml");
 }
 
 /// The study.
@@ -36,7 +45,8 @@ pub const STUDY: Study = Study {
         "The article measured in a live network and tells neither the cell nor its buffers. Here: an LTE cell of 10 MHz whose \
          users have 192 kB of RLC buffer each; strong signal gives about 36 Mbit/s, weak 9, very weak 4.4. With 1 MB in place \
          of 192 kB the delays without AQM are far larger than the article's, so its cell must hold about 192 kB a user.",
-        "CoDel in the radio is the ideal that vAQM imitates from afar: the queue is measured and managed where it stands.",
+        "CoDel in the radio is the ideal that vAQM imitates from afar: the queue is measured and managed where it stands. \
+         FQ-CoDel in the radio gives each kind of flow a bearer of its own, of equal priority and with CoDel.",
         "RTTs are those of three bulk CUBIC flows, one a user, each sampled every 10 ms and pooled.",
     ],
     parts: |options| {
@@ -46,6 +56,12 @@ pub const STUDY: Study = Study {
             signal::buffers(options)?,
             loads::part(options)?,
             loads::session(options)?,
+            handover::part(options)?,
+            beside::unanswered(options)?,
+            beside::scalable(options)?,
+            crowd::sessions(options)?,
+            crowd::fading(options)?,
+            chained::part(options)?,
         ] as Vec<Part>)
     },
 };
@@ -68,6 +84,17 @@ const WAYS: [Way; 3] = [
     ),
 ];
 
+/// FQ-CoDel where the queue stands: a bearer of its own with CoDel for each of a user's two kinds of flows.
+const FAIR: Way = (
+    "fair",
+    "FQ-CoDel in the radio",
+    "copa",
+    &[
+        ("cell.rlc.law", "codel"),
+        ("ue.bearers", "[{ qfi = [1] }, { qfi = [2] }]"),
+    ],
+);
+
 /// Short name, title, MCS.
 const SIGNALS: [(&str, &str, &str); 3] = [
     ("strong", "strong", "28"),
@@ -77,16 +104,4 @@ const SIGNALS: [(&str, &str, &str); 3] = [
 
 const fn length(quick: bool) -> &'static str {
     if quick { "20 s" } else { "60 s" }
-}
-
-/// Round-trip times of the flows `flows` in milliseconds, from the end of the warm-up on.
-fn rtts(run: &crate::run::RunResult, flows: core::ops::Range<usize>) -> Vec<f64> {
-    let from = run.scenario.warmup.as_nanos();
-    let mut all = vec![];
-    for flow in &run.records.flows[flows] {
-        let samples = flow.series.time.iter().zip(&flow.series.rtt);
-        let settled = samples.filter(|(t, rtt)| **t >= from && **rtt > 0);
-        all.extend(settled.map(|(_, rtt)| *rtt as f64 * 1e-6));
-    }
-    all
 }

@@ -2,10 +2,6 @@
 
 use super::prelude::*;
 
-const SCENARIO: &str = include_str!("../../../../../scenarios/papers/vaqm/signal.toml");
-
-const VAQM: (&str, &str) = ("upf.aqm", "vaqm");
-
 const MODES: [Way; 7] = [
     ("window", "window", "vaqm", &[VAQM]),
     ("int", "int", "copa", &[VAQM, ("upf.mode", "int")]),
@@ -69,7 +65,7 @@ fn experiments(
             changes.extend(more);
             changes.extend(way.3);
             let name = format!("{kind}/{signal}-{}", way.0);
-            experiments.push(Experiment::new(name, SCENARIO, changes, reduce)?);
+            experiments.push(Experiment::new(name, SIGNAL, changes, reduce)?);
         }
     }
     Ok(experiments)
