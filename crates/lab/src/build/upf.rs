@@ -147,6 +147,7 @@ fn cecc(upf: &Upf) -> CeccConfig {
         Schedule::Alg1 => cecc::Schedule::Alg1,
     };
     config.standard = upf.standard;
+    config.margin = upf.margin;
     config
 }
 

@@ -121,6 +121,9 @@ section! {
         /// CECC: the delay standard.
         #[within(Duration::from_millis(1), Duration::from_secs(1))]
         pub standard: Duration = Duration::from_millis(10),
+        /// CECC: how long before a slot is decided on the bytes granted for it should be at the base station.
+        #[within(Duration::ZERO, Duration::from_millis(10))]
+        pub margin: Duration = Duration::from_micros(200),
         /// Mark ECT(1) packets as the cell's congestion reports say (TS 23.501, 5.37.3).
         pub l4s_marker: bool = false,
         /// Marker: the cell asks for no marks while the oldest packet in the queue is younger than this.

@@ -17,6 +17,11 @@ const FRESH: u32 = 3;
 const GRAIN: Duration = Duration::from_micros(25);
 /// Time with two backlogged queues or more over which the drained bytes are measured.
 const MEASURE: Duration = Duration::from_millis(100);
+/// A queue that never empties for this long is a bulk transfer's, in whatever bursts its ACKs let it come: one of frames
+/// empties between them.
+const STANDING: Duration = Duration::from_millis(100);
+/// How long a UE counts as having a bulk transfer after one was seen.
+const BULK: Duration = Duration::from_millis(200);
 /// How long a bulk transfer counts as competing after it last filled slots.
 const CROWDED: Duration = Duration::from_millis(200);
 /// UEs that can be told apart; further ones pass untouched.
@@ -36,10 +41,14 @@ pub(super) struct Queue {
     live: bool,
     /// A bulk transfer of the UE was seen lately; its backlog is nobody's frame.
     bulk_until: Instant,
+    /// It has held bytes since.
+    busy_since: Option<Instant>,
     /// Time and value of the report before; the log reaches back to it.
     before: (Instant, u64),
     /// It stands in the list of the present batch.
     listed: bool,
+    /// A flow of it was admitted in this cycle.
+    opened: bool,
     /// Scratch: bytes of the log that are asked for.
     tx: u64,
     /// Scratch: those of them that met no slot.
@@ -116,6 +125,8 @@ impl WindowMin {
 pub(super) struct Radio {
     queues: Vec<Queue>,
     live: Vec<u32>,
+    /// Queues of the flows that Algorithm 1 admitted in this cycle.
+    opened: Vec<u32>,
     /// Live queues that the present batch named.
     batch: Vec<u32>,
     log: VecDeque<Sent>,
@@ -157,6 +168,7 @@ impl Radio {
         Self {
             queues: Vec::new(),
             live: Vec::new(),
+            opened: Vec::new(),
             batch: Vec::new(),
             log: VecDeque::new(),
             grid: Grid::default(),
@@ -255,6 +267,11 @@ impl Radio {
         }
         q.rbs = q.entries.iter().map(|e| e.1).sum();
         q.at = q.at.max(local);
+        if q.rbs == 0 {
+            q.busy_since = None;
+        } else if now.since(*q.busy_since.get_or_insert(now)) > STANDING {
+            q.bulk_until = now + BULK;
+        }
         self.enlist(ue.0);
         self.dirty = true;
         begins
@@ -393,6 +410,12 @@ impl Radio {
             .is_some_and(|q| q.slot_bytes > 0)
     }
 
+    /// True where a bulk transfer to `ue` fills its queue.
+    pub(super) fn bulk(&self, now: Instant, ue: UeId) -> bool {
+        let queue = self.queues.get(ue.index());
+        queue.is_some_and(|q| q.bulk_until > now)
+    }
+
     fn enlist(&mut self, queue: u32) {
         let q = &mut self.queues[queue as usize];
         if !q.live && (q.rbs > 0 || q.logged > 0) {
@@ -411,7 +434,7 @@ impl Radio {
         let queue = ue.0;
         let q = &mut self.queues[ue.index()];
         if bulk {
-            q.bulk_until = now + Duration::from_millis(200);
+            q.bulk_until = now + BULK;
         }
         if q.bulk_until <= now && q.slot_bytes > 0 {
             let air = q.air(bytes, slot);
@@ -549,6 +572,26 @@ impl Radio {
             }
         }
         self.live.iter().filter(|&&k| self.busy(k)).count() as u64
+    }
+
+    /// Starts a cycle of Algorithm 1.
+    pub(super) fn forget_opened(&mut self) {
+        for k in self.opened.drain(..) {
+            self.queues[k as usize].opened = false;
+        }
+    }
+
+    /// A flow of `queue` is admitted in this cycle.
+    pub(super) fn open(&mut self, queue: u32) {
+        if let Some(q) = self.queues.get_mut(queue as usize).filter(|q| !q.opened) {
+            q.opened = true;
+            self.opened.push(queue);
+        }
+    }
+
+    /// True where a flow of `queue` is admitted in this cycle.
+    pub(super) fn opened(&self, queue: u32) -> bool {
+        self.queues.get(queue as usize).is_some_and(|q| q.opened)
     }
 
     /// True where the queue holds bytes or gets some, by [`Radio::collect`].

@@ -37,58 +37,72 @@ pub fn pre_delay(limits: &Limits, alone: Duration, n: u64) -> Duration {
     limits.base + Duration::from_nanos(alone.as_nanos().saturating_mul(n))
 }
 
-/// Algorithm 1: removes flows, lowest priority first, until no remaining one is predicted to miss the standard.
-/// Leaves the set M in `candidates`, in the order in which they would have been kicked.
+/// The set M of Algorithm 1, grown from the flow of highest priority.
 ///
-/// Ties of priority go to the larger predicted delay, then to the larger id. `N` of eq. 4 counts the queues that hold
-/// bytes or belong to a remaining candidate: were it the former alone, line 16 ("recalculate") could change nothing.
-pub fn alg1(candidates: &mut Vec<Candidate>, limits: &Limits, scratch: &mut Vec<(u32, u64)>) {
-    // All delays grow with N alike, so their order holds through the loop.
+/// The paper removes flows from the lowest priority on until none that remains is predicted to miss the standard. Delays
+/// only shrink by that, so what remains is the longest run from the highest priority on that meets it: growing that run
+/// looks at the flows that may go and at one more, however many wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Admission {
+    limits: Limits,
+    /// Queues that hold bytes or belong to a flow of the set.
+    n: u64,
+    /// The largest `alone` of the set.
+    worst: Duration,
+    flows: u64,
+}
+
+impl Admission {
+    /// The empty set.
+    pub const fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            n: limits.busy,
+            worst: Duration::ZERO,
+            flows: 0,
+        }
+    }
+
+    /// Takes the next flow in unless that would break the standard; `opens` where its queue counts in N of eq. 4 only with
+    /// it: the queue holds nothing and no flow of the set has it. Forced flows come first.
+    ///
+    /// N counts the queues that hold bytes or belong to a flow of the set: were it the former alone, line 16
+    /// ("recalculate") could change nothing.
+    pub fn admits(&mut self, alone: Duration, opens: bool, forced: bool) -> bool {
+        let n = self.n + u64::from(opens);
+        let worst = self.worst.max(alone);
+        let kept = forced || (self.limits.keep_one && self.flows == 0);
+        if !kept && pre_delay(&self.limits, worst, n) > self.limits.standard {
+            return false;
+        }
+        (self.n, self.worst) = (n, worst);
+        self.flows += 1;
+        true
+    }
+}
+
+/// Algorithm 1 over a list: leaves the set M in `candidates`, highest priority first.
+///
+/// Ties of priority go to the larger predicted delay, then to the larger id: those are removed first.
+pub fn alg1(candidates: &mut Vec<Candidate>, limits: &Limits) {
     candidates.sort_unstable_by(|a, b| {
-        (a.forced, a.priority)
-            .cmp(&(b.forced, b.priority))
-            .then(b.alone.cmp(&a.alone))
-            .then(b.id.cmp(&a.id))
+        (b.forced, b.priority)
+            .cmp(&(a.forced, a.priority))
+            .then(a.alone.cmp(&b.alone))
+            .then(a.id.cmp(&b.id))
     });
-    // Candidates per queue that is idle.
-    scratch.clear();
-    for c in candidates.iter().filter(|c| !c.busy) {
-        match scratch.binary_search_by_key(&c.queue, |s| s.0) {
-            Ok(k) => scratch[k].1 += 1,
-            Err(k) => scratch.insert(k, (c.queue, 1)),
+    let mut set = Admission::new(*limits);
+    let mut opened: Vec<u32> = Vec::new();
+    let kept = candidates.iter().take_while(|c| {
+        let opens = !c.busy && !opened.contains(&c.queue);
+        let admitted = set.admits(c.alone, opens, c.forced);
+        if admitted && opens {
+            opened.push(c.queue);
         }
-    }
-    let mut n = limits.busy + scratch.len() as u64;
-    // The largest delay of the flows from k on, from the back.
-    let mut worst = Duration::ZERO;
-    let mut suffix: Vec<Duration> = candidates
-        .iter()
-        .rev()
-        .map(|c| {
-            worst = worst.max(c.alone);
-            worst
-        })
-        .collect();
-    let last = candidates
-        .len()
-        .saturating_sub(usize::from(limits.keep_one));
-    let mut kicked = 0;
-    while kicked < last {
-        let worst = suffix.pop().expect("one entry per candidate");
-        let c = &candidates[kicked];
-        if c.forced || pre_delay(limits, worst, n) <= limits.standard {
-            break;
-        }
-        if !c.busy {
-            let k = scratch
-                .binary_search_by_key(&c.queue, |s| s.0)
-                .expect("counted above");
-            scratch[k].1 -= 1;
-            n -= u64::from(scratch[k].1 == 0);
-        }
-        kicked += 1;
-    }
-    candidates.drain(..kicked);
+        admitted
+    });
+    let kept = kept.count();
+    candidates.truncate(kept);
 }
 
 #[cfg(test)]
@@ -138,7 +152,7 @@ mod tests {
 
     fn run(set: &[Candidate], limits: &Limits) -> Vec<u32> {
         let mut set = set.to_vec();
-        alg1(&mut set, limits, &mut Vec::new());
+        alg1(&mut set, limits);
         let mut ids: Vec<u32> = set.iter().map(|c| c.id).collect();
         ids.sort_unstable();
         ids

@@ -2,8 +2,9 @@
 
 use slackwater_core::{Bytes, Duration, Instant, PacketView, UeId};
 
+use super::Cecc;
 use super::ack_manager::Phase;
-use super::{Cecc, Style};
+use super::flow::Style;
 
 /// The state of one flow.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use slackwater_core::{FlowId, Packet, Proto, SackBlock, SeqNum};
+use slackwater_core::{FlowId, Packet, Proto, SackBlock, SeqNum, TcpFlags};
 
+use super::ack_manager::Tcp;
 use super::predict::tests::dddsu;
 use super::*;
 
@@ -245,6 +246,59 @@ fn what_waits_leaves_when_reports_cease() {
         bench.run(4_000);
         assert!(!bench.cecc.snapshot(us(bench.now)).stale);
     }
+}
+
+// A server whose congestion window holds less than a frame and the reserve of ACK numbers sends as fast as that window lets
+// it: kept back, the reserve would leave it a few segments a round trip.
+#[test]
+fn the_reserve_does_not_starve_a_server_limited_by_its_congestion_window() {
+    let mut bench = Bench::connection(Mode::Paper, 7, 6);
+    let start = 600_000;
+    let (mut sent, mut told, mut edge) = (start, start, start + 10 * MSS);
+    let mut acks: Vec<(u64, u32)> = Vec::new();
+    bench.ack(start, WINDOW);
+    for _ in 0..400 {
+        bench.run(1_000);
+        for packet in core::mem::take(&mut bench.up) {
+            if packet.ack.0 >= told {
+                told = packet.ack.0;
+                edge = told + (u32::from(packet.window) << 7);
+            }
+            let upto = edge.min(told + 50 * MSS);
+            if upto >= sent + MSS {
+                let whole = (upto - sent) / MSS * MSS;
+                bench.data(sent, sent + whole);
+                sent += whole;
+                acks.push((bench.now + 12_000, sent));
+            }
+        }
+        acks.retain(|&(at, ack)| {
+            let due = at <= bench.now;
+            if due {
+                bench.ack(ack, WINDOW);
+            }
+            !due
+        });
+    }
+    // 50 segments each 12 to 14 ms for 0.4 s.
+    let rounds = f64::from(sent - start) / f64::from(50 * MSS);
+    assert!(rounds > 0.7 * 400.0 / 13.0, "{rounds}");
+}
+
+// Pairs of ACKs are spent once a slot: more often, and a frame's numbers would not last until the next frame's.
+#[test]
+fn a_closed_window_stays_closed_between_frames() {
+    let mut bench = Bench::connection(Mode::Paper, 7, 20);
+    bench.up.clear();
+    bench.data(2_000_000, 2_100_000);
+    bench.run(4_000);
+    for part in 1..=36 {
+        bench.ack(2_000_000 + part * 2 * MSS, WINDOW);
+    }
+    bench.run(12_000);
+    let pairs = bench.up.chunks(2).filter(|p| p.len() == 2).count();
+    assert!((10..=20).contains(&pairs), "{pairs}");
+    assert!(bench.edge(7) < 2_100_000 + 2 * MSS, "{}", bench.edge(7));
 }
 
 // Frames in order of deadline would leave a bulk transfer of another UE the slots that frames together get.
