@@ -40,6 +40,8 @@ const REPORT_METRICS: [&str; 19] = [
 
 /// Curves of one flow per run at most; beyond, a page would be too heavy to open.
 pub(crate) const MAX_FLOWS: usize = 12;
+/// Sessions whose state in edge functions is drawn.
+const MAX_SESSIONS: usize = 2;
 /// Runs whose curves are on the page: the first seed of each variant, up to this many.
 const MAX_RUNS: usize = 24;
 
@@ -418,9 +420,10 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
         let hol = link.series.hol.iter().map(|h| *h as f64 * 1e-6).collect();
         add("hol", SeriesKind::Hol, "ms", secs(&link.series.time), hol);
     }
-    // The flows of one session share its functions' state: its first shows it.
+    // The flows of one session share its functions' state: its first shows it, of the first few sessions.
     let ue = run.layout.ues[i];
-    let first = !run.layout.ues[..i].contains(&ue);
+    let before = &run.layout.ues[..i];
+    let first = ue.index() < MAX_SESSIONS && !before.contains(&ue);
     for (kind, plot, unit, parts) in EDGE_PLOTS.iter().filter(|_| first) {
         for (name, what) in *parts {
             let Some((_, y)) = flow.internals.columns.iter().find(|c| c.0 == *name) else {
@@ -428,8 +431,8 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
             };
             view.series.push(Series {
                 id: format!("{name}-{i}"),
-                label: format!("{label}, {what}"),
-                controller: controller.clone(),
+                label: format!("UE {}, {what}", ue.index()),
+                controller: kind.to_lowercase(),
                 kind: SeriesKind::Other(format!("{kind}: {plot}")),
                 unit: (*unit).to_owned(),
                 t: secs(&flow.internals.time),
@@ -472,8 +475,8 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
     let names = State::ALL.map(State::name);
     if let Some(bands) = states(run, i, "vaqm_state", &names).filter(|_| first) {
         view.bands.push(BandTrack {
-            label: format!("{label}, vAQM"),
-            controller: controller.clone(),
+            label: format!("UE {}, vAQM", ue.index()),
+            controller: "vaqm".to_owned(),
             bands,
         });
     }
