@@ -22,8 +22,8 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Set by the loader before the programs are loaded. */
-const volatile struct xrc_params params = XRC_PARAMS_DEFAULT;
+/* Set by the loader before the programs are loaded: the paper's profile instead of the default. */
+const volatile u8 paper = 0;
 /* Cookie of the network namespace whose connections get XRC; zero for all under the cgroup. */
 const volatile u64 netns = 0;
 
@@ -119,15 +119,17 @@ SEC("struct_ops")
 void BPF_PROG(xrc_begin, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct xrc_params p;
+	const struct xrc_params defaults = XRC_PARAMS_DEFAULT, literal = XRC_PARAMS_PAPER;
 	struct xrc_sock *st;
 
 	st = bpf_sk_storage_get(&socks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!st)
 		return;
 	__builtin_memset(st, 0, sizeof(*st));
-	p = *(const struct xrc_params *)&params;
-	xrc_init(&st->x, &p, tp->mss_cache, tp->snd_cwnd);
+	if (paper)
+		xrc_init(&st->x, &literal, tp->mss_cache, tp->snd_cwnd);
+	else
+		xrc_init(&st->x, &defaults, tp->mss_cache, tp->snd_cwnd);
 	st->una = tp->bytes_acked;
 	sk->sk_pacing_status = SK_PACING_NEEDED;
 	sk->sk_pacing_rate = ~0UL;
@@ -261,7 +263,8 @@ void BPF_PROG(xrc_ack_in, struct sock *sk, u32 seq, int flag, const struct rate_
 	set_pacing(sk, &st->x);
 }
 
-SEC(".struct_ops")
+/* A link: the kernel takes the controller back when the loader ends, however it ends. */
+SEC(".struct_ops.link")
 struct tcp_congestion_ops xrc = {
 	.init = (void *)xrc_begin,
 	.ssthresh = (void *)xrc_ssthresh,

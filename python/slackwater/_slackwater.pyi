@@ -124,3 +124,29 @@ def controllers() -> dict[str, str]:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of scenario files."""
+
+@final
+class Batch:
+    """Environments in lock step; arrays come as bytes of float32. `slackwater.gym` is the interface for people."""
+
+    def __new__(cls, domain: str, scheme: str, count: int, seed: int, jobs: int | None = None) -> Batch: ...
+    @property
+    def count(self) -> int:
+        """Number of environments."""
+    @property
+    def width(self) -> int:
+        """Length of an observation."""
+    @property
+    def log_ratios(self) -> list[float]:
+        """Logarithms of the factors that actions stand for; empty where an action is the logarithm itself."""
+    def reset(self, seeds: list[int]) -> None:
+        """Start environment i with the episode ``seeds[i]``."""
+    def observations(self) -> bytes:
+        """What is seen, ``[count, width]``."""
+    def step(self, actions: list[float]) -> dict[str, bytes]:
+        """Act in each: ``obs``, ``rewards``, ``truncated`` (0 or 1) and ``last``."""
+    def rollout(self, policy: bytes, steps: int, seed: int) -> dict[str, bytes]:
+        """Play a policy with sampled actions; ``returns`` is float64."""
+
+def scores_json(domain: str, actors: list[bytes | str], seeds: list[int], jobs: int | None = None) -> str:
+    """What policies (bytes) and controllers (names) get in each episode: rows of objects, as JSON."""

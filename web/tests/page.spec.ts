@@ -131,10 +131,10 @@ test("shows what runs, and new runs without being asked", async ({ page }) => {
   const at = join(folder, "runs/training");
   mkdirSync(at, { recursive: true });
   const live = { kind: "training", title: "a policy", share: 0.25, elapsed_s: 10, curves: [] as unknown[] };
-  writeFileSync(join(at, "live.json"), JSON.stringify(live));
+  writeFileSync(join(at, "running.json"), JSON.stringify(live));
   await expect(page.locator("#live")).toContainText("25 % after 10 s, about 30 s left");
   live.curves = [{ name: "reward", unit: "", x: [1, 2, 3], y: [0.1, 0.4, 0.5] }];
-  writeFileSync(join(at, "live.json"), JSON.stringify(live));
+  writeFileSync(join(at, "running.json"), JSON.stringify(live));
   await expect(page.getByRole("img", { name: "reward: 0.5000" })).toBeVisible();
   await page.emulateMedia({ colorScheme: "dark" });
   await shot(page, "runs-dark");

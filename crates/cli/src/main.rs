@@ -50,8 +50,16 @@ enum Command {
     Validate(commands::validate::ValidateArgs),
     /// Redraw a paper's figures from our runs, with a verdict for each of its claims
     Repro(commands::repro::ReproArgs),
+    /// Give TCP connections of this kernel a controller of ours
+    Tcp(commands::tcp::TcpArgs),
     /// Show runs, overlays and what is running on a local page
     Serve(commands::serve::ServeArgs),
+    /// Train a congestion controller (Python: `slackwater[train]`)
+    #[command(disable_help_flag = true)]
+    Train(commands::python::PythonArgs),
+    /// Run every combination of a grid file, on all cores or on a Ray cluster (Python: `slackwater[sweep]`)
+    #[command(disable_help_flag = true)]
+    Sweep(commands::python::PythonArgs),
     /// Measure CPU seconds per simulated second
     Bench(commands::bench::BenchArgs),
     /// Check what this machine offers
@@ -94,6 +102,9 @@ pub(crate) struct RunArgs {
     /// Seed of all random draws (default: the scenario's)
     #[arg(long, value_parser = seed())]
     seed: Option<u64>,
+    /// Run it with the kernel's TCP senders as well, in real time, and lay both side by side; [vary] counts
+    #[arg(long)]
+    live: bool,
 }
 
 /// `slackwater compare`
@@ -142,7 +153,10 @@ fn main() -> ExitCode {
         Command::List { json } => commands::list::list(json),
         Command::Validate(args) => commands::validate::validate(&args),
         Command::Repro(args) => commands::repro::repro(&args),
+        Command::Tcp(args) => commands::tcp::tcp(&args),
         Command::Serve(args) => commands::serve::serve(&args),
+        Command::Train(args) => commands::python::module("slackwater.train", &args),
+        Command::Sweep(args) => commands::python::module("slackwater.sweep", &args),
         Command::Bench(args) => commands::bench::bench(&args),
         Command::Doctor { json } => commands::doctor::doctor(json),
         Command::Completions { shell } => {

@@ -9,6 +9,7 @@ mod link;
 mod page_tests;
 mod upf;
 
+use slackwater_control::registry::{AnyController, Config as ControllerConfig};
 use slackwater_core::{Direction, Draw, Duration, FlowId, NodeId, Qfi, Recorder, UeId};
 use slackwater_signal::{MarkingScheme, Observer};
 use slackwater_sim::{Detour, HopConfig, LaneConfig, Stalls, World, WorldBuilder};
@@ -94,6 +95,32 @@ pub fn build_with<R: Recorder>(
     hosts: Hosts,
     observer: Option<Box<dyn Observer + Send>>,
     recorder: impl FnOnce(&Layout) -> R,
+) -> Result<(World<R>, Layout), BuildError> {
+    assemble(scenario, seed, hosts, observer, recorder, &mut |_, _| None)
+}
+
+/// As [`build`], with controllers of the caller's in the place of those that the scenario names: `given` is asked for each
+/// TCP flow by its number.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_given<R: Recorder>(
+    scenario: &Scenario,
+    seed: u64,
+    observer: Option<Box<dyn Observer + Send>>,
+    recorder: impl FnOnce(&Layout) -> R,
+    given: &mut dyn FnMut(usize, &ControllerConfig) -> Option<AnyController>,
+) -> Result<(World<R>, Layout), BuildError> {
+    assemble(scenario, seed, Hosts::Simulated, observer, recorder, given)
+}
+
+fn assemble<R: Recorder>(
+    scenario: &Scenario,
+    seed: u64,
+    hosts: Hosts,
+    observer: Option<Box<dyn Observer + Send>>,
+    recorder: impl FnOnce(&Layout) -> R,
+    given: &mut dyn FnMut(usize, &ControllerConfig) -> Option<AnyController>,
 ) -> Result<(World<R>, Layout), BuildError> {
     let draw = Draw::new(seed);
     let mut world = WorldBuilder::new(seed);
@@ -211,19 +238,19 @@ pub fn build_with<R: Recorder>(
         to_network.extend(upf::hops(&layout.upf, ue, gbr_flow, Direction::Up));
         let jitter = if layout.cell { jitter } else { Duration::ZERO };
         to_network.push(lane(jitter, loss_up));
-        let draw = draw.fork(purpose::CONTROLLER, layout.labels.len() as u64);
+        let number = layout.labels.len();
+        let draw = draw.fork(purpose::CONTROLLER, number as u64);
         if hosts == Hosts::External {
             // A simulation pays an event for a lane that does nothing; an emulator would pay it in delay.
             skip_idle(&mut to_ue);
             skip_idle(&mut to_network);
         }
         let scheme = marker(scenario, flow::is_up(&flow));
-        let mut config =
-            flow::config(scenario, &flow, scheme, to_ue, to_network, draw).map_err(|reason| {
-                BuildError::Flow {
-                    label: flow.label.clone(),
-                    reason,
-                }
+        let given = |config: &ControllerConfig| given(number, config);
+        let mut config = flow::config(scenario, &flow, scheme, to_ue, to_network, draw, given)
+            .map_err(|reason| BuildError::Flow {
+                label: flow.label.clone(),
+                reason,
             })?;
         if hosts == Hosts::External {
             config.carrier = flow::external(&config.carrier);

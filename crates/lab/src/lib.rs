@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod build;
 pub mod check;
+pub mod gym;
 pub mod metrics;
 pub mod output;
 pub mod papers;

@@ -238,6 +238,10 @@ impl Bridge {
         self.last = created;
         let flow = self.flows.flow(&ip, ue, up);
         let mut packet = meta::read(&ip, flow, up, created);
+        if self.flows.is_stranger(&ip) {
+            // Records count payload.
+            packet.payload = 0;
+        }
         if let Some(data_up) = self.flows.follow(&mut packet) {
             let tap = self.world.recorder_mut();
             tap.inner.set_way(flow, data_up);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use slackwater_core::{Duration, Instant};
+use slackwater_core::{Duration, FlowId, Instant};
 use slackwater_lab::Scenario;
 use slackwater_lab::build::Hosts;
 use slackwater_lab::record::slots::SlotRows;
@@ -16,12 +16,13 @@ use slackwater_lab::run::{self, Prepared, RunResult};
 use slackwater_ran::cell::Cell;
 
 use crate::LiveError;
-use crate::bridge::{Bridge, Departure, LogEntry, Tap};
+use crate::bridge::{Bridge, Departure, LogEntry, Probe, Tap};
 use crate::cells::Wanted;
 use crate::clock::{Lag, WallClock};
 use crate::flows::FlowTable;
 use crate::frame;
 use crate::inside;
+use crate::merge::{Merger, Port};
 use crate::meter::Meter;
 use crate::netns;
 use crate::setup::{MAX_UES, Network};
@@ -67,7 +68,7 @@ pub struct Health {
     pub malformed: u64,
     /// Packets that the kernel did not take back.
     pub refused: u64,
-    /// CPU time of the emulator itself.
+    /// CPU time of the emulator's own thread.
     pub cpu: Duration,
 }
 
@@ -98,7 +99,7 @@ const CHECK_EVERY: Duration = Duration::from_millis(10);
 /// Frames read from one device before the world has its turn again.
 const BURST: usize = 64;
 /// Real-time priority: above everything ordinary, below the kernel's own threads.
-const PRIORITY: i32 = 10;
+pub(crate) const PRIORITY: i32 = 10;
 
 /// Runs `options.command` behind the cell until it ends.
 ///
@@ -124,10 +125,14 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
         Tap::new(recorder, options.interval, options.log)
     })?;
     let realtime = sys::realtime(PRIORITY).is_ok();
-    let mut state = State::new(options, network, run, &scenario);
-    let code = state.run(options, &mut processes)?;
+    let flows = FlowTable::new(ues, options.wanted.flows);
+    let (mtu, name) = (usize::from(options.mtu), &scenario.name);
+    let mut drive = Drive::new(network, run, flows, mtu, options.meter, name);
+    let code = drive.run(options.limit, &mut || processes.ended())?;
+    sys::ordinary();
     processes.stop();
-    Ok(state.conclude(&scenario, code, realtime))
+    let end = drive.now();
+    Ok(drive.conclude(&scenario, code, realtime, end))
 }
 
 /// The commands; all end when this is dropped.
@@ -260,8 +265,8 @@ fn wait_for_listener() {
     }
 }
 
-/// Devices, world and clock of a run.
-struct State {
+/// Devices, world and clock of a run: the loop that joins them.
+pub(crate) struct Drive {
     network: Network,
     bridge: Bridge,
     layout: slackwater_lab::build::Layout,
@@ -269,19 +274,25 @@ struct State {
     clock: WallClock,
     /// A slot of the cell, or a link's millisecond.
     slot: Duration,
+    merger: Merger,
     refused: u64,
     meter: Meter,
     cpu: Duration,
 }
 
-impl State {
-    fn new(options: &Options, network: Network, run: Prepared<Tap>, scenario: &Scenario) -> Self {
-        let flows = FlowTable::new(options.wanted.ues, options.wanted.flows);
+impl Drive {
+    pub(crate) fn new(
+        network: Network,
+        run: Prepared<Tap>,
+        flows: FlowTable,
+        mtu: usize,
+        meter: bool,
+        name: &str,
+    ) -> Self {
         let slot = run
             .world
             .cell(run.layout.bottleneck)
             .map_or(Duration::from_millis(1), Cell::slot_duration);
-        let mtu = usize::from(options.mtu);
         Self {
             network,
             bridge: Bridge::new(run.world, flows, mtu),
@@ -289,14 +300,32 @@ impl State {
             rows: run.rows,
             clock: WallClock::start(),
             slot,
+            merger: Merger::default(),
             refused: 0,
-            meter: Meter::new(options.meter, &scenario.name),
-            cpu: cpu_time(),
+            meter: Meter::new(meter, name),
+            cpu: thread_time(),
         }
     }
 
-    /// Until the commands have ended, the time is up or someone asks for an end; the exit code.
-    fn run(&mut self, options: &Options, processes: &mut Processes) -> Result<u8, LiveError> {
+    pub(crate) fn network(&self) -> &Network {
+        &self.network
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// Lets `probe` tell the state of the sender of `flow`.
+    pub(crate) fn probe(&mut self, flow: FlowId, probe: Probe) {
+        self.bridge.world.recorder_mut().probe(flow, probe);
+    }
+
+    /// Until `ended` gives an exit code, the time is up or someone asks for an end; the exit code.
+    pub(crate) fn run(
+        &mut self,
+        limit: Option<Duration>,
+        ended: &mut dyn FnMut() -> Option<u8>,
+    ) -> Result<u8, LiveError> {
         let mut buffer = vec![0; frame::FRAME_MAX];
         let mut check = Instant::ZERO;
         // At a terminal, the command has had the signal as well, and decides.
@@ -314,18 +343,15 @@ impl State {
             let now = self.clock.now();
             if now >= check {
                 check = now + CHECK_EVERY;
-                if let Some(code) = processes.ended() {
+                let asked = sys::signals();
+                let signalled = asked.1 > terminations || (asked.0 > interrupts && !interactive);
+                let late = limit.is_some_and(|l| now >= Instant::ZERO + l);
+                let code = ended()
+                    .or_else(|| signalled.then_some(130))
+                    .or_else(|| late.then_some(0));
+                if let Some(code) = code {
                     self.meter.finish();
                     return Ok(code);
-                }
-                let asked = sys::signals();
-                if asked.1 > terminations || (asked.0 > interrupts && !interactive) {
-                    self.meter.finish();
-                    return Ok(130);
-                }
-                if options.limit.is_some_and(|l| now >= Instant::ZERO + l) {
-                    self.meter.finish();
-                    return Ok(0);
                 }
                 let counters = &mut self.bridge.world.recorder_mut().counters;
                 self.meter.show(now, counters, &self.clock.lag);
@@ -386,16 +412,23 @@ impl State {
 
     /// Gives back to the kernel what left the world.
     fn write(&mut self) {
-        let header = [0; frame::HEADER];
         let (network, refused) = (&mut self.network, &mut self.refused);
-        self.bridge.departures(|departure: Departure| {
-            let tun: &mut Tun = if departure.up {
-                &mut network.server
-            } else {
-                &mut network.ues[departure.ue as usize]
+        let mut send =
+            |(up, ue): Port, header: &[u8; frame::HEADER], bytes: &[u8], packets: u32| {
+                let tun: &mut Tun = if up {
+                    &mut network.server
+                } else {
+                    &mut network.ues[ue as usize]
+                };
+                if !tun.write(header, bytes) {
+                    *refused += u64::from(packets);
+                }
             };
-            *refused += u64::from(!tun.write(&header, &departure.bytes));
+        let merger = &mut self.merger;
+        self.bridge.departures(|departure: Departure| {
+            merger.push((departure.up, departure.ue), departure.bytes, &mut send);
         });
+        merger.flush(&mut send);
     }
 
     /// Until `next`, or until a frame or a signal comes.
@@ -412,8 +445,14 @@ impl State {
         }
     }
 
-    fn conclude(self, scenario: &Scenario, code: u8, realtime: bool) -> Outcome {
-        let end = self.clock.now();
+    /// The result of the run, which ended at `end`.
+    pub(crate) fn conclude(
+        self,
+        scenario: &Scenario,
+        code: u8,
+        realtime: bool,
+        end: Instant,
+    ) -> Outcome {
         let length = end - Instant::ZERO;
         let used = self.bridge.flows.used();
         let mut scenario = scenario.clone();
@@ -432,7 +471,7 @@ impl State {
         layout.ues = kept.clone().map(|f| layout.ues[f]).collect();
         layout.labels = used.iter().map(|u| u.1.clone()).collect();
         layout.up = result.records.config().flows.iter().map(|f| f.up).collect();
-        layout.controllers = vec![String::new(); used.len()];
+        layout.controllers = kept.map(|f| layout.controllers[f].clone()).collect();
         Outcome {
             health: Health {
                 slots: length / self.slot,
@@ -440,7 +479,7 @@ impl State {
                 realtime,
                 malformed: counters.malformed,
                 refused: self.refused,
-                cpu: cpu_time().saturating_sub(self.cpu),
+                cpu: thread_time().saturating_sub(self.cpu),
             },
             result,
             code,
@@ -459,9 +498,9 @@ fn destination(packet: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// CPU time of this process.
-fn cpu_time() -> Duration {
-    let clock = nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID;
+/// CPU time of the calling thread.
+fn thread_time() -> Duration {
+    let clock = nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID;
     nix::time::clock_gettime(clock).map_or(Duration::ZERO, |t| {
         Duration::from_nanos(t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)
     })

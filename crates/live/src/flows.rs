@@ -14,7 +14,7 @@ pub struct FlowTable {
     known: HashMap<(u32, u32), FlowId>,
     /// By flow.
     flows: Vec<FlowState>,
-    /// Ports that belong to a flow whatever else the packet says: the server's.
+    /// Ports that belong to a flow whatever else the packet says.
     ports: HashMap<u16, FlowId>,
 }
 
@@ -65,7 +65,30 @@ impl FlowTable {
         }
     }
 
-    /// Binds the server's `port` to `flow`, whose data goes `up`.
+    /// A table for flows that are known beforehand, of which the iterator names the UEs. Packets of others travel with
+    /// their UE's first flow and count for none.
+    pub fn fixed(ues: impl Iterator<Item = u32>) -> Self {
+        let flows: Vec<FlowState> = ues
+            .map(|ue| FlowState {
+                ue,
+                ..FlowState::default()
+            })
+            .collect();
+        let last = flows.iter().map(|f| f.ue).max().unwrap_or(0);
+        let table = |ue| UeFlows {
+            first: flows.iter().position(|f| f.ue == ue).unwrap_or(0) as u32,
+            count: 1,
+            used: 0,
+        };
+        Self {
+            ues: (0..=last).map(table).collect(),
+            known: HashMap::new(),
+            ports: HashMap::new(),
+            flows,
+        }
+    }
+
+    /// Binds `port`, which no other flow uses on either side, to `flow`, whose data goes `up`.
     pub fn bind(&mut self, port: u16, flow: FlowId, label: &str, up: bool) {
         self.ports.insert(port, flow);
         let state = &mut self.flows[flow.index()];
@@ -81,8 +104,8 @@ impl FlowTable {
             return *flow;
         }
         let bound = ip.ports().and_then(|(from, to)| {
-            let server = if up { to } else { from };
-            self.ports.get(&server).copied()
+            let of = |port| self.ports.get(&port).copied();
+            of(from).or_else(|| of(to))
         });
         let flow = bound.unwrap_or_else(|| {
             let ue = &mut self.ues[ue as usize];
@@ -97,6 +120,14 @@ impl FlowTable {
         self.known.insert((key, ue), flow);
         self.known.insert((ip.reverse_key(), ue), flow);
         flow
+    }
+
+    /// True where `packet` belongs to none of the flows that are known beforehand.
+    pub fn is_stranger(&self, ip: &IpBuf) -> bool {
+        !self.ports.is_empty()
+            && !ip.ports().is_some_and(|(from, to)| {
+                self.ports.contains_key(&from) || self.ports.contains_key(&to)
+            })
     }
 
     /// Follows the sequence numbers of `packet`: marks it where it is sent again, and tells the direction of the flow's

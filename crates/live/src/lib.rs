@@ -7,6 +7,8 @@
 //! [`bridge`] joins buffers and world and knows no clock; [`clock`] waits; [`emulate`] makes namespaces and devices,
 //! runs a command behind the cell and leaves the records of a run.
 
+#[cfg(feature = "bpf")]
+pub mod bpf;
 pub mod bridge;
 pub mod cells;
 pub mod checksum;
@@ -15,7 +17,9 @@ pub mod emulate;
 pub mod flows;
 pub mod frame;
 pub mod inside;
+pub mod kernel;
 pub mod logs;
+pub mod merge;
 pub mod meta;
 pub mod meter;
 pub mod netns;

@@ -39,6 +39,16 @@ impl Namespace {
         new
     }
 
+    /// Another handle on the same namespace.
+    ///
+    /// # Errors
+    /// Where the process has no descriptor left.
+    pub fn share(&self) -> Result<Self, LiveError> {
+        let copy = self.0.try_clone();
+        copy.map(Self)
+            .map_err(|e| LiveError::kernel("cannot copy a descriptor", e))
+    }
+
     fn join(&self) -> Result<(), LiveError> {
         setns(&self.0, CloneFlags::CLONE_NEWNET)
             .map_err(|e| LiveError::kernel("cannot enter a network namespace", e))

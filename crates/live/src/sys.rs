@@ -68,6 +68,36 @@ pub(crate) fn realtime(priority: i32) -> io::Result<()> {
     Ok(())
 }
 
+/// Takes real-time priority back.
+pub(crate) fn ordinary() {
+    // SAFETY: as above. A thread may always step down.
+    unsafe {
+        let param: libc::sched_param = core::mem::zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const param);
+    }
+}
+
+/// `TCP_INFO` of a socket, as many bytes as the kernel has.
+pub(crate) fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
+    let mut info = vec![0_u8; 512];
+    let mut length = info.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `info`, and their number into `length`.
+    let done = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    info.truncate(length as usize);
+    Ok(info)
+}
+
 /// Signals that asked for an end, by number, and how many came.
 static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 static TERMINATIONS: AtomicU32 = AtomicU32::new(0);
@@ -104,4 +134,25 @@ pub(crate) fn signals() -> (u32, u32) {
         INTERRUPTS.load(Ordering::Relaxed),
         TERMINATIONS.load(Ordering::Relaxed),
     )
+}
+
+/// The cookie of the network namespace that the socket `fd` is in (`SO_NETNS_COOKIE`, Linux 5.14).
+#[cfg(feature = "bpf")]
+pub(crate) fn netns_cookie(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut cookie = 0u64;
+    let mut len = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes to `cookie`, which outlives the call.
+    let done = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut len,
+        )
+    };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(cookie)
 }

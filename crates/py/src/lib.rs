@@ -6,6 +6,7 @@
 mod catalogue;
 mod columns;
 mod error;
+mod gym;
 mod json;
 mod run;
 mod table;
@@ -16,6 +17,8 @@ mod _slackwater {
     use crate::catalogue::{controllers, scenarios, schema};
     #[pymodule_export]
     use crate::error::ScenarioError;
+    #[pymodule_export]
+    use crate::gym::{Batch, scores_json};
     #[pymodule_export]
     use crate::run::{Progress, Run, run};
     #[pymodule_export]

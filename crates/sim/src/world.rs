@@ -178,23 +178,28 @@ impl<R: Recorder> World<R> {
 
     /// Runs all events up to and including `until`. Splitting a run into several calls changes nothing.
     pub fn run_until(&mut self, until: Instant, clock: &mut impl Clock) {
-        while let Some((at, component)) = self.kernel.peek() {
-            if at > until {
-                break;
-            }
-            if let SyncStatus::Late(lag) = clock.synchronize(at) {
-                self.late = self.late.max(lag);
-            }
-            debug_assert!(
-                at >= self.now,
-                "time goes backwards: component {component} at {at}, now {}",
-                self.now
-            );
-            self.now = at;
-            self.events += 1;
-            self.dispatch(at, component);
-        }
+        while self.run_event(until, clock) {}
         self.now = self.now.max(until);
+    }
+
+    /// Runs the next event where it is due by `until`; false where none is. An agent outside stops a run this way.
+    #[inline]
+    pub fn run_event(&mut self, until: Instant, clock: &mut impl Clock) -> bool {
+        let Some((at, component)) = self.kernel.peek().filter(|(at, _)| *at <= until) else {
+            return false;
+        };
+        if let SyncStatus::Late(lag) = clock.synchronize(at) {
+            self.late = self.late.max(lag);
+        }
+        debug_assert!(
+            at >= self.now,
+            "time goes backwards: component {component} at {at}, now {}",
+            self.now
+        );
+        self.now = at;
+        self.events += 1;
+        self.dispatch(at, component);
+        true
     }
 
     fn dispatch(&mut self, now: Instant, component: usize) {

@@ -202,7 +202,7 @@ fn write_logs(args: &EmulateArgs, outcome: &Outcome) -> Result<()> {
 }
 
 /// How late the emulator was, in words.
-fn lag_line(health: &Health) -> String {
+pub(crate) fn lag_line(health: &Health) -> String {
     let ms = |q| {
         let lag = health.lag.histogram.quantile(q).unwrap_or_default();
         format!("{:.3}", lag.as_millis_f64())
@@ -222,7 +222,7 @@ fn lag_line(health: &Health) -> String {
     )
 }
 
-fn json(outcome: &Outcome, void: bool) -> serde_json::Value {
+pub(crate) fn json(outcome: &Outcome, void: bool) -> serde_json::Value {
     let health = &outcome.health;
     let late = |q| {
         let lag = health.lag.histogram.quantile(q).unwrap_or_default();

@@ -76,6 +76,9 @@ pub(crate) fn write_report(folder: &Path, results: &[RunResult]) -> Result<PathB
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
+    if args.live {
+        return super::live::run(args);
+    }
     progress::catch_interrupts();
     let mut scenario = scenario(&args.common)?;
     if let Some(seed) = args.seed {

@@ -259,3 +259,25 @@ fn bad_usage_exits_with_2() {
         assert!(ran.out.is_empty() && !ran.err.is_empty(), "{args:?}");
     }
 }
+
+/// What Python does is asked of an interpreter that has the package; the error says which one was tried and what to do.
+#[test]
+fn a_missing_python_package_is_named() {
+    let f = Folder::new("errors-python");
+    for (python, said) in [
+        ("no-such-python", "found no Python"),
+        ("false", "make python"),
+    ] {
+        for command in ["train", "sweep"] {
+            let mut command = f.command(&[command, "x"]);
+            let output = command.env("SLACKWATER_PYTHON", python).output();
+            let output = output.expect("the command starts");
+            let err = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{err}");
+            assert!(
+                err.contains(said) && err.contains("SLACKWATER_PYTHON"),
+                "{err}"
+            );
+        }
+    }
+}

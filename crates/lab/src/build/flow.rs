@@ -30,7 +30,8 @@ pub(super) fn controller_name<'a>(flow: &FlowInstance<'a>) -> &'a str {
     }
 }
 
-/// The flow, or why its controller cannot be had; `scheme` is the bottleneck's marker.
+/// The flow, or why its controller cannot be had; `scheme` is the bottleneck's marker. A controller that is `given` stands
+/// in for a TCP flow's that is named.
 pub(super) fn config(
     scenario: &Scenario,
     flow: &FlowInstance<'_>,
@@ -38,6 +39,7 @@ pub(super) fn config(
     down: Vec<HopConfig>,
     up: Vec<HopConfig>,
     draw: Draw,
+    given: impl FnOnce(&ControllerConfig) -> Option<AnyController>,
 ) -> Result<FlowConfig, String> {
     let spec = flow.spec;
     let carrier = match (spec.app.carrier(), &spec.app) {
@@ -45,7 +47,10 @@ pub(super) fn config(
             let config = ControllerConfig::new(u32::from(spec.tcp.mss), draw)
                 .with_initial_window(spec.tcp.initial_window)
                 .with_initial_ssthresh(spec.tcp.initial_ssthresh);
-            let controller = known(scenario, flow, &config)?;
+            let controller = match given(&config) {
+                Some(controller) => controller,
+                None => known(scenario, flow, &config)?,
+            };
             Carrier::Tcp {
                 config: Box::new(tcp(&spec.tcp)),
                 controller: Box::new(controller),

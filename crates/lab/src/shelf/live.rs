@@ -1,6 +1,6 @@
 //! What is running now: each command that takes long keeps a small file in its folder of results, which a page reads.
 //!
-//! `live.json` is replaced as a whole at most three times a second and removed at the end. A file whose writer died is
+//! `running.json` is replaced as a whole at most three times a second and removed at the end. A file whose writer died is
 //! told by its age.
 
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Shelf;
 
-const FILE: &str = "live.json";
+const FILE: &str = "running.json";
 /// Time between two writes.
 const PERIOD: Duration = Duration::from_millis(330);
 /// A file that was not renewed for this long belongs to a command that died.
@@ -116,7 +116,7 @@ impl Beacon {
             return;
         };
         // Replaced as a whole: a reader never sees half a file.
-        let part = self.file.with_extension("json.part");
+        let part = self.file.with_extension("part");
         if fs::write(&part, text).is_ok() {
             let _ = fs::rename(&part, &self.file);
         }

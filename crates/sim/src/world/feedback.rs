@@ -192,7 +192,8 @@ pub(super) fn datagram(now: Instant, flow: FlowId, body: Body) -> Packet {
 /// Puts a report into the options of `packet`, where they have room.
 #[inline]
 pub(super) fn put(packet: &mut Packet, body: Body) {
-    let options = packet.len - packet.payload - IPV4_HEADER - TCP_HEADER;
+    // A real packet may be of IPv6, whose header of 40 bytes would pass for options.
+    let options = (packet.len - packet.payload - IPV4_HEADER - TCP_HEADER).min(OPTIONS_MAX);
     // Without padding, time stamps (10), two SACK blocks (18) and the report (12) fill the 40 bytes.
     let grown = (options + OPTION).min(OPTIONS_MAX);
     if packet.sacks <= 2 && packet.len - options + grown <= MTU {

@@ -1,0 +1,100 @@
+//! `slackwater run --live`: a scenario simulated, and with the kernel's own senders, side by side.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use slackwater_lab::metrics::summary::RunSummary;
+use slackwater_lab::output::{run_folder, tables};
+use slackwater_lab::run::{Control, RunResult, run_scenario};
+use slackwater_lab::scenario::Scenario;
+use slackwater_live::emulate::Outcome;
+use slackwater_live::kernel::run_live;
+
+use crate::RunArgs;
+use crate::commands::emulate::{json, lag_line};
+use crate::commands::run::{folder, scenario, write, write_report};
+use crate::say::say;
+
+/// The label that tells the two apart.
+const HOSTS: &str = "hosts";
+/// Share of slots, in percent, beyond which a run says nothing.
+const VOID_ABOVE: f64 = 1.0;
+
+fn label(result: &mut RunResult, scenario: &Scenario, labels: &[(String, String)], hosts: &str) {
+    let mut labels = labels.to_vec();
+    labels.push((HOSTS.to_owned(), hosts.to_owned()));
+    result.summary.identify(scenario, &labels, result.seed);
+    result.labels = labels;
+}
+
+fn both(scenario: &Scenario, labels: &[(String, String)]) -> Result<(RunResult, Outcome)> {
+    let mut simulated = run_scenario(scenario, scenario.seed, &mut |_| Control::Continue)?;
+    label(&mut simulated, scenario, labels, "simulated");
+    eprintln!(
+        "{}: {} s in real time",
+        name(labels),
+        scenario.duration.as_secs_f64()
+    );
+    let mut outcome = run_live(scenario, true)?;
+    label(&mut outcome.result, scenario, labels, "kernel");
+    Ok((simulated, outcome))
+}
+
+fn name(labels: &[(String, String)]) -> String {
+    let values: Vec<&str> = labels.iter().map(|l| l.1.as_str()).collect();
+    if values.is_empty() {
+        "kernel senders".to_owned()
+    } else {
+        values.join(", ")
+    }
+}
+
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
+    let mut scenario = scenario(&args.common)?;
+    if let Some(seed) = args.seed {
+        scenario.seed = seed;
+    }
+    let folder = folder(&args.common, &scenario);
+    let mut results = Vec::new();
+    let mut void = false;
+    for variant in scenario.expand()? {
+        let (simulated, outcome) = both(&variant.scenario, &variant.labels)?;
+        eprintln!("{}", lag_line(&outcome.health));
+        let missed = outcome.health.missed() * 100.0 > VOID_ABOVE;
+        if missed {
+            eprintln!("slackwater: void: more than {VOID_ABOVE} % of the slots were missed");
+        }
+        void |= missed;
+        let document = json(&outcome, missed);
+        for result in [simulated, outcome.result] {
+            if !args.common.no_files {
+                let own = folder.join(run_folder(&result.labels, result.seed));
+                write(&own, &result)?;
+                if result.labels.last().is_some_and(|l| l.1 == "kernel") {
+                    let path = own.join("live.json");
+                    std::fs::write(&path, format!("{document:#}\n"))
+                        .with_context(|| format!("cannot write {}", path.display()))?;
+                }
+            }
+            results.push(result);
+        }
+    }
+    let mut page = None;
+    if !args.common.no_files {
+        page = Some(write_report(&folder, &results)?);
+    }
+    let summaries: Vec<RunSummary> = results.into_iter().map(|r| r.summary).collect();
+    if args.common.json {
+        say!("{}", serde_json::to_string_pretty(&summaries)?);
+    } else {
+        say!("{}", tables::comparison_table(&summaries));
+        if let Some(page) = page {
+            say!("{}", page.display());
+        }
+    }
+    Ok(if void {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}

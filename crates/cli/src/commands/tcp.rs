@@ -1,0 +1,122 @@
+//! `slackwater tcp`: controllers of ours in the kernel's TCP.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+
+/// `slackwater tcp`
+#[derive(Debug, Args)]
+pub(crate) struct TcpArgs {
+    #[command(subcommand)]
+    controller: Controller,
+}
+
+#[derive(Debug, Subcommand)]
+enum Controller {
+    /// XRC, by BPF: loads it, gives it to the connections named, stays until the command or Ctrl-C ends it
+    Xrc(XrcArgs),
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum ProfileName {
+    /// The product's
+    #[default]
+    Default,
+    /// The paper's words
+    Paper,
+}
+
+#[derive(Debug, Args)]
+#[group(id = "whose", required = true, multiple = false)]
+struct Whose {
+    /// Connections of processes in this cgroup (version 2) and below
+    #[arg(long, value_name = "PATH")]
+    cgroup: Option<PathBuf>,
+    /// Connections in this network namespace: a name of `ip netns`, or a file
+    #[arg(long, value_name = "NAME|PATH")]
+    netns: Option<PathBuf>,
+    /// Connections of this command and its children
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+struct XrcArgs {
+    /// Which of XRC's profiles
+    #[arg(long, value_enum, default_value_t)]
+    profile: ProfileName,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+pub(crate) fn tcp(args: &TcpArgs) -> Result<ExitCode> {
+    let Controller::Xrc(args) = &args.controller;
+    xrc(args)
+}
+
+#[cfg(not(feature = "bpf"))]
+fn xrc(args: &XrcArgs) -> Result<ExitCode> {
+    anyhow::bail!(
+        "tcp xrc {:?} for {:?}: this command was built without BPF; build it with: \
+         cargo build --release -p slackwater-cli --features bpf",
+        args.profile,
+        args.whose
+    )
+}
+
+#[cfg(feature = "bpf")]
+fn xrc(args: &XrcArgs) -> Result<ExitCode> {
+    use std::time::Duration;
+
+    use anyhow::Context as _;
+    use slackwater_live::bpf::{Loaded, OwnCgroup, Profile, Scope};
+
+    use crate::progress;
+
+    let profile = match args.profile {
+        ProfileName::Default => Profile::Default,
+        ProfileName::Paper => Profile::Paper,
+    };
+    let report = |loaded: &Loaded| {
+        let c = loaded.counts();
+        eprintln!(
+            "xrc: {} connections, {} reports read, {} refused",
+            c.connections, c.read, c.refused
+        );
+    };
+    let own = if args.whose.command.is_empty() {
+        None
+    } else {
+        Some(OwnCgroup::new()?)
+    };
+    let scope = match (&own, &args.whose.cgroup, &args.whose.netns) {
+        (Some(own), _, _) => Scope::Cgroup(own.path().to_owned()),
+        (_, Some(path), _) => Scope::Cgroup(path.clone()),
+        (_, _, Some(name)) if name.components().count() == 1 => {
+            Scope::Netns(PathBuf::from("/run/netns").join(name))
+        }
+        (_, _, name) => Scope::Netns(name.clone().unwrap_or_default()),
+    };
+    // Ctrl-C reaches the command by itself; we stay to take the programs down.
+    progress::catch_interrupts();
+    let loaded = Loaded::new(&scope, profile)?;
+    if let Some(own) = &own {
+        let mut child = own
+            .inside(&args.whose.command)
+            .spawn()
+            .with_context(|| format!("cannot start {}", args.whose.command[0].display()))?;
+        let status = child.wait().context("the command was lost")?;
+        report(&loaded);
+        let code = status.code().and_then(|c| u8::try_from(c).ok());
+        return Ok(ExitCode::from(code.unwrap_or(1)));
+    }
+    eprintln!("xrc is loaded; Ctrl-C unloads it");
+    while !progress::interrupted() {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    report(&loaded);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,330 @@
+//! What goes wrong, and what is left behind: nothing.
+
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{Folder, allowed, command, slackwater, text};
+
+/// Network namespaces of all processes, interfaces of this one, and processes of ours.
+fn census() -> (BTreeSet<String>, String, usize) {
+    let mut spaces = BTreeSet::new();
+    let mut ours = 0;
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let path = entry.path();
+        if let Ok(space) = std::fs::read_link(path.join("ns/net")) {
+            spaces.insert(space.display().to_string());
+        }
+        let line = std::fs::read(path.join("cmdline")).unwrap_or_default();
+        let own =
+            line.split(|b| *b == 0).next() == Some(env!("CARGO_BIN_EXE_slackwater").as_bytes());
+        ours += usize::from(own);
+    }
+    let links = Command::new("ip").args(["-o", "link"]).output().unwrap();
+    let names = text(&links.stdout)
+        .lines()
+        .filter_map(|l| Some(l.split(": ").nth(1)?.to_owned()))
+        .collect::<Vec<_>>()
+        .join(" ");
+    (spaces, names, ours)
+}
+
+fn kill(pid: u32, signal: &str) {
+    let done = Command::new("kill")
+        .args([signal, &pid.to_string()])
+        .status();
+    assert!(done.is_ok_and(|s| s.success()), "kill {signal}");
+}
+
+/// Starts and ends `runs` emulators in every way there is. What other programs make meanwhile is not ours, so a census
+/// that differs is taken again until it agrees or time is up.
+fn survive(runs: u32) {
+    let before = census();
+    for k in 0..runs {
+        let isolated = k % 2 == 0;
+        let mut args = vec![
+            "emulate",
+            "--cell",
+            "lte",
+            "--ues",
+            "2",
+            "--no-files",
+            "--quiet",
+        ];
+        if isolated {
+            args.push("--isolated");
+        }
+        // Something in the background as well, that ignores what would end it.
+        args.extend([
+            "--",
+            "sh",
+            "-c",
+            "(trap '' INT TERM HUP; sleep 60) & sleep 60",
+        ]);
+        let mut child = command(&args)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Any moment will do: also those before the namespaces are there.
+        let wait = u64::from(k.wrapping_mul(2_654_435_761) >> 20) % 400;
+        std::thread::sleep(Duration::from_millis(wait));
+        let signal = ["-KILL", "-INT", "-TERM", "-KILL", "-HUP"][k as usize % 5];
+        kill(child.id(), signal);
+        let started = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            assert!(
+                started.elapsed() < Duration::from_secs(20),
+                "run {k} outlives {signal}"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    let started = Instant::now();
+    loop {
+        let after = census();
+        let left: Vec<_> = after.0.difference(&before.0).collect();
+        if left.is_empty() && after.1 == before.1 && after.2 <= before.2 {
+            return;
+        }
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "namespaces {left:?}, interfaces {:?} and {:?}, processes {} and {}",
+            before.1,
+            after.1,
+            before.2,
+            after.2
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn nothing_is_left_after_kills() {
+    if allowed().is_some() {
+        survive(20);
+    }
+}
+
+#[test]
+#[ignore = "a minute"]
+fn nothing_is_left_after_a_hundred_kills() {
+    if allowed().is_some() {
+        survive(100);
+    }
+}
+
+#[test]
+fn exit_codes_are_those_of_the_command() {
+    if allowed().is_none() {
+        return;
+    }
+    let run = |words: &[&str]| {
+        let mut args = vec![
+            "emulate",
+            "--isolated",
+            "--rate",
+            "12",
+            "--no-files",
+            "--quiet",
+            "--",
+        ];
+        args.extend(words);
+        let done = slackwater(&args);
+        (done.status.code(), text(&done.stderr))
+    };
+    assert_eq!(run(&["sh", "-c", "exit 7"]).0, Some(7));
+    assert_eq!(run(&["sh", "-c", "kill -KILL $$"]).0, Some(137));
+    let (code, said) = run(&["/no/such/command"]);
+    assert_eq!(code, Some(127));
+    assert!(said.contains("cannot run /no/such/command"), "{said}");
+    // Time is up: the command goes, and that is no failure.
+    let done = slackwater(&[
+        "emulate",
+        "--isolated",
+        "--rate",
+        "12",
+        "--no-files",
+        "--quiet",
+        "--seconds",
+        "1",
+        "--",
+        "sleep",
+        "60",
+    ]);
+    assert_eq!(done.status.code(), Some(0));
+}
+
+#[test]
+fn bad_input_is_named() {
+    let says = |args: &[&str], words: &str| {
+        let mut all = vec!["emulate"];
+        all.extend(args);
+        let done = slackwater(&all);
+        let said = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(words), "{args:?}: {said}");
+    };
+    says(
+        &["--trace", "/no/such/trace", "--", "true"],
+        "/no/such/trace",
+    );
+    says(&["--cell", "lt", "--", "true"], "one of lte");
+    says(
+        &["--rate", "12", "--edge", "vaqm", "--", "true"],
+        "expected a cell",
+    );
+    says(&["--rate", "12", "--ues", "2", "--", "true"], "one UE");
+    says(
+        &["--cell", "lte", "--queue", "much", "--", "true"],
+        "cell.rlc.buffer",
+    );
+    says(
+        &["--cell", "lte", "--delay", "soon", "--", "true"],
+        "--delay",
+    );
+    says(&["--", "true"], "--cell");
+    let folder = Folder::new("input");
+    let file = folder.file("x.toml");
+    std::fs::write(&file, "[path]\nrtt = \"3 ms\"\n").unwrap();
+    says(
+        &["--cell", &file, "--", "true"],
+        "neither [cell] nor [link]",
+    );
+    std::fs::write(&file, "[cell]\nrat = \"6g\"\n").unwrap();
+    says(&["--cell", &file, "--", "true"], "cell.rat");
+}
+
+#[test]
+fn a_taken_interface_is_named() {
+    if allowed().is_none() {
+        return;
+    }
+    // Inside an emulator, so that nothing is left behind: `cell0` is its own.
+    let inner = env!("CARGO_BIN_EXE_slackwater");
+    let done = slackwater(&[
+        "emulate",
+        "--isolated",
+        "--rate",
+        "12",
+        "--no-files",
+        "--quiet",
+        "--",
+        inner,
+        "emulate",
+        "--interface",
+        "cell0",
+        "--rate",
+        "12",
+        "--no-files",
+        "--",
+        "true",
+    ]);
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("\"cell0\"") && said.contains("--interface"),
+        "{said}"
+    );
+}
+
+/// Without privileges it works, or says why not.
+#[test]
+fn without_root_it_works_or_says_why() {
+    if allowed().is_none() {
+        return;
+    }
+    // A copy where anyone may run it.
+    let folder = Folder::new("nobody");
+    let program = folder.file("slackwater");
+    std::fs::copy(env!("CARGO_BIN_EXE_slackwater"), &program).unwrap();
+    let drop = Command::new("setpriv").arg("--version").output();
+    if drop.is_err() {
+        eprintln!("skipped: no setpriv");
+        return;
+    }
+    let done = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", &program])
+        .args([
+            "emulate",
+            "--rate",
+            "12",
+            "--no-files",
+            "--quiet",
+            "--",
+            "true",
+        ])
+        .current_dir("/")
+        .output()
+        .unwrap();
+    let said = text(&done.stderr);
+    match done.status.code() {
+        Some(0) => {}
+        Some(2) => assert!(
+            said.contains("root") || said.contains("/dev/net/tun"),
+            "{said}"
+        ),
+        other => panic!("{other:?}: {said}"),
+    }
+}
+
+/// The UE's side writes what no one should: the emulator drops it, counts it and goes on.
+#[test]
+fn garbage_and_giant_frames_are_survived() {
+    if allowed().is_none() {
+        return;
+    }
+    let garbage = r"
+import socket, subprocess, os, random
+subprocess.run(['ip', 'link', 'set', 'cell0', 'mtu', '9000'], check=True)
+s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
+random.seed(1)
+def send(data, kind=0x0800):
+    try: s.sendto(data, ('cell0', kind, 0, 0, b''))
+    except OSError: pass
+for n in range(300):
+    send(random.randbytes(random.choice([1, 3, 19, 20, 39, 40, 60, 1500, 9000])))
+    head = bytearray(random.randbytes(80)); head[0] = random.choice([0x45, 0x46, 0x4f, 0x60])
+    send(bytes(head))
+# Whole IPv4 packets of 9,000 bytes, a fragment, and one of a protocol that nobody knows.
+def v4(total, frag, proto):
+    h = bytearray(20); h[0] = 0x45; h[2:4] = total.to_bytes(2, 'big'); h[6:8] = frag.to_bytes(2, 'big')
+    h[8] = 64; h[9] = proto; h[12:16] = bytes([100, 64, 0, 2]); h[16:20] = bytes([100, 64, 0, 1])
+    return bytes(h) + bytes(total - 20)
+for _ in range(50):
+    send(v4(9000, 0, 17)); send(v4(1000, 0x2000, 17)); send(v4(1000, 0x00ff, 17)); send(v4(60, 0, 253))
+c = socket.create_connection((os.environ['SLACKWATER_SERVER'], 7002), timeout=20)
+assert c.recv(10) == b'alive'
+";
+    let server = "exec python3 -c \"
+import socket
+s = socket.create_server(('', 7002))
+while True:
+    c, _ = s.accept(); c.sendall(b'alive'); c.close()
+\"";
+    let folder = Folder::new("garbage");
+    let json = folder.file("j");
+    for middle in [["--rate", "50"], ["--cell", "lte"]] {
+        let mut args = vec![
+            "emulate",
+            "--isolated",
+            "--server",
+            server,
+            "--no-files",
+            "--json",
+            &json,
+            "--seconds",
+            "30",
+        ];
+        args.extend(middle);
+        args.extend(["--", "python3", "-c", garbage]);
+        let done = slackwater(&args);
+        assert!(done.status.success(), "{middle:?}: {}", text(&done.stderr));
+        let live = folder.json("j");
+        assert!(
+            live["malformed_frames"].as_u64().is_some_and(|n| n > 100),
+            "{}",
+            live["malformed_frames"]
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! Real packets, from outside: these tests make network namespaces and devices, and skip with a reason where they may not.
+
+mod faults;
+mod packets;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Interfaces and namespaces are counted: one test at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// Leave to go on, or `None` with the reason printed.
+fn allowed() -> Option<MutexGuard<'static, ()>> {
+    let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let reason = if !Path::new("/dev/net/tun").exists() {
+        "no /dev/net/tun"
+    } else if Command::new("ip").arg("-V").output().is_err() {
+        "no `ip` (iproute2)"
+    } else if Command::new("python3").arg("-V").output().is_err() {
+        "no python3"
+    } else {
+        let made = slackwater(&[
+            "emulate",
+            "--rate",
+            "1",
+            "--isolated",
+            "--no-files",
+            "--quiet",
+            "--",
+            "true",
+        ]);
+        if made.status.success() {
+            return Some(guard);
+        }
+        eprintln!("skipped: {}", text(&made.stderr));
+        return None;
+    };
+    eprintln!("skipped: {reason}");
+    None
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slackwater"));
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+fn slackwater(args: &[&str]) -> Output {
+    command(args).output().expect("the command starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
+}
+
+/// A folder of its own, gone afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("slackwater-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder can be made");
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    fn json(&self, name: &str) -> serde_json::Value {
+        let text = std::fs::read_to_string(self.0.join(name)).expect("the file is there");
+        serde_json::from_str(&text).expect("it is JSON")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

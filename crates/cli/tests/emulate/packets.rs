@@ -1,0 +1,311 @@
+//! What goes through.
+
+use super::{Folder, allowed, slackwater, text};
+
+/// Sends datagrams of 1,500 IP bytes to the UE at `{rate}` bit/s for `{seconds}` s, once it has said hello.
+const BLAST: &str = r"
+import socket, time, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('0.0.0.0', 7000))
+_, peer = s.recvfrom(100)
+start = time.monotonic()
+sent = 0
+while True:
+    t = time.monotonic() - start
+    if t > {seconds}: break
+    while sent * 12000 < t * {rate}:
+        s.sendto(bytes(1472), peer)
+        sent += 1
+    time.sleep(0.001)
+";
+const HELLO: &str = r"
+import socket, time, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(1.5)
+for _ in range(20):
+    s.sendto(b'hello', (sys.argv[1], 7000))
+    try:
+        s.recv(2000)
+        break
+    except socket.timeout: pass
+try:
+    while True: s.recv(2000)
+except socket.timeout: pass
+";
+
+/// A saturated link uses its opportunities: counted over the middle of the busy time, in one log.
+fn delivers(mbps: u32) {
+    let folder = Folder::new("delivers");
+    let seconds = 3;
+    let server = BLAST
+        .replace("{rate}", &(u64::from(mbps) * 1_300_000).to_string())
+        .replace("{seconds}", &seconds.to_string());
+    let server = format!("exec python3 -c \"{server}\"");
+    let trace = folder.file("trace");
+    let lines: String = (1..=1000)
+        .flat_map(|ms| std::iter::repeat_n(ms, mbps as usize / 12))
+        .chain((0..mbps % 12).map(|_| 1000))
+        .map(|ms: u32| ms.to_string() + "\n")
+        .collect();
+    std::fs::write(&trace, lines).unwrap();
+    let log = folder.file("log");
+    let done = slackwater(&[
+        "emulate",
+        "--isolated",
+        "--trace",
+        &trace,
+        "--queue",
+        "200 packets",
+        "--no-files",
+        "--server",
+        &server,
+        "--downlink-log",
+        &log,
+        "--seconds",
+        "20",
+        "--",
+        "python3",
+        "-c",
+        HELLO,
+        "{server}",
+    ]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let log = std::fs::read_to_string(&log).unwrap();
+    let mut departures: Vec<u64> = Vec::new();
+    let mut opportunities: Vec<u64> = Vec::new();
+    for line in log.lines().filter(|l| !l.starts_with('#')) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let ms: u64 = words[0].parse().unwrap();
+        match (words[1], words[2]) {
+            ("-", "1500") => departures.push(ms),
+            ("#", _) => opportunities.push(ms),
+            _ => {}
+        }
+    }
+    // The first datagrams find an empty link; the last leave the queue when none comes any more.
+    let (from, to) = (
+        departures[departures.len() / 10],
+        departures[departures.len() * 9 / 10],
+    );
+    let within = |all: &[u64]| all.iter().filter(|t| (from..to).contains(t)).count() as f64;
+    let share = within(&departures) / within(&opportunities);
+    assert!(
+        within(&opportunities) > 500.0,
+        "{} opportunities",
+        within(&opportunities)
+    );
+    assert!(
+        (0.995..=1.001).contains(&share),
+        "{mbps} Mbit/s: {share} of the opportunities; {}",
+        text(&done.stderr)
+    );
+}
+
+#[test]
+fn a_full_link_uses_its_opportunities() {
+    if allowed().is_none() {
+        return;
+    }
+    delivers(12);
+    delivers(96);
+}
+
+/// Serves `{bytes}` bytes over TCP, to IPv4 and IPv6.
+const SERVE: &str = r"
+import socket
+s = socket.create_server(('::', 7001), family=socket.AF_INET6, dualstack_ipv6=True)
+while True:
+    c, _ = s.accept()
+    c.sendall(bytes(range(250)) * 8000)
+    c.close()
+";
+/// Fetches them, and checks every byte.
+const FETCH: &str = r"
+import socket, sys
+for host in sys.argv[1:]:
+    got = b''
+    s = socket.create_connection((host, 7001), timeout=20)
+    while True:
+        piece = s.recv(1 << 16)
+        if not piece: break
+        got += piece
+    assert got == bytes(range(250)) * 8000, (host, len(got))
+    print('whole', host)
+";
+
+fn serve() -> String {
+    format!("exec python3 -c \"{SERVE}\"")
+}
+
+#[test]
+fn a_download_arrives_whole_through_every_kind_of_middle() {
+    if allowed().is_none() {
+        return;
+    }
+    let folder = Folder::new("whole");
+    let out = folder.file("run");
+    let middles: [&[&str]; 5] = [
+        &["--rate", "50", "--delay", "5 ms"],
+        &["--cell", "lte"],
+        &["--cell", "nr", "--edge", "vaqm,xrc"],
+        &["--cell", "lte", "--edge", "cecc"],
+        &["--cell", "nr-100mhz", "--edge", "l4s", "--ues", "2"],
+    ];
+    let v6 = "fd51:ac4b:7761::1";
+    for middle in middles {
+        let server = serve();
+        let mut args = vec![
+            "emulate",
+            "--isolated",
+            "--server",
+            &server,
+            "--out",
+            &out,
+            "--seconds",
+            "30",
+        ];
+        args.extend(middle);
+        args.extend(["--", "python3", "-c", FETCH, "{server}", v6]);
+        let done = slackwater(&args);
+        let said = text(&done.stdout);
+        assert!(done.status.success(), "{middle:?}: {}", text(&done.stderr));
+        let copies = if middle.contains(&"--ues") { 2 } else { 1 };
+        assert_eq!(
+            said.matches("whole 100.64.0.1").count(),
+            copies,
+            "{middle:?}: {said}"
+        );
+        assert_eq!(said.matches(v6).count(), copies, "{middle:?}: {said}");
+        let live = folder.json("run/live.json");
+        assert_eq!(live["malformed_frames"], 0, "{middle:?}");
+        assert_eq!(live["refused_packets"], 0, "{middle:?}");
+        for file in [
+            "report.html",
+            "summary.json",
+            "scenario.toml",
+            "links.parquet",
+            "throughput.parquet",
+        ] {
+            assert!(folder.0.join("run").join(file).exists(), "{file}");
+        }
+        let flows = folder.json("run/summary.json")["flows"]
+            .as_array()
+            .map_or(0, Vec::len);
+        assert_eq!(flows, 2 * copies, "{middle:?}");
+    }
+}
+
+#[test]
+fn emulators_nest() {
+    if allowed().is_none() {
+        return;
+    }
+    let server = serve();
+    let inner = env!("CARGO_BIN_EXE_slackwater");
+    let done = slackwater(&[
+        "emulate",
+        "--isolated",
+        "--rate",
+        "50",
+        "--server",
+        &server,
+        "--no-files",
+        "--seconds",
+        "30",
+        "--",
+        inner,
+        "emulate",
+        "--rate",
+        "40",
+        "--no-files",
+        "--",
+        "python3",
+        "-c",
+        FETCH,
+        "100.64.0.1",
+    ]);
+    assert_eq!(
+        text(&done.stdout),
+        "whole 100.64.0.1",
+        "{}",
+        text(&done.stderr)
+    );
+}
+
+/// Downloads, and looks at the acknowledgments on the server side.
+#[test]
+fn the_cells_reports_are_on_acknowledgments() {
+    if allowed().is_none() {
+        return;
+    }
+    let sniff = r"
+import socket, threading
+raw = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
+def look():
+    seen = 0
+    while True:
+        p = raw.recv(2000)
+        if p[9] == 6 and b'\xfd\x0cXR' in p[:80]:
+            seen += 1
+            if seen == 20: open('{file}', 'w').write('seen')
+threading.Thread(target=look, daemon=True).start()
+";
+    let folder = Folder::new("reports");
+    let file = folder.file("seen");
+    let server = format!(
+        "exec python3 -c \"{}{SERVE}\"",
+        sniff.replace("{file}", &file)
+    );
+    let done = slackwater(&[
+        "emulate",
+        "--isolated",
+        "--cell",
+        "lte",
+        "--edge",
+        "xrc",
+        "--server",
+        &server,
+        "--no-files",
+        "--seconds",
+        "30",
+        "--",
+        "python3",
+        "-c",
+        FETCH,
+        "{server}",
+    ]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert_eq!(std::fs::read_to_string(file).unwrap_or_default(), "seen");
+}
+
+#[test]
+fn a_scenario_runs_with_the_kernels_senders() {
+    if allowed().is_none() {
+        return;
+    }
+    let folder = Folder::new("kernel");
+    let scenario = folder.file("s.toml");
+    let toml = "name = \"s\"\nduration = \"5 s\"\nwarmup = \"1 s\"\n[path]\nrtt = \"20 ms\"\n\
+                [link]\nkind = \"rate\"\nrate = \"12 Mbit/s\"\nqueue = { kind = \"fifo\", limit = \"60 packets\" }\n\
+                [[flow]]\ncontroller = \"reno\"\n";
+    std::fs::write(&scenario, toml).unwrap();
+    let out = folder.file("run");
+    let done = slackwater(&["run", "--live", &scenario, "--out", &out, "--json"]);
+    let said = text(&done.stderr);
+    let runs: serde_json::Value = serde_json::from_slice(&done.stdout).expect(&said);
+    let goodput = |i: usize| runs[i]["goodput_mbps"].as_f64().unwrap_or(0.0);
+    assert_eq!(runs.as_array().map_or(0, Vec::len), 2, "{said}");
+    // A relation with room: both fill the link.
+    assert!(
+        (goodput(1) / goodput(0) - 1.0).abs() < 0.1,
+        "{} and {}",
+        goodput(0),
+        goodput(1)
+    );
+    assert!(folder.0.join("run/report.html").exists());
+    let srtt = &runs[1]["flows"][0]["srtt_ms"];
+    assert!(
+        srtt["p50"].as_f64().is_some_and(|ms| ms >= 20.0),
+        "the kernel's own RTT: {srtt}"
+    );
+}

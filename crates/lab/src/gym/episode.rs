@@ -1,0 +1,316 @@
+//! One draw of a domain, as the scenario that it is.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
+
+use super::domain::{Domain, DomainError, Place, Recorded};
+use super::pattern::{Pattern, between, log_between};
+use crate::scenario::data::TraceFile;
+use crate::scenario::feedback::{Blocks, Carrier};
+use crate::scenario::link::{Link, Queue};
+use crate::scenario::ue::{Mobility, Static};
+use crate::scenario::units::{KmPerHour, Limit, Metres, Percent};
+use crate::scenario::{Bottleneck, Scenario};
+
+/// IP bytes of a full packet.
+const PACKET: f64 = 1500.0;
+/// Segments that TCP may hold at the sender, and at the receiver: no limit of the transport's own.
+const SOCKET: Bytes = Bytes(64_000_000);
+/// Speeds of UEs, km/h.
+const SPEEDS: [f64; 3] = [3.0, 30.0, 60.0];
+
+const LINK: &str = r#"
+    name = "gym-link"
+    duration = "10 s"
+    link = { kind = "rate", rate = "10 Mbit/s" }
+    [[flow]]
+"#;
+const LTE: &str = r#"
+    name = "gym-lte"
+    duration = "10 s"
+    [cell]
+    rat = "lte"
+    bandwidth = "10 MHz"
+    fading = "eva"
+    [[ue]]
+    [[flow]]
+"#;
+const NR: &str = r#"
+    name = "gym-nr"
+    duration = "10 s"
+    [cell]
+    rat = "nr"
+    bandwidth = "20 MHz"
+    scs = "30 kHz"
+    duplex = "tdd"
+    tdd = "DDDSU"
+    fading = "tdl-c"
+    [[ue]]
+    [[flow]]
+"#;
+
+/// The scenarios that episodes start from.
+#[derive(Clone, Debug)]
+pub(super) struct Bases {
+    link: Scenario,
+    lte: Scenario,
+    nr: Scenario,
+}
+
+impl Default for Bases {
+    fn default() -> Self {
+        let read = |text| {
+            Scenario::parse("<gym>", text, Path::new(".")).expect("the base scenarios are right")
+        };
+        Self {
+            link: read(LINK),
+            lte: read(LTE),
+            nr: read(NR),
+        }
+    }
+}
+
+/// A draw.
+#[derive(Clone, Debug)]
+pub struct Episode {
+    /// Seed of the world.
+    pub seed: u64,
+    /// Kind of bottleneck.
+    pub place: Place,
+    /// The scenario. The first flow is the learner's.
+    pub scenario: Scenario,
+    /// The learner's share of the bottleneck, 0 to 1: one over the number of flows.
+    pub share: f64,
+    /// When the score begins.
+    pub warm: Instant,
+}
+
+/// Purposes of an episode's draws.
+mod purpose {
+    pub(super) const EPISODE: u64 = 0x6779_6d01;
+    pub(super) const LINK: u64 = 0x6779_6d02;
+}
+
+/// Which number of an episode a draw is for.
+#[derive(Clone, Copy)]
+#[repr(u64)]
+enum Key {
+    Place,
+    Rtt,
+    Buffer,
+    Lossy,
+    Loss,
+    FeedbackDelay,
+    FeedbackLoss,
+    AckBatch,
+    Competitors,
+    Window,
+    Family,
+    Offset,
+    Rate,
+    Distance,
+    Speed,
+    Rival = 64,
+    Start = 256,
+}
+
+fn pick<T: Copy>(all: &[T], u: f64) -> T {
+    all[((u * all.len() as f64) as usize).min(all.len() - 1)]
+}
+
+fn ms(x: f64) -> Duration {
+    Duration::from_secs_f64(x / 1e3)
+}
+
+impl Episode {
+    /// The episode that `seed` draws from `domain`.
+    ///
+    /// # Errors
+    /// Where a controller of the domain is not known.
+    pub(super) fn draw(
+        domain: &Domain,
+        bases: &Bases,
+        traces: &[Recorded],
+        seed: u64,
+    ) -> Result<Self, DomainError> {
+        let draw = Draw::new(seed).fork(purpose::EPISODE, 0);
+        let u = |key: Key| draw.uniform(key as u64);
+        let place = pick(&domain.places, u(Key::Place));
+        let mut s = match place {
+            Place::Link | Place::Wired => bases.link.clone(),
+            Place::Lte => bases.lte.clone(),
+            Place::Nr => bases.nr.clone(),
+        };
+        // The first decision comes after the first RTT sample; a second is more than any first RTT in range.
+        let length = u64::from(domain.decisions) * u64::from(domain.interval_ms);
+        s.duration = Duration::from_millis(length + 2_000);
+        s.seed = seed;
+        s.path.rtt = ms(between(domain.rtt_ms, u(Key::Rtt)));
+        if u(Key::Lossy) < domain.lossy {
+            s.path.loss = Percent(between(domain.loss_percent, u(Key::Loss)));
+        }
+        let late = between(domain.feedback_delay_ms, u(Key::FeedbackDelay));
+        s.feedback.loss = Percent(between(domain.feedback_loss_percent, u(Key::FeedbackLoss)));
+        if late > 0.0 {
+            // Reports on ACKs come when these come; later ones travel by themselves.
+            s.feedback.carrier = Carrier::Datagram;
+            s.feedback.delay = ms(late);
+        }
+        s.feedback.blocks = match domain.tbs.as_str() {
+            "capacity" => Some(Blocks::Capacity),
+            "allocated" => Some(Blocks::Allocated),
+            "allocated+idle" => Some(Blocks::AllocatedIdle),
+            _ => None,
+        };
+        let buffer = log_between(domain.buffer, u(Key::Buffer));
+        let mbps = log_between(domain.mbps, u(Key::Rate));
+        match &mut s.bottleneck {
+            Bottleneck::Link(link) if place == Place::Wired => {
+                let Link::Rate(rate) = link.as_mut() else {
+                    unreachable!("the base link has a rate")
+                };
+                rate.rate = Rate::from_mbps(mbps);
+                rate.queue = Queue::drop_tail(Limit::Packets(buffer as u32));
+            }
+            Bottleneck::Link(link) => {
+                let span = length + 2_000;
+                let file = if traces.is_empty() {
+                    let family = pick(&domain.families, u(Key::Family));
+                    let source = draw.fork(purpose::LINK, 0);
+                    let pattern = Pattern::draw(family, domain.mbps, source);
+                    TraceFile {
+                        file: format!("synthetic-{seed}"),
+                        opportunities: Arc::new(pattern.opportunities(span, source)),
+                    }
+                } else {
+                    let at = (u(Key::Family) * traces.len() as f64) as usize;
+                    cut(&traces[at.min(traces.len() - 1)], u(Key::Offset), span)
+                };
+                **link = Link::Trace(crate::scenario::link::TraceLink {
+                    file,
+                    up_file: None,
+                    up_rate: None,
+                    queue: Queue::drop_tail(Limit::Packets(buffer as u32)),
+                    up_queue: Queue::drop_tail(Limit::Packets(1000)),
+                });
+            }
+            Bottleneck::Cell(cell) => {
+                cell.rlc.buffer = Limit::Bytes(Bytes((buffer * PACKET) as u64));
+                let ue = &mut s.ues[0];
+                ue.mobility = Mobility::Static(Static {
+                    distance: Metres(log_between([50.0, 600.0], u(Key::Distance))),
+                });
+                ue.speed = KmPerHour(pick(&SPEEDS, u(Key::Speed)));
+            }
+        }
+        let learner = &mut s.flows[0];
+        learner.tcp.initial_window = log_between(domain.window, u(Key::Window)) as u32;
+        learner.tcp.send_buffer = SOCKET;
+        learner.tcp.recv_buffer = SOCKET;
+        let batch = between(domain.ack_batch_ms, u(Key::AckBatch));
+        if batch > 0.0 {
+            learner.tcp.delayed_ack = ms(batch);
+            learner.tcp.ack_every = 64;
+        }
+        let rivals = (u(Key::Competitors) * f64::from(domain.competitors + 1)) as u64;
+        for k in 0..rivals.min(u64::from(domain.competitors)) {
+            let mut flow = bases.link.flows[0].clone();
+            let which = draw.uniform(Key::Rival as u64 + k);
+            let at = (which * domain.against.len() as f64) as usize;
+            flow.controller
+                .clone_from(&domain.against[at.min(domain.against.len() - 1)]);
+            flow.start = ms(between([0.0, 1500.0], draw.uniform(Key::Start as u64 + k)));
+            if s.cell().is_some() {
+                // Each in a UE of its own, at a place of its own.
+                let mut ue = s.ues[0].clone();
+                let u = draw.uniform(Key::Start as u64 + 64 + k);
+                ue.mobility = Mobility::Static(Static {
+                    distance: Metres(log_between([50.0, 600.0], u)),
+                });
+                s.ues.push(ue);
+                flow.ue = crate::scenario::UeRef::Index(k as u32 + 1);
+            }
+            s.flows.push(flow);
+        }
+        s.check_controllers()
+            .map_err(|e| DomainError::new("against", e.found, e.expected))?;
+        let share = 1.0 / s.flows.len() as f64;
+        Ok(Self {
+            seed,
+            place,
+            scenario: s,
+            share,
+            warm: Instant::from_millis(u64::from(domain.warmup_ms)),
+        })
+    }
+}
+
+/// `span` milliseconds of a trace from share `at` of its length on; it starts anew where it ends.
+fn cut(trace: &Recorded, at: f64, span: u64) -> TraceFile {
+    let all = trace.opportunities.as_slice();
+    let period = all.last().copied().unwrap_or(1).max(1);
+    let start = (at * period as f64) as u64;
+    let mut out = Vec::with_capacity((all.len() as u64 * (span + period) / period) as usize);
+    let mut k = all.partition_point(|t| *t <= start);
+    let mut round = 0;
+    loop {
+        if k == all.len() {
+            k = 0;
+            round += period;
+        }
+        let t = all[k] + round - start;
+        if t >= span {
+            break;
+        }
+        out.push(t);
+        k += 1;
+    }
+    out.push(span);
+    TraceFile {
+        file: format!("{}+{start}ms", trace.file),
+        opportunities: Arc::new(out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draw(domain: &Domain, seed: u64) -> Episode {
+        let traces = domain.read_traces().expect("no files");
+        Episode::draw(domain, &Bases::default(), &traces, seed).expect("a good domain")
+    }
+
+    #[test]
+    fn the_same_seed_draws_the_same_episode_and_others_stay_in_range() {
+        let domain = Domain {
+            places: vec![Place::Link, Place::Wired, Place::Lte, Place::Nr],
+            competitors: 2,
+            lossy: 0.5,
+            ..Domain::default()
+        };
+        let mut seen = [0; 4];
+        for seed in 0..60 {
+            let e = draw(&domain, seed);
+            assert_eq!(e.scenario, draw(&domain, seed).scenario);
+            seen[e.place as usize] += 1;
+            let rtt = e.scenario.path.rtt.as_secs_f64() * 1e3;
+            assert!((20.0..=80.0).contains(&rtt), "{rtt}");
+            assert!((4..=200).contains(&e.scenario.flows[0].tcp.initial_window));
+            assert!((1..=3).contains(&e.scenario.flows.len()));
+        }
+        assert!(seen.iter().all(|n| *n > 5), "{seen:?}");
+    }
+
+    #[test]
+    fn a_cut_starts_anew_where_the_trace_ends() {
+        let trace = Recorded {
+            file: "t".to_owned(),
+            opportunities: Arc::new(vec![2, 2, 5, 10]),
+        };
+        let part = cut(&trace, 0.45, 12);
+        assert_eq!(*part.opportunities, [1, 6, 8, 8, 11, 12]);
+    }
+}

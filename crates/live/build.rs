@@ -1,0 +1,34 @@
+//! Compiles `bpf/xrc.bpf.c` where the feature `bpf` asks for it.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    #[cfg(feature = "bpf")]
+    bpf::build();
+}
+
+#[cfg(feature = "bpf")]
+mod bpf {
+    use std::path::PathBuf;
+
+    pub(crate) fn build() {
+        let variable = |name| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));
+        let source = variable("CARGO_MANIFEST_DIR").join("../../bpf/xrc.bpf.c");
+        let skeleton = variable("OUT_DIR").join("xrc.skel.rs");
+        for file in ["kernel.h", "xrc_core.h", "xrc.bpf.c"] {
+            println!("cargo:rerun-if-changed=../../bpf/{file}");
+        }
+        // Debian keeps <asm/types.h> in a folder of the architecture.
+        let arch = std::env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
+        let asm = format!("-idirafter/usr/include/{arch}-linux-gnu");
+        let built = libbpf_cargo::SkeletonBuilder::new()
+            .source(&source)
+            .clang_args(["-mcpu=v3", "-Wall", "-Werror", &asm])
+            .build_and_generate(&skeleton);
+        if let Err(error) = built {
+            // A chain of causes, the compiler's words among them.
+            panic!(
+                "bpf/xrc.bpf.c does not compile; the feature `bpf` needs clang 14 or newer: {error:#}"
+            );
+        }
+    }
+}

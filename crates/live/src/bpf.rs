@@ -1,0 +1,212 @@
+//! XRC in the kernel's TCP: loads `bpf/xrc.bpf.c` and says which connections get it.
+//!
+//! The congestion control is known to the whole kernel while [`Loaded`] lives; the program on a cgroup gives it to
+//! connections that begin below that cgroup, and reads the agent's option on their ACKs. Connections keep XRC when it is
+//! unloaded, without new reports: they go on as `NewReno`.
+
+use std::fs::{self, File};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
+use libbpf_rs::{Link, OpenObject};
+use nix::sched::{CloneFlags, setns};
+
+use crate::{LiveError, sys};
+
+#[expect(
+    unsafe_code,
+    clippy::pedantic,
+    unreachable_pub,
+    reason = "libbpf-cargo writes it"
+)]
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/xrc.skel.rs"));
+}
+
+/// Which of XRC's profiles the kernel runs (`control::explicit::xrc::Params`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// The product's.
+    #[default]
+    Default,
+    /// The paper's words.
+    Paper,
+}
+
+/// Whose connections get XRC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those of processes in this cgroup (version 2) and below.
+    Cgroup(PathBuf),
+    /// Those in the network namespace of this file.
+    Netns(PathBuf),
+}
+
+/// What the programs counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Connections that were given XRC.
+    pub connections: u64,
+    /// Reports that were read and believed.
+    pub read: u64,
+    /// Reports that were not.
+    pub refused: u64,
+}
+
+/// The loaded programs; unloaded when dropped.
+pub struct Loaded {
+    // Links go before what they link.
+    _links: [Link; 2],
+    skel: skel::XrcSkel<'static>,
+}
+
+impl core::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Loaded")
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
+fn refused(what: &str) -> impl FnOnce(libbpf_rs::Error) -> LiveError + '_ {
+    move |e| {
+        LiveError::Usage(format!(
+            "{what}: {e:#}; it needs root and a kernel of 6.10 or newer with BTF"
+        ))
+    }
+}
+
+impl Loaded {
+    /// Loads XRC for `scope`.
+    ///
+    /// # Errors
+    /// Where the kernel refuses the programs, a congestion control `xrc` is there already, or the scope does not exist.
+    pub fn new(scope: &Scope, profile: Profile) -> Result<Self, LiveError> {
+        let (cgroup, cookie) = match scope {
+            Scope::Cgroup(path) => (path.clone(), 0),
+            Scope::Netns(path) => (cgroup_root()?, cookie_of(path)?),
+        };
+        let cgroup_fd = File::open(&cgroup).map_err(|e| {
+            LiveError::kernel(format!("cannot open the cgroup {}", cgroup.display()), e)
+        })?;
+        // The programs live as long as the process that asked for them.
+        let object: &'static mut MaybeUninit<OpenObject> =
+            Box::leak(Box::new(MaybeUninit::uninit()));
+        let mut open = skel::XrcSkelBuilder::default()
+            .open(object)
+            .map_err(refused("cannot read the programs"))?;
+        let settings = open
+            .maps
+            .rodata_data
+            .as_mut()
+            .ok_or_else(|| LiveError::Usage("the programs have no settings".to_owned()))?;
+        settings.netns = cookie;
+        settings.paper = u8::from(profile == Profile::Paper);
+        let mut skel = open
+            .load()
+            .map_err(refused("the kernel does not take the programs"))?;
+        let control = skel.maps.xrc.attach_struct_ops().map_err(refused(
+            "the kernel does not take the congestion control `xrc` (one may be loaded already)",
+        ))?;
+        let options = skel
+            .progs
+            .xrc_options
+            .attach_cgroup(cgroup_fd.as_raw_fd())
+            .map_err(refused("the cgroup does not take the program"))?;
+        Ok(Self {
+            _links: [control, options],
+            skel,
+        })
+    }
+
+    /// What the programs counted so far.
+    pub fn counts(&self) -> Counts {
+        self.skel
+            .maps
+            .bss_data
+            .as_ref()
+            .map_or_else(Counts::default, |data| Counts {
+                connections: data.connections,
+                read: data.options_read,
+                refused: data.options_refused,
+            })
+    }
+}
+
+/// Where the kernel's cgroups of version 2 are mounted.
+///
+/// # Errors
+/// Where they are not.
+pub fn cgroup_root() -> Result<PathBuf, LiveError> {
+    let mounts = fs::read_to_string("/proc/self/mounts")
+        .map_err(|e| LiveError::kernel("cannot read /proc/self/mounts", e))?;
+    let root = mounts.lines().find_map(|line| {
+        let mut words = line.split(' ');
+        let (_, at, kind) = (words.next()?, words.next()?, words.next()?);
+        (kind == "cgroup2").then(|| PathBuf::from(at))
+    });
+    root.ok_or_else(|| {
+        LiveError::Usage(
+            "no cgroups of version 2: mount -t cgroup2 none /sys/fs/cgroup/unified".to_owned(),
+        )
+    })
+}
+
+fn cookie_of(path: &Path) -> Result<u64, LiveError> {
+    let file = File::open(path)
+        .map_err(|e| LiveError::kernel(format!("no network namespace {}", path.display()), e))?;
+    let name = path.display().to_string();
+    // A thread of its own goes there and ends there.
+    let there = std::thread::spawn(move || {
+        setns(file.as_fd(), CloneFlags::CLONE_NEWNET).map_err(std::io::Error::from)?;
+        let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
+        sys::netns_cookie(socket.as_fd())
+    });
+    there
+        .join()
+        .unwrap_or_else(|_| Err(std::io::Error::other("the thread died")))
+        .map_err(|e| LiveError::kernel(format!("cannot look into the network namespace {name}"), e))
+}
+
+/// A cgroup of our own for one command; removed when dropped.
+#[derive(Debug)]
+pub struct OwnCgroup(PathBuf);
+
+impl OwnCgroup {
+    /// Makes one below the root.
+    ///
+    /// # Errors
+    /// Where the kernel refuses: it needs root.
+    pub fn new() -> Result<Self, LiveError> {
+        let path = cgroup_root()?.join(format!("slackwater-{}", std::process::id()));
+        fs::create_dir(&path).map_err(|e| {
+            LiveError::kernel(format!("cannot make the cgroup {}", path.display()), e)
+        })?;
+        Ok(Self(path))
+    }
+
+    /// Its folder.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Lets `command` begin inside: a shell moves itself there first.
+    pub fn inside(&self, command: &[std::ffi::OsString]) -> Command {
+        let mut shell = Command::new("/bin/sh");
+        shell
+            .args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""])
+            .arg(&self.0)
+            .args(command);
+        shell
+    }
+}
+
+impl Drop for OwnCgroup {
+    fn drop(&mut self) {
+        // A process that outlived the command keeps the folder; nothing of ours is attached to it any more.
+        let _ = fs::remove_dir(&self.0);
+    }
+}

@@ -1,0 +1,279 @@
+//! Segments that leave together go back to the kernel as one super-packet, as a network card's receive offload would
+//! hand them over: one call in place of forty.
+
+use crate::checksum;
+use crate::frame::HEADER;
+
+/// A super-packet's length has 16 bits.
+const MAX: usize = 65_535;
+const ACK: u8 = 0x10;
+const PSH: u8 = 0x08;
+const TCP: u8 = 6;
+
+/// Where a segment may go: the way and the UE.
+pub type Port = (bool, u32);
+
+/// A TCP segment that may be merged.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    v6: bool,
+    /// Offset of the TCP header.
+    at: usize,
+    /// Offset of the payload.
+    head: usize,
+    sequence: u32,
+}
+
+impl Segment {
+    /// Plain data: no IP options, no fragment, no flag but ACK and PSH.
+    fn of(packet: &[u8]) -> Option<Self> {
+        let (v6, at) = match packet.first()? {
+            0x45 if packet.len() >= 40
+                && packet[9] == TCP
+                && packet[6] & 0xbf == 0
+                && packet[7] == 0 =>
+            {
+                (false, 20)
+            }
+            first if first >> 4 == 6 && packet.len() >= 60 && packet[6] == TCP => (true, 40),
+            _ => return None,
+        };
+        let head = at + usize::from(packet[at + 12] >> 4) * 4;
+        let plain = packet[at + 12] << 4 == 0 && packet[at + 13] & !PSH == ACK;
+        let sequence = u32::from_be_bytes(packet[at + 4..at + 8].try_into().ok()?);
+        (plain && head >= at + 20 && packet.len() > head).then_some(Self {
+            v6,
+            at,
+            head,
+            sequence,
+        })
+    }
+}
+
+/// What has been merged so far.
+#[derive(Debug)]
+struct Pending {
+    port: Port,
+    bytes: Vec<u8>,
+    first: Option<Segment>,
+    /// Payload of each segment but the last.
+    size: usize,
+    /// Sequence number that the next segment must have.
+    next: u32,
+    segments: u32,
+    /// No segment may follow: the last was short or pushed.
+    closed: bool,
+}
+
+impl Pending {
+    fn new(port: Port, bytes: Vec<u8>) -> Self {
+        let first = Segment::of(&bytes);
+        let size = first.map_or(0, |s| bytes.len() - s.head);
+        Self {
+            port,
+            next: first.map_or(0, |s| s.sequence.wrapping_add(size as u32)),
+            closed: first.is_none_or(|s| bytes[s.at + 13] & PSH != 0),
+            first,
+            size,
+            segments: 1,
+            bytes,
+        }
+    }
+
+    /// Appends `packet`; false where it does not continue this one.
+    fn append(&mut self, port: Port, packet: &[u8]) -> bool {
+        let (Some(a), false) = (self.first, self.closed || port != self.port) else {
+            return false;
+        };
+        let Some(b) = Segment::of(packet) else {
+            return false;
+        };
+        let payload = packet.len() - b.head;
+        let fits = (a.v6, a.at, a.head) == (b.v6, b.at, b.head)
+            && b.sequence == self.next
+            && payload <= self.size
+            && self.bytes.len() + payload <= MAX
+            && same_headers(&self.bytes, packet, &a);
+        if !fits {
+            return false;
+        }
+        let pushed = packet[b.at + 13] & PSH;
+        self.bytes[a.at + 13] |= pushed;
+        self.bytes.extend_from_slice(&packet[b.head..]);
+        self.next = self.next.wrapping_add(payload as u32);
+        self.segments += 1;
+        self.closed = pushed != 0 || payload < self.size;
+        true
+    }
+
+    /// The frame's header; lengths and the checksum's first part are set where it is a super-packet.
+    fn finish(&mut self) -> [u8; HEADER] {
+        let mut header = [0; HEADER];
+        let Some(s) = self.first.filter(|_| self.segments > 1) else {
+            return header;
+        };
+        let total = self.bytes.len();
+        let bytes = &mut self.bytes;
+        let addresses = if s.v6 {
+            bytes[4..6].copy_from_slice(&((total - 40) as u16).to_be_bytes());
+            checksum::sum(&bytes[8..40])
+        } else {
+            bytes[2..4].copy_from_slice(&(total as u16).to_be_bytes());
+            bytes[10..12].fill(0);
+            let sum = checksum::finish(checksum::sum(&bytes[..20]));
+            bytes[10..12].copy_from_slice(&sum);
+            checksum::sum(&bytes[12..20])
+        };
+        let pseudo = addresses + checksum::pseudo(TCP, (total - s.at) as u32);
+        let partial = checksum::finish(pseudo).map(|b| !b);
+        bytes[s.at + 16..s.at + 18].copy_from_slice(&partial);
+        // VIRTIO 1.2, 5.1.6: needs a checksum; TCP over IPv4 or IPv6; lengths.
+        header[0] = 1;
+        header[1] = if s.v6 { 4 } else { 1 };
+        let words = [s.head, self.size, s.at, 16];
+        for (to, word) in header[2..].chunks_exact_mut(2).zip(words) {
+            to.copy_from_slice(&(word as u16).to_ne_bytes());
+        }
+        header
+    }
+}
+
+/// True where two segments differ in lengths, identification, sequence number, PSH and checksums alone.
+fn same_headers(a: &[u8], b: &[u8], s: &Segment) -> bool {
+    let same = |from: usize, to: usize| a[from..to] == b[from..to];
+    let ip = if s.v6 {
+        same(0, 4) && same(6, 40)
+    } else {
+        same(0, 2) && same(6, 10) && same(12, 20)
+    };
+    // Ports; acknowledgment number and offset; window; urgent pointer and options.
+    ip && same(s.at, s.at + 4)
+        && same(s.at + 8, s.at + 13)
+        && same(s.at + 14, s.at + 16)
+        && same(s.at + 18, s.head)
+}
+
+/// Merges what comes in a row.
+#[derive(Debug, Default)]
+pub struct Merger {
+    pending: Option<Pending>,
+}
+
+impl Merger {
+    /// Takes a packet; `send` gets what cannot grow any more.
+    pub fn push(
+        &mut self,
+        port: Port,
+        packet: Vec<u8>,
+        send: &mut impl FnMut(Port, &[u8; HEADER], &[u8], u32),
+    ) {
+        if let Some(pending) = &mut self.pending
+            && pending.append(port, &packet)
+        {
+            return;
+        }
+        self.flush(send);
+        self.pending = Some(Pending::new(port, packet));
+    }
+
+    /// Sends what waits; the last argument is the number of packets in it.
+    pub fn flush(&mut self, send: &mut impl FnMut(Port, &[u8; HEADER], &[u8], u32)) {
+        if let Some(mut pending) = self.pending.take() {
+            let header = pending.finish();
+            send(pending.port, &header, &pending.bytes, pending.segments);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame;
+    use slackwater_core::{Packet, SeqNum, TcpFlags};
+    use slackwater_wire::{IpVersion, packet};
+
+    fn data(seq: u32, payload: u16, version: IpVersion, change: impl Fn(&mut Packet)) -> Vec<u8> {
+        let mut p = Packet {
+            seq: SeqNum(seq),
+            ack: SeqNum(9),
+            flags: TcpFlags::ACK,
+            bits: Packet::BIT_TIMESTAMPS,
+            tsval: 5,
+            len: 52 + payload,
+            payload,
+            ..Packet::default()
+        };
+        change(&mut p);
+        let mut bytes = Vec::new();
+        packet::encode(&p, version, usize::MAX, &mut bytes);
+        bytes
+    }
+
+    fn merged(packets: &[Vec<u8>]) -> Vec<(Vec<u8>, u32)> {
+        let mut out = Vec::new();
+        let mut merger = Merger::default();
+        let mut send = |_: Port, header: &[u8; HEADER], bytes: &[u8], n| {
+            out.push(([header.as_slice(), bytes].concat(), n));
+        };
+        for p in packets {
+            merger.push((false, 0), p.clone(), &mut send);
+        }
+        merger.flush(&mut send);
+        out
+    }
+
+    #[test]
+    fn what_is_merged_comes_apart_as_it_was() {
+        for version in [IpVersion::V4, IpVersion::V6] {
+            let mut packets: Vec<Vec<u8>> = (0..9)
+                .map(|k| data(u32::MAX - 3000 + k * 1448, 1448, version, |_| {}))
+                .collect();
+            packets.push(data(u32::MAX - 3000 + 9 * 1448, 200, version, |_| {}));
+            let frames = merged(&packets);
+            assert_eq!(frames.len(), 1);
+            assert_eq!(frames[0].1, 10);
+            let mut back = Vec::new();
+            assert!(frame::packets(&frames[0].0, |p| back.push(p)));
+            // Segments of a super-packet are numbered by the kernel.
+            if version == IpVersion::V4 {
+                for p in &mut back {
+                    p[4..6].fill(0);
+                    p[10..12].fill(0);
+                    let sum = checksum::finish(checksum::sum(&p[..20]));
+                    p[10..12].copy_from_slice(&sum);
+                }
+            }
+            assert_eq!(back, packets);
+        }
+    }
+
+    #[test]
+    fn what_differs_stays_apart() {
+        let v4 = IpVersion::V4;
+        let first = || data(0, 1000, v4, |_| {});
+        let apart: [Vec<u8>; 8] = [
+            data(2000, 1000, v4, |_| {}),
+            data(1000, 1001, v4, |_| {}),
+            data(1000, 1000, v4, |p| p.ecn = slackwater_core::Ecn::Ce),
+            data(1000, 1000, v4, |p| p.window = 3),
+            data(1000, 1000, v4, |p| p.tsval = 6),
+            data(1000, 1000, v4, |p| p.flags = p.flags.with(TcpFlags::FIN)),
+            data(1000, 1000, v4, |p| p.ack = SeqNum(10)),
+            data(1000, 1000, v4, |p| p.flow.0 = 3),
+        ];
+        for (k, other) in apart.into_iter().enumerate() {
+            let frames = merged(&[first(), other.clone()]);
+            assert_eq!(frames.len(), 2, "case {k}");
+            assert_eq!(frames[1].0, [[0; HEADER].as_slice(), &other].concat());
+        }
+        // Nothing follows a segment that was pushed, or a short one.
+        let pushed = data(0, 1000, v4, |p| p.flags = p.flags.with(TcpFlags::PSH));
+        assert_eq!(merged(&[pushed, data(1000, 1000, v4, |_| {})]).len(), 2);
+        let three = [
+            first(),
+            data(1000, 10, v4, |_| {}),
+            data(1010, 10, v4, |_| {}),
+        ];
+        assert_eq!(merged(&three).len(), 2);
+    }
+}

@@ -1,0 +1,135 @@
+"""Sweeps: every combination of a grid, one task a run, on all cores or on a Ray cluster.
+
+A grid file names a scenario, seeds and the values of keys::
+
+    scenario = "lte-demo"
+    seeds = 5
+    [set]
+    duration = "20 s"
+    [grid]
+    "flow.controller" = ["cubic", "bbr", "rule2"]
+    "cell.rlc.buffer" = ["64 kB", "256 kB"]
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import json
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import slackwater
+from slackwater import cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+KEYS = ("scenario", "seeds", "seed", "set", "grid")
+
+
+class GridError(ValueError):
+    """A grid file is wrong: where, what was found and what was expected."""
+
+
+def _wrong(file: Path, key: str, found: object, expected: str) -> GridError:
+    return GridError(f"{file}: {key}: found {found!r}, expected {expected}")
+
+
+def tasks(file: Path) -> list[cluster.Task]:
+    """The runs that a grid file describes, in its order; seeds vary fastest."""
+    try:
+        text = file.read_text()
+        grid = tomllib.loads(text)
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise _wrong(file, "file", str(error), "a grid in TOML") from error
+    for key in grid:
+        if key not in KEYS:
+            raise _wrong(file, key, key, f"one of {', '.join(KEYS)}")
+    scenario = grid.get("scenario")
+    if not isinstance(scenario, str | dict):
+        raise _wrong(file, "scenario", scenario, "a file, the name of an embedded scenario, or a table")
+    if isinstance(scenario, str) and scenario not in slackwater.scenarios():
+        # Paths start at the grid's folder.
+        scenario = str(file.parent / scenario)
+    count, first = grid.get("seeds", 1), grid.get("seed", 1)
+    if not isinstance(count, int) or count < 1:
+        raise _wrong(file, "seeds", count, "a number of at least 1")
+    axes: dict[str, list[Any]] = grid.get("grid", {})
+    for key, values in axes.items():
+        if not isinstance(values, list) or not values:
+            raise _wrong(file, f"grid.{key}", values, "a list of values")
+    out: list[cluster.Task] = []
+    for point in itertools.product(*axes.values()):
+        changes = dict(zip(axes, point, strict=True))
+        out.extend(
+            {"scenario": scenario, "changes": {**grid.get("set", {}), **changes}, "shown": changes, "seed": seed}
+            for seed in range(first, first + count)
+        )
+    return out
+
+
+def work(task: cluster.Task) -> list[dict[str, Any]]:
+    """Run one configuration: a row for each flow."""
+    run = slackwater.run(task["scenario"], seed=task["seed"], changes=task["changes"])
+    shown = {key: value if isinstance(value, str) else json.dumps(value) for key, value in task["shown"].items()}
+    rows = []
+    for flow in run.summary["flows"]:
+        plain = {k: v for k, v in flow.items() if not isinstance(v, dict | list)}
+        rows.append({"seed": task["seed"], **shown, **plain})
+    return rows
+
+
+def sweep(
+    file: Path, out: Path, *, jobs: int | None = None, ray: str | None = None, quiet: bool = False
+) -> tuple[Path, int]:
+    """Run all of a grid that ``out`` does not hold yet; returns the table and the number of runs made."""
+    from tqdm import tqdm
+
+    from slackwater.rows import Rows
+
+    todo = tasks(file)
+    identity = hashlib.sha256(json.dumps([todo, slackwater.__version__], sort_keys=True).encode()).hexdigest()
+    rows = Rows(out, identity)
+    left = [i for i in range(len(todo)) if i not in rows.done]
+    bar = tqdm(total=len(todo), initial=len(todo) - len(left), unit="run", disable=quiet or None, file=sys.stderr)
+    try:
+        for k, result in cluster.run(work, [todo[i] for i in left], jobs=jobs, ray=ray):
+            rows.add(left[k], result)
+            bar.update()
+    finally:
+        # What ended before an interruption is kept.
+        rows.flush()
+        bar.close()
+    return rows.finish(), len(left)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """`slackwater sweep`."""
+    parser = argparse.ArgumentParser(prog="slackwater sweep", description="Run every combination of a grid file.")
+    parser.add_argument("grid", type=Path, help="the grid file")
+    parser.add_argument("--out", type=Path, help="where results go (default: runs/sweep-<name>)")
+    parser.add_argument("--jobs", type=int, help="processes (default: all cores)")
+    parser.add_argument("--ray", metavar="ADDRESS", help="run on this Ray cluster: auto, local, HOST:PORT or ray://...")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    args = parser.parse_args(arguments)
+    out = args.out or Path("runs") / f"sweep-{args.grid.stem}"
+    start = time.monotonic()
+    try:
+        table, made = sweep(args.grid, out, jobs=args.jobs, ray=args.ray, quiet=args.quiet)
+    except KeyboardInterrupt:
+        print("slackwater: interrupted; the same command goes on", file=sys.stderr)
+        return 130
+    except (ValueError, OSError, ImportError, cluster.WorkerError) as error:
+        print(f"slackwater: {error}", file=sys.stderr)
+        return 2
+    print(f"{made} runs in {time.monotonic() - start:.1f} s\n{table}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,236 @@
+"""``python -m slackwater.train``: what `slackwater train` runs."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tqdm import tqdm as Bar  # noqa: N812
+
+SCHEMES = ("residual-linear", "residual-tanh", "poster")
+# What a training makes is called after its scheme; `tyrus` is what the controller flies by itself.
+NAMES = {"residual-linear": "tyrus", "residual-tanh": "tyrus-tanh", "poster": "tyrus-poster"}
+# The residual policies decide each 10 ms and are scored over 20 s (a study); the poster's scheme over 8 s at 20 ms.
+BASE: dict[str, dict[str, Any]] = {
+    "residual-linear": {"interval_ms": 10, "decisions": 2000},
+    "residual-tanh": {"interval_ms": 10, "decisions": 2000},
+    "poster": {},
+}
+
+
+def revision() -> str:
+    """The commit that this code is of, with a mark where files differ from it."""
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        import slackwater
+
+        return f"release {slackwater.__version__}"
+    return done.stdout.strip()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="slackwater train", description="Train congestion controllers, and look at them."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    tyrus = commands.add_parser("tyrus", help="train Tyrus's policies")
+    tyrus.add_argument("--scheme", choices=[*SCHEMES, "all"], default="residual-linear", help="what is trained")
+    tyrus.add_argument("--seeds", type=int, default=5, help="trainings, each with a seed of its own (default: 5)")
+    tyrus.add_argument("--seed", type=int, default=1, help="the first seed")
+    tyrus.add_argument("--steps", type=int, help="decisions of a training of the poster's scheme (default: 1500000)")
+    tyrus.add_argument("--generations", type=int, help="generations of a search (default: 130)")
+    tyrus.add_argument("--domain", type=Path, action="append", help="JSON of a domain; several make a curriculum")
+    tyrus.add_argument("--out", type=Path, help="where results go (default: runs/train-tyrus)")
+    tyrus.add_argument("--models", type=Path, help="also put the best policy and its card into this folder")
+    tyrus.add_argument("--jobs", type=int, help="processes (default: all cores)")
+    tyrus.add_argument(
+        "--ray", metavar="ADDRESS", help="train on this Ray cluster: auto, local, HOST:PORT or ray://..."
+    )
+    tyrus.add_argument("--quiet", action="store_true", help="no progress bar")
+    look = commands.add_parser("evaluate", help="score a policy on recorded traces")
+    look.add_argument("policy", type=Path, help="a policy file")
+    look.add_argument("traces", type=Path, nargs="+", help="Mahimahi traces")
+    look.add_argument("--in-sample", action="store_true", help="also evaluate traces that it was trained on")
+    look.add_argument("--jobs", type=int, help="threads (default: all cores)")
+    look.add_argument("--json", action="store_true", help="print JSON")
+    bench = commands.add_parser("bench", help="measure what a step of an environment costs")
+    bench.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _domains(args: argparse.Namespace, scheme: str) -> list[dict[str, Any]]:
+    if not args.domain:
+        return [BASE[scheme]]
+    out = []
+    for file in args.domain:
+        try:
+            domain = json.loads(file.read_text())
+        except (OSError, json.JSONDecodeError) as error:
+            msg = f"--domain {file}: found {error}, expected the JSON of a domain"
+            raise ValueError(msg) from error
+        # Paths of traces start at the domain's folder.
+        domain["traces"] = [str((file.parent / t).resolve()) for t in domain.get("traces", [])]
+        out.append(BASE[scheme] | domain)
+    return out
+
+
+def _tasks(args: argparse.Namespace, scheme: str, out: Path) -> list[dict[str, Any]]:
+    from slackwater.cluster import cores
+    from slackwater.train.policy import sha256
+
+    domains = _domains(args, scheme)
+    hashes = sorted(sha256(Path(t)) for domain in domains for t in domain.get("traces", []))
+    jobs = args.jobs or cores()
+    options: dict[str, Any] = {"domains": domains, "jobs": jobs if args.seeds == 1 and not args.ray else 1}
+    length = {"steps": args.steps} if scheme == "poster" else {"generations": args.generations}
+    options |= {k: v for k, v in length.items() if v is not None}
+    found = revision()
+    return [
+        {
+            "scheme": scheme,
+            "options": options | {"seed": seed},
+            "folder": str((out / scheme / f"seed-{seed}").resolve()),
+            "hashes": hashes,
+            "revision": found,
+        }
+        for seed in range(args.seed, args.seed + args.seeds)
+    ]
+
+
+def _watch(bar: Bar, folders: Sequence[str], stop: threading.Event) -> None:
+    """Follow the curves that the seeds write; the bar shows updates of all of them."""
+    while not stop.wait(0.5):
+        done = 0
+        for folder in folders:
+            curve = Path(folder) / "curve.jsonl"
+            done += curve.read_bytes().count(b"\n") if curve.exists() else 0
+        bar.n = min(done, bar.total)
+        bar.refresh()
+
+
+def _train(args: argparse.Namespace, scheme: str, out: Path, command: str) -> Path:
+    from tqdm import tqdm
+
+    from slackwater import cluster
+    from slackwater.train import card, report, seed
+    from slackwater.train.evaluate import evaluate
+
+    tasks = _tasks(args, scheme, out)
+    updates = seed.trainer(scheme, tasks[0]["options"]).updates
+    bar = tqdm(total=updates * len(tasks), desc=scheme, unit="upd", disable=args.quiet or None, file=sys.stderr)
+    stop = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(bar, [t["folder"] for t in tasks], stop), daemon=True)
+    watcher.start()
+    start = time.monotonic()
+    try:
+        found = dict(cluster.run(seed.train, tasks, jobs=args.jobs, ray=args.ray))
+    finally:
+        stop.set()
+        watcher.join()
+        bar.close()
+    results = [found[i] for i in range(len(tasks))]
+    best = max(results, key=lambda r: r["score"])
+    name = NAMES[scheme]
+    path = out / f"{name}.safetensors"
+    path.write_bytes(best["policy"])
+    (out / f"{name}.html").write_text(report.page(f"Training of {name}", command, results))
+    rows = []
+    if (folder := os.environ.get("SLACKWATER_TRACES")) and not tasks[0]["hashes"]:
+        traces = sorted(Path(folder).glob("mahimahi/**/*.down"))
+        rows = evaluate(path, traces, jobs=args.jobs)
+        (out / f"{name}.evaluation.json").write_text(json.dumps(rows, indent=1))
+    text = card.card(path, scheme, command, tasks[0], results, rows)
+    (out / f"{name}.md").write_text(text)
+    if args.models:
+        args.models.mkdir(parents=True, exist_ok=True)
+        (args.models / path.name).write_bytes(path.read_bytes())
+        (args.models / f"{name}.md").write_text(text)
+    print(f"{name}: seeds {', '.join(str(r['seed']) for r in results)} in {time.monotonic() - start:.0f} s")
+    for r in results:
+        over = "" if r["over rule2"] is None else f", over rule2 {r['over rule2']:+.4f}"
+        print(f"  seed {r['seed']}: score {r['score']:.4f}{over}{'  (best)' if r is best else ''}")
+    print(f"{path}\n{out / (name + '.html')}")
+    return path
+
+
+def _evaluate(args: argparse.Namespace) -> int:
+    from slackwater.train.evaluate import evaluate
+
+    rows = evaluate(args.policy, args.traces, in_sample=args.in_sample, jobs=args.jobs)
+    if args.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    print(f"{'trace':40} {'controller':14} {'Mbit/s':>8} {'used':>6} {'p95 ms':>8} {'score':>8}")
+    for row in rows:
+        print(
+            f"{row['trace'][:40]:40} {row['controller'][:14]:14} {row['mbps']:8.2f} {row['used']:6.2f} "
+            f"{row['p95_ms']:8.1f} {row['score']:8.3f}"
+        )
+    return 0
+
+
+def _bench(args: argparse.Namespace) -> int:
+    from slackwater.train.bench import measure
+
+    rows = measure()
+    if args.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    for row in rows:
+        goal = "" if row["goal_us"] is None else f"  (goal {row['goal_us']:.0f})"
+        print(f"{row['case']:34} {row['us_per_step']:8.2f} us a step{goal}")
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """`slackwater train`."""
+    args = _parser().parse_args(arguments)
+    missing = [name for name in ("numpy", "cmaes", "tqdm") if importlib.util.find_spec(name) is None]
+    if missing:
+        print(f"slackwater: {', '.join(missing)} not installed: pip install 'slackwater[train]'", file=sys.stderr)
+        return 2
+    # Before numpy is loaded.
+    from slackwater.train import seed  # noqa: F401
+
+    try:
+        if args.command == "evaluate":
+            return _evaluate(args)
+        if args.command == "bench":
+            return _bench(args)
+        if args.seeds < 1:
+            msg = f"--seeds: found {args.seeds}, expected at least 1"
+            raise ValueError(msg)
+        out = args.out or Path("runs/train-tyrus")
+        out.mkdir(parents=True, exist_ok=True)
+        words = list(arguments) if arguments is not None else sys.argv[1:]
+        for scheme in SCHEMES if args.scheme == "all" else [args.scheme]:
+            _train(args, scheme, out, " ".join(["slackwater train", *words]))
+    except KeyboardInterrupt:
+        print("slackwater: interrupted; the same command goes on", file=sys.stderr)
+        return 130
+    except (ValueError, OSError, ImportError, RuntimeError) as error:
+        print(f"slackwater: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

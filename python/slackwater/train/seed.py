@@ -1,0 +1,60 @@
+"""One seed of a training: the task that a core or a worker of Ray's takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+# One thread each: on matrices this small more of them cost five times the CPU. It must be said before numpy is loaded.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+if TYPE_CHECKING:
+    from slackwater.cluster import Task
+    from slackwater.train import ppo, search
+
+
+def trainer(scheme: str, options: dict[str, Any]) -> ppo.Trainer | search.Trainer:
+    """A trainer for ``scheme``."""
+    if scheme == "poster":
+        from slackwater.train import ppo
+
+        return ppo.Trainer(ppo.Options(**options))
+    from slackwater.train import search
+
+    return search.Trainer(search.Options(kind=scheme, **options))
+
+
+def train(task: Task) -> dict[str, Any]:
+    """Train one seed, going on where ``folder`` holds a part of the same training."""
+    folder = Path(task["folder"])
+    folder.mkdir(parents=True, exist_ok=True)
+    work = trainer(task["scheme"], task["options"])
+    state, curve = folder / "state.pickle", folder / "curve.jsonl"
+    identity = [task["scheme"], {k: v for k, v in task["options"].items() if k != "jobs"}, task["revision"]]
+    if state.exists():
+        kept = pickle.loads(state.read_bytes())
+        if kept["identity"] == identity:
+            work.restore(kept["state"])
+    curve.write_text("".join(json.dumps(row) + "\n" for row in work.curve))
+    with curve.open("a") as lines:
+        for row in work.run():
+            lines.write(json.dumps(row) + "\n")
+            lines.flush()
+            if work.at_checkpoint:
+                part = state.with_suffix(".part")
+                part.write_bytes(pickle.dumps({"identity": identity, "state": work.state()}))
+                part.replace(state)
+    path = work.finish(folder, seed=work.options.seed, revision=task["revision"], traces=task["hashes"])
+    score = work.best[0] if work.best else float("nan")
+    over = [row["over rule2"] for row in work.curve if "over rule2" in row]
+    return {
+        "seed": work.options.seed,
+        "policy": path.read_bytes(),
+        "curve": work.curve,
+        "score": score,
+        "over rule2": over[-1] if over else None,
+    }

@@ -1,0 +1,135 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from slackwater.train import __main__ as command
+from slackwater.train import evaluate, network, policy, report, seed
+
+TINY: dict[str, Any] = {"decisions": 60, "tbs": "none", "mbps": [4, 8]}
+PPO: dict[str, Any] = {"steps": 4096, "envs": 8, "length": 64, "minibatch": 256, "every": 2, "judged": 2}
+CMA: dict[str, Any] = {"generations": 4, "population": 6, "episodes": 2, "judged": 2, "every": 2}
+
+
+def task(folder: Path, scheme: str, **more: object) -> dict[str, Any]:
+    options = (PPO if scheme == "poster" else CMA) | {"domains": [TINY], "seed": 3, "jobs": 1} | more
+    return {"scheme": scheme, "options": options, "folder": str(folder), "hashes": [], "revision": "test"}
+
+
+def test_gradients_are_those_of_differences() -> None:
+    rng = np.random.default_rng(1)
+    net = network.Network([3, 8, 8, 2], rng, 1.0)
+    # In double precision: differences of singles tell little.
+    net.weights = [w.astype(np.float64) for w in net.weights]
+    net.biases = [rng.standard_normal(b.shape) for b in net.biases]  # type: ignore[misc]
+    x = rng.standard_normal((5, 3))
+    pull = rng.standard_normal((5, 2))
+    _, kept = net.forward(x)  # type: ignore[arg-type]
+    grads = net.backward(kept, pull)  # type: ignore[arg-type]
+    for p, g in zip(net.parameters, grads, strict=True):
+        for at in list(np.ndindex(p.shape))[:7]:
+            old = p[at]
+            sides = []
+            for step in (1e-6, -1e-6):
+                p[at] = old + step
+                sides.append(float((net.forward(x)[0] * pull).sum()))  # type: ignore[arg-type]
+            p[at] = old
+            assert g[at] == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-4, abs=1e-7)
+
+
+def test_a_policy_file_is_read_back_and_by_the_simulator() -> None:
+    theta = np.linspace(-0.1, 0.1, policy.FEATURES)
+    meta = policy.metadata("residual-linear", interval_ms=20, tbs="none", bound=1.5, z=0.5)
+    file = policy.PolicyFile(policy.residual(theta, "residual-linear"), meta)
+    again = policy.PolicyFile.from_bytes(file.to_bytes())
+    assert again.metadata == meta
+    np.testing.assert_array_equal(again.tensors["residual.weight"], file.tensors["residual.weight"])
+    with pytest.raises(ValueError, match="safetensors"):
+        policy.PolicyFile.from_bytes(b"no")
+    from slackwater.train.score import scores
+
+    rows = scores(TINY, [file.to_bytes(), "rule2-acks"], [1], 1)
+    assert len(rows) == 2
+    broken = policy.PolicyFile(file.tensors, meta | {"version": "9"}).to_bytes()
+    with pytest.raises(ValueError, match="metadata"):
+        scores(TINY, [broken], [1], 1)
+
+
+@pytest.mark.parametrize("scheme", ["poster", "residual-linear", "residual-tanh"])
+def test_the_same_seed_gives_the_same_policy_and_a_kill_changes_nothing(tmp_path: Path, scheme: str) -> None:
+    whole = seed.train(task(tmp_path / "whole", scheme))
+    assert whole["policy"] == seed.train(task(tmp_path / "again", scheme))["policy"]
+    assert whole["policy"] != seed.train(task(tmp_path / "other", scheme, seed=4))["policy"]
+    # A process that is killed after its first checkpoint.
+    told = json.dumps(task(tmp_path / "killed", scheme))
+    code = f"import json; from slackwater.train import seed; seed.train(json.loads({told!r}))"
+    child = subprocess.Popen([sys.executable, "-c", code])
+    state = tmp_path / "killed" / "state.pickle"
+    deadline = time.monotonic() + 60
+    while not state.exists() and child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert state.exists()
+    resumed = seed.train(task(tmp_path / "killed", scheme))
+    assert resumed["policy"] == whole["policy"]
+    assert resumed["curve"] == whole["curve"] or np.isnan([r.get("return", 0) for r in whole["curve"]]).any()
+    lines = (tmp_path / "killed" / "curve.jsonl").read_text().splitlines()
+    assert len(lines) == len(whole["curve"])
+
+
+def test_ppo_learns(tmp_path: Path) -> None:
+    # A link that is always the same: what to do is to open the window and keep it.
+    still = TINY | {"places": ["wired"], "mbps": [8, 8], "rtt_ms": [40, 40], "window": [4, 8], "decisions": 100}
+    made = seed.train(task(tmp_path, "poster", domains=[still], steps=80_000, judged=4))
+    rewards = [row["reward"] for row in made["curve"]]
+    first, last = np.mean(rewards[:8]), np.mean(rewards[-8:])
+    assert last > first + 0.1, (first, last)
+
+
+def test_a_curriculum_goes_where_the_rule_is_ahead(tmp_path: Path) -> None:
+    domains = [TINY, TINY | {"places": ["wired"]}]
+    made = seed.train(task(tmp_path, "poster", domains=domains, gap_episodes=2))
+    assert len(made["curve"]) == 8
+
+
+def test_traces_of_the_training_are_not_evaluated(tmp_path: Path) -> None:
+    trace = tmp_path / "t.down"
+    trace.write_text("".join(f"{k}\n" for k in range(1, 3000)))
+    meta = policy.metadata(
+        "residual-linear", interval_ms=20, tbs="none", bound=1.5, z=0.5, traces=[policy.sha256(trace)]
+    )
+    path = tmp_path / "p.safetensors"
+    policy.PolicyFile(policy.residual(np.zeros(policy.FEATURES), "residual-linear"), meta).save(path)
+    with pytest.raises(evaluate.InSampleError, match="trained on"):
+        evaluate.evaluate(path, [trace])
+    assert command.main(["evaluate", str(path), str(trace)]) == 2
+
+
+def test_the_command_trains_and_leaves_page_and_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLACKWATER_TRACES", raising=False)
+    domain = tmp_path / "d.json"
+    domain.write_text(json.dumps(TINY))
+    out, models = tmp_path / "out", tmp_path / "models"
+    words = ["tyrus", "--seeds", "1", "--generations", "2", "--domain", str(domain), "--out", str(out), "--quiet"]
+    assert command.main([*words, "--models", str(models), "--jobs", "2"]) == 0
+    page = (out / "tyrus.html").read_text()
+    assert "<svg" in page
+    assert "over rule2" in page
+    card = (models / "tyrus.md").read_text()
+    assert "Known failures" in card
+    assert (models / "tyrus.safetensors").read_bytes() == (out / "tyrus.safetensors").read_bytes()
+    assert command.main(["tyrus", "--seeds", "0"]) == 2
+    assert command.main([*words[:-1], "--domain", str(tmp_path / "none.json")]) == 2
+
+
+def test_pages_show_curves_with_gaps() -> None:
+    curve = [{"steps": float(k), "reward": float(k * k), "score": float("nan")} for k in range(5)]
+    page = report.page("t", "c", [{"seed": 1, "curve": curve, "score": 1.0, "over rule2": None}])
+    assert page.count("<polyline") == 1
