@@ -1,6 +1,7 @@
 //! Flows: a sending and a receiving host, and the path between them.
 
 mod page;
+mod stream;
 
 use std::collections::VecDeque;
 
@@ -11,14 +12,16 @@ use slackwater_core::{
     Bytes, Direction, Draw, Ecn, FlowId, Instant, NodeId, Packet, Proto, Qfi, SeqNum, TcpFlags,
     UeId,
 };
-use slackwater_signal::{Body, MarkingScheme, PathReport};
-use slackwater_transport::app::{App, AppConfig, Message};
+use slackwater_signal::{MarkingScheme, PathReport};
+use slackwater_transport::app::{App, AppConfig};
+use slackwater_transport::quic::{self, Config as QuicConfig};
 use slackwater_transport::rtp::{Mailbox, RtpConfig, RtpReceiver, RtpSender};
 use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
 
 pub use page::{PageClient, PageServer};
 
 use crate::lane::LaneConfig;
+pub use stream::{Fresh, SendingEnd, StreamSender};
 
 /// One hop of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,6 +58,20 @@ pub enum Carrier {
         /// Both ends' configuration.
         config: Box<TcpConfig>,
         /// The sender's controller; each connection starts with a copy.
+        controller: Box<AnyController>,
+    },
+    /// A QUIC connection that the sender opens, by the light model.
+    Quic {
+        /// Both ends' configuration.
+        config: Box<QuicConfig>,
+        /// The sender's controller; each connection starts with a copy.
+        controller: Box<AnyController>,
+    },
+    /// A QUIC connection that the sender opens, by a real stack (quinn-proto).
+    Quinn {
+        /// Both ends' configuration.
+        config: Box<QuicConfig>,
+        /// The sender's controller, built for segments of a full UDP payload; each connection starts with a copy.
         controller: Box<AnyController>,
     },
     /// Datagrams of at most this many IP bytes, without control.
@@ -103,9 +120,10 @@ impl FlowConfig {
     pub(crate) fn takes_reports(&self) -> bool {
         use slackwater_control::Controller as _;
         let takes = match &self.carrier {
-            Carrier::Tcp { controller, .. } | Carrier::Rtp { controller, .. } => {
-                controller.takes_reports()
-            }
+            Carrier::Tcp { controller, .. }
+            | Carrier::Quic { controller, .. }
+            | Carrier::Quinn { controller, .. }
+            | Carrier::Rtp { controller, .. } => controller.takes_reports(),
             Carrier::Udp { .. } => false,
             Carrier::External { takes_reports } => *takes_reports,
         };
@@ -116,7 +134,9 @@ impl FlowConfig {
     pub fn takes_blocks(&self) -> bool {
         use slackwater_control::Controller as _;
         let takes = match &self.carrier {
-            Carrier::Tcp { controller, .. } => controller.takes_blocks(),
+            Carrier::Tcp { controller, .. }
+            | Carrier::Quic { controller, .. }
+            | Carrier::Quinn { controller, .. } => controller.takes_blocks(),
             Carrier::Udp { .. } | Carrier::Rtp { .. } | Carrier::External { .. } => false,
         };
         takes && self.direction == Direction::Down
@@ -142,9 +162,17 @@ pub(crate) struct HostEvents {
 #[derive(Debug)]
 pub enum Host {
     /// Sends by TCP.
-    TcpSender(Box<TcpSender>),
+    TcpSender(Box<StreamSender<Endpoint>>),
     /// Receives by TCP.
     TcpReceiver(Box<TcpReceiver>),
+    /// Sends by QUIC.
+    QuicSender(Box<StreamSender<quic::Sender>>),
+    /// Receives by QUIC.
+    QuicReceiver(Box<quic::Receiver>),
+    /// Sends by a real QUIC stack.
+    QuinnSender(Box<StreamSender<slackwater_quic::Sender>>),
+    /// Receives by a real QUIC stack.
+    QuinnReceiver(Box<slackwater_quic::Receiver>),
     /// Sends datagrams.
     UdpSender(Box<UdpSender>),
     /// Receives datagrams.
@@ -164,46 +192,14 @@ pub enum Host {
     PageClient(Box<PageClient>),
 }
 
-/// An application over TCP.
-#[derive(Debug)]
-pub struct TcpSender {
-    endpoint: Endpoint,
-    app: App,
-    /// The application's next action; kept here because asking for it is on the hot path.
-    app_timer: Option<Instant>,
-    start: Instant,
-    stop: Instant,
-    opened: bool,
-    /// Bytes that the send buffer has not taken.
-    pending: u64,
-    /// Bytes of all messages so far.
-    written: u64,
-    /// Bytes acknowledged on earlier connections.
-    before: u64,
-    retransmits_before: u64,
-    timeouts_before: u64,
-    connections: u64,
-    fresh: Fresh,
-}
-
-/// What a new connection is made of.
-#[derive(Clone, Debug)]
-struct Fresh {
-    flow: FlowId,
-    up: bool,
-    config: TcpConfig,
-    controller: AnyController,
-    draw: Draw,
-}
-
-/// The other end.
+/// The other end of a TCP flow.
 #[derive(Debug)]
 pub struct TcpReceiver {
     endpoint: Endpoint,
     /// Sequence number of the SYN that opened the present connection.
     syn: Option<SeqNum>,
     before: u64,
-    fresh: Fresh,
+    fresh: Fresh<TcpConfig>,
 }
 
 /// Sends each message as datagrams at once.
@@ -234,30 +230,6 @@ mod purpose {
     pub(super) const CLIENT: u64 = 2;
     pub(super) const SERVER: u64 = 3;
     pub(super) const MEDIA: u64 = 4;
-}
-
-impl Fresh {
-    fn client(&self, n: u64) -> Endpoint {
-        let draw = self.draw.fork(purpose::CLIENT, n);
-        Endpoint::client(
-            self.flow,
-            self.up,
-            &self.config,
-            self.controller.clone(),
-            draw,
-        )
-    }
-
-    fn server(&self, n: u64) -> Endpoint {
-        let draw = self.draw.fork(purpose::SERVER, n);
-        Endpoint::server(
-            self.flow,
-            self.up,
-            &self.config,
-            self.controller.clone(),
-            draw,
-        )
-    }
 }
 
 impl Host {
@@ -293,25 +265,50 @@ impl Host {
                         Self::PageClient(Box::new(PageClient::new(back, page.request))),
                     ];
                 }
-                let sender = TcpSender {
-                    endpoint: fresh.client(0),
-                    app_timer: None,
-                    app,
-                    start: config.start,
-                    stop: config.stop,
-                    opened: false,
-                    pending: 0,
-                    written: 0,
-                    before: 0,
-                    retransmits_before: 0,
-                    timeouts_before: 0,
-                    connections: 0,
-                    fresh,
-                };
+                let sender = StreamSender::new(fresh, app, config.start, config.stop);
                 let receiver = TcpReceiver::new(back);
                 (
                     Self::TcpSender(Box::new(sender)),
                     Self::TcpReceiver(Box::new(receiver)),
+                )
+            }
+            Carrier::Quic {
+                config: quic,
+                controller,
+            } => {
+                let receiver = quic::Receiver::new(flow, !up, &quic);
+                let fresh = Fresh {
+                    flow,
+                    up,
+                    config: *quic,
+                    controller: *controller,
+                    draw,
+                };
+                let sender = StreamSender::new(fresh, app, config.start, config.stop);
+                (
+                    Self::QuicSender(Box::new(sender)),
+                    Self::QuicReceiver(Box::new(receiver)),
+                )
+            }
+            Carrier::Quinn {
+                config: quic,
+                controller,
+            } => {
+                let mailboxes = slackwater_quic::Mailboxes::default();
+                let back = draw.fork(purpose::SERVER, 0);
+                let receiver =
+                    slackwater_quic::Receiver::new(flow, !up, &quic, back, mailboxes.clone());
+                let fresh = Fresh {
+                    flow,
+                    up,
+                    config: (*quic, mailboxes),
+                    controller: *controller,
+                    draw,
+                };
+                let sender = StreamSender::new(fresh, app, config.start, config.stop);
+                (
+                    Self::QuinnSender(Box::new(sender)),
+                    Self::QuinnReceiver(Box::new(receiver)),
                 )
             }
             Carrier::Udp { packet } => {
@@ -369,20 +366,11 @@ impl Host {
         events: &mut HostEvents,
     ) {
         match self {
-            Self::TcpSender(h) => {
-                if packet.proto == Proto::Tcp {
-                    h.endpoint.on_packet(now, packet, out);
-                } else if packet.bits & Packet::BIT_REPORT != 0 {
-                    let slot = packet.slots[2];
-                    let body = Body::from_words(slot.start.0, slot.end.0);
-                    if let Some(report) = body.report() {
-                        h.endpoint.on_report(now, &report, out);
-                    }
-                }
-                if h.pending > 0 {
-                    h.offer(now, out);
-                }
-            }
+            Self::TcpSender(h) => h.on_packet(now, packet, out),
+            Self::QuicSender(h) => h.on_packet(now, packet, out),
+            Self::QuicReceiver(h) => h.on_packet(now, packet, out),
+            Self::QuinnSender(h) => h.on_packet(now, packet, out),
+            Self::QuinnReceiver(h) => h.on_packet(now, packet, out),
             Self::TcpReceiver(h) => h.on_packet(now, packet, out),
             Self::UdpSender(_) => {}
             Self::UdpReceiver(h) => h.on_packet(packet, events),
@@ -409,6 +397,10 @@ impl Host {
     ) {
         match self {
             Self::TcpSender(h) => h.on_timer(now, out, events),
+            Self::QuicSender(h) => h.on_timer(now, out, events),
+            Self::QuicReceiver(h) => h.on_timer(now, out),
+            Self::QuinnSender(h) => h.on_timer(now, out, events),
+            Self::QuinnReceiver(h) => h.on_timer(now, out),
             Self::TcpReceiver(h) => h.endpoint.on_timer(now, out),
             Self::UdpSender(h) => h.on_timer(now, out),
             Self::UdpReceiver(_) | Self::External { .. } => {}
@@ -425,12 +417,13 @@ impl Host {
     /// All that was sent so far arrived: the application may go on.
     pub(crate) fn on_delivered(&mut self, now: Instant) {
         match self {
-            Self::TcpSender(h) => {
-                h.app.on_delivered(now);
-                h.app_timer = h.app.next_timer();
-            }
+            Self::TcpSender(h) => h.on_delivered(now),
+            Self::QuicSender(h) => h.on_delivered(now),
+            Self::QuinnSender(h) => h.on_delivered(now),
             Self::UdpSender(h) => h.app.on_delivered(now),
             Self::TcpReceiver(_)
+            | Self::QuicReceiver(_)
+            | Self::QuinnReceiver(_)
             | Self::UdpReceiver(_)
             | Self::RtpSender(_)
             | Self::RtpReceiver(_)
@@ -444,6 +437,10 @@ impl Host {
     pub(crate) fn next_timer(&self) -> Option<Instant> {
         match self {
             Self::TcpSender(h) => h.next_timer(),
+            Self::QuicSender(h) => h.next_timer(),
+            Self::QuicReceiver(h) => h.next_timer(),
+            Self::QuinnSender(h) => h.next_timer(),
+            Self::QuinnReceiver(h) => h.next_timer(),
             Self::TcpReceiver(h) => h.endpoint.next_timer(),
             Self::UdpSender(h) => h.app.next_timer(),
             Self::UdpReceiver(_) | Self::External { .. } => None,
@@ -459,39 +456,42 @@ impl Host {
     pub fn delivered(&self) -> Bytes {
         Bytes(match self {
             Self::TcpReceiver(h) => h.delivered(),
+            Self::QuicReceiver(h) => h.delivered(),
+            Self::QuinnReceiver(h) => h.delivered(),
             Self::UdpReceiver(h) => h.delivered,
             Self::External { delivered } => *delivered,
             Self::PageClient(h) => h.delivered(),
             Self::RtpReceiver(h) => return h.delivered(),
-            Self::TcpSender(_) | Self::UdpSender(_) | Self::PageServer(_) | Self::RtpSender(_) => 0,
+            Self::TcpSender(_)
+            | Self::QuicSender(_)
+            | Self::QuinnSender(_)
+            | Self::UdpSender(_)
+            | Self::PageServer(_)
+            | Self::RtpSender(_) => 0,
         })
     }
 
     /// The state of a sender with a controller.
     pub(crate) fn sample(&self) -> Option<FlowSample> {
-        let (endpoint, (acked, retransmits, timeouts)) = match self {
-            Self::TcpSender(h) => (
-                &h.endpoint,
-                (h.before, h.retransmits_before, h.timeouts_before),
-            ),
-            Self::PageServer(h) => (&h.requests.endpoint, h.before),
-            Self::RtpSender(h) => return Some(h.sample()),
-            _ => return None,
-        };
-        let mut sample = endpoint.sample();
-        sample.acked += Bytes(acked);
-        sample.retransmits += retransmits;
-        sample.timeouts += timeouts;
-        Some(sample)
+        match self {
+            Self::TcpSender(h) => Some(h.sample()),
+            Self::QuicSender(h) => Some(h.sample()),
+            Self::PageServer(h) => Some(h.sample()),
+            Self::QuinnSender(h) => Some(h.sample()),
+            Self::RtpSender(h) => Some(h.sample()),
+            _ => None,
+        }
     }
 
     /// The controller's named internals.
     pub(crate) fn internals(&self, out: &mut Vec<(&'static str, f64)>) {
         use slackwater_control::Controller as _;
         match self {
-            Self::TcpSender(h) => h.endpoint.controller().snapshot(out),
+            Self::TcpSender(h) => h.endpoint().controller().snapshot(out),
+            Self::QuicSender(h) => h.endpoint().controller().snapshot(out),
             Self::PageServer(h) => h.requests.endpoint.controller().snapshot(out),
             Self::RtpSender(h) => h.controller().snapshot(out),
+            Self::QuinnSender(h) => h.endpoint().snapshot(out),
             _ => {}
         }
     }
@@ -499,7 +499,7 @@ impl Host {
     /// The TCP endpoint, where there is one.
     pub fn endpoint(&self) -> Option<&Endpoint> {
         match self {
-            Self::TcpSender(h) => Some(&h.endpoint),
+            Self::TcpSender(h) => Some(h.endpoint()),
             Self::TcpReceiver(h) => Some(&h.endpoint),
             Self::PageServer(h) => Some(&h.requests.endpoint),
             Self::PageClient(h) => Some(&h.endpoint),
@@ -515,6 +515,14 @@ impl Host {
         }
     }
 
+    /// The sending end of a QUIC connection, where there is one.
+    pub fn quic_sender(&self) -> Option<&quic::Sender> {
+        match self {
+            Self::QuicSender(h) => Some(h.endpoint()),
+            _ => None,
+        }
+    }
+
     /// The receiver of media, where there is one.
     pub fn rtp_receiver(&self) -> Option<&RtpReceiver> {
         match self {
@@ -522,87 +530,34 @@ impl Host {
             _ => None,
         }
     }
+
+    /// The receiving end of a QUIC flow, where there is one.
+    pub fn quic_receiver(&self) -> Option<&quic::Receiver> {
+        match self {
+            Self::QuicReceiver(h) => Some(h),
+            _ => None,
+        }
+    }
+
+    /// Payload bytes acknowledged on all connections; `None` at a host that hears of none, or (quinn) is not told.
+    pub fn acked(&self) -> Option<Bytes> {
+        match self {
+            Self::QuinnSender(_) | Self::RtpSender(_) => None,
+            _ => self.sample().map(|s| s.acked),
+        }
+    }
 }
 
-impl TcpSender {
-    fn next_timer(&self) -> Option<Instant> {
-        if !self.opened {
-            return Some(self.start);
-        }
-        let mut next = self.endpoint.next_timer().unwrap_or(Instant::MAX);
-        if let Some(t) = self.app_timer {
-            next = next.min(t);
-        }
-        if self.app.is_bulk() && self.stop != Instant::MAX {
-            next = next.min(self.stop);
-        }
-        (next != Instant::MAX).then_some(next)
-    }
-
-    fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>, events: &mut HostEvents) {
-        if !self.opened && now >= self.start {
-            self.opened = true;
-            self.app_timer = self.app.next_timer();
-            self.endpoint.set_bulk(self.app.is_bulk());
-            if !self.app.reconnects() {
-                self.endpoint.connect(now, out);
-            }
-        }
-        if self.app.is_bulk() && now >= self.stop {
-            self.endpoint.set_bulk(false);
-            self.stop = Instant::MAX;
-        }
-        self.endpoint.on_timer(now, out);
-        while self.app_timer.is_some_and(|t| t <= now) {
-            let message = self.app.on_timer(now);
-            self.app_timer = self.app.next_timer();
-            if let Some(message) = message {
-                self.send(now, message, out, events);
-            }
-        }
-    }
-
-    fn send(
-        &mut self,
-        now: Instant,
-        message: Message,
-        out: &mut Vec<Packet>,
-        events: &mut HostEvents,
-    ) {
-        if self.app.reconnects() {
-            self.reconnect(now, out);
-        }
-        self.written += message.bytes;
-        self.pending += message.bytes;
-        if let Some(start) = message.ends {
-            events.messages.push((self.written, start, message.total));
-        }
-        self.offer(now, out);
-    }
-
-    fn reconnect(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        if self.connections > 0 {
-            let stats = self.endpoint.stats();
-            self.before += self.endpoint.acked();
-            self.retransmits_before += stats.retransmits;
-            self.timeouts_before += stats.timeouts;
-            self.endpoint = self.fresh.client(self.connections);
-        }
-        self.connections += 1;
-        self.endpoint.connect(now, out);
-    }
-
-    fn offer(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        if self.pending > 0 {
-            self.pending -= self.endpoint.write(now, self.pending, out);
-        }
-    }
+fn server(fresh: &Fresh<TcpConfig>, n: u64) -> Endpoint {
+    let draw = fresh.draw.fork(purpose::SERVER, n);
+    let controller = fresh.controller.clone();
+    Endpoint::server(fresh.flow, fresh.up, &fresh.config, controller, draw)
 }
 
 impl TcpReceiver {
-    fn new(fresh: Fresh) -> Self {
+    fn new(fresh: Fresh<TcpConfig>) -> Self {
         Self {
-            endpoint: fresh.server(0),
+            endpoint: server(&fresh, 0),
             syn: None,
             before: 0,
             fresh,
@@ -624,7 +579,7 @@ impl TcpReceiver {
         if packet.flags.contains(TcpFlags::SYN) {
             if self.opens_anew(packet) {
                 self.before += self.endpoint.delivered();
-                self.endpoint = self.fresh.server(u64::from(packet.seq.0));
+                self.endpoint = server(&self.fresh, u64::from(packet.seq.0));
             }
             self.syn = Some(packet.seq);
         }

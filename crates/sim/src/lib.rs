@@ -12,7 +12,7 @@ pub mod link;
 pub mod world;
 
 pub use clock::{Clock, NoClock, SyncStatus};
-pub use flow::{Carrier, FlowConfig, HopConfig, Host};
+pub use flow::{Carrier, FlowConfig, Fresh, HopConfig, Host, SendingEnd, StreamSender};
 pub use lane::{Detour, LaneConfig, Stalls};
 pub use link::{LinkConfig, Service};
 pub use world::{

@@ -67,8 +67,8 @@ const SHORT_HEADER: u16 = 1 + 8 + 2 + 16;
 const STREAM_FRAME: u16 = 1 + 1 + 8;
 /// An ACK frame of one range: type, largest (4), delay (2), count, first range (2) (RFC 9000, 19.3).
 const ACK_FRAME: u16 = 1 + 4 + 2 + 1 + 2;
-/// A further range: gap and length.
-const ACK_RANGE: u16 = 2 + 2;
+/// A further range of an ACK frame: gap and length.
+pub const ACK_RANGE: u16 = 2 + 2;
 /// The three ECN counts.
 const ECN_COUNTS: u16 = 3 * 4;
 /// `MAX_DATA` and `MAX_STREAM_DATA`, which move together (RFC 9000, 19.9 and 19.10).
@@ -76,7 +76,7 @@ const LIMITS: u16 = 9 + 10;
 /// `DATA_BLOCKED` (RFC 9000, 19.12).
 const BLOCKED_FRAME: u16 = 9;
 /// A DATAGRAM frame with a report: type, length, 8 bytes (RFC 9221, 4).
-const REPORT_FRAME: u16 = 1 + 1 + 8;
+pub const REPORT_FRAME: u16 = 1 + 1 + 8;
 /// The least datagram that may hold an Initial packet (RFC 9000, 14.1), with what carries it.
 const INITIAL: u16 = 1200 + BELOW;
 /// The unit of the ACK delay: the default `ack_delay_exponent` is 3 (RFC 9000, 18.2).

@@ -17,11 +17,11 @@ use crate::scenario::flow;
 /// True where a sender asks for reports.
 pub(super) fn is_asked_for(scenario: &Scenario) -> bool {
     let config = ControllerConfig::new(1448, Draw::new(0));
-    let tcp = |f: &&flow::Flow| f.app.carrier() == flow::Carrier::Tcp;
+    let controlled = |f: &&flow::Flow| f.carrier().is_controlled();
     scenario
         .flows
         .iter()
-        .filter(tcp)
+        .filter(controlled)
         .filter_map(|f| controller::build(&f.controller, &config).ok())
         .any(|c| c.takes_reports())
 }

@@ -8,13 +8,14 @@ use slackwater_sim::{Carrier, FlowConfig, HopConfig};
 use slackwater_transport::app::{
     AppConfig, CbrConfig, FrameClock, FramesConfig, PageConfig, TransfersConfig, VideoConfig,
 };
+use slackwater_transport::quic::{AckRule, Config as QuicConfig, Spin};
 use slackwater_transport::rtp::{
     Cadence, Format, Overflow, Playout, ReceiverConfig, RtpConfig, SenderConfig, SourceConfig,
 };
 use slackwater_transport::tcp::{Config as TcpConfig, DelayedAck};
 
 use super::controller;
-use crate::scenario::flow::{self, App, Tcp, TcpEcn, Way};
+use crate::scenario::flow::{self, App, Quic, QuicEcn, QuicSpin, Tcp, TcpEcn, Way};
 use crate::scenario::media::{Media, MediaEcn, Report};
 use crate::scenario::{FlowInstance, Scenario};
 
@@ -24,9 +25,10 @@ pub(super) fn is_up(flow: &FlowInstance<'_>) -> bool {
 
 /// The controller's name; empty for datagrams.
 pub(super) fn controller_name<'a>(flow: &FlowInstance<'a>) -> &'a str {
-    match flow.spec.app.carrier() {
-        flow::Carrier::Tcp | flow::Carrier::Rtp => &flow.spec.controller,
-        flow::Carrier::Udp => "",
+    if flow.spec.carrier().is_controlled() {
+        &flow.spec.controller
+    } else {
+        ""
     }
 }
 
@@ -42,20 +44,28 @@ pub(super) fn config(
     given: impl FnOnce(&ControllerConfig) -> Option<AnyController>,
 ) -> Result<FlowConfig, String> {
     let spec = flow.spec;
-    let carrier = match (spec.app.carrier(), &spec.app) {
-        (flow::Carrier::Tcp, _) => {
-            let config = ControllerConfig::new(u32::from(spec.tcp.mss), draw)
-                .with_initial_window(spec.tcp.initial_window)
-                .with_initial_ssthresh(spec.tcp.initial_ssthresh);
-            let controller = match given(&config) {
-                Some(controller) => controller,
-                None => known(scenario, flow, &config)?,
-            };
-            Carrier::Tcp {
-                config: Box::new(tcp(&spec.tcp)),
-                controller: Box::new(controller),
-            }
+    let controller = |window, ssthresh| {
+        let config = ControllerConfig::new(u32::from(spec.mss()), draw)
+            .with_initial_window(window)
+            .with_initial_ssthresh(ssthresh);
+        match given(&config) {
+            Some(controller) => Ok(Box::new(controller)),
+            None => known(scenario, flow, &config).map(Box::new),
         }
+    };
+    let carrier = match (spec.carrier(), &spec.app) {
+        (flow::Carrier::Tcp, _) => Carrier::Tcp {
+            config: Box::new(tcp(&spec.tcp)),
+            controller: controller(spec.tcp.initial_window, spec.tcp.initial_ssthresh)?,
+        },
+        (flow::Carrier::Quic, _) => Carrier::Quic {
+            config: Box::new(quic(&spec.quic)),
+            controller: controller(spec.quic.initial_window, spec.quic.initial_ssthresh)?,
+        },
+        (flow::Carrier::Quinn, _) => Carrier::Quinn {
+            config: Box::new(quic(&spec.quic)),
+            controller: controller(spec.quic.initial_window, spec.quic.initial_ssthresh)?,
+        },
         (flow::Carrier::Udp, App::Vr(vr)) => Carrier::Udp { packet: vr.packet },
         (flow::Carrier::Udp, App::Cbr(cbr)) => Carrier::Udp { packet: cbr.packet },
         (flow::Carrier::Rtp, App::Media(media)) => {
@@ -74,7 +84,7 @@ pub(super) fn config(
             }
         }
         (flow::Carrier::Udp | flow::Carrier::Rtp, _) => {
-            return Err("this application needs TCP".to_owned());
+            return Err("this application needs TCP or QUIC".to_owned());
         }
     };
     Ok(FlowConfig {
@@ -96,9 +106,10 @@ pub(super) fn config(
 pub(super) fn external(simulated: &Carrier) -> Carrier {
     Carrier::External {
         takes_reports: match simulated {
-            Carrier::Tcp { controller, .. } | Carrier::Rtp { controller, .. } => {
-                controller.takes_reports()
-            }
+            Carrier::Tcp { controller, .. }
+            | Carrier::Quic { controller, .. }
+            | Carrier::Quinn { controller, .. }
+            | Carrier::Rtp { controller, .. } => controller.takes_reports(),
             Carrier::Udp { .. } => false,
             Carrier::External { takes_reports } => *takes_reports,
         },
@@ -113,7 +124,7 @@ fn known(
 ) -> Result<AnyController, String> {
     let name = &flow.spec.controller;
     let controller = controller::in_scenario(name, config, scenario).map_err(|e| e.to_string())?;
-    let media = flow.spec.app.carrier() == flow::Carrier::Rtp;
+    let media = flow.spec.carrier() == flow::Carrier::Rtp;
     let wanted = if media { "media" } else { "TCP" };
     if controller.takes_feedback() == media {
         Ok(controller)
@@ -197,6 +208,31 @@ fn tcp(config: &Tcp) -> TcpConfig {
         },
         pacing: config.pacing,
         ..TcpConfig::default()
+    }
+}
+
+fn quic(config: &Quic) -> QuicConfig {
+    QuicConfig {
+        packet: config.packet,
+        send_buffer: config.send_buffer,
+        recv_window: config.recv_window,
+        ack: AckRule {
+            packets: u16::from(config.ack_every),
+            delay: config.max_ack_delay,
+            ..AckRule::default()
+        },
+        pacing: config.pacing,
+        ecn: match config.ecn {
+            // Unless the controller asks for it.
+            QuicEcn::Off => None,
+            QuicEcn::Classic => Some(EcnMode::Classic),
+        },
+        spin: match config.spin {
+            QuicSpin::On => Spin::On,
+            QuicSpin::Off => Spin::Off,
+            QuicSpin::Rfc => Spin::Rfc,
+        },
+        ..QuicConfig::default()
     }
 }
 

@@ -14,7 +14,7 @@ pub use lean::{LeanFlow, LeanRecorder};
 pub use media::{DELAY_LIMITS, MediaRecord};
 
 use crate::metrics::Histogram;
-use crate::scenario::flow::{Carrier, Way};
+use crate::scenario::flow::Way;
 use crate::scenario::{Bottleneck, Scenario};
 
 /// Width of the bins that throughput and windowed fairness are counted in.
@@ -85,13 +85,14 @@ impl RecorderConfig {
             .expanded_flows()
             .into_iter()
             .map(|f| FlowInfo {
-                controller: match f.spec.app.carrier() {
-                    Carrier::Tcp | Carrier::Rtp => f.spec.controller.clone(),
-                    Carrier::Udp => String::new(),
+                controller: if f.spec.carrier().is_controlled() {
+                    f.spec.controller.clone()
+                } else {
+                    String::new()
                 },
                 ue: f.ue,
                 up: f.spec.direction == Way::Up,
-                mss: u32::from(f.spec.app.media().map_or(f.spec.tcp.mss, |m| m.packet)),
+                mss: u32::from(f.spec.mss()),
                 media: f.spec.app.media().is_some(),
                 start: at(f.start),
                 stop: at(f.stop),

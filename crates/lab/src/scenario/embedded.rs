@@ -10,6 +10,7 @@ pub const ALL: &[(&str, &str)] = &[
         "varying-link",
         include_str!("../../../../scenarios/tour/varying-link.toml"),
     ),
+    ("quic", include_str!("../../../../scenarios/tour/quic.toml")),
     (
         "lte-demo",
         include_str!("../../../../scenarios/tour/lte-demo.toml"),

@@ -1,6 +1,7 @@
 //! `[[flow]]`: senders, what they send and by which controller.
 
 use slackwater_core::{Bytes, Duration, Rate};
+use slackwater_transport::quic::Config as QuicConfig;
 
 use super::error::ScenarioError;
 use super::field::{At, Field, choice, section, tagged};
@@ -24,6 +25,10 @@ pub enum Carrier {
     Tcp,
     /// UDP without control.
     Udp,
+    /// QUIC by the light model, with the flow's controller.
+    Quic,
+    /// QUIC by a real stack, with the flow's controller.
+    Quinn,
     /// RTP over UDP with the flow's controller, which must be one for media.
     Rtp,
 }
@@ -35,6 +40,10 @@ choice! {
         Tcp = "tcp",
         /// UDP: datagrams leave when the application hands them over.
         Udp = "udp",
+        /// QUIC by the light model, with the flow's controller.
+        Quic = "quic",
+        /// QUIC by a real stack, quinn-proto, with the flow's controller.
+        Quinn = "quinn",
     }
 }
 choice! {
@@ -46,6 +55,27 @@ choice! {
         Classic = "classic",
         /// Accurate ECN (RFC 9768).
         Accurate = "accurate",
+    }
+}
+
+choice! {
+    /// ECN of a QUIC flow.
+    pub enum QuicEcn {
+        /// Not used, unless the controller asks for it.
+        Off = "off",
+        /// ECT(0); a mark is answered as a loss.
+        Classic = "classic",
+    }
+}
+choice! {
+    /// Whether a connection spins its bit (RFC 9000, 17.4).
+    pub enum QuicSpin {
+        /// Always.
+        On = "on",
+        /// Never.
+        Off = "off",
+        /// Off on a random connection in 16, as RFC 9000 wants.
+        Rfc = "rfc",
     }
 }
 
@@ -210,6 +240,48 @@ tagged! {
     }
 }
 
+impl Carrier {
+    /// True where the flow's controller says what may leave.
+    pub const fn is_controlled(self) -> bool {
+        !matches!(self, Self::Udp)
+    }
+}
+
+impl From<Transport> for Carrier {
+    fn from(transport: Transport) -> Self {
+        match transport {
+            Transport::Tcp => Self::Tcp,
+            Transport::Udp => Self::Udp,
+            Transport::Quic => Self::Quic,
+            Transport::Quinn => Self::Quinn,
+        }
+    }
+}
+
+impl Flow {
+    /// What carries its data.
+    pub fn carrier(&self) -> Carrier {
+        match (self.transport, &self.app) {
+            (Some(transport), _) => transport.into(),
+            (None, app) => app.carrier(),
+        }
+    }
+
+    /// Payload bytes of a full packet of its transport, as its controller counts them.
+    pub fn mss(&self) -> u16 {
+        match self.carrier() {
+            Carrier::Tcp | Carrier::Udp => self.tcp.mss,
+            Carrier::Rtp => self.app.media().map_or(self.tcp.mss, |m| m.packet),
+            Carrier::Quinn => self.quic.packet - 28,
+            Carrier::Quic => QuicConfig {
+                packet: self.quic.packet,
+                ..QuicConfig::default()
+            }
+            .mss(),
+        }
+    }
+}
+
 impl App {
     /// The media, where it is some.
     pub const fn media(&self) -> Option<&Media> {
@@ -219,12 +291,9 @@ impl App {
         }
     }
 
-    /// What carries it.
-    pub fn carrier(&self) -> Carrier {
-        let chosen = |transport| match transport {
-            Transport::Tcp => Carrier::Tcp,
-            Transport::Udp => Carrier::Udp,
-        };
+    /// What carries it where the flow does not say.
+    fn carrier(&self) -> Carrier {
+        let chosen = Carrier::from;
         match self {
             Self::Vr(vr) => chosen(vr.transport),
             Self::Cbr(cbr) => chosen(cbr.transport),
@@ -284,6 +353,39 @@ section! {
     }
 }
 
+section! {
+    /// QUIC (RFC 9000, 9002). One stream; the sender opens the connection.
+    pub struct Quic {
+        /// IP bytes of a full packet; 1,500 as if path MTU discovery had found it.
+        #[within(1228, 9000)]
+        pub packet: u16 = 1500,
+        /// Initial window in packets (RFC 9002, 7.2).
+        #[within(1, 1000)]
+        pub initial_window: u32 = 10,
+        /// Slow-start threshold of a new connection in packets, for window laws; left out, none.
+        #[within(1, 1_000_000)]
+        pub initial_ssthresh: Option<u32> = None,
+        /// Bytes that the sender holds, sent and unsent.
+        #[within(Bytes(10_000), Bytes(10_000_000_000))]
+        pub send_buffer: Bytes = Bytes(16_000_000),
+        /// Credit that the receiver grants beyond what it has (`MAX_DATA`).
+        #[within(Bytes(10_000), Bytes(1_000_000_000))]
+        pub recv_window: Bytes = Bytes(16_000_000),
+        /// An ACK waits at most this long (`max_ack_delay`).
+        #[within(Duration::ZERO, Duration::from_millis(500))]
+        pub max_ack_delay: Duration = Duration::from_millis(25),
+        /// Packets that one ACK answers at most.
+        #[within(1, 64)]
+        pub ack_every: u8 = 2,
+        /// ECN.
+        pub ecn: QuicEcn = QuicEcn::Off,
+        /// Pace every controller at 1.25 windows per RTT; `false` paces only those that set a rate.
+        pub pacing: bool = true,
+        /// The spin bit.
+        pub spin: QuicSpin = QuicSpin::On,
+    }
+}
+
 /// Which UE a flow belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UeRef {
@@ -335,6 +437,8 @@ section! {
         pub direction: Way = Way::Down,
         /// What it sends.
         pub app: App = App::Bulk(Bulk {}),
+        /// What carries the data; left out, what the application says: UDP for `vr` and `cbr`, else TCP.
+        pub transport: Option<Transport> = None,
         /// When it starts.
         #[within(Duration::ZERO, Duration::from_secs(1_000_000))]
         pub start: Duration = Duration::ZERO,
@@ -349,6 +453,8 @@ section! {
         pub rtt: Option<Duration> = None,
         /// TCP.
         pub tcp: Tcp = Tcp::example(),
+        /// QUIC.
+        pub quic: Quic = Quic::example(),
         /// `QoS` flow identifier, which picks the bearer.
         #[within(0, 63)]
         pub qfi: u8 = 1,
@@ -358,6 +464,15 @@ section! {
     check(me, at) {
         if matches!(me.app, App::Page(_)) && me.direction == Way::Up {
             return Err(at.error("a page with direction = \"up\"", "direction = \"down\""));
+        }
+        if matches!(me.app, App::Page(_)) && me.carrier() != Carrier::Tcp {
+            return Err(at.error("a page over another transport than TCP", "transport = \"tcp\""));
+        }
+        if me.transport.is_some() && matches!(me.app, App::Media(_)) {
+            return Err(at.error("transport of media", "no transport: media go over RTP"));
+        }
+        if me.transport == Some(Transport::Udp) && !matches!(me.app, App::Vr(_) | App::Cbr(_)) {
+            return Err(at.error("transport = \"udp\"", "\"tcp\", \"quic\" or \"quinn\" for this application"));
         }
         if let Some(stop) = me.stop.filter(|stop| *stop <= me.start) {
             return Err(at.error(

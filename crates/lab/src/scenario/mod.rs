@@ -340,9 +340,11 @@ impl Scenario {
     pub fn check_controllers(&self) -> Result<(), ScenarioError> {
         let config = registry::Config::new(1448, slackwater_core::Draw::new(0));
         for (i, flow) in self.flows.iter().enumerate() {
-            let (known, wanted) = match flow.app.carrier() {
+            let (known, wanted) = match flow.carrier() {
                 flow::Carrier::Udp => continue,
-                flow::Carrier::Tcp => (registry::names(), "TCP; this one steers media"),
+                flow::Carrier::Tcp | flow::Carrier::Quic | flow::Carrier::Quinn => {
+                    (registry::names(), "TCP; this one steers media")
+                }
                 flow::Carrier::Rtp => (registry::media_names(), "media; this one steers TCP"),
             };
             let name = flow.controller.as_str();
@@ -543,9 +545,10 @@ impl PartialEq for Scenario {
 impl Flow {
     /// The name of a flow without a label.
     pub fn default_label(&self) -> &str {
-        match self.app.carrier() {
-            flow::Carrier::Tcp | flow::Carrier::Rtp => &self.controller,
-            flow::Carrier::Udp => self.app.word(),
+        if self.carrier().is_controlled() {
+            &self.controller
+        } else {
+            self.app.word()
         }
     }
 }

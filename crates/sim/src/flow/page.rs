@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
+use slackwater_core::record::FlowSample;
 use slackwater_core::{Bytes, Instant, Packet, Proto};
 use slackwater_transport::app::Fetch;
-use slackwater_transport::tcp::Endpoint;
+use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
 
-use super::{Fresh, HostEvents, TcpReceiver};
+use super::{Fresh, HostEvents, SendingEnd as _, TcpReceiver};
 
 /// The UE's end: opens connections, sends requests and counts objects.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub struct PageClient {
     /// Request bytes that the send buffer has not taken.
     pending: u64,
     request: u64,
-    fresh: Fresh,
+    fresh: Fresh<TcpConfig>,
 }
 
 /// The server's end: answers each request with its object.
@@ -37,13 +38,13 @@ pub struct PageServer {
     /// Object bytes that the send buffer has not taken.
     pending: u64,
     /// Bytes acknowledged, segments repeated and timeouts on earlier connections.
-    pub(super) before: (u64, u64, u64),
+    before: (u64, u64, u64),
 }
 
 impl PageClient {
-    pub(super) fn new(fresh: Fresh, request: Bytes) -> Self {
+    pub(super) fn new(fresh: Fresh<TcpConfig>, request: Bytes) -> Self {
         Self {
-            endpoint: fresh.client(0),
+            endpoint: Endpoint::fresh(&fresh, 0),
             connections: 0,
             before: 0,
             ends: VecDeque::new(),
@@ -73,7 +74,7 @@ impl PageClient {
         if self.connections > 0 {
             // Every object has arrived; acknowledgments of the last requests may be missing and are not waited for.
             self.before += self.endpoint.delivered();
-            self.endpoint = self.fresh.client(self.connections);
+            self.endpoint = Endpoint::fresh(&self.fresh, self.connections);
             self.pending = 0;
         }
         self.connections += 1;
@@ -100,7 +101,7 @@ impl PageClient {
 }
 
 impl PageServer {
-    pub(super) fn new(fresh: Fresh, request: Bytes) -> Self {
+    pub(super) fn new(fresh: Fresh<TcpConfig>, request: Bytes) -> Self {
         Self {
             requests: TcpReceiver::new(fresh),
             request: request.get().max(1),
@@ -109,6 +110,14 @@ impl PageServer {
             pending: 0,
             before: (0, 0, 0),
         }
+    }
+
+    pub(super) fn sample(&self) -> FlowSample {
+        let mut sample = self.requests.endpoint.sample();
+        sample.acked += Bytes(self.before.0);
+        sample.retransmits += self.before.1;
+        sample.timeouts += self.before.2;
+        sample
     }
 
     /// A request for `bytes` is on its way.

@@ -2,12 +2,13 @@
 
 use slackwater_core::packet::{IPV4_HEADER, TCP_HEADER, UDP_HEADER};
 use slackwater_core::{
-    BearerId, Direction, Draw, Duration, FlowId, Instant, Packet, Proto, SackBlock, SeqNum,
-    TcpFlags, UeId,
+    BearerId, Direction, Draw, Duration, FlowId, Instant, Packet, Proto, QuicBits, SackBlock,
+    SeqNum, TcpFlags, UeId,
 };
 use slackwater_edge::ReportAgent;
 use slackwater_ran::cell::Cell;
 use slackwater_signal::{Body, PathReport};
+use slackwater_transport::quic::{ACK_RANGE, REPORT_FRAME};
 
 use super::Hop;
 use crate::lane::LaneConfig;
@@ -24,9 +25,9 @@ const MTU: u16 = 1500;
 /// What carries reports to senders.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FeedbackCarrier {
-    /// A TCP option on each ACK.
+    /// A TCP option on each ACK; a QUIC flow gets none.
     TcpOption,
-    /// A datagram beside each ACK, on a lane of its own.
+    /// A datagram beside each ACK (each packet that a QUIC receiver sends), on a lane of its own.
     Datagram(LaneConfig),
 }
 
@@ -137,7 +138,7 @@ impl Feedback {
         cell: &Cell<Packet>,
         packet: &mut Packet,
     ) -> Option<(Hop, Packet)> {
-        if !carries(packet) || now >= self.config.until {
+        if !answers(packet) || now >= self.config.until {
             return None;
         }
         let flow = self.flows.get_mut(packet.flow.index())?.as_mut()?;
@@ -154,18 +155,32 @@ impl Feedback {
         if let Some(lane) = flow.lane {
             return Some((lane, datagram(now, packet.flow, body)));
         }
-        put(packet, body);
+        if packet.proto == Proto::Tcp {
+            put(packet, body);
+        }
         None
     }
 }
 
-/// True for a packet that can carry a report to the sender of its flow.
+/// True for a packet beside which a report may leave: an ACK of TCP, or anything of QUIC's after the handshake, since an
+/// agent cannot read what it is.
+#[inline]
+fn answers(packet: &Packet) -> bool {
+    packet.direction() == Direction::Up
+        && match packet.proto {
+            Proto::Tcp => {
+                packet.flags.contains(TcpFlags::ACK) && !packet.flags.contains(TcpFlags::SYN)
+            }
+            Proto::Quic => !packet.quic().contains(QuicBits::LONG),
+            Proto::Udp => false,
+        }
+}
+
+/// True for a packet into which the UE can put a report to the sender of its flow: an ACK, but for those of the real QUIC
+/// stack, whose bytes are written.
 #[inline]
 pub(super) fn carries(packet: &Packet) -> bool {
-    packet.direction() == Direction::Up
-        && packet.proto == Proto::Tcp
-        && packet.flags.contains(TcpFlags::ACK)
-        && !packet.flags.contains(TcpFlags::SYN)
+    answers(packet) && (packet.proto == Proto::Tcp || packet.quic().contains(QuicBits::ACK))
 }
 
 fn slot(body: Body) -> SackBlock {
@@ -192,6 +207,10 @@ pub(super) fn datagram(now: Instant, flow: FlowId, body: Body) -> Packet {
 /// Puts a report into the options of `packet`, where they have room.
 #[inline]
 pub(super) fn put(packet: &mut Packet, body: Body) {
+    if packet.proto == Proto::Quic {
+        put_frame(packet, body);
+        return;
+    }
     // A real packet may be of IPv6, whose header of 40 bytes would pass for options.
     let options = (packet.len - packet.payload - IPV4_HEADER - TCP_HEADER).min(OPTIONS_MAX);
     // Without padding, time stamps (10), two SACK blocks (18) and the report (12) fill the 40 bytes.
@@ -201,6 +220,19 @@ pub(super) fn put(packet: &mut Packet, body: Body) {
         packet.bits |= Packet::BIT_REPORT;
         packet.slots[2] = slot(body);
     }
+}
+
+/// Puts a report into a DATAGRAM frame of a light QUIC receiver's ACK (RFC 9221), as that receiver would.
+fn put_frame(packet: &mut Packet, body: Body) {
+    let bits = packet.quic().with(QuicBits::DATAGRAM);
+    packet.flags = TcpFlags(bits.0);
+    if packet.sacks > 2 {
+        packet.sacks = 2;
+        packet.len -= ACK_RANGE;
+    }
+    packet.len += REPORT_FRAME;
+    packet.bits |= Packet::BIT_REPORT;
+    packet.slots[2] = slot(body);
 }
 
 impl FeedbackConfig {

@@ -5,7 +5,7 @@ use slackwater_sim::NoClock;
 use slackwater_transport::app::{AppConfig, FrameClock, FramesConfig};
 
 use crate::audit::Audit;
-use crate::worlds::{CONTROLLERS, Load, Path};
+use crate::worlds::{CONTROLLERS, Load, Path, Transport};
 
 /// Runs until nothing is left to happen, and looks at every packet's end.
 pub(crate) fn audit(load: &Load, seed: u64) {
@@ -34,8 +34,8 @@ pub(crate) fn audit(load: &Load, seed: u64) {
     for flow in 0..world.flows() as u32 {
         let (sender, receiver) = world.hosts(slackwater_core::FlowId(flow));
         let got = receiver.delivered().get();
-        if let Some(endpoint) = sender.endpoint() {
-            assert_eq!(endpoint.acked(), got, "{what}: acknowledged and delivered");
+        if let Some(acked) = sender.acked() {
+            assert_eq!(acked.get(), got, "{what}: acknowledged and delivered");
         }
         assert!(got > 100_000, "{what}: flow {flow} made progress ({got})");
     }
@@ -113,12 +113,25 @@ fn every_datagram_has_one_end() {
     for path in Path::ALL {
         let load = Load {
             app: AppConfig::Frames(frames),
-            datagrams: true,
             flows_per_ue: 2,
-            ..Load::bulk(path, "reno", 4)
+            ..Load::bulk(path, "reno", 4).over(Transport::Udp)
         };
         audit(&load, 3);
         audit(&load.up(), 4);
+    }
+}
+
+#[test]
+fn every_quic_packet_has_one_end() {
+    for path in Path::ALL {
+        for controller in ["cubic", "bbr"] {
+            let load = Load {
+                flows_per_ue: 2,
+                ..Load::bulk(path, controller, 2).over(Transport::Quic)
+            };
+            audit(&load, 5);
+            audit(&load.up(), 6);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use slackwater_core::{Duration, Instant};
 use slackwater_sim::{NoClock, World};
 
 use crate::audit::Audit;
-use crate::worlds::{Load, Path};
+use crate::worlds::{Load, Path, Transport};
 
 fn several(path: Path) -> Load {
     Load {
@@ -55,6 +55,24 @@ fn cutting_a_run_changes_nothing() {
         assert_eq!(whole.recorder().records, cut.recorder().records, "{path:?}");
         assert_eq!(whole.recorder().hash, cut.recorder().hash, "{path:?}");
         assert_eq!(whole.events(), cut.events(), "{path:?}");
+    }
+}
+
+#[test]
+fn quic_repeats_itself_however_the_run_is_cut() {
+    let odd = [Duration::from_micros(313), Duration::from_millis(40)];
+    for transport in [Transport::Quic, Transport::Quinn] {
+        for path in [Path::Lossy, Path::Lte] {
+            let load = several(path).over(transport);
+            let (whole, cut) = (run(&load, 5, &WHOLE), run(&load, 5, &odd));
+            assert!(
+                whole.recorder().records > 5_000,
+                "{transport:?} over {path:?}"
+            );
+            assert_eq!(whole.recorder().hash, cut.recorder().hash, "{path:?}");
+            assert_eq!(whole.events(), cut.events(), "{path:?}");
+            assert_ne!(whole.recorder().hash, run(&load, 6, &WHOLE).recorder().hash);
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use slackwater_sim::{
     Carrier, FlowConfig, HopConfig, LaneConfig, LinkConfig, Service, WorldBuilder,
 };
 use slackwater_transport::app::{AppConfig, TransfersConfig};
+use slackwater_transport::quic::Config as QuicConfig;
 use slackwater_transport::tcp::Config as TcpConfig;
 
 /// The controllers that a comparison shows.
@@ -22,6 +23,15 @@ pub(crate) const CONTROLLERS: [&str; 7] = [
 
 /// One-way propagation of each lane.
 pub(crate) const DELAY: Duration = Duration::from_millis(15);
+
+/// What carries the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Tcp,
+    Udp,
+    Quic,
+    Quinn,
+}
 
 /// A bottleneck with lanes before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -161,8 +171,7 @@ pub(crate) struct Load {
     pub(crate) ues: usize,
     pub(crate) flows_per_ue: usize,
     pub(crate) app: AppConfig,
-    /// Datagrams in place of TCP.
-    pub(crate) datagrams: bool,
+    pub(crate) transport: Transport,
     pub(crate) stop: Instant,
 }
 
@@ -176,7 +185,7 @@ impl Load {
             ues: 1,
             flows_per_ue: 1,
             app: AppConfig::Bulk,
-            datagrams: false,
+            transport: Transport::Tcp,
             stop: Instant::ZERO + Duration::from_secs(seconds),
         }
     }
@@ -194,6 +203,10 @@ impl Load {
             stop: Instant::MAX,
             ..Self::bulk(path, controller, 0)
         }
+    }
+
+    pub(crate) fn over(self, transport: Transport) -> Self {
+        Self { transport, ..self }
     }
 
     pub(crate) fn up(self) -> Self {
@@ -244,19 +257,25 @@ impl Load {
                 .expect("the controller exists");
             world.add_flow(FlowConfig {
                 direction: self.direction,
-                carrier: if self.datagrams {
-                    Carrier::Udp { packet: 1_400 }
-                } else if controller.takes_feedback() {
-                    Carrier::Rtp {
+                carrier: match self.transport {
+                    Transport::Udp => Carrier::Udp { packet: 1_400 },
+                    Transport::Tcp if controller.takes_feedback() => Carrier::Rtp {
                         config: Box::default(),
                         controller: Box::new(controller),
                         scheme: None,
-                    }
-                } else {
-                    Carrier::Tcp {
+                    },
+                    Transport::Tcp => Carrier::Tcp {
                         config: Box::new(TcpConfig::default()),
                         controller: Box::new(controller),
-                    }
+                    },
+                    Transport::Quinn => Carrier::Quinn {
+                        config: Box::new(QuicConfig::default()),
+                        controller: Box::new(controller),
+                    },
+                    Transport::Quic => Carrier::Quic {
+                        config: Box::new(QuicConfig::default()),
+                        controller: Box::new(controller),
+                    },
                 },
                 app: self.app,
                 start: Instant::from_millis(10 * u64::from(i)),

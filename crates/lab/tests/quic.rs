@@ -1,0 +1,182 @@
+//! QUIC flows in scenarios: what they carry, and what is recorded of them.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use slackwater_lab::run::{Control, RunResult, run_variants};
+use slackwater_lab::scenario::Scenario;
+
+fn run(text: &str) -> Vec<RunResult> {
+    let scenario = Scenario::from_toml(text, Path::new(".")).expect("a good scenario");
+    let variants = scenario.expand().expect("good variants");
+    run_variants(&variants, 1, &|_, _| Control::Continue).expect("runs")
+}
+
+fn table(runs: &[RunResult]) -> String {
+    let mut out = String::new();
+    for run in runs {
+        let names: Vec<&str> = run.labels.iter().map(|(_, v)| v.as_str()).collect();
+        let flow = &run.summary.flows[0];
+        let srtt = flow.srtt_ms.as_ref().expect("it was sampled").p50;
+        let cwnd = flow.cwnd_packets.as_ref().expect("it was sampled").p50;
+        writeln!(
+            out,
+            "{:<12} {:>6.2} Mbit/s {srtt:>6.1} ms {cwnd:>6.1} packets {:>4} resent",
+            names.join(" "),
+            flow.goodput_mbps,
+            flow.retransmits,
+        )
+        .expect("a string takes all");
+    }
+    out
+}
+
+/// A change of this table is a change of what QUIC or TCP do: look at it, then take it over.
+#[test]
+fn the_tour_gives_this_table() {
+    let text = include_str!("../../../scenarios/tour/quic.toml")
+        .replace("40 s\"\n\n[path]", "20 s\"\n\n[path]");
+    let table = table(&run(&text));
+    assert_eq!(table, include_str!("quic.txt"), "\n{table}");
+}
+
+#[test]
+fn every_application_runs_over_quic() {
+    for app in [
+        "{ kind = \"transfers\", max = \"300 kB\", gap = \"0.2 s\" }",
+        "{ kind = \"transfers\", max = \"300 kB\", gap = \"0.2 s\", reconnect = false }",
+        "{ kind = \"video\", rate = \"6 Mbit/s\", on = \"1 s\", period = \"2 s\" }",
+        "{ kind = \"vr\", rate = \"6 Mbit/s\" }",
+        "{ kind = \"cbr\", rate = \"6 Mbit/s\" }",
+    ] {
+        for way in ["down", "up"] {
+            let text = format!(
+                "name = \"apps\"\nduration = \"6 s\"\n[path]\nrtt = \"30 ms\"\nloss = \"0.5 %\"\n[link]\nkind = \"rate\"\nrate = \"12 Mbit/s\"\n\
+                 [[flow]]\ntransport = \"quic\"\ndirection = \"{way}\"\napp = {app}\nquic = {{ packet = 1400, spin = \"rfc\" }}\n"
+            );
+            let runs = run(&text);
+            let flow = &runs[0].summary.flows[0];
+            assert!(
+                flow.goodput_mbps > 1.0,
+                "{app} {way}: {}",
+                flow.goodput_mbps
+            );
+            assert!(flow.fct_ms.is_some(), "{app} {way}: messages end");
+            assert!(
+                flow.controller == "cubic" && flow.retransmits > 0,
+                "{app} {way}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_application_that_needs_a_connection_refuses_datagrams() {
+    let text = "name = \"x\"\nduration = \"1 s\"\n[link]\nkind = \"rate\"\nrate = \"12 Mbit/s\"\n[[flow]]\ntransport = \"udp\"\n";
+    let error = Scenario::from_toml(text, Path::new(".")).expect_err("a bulk flow");
+    assert!(
+        error.to_string().contains("\"tcp\", \"quic\" or"),
+        "{error}"
+    );
+}
+
+/// Mean over a flow's series from 2 s on, in parts of 500 ms.
+fn parts(time: &[u64], values: &[f64], end_s: u64) -> Vec<f64> {
+    (4..end_s * 2)
+        .map(|k| {
+            let of = |t: &u64| (k * 500_000_000..(k + 1) * 500_000_000).contains(t);
+            let some: Vec<f64> = time
+                .iter()
+                .zip(values)
+                .filter(|(t, _)| of(t))
+                .map(|(_, v)| *v)
+                .collect();
+            some.iter().sum::<f64>() / some.len().max(1) as f64
+        })
+        .collect()
+}
+
+/// Mean absolute difference of two series over the mean of the second.
+fn apart(a: &[f64], b: &[f64]) -> f64 {
+    let difference: f64 = a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum();
+    difference / b.iter().sum::<f64>()
+}
+
+/// Goodput, and the series of RTT and window, of a run.
+struct Course {
+    goodput: f64,
+    srtt: Vec<f64>,
+    cwnd: Vec<f64>,
+}
+
+fn course(text: &str, transport: &str, seconds: u64) -> Course {
+    let text = text.replace("TRANSPORT", transport);
+    let run = run(&text).remove(0);
+    let series = &run.records.flows[0].series;
+    let mss = f64::from(run.records.config().flows[0].mss);
+    let srtt: Vec<f64> = series.srtt.iter().map(|ns| *ns as f64 / 1e6).collect();
+    let cwnd: Vec<f64> = series.cwnd.iter().map(|b| *b as f64 / mss).collect();
+    Course {
+        goodput: run.summary.flows[0].goodput_mbps,
+        srtt: parts(&series.time, &srtt, seconds),
+        cwnd: parts(&series.time, &cwnd, seconds),
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+const CONSTANT: &str =
+    "kind = \"rate\"\nrate = \"12 Mbit/s\"\nqueue = { kind = \"fifo\", limit = \"60 packets\" }";
+const VARYING: &str = "kind = \"series\"\npoints = [[0.0, 12.0], [4.0, 20.0], [8.0, 6.0], [11.0, 3.0], [14.0, 9.0], [18.0, 24.0], [23.0, 15.0], [27.0, 4.0]]\nperiod = \"30 s\"\nqueue = { kind = \"fifo\", limit = \"128 packets\" }";
+
+/// The figures of docs/quic.md; `cargo test -p slackwater-lab --test quic agree -- --nocapture` prints them.
+#[test]
+fn the_light_model_and_the_real_stack_agree() {
+    let mut table = String::new();
+    let mut worst = Vec::new();
+    for (path, link, loss) in [
+        ("constant", CONSTANT, "0 %"),
+        ("constant", CONSTANT, "0.3 %"),
+        ("varying", VARYING, "0 %"),
+        ("varying", VARYING, "0.3 %"),
+    ] {
+        for controller in ["reno", "cubic", "bbr"] {
+            let text = format!(
+                "name = \"agree\"\nduration = \"30 s\"\n[path]\nrtt = \"40 ms\"\nloss = \"{loss}\"\n[link]\n{link}\n\
+                 [[flow]]\ntransport = \"TRANSPORT\"\ncontroller = \"{controller}\"\n"
+            );
+            let (light, real) = (course(&text, "quic", 30), course(&text, "quinn", 30));
+            let goodput = light.goodput / real.goodput;
+            let (srtt, cwnd) = (
+                apart(&light.srtt, &real.srtt),
+                apart(&light.cwnd, &real.cwnd),
+            );
+            writeln!(
+                table,
+                "| {path}, {loss} | {controller} | {:.2} / {:.2} | {:.1} / {:.1} | {:.1} / {:.1} | {:.1} | {:.1} |",
+                light.goodput,
+                real.goodput,
+                mean(&light.srtt),
+                mean(&real.srtt),
+                mean(&light.cwnd),
+                mean(&real.cwnd),
+                srtt * 100.0,
+                cwnd * 100.0,
+            )
+            .expect("a string takes all");
+            worst.push((goodput, srtt, cwnd, controller, loss));
+        }
+    }
+    eprintln!("{table}");
+    for (goodput, srtt, cwnd, controller, loss) in worst {
+        assert!(
+            (goodput - 1.0).abs() < 0.06,
+            "{controller}, {loss}: {table}"
+        );
+        // quinn does not ask BBR for its pace: its queue is deeper there.
+        let near = controller == "bbr" || (srtt < 0.2 && cwnd < 0.35);
+        assert!(near, "{controller}, {loss}: {table}");
+    }
+}

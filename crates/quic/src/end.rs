@@ -1,0 +1,279 @@
+//! What both ends have in common: configuration, one connection, and the way between its datagrams and packets.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use quinn_proto::{
+    AckFrequencyConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator,
+    DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, Transmit, TransportConfig, VarInt,
+};
+use slackwater_core::{Draw, Ecn, FlowId, Instant, Packet, Proto, QuicBits, SeqNum, TcpFlags};
+use slackwater_transport::quic::Spin;
+
+use crate::Config;
+use crate::clock::{Epoch, std_duration};
+use crate::mailbox::Mailbox;
+use crate::null::ResetKey;
+
+/// IPv4 and UDP headers.
+pub(crate) const BELOW: u16 = 28;
+/// About what a 1-RTT packet with a STREAM frame carries beside stream bytes: short header with connection ID and number,
+/// tag, frame header with an offset of four bytes.
+const AROUND: u16 = 1 + 8 + 2 + 16 + 1 + 1 + 4;
+
+/// The two mailboxes of a flow: of the sender's datagrams and of the receiver's.
+pub type Mailboxes = [Arc<Mutex<Mailbox>>; 2];
+
+/// Purposes of a connection's draws.
+pub(crate) mod purpose {
+    pub(crate) const RNG: u64 = 1;
+    pub(crate) const RESET: u64 = 2;
+    pub(crate) const CIDS: u64 = 3;
+    pub(crate) const FIRST_CID: u64 = 4;
+}
+
+/// Connection IDs by number.
+struct Cids {
+    draw: Draw,
+    count: u64,
+}
+
+impl ConnectionIdGenerator for Cids {
+    fn generate_cid(&mut self) -> ConnectionId {
+        self.count += 1;
+        ConnectionId::new(&self.draw.bits(self.count).to_be_bytes())
+    }
+    fn cid_len(&self) -> usize {
+        8
+    }
+    fn cid_lifetime(&self) -> Option<std::time::Duration> {
+        None
+    }
+}
+
+/// Where the two ends are, as far as quinn is concerned.
+pub(crate) fn address(server: bool) -> SocketAddr {
+    let host = if server { 1 } else { 2 };
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, host)), 443)
+}
+
+pub(crate) fn endpoint_config(draw: Draw) -> EndpointConfig {
+    let mut config = EndpointConfig::new(Arc::new(ResetKey(draw.fork(purpose::RESET, 0))));
+    let cids = draw.fork(purpose::CIDS, 0);
+    config.cid_generator(move || {
+        Box::new(Cids {
+            draw: cids,
+            count: 0,
+        })
+    });
+    let mut seed = [0; 32];
+    for (i, cell) in seed.chunks_mut(8).enumerate() {
+        cell.copy_from_slice(&draw.fork(purpose::RNG, 0).bits(i as u64).to_be_bytes());
+    }
+    config.rng_seed(Some(seed));
+    // An observer takes the bit for QUIC's mark (RFC 9287 lets it be random).
+    config.grease_quic_bit(false);
+    config
+}
+
+/// Our configuration as quinn's, for either end.
+pub(crate) fn transport_config(cfg: &Config) -> TransportConfig {
+    let mut t = TransportConfig::default();
+    let window = |bytes: u64| VarInt::from_u64(bytes).unwrap_or(VarInt::MAX);
+    t.max_idle_timeout(None)
+        .initial_rtt(std_duration(cfg.initial_rtt))
+        .initial_mtu(cfg.packet - BELOW)
+        .mtu_discovery_config(None)
+        .packet_threshold(cfg.packet_threshold)
+        .send_window(cfg.send_buffer.0)
+        .receive_window(window(cfg.recv_window.0))
+        .stream_receive_window(window(cfg.recv_window.0))
+        .allow_spin(cfg.spin != Spin::Off)
+        .enable_segmentation_offload(false);
+    let rule = cfg.ack;
+    if rule != slackwater_transport::quic::AckRule::default() {
+        let mut ask = AckFrequencyConfig::default();
+        ask.ack_eliciting_threshold(VarInt::from_u32(u32::from(rule.packets.max(1)) - 1))
+            .max_ack_delay(Some(std_duration(rule.delay)))
+            .reordering_threshold(VarInt::from_u32(u32::from(rule.at_once)));
+        t.ack_frequency_config(Some(ask));
+    }
+    t
+}
+
+/// One connection and its endpoint.
+pub(crate) struct End {
+    pub(crate) epoch: Epoch,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) connection: Option<(ConnectionHandle, Connection)>,
+    flow: FlowId,
+    up: u8,
+    pub(crate) number: u16,
+    server: bool,
+    mailboxes: Mailboxes,
+    /// STREAM frames sent.
+    streams: u64,
+    buffer: Vec<u8>,
+}
+
+impl core::fmt::Debug for End {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("End")
+            .field("flow", &self.flow)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+impl End {
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        flow: FlowId,
+        up: bool,
+        number: u16,
+        server: bool,
+        mailboxes: Mailboxes,
+    ) -> Self {
+        Self {
+            epoch: Epoch::new(),
+            endpoint,
+            connection: None,
+            flow,
+            up: if up { Packet::BIT_UP } else { 0 },
+            number,
+            server,
+            mailboxes,
+            streams: 0,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Hands the datagram of `p` to quinn; returns a new connection that asks to be taken.
+    pub(crate) fn receive(
+        &mut self,
+        now: Instant,
+        p: &Packet,
+        out: &mut Vec<Packet>,
+    ) -> Option<quinn_proto::Incoming> {
+        let from = &self.mailboxes[usize::from(!self.server)];
+        let data = from.lock().expect("no holder panics").get(p.seq.0)?;
+        let ecn = match p.ecn {
+            Ecn::NotEct => None,
+            Ecn::Ect0 => Some(EcnCodepoint::Ect0),
+            Ecn::Ect1 => Some(EcnCodepoint::Ect1),
+            Ecn::Ce => Some(EcnCodepoint::Ce),
+        };
+        let remote = address(!self.server);
+        let at = self.epoch.std(now);
+        let mut buffer = core::mem::take(&mut self.buffer);
+        buffer.clear();
+        let event = self
+            .endpoint
+            .handle(at, remote, None, ecn, data, &mut buffer);
+        let mut incoming = None;
+        match event {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                if let Some((ours, connection)) = &mut self.connection
+                    && *ours == handle
+                {
+                    connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(new)) => incoming = Some(new),
+            Some(DatagramEvent::Response(transmit)) => {
+                self.emit(now, &transmit, &buffer, false, false, out);
+            }
+            None => {}
+        }
+        self.buffer = buffer;
+        incoming
+    }
+
+    /// Lets the endpoint and the connection talk until they are done.
+    pub(crate) fn exchange(&mut self) {
+        if let Some((handle, connection)) = &mut self.connection {
+            while let Some(event) = connection.poll_endpoint_events() {
+                if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                    connection.handle_event(event);
+                }
+            }
+        }
+    }
+
+    /// Sends what quinn wants to send now; `ecn`: it may be marked.
+    pub(crate) fn transmit(&mut self, now: Instant, ecn: bool, out: &mut Vec<Packet>) {
+        let at = self.epoch.std(now);
+        let mut buffer = core::mem::take(&mut self.buffer);
+        while let Some((_, connection)) = &mut self.connection {
+            buffer.clear();
+            let Some(transmit) = connection.poll_transmit(at, 1, &mut buffer) else {
+                break;
+            };
+            let frames = connection.stats().frame_tx.stream;
+            let stream = frames != core::mem::replace(&mut self.streams, frames);
+            self.emit(now, &transmit, &buffer, stream, ecn, out);
+        }
+        self.buffer = buffer;
+        self.exchange();
+    }
+
+    fn emit(
+        &mut self,
+        now: Instant,
+        transmit: &Transmit,
+        buffer: &[u8],
+        stream: bool,
+        ecn: bool,
+        out: &mut Vec<Packet>,
+    ) {
+        let datagram = Bytes::copy_from_slice(&buffer[..transmit.size]);
+        let first = datagram.first().copied().unwrap_or(0);
+        let mut bits = QuicBits(0);
+        if first & 0x80 != 0 {
+            bits = bits.with(QuicBits::LONG);
+        } else if first & 0x20 != 0 {
+            bits = bits.with(QuicBits::SPIN);
+        }
+        let mut payload = 0;
+        if stream && first & 0x80 == 0 {
+            bits = bits.with(QuicBits::STREAM);
+            payload = (datagram.len() as u16).saturating_sub(AROUND).max(1);
+        }
+        let to = &self.mailboxes[usize::from(self.server)];
+        let len = datagram.len() as u16 + BELOW;
+        let number = to.lock().expect("no holder panics").put(datagram);
+        out.push(Packet {
+            created: now,
+            flow: self.flow,
+            seq: SeqNum(number),
+            len,
+            payload,
+            window: self.number,
+            flags: TcpFlags(bits.0),
+            ecn: if ecn && transmit.ecn.is_some() {
+                Ecn::Ect0
+            } else {
+                Ecn::NotEct
+            },
+            proto: Proto::Quic,
+            bits: self.up,
+            ..Packet::default()
+        });
+    }
+
+    pub(crate) fn next_timer(&mut self) -> Option<Instant> {
+        let (_, connection) = self.connection.as_mut()?;
+        connection.poll_timeout().map(|t| self.epoch.simulated(t))
+    }
+
+    /// Lets quinn's timers run.
+    pub(crate) fn run_timers(&mut self, now: Instant) {
+        let at = self.epoch.std(now);
+        if let Some((_, connection)) = &mut self.connection {
+            while connection.poll_timeout().is_some_and(|t| t <= at) {
+                connection.handle_timeout(at);
+            }
+        }
+    }
+}

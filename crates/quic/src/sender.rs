@@ -1,0 +1,225 @@
+//! The sending end: a quinn client with one stream.
+
+use std::sync::Arc;
+
+use bytes::Bytes as Buffer;
+use quinn_proto::{
+    ClientConfig, ConnectionId, Dir, Endpoint, Event, StreamEvent, StreamId, WriteError,
+};
+use slackwater_control::{AnyController, Controller as _, PathReport};
+use slackwater_core::record::FlowSample;
+use slackwater_core::{Draw, FlowId, Instant, Packet};
+use slackwater_signal::Body;
+
+use crate::Config;
+use crate::clock::Epoch;
+use crate::control::{Adapter, Shared};
+use crate::end::{BELOW, End, Mailboxes, address, endpoint_config, purpose, transport_config};
+use crate::null::Null;
+
+/// What a stream is filled with.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+/// The sending end of a flow.
+#[derive(Debug)]
+pub struct Sender {
+    end: End,
+    client: ClientConfig,
+    control: Shared,
+    stream: Option<StreamId>,
+    /// Bytes taken from the application, and those of them that quinn has.
+    taken: u64,
+    written: u64,
+    send_buffer: u64,
+    bulk: bool,
+    wake: Option<Instant>,
+    reports: u64,
+    ecn: bool,
+}
+
+impl Sender {
+    /// The end that sends the data of `flow` on its connection `number`. `up`: its packets travel from the UE to the
+    /// network. `cc` was built for segments of [`Sender::mss`].
+    pub fn new(
+        flow: FlowId,
+        up: bool,
+        number: u16,
+        cfg: &Config,
+        cc: AnyController,
+        draw: Draw,
+        mailboxes: Mailboxes,
+    ) -> Self {
+        let control = Shared::new(Epoch::new(), cc, Self::mss(cfg));
+        let mut transport = transport_config(cfg);
+        transport.congestion_controller_factory(Arc::new(Adapter(control.clone())));
+        let mut client = ClientConfig::new(Arc::new(Null {
+            certificates: cfg.server_flight,
+        }));
+        let first = draw.fork(purpose::FIRST_CID, 0).bits(0);
+        client.transport_config(Arc::new(transport));
+        client.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&first.to_be_bytes())));
+        let endpoint = Endpoint::new(Arc::new(endpoint_config(draw)), None, true, None);
+        let mut end = End::new(endpoint, flow, up, number, false, mailboxes);
+        // One base for both: the adapter translates the times that this end hands out.
+        end.epoch = control.get().epoch();
+        Self {
+            end,
+            client,
+            control,
+            stream: None,
+            taken: 0,
+            written: 0,
+            send_buffer: cfg.send_buffer.0,
+            bulk: false,
+            wake: None,
+            reports: 0,
+            ecn: cfg.ecn.is_some(),
+        }
+    }
+
+    /// A full UDP payload: what this end's controllers call a segment.
+    pub const fn mss(cfg: &Config) -> u16 {
+        cfg.packet - BELOW
+    }
+
+    /// Opens the connection. No effect a second time.
+    pub fn connect(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if self.end.connection.is_none() {
+            let at = self.end.epoch.std(now);
+            let connected =
+                self.end
+                    .endpoint
+                    .connect(at, self.client.clone(), address(true), "server");
+            self.end.connection = Some(connected.expect("a client may connect"));
+            self.drive(now, out);
+        }
+    }
+
+    /// Hands over up to `bytes`; returns how many were taken.
+    pub fn write(&mut self, now: Instant, bytes: u64, out: &mut Vec<Packet>) -> u64 {
+        let room = self.send_buffer.saturating_sub(self.taken - self.written);
+        let taken = bytes.min(room);
+        self.taken += taken;
+        if taken > 0 {
+            self.drive(now, out);
+        }
+        taken
+    }
+
+    /// Endless data, from the next event on.
+    pub fn set_bulk(&mut self, on: bool) {
+        self.bulk = on;
+    }
+
+    /// Explicit feedback for the controller.
+    pub fn on_report(&mut self, now: Instant, report: &PathReport, out: &mut Vec<Packet>) {
+        self.control.get().on_report(now, report);
+        self.drive(now, out);
+    }
+
+    /// A packet of this flow arrived.
+    pub fn on_packet(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
+        if p.window == self.end.number && self.end.connection.is_some() {
+            let _ = self.end.receive(now, p, out);
+            self.drive(now, out);
+        }
+    }
+
+    /// A deadline may have passed.
+    pub fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        self.end.run_timers(now);
+        self.control.get().on_timer(now);
+        self.drive(now, out);
+    }
+
+    /// When [`Sender::on_timer`] should be called.
+    #[inline]
+    pub const fn next_timer(&self) -> Option<Instant> {
+        self.wake
+    }
+
+    /// The sender's state; `acked` is zero, for quinn does not tell, and `retransmits` counts lost packets.
+    pub fn sample(&self) -> FlowSample {
+        let mut sample = self.control.get().sample();
+        if let Some((_, connection)) = &self.end.connection {
+            sample.retransmits = connection.stats().path.lost_packets;
+        }
+        sample
+    }
+
+    /// The controller's named internals.
+    pub fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.control.get().controller().snapshot(out);
+    }
+
+    /// Reports that arrived in DATAGRAM frames.
+    pub const fn reports(&self) -> u64 {
+        self.reports
+    }
+
+    /// What quinn counted.
+    pub fn stats(&self) -> Option<quinn_proto::ConnectionStats> {
+        self.end.connection.as_ref().map(|(_, c)| c.stats())
+    }
+
+    fn drive(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if self.end.connection.is_none() {
+            return;
+        }
+        self.end.exchange();
+        self.hear(now);
+        self.fill();
+        let ecn = self.ecn || self.control.get().wants_ecn();
+        self.end.transmit(now, ecn, out);
+        let quinn = self.end.next_timer();
+        let own = self.control.get().next_timer();
+        self.wake = [quinn, own].into_iter().flatten().min().map(|t| t.max(now));
+    }
+
+    fn hear(&mut self, now: Instant) {
+        let Some((_, connection)) = &mut self.end.connection else {
+            return;
+        };
+        while let Some(event) = connection.poll() {
+            match event {
+                Event::Connected => self.stream = connection.streams().open(Dir::Uni),
+                Event::Stream(StreamEvent::Available { dir: Dir::Uni })
+                    if self.stream.is_none() =>
+                {
+                    self.stream = connection.streams().open(Dir::Uni);
+                }
+                Event::DatagramReceived => {
+                    while let Some(datagram) = connection.datagrams().recv() {
+                        let body = <[u8; 8]>::try_from(&datagram[..]).ok().map(Body);
+                        if let Some(report) = body.and_then(Body::report) {
+                            self.reports += 1;
+                            self.control.get().on_report(now, &report);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Gives quinn what it takes.
+    fn fill(&mut self) {
+        let (Some(id), Some((_, connection))) = (self.stream, &mut self.end.connection) else {
+            return;
+        };
+        let mut stream = connection.send_stream(id);
+        while self.bulk || self.written < self.taken {
+            let want = if self.bulk {
+                ZEROS.len()
+            } else {
+                ZEROS.len().min((self.taken - self.written) as usize)
+            };
+            match stream.write_chunks(&mut [Buffer::from_static(&ZEROS[..want])]) {
+                Ok(done) if done.bytes > 0 => self.written += done.bytes as u64,
+                Ok(_) | Err(WriteError::Blocked) => break,
+                Err(error) => unreachable!("the stream is ours and open: {error}"),
+            }
+        }
+        self.taken = self.taken.max(self.written);
+    }
+}

@@ -1,0 +1,221 @@
+//! Two real stacks and a path between them.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use slackwater_control::{Config as ControlConfig, PathReport, build};
+use slackwater_core::{Draw, Duration, FlowId, Instant, Packet, PacketView as _, Rate};
+use slackwater_signal::Body;
+
+use crate::end::Mailboxes;
+use crate::{Config, Receiver, Sender};
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+const AT: fn(u64) -> Instant = Instant::from_millis;
+
+/// A sender over 12 Mbit/s (one packet a millisecond, 60 may wait) and 20 ms each way to a receiver.
+struct Pair {
+    now: Instant,
+    sender: Sender,
+    receiver: Receiver,
+    boxes: Mailboxes,
+    loss: f64,
+    draw: Draw,
+    count: u64,
+    queue: VecDeque<Packet>,
+    wire: BinaryHeap<Reverse<(Instant, u64)>>,
+    flying: Vec<(usize, Packet)>,
+    out: Vec<Packet>,
+    /// Time, end and first bytes of all that left, hashed.
+    hash: u64,
+    trace: Vec<(Instant, usize, Packet)>,
+}
+
+impl Pair {
+    fn new(cfg: &Config, name: &str, seed: u64, loss: f64) -> Self {
+        let draw = Draw::new(seed);
+        let boxes = Mailboxes::default();
+        let mss = u32::from(Sender::mss(cfg));
+        let cc = build(name, &ControlConfig::new(mss, Draw::new(7))).unwrap();
+        let sender = Sender::new(FlowId(0), false, 0, cfg, cc, draw.fork(1, 0), boxes.clone());
+        Self {
+            now: Instant::ZERO,
+            sender,
+            receiver: Receiver::new(FlowId(0), true, cfg, draw.fork(1, 1), boxes.clone()),
+            boxes,
+            loss,
+            draw: draw.fork(2, 0),
+            count: 0,
+            queue: VecDeque::new(),
+            wire: BinaryHeap::new(),
+            flying: Vec::new(),
+            out: Vec::new(),
+            hash: 0,
+            trace: Vec::new(),
+        }
+    }
+
+    fn launch(&mut self, from: usize) {
+        for p in std::mem::take(&mut self.out) {
+            let bytes = self.boxes[from].lock().unwrap().get(p.seq.0).unwrap();
+            for chunk in bytes.chunks(8) {
+                let word = chunk.iter().fold(0, |w, b| w << 8 | u64::from(*b));
+                self.hash = Draw::new(self.hash ^ word).bits(self.now.as_nanos());
+            }
+            self.trace.push((self.now, from, p));
+            self.count += 1;
+            if self.draw.uniform(self.count) < self.loss {
+                continue;
+            }
+            if from == 1 {
+                self.put(1 - from, p);
+            } else if self.queue.len() < 60 {
+                self.queue.push_back(p);
+            }
+        }
+    }
+
+    fn put(&mut self, to: usize, p: Packet) {
+        let at = self.now + MS(20);
+        self.wire.push(Reverse((at, self.flying.len() as u64)));
+        self.flying.push((to, p));
+    }
+
+    fn run(&mut self, until: Instant) {
+        loop {
+            let wire = self.wire.peek().map(|Reverse(e)| e.0);
+            let turn = (!self.queue.is_empty())
+                .then(|| (self.now + Duration::from_nanos(1)).round_up(MS(1)));
+            let timers = [self.sender.next_timer(), self.receiver.next_timer()];
+            let next = [wire, turn, timers[0], timers[1]]
+                .into_iter()
+                .flatten()
+                .min();
+            let Some(next) = next.filter(|t| *t <= until) else {
+                break;
+            };
+            assert!(next >= self.now, "time does not run back");
+            self.now = next;
+            if turn == Some(next) {
+                let p = self.queue.pop_front().unwrap();
+                self.put(1, p);
+            } else if wire == Some(next) {
+                let Reverse((_, n)) = self.wire.pop().unwrap();
+                let (to, p) = self.flying[n as usize];
+                if to == 0 {
+                    self.sender.on_packet(next, &p, &mut self.out);
+                } else {
+                    self.receiver.on_packet(next, &p, &mut self.out);
+                }
+                self.launch(to);
+            } else if timers[0] == Some(next) {
+                self.sender.on_timer(next, &mut self.out);
+                self.launch(0);
+            } else {
+                self.receiver.on_timer(next, &mut self.out);
+                self.launch(1);
+            }
+        }
+        self.now = until;
+    }
+
+    fn bulk(mut self, until: Instant) -> Self {
+        self.sender.set_bulk(true);
+        self.sender.connect(self.now, &mut self.out);
+        self.launch(0);
+        self.run(until);
+        self
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
+    let run = |seed| {
+        let pair = Pair::new(&Config::default(), "cubic", seed, 0.01).bulk(AT(5_000));
+        assert!(pair.trace.len() > 2_000);
+        (pair.hash, pair.receiver.delivered(), pair.trace.len())
+    };
+    let first = run(3);
+    assert_eq!(first, run(3));
+    assert_ne!(first.0, run(4).0);
+}
+
+#[test]
+fn our_controllers_fill_the_path_through_quinns_interface() {
+    for name in ["reno", "cubic", "bbr", "bbr3", "copa", "vegas"] {
+        let pair = Pair::new(&Config::default(), name, 1, 0.0).bulk(AT(10_000));
+        let rate = pair.receiver.delivered() as f64 * 8.0 / 10.0 / 1e6;
+        assert!((10.0..11.6).contains(&rate), "{name}: {rate} Mbit/s");
+        let sample = pair.sender.sample();
+        assert!(
+            sample.min_rtt >= MS(40) && sample.min_rtt < MS(43),
+            "{name}: {sample:?}"
+        );
+        assert!(sample.cwnd.get() > 20_000, "{name}");
+    }
+}
+
+#[test]
+fn a_written_message_arrives_whole_under_loss() {
+    for loss in [0.0, 0.05, 0.2] {
+        let mut pair = Pair::new(&Config::default(), "cubic", 2, loss);
+        pair.sender.connect(pair.now, &mut pair.out);
+        pair.launch(0);
+        let now = pair.now;
+        assert_eq!(pair.sender.write(now, 400_000, &mut pair.out), 400_000);
+        pair.launch(0);
+        pair.run(AT(120_000));
+        assert_eq!(pair.receiver.delivered(), 400_000, "loss {loss}");
+        assert_eq!(pair.sender.sample().in_flight.get(), 0, "loss {loss}");
+    }
+}
+
+#[test]
+fn the_path_sees_the_spin_bit_and_the_controller_its_reports() {
+    let mut pair = Pair::new(&Config::default(), "xrc", 1, 0.0).bulk(AT(2_000));
+    for end in 0..2 {
+        let bits: Vec<bool> = pair
+            .trace
+            .iter()
+            .filter(|(_, from, _)| *from == end)
+            .filter_map(|(_, _, p)| p.spin_bit())
+            .collect();
+        let edges = bits.windows(2).filter(|w| w[0] != w[1]).count();
+        assert!((15..50).contains(&edges), "{edges} edges in 2 s");
+    }
+    let report = PathReport::Share {
+        rate: Rate::from_mbps(8.0),
+        hol_delay: MS(5),
+        seq: 7,
+        shared: false,
+    };
+    let now = pair.now;
+    let body = Body::of(&report).unwrap();
+    pair.receiver.send_report(now, body, &mut pair.out);
+    pair.launch(1);
+    pair.run(AT(2_100));
+    assert_eq!(pair.sender.reports(), 1);
+}
+
+#[test]
+fn the_handshake_has_the_lengths_of_one() {
+    let pair = Pair::new(&Config::default(), "cubic", 1, 0.0).bulk(AT(62));
+    let long: Vec<(u64, usize, u16)> = pair
+        .trace
+        .iter()
+        .filter(|(_, _, p)| p.spin_bit().is_none())
+        .map(|(at, from, p)| (at.since(Instant::ZERO).as_millis(), *from, p.len))
+        .collect();
+    assert_eq!(long[0], (0, 0, 1228), "{long:?}");
+    let flight: u32 = long
+        .iter()
+        .filter(|l| l.1 == 1)
+        .map(|l| u32::from(l.2))
+        .sum();
+    assert!((3_000..3_700).contains(&flight), "{long:?}");
+    assert!(
+        pair.trace
+            .iter()
+            .any(|(at, _, p)| p.payload > 1000 && *at < AT(45))
+    );
+}

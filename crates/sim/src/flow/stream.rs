@@ -1,0 +1,258 @@
+//! An application over a connection of whatever transport: it writes, waits for room, and may open a new connection for
+//! each message.
+
+use slackwater_control::{AnyController, PathReport};
+use slackwater_core::record::FlowSample;
+use slackwater_core::{Bytes, Draw, FlowId, Instant, Packet, Proto};
+use slackwater_signal::Body;
+use slackwater_transport::app::{App, Message};
+use slackwater_transport::quic::{self, Config as QuicConfig};
+use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
+
+use super::{HostEvents, purpose};
+
+/// The sending end of a connection, as an application drives it.
+pub trait SendingEnd: Sized {
+    /// What its transport is configured with.
+    type Config: Clone + core::fmt::Debug;
+    /// The end of connection `n` of a flow.
+    fn fresh(fresh: &Fresh<Self::Config>, n: u64) -> Self;
+    /// Opens the connection.
+    fn connect(&mut self, now: Instant, out: &mut Vec<Packet>);
+    /// Hands over up to `bytes`; returns how many were taken.
+    fn write(&mut self, now: Instant, bytes: u64, out: &mut Vec<Packet>) -> u64;
+    /// Endless data, from the next event on.
+    fn set_bulk(&mut self, on: bool);
+    /// A packet arrived.
+    fn on_packet(&mut self, now: Instant, packet: &Packet, out: &mut Vec<Packet>);
+    /// A report arrived beside the connection.
+    fn on_report(&mut self, now: Instant, report: &PathReport, out: &mut Vec<Packet>);
+    /// A deadline may have passed.
+    fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>);
+    /// When to call [`SendingEnd::on_timer`].
+    fn next_timer(&self) -> Option<Instant>;
+    /// Its state; counters are those of this connection.
+    fn sample(&self) -> FlowSample;
+}
+
+/// What a new connection is made of.
+#[derive(Clone, Debug)]
+pub struct Fresh<C> {
+    pub(super) flow: FlowId,
+    pub(super) up: bool,
+    pub(super) config: C,
+    pub(super) controller: AnyController,
+    pub(super) draw: Draw,
+}
+
+macro_rules! forward {
+    () => {
+        #[inline]
+        fn connect(&mut self, now: Instant, out: &mut Vec<Packet>) {
+            Self::connect(self, now, out);
+        }
+        #[inline]
+        fn write(&mut self, now: Instant, bytes: u64, out: &mut Vec<Packet>) -> u64 {
+            Self::write(self, now, bytes, out)
+        }
+        fn set_bulk(&mut self, on: bool) {
+            Self::set_bulk(self, on);
+        }
+        #[inline]
+        fn on_packet(&mut self, now: Instant, packet: &Packet, out: &mut Vec<Packet>) {
+            Self::on_packet(self, now, packet, out);
+        }
+        fn on_report(&mut self, now: Instant, report: &PathReport, out: &mut Vec<Packet>) {
+            Self::on_report(self, now, report, out);
+        }
+        #[inline]
+        fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
+            Self::on_timer(self, now, out);
+        }
+        #[inline]
+        fn next_timer(&self) -> Option<Instant> {
+            Self::next_timer(self)
+        }
+        fn sample(&self) -> FlowSample {
+            Self::sample(self)
+        }
+    };
+}
+
+impl SendingEnd for Endpoint {
+    type Config = TcpConfig;
+    fn fresh(f: &Fresh<TcpConfig>, n: u64) -> Self {
+        let draw = f.draw.fork(purpose::CLIENT, n);
+        Self::client(f.flow, f.up, &f.config, f.controller.clone(), draw)
+    }
+    forward!();
+}
+
+impl SendingEnd for quic::Sender {
+    type Config = QuicConfig;
+    fn fresh(f: &Fresh<QuicConfig>, n: u64) -> Self {
+        let draw = f.draw.fork(purpose::CLIENT, n);
+        let cc = f.controller.clone();
+        Self::new(f.flow, f.up, n as u16, &f.config, cc, draw)
+    }
+    forward!();
+}
+
+impl SendingEnd for slackwater_quic::Sender {
+    type Config = (QuicConfig, slackwater_quic::Mailboxes);
+    fn fresh(f: &Fresh<Self::Config>, n: u64) -> Self {
+        let draw = f.draw.fork(purpose::CLIENT, n);
+        let cc = f.controller.clone();
+        let (config, mailboxes) = &f.config;
+        Self::new(f.flow, f.up, n as u16, config, cc, draw, mailboxes.clone())
+    }
+    forward!();
+}
+
+/// An application over a connection.
+#[derive(Debug)]
+pub struct StreamSender<E: SendingEnd> {
+    endpoint: E,
+    app: App,
+    /// The application's next action; kept here because asking for it is on the hot path.
+    app_timer: Option<Instant>,
+    start: Instant,
+    stop: Instant,
+    opened: bool,
+    /// Bytes that the send buffer has not taken.
+    pending: u64,
+    /// Bytes of all messages so far.
+    written: u64,
+    /// Bytes acknowledged, retransmissions and timeouts on earlier connections.
+    before: (Bytes, u64, u64),
+    connections: u64,
+    fresh: Fresh<E::Config>,
+}
+
+impl<E: SendingEnd> StreamSender<E> {
+    pub(super) fn new(fresh: Fresh<E::Config>, app: App, start: Instant, stop: Instant) -> Self {
+        Self {
+            endpoint: E::fresh(&fresh, 0),
+            app,
+            app_timer: None,
+            start,
+            stop,
+            opened: false,
+            pending: 0,
+            written: 0,
+            before: (Bytes::ZERO, 0, 0),
+            connections: 0,
+            fresh,
+        }
+    }
+
+    /// The connection's end.
+    pub const fn endpoint(&self) -> &E {
+        &self.endpoint
+    }
+
+    pub(super) fn sample(&self) -> FlowSample {
+        let mut sample = self.endpoint.sample();
+        sample.acked += self.before.0;
+        sample.retransmits += self.before.1;
+        sample.timeouts += self.before.2;
+        sample
+    }
+
+    pub(super) fn on_delivered(&mut self, now: Instant) {
+        self.app.on_delivered(now);
+        self.app_timer = self.app.next_timer();
+    }
+
+    #[inline]
+    pub(super) fn next_timer(&self) -> Option<Instant> {
+        if !self.opened {
+            return Some(self.start);
+        }
+        let mut next = self.endpoint.next_timer().unwrap_or(Instant::MAX);
+        if let Some(t) = self.app_timer {
+            next = next.min(t);
+        }
+        if self.app.is_bulk() && self.stop != Instant::MAX {
+            next = next.min(self.stop);
+        }
+        (next != Instant::MAX).then_some(next)
+    }
+
+    #[inline]
+    pub(super) fn on_packet(&mut self, now: Instant, packet: &Packet, out: &mut Vec<Packet>) {
+        if packet.proto != Proto::Udp {
+            self.endpoint.on_packet(now, packet, out);
+        } else if packet.bits & Packet::BIT_REPORT != 0 {
+            let slot = packet.slots[2];
+            if let Some(report) = Body::from_words(slot.start.0, slot.end.0).report() {
+                self.endpoint.on_report(now, &report, out);
+            }
+        }
+        if self.pending > 0 {
+            self.offer(now, out);
+        }
+    }
+
+    pub(super) fn on_timer(
+        &mut self,
+        now: Instant,
+        out: &mut Vec<Packet>,
+        events: &mut HostEvents,
+    ) {
+        if !self.opened && now >= self.start {
+            self.opened = true;
+            self.app_timer = self.app.next_timer();
+            self.endpoint.set_bulk(self.app.is_bulk());
+            if !self.app.reconnects() {
+                self.endpoint.connect(now, out);
+            }
+        }
+        if self.app.is_bulk() && now >= self.stop {
+            self.endpoint.set_bulk(false);
+            self.stop = Instant::MAX;
+        }
+        self.endpoint.on_timer(now, out);
+        while self.app_timer.is_some_and(|t| t <= now) {
+            let message = self.app.on_timer(now);
+            self.app_timer = self.app.next_timer();
+            if let Some(message) = message {
+                self.send(now, message, out, events);
+            }
+        }
+    }
+
+    fn send(
+        &mut self,
+        now: Instant,
+        message: Message,
+        out: &mut Vec<Packet>,
+        events: &mut HostEvents,
+    ) {
+        if self.app.reconnects() {
+            self.reconnect(now, out);
+        }
+        self.written += message.bytes;
+        self.pending += message.bytes;
+        if let Some(start) = message.ends {
+            events.messages.push((self.written, start, message.total));
+        }
+        self.offer(now, out);
+    }
+
+    fn reconnect(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if self.connections > 0 {
+            let so_far = self.sample();
+            self.before = (so_far.acked, so_far.retransmits, so_far.timeouts);
+            self.endpoint = E::fresh(&self.fresh, self.connections);
+        }
+        self.connections += 1;
+        self.endpoint.connect(now, out);
+    }
+
+    fn offer(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if self.pending > 0 {
+            self.pending -= self.endpoint.write(now, self.pending, out);
+        }
+    }
+}
