@@ -302,9 +302,10 @@ impl Bridge {
         }
     }
 
-    /// Buffers that are held, copies included.
+    /// Buffers that are held, those kept for copies included.
     pub fn held(&self) -> usize {
-        self.held.iter().map(VecDeque::len).sum()
+        let both = self.held.iter().flatten();
+        both.filter(|h| !h.bytes.is_empty()).count()
     }
 }
 

@@ -60,6 +60,11 @@ fn findings() -> Vec<Finding> {
             used_for: "emulation on real packets",
         },
         Finding {
+            what: "ip",
+            found: version("ip", &["-V"]),
+            used_for: "addresses and routes of `slackwater emulate` (iproute2)",
+        },
+        Finding {
             what: "BPF type information",
             found: exists("/sys/kernel/btf/vmlinux"),
             used_for: "controllers in the Linux kernel",

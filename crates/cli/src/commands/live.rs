@@ -30,11 +30,7 @@ fn label(result: &mut RunResult, scenario: &Scenario, labels: &[(String, String)
 fn both(scenario: &Scenario, labels: &[(String, String)]) -> Result<(RunResult, Outcome)> {
     let mut simulated = run_scenario(scenario, scenario.seed, &mut |_| Control::Continue)?;
     label(&mut simulated, scenario, labels, "simulated");
-    eprintln!(
-        "{}: {} s in real time",
-        name(labels),
-        scenario.duration.as_secs_f64()
-    );
+    eprintln!("{}: {} in real time", name(labels), scenario.duration);
     let mut outcome = run_live(scenario, true)?;
     label(&mut outcome.result, scenario, labels, "kernel");
     Ok((simulated, outcome))

@@ -42,10 +42,10 @@ fn delivers(mbps: u32) {
         .replace("{seconds}", &seconds.to_string());
     let server = format!("exec python3 -c \"{server}\"");
     let trace = folder.file("trace");
-    let lines: String = (1..=1000)
-        .flat_map(|ms| std::iter::repeat_n(ms, mbps as usize / 12))
-        .chain((0..mbps % 12).map(|_| 1000))
-        .map(|ms: u32| ms.to_string() + "\n")
+    // One for each 1,500 bytes of the rate, over a second.
+    let each = mbps * 1000 / 12;
+    let lines: String = (1..=each)
+        .map(|k| (k * 1000).div_ceil(each).to_string() + "\n")
         .collect();
     std::fs::write(&trace, lines).unwrap();
     let log = folder.file("log");
@@ -107,7 +107,7 @@ fn a_full_link_uses_its_opportunities() {
         return;
     }
     delivers(12);
-    delivers(96);
+    delivers(100);
 }
 
 /// Serves `{bytes}` bytes over TCP, to IPv4 and IPv6.
