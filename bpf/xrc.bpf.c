@@ -24,6 +24,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* Set by the loader before the programs are loaded: the paper's profile instead of the default. */
 const volatile u8 paper = 0;
+/* Read as memory: copied from a constant that clang 14 keeps on the stack, the number of rounds arrived as zero. */
+const volatile struct xrc_params profiles[2] = { XRC_PARAMS_DEFAULT, XRC_PARAMS_PAPER };
 /* Cookie of the network namespace whose connections get XRC; zero for all under the cgroup. */
 const volatile u64 netns = 0;
 
@@ -31,6 +33,10 @@ const volatile u64 netns = 0;
 u64 options_read = 0;
 u64 options_refused = 0;
 u64 connections = 0;
+/* ACKs by the mode that they found the sender in, by the codes of enum xrc_mode. */
+u64 acks_in_mode[16] = {};
+/* The last sender that heard an ACK and has reports. */
+struct xrc last = {};
 
 struct xrc_sock {
 	struct xrc x;
@@ -119,17 +125,13 @@ SEC("struct_ops")
 void BPF_PROG(xrc_begin, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	const struct xrc_params defaults = XRC_PARAMS_DEFAULT, literal = XRC_PARAMS_PAPER;
 	struct xrc_sock *st;
 
 	st = bpf_sk_storage_get(&socks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!st)
 		return;
 	__builtin_memset(st, 0, sizeof(*st));
-	if (paper)
-		xrc_init(&st->x, &literal, tp->mss_cache, tp->snd_cwnd);
-	else
-		xrc_init(&st->x, &defaults, tp->mss_cache, tp->snd_cwnd);
+	xrc_init(&st->x, (const struct xrc_params *)&profiles[paper & 1], tp->mss_cache, tp->snd_cwnd);
 	st->una = tp->bytes_acked;
 	sk->sk_pacing_status = SK_PACING_NEEDED;
 	sk->sk_pacing_rate = ~0UL;
@@ -254,6 +256,9 @@ void BPF_PROG(xrc_ack_in, struct sock *sk, u32 seq, int flag, const struct rate_
 	st->una = tp->bytes_acked;
 	xrc_on_ack(&st->x, now, &path, &ack);
 	st->x.last_sent = now;
+	acks_in_mode[st->x.mode & 15]++;
+	if (st->x.seen)
+		last = st->x;
 	if (ack.in_recovery) {
 		set_window(tp, reduced(st, tp, rs));
 	} else {

@@ -54,6 +54,33 @@ pub struct Counts {
     pub read: u64,
     /// Reports that were not.
     pub refused: u64,
+    /// ACKs by the mode of the sender: the codes of `control::explicit::xrc::MODES`.
+    pub modes: [u64; 11],
+}
+
+/// The sender that heard the last ACK. Times are us.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Last {
+    /// Window, segments.
+    pub cwnd: f64,
+    /// Target window, segments.
+    pub twnd: f64,
+    /// The target window's factor.
+    pub gamma: f64,
+    /// Reported rate, bit/s.
+    pub rate_bps: u64,
+    /// Reported head-of-line delay.
+    pub hol_us: u64,
+    /// Queuing delay of the last window of data (XRC, eq. 3).
+    pub sigma_us: u64,
+    /// Least round-trip time.
+    pub min_rtt_us: u64,
+    /// Mean jitter of the radio.
+    pub jitter_us: u64,
+    /// Delay on the way back beyond that of the least round-trip time.
+    pub back_us: u64,
+    /// Verdicts that the bottleneck lies beyond the radio.
+    pub verdicts: u64,
 }
 
 /// The loaded programs; unloaded when dropped.
@@ -124,15 +151,38 @@ impl Loaded {
 
     /// What the programs counted so far.
     pub fn counts(&self) -> Counts {
-        self.skel
-            .maps
-            .bss_data
-            .as_ref()
-            .map_or_else(Counts::default, |data| Counts {
-                connections: data.connections,
-                read: data.options_read,
-                refused: data.options_refused,
-            })
+        let Some(data) = self.skel.maps.bss_data.as_ref() else {
+            return Counts::default();
+        };
+        let mut modes = [0; 11];
+        modes.copy_from_slice(&data.acks_in_mode[..11]);
+        Counts {
+            connections: data.connections,
+            read: data.options_read,
+            refused: data.options_refused,
+            modes,
+        }
+    }
+
+    /// The sender that heard the last ACK; torn where one comes while this reads.
+    pub fn last(&self) -> Last {
+        let Some(data) = self.skel.maps.bss_data.as_ref() else {
+            return Last::default();
+        };
+        let x = &data.last;
+        let q16 = |v: u64| v as f64 / 65536.0;
+        Last {
+            cwnd: q16(x.cwnd),
+            twnd: q16(x.twnd),
+            gamma: q16(x.gamma),
+            rate_bps: x.rate_bps,
+            hol_us: x.hol_us,
+            sigma_us: x.sigma_us,
+            min_rtt_us: x.min_rtt_us,
+            jitter_us: x.jitter_q8 >> 8,
+            back_us: x.back_q8 >> 8,
+            verdicts: x.verdicts,
+        }
     }
 }
 

@@ -72,6 +72,7 @@ fn xrc(args: &XrcArgs) -> Result<ExitCode> {
     use std::time::Duration;
 
     use anyhow::Context as _;
+    use slackwater_lab::control::explicit::xrc::MODES;
     use slackwater_live::bpf::{Loaded, OwnCgroup, Profile, Scope};
 
     use crate::progress;
@@ -85,6 +86,24 @@ fn xrc(args: &XrcArgs) -> Result<ExitCode> {
         eprintln!(
             "xrc: {} connections, {} reports read, {} refused",
             c.connections, c.read, c.refused
+        );
+        let modes = MODES.iter().zip(c.modes).filter(|(_, n)| *n > 0);
+        let modes: Vec<String> = modes.map(|(name, n)| format!("{name} {n}")).collect();
+        eprintln!("xrc: ACKs by mode: {}", modes.join(", "));
+        let x = loaded.last();
+        eprintln!(
+            "xrc: last: cwnd {:.1} of twnd {:.1}, gamma {:.2}, reported {:.1} Mbit/s, HoL {:.1} ms, sigma {:.1} ms, \
+             least RTT {:.1} ms, jitter {:.1} ms, way back {:.1} ms, {} verdicts of a bottleneck beyond the radio",
+            x.cwnd,
+            x.twnd,
+            x.gamma,
+            x.rate_bps as f64 * 1e-6,
+            x.hol_us as f64 * 1e-3,
+            x.sigma_us as f64 * 1e-3,
+            x.min_rtt_us as f64 * 1e-3,
+            x.jitter_us as f64 * 1e-3,
+            x.back_us as f64 * 1e-3,
+            x.verdicts,
         );
     };
     let own = if args.whose.command.is_empty() {
