@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 SCHEMES = ("residual-linear", "residual-tanh", "poster")
 # What a training makes is called after its scheme; `tyrus` is what the controller flies by itself.
 NAMES = {"residual-linear": "tyrus", "residual-tanh": "tyrus-tanh", "poster": "tyrus-poster"}
-# The residual policies decide each 10 ms and are scored over 20 s (a study); the poster's scheme over 8 s at 20 ms.
-BASE: dict[str, dict[str, Any]] = {
-    "residual-linear": {"interval_ms": 10, "decisions": 2000},
-    "residual-tanh": {"interval_ms": 10, "decisions": 2000},
-    "poster": {},
-}
 
 
 def revision() -> str:
@@ -56,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     tyrus.add_argument("--seeds", type=int, default=5, help="trainings, each with a seed of its own (default: 5)")
     tyrus.add_argument("--seed", type=int, default=1, help="the first seed")
     tyrus.add_argument("--steps", type=int, help="decisions of a training of the poster's scheme (default: 1500000)")
-    tyrus.add_argument("--generations", type=int, help="generations of a search (default: 130)")
+    tyrus.add_argument("--generations", type=int, help="generations of a search (default: 60)")
     tyrus.add_argument("--domain", type=Path, action="append", help="JSON of a domain; several make a curriculum")
     tyrus.add_argument("--out", type=Path, help="where results go (default: runs/train-tyrus)")
     tyrus.add_argument("--models", type=Path, help="also put the best policy and its card into this folder")
@@ -76,9 +70,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _domains(args: argparse.Namespace, scheme: str) -> list[dict[str, Any]]:
+def _domains(args: argparse.Namespace) -> list[dict[str, Any]]:
     if not args.domain:
-        return [BASE[scheme]]
+        return [{}]
     out = []
     for file in args.domain:
         try:
@@ -88,7 +82,7 @@ def _domains(args: argparse.Namespace, scheme: str) -> list[dict[str, Any]]:
             raise ValueError(msg) from error
         # Paths of traces start at the domain's folder.
         domain["traces"] = [str((file.parent / t).resolve()) for t in domain.get("traces", [])]
-        out.append(BASE[scheme] | domain)
+        out.append(domain)
     return out
 
 
@@ -96,7 +90,7 @@ def _tasks(args: argparse.Namespace, scheme: str, out: Path) -> list[dict[str, A
     from slackwater.cluster import cores
     from slackwater.train.policy import sha256
 
-    domains = _domains(args, scheme)
+    domains = _domains(args)
     hashes = sorted(sha256(Path(t)) for domain in domains for t in domain.get("traces", []))
     jobs = args.jobs or cores()
     options: dict[str, Any] = {"domains": domains, "jobs": jobs if args.seeds == 1 and not args.ray else 1}

@@ -124,4 +124,4 @@ def _objective(scheme: str, options: dict[str, Any]) -> str:
     if scheme == "poster":
         reward = options["domains"][0].get("reward", "normalised")
         return f"reward `{reward}`, {options.get('steps', 1_500_000):,} steps"
-    return "mean of ln(utilisation) - 0.3 ln(p95) over 12 episodes a generation"
+    return f"mean of ln(utilisation) - 0.3 ln(p95) over {options.get('episodes', 8)} episodes a generation"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pickle
@@ -28,13 +29,21 @@ def trainer(scheme: str, options: dict[str, Any]) -> ppo.Trainer | search.Traine
     return search.Trainer(search.Options(kind=scheme, **options))
 
 
+def sources(scheme: str) -> str:
+    """Hash of the training's own code: another one does not go on with this one's state."""
+    digest = hashlib.sha256()
+    for name in ("policy", "ppo", "network", "curriculum") if scheme == "poster" else ("policy", "search"):
+        digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
+    return digest.hexdigest()
+
+
 def train(task: Task) -> dict[str, Any]:
     """Train one seed, going on where ``folder`` holds a part of the same training."""
     folder = Path(task["folder"])
     folder.mkdir(parents=True, exist_ok=True)
     work = trainer(task["scheme"], task["options"])
     state, curve = folder / "state.pickle", folder / "curve.jsonl"
-    identity = [task["scheme"], {k: v for k, v in task["options"].items() if k != "jobs"}, task["revision"]]
+    identity = [task["scheme"], {k: v for k, v in task["options"].items() if k != "jobs"}, sources(task["scheme"])]
     if state.exists():
         kept = pickle.loads(state.read_bytes())
         if kept["identity"] == identity:

@@ -66,8 +66,6 @@ pub struct Domain {
     pub tbs: String,
     /// The reward.
     pub reward: String,
-    /// What carries the learner's data: `tcp` or `quic`.
-    pub transport: String,
 }
 
 impl Default for Domain {
@@ -93,7 +91,6 @@ impl Default for Domain {
             warmup_ms: 1000,
             tbs: "capacity".to_owned(),
             reward: Reward::Normalised.name().to_owned(),
-            transport: "tcp".to_owned(),
         }
     }
 }
@@ -201,18 +198,10 @@ impl Domain {
                 return Err(DomainError::new(key, value.to_string(), expected));
             }
         }
-        for (key, value, known) in [
-            (
-                "tbs",
-                &self.tbs,
-                &["capacity", "allocated", "allocated+idle", "none"][..],
-            ),
-            ("transport", &self.transport, &["tcp", "quic"][..]),
-        ] {
-            if !known.contains(&value.as_str()) {
-                let expected = format!("one of {}", known.join(", "));
-                return Err(DomainError::new(key, format!("{value:?}"), expected));
-            }
+        let known = ["capacity", "allocated", "allocated+idle", "none"];
+        if !known.contains(&self.tbs.as_str()) {
+            let expected = format!("one of {}", known.join(", "));
+            return Err(DomainError::new("tbs", format!("{:?}", self.tbs), expected));
         }
         self.reward
             .parse::<Reward>()
