@@ -148,7 +148,7 @@ def _train(args: argparse.Namespace, scheme: str, out: Path, command: str) -> Pa
     (out / f"{name}.html").write_text(report.page(f"Training of {name}", command, results))
     rows = []
     if (folder := os.environ.get("SLACKWATER_TRACES")) and not tasks[0]["hashes"]:
-        traces = sorted(Path(folder).glob("mahimahi/**/*.down"))
+        traces = sorted(Path(folder).glob("mahimahi/**/*.down*"))
         rows = evaluate(path, traces, jobs=args.jobs)
         (out / f"{name}.evaluation.json").write_text(json.dumps(rows, indent=1))
     text = card.card(path, scheme, command, tasks[0], results, rows)
