@@ -148,7 +148,8 @@ def _train(args: argparse.Namespace, scheme: str, out: Path, command: str) -> Pa
     (out / f"{name}.html").write_text(report.page(f"Training of {name}", command, results))
     rows = []
     if (folder := os.environ.get("SLACKWATER_TRACES")) and not tasks[0]["hashes"]:
-        traces = sorted(Path(folder).glob("mahimahi/**/*.down*"))
+        files = sorted(f for f in Path(folder).glob("mahimahi/**/*") if f.is_file())
+        traces = [f for f in files if ".up" not in f.name and not f.name.startswith("uplink")]
         rows = evaluate(path, traces, jobs=args.jobs)
         (out / f"{name}.evaluation.json").write_text(json.dumps(rows, indent=1))
     text = card.card(path, scheme, command, tasks[0], results, rows)
