@@ -1,5 +1,6 @@
 //! Papers reproduced: each study runs its paper's experiments and lays our numbers beside the paper's claims.
 
+pub mod al4s;
 pub mod cecc;
 mod draw;
 pub mod measure;
@@ -12,7 +13,7 @@ pub use study::{
 };
 
 /// Every study, in the order of the command line.
-pub const ALL: &[Study] = &[xrc::STUDY, cecc::STUDY, vaqm::STUDY];
+pub const ALL: &[Study] = &[xrc::STUDY, cecc::STUDY, vaqm::STUDY, al4s::STUDY];
 
 /// The study called `name`.
 pub fn find(name: &str) -> Option<&'static Study> {
@@ -39,6 +40,11 @@ pub fn title(controller: &str) -> &str {
         "copa" => "Copa",
         "dctcp" => "DCTCP",
         "prague" => "Prague",
+        "gcc" => "GCC",
+        "scream" => "SCReAMv2",
+        "l4s-cc" => "L4S-CC",
+        "al4s-c" => "cL4S",
+        "al4s-s" => "sL4S",
         other => other,
     }
 }

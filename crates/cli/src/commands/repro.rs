@@ -25,6 +25,8 @@ enum Paper {
     Cecc,
     /// vAQM: virtual active queue management (Ericsson Technology Review, 2018)
     Vaqm,
+    /// aL4S-CC: adaptable L4S congestion control for real-time media (IEEE OJ-COMS, 2024)
+    Al4s,
     /// Every paper
     All,
 }
@@ -67,6 +69,7 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<ExitCode> {
         Paper::Xrc => papers::find("xrc").into_iter().collect(),
         Paper::Cecc => papers::find("cecc").into_iter().collect(),
         Paper::Vaqm => papers::find("vaqm").into_iter().collect(),
+        Paper::Al4s => papers::find("al4s").into_iter().collect(),
         Paper::All => papers::ALL.iter().collect(),
     };
     let options = Options {

@@ -119,6 +119,18 @@ impl Histogram {
         Some(self.max)
     }
 
+    /// The share of values above `limit`, to the width of a bucket.
+    pub fn share_above(&self, limit: Duration) -> f64 {
+        let from = bucket(limit) + 1;
+        let above = self
+            .counts
+            .iter()
+            .skip(from)
+            .map(|n| u64::from(*n))
+            .sum::<u64>();
+        above as f64 / self.count.max(1) as f64
+    }
+
     /// The distribution as (value, share of values up to it), one point for each bucket that was hit.
     pub fn cdf(&self) -> Vec<(Duration, f64)> {
         let mut seen = 0;
@@ -181,6 +193,7 @@ mod tests {
             assert!((got - ms).abs() < 0.004 * ms, "{q}: {got}");
         }
         assert_eq!(h.quantile(0.0), Some(Duration::from_millis(1)));
+        assert_eq!(h.share_above(Duration::from_millis(80)), 0.2);
         assert_eq!(h.quantile(1.0), Some(Duration::from_millis(100)));
         assert_eq!(h.mean(), Some(Duration::from_micros(50_500)));
     }

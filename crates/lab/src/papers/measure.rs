@@ -279,6 +279,19 @@ pub fn hol_line(run: &RunResult, i: usize, label: &str) -> Line {
     line
 }
 
+/// The mean queue delay of flow `i`'s packets in each bin of 100 ms.
+pub fn queue_line(run: &RunResult, i: usize, label: &str) -> Line {
+    let mut line = named(run, i, label);
+    for (k, bin) in run.records.flows[i].bins.iter().enumerate() {
+        line.t.push((k + 1) as f64 * BIN.as_secs_f64());
+        line.y.push(match bin.dequeued {
+            0 => f64::NAN,
+            n => bin.queue_sum as f64 / f64::from(n) * 1e-6,
+        });
+    }
+    line
+}
+
 /// The window of flow `i` in segments.
 pub fn window_line(run: &RunResult, i: usize, label: &str) -> Line {
     let mut line = named(run, i, label);
