@@ -23,7 +23,7 @@ const TRACKS: [(&str, &str, &str); 2] = [
 /// The first of each three.
 const FIRST: [Kind; 5] = [CL4S, SL4S, L4S_CC, CL4S_DEFAULT, SL4S_DEFAULT];
 
-/// A drive test, plain or packed, where SLACKWATER_TRACES names a folder that holds it.
+/// A drive test, plain or packed, where `SLACKWATER_TRACES` names a folder that holds it.
 fn track(file: &str) -> Option<PathBuf> {
     let folder = PathBuf::from(std::env::var_os("SLACKWATER_TRACES")?);
     let found = ["", ".xz"].map(|end| folder.join(format!("{file}{end}")));
@@ -92,9 +92,10 @@ fn draw(
     // All cells but that which the paper leaves out of its means.
     let cells = |pattern: &'static str, kind: Kind| {
         CASES.iter().flat_map(move |(case, ..)| {
-            services(quick).iter().filter_map(move |(_, te)| {
-                (*case != "3" || *te != 25).then(|| runs(pattern, case, *te, &kind))
-            })
+            services(quick)
+                .iter()
+                .filter(move |(_, te)| *case != "3" || *te != 25)
+                .map(move |(_, te)| runs(pattern, case, *te, &kind))
         })
     };
     let mut panels = vec![];
@@ -202,7 +203,7 @@ fn draw(
 
 type Find<'a> = dyn Fn(&str, &str, u64, &Kind) -> &'a Runs + 'a;
 
-fn shares<'a>(title: &str, pattern: &str, quick: bool, runs: &Find<'a>) -> Panel {
+fn shares(title: &str, pattern: &str, quick: bool, runs: &Find<'_>) -> Panel {
     let columns: [Entry; 8] = [
         ("aL4S-CC", "%", "util_0", 1.0, Some(Better::Higher)),
         ("GCC", "%", "util_1", 1.0, Some(Better::Higher)),
@@ -226,7 +227,7 @@ fn shares<'a>(title: &str, pattern: &str, quick: bool, runs: &Find<'a>) -> Panel
 }
 
 /// Utilisation against TDQ, as the paper draws it: one plot a service, on the IETF pattern.
-fn scatters<'a>(quick: bool, runs: &Find<'a>) -> Vec<Panel> {
+fn scatters(quick: bool, runs: &Find<'_>) -> Vec<Panel> {
     let point = |label: String, controller: &str, r: &Runs, x: &str, y: &str| {
         let of = |name: &str| {
             r.estimate(name).map(|e| crate::report::Estimate {
