@@ -1,6 +1,7 @@
 //! Beyond the article: a path that changes as by handovers.
 
 use super::prelude::*;
+use crate::report::paper::Role;
 
 const DETOUR: (&str, &str) = ("upf.detour", "12.5 ms");
 
@@ -56,6 +57,12 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
                 _ => "reno",
             };
             colour.clone_into(&mut line.controller);
+            line.role = Role::default();
+            // Before the first rate is known two packets' time makes the target large.
+            let from = run.scenario.warmup.as_secs_f64();
+            let settled = line.t.partition_point(|t| *t < from);
+            line.t.drain(..settled);
+            line.y.drain(..settled);
             out.line("model", line);
         }
     }
