@@ -5,6 +5,7 @@ pub mod cecc;
 mod draw;
 pub mod measure;
 pub mod study;
+pub mod tyrus;
 pub mod vaqm;
 pub mod xrc;
 
@@ -13,7 +14,13 @@ pub use study::{
 };
 
 /// Every study, in the order of the command line.
-pub const ALL: &[Study] = &[xrc::STUDY, cecc::STUDY, vaqm::STUDY, al4s::STUDY];
+pub const ALL: &[Study] = &[
+    xrc::STUDY,
+    cecc::STUDY,
+    vaqm::STUDY,
+    al4s::STUDY,
+    tyrus::STUDY,
+];
 
 /// The study called `name`.
 pub fn find(name: &str) -> Option<&'static Study> {
@@ -38,6 +45,11 @@ pub fn title(controller: &str) -> &str {
         "bbr" => "BBR",
         "bbr3" => "BBRv3",
         "copa" => "Copa",
+        "tyrus" => "Tyrus",
+        "sprout" => "Sprout",
+        "claw" => "CLAW",
+        "pbe" => "PBE-CC",
+        "rule2-acks" => "rule2 without PHY",
         "dctcp" => "DCTCP",
         "prague" => "Prague",
         "gcc" => "GCC",

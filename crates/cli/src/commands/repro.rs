@@ -27,6 +27,8 @@ enum Paper {
     Vaqm,
     /// aL4S-CC: adaptable L4S congestion control for real-time media (IEEE OJ-COMS, 2024)
     Al4s,
+    /// Tyrus: learned control with radio knowledge (SIGCOMM 2019 posters)
+    Tyrus,
     /// Every paper
     All,
 }
@@ -70,6 +72,7 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<ExitCode> {
         Paper::Cecc => papers::find("cecc").into_iter().collect(),
         Paper::Vaqm => papers::find("vaqm").into_iter().collect(),
         Paper::Al4s => papers::find("al4s").into_iter().collect(),
+        Paper::Tyrus => papers::find("tyrus").into_iter().collect(),
         Paper::All => papers::ALL.iter().collect(),
     };
     let options = Options {

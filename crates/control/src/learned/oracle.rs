@@ -7,6 +7,9 @@ use slackwater_core::{Duration, Instant};
 use super::observe::Signals;
 use super::steered::Steer;
 
+/// Segments that the window counts and the link does not: one in service, one that a delayed ACK keeps.
+const UNSEEN: f64 = 2.0;
+
 /// The capacity of a link over time, as bytes by the millisecond.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schedule {
@@ -106,8 +109,7 @@ impl Steer for Oracle {
         }
         let half = Duration::from_secs_f64(s.min_rtt / 2.0);
         let bytes = schedule.between(now.saturating_sub(half), now + half);
-        // One packet in service.
-        bytes / s.packet.max(1.0) + 1.0
+        bytes / s.packet.max(1.0) + UNSEEN
     }
 }
 

@@ -7,9 +7,10 @@
 //! later. A tick in which the link was not busy shows a lower bound of the rate, where the authors let the sender
 //! announce its pauses.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-use slackwater_core::{Duration, Instant};
+use slackwater_core::{Bytes, Duration, Instant};
 
 use super::observe::Signals;
 use super::seat::Look;
@@ -253,8 +254,29 @@ pub struct Sprout {
     forecaster: Forecaster,
     /// IP bytes that arrived in this tick.
     arrived: f64,
+    /// Payload bytes sent so far, and in flight.
+    sent: u64,
     in_flight: u64,
+    /// What a delayed ACK may keep, bytes.
+    kept: u64,
+    /// What had been sent by when, in steps of a millisecond.
+    log: VecDeque<(Instant, u64)>,
     forecast: usize,
+}
+
+impl Sprout {
+    /// When the oldest packet left that is outstanding beyond doubt: an ACK for every other packet keeps one back.
+    fn oldest(&mut self) -> Option<Instant> {
+        let out = self.in_flight.saturating_sub(self.kept);
+        if out == 0 {
+            return None;
+        }
+        let before = self.sent.saturating_sub(self.in_flight);
+        while self.log.len() > 1 && self.log[0].1 <= before {
+            self.log.pop_front();
+        }
+        self.log.front().map(|e| e.0)
+    }
 }
 
 impl Steer for Sprout {
@@ -275,14 +297,28 @@ impl Steer for Sprout {
     }
 
     #[inline]
+    fn on_sent(&mut self, now: Instant, bytes: Bytes) {
+        self.sent += bytes.0;
+        let step = Duration::from_millis(1);
+        match self.log.back_mut() {
+            Some(last) if now.since(last.0) < step => last.1 = self.sent,
+            _ => self.log.push_back((now, self.sent)),
+        }
+    }
+
+    #[inline]
     fn on_ack(&mut self, _now: Instant, path: &PathView, ack: &Ack) {
         let overhead = f64::from(path.wire_mss.max(1)) / f64::from(path.mss.max(1));
         self.arrived += ack.newly_acked.0 as f64 * overhead;
         self.in_flight = path.in_flight.0;
+        self.kept = u64::from(path.mss);
     }
 
     fn look(&mut self, look: &Look) {
-        let busy = self.in_flight > 0 && look.signals.age > BUSY;
+        let patience = look.signals.min_rtt + BUSY;
+        let busy = self
+            .oldest()
+            .is_some_and(|t| look.at.since(t).as_secs_f64() > patience);
         let arrived = core::mem::take(&mut self.arrived);
         self.forecaster.tick(arrived / PACKET, busy);
         self.forecast = self.forecaster.cautious(TARGET);

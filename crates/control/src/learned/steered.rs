@@ -34,16 +34,16 @@ const WIRED: f64 = 0.7;
 const WIRED_FOR: Duration = Duration::from_secs(2);
 /// That queue, seconds.
 const WIRED_QUEUE: f64 = 0.020;
-/// A delivery rate above this many times the blocks' for [`DOUBT_AFTER`] shows a feed that understates ...
-const DOUBT: f64 = 1.2;
-/// ... where it is more by so many Mbit/s: a few packets a second show nothing.
-const DOUBT_LEAST: f64 = 0.1;
-const DOUBT_AFTER: Duration = Duration::from_secs(1);
-/// So does a queue that stays below this part of what the window should leave in it, for [`EMPTY_AFTER`] ...
-const EMPTY: f64 = 0.25;
-const EMPTY_AFTER: Duration = Duration::from_secs(2);
-/// ... where that is at least so many seconds and half a packet.
-const EMPTY_LEAST: f64 = 0.004;
+/// What arrives is held against what the blocks claim once in this time.
+const AUDIT: Duration = Duration::from_secs(1);
+/// More arrived than this many times what was claimed: the feed understates ...
+const DOUBT: f64 = 1.05;
+/// ... where it is more by so many Mbit/s: a packet or two a second show nothing.
+const DOUBT_LEAST: f64 = 0.03;
+/// So many audits in a row must show it: what was claimed for one may have arrived in the next.
+const DOUBTS: u32 = 2;
+/// Segments that a flow keeps in a queue elsewhere (Vegas' beta): the same for all, so that they share.
+const KEPT: f64 = 4.0;
 /// A feed is stale after four least RTTs, but not before this.
 const STALE: Duration = Duration::from_millis(200);
 /// A frozen feed is given up after this.
@@ -71,6 +71,9 @@ pub trait Steer: Clone + fmt::Debug + Send + 'static {
     fn guarded(&self) -> bool {
         true
     }
+    /// A packet of so many payload bytes left.
+    #[inline]
+    fn on_sent(&mut self, _now: Instant, _bytes: Bytes) {}
     /// An ACK arrived.
     #[inline]
     fn on_ack(&mut self, _now: Instant, _path: &PathView, _ack: &Ack) {}
@@ -161,8 +164,8 @@ pub struct Steered<S> {
     quiet: Duration,
     frozen_at: Instant,
     fresh: Since,
-    doubt: Since,
-    empty: Since,
+    /// Audits in a row that failed.
+    doubt: u32,
     deep: Since,
     wired: Since,
     is_wired: bool,
@@ -195,8 +198,7 @@ impl<S: Steer> Steered<S> {
             quiet: Duration::ZERO,
             frozen_at: Instant::ZERO,
             fresh: Since::default(),
-            doubt: Since::default(),
-            empty: Since::default(),
+            doubt: 0,
             deep: Since::default(),
             wired: Since::default(),
             is_wired: false,
@@ -265,7 +267,10 @@ impl<S: Steer> Steered<S> {
             self.wired.holds(now, elsewhere, WIRED_FOR) || (was && s.rate < WIRED * s.tbs());
         if self.is_wired {
             self.counters.wired += u32::from(!was);
-            most = most.min(s.segments(s.rate, s.min_rtt + super::rule::Q));
+            // The rule without the radio, and a little more, by which flows come to share.
+            let (mean, sd) = self.tracker.arrivals();
+            let rate = mean + super::rule::Z_ACKS * sd;
+            most = most.min(s.segments(rate, s.min_rtt + super::rule::Q) + KEPT);
         }
         window
             .min(most)
@@ -314,8 +319,7 @@ impl<S: Steer> Steered<S> {
     fn take_over(&mut self, now: Instant) {
         self.cwnd = self.window_segments().clamp(MIN_WINDOW, MAX_WINDOW);
         self.mode = Mode::Radio;
-        self.doubt = Since::default();
-        self.empty = Since::default();
+        self.doubt = 0;
         self.begin(now);
     }
 
@@ -329,36 +333,31 @@ impl<S: Steer> Steered<S> {
         }
     }
 
-    /// The queue that the window should leave by the blocks is not there: the link is faster than they say.
-    fn is_queue_missing(&self, now: Instant, ack: &Ack) -> bool {
-        let s = self.tracker.signals(now, self.cwnd, 0.0);
-        let extra = self.cwnd.round() - s.segments(s.tbs(), s.min_rtt);
-        let expected = extra * s.packet * 8e-6 / s.tbs().max(1e-3);
-        let lossless = self.round.2 == 0 && self.ceiling.is_infinite();
-        extra >= 0.5
-            && s.tbs() > DOUBT_LEAST
-            && expected > EMPTY_LEAST
-            && s.queueing < EMPTY * expected
-            && lossless
-            && !ack.app_limited
+    /// Holds what arrived against what was claimed; false where the feed claims less.
+    fn is_credible(&mut self, now: Instant) -> bool {
+        if let Some((arrived, claimed)) = self.tracker.audit(now, AUDIT) {
+            if arrived > DOUBT * claimed + DOUBT_LEAST {
+                self.doubt += 1;
+            } else {
+                self.doubt = 0;
+            }
+        }
+        self.doubt == 0
     }
 
     /// Who steers from here.
-    fn judge(&mut self, now: Instant, ack: &Ack) {
+    fn judge(&mut self, now: Instant) {
         if self.tracker.last_sample().is_none() || !self.tracker.is_ready() {
             return;
         }
         let limit = STALE.max(self.tracker.min_rtt() * 4);
         let silent = self.quiet > limit;
-        let (rate, blocks) = self.tracker.slow_rates();
-        let credible = rate <= DOUBT * blocks + DOUBT_LEAST;
+        let credible = self.is_credible(now);
         match self.mode {
             Mode::Radio | Mode::Frozen => {
                 if !silent {
                     self.mode = Mode::Radio;
-                    let missing = self.is_queue_missing(now, ack);
-                    let less = self.doubt.holds(now, !credible, DOUBT_AFTER);
-                    if self.empty.holds(now, missing, EMPTY_AFTER) || less {
+                    if self.doubt >= DOUBTS {
                         self.counters.doubts += 1;
                         self.hand_over(false);
                     }
@@ -417,6 +416,7 @@ impl<S: Steer> Controller for Steered<S> {
         if sent.after_idle {
             self.tracker.restart();
         }
+        self.steer.on_sent(now, sent.bytes);
         if self.mode == Mode::Fallback {
             self.cubic.on_sent(now, path, sent);
         }
@@ -440,7 +440,7 @@ impl<S: Steer> Controller for Steered<S> {
             self.cubic.on_ack(now, path, ack);
         }
         match self.steer.source() {
-            Source::Phy if self.steer.guarded() => self.judge(now, ack),
+            Source::Phy if self.steer.guarded() => self.judge(now),
             _ => {}
         }
         if self.mode == Mode::Fallback {

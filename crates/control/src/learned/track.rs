@@ -16,8 +16,6 @@ const BOX: f64 = 0.020;
 const VARIANCE_TAU: f64 = 0.200;
 /// Queueing and delivery rate are averaged over this (the poster leaves it open).
 const ACK_TAU: f64 = 0.020;
-/// The slowest mean of the bank.
-const SLOW: usize = 5;
 /// An arrival counts as a busy link's where the packet took this much longer than the least RTT.
 const BUSY: Duration = Duration::from_millis(1);
 /// An idle link's estimate grows by this per second: 0.2 % per ms (a study).
@@ -139,10 +137,15 @@ pub enum Source {
 pub struct Tracker {
     source: Source,
     meter: Meter,
+    /// What arrives of a busy link's ACKs, beside the transport blocks.
+    arrivals: Meter,
+    /// Bytes and seconds that the blocks claimed, bytes that arrived, since the last [`Tracker::audit`].
+    claimed: (f64, f64),
+    delivered: f64,
+    audited: Option<Instant>,
     /// Queueing (seconds) and delivery rate (Mbit/s).
     queueing: Ewmas<1>,
-    /// Over 20 and over 500 ms.
-    rate: Ewmas<2>,
+    rate: Ewmas<1>,
     min_rtt: Duration,
     packet: u32,
     last_rtt: Duration,
@@ -162,8 +165,12 @@ impl Tracker {
         Self {
             source,
             meter: Meter::default(),
+            arrivals: Meter::default(),
+            claimed: (0.0, 0.0),
+            delivered: 0.0,
+            audited: None,
             queueing: Ewmas::new([ACK_TAU]),
-            rate: Ewmas::new([ACK_TAU, BANK_MS[SLOW] / 1e3]),
+            rate: Ewmas::new([ACK_TAU]),
             min_rtt: Duration::ZERO,
             packet: 0,
             last_rtt: Duration::ZERO,
@@ -195,9 +202,7 @@ impl Tracker {
             let mbps = bytes * 8e-6 / sample.interval.as_secs_f64();
             self.rate.push(mbps, dt.max(1e-5));
         }
-        if self.source == Source::Acks {
-            self.arrival(now, path, ack);
-        }
+        self.arrival(now, path, ack);
         self.last_ack = Some(now);
         self.in_flight = path.in_flight;
     }
@@ -208,24 +213,28 @@ impl Tracker {
             return;
         };
         self.arrived += ack.newly_acked.0;
+        // IP bytes per payload byte of a full packet.
+        let overhead = f64::from(path.wire_mss.max(1)) / f64::from(path.mss.max(1));
+        self.delivered += ack.newly_acked.0 as f64 * overhead;
         let span = now.since(from);
         if span < Duration::from_millis(1) {
             return;
         }
-        // IP bytes per payload byte of a full packet.
-        let overhead = f64::from(path.wire_mss.max(1)) / f64::from(path.mss.max(1));
         let bytes = self.arrived as f64 * overhead;
         let seconds = span.as_secs_f64();
         let busy = ack.rtt.is_none_or(|rtt| rtt > self.min_rtt + BUSY);
         // What arrives from an idle link is what was sent: it shows no more than a lower bound.
-        let higher = bytes * 8e-6 / seconds > self.meter.mean(0);
-        if busy || higher || self.meter.is_empty() {
-            self.meter.push(bytes, seconds);
+        let higher = bytes * 8e-6 / seconds > self.arrivals.mean(0);
+        if busy || higher || self.arrivals.is_empty() {
+            self.arrivals.push(bytes, seconds);
         } else {
-            self.meter
+            self.arrivals
                 .grow(1.0 + IDLE_GROWTH * seconds.min(LONGEST_STEP / 10.0));
         }
-        self.last_sample = Some(now);
+        if self.source == Source::Acks {
+            self.meter = self.arrivals;
+            self.last_sample = Some(now);
+        }
         self.arrived = 0;
         self.arrivals_from = Some(now);
     }
@@ -245,6 +254,8 @@ impl Tracker {
             }
         }
         self.end = Some(end);
+        self.claimed.0 += bytes.0 as f64;
+        self.claimed.1 += span.as_secs_f64();
         self.meter.push(bytes.0 as f64, span.as_secs_f64());
         self.last_sample = Some(now);
         true
@@ -275,9 +286,28 @@ impl Tracker {
         !self.min_rtt.is_zero() && !self.meter.is_empty()
     }
 
-    /// Delivery rate and blocks' rate over 500 ms, Mbit/s.
-    pub fn slow_rates(&self) -> (f64, f64) {
-        (self.rate.get(1), self.meter.mean(SLOW))
+    /// Once in `every`: what arrived and what the blocks claimed since the last time, Mbit/s. No link delivers more than it
+    /// carries, so the first is at most the second where the feed is honest. `None` between, and where no feed speaks.
+    pub fn audit(&mut self, now: Instant, every: Duration) -> Option<(f64, f64)> {
+        let from = *self.audited.get_or_insert(now);
+        let passed = now.since(from);
+        if passed < every {
+            return None;
+        }
+        self.audited = Some(now);
+        let (bytes, seconds) = core::mem::take(&mut self.claimed);
+        let delivered = core::mem::take(&mut self.delivered);
+        (seconds > 0.0).then(|| {
+            (
+                delivered * 8e-6 / passed.as_secs_f64(),
+                bytes * 8e-6 / seconds,
+            )
+        })
+    }
+
+    /// Mean over 100 ms and deviation of what arrives, Mbit/s: what a sender knows without the radio.
+    pub fn arrivals(&self) -> (f64, f64) {
+        (self.arrivals.mean(3), self.arrivals.sd())
     }
 
     /// Least RTT; zero before the first sample.

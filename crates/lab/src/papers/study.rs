@@ -89,6 +89,7 @@ pub struct Study {
 
 type Reduce = dyn Fn(&RunResult, &mut Outcome) + Send + Sync;
 type Draw = dyn Fn(&Outcomes) -> Figure;
+type Prepare = dyn Fn(&mut Scenario, u64) + Send + Sync;
 
 /// One figure: what it needs and how it is drawn.
 pub struct Part {
@@ -108,6 +109,8 @@ pub struct Experiment {
     /// The scenario, with nothing left to vary.
     pub scenario: Scenario,
     reduce: Arc<Reduce>,
+    /// Changes the scenario for a seed.
+    prepare: Option<Arc<Prepare>>,
 }
 
 impl Experiment {
@@ -135,7 +138,17 @@ impl Experiment {
             name,
             scenario,
             reduce: Arc::new(reduce),
+            prepare: None,
         })
+    }
+
+    /// The same, each seed's scenario changed by `prepare`.
+    #[must_use]
+    pub fn prepared(self, prepare: impl Fn(&mut Scenario, u64) + Send + Sync + 'static) -> Self {
+        Self {
+            prepare: Some(Arc::new(prepare)),
+            ..self
+        }
     }
 }
 

@@ -437,10 +437,6 @@ impl Scenario {
         }
         match self.bottleneck {
             Bottleneck::Cell(_) if self.ues.is_empty() => self.ues.push(Ue::example()),
-            Bottleneck::Link(_) if table.get("feedback").is_some() => {
-                return Err(place("feedback")
-                    .error("[feedback] beside [link]", "[feedback] only with [cell]"));
-            }
             Bottleneck::Link(_) if self.upf.is_some() => {
                 return Err(place("upf").error("[upf] beside [link]", "[upf] only with [cell]"));
             }
@@ -515,7 +511,8 @@ impl Scenario {
             Bottleneck::Cell(cell) => put("cell", cell.encode()),
         }
         put("wired", self.wired.encode());
-        if self.cell().is_some() {
+        // Over a link it matters to senders that want transport blocks alone.
+        if self.cell().is_some() || self.feedback != Feedback::example() {
             put("feedback", self.feedback.encode());
         }
         put("upf", self.upf.encode());

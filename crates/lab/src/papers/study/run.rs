@@ -79,6 +79,9 @@ impl Study {
             let (experiment, seed) = jobs[i];
             let mut scenario = experiment.scenario.clone();
             scenario.seed = seed;
+            if let Some(prepare) = &experiment.prepare {
+                prepare(&mut scenario, seed);
+            }
             let run = run_scenario(&scenario, seed, &mut |share| {
                 if failed.load(Ordering::Relaxed) {
                     return Control::Stop;

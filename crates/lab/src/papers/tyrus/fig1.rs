@@ -1,0 +1,164 @@
+//! Figure 1: a download of 100 MB over a driving trace.
+
+use super::links;
+use super::prelude::*;
+
+/// The poster's four, and what it proposes.
+const WHO: [&str; 5] = ["bbr", "cubic", "claw", "sprout", "tyrus"];
+
+pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
+    let place = links::drive();
+    // A look takes a fifth of the file.
+    let (bytes, duration) = if options.quick {
+        ("20 MB", "100 s")
+    } else {
+        ("100 MB", "400 s")
+    };
+    let app = format!(
+        "app = {{ kind = \"transfers\", min = \"{bytes}\", max = \"{bytes}\", count = 1 }}\n"
+    );
+    let text = place.scenario("40 ms", "16000 packets", duration).replace(
+        "controller = \"cubic\"\n",
+        &format!("controller = \"cubic\"\n{app}"),
+    );
+    let experiments = WHO
+        .iter()
+        .map(|c| {
+            let change = [("flow.controller", *c)];
+            Experiment::new(format!("fig1/{c}"), &text, change, reduce).map(moved_by_seed)
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Part {
+        id: "fig1",
+        experiments,
+        draw: Box::new(move |o| draw(o, &place, bytes)),
+    })
+}
+
+fn reduce(run: &RunResult, out: &mut Outcome) {
+    let from = m::life(run, 0).0;
+    let took = m::transfer_times(run, 0).first().map(|ms| ms * 1e-3);
+    out.value("took", took);
+    let span = (from, from + took.unwrap_or(m::life(run, 0).1 - from));
+    out.value("rate", Some(m::rate(run, 0, span)));
+    out.value("capacity", m::capacity(run, span));
+    out.value("used", m::utilisation(run, span));
+    let delays = &run.records.flows[0].one_way;
+    for (name, q) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+        let delay = delays.quantile(q);
+        out.value(name, delay.map(slackwater_core::Duration::as_millis_f64));
+    }
+    if out.is_drawn() {
+        let label = title(&run.layout.controllers[0]);
+        out.line("capacity", m::capacity_line(run, PACKET / 1500.0));
+        out.line("rate", m::rate_line(run, 0, 5, label));
+        out.line("hol", m::hol_line(run, 0, label));
+    }
+}
+
+fn draw(o: &Outcomes, place: &Place, bytes: &str) -> Figure {
+    let runs = |c: &str| o.get(&format!("fig1/{c}"));
+    let drawn =
+        |plot: &str| -> Vec<Line> { WHO.iter().flat_map(|c| runs(c).lines(plot)).collect() };
+    let time = |axis, lines| Drawing::Time {
+        axis,
+        lines,
+        tracks: vec![],
+        guides: vec![],
+    };
+    let mut rates = runs("cubic").lines("capacity");
+    rates.extend(drawn("rate"));
+    let columns: [Entry; 5] = [
+        ("throughput", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
+        ("used", "%", "used", 100.0, Some(Better::Higher)),
+        ("one-way p50", "ms", "p50", 1.0, Some(Better::Lower)),
+        ("one-way p95", "ms", "p95", 1.0, Some(Better::Lower)),
+        ("download", "s", "took", 1.0, Some(Better::Lower)),
+    ];
+    let rows: Vec<(String, &str, &Runs)> = WHO
+        .iter()
+        .map(|c| (title(c).to_owned(), *c, runs(c)))
+        .collect();
+    let (bbr, cubic, claw, sprout) = (runs("bbr"), runs("cubic"), runs("claw"), runs("sprout"));
+    let check = |what: &str, bound, value, tolerance| {
+        Check::of(what, "", bound, value, tolerance).source("Tyrus, Fig. 1")
+    };
+    let checks = vec![
+        check(
+            "Sprout's p95 delay over BBR's",
+            0.5,
+            sprout.ratio("p95", bbr, "p95"),
+            Tolerance::AtMost,
+        ),
+        check(
+            "BBR's p95 delay over CUBIC's",
+            1.0,
+            bbr.ratio("p95", cubic, "p95"),
+            Tolerance::AtMost,
+        ),
+        check(
+            "Sprout's throughput over BBR's",
+            1.0,
+            sprout.ratio("rate", bbr, "rate"),
+            Tolerance::AtMost,
+        ),
+        check(
+            "Sprout's throughput over CUBIC's",
+            1.0,
+            sprout.ratio("rate", cubic, "rate"),
+            Tolerance::AtMost,
+        ),
+        check(
+            "what CLAW uses of the capacity (\"a clear gap\")",
+            0.95,
+            claw.estimate("used"),
+            Tolerance::AtMost,
+        ),
+    ];
+    Figure {
+        title: "Figure 1: a download over a driving trace".to_owned(),
+        setup: format!(
+            "{bytes} over {} ({}), 40 ms of RTT, a queue of 16,000 packets. The poster replays a Verizon LTE driving trace that \
+             is in no public copy that we found; this is another drive.",
+            place.name,
+            if place.recorded { "a recording" } else { "a link of our own" },
+        ),
+        claim: "BBR and CUBIC fill the queue; Sprout's delay is low and consistent and its throughput is sacrificed; CLAW's \
+                throughput has a clear gap with the capacity."
+            .to_owned(),
+        seen: format!(
+            "One-way p95: CUBIC {:.0} ms, BBR {:.0}, CLAW {:.0}, Sprout {:.0}, Tyrus {:.0}. Used: {:.1} %, {:.1}, {:.1}, {:.1}, \
+             {:.1}.",
+            cubic.mean("p95"),
+            bbr.mean("p95"),
+            claw.mean("p95"),
+            sprout.mean("p95"),
+            runs("tyrus").mean("p95"),
+            cubic.mean("used") * 100.0,
+            bbr.mean("used") * 100.0,
+            claw.mean("used") * 100.0,
+            sprout.mean("used") * 100.0,
+            runs("tyrus").mean("used") * 100.0,
+        ),
+        panels: vec![
+            Panel::new(
+                "a",
+                "(a) Throughput",
+                "Over 500 ms; the grey area is what the link could have carried.",
+                time(Axis::new("Rate", "Mbit/s"), rates),
+            )
+            .wide(),
+            Panel::new(
+                "b",
+                "(b) Queue delay",
+                "",
+                time(Axis::new("Delay", "ms").top(2000.0), drawn("hol")),
+            )
+            .wide(),
+            table("table", "The download", "sender", &columns, &rows).wide(),
+        ],
+        checks,
+        notes: links::missing().into_iter().collect(),
+        ..Figure::default()
+    }
+}

@@ -1,0 +1,96 @@
+//! What a UE tells its sender about its transport blocks, over links and cells and by each carrier.
+
+use std::path::Path;
+
+use slackwater_lab::run::{Control, RunResult, run_scenario};
+use slackwater_lab::scenario::Scenario;
+
+const LINK: &str = r#"
+name = "blocks"
+duration = "6 s"
+[path]
+rtt = "40 ms"
+[link]
+kind = "rate"
+rate = "12 Mbit/s"
+[feedback]
+[[flow]]
+controller = "rule2"
+"#;
+
+const CELL: &str = r#"
+name = "blocks"
+duration = "4 s"
+[path]
+rtt = "40 ms"
+[cell]
+rat = "lte"
+bandwidth = "10 MHz"
+[feedback]
+[[ue]]
+channel = { kind = "mcs", mcs = 20 }
+[[flow]]
+controller = "rule2"
+"#;
+
+fn run(text: &str, changes: &[(&str, &str)]) -> RunResult {
+    let mut scenario = Scenario::parse("blocks", text, Path::new(".")).expect("a scenario");
+    for (key, value) in changes {
+        scenario = scenario.with(key, value).expect("a key and its value");
+    }
+    run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("a run")
+}
+
+/// The last value of the sender's internal `name`.
+fn internal(run: &RunResult, name: &str) -> f64 {
+    let internals = &run.records.flows[0].internals;
+    let column = internals.columns.iter().find(|c| c.0 == name);
+    *column.expect("a column").1.last().expect("a sample")
+}
+
+#[test]
+fn every_carrier_tells_the_capacity_of_a_link() {
+    for carrier in ["tcp-option", "datagram", "socket"] {
+        for loss in ["0 %", "40 %"] {
+            let r = run(
+                LINK,
+                &[("feedback.carrier", carrier), ("feedback.loss", loss)],
+            );
+            let tbs = internal(&r, "tbs_mbps");
+            // One opportunity of 1,504 bytes each millisecond. What is lost is not taken for zero.
+            assert!((tbs - 12.032).abs() < 0.4, "{carrier}, {loss}: {tbs}");
+            assert_eq!(internal(&r, "mode"), 0.0, "{carrier}, {loss}");
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_falls_silent_hands_over_and_one_that_lies_is_found_out() {
+    let silent = run(LINK, &[("feedback.stop", "1 s")]);
+    assert_eq!(
+        (internal(&silent, "frozen"), internal(&silent, "fallbacks")),
+        (1.0, 1.0)
+    );
+    assert_eq!(internal(&silent, "mode"), 2.0);
+    let half = run(LINK, &[("feedback.rate_scale", "0.5")]);
+    assert!(internal(&half, "doubts") >= 1.0);
+    let stale = run(
+        LINK,
+        &[("feedback.stop", "1 s"), ("feedback.stale", "true")],
+    );
+    // The link is constant: what it said then is still right.
+    assert_eq!(internal(&stale, "mode"), 0.0);
+}
+
+#[test]
+fn in_a_cell_the_three_counts_differ_as_they_should() {
+    let of = |blocks: &str| {
+        let r = run(CELL, &[("feedback.blocks", blocks)]);
+        internal(&r, "tbs_mbps")
+    };
+    let (capacity, allocated, both) = (of("capacity"), of("allocated"), of("allocated+idle"));
+    // Alone in the cell, its own and the idle blocks are all there are.
+    assert!((both / capacity - 1.0).abs() < 0.1, "{both} {capacity}");
+    assert!(allocated <= capacity * 1.02, "{allocated} {capacity}");
+    assert!(allocated > 1.0);
+}
