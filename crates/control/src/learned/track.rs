@@ -208,14 +208,14 @@ impl Tracker {
     }
 
     fn arrival(&mut self, now: Instant, path: &PathView, ack: &Ack) {
+        // IP bytes per payload byte of a full packet.
+        let overhead = f64::from(path.wire_mss.max(1)) / f64::from(path.mss.max(1));
+        self.delivered += ack.newly_acked.0 as f64 * overhead;
         let Some(from) = self.arrivals_from else {
             self.arrivals_from = Some(now);
             return;
         };
         self.arrived += ack.newly_acked.0;
-        // IP bytes per payload byte of a full packet.
-        let overhead = f64::from(path.wire_mss.max(1)) / f64::from(path.mss.max(1));
-        self.delivered += ack.newly_acked.0 as f64 * overhead;
         let span = now.since(from);
         if span < Duration::from_millis(1) {
             return;

@@ -1,5 +1,6 @@
 //! The links: recorded ones where they are, and our own.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use slackwater_core::Draw;
@@ -160,7 +161,7 @@ fn own(scene: Scene, k: u64) -> String {
         Scene::Stationary => ((0.15, 8.0), (0.2, 0.15), 0.0),
         Scene::Moving => ((0.55, 3.0), (0.4, 0.12), 0.03),
     };
-    let draw = Draw::new(0x5479_7275_73).fork(scene as u64, k);
+    let draw = Draw::new(0x0054_7972_7573).fork(scene as u64, k);
     let mean = 6.0 * libm::exp(0.5 * k as f64);
     let mut x = [draw.normal(u64::MAX), draw.normal(u64::MAX - 1)];
     let mut until = -1.0;
@@ -176,11 +177,11 @@ fn own(scene: Scene, k: u64) -> String {
         if draw.fork(2, 0).uniform(i) < outages * STEP {
             until = t - 0.4 * libm::log(1.0 - draw.fork(3, 0).uniform(i));
         }
-        let shift = (slow.0 * slow.0 + fast.0 * fast.0) / 2.0;
+        let shift = f64::midpoint(slow.0 * slow.0, fast.0 * fast.0);
         let rate = mean * libm::exp(slow.0 * x[0] + fast.0 * x[1] - shift);
         let rate = if t < until { 0.0 } else { rate.min(200.0) };
         let comma = if i == 0 { "" } else { ", " };
-        points.push_str(&format!("{comma}[{t:.2}, {rate:.3}]"));
+        let _ = write!(points, "{comma}[{t:.2}, {rate:.3}]");
     }
     format!("[link]\nkind = \"series\"\nperiod = \"{SECONDS} s\"\npoints = [{points}]\n")
 }

@@ -1,5 +1,5 @@
 //! Interquartile means with bootstrap intervals (Agarwal et al., "Deep Reinforcement Learning at the Edge of the
-//! Statistical Precipice", NeurIPS 2021).
+//! Statistical Precipice", `NeurIPS` 2021).
 
 use slackwater_core::Draw;
 
