@@ -340,7 +340,8 @@ impl Shared {
     }
 }
 
-/// Implements quinn's controller and its factory: each connection has a [`Shared`] of its own.
+/// Implements quinn's controller, and the factory of one connection's: whoever holds the [`Shared`] can tell it of reports
+/// and timers. See [`Factory`] for hosts of several connections.
 #[derive(Clone, Debug)]
 pub struct Adapter(pub Shared);
 
@@ -348,6 +349,33 @@ impl congestion::ControllerFactory for Adapter {
     fn build(self: Arc<Self>, _: StdInstant, mtu: u16) -> Box<dyn congestion::Controller> {
         self.0.get().mtu = mtu;
         Box::new((*self).clone())
+    }
+}
+
+/// Gives each connection a controller of its own: what a host on real sockets hands to
+/// `TransportConfig::congestion_controller_factory`, quinn's as well as quinn-proto's.
+///
+/// The controllers' own timers are not called (quinn has none to offer), nor do reports reach them.
+#[derive(Debug)]
+pub struct Factory {
+    epoch: Epoch,
+    controller: Mutex<AnyController>,
+}
+
+impl Factory {
+    /// Copies `controller`, built for segments of the path's UDP payload, for each connection.
+    pub fn new(controller: AnyController) -> Self {
+        Self {
+            epoch: Epoch::new(),
+            controller: Mutex::new(controller),
+        }
+    }
+}
+
+impl congestion::ControllerFactory for Factory {
+    fn build(self: Arc<Self>, _: StdInstant, mtu: u16) -> Box<dyn congestion::Controller> {
+        let controller = self.controller.lock().expect("no holder panics").clone();
+        Box::new(Adapter(Shared::new(self.epoch, controller, mtu)))
     }
 }
 

@@ -219,3 +219,23 @@ fn the_handshake_has_the_lengths_of_one() {
             .any(|(at, _, p)| p.payload > 1000 && *at < AT(45))
     );
 }
+
+#[test]
+fn each_connection_of_a_factory_has_a_controller_of_its_own() {
+    use std::sync::Arc;
+
+    use quinn_proto::congestion::ControllerFactory as _;
+
+    let cc = build("reno", &ControlConfig::new(1200, Draw::new(7))).unwrap();
+    let factory = Arc::new(crate::control::Factory::new(cc));
+    quinn_proto::TransportConfig::default().congestion_controller_factory(factory.clone());
+    let epoch = crate::clock::Epoch::new();
+    let (now, later) = (epoch.std(AT(1_000)), epoch.std(AT(1_050)));
+    let mut one = factory.clone().build(now, 1200);
+    let other = factory.build(now, 1200);
+    let before = other.window();
+    one.on_sent(now, 12_000, 9);
+    one.on_congestion_event(later, now, false, 1200);
+    assert!(one.window() < before);
+    assert_eq!(other.window(), before);
+}
