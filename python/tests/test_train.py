@@ -133,3 +133,13 @@ def test_pages_show_curves_with_gaps() -> None:
     curve = [{"steps": float(k), "reward": float(k * k), "score": float("nan")} for k in range(5)]
     page = report.page("t", "c", [{"seed": 1, "curve": curve, "score": 1.0, "over rule2": None}])
     assert page.count("<polyline") == 1
+
+
+@pytest.mark.parametrize("card", sorted((Path(__file__).parents[2] / "models").glob("*.md")), ids=lambda c: c.stem)
+def test_a_shipped_policy_flies_and_is_the_one_of_its_card(card: Path) -> None:
+    file = card.with_suffix(".safetensors")
+    assert policy.sha256(file) in card.read_text()
+    from slackwater.train.score import scores
+
+    row = scores({"decisions": 100}, [file.read_bytes()], [1], 1)[0][0]
+    assert 0.3 < row["used"] < 1.1
