@@ -407,13 +407,15 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
                 f64::NAN
             }
         });
-        add(
-            "ssthresh",
-            SeriesKind::Ssthresh,
-            "packets",
-            t.clone(),
-            started(ssthresh.collect()),
-        );
+        if largest > 0.0 {
+            add(
+                "ssthresh",
+                SeriesKind::Ssthresh,
+                "packets",
+                t.clone(),
+                started(ssthresh.collect()),
+            );
+        }
         add("rtt", SeriesKind::Rtt, "ms", t.clone(), ms(&s.srtt));
     }
     if let Some(link) = records.link_of(FlowId(i as u32)) {
