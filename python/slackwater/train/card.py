@@ -104,7 +104,8 @@ def card(
             lines.append(f"- over {other}: {mean:+.4f} ({error:.4f})")
     lines += ["", "## Known failures", ""]
     found_failures = failures(rows, str(ours)) if rows else []
-    lines += [f"- {f}" for f in found_failures] or ["- None on these traces by more than 0.01 in score."]
+    none = "- None on these traces by more than 0.01 in score." if rows else "- Unknown on recorded traces: see above."
+    lines += [f"- {f}" for f in found_failures] or [none]
     lines += [
         "- Trained with one flow on one queue: how it shares a link was not part of the objective.",
         f"- Trained on TBS of mode `{domains[0].get('tbs', 'capacity')}` alone: the numbers above hold for this mode.",
