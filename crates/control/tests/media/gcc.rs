@@ -2,7 +2,7 @@ use super::link::{Setup, run};
 
 #[test]
 fn delay_holds_the_rate_below_the_link_and_a_drop_is_answered() {
-    for (name, p95) in [("gcc", 25.0), ("gcc-remb", 70.0)] {
+    for (name, p95) in [("gcc", 25.0), ("gcc-remb", 80.0)] {
         let o = run(&Setup::one(name));
         assert!((0.55..0.95).contains(&o.util), "{name}: {}", o.util);
         assert!(o.p95 < p95, "{name}: {}", o.p95);
@@ -38,7 +38,7 @@ fn a_short_buffer_costs_few_packets() {
         setup.limit_ms = 40.0;
         let o = run(&setup);
         assert!(
-            o.loss < 0.05 && o.util > 0.5,
+            o.loss < 0.06 && o.util > 0.5,
             "{name}: {} {}",
             o.loss,
             o.util

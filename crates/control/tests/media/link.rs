@@ -27,6 +27,8 @@ pub(crate) struct Setup {
     pub(crate) seed: u64,
     /// When each flow starts, in seconds, and its first rate in Mbit/s.
     pub(crate) flows: Vec<(String, f64, f64)>,
+    /// A controller from elsewhere in place of those.
+    pub(crate) make: Option<Box<dyn Fn() -> AnyController>>,
 }
 
 /// The aL4S-CC study's pattern: RFC 8867, 5.1's steps, then ramps.
@@ -62,6 +64,7 @@ impl Setup {
             feedback_ms: 0,
             seed: 1,
             flows: vec![(name.to_owned(), 0.0, 2.0)],
+            make: None,
         }
     }
 
@@ -181,7 +184,10 @@ pub(crate) fn run(setup: &Setup) -> Outcome {
                 Config::new(PAYLOAD as u32, Draw::new(setup.seed + i as u64)).with_encoder(encoder);
             let start = Instant::from_nanos((start * 1e9) as u64) + (frame / 3) * (i as u64);
             Flow {
-                c: build(name, &cfg).expect("the controller exists"),
+                c: setup.make.as_ref().map_or_else(
+                    || build(name, &cfg).expect("the controller exists"),
+                    |make| make(),
+                ),
                 path,
                 start,
                 next_frame: start,

@@ -4,4 +4,5 @@ mod al4s;
 mod gcc;
 mod hostile;
 mod link;
+mod pion;
 mod scream;

@@ -50,6 +50,15 @@ fn table() {
                 high: slackwater_core::Duration::from_millis(high),
             });
             let o = run(&setup);
+            setup.seconds = 50;
+            let start = run(&setup);
+            println!(
+                "{name} {low}/{high}, 50 s: {:.1} % p95 {:.1} p99 {:.1}, at 10 {:.1}",
+                start.util * 100.0,
+                start.p95,
+                start.p99,
+                start.mean(0, 20.0, 40.0),
+            );
             println!(
                 "{name} {low}/{high}: {:.1} % p95 {:.1} p99 {:.1} loss {:.4}; at 10 {:.1}, at 25 {:.1}, at 6 {:.1}",
                 o.util * 100.0,

@@ -236,13 +236,20 @@ impl LossRate {
     }
 }
 
-/// The loss-based rate of the draft (draft-ietf-rmcat-gcc-02, section 6), once per second.
+/// Bits of media per receiver report: the reports take their share of the session's bandwidth, and come at least each
+/// second (RFC 3550, 6.2, reduced minimum of 360 s kbit/s; libwebrtc sends as often).
+const REPORT_BITS: f64 = 360e3;
+/// Time between two reductions: the loss of one queue is reported more than once (libwebrtc, `kBweDecreaseInterval`).
+const REDUCED: Duration = Duration::from_millis(300);
+
+/// The loss-based rate of the draft (draft-ietf-rmcat-gcc-02, section 6), at each receiver report.
 #[derive(Clone, Debug)]
 pub(crate) struct LossSteps {
     rate: f64,
     packets: u64,
     lost: u64,
     since: Option<Instant>,
+    reduced: Option<Instant>,
 }
 
 impl LossSteps {
@@ -252,6 +259,7 @@ impl LossSteps {
             packets: 0,
             lost: 0,
             since: None,
+            reduced: None,
         }
     }
 
@@ -260,11 +268,16 @@ impl LossSteps {
         self.packets += u64::from(packets);
         self.lost += u64::from(lost);
         let since = *self.since.get_or_insert(now);
-        if now.since(since) >= Duration::from_secs(1) && self.packets > 0 {
+        let interval = Duration::from_secs_f64((REPORT_BITS / self.rate).clamp(0.01, 1.0));
+        if now.since(since) >= interval && self.packets > 0 {
             let loss = self.lost as f64 / self.packets as f64;
             (self.packets, self.lost, self.since) = (0, 0, Some(now));
+            let waits = self.reduced.is_some_and(|at| now.since(at) < REDUCED);
             if loss > 0.1 {
-                self.rate *= 1.0 - 0.5 * loss;
+                if !waits {
+                    self.rate *= 1.0 - 0.5 * loss;
+                    self.reduced = Some(now);
+                }
             } else if loss < 0.02 {
                 self.rate *= 1.05;
             }
@@ -327,8 +340,14 @@ mod tests {
         let mut s = LossSteps::new(1e6);
         let at = Instant::from_millis;
         assert_eq!(s.update(at(0), 100, 0, 1e9), 1e6);
+        // A report each 360 ms.
+        assert_eq!(s.update(at(359), 100, 0, 1e9), 1e6);
         assert!((s.update(at(1000), 100, 1, 1e9) - 1.05e6).abs() < 1.0);
         assert!((s.update(at(2000), 100, 5, 1e9) - 1.05e6).abs() < 1.0);
         assert!((s.update(at(3000), 100, 20, 1e9) - 0.945e6).abs() < 1.0);
+        // A second report of the same loss reduces once.
+        s.set(10e6);
+        assert_eq!(s.update(at(3100), 100, 20, 1e9), 10e6);
+        assert!((s.update(at(3300), 100, 20, 1e9) - 9e6).abs() < 1.0);
     }
 }
