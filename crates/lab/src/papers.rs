@@ -4,6 +4,7 @@ pub mod al4s;
 pub mod cecc;
 mod draw;
 pub mod measure;
+pub mod rfc8867;
 pub mod study;
 pub mod tyrus;
 pub mod vaqm;
@@ -20,6 +21,7 @@ pub const ALL: &[Study] = &[
     vaqm::STUDY,
     al4s::STUDY,
     tyrus::STUDY,
+    rfc8867::STUDY,
 ];
 
 /// The study called `name`.

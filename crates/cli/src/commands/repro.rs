@@ -29,6 +29,8 @@ enum Paper {
     Al4s,
     /// Tyrus: learned control with radio knowledge (SIGCOMM 2019 posters)
     Tyrus,
+    /// RFC 8867 and RFC 8869: media controllers through the IETF's test cases
+    Rfc8867,
     /// Every paper
     All,
 }
@@ -73,6 +75,7 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<ExitCode> {
         Paper::Vaqm => papers::find("vaqm").into_iter().collect(),
         Paper::Al4s => papers::find("al4s").into_iter().collect(),
         Paper::Tyrus => papers::find("tyrus").into_iter().collect(),
+        Paper::Rfc8867 => papers::find("rfc8867").into_iter().collect(),
         Paper::All => papers::ALL.iter().collect(),
     };
     let options = Options {

@@ -251,6 +251,7 @@ fn difference(rows: &[(f64, f64, f64)]) -> (f64, f64) {
 #[test]
 #[ignore = "takes Go and its modules; prints how far GCC is from pion's and writes the curves"]
 #[expect(clippy::print_stdout, reason = "it is for reading")]
+#[expect(clippy::disallowed_methods, reason = "the curves are for plotting")]
 fn gcc_beside_pion() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     for feedback_ms in [0, 50, 100] {

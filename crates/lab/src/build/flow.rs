@@ -153,6 +153,9 @@ fn rtp(config: &Media) -> RtpConfig {
                 key_interval: config.key_interval,
                 key_scale: config.key_scale,
                 random_phase: config.random_phase,
+                pause: config
+                    .pause
+                    .map(|from| (Instant::ZERO + from, Instant::ZERO + config.resume)),
             },
             packet: config.packet,
             pacing: config.pacing,

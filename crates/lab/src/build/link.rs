@@ -26,7 +26,10 @@ pub(super) fn both(
             (&t.queue, up, t.up_rate, &t.up_queue)
         }
         Link::Rate(r) => (&r.queue, None, r.up_rate, &r.up_queue),
-        Link::Series(s) => (&s.queue, None, s.up_rate, &s.up_queue),
+        Link::Series(s) => {
+            let up = (!s.up_points.is_empty()).then(|| up_series(s));
+            (&s.queue, up, s.up_rate, &s.up_queue)
+        }
     };
     let up = up.or(up_rate.map(Service::constant));
     let down = link(service(config), queue, draw());
@@ -114,6 +117,23 @@ fn series(config: &SeriesLink) -> Service {
     Service::Rate {
         steps: Arc::from(steps),
         period: Some(round),
+    }
+}
+
+fn up_series(config: &SeriesLink) -> Service {
+    let points = config.up_points.iter();
+    let mut steps: Vec<(Instant, Rate)> = points
+        .map(|[t, v]| {
+            let at = Instant::ZERO + Duration::from_secs_f64(*t);
+            (at, Rate::from_mbps(*v))
+        })
+        .collect();
+    if steps[0].0 > Instant::ZERO {
+        steps.insert(0, (Instant::ZERO, steps[0].1));
+    }
+    Service::Rate {
+        steps: Arc::from(steps),
+        period: Some(config.round()),
     }
 }
 

@@ -273,6 +273,8 @@ section! {
         /// Length of one round of the series; left out, the last point lasts as long as the one before it.
         #[within(Duration::from_millis(1), Duration::from_secs(1_000_000))]
         pub period: Option<Duration> = None,
+        /// Rates of the other direction, as `points`, in steps, with the same round; left out, `up_rate` holds.
+        pub up_points: Vec<[f64; 2]> = Vec::new(),
         /// Rate of the other direction; left out, it never delays.
         #[within(Rate::from_bps(1_000), Rate::from_bps(1_000_000_000_000))]
         pub up_rate: Option<Rate> = None,
@@ -283,6 +285,10 @@ section! {
     }
     check(me, at) {
         check_points(at, &me.points)?;
+        check_points(at, &me.up_points)?;
+        if me.up_points.iter().any(|[t, _]| *t >= me.round().as_secs_f64()) {
+            return Err(at.error("a time in up_points beyond the round", "times within one round"));
+        }
         if me.file.is_some() != me.points.is_empty() {
             return Err(at.error(
                 if me.file.is_some() { "both `file` and `points`" } else { "neither `file` nor `points`" },

@@ -54,6 +54,12 @@ section! {
         pub key_scale: f64 = 1.0,
         /// The first frame comes a uniform share of an interval late, so that flows are not in step.
         pub random_phase: bool = true,
+        /// No frame is captured from this time of the run until `resume`; left out, the media never pauses.
+        #[within(Duration::ZERO, Duration::from_secs(1_000_000))]
+        pub pause: Option<Duration> = None,
+        /// End of the pause.
+        #[within(Duration::ZERO, Duration::from_secs(1_000_000))]
+        pub resume: Duration = Duration::from_secs(1_000_000),
         /// Target end-to-end delay of the service (TE of the aL4S-CC paper), which its controllers are told.
         #[within(Duration::from_millis(6), Duration::from_secs(10))]
         pub service: Duration = Duration::from_millis(60),
@@ -93,6 +99,10 @@ section! {
         pub told: bool = true,
     }
     check(me, at) {
+        if let Some(pause) = me.pause.filter(|p| *p >= me.resume) {
+            return Err(at.error(
+                format!("pause = \"{pause}\" and resume = \"{}\"", me.resume), "resume after pause"));
+        }
         if !(me.min <= me.start && me.start <= me.max) {
             return Err(at.error(
                 format!("min = \"{}\", start = \"{}\", max = \"{}\"", me.min, me.start, me.max),

@@ -32,6 +32,8 @@ pub struct SourceConfig {
     pub key_scale: f64,
     /// Shifts the first frame by a uniform share of the interval, so that flows do not start in step.
     pub random_phase: bool,
+    /// No frame is captured from the first of these instants until the second: the media is paused.
+    pub pause: Option<(Instant, Instant)>,
 }
 
 impl Default for SourceConfig {
@@ -47,6 +49,7 @@ impl Default for SourceConfig {
             key_interval: None,
             key_scale: 1.0,
             random_phase: true,
+            pause: None,
         }
     }
 }
@@ -85,7 +88,7 @@ impl Source {
             0.0
         };
         let first = start + Duration::from_secs_f64(phase);
-        Self {
+        let mut source = Self {
             config,
             draw,
             first,
@@ -95,7 +98,10 @@ impl Source {
             rate: config.start.as_bps() as f64,
             debt: 0.0,
             next_key: first,
-        }
+        };
+        source.skip_pause();
+        source.next_key = source.next;
+        source
     }
 
     /// When the next frame is captured.
@@ -116,6 +122,16 @@ impl Source {
     /// Payload bit/s that the encoder aims at.
     pub(super) fn rate(&self) -> f64 {
         self.rate
+    }
+
+    /// Frames that fall into the pause come after it.
+    fn skip_pause(&mut self) {
+        if let Some((from, until)) = self.config.pause
+            && (from..until).contains(&self.next)
+        {
+            self.first = self.first.saturating_add(until - self.next);
+            self.next = until;
+        }
     }
 
     /// The frame that is due, by an encoder that was told `target`.
@@ -151,6 +167,7 @@ impl Source {
         // From the first, so that roundings do not add up.
         let since = Duration::from_secs_f64(f64::from(self.count) * interval);
         self.next = self.first.saturating_add(since);
+        self.skip_pause();
         frame
     }
 }
@@ -201,6 +218,22 @@ mod tests {
         assert_eq!(s.rate(), 1e7);
         s.take(Rate::ZERO);
         assert_eq!(s.rate(), 300_000.0);
+    }
+
+    #[test]
+    fn no_frame_is_captured_in_a_pause() {
+        let at = Instant::from_millis;
+        let mut s = source(SourceConfig {
+            fps: 50.0,
+            random_phase: false,
+            pause: Some((at(100), at(1000))),
+            ..SourceConfig::default()
+        });
+        let times: Vec<Instant> = (0..8).map(|_| s.take(Rate::ZERO).captured).collect();
+        assert_eq!(
+            times,
+            [0, 20, 40, 60, 80, 1000, 1020, 1040].map(Instant::from_millis)
+        );
     }
 
     #[test]

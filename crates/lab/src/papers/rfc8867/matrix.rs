@@ -1,0 +1,147 @@
+//! Every controller through every case, one table for each number.
+
+use super::super::draw::{grid, lower};
+use super::super::measure as m;
+use super::super::study::{Experiment, Options, Outcome, Part, StudyError};
+use super::{CASES, CONTROLLERS, Way};
+use crate::report::paper::Figure;
+use crate::run::RunResult;
+
+/// What a run leaves for the tables: means over the media flows.
+fn keep(run: &RunResult, out: &mut Outcome) {
+    let flows = &run.summary.flows;
+    let media: Vec<usize> = (0..flows.len())
+        .filter(|i| flows[*i].media.is_some())
+        .collect();
+    let mean = |of: &dyn Fn(usize) -> Option<f64>| {
+        m::mean(&media.iter().filter_map(|i| of(*i)).collect::<Vec<f64>>())
+    };
+    let sum = |rates: Vec<f64>| rates.iter().sum::<f64>();
+    out.value(
+        "utilisation",
+        m::utilisation(run, m::all(run)).map(|u| u * 100.0),
+    );
+    out.value("rate", mean(&|i| Some(flows[i].goodput_mbps)));
+    out.value("loss", mean(&|i| Some(flows[i].loss * 100.0)));
+    out.value(
+        "queue",
+        mean(&|i| flows[i].queue_delay_ms.as_ref().map(|q| q.p95)),
+    );
+    out.value(
+        "frame",
+        mean(&|i| {
+            flows[i]
+                .media
+                .as_ref()?
+                .frame_delay_ms
+                .as_ref()
+                .map(|q| q.p95)
+        }),
+    );
+    out.value(
+        "frozen",
+        mean(&|i| Some(flows[i].media.as_ref()?.frozen_share * 100.0)),
+    );
+    if media.len() > 1 {
+        // The last quarter: all flows are on.
+        let end = m::all(run).1;
+        out.value("jain", m::jain_common(run, &media, (0.75 * end, end)));
+    }
+    out.line("rates", m::capacity_line(run, 1.0));
+    for (k, &i) in media.iter().enumerate() {
+        out.line("rates", m::rate_line(run, i, 5, &format!("flow {}", k + 1)));
+    }
+    let rest = (0..flows.len()).filter(|i| !media.contains(i));
+    out.value(
+        "others",
+        Some(sum(rest.map(|i| flows[i].goodput_mbps).collect())),
+    );
+}
+
+/// Heading, name of the value, less is better.
+const TABLES: [(&str, &str, &str, bool); 6] = [
+    ("rate", "Mean rate of a media flow, Mbit/s", "rate", false),
+    (
+        "utilisation",
+        "Use of the bottleneck, %",
+        "utilisation",
+        false,
+    ),
+    ("queue", "Queue delay p95, ms", "queue", true),
+    (
+        "frame",
+        "Frame delay p95, capture to last packet, ms",
+        "frame",
+        true,
+    ),
+    ("loss", "Packets lost, %", "loss", true),
+    ("jain", "Jain's index over the last quarter", "jain", false),
+];
+
+/// The runs of every controller over `way` through those cases that `wanted` names.
+pub(super) fn experiments(
+    options: &Options,
+    way: &'static Way,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<Experiment>, StudyError> {
+    let mut experiments = vec![];
+    for case in CASES.iter().filter(|case| wanted(case.id)) {
+        for controller in CONTROLLERS {
+            let name = format!("{}/{}-{}", way.id, case.id, controller.2);
+            let changes = case.changes(way, controller.0, options.quick);
+            experiments.push(Experiment::new(name, case.text, changes, keep)?);
+        }
+    }
+    Ok(experiments)
+}
+
+pub(super) fn part(options: &Options, way: &'static Way) -> Result<Part, StudyError> {
+    let experiments = experiments(options, way, |_| true)?;
+    Ok(Part {
+        id: way.id,
+        experiments,
+        draw: Box::new(|o| {
+            let rows: Vec<(String, &str)> = CASES
+                .iter()
+                .map(|case| (case.title.to_owned(), ""))
+                .collect();
+            let of = |r: usize, c: usize| {
+                o.get(&format!("{}/{}-{}", way.id, CASES[r].id, CONTROLLERS[c].2))
+            };
+            let panels = TABLES.iter().map(|(id, title, value, less)| {
+                let columns: Vec<(String, &str)> = CONTROLLERS
+                    .iter()
+                    .map(|c| (c.1.to_owned(), *value))
+                    .collect();
+                let panel = grid(id, title, "test case", &columns, &rows, of);
+                if *less { lower(panel) } else { panel }
+            });
+            let worst = |c: usize, value: &str| {
+                (0..CASES.len())
+                    .map(|r| of(r, c).mean(value))
+                    .fold(0.0, f64::max)
+            };
+            Figure {
+                title: format!("Ten cases over {}", way.title),
+                setup: "One row a case, one column a controller; means over the media flows of a run, then over seeds.".to_owned(),
+                claim: "The RFCs name no numbers: a controller should fill the link, keep the delay and the loss low, and \
+                        share with its like."
+                    .to_owned(),
+                seen: CONTROLLERS
+                    .iter()
+                    .enumerate()
+                    .map(|(c, (_, title, _))| {
+                        format!(
+                            "{title}: worst queue p95 {:.0} ms, worst loss {:.1} %.",
+                            worst(c, "queue"),
+                            worst(c, "loss")
+                        )
+                    })
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                panels: panels.collect(),
+                ..Figure::default()
+            }
+        }),
+    })
+}
