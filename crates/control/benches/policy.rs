@@ -76,7 +76,7 @@ fn decide(criterion: &mut Criterion) {
     group.bench_function("act", |b| b.iter(|| policy.act(black_box(&signals), 1)));
     let residual = Policy::zero_residual();
     group.bench_function("residual", |b| {
-        b.iter(|| residual.act(black_box(&signals), 1))
+        b.iter(|| residual.act(black_box(&signals), 1));
     });
     group.finish();
 }
