@@ -403,7 +403,8 @@ impl Drive {
             Some(ue) => frame::packets(frame, |packet| {
                 bridge.arrive(now, up, ue, packet);
             }),
-            None => false,
+            // Multicast of the server side's own kernel: no UE to go to, and nothing wrong with it.
+            None => true,
         };
         if !whole {
             bridge.world.recorder_mut().counters.malformed += 1;
