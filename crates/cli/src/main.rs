@@ -102,7 +102,7 @@ pub(crate) struct RunArgs {
     /// Seed of all random draws (default: the scenario's)
     #[arg(long, value_parser = seed())]
     seed: Option<u64>,
-    /// Run it with the kernel's TCP senders as well, in real time, and lay both side by side; [vary] counts
+    /// Run it with the kernel's TCP senders as well, in real time, and lay both side by side; `vary` counts
     #[arg(long)]
     live: bool,
 }

@@ -19,7 +19,7 @@ use crate::commands::run::{command_line, write, write_report};
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("middle").required(true).args(["cell", "trace", "rate"])))]
 pub(crate) struct EmulateArgs {
-    /// A cell by name (lte, nr, nr-100mhz, nr-gigabit), or a TOML file with a [cell] or [link]
+    /// A cell by name (lte, nr, nr-100mhz, nr-gigabit), or a TOML file with a `cell` or `link` section
     #[arg(long, value_name = "NAME|FILE")]
     cell: Option<String>,
     /// A Mahimahi trace towards the command
