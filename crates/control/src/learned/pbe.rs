@@ -7,7 +7,7 @@
 //! | `C_t` from `C_p`: protocol overhead of 6.8 % | [`GAMMA`]; blocks sent again are not in the feed |
 //! | start: linear to the fair share in three RTTs | [`Mode::Start`] |
 //! | rate `C_t`, window `C_t * RTprop` | [`Mode::Wireless`] |
-//! | one-way delay above `D_prop` + 12 ms for `6 C / MSS` packets: the Internet's bottleneck | [`Pbe::switch`] |
+//! | one-way delay above `D_prop` + 12 ms for `6 C / MSS` packets: the Internet's bottleneck | `Pbe::switch` |
 //! | then BBR, its probing capped by the fair share | [`Mode::Internet`] |
 
 use std::collections::VecDeque;

@@ -9,9 +9,9 @@
 //!
 //! | kind | tensors |
 //! |---|---|
-//! | `mlp` | `layer0.weight` [16, 5], `layer0.bias` [16], `layer1.*` and `layer2.*` [16, 16], `head.weight` [actions, 16], `head.bias` |
-//! | `residual-linear` | `residual.weight` [1, 14], `residual.bias` [1] |
-//! | `residual-tanh` | `hidden.weight` [8, 14], `hidden.bias` [8], `out.weight` [1, 8], `out.bias` [1] |
+//! | `mlp` | `layer0.weight` `[16, 5]`, `layer0.bias` `[16]`, `layer1.*` and `layer2.*` `[16, 16]`, `head.weight` `[actions, 16]`, `head.bias` |
+//! | `residual-linear` | `residual.weight` `[1, 14]`, `residual.bias` `[1]` |
+//! | `residual-tanh` | `hidden.weight` `[8, 14]`, `hidden.bias` `[8]`, `out.weight` `[1, 8]`, `out.bias` `[1]` |
 //!
 //! Metadata (all strings): `format` = `slackwater-policy`, `version` = `1`, `kind`, `interval_ms`, `tbs` (`capacity`,
 //! `allocated` or `allocated+idle`), and for `mlp` also `obs`, `actions`, `choice` (`greedy`, `mean` or `sample:SEED`); for

@@ -31,7 +31,7 @@ struct Slot {
 /// One step of all environments.
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
-    /// Observations after it, of the next episode where one ended; [environment][input].
+    /// Observations after it, of the next episode where one ended; `[environment][input]`.
     pub obs: Vec<f32>,
     /// Rewards.
     pub rewards: Vec<f32>,
@@ -41,10 +41,10 @@ pub struct Steps {
     pub last: Vec<f32>,
 }
 
-/// Trajectories of all environments, [environment][step].
+/// Trajectories of all environments, `[environment][step]`.
 #[derive(Clone, Debug, Default)]
 pub struct Rollout {
-    /// Observations before each action, [environment][step][input].
+    /// Observations before each action, `[environment][step][input]`.
     pub obs: Vec<f32>,
     /// Actions: numbers of the set, or logarithms.
     pub actions: Vec<f32>,
@@ -54,7 +54,7 @@ pub struct Rollout {
     pub rewards: Vec<f32>,
     /// Where an episode was cut off after the step.
     pub truncated: Vec<bool>,
-    /// Observations after each step (those of the ended episode where one ended), [environment][step][input].
+    /// Observations after each step (those of the ended episode where one ended), `[environment][step][input]`.
     pub next: Vec<f32>,
     /// Sums of rewards of the episodes that ended, by environment and time.
     pub returns: Vec<f64>,
@@ -121,7 +121,7 @@ impl Batch {
         results.into_iter().collect()
     }
 
-    /// What the agents see, [environment][input].
+    /// What the agents see, `[environment][input]`.
     pub fn observations(&self) -> Vec<f32> {
         let width = self.scheme.width();
         let mut out = vec![0.0; width * self.envs.len()];

@@ -36,7 +36,7 @@ pub struct Score {
     pub score_mean: f64,
 }
 
-/// Scores each of `actors` in each episode of `seeds`, [actor][seed].
+/// Scores each of `actors` in each episode of `seeds`, `[actor][seed]`.
 ///
 /// # Errors
 /// Where the domain contradicts itself.
