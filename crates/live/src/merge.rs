@@ -228,7 +228,12 @@ mod tests {
             let mut packets: Vec<Vec<u8>> = (0..9)
                 .map(|k| data(u32::MAX - 3000 + k * 1448, 1448, version, |_| {}))
                 .collect();
-            packets.push(data(u32::MAX - 3000 + 9 * 1448, 200, version, |_| {}));
+            packets.push(data(
+                (u32::MAX - 3000).wrapping_add(9 * 1448),
+                200,
+                version,
+                |_| {},
+            ));
             let frames = merged(&packets);
             assert_eq!(frames.len(), 1);
             assert_eq!(frames[0].1, 10);
