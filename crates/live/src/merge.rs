@@ -226,7 +226,14 @@ mod tests {
     fn what_is_merged_comes_apart_as_it_was() {
         for version in [IpVersion::V4, IpVersion::V6] {
             let mut packets: Vec<Vec<u8>> = (0..9)
-                .map(|k| data(u32::MAX - 3000 + k * 1448, 1448, version, |_| {}))
+                .map(|k| {
+                    data(
+                        (u32::MAX - 3000).wrapping_add(k * 1448),
+                        1448,
+                        version,
+                        |_| {},
+                    )
+                })
                 .collect();
             packets.push(data(
                 (u32::MAX - 3000).wrapping_add(9 * 1448),

@@ -45,7 +45,7 @@ fn a_figure_is_reproduced_and_its_verdicts_decide_the_status() {
 
 #[test]
 fn the_other_papers_are_reproduced() {
-    for (paper, figure) in [("vaqm", "session"), ("cecc", "delays"), ("al4s", "tail")] {
+    for (paper, figure) in [("vaqm", "session"), ("cecc", "fig3"), ("al4s", "tail")] {
         let f = Folder::new(&format!("repro-{paper}"));
         let args = [
             "repro", paper, "--only", figure, "--quick", "--seeds", "1", "--json",

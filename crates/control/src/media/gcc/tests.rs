@@ -107,7 +107,7 @@ fn heavy_loss_lowers_the_rate() {
 }
 
 #[test]
-fn a_remb_takes_up_to_a_second_upwards_and_no_time_downwards() {
+fn a_rate_rises_by_reports_and_not_by_frames() {
     let [_, mut host] = both();
     let mut changes = Vec::new();
     let mut last = host.c.target;
@@ -118,9 +118,9 @@ fn a_remb_takes_up_to_a_second_upwards_and_no_time_downwards() {
             changes.push(host.now);
         }
     }
-    assert!(
-        changes.len() >= 3 && changes.len() <= 6,
-        "{}",
-        changes.len()
-    );
+    // A REMB comes each second; receiver reports each 360 kbit of media (RFC 3550, 6.2).
+    assert!(changes.len() >= 3, "{}", changes.len());
+    let gaps = changes.windows(2).map(|w| w[1].since(w[0]));
+    let least = gaps.min().expect("several changes");
+    assert!(least >= Duration::from_millis(100), "{least:?}");
 }
