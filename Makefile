@@ -39,11 +39,11 @@ python: $(STAMP) ## Build the Python package into .venv
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --quiet
 
 page: ## Build the page of `slackwater serve` (needs Node)
-	cd web && npm ci --no-audit --no-fund --silent && npm run --silent build
+	cd web && npm install --no-save --no-audit --no-fund --silent && npm run --silent build
 
 test-page: ## Test that page in headless Chromium (needs Node and chromium)
 	$(CARGO) build -p slackwater-cli
-	cd web && npm ci --no-audit --no-fund --silent && npm run --silent test
+	cd web && npm install --no-save --no-audit --no-fund --silent && npm run --silent test
 
 bench: ## Print CPU seconds per simulated second and instruction counts beside the goals
 	$(CARGO) run --release -p slackwater-cli -- bench
