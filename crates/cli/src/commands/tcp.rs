@@ -59,11 +59,14 @@ pub(crate) fn tcp(args: &TcpArgs) -> Result<ExitCode> {
 
 #[cfg(not(feature = "bpf"))]
 fn xrc(args: &XrcArgs) -> Result<ExitCode> {
+    let XrcArgs { profile: _, whose } = args;
+    let Whose {
+        cgroup: _,
+        netns: _,
+        command: _,
+    } = whose;
     anyhow::bail!(
-        "tcp xrc {:?} for {:?}: this command was built without BPF; build it with: \
-         cargo build --release -p slackwater-cli --features bpf",
-        args.profile,
-        args.whose
+        "tcp xrc: this command was built without BPF; build it with: cargo build --release -p slackwater-cli --features bpf"
     )
 }
 
