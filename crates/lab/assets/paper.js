@@ -230,6 +230,7 @@
     const low = panel.from == null ? Math.min(0, ...lows) : panel.from; // what lies below is drawn at the edge, its number beside it
     const high = panel.top == null ? Math.max(...ends, low + 1e-9) * (panel.from == null ? 1.03 : 1) : panel.top;
     const px = (v) => box.left + ((Math.min(Math.max(v, low), high) - low) / (high - low || 1)) * (box.right - box.left);
+    const foot = px(Math.max(low, 0)); // an interval may reach below zero: bars start at zero all the same
     const svg = shape('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': panel.title });
     const text = (x, y, content, more) => shape('text', { x, y, ...more }, content);
     for (const v of niceTicks(low, high, Math.max(2, (box.right - box.left) / 90))) {
@@ -252,7 +253,7 @@
         const mine = shape('g', { class: 'point', tabindex: 0, role: 'img', 'aria-label': name }, shape('title', {}, name));
         mine.append(text(box.left - 8, middle + 4, bar.label, { 'text-anchor': 'end' }));
         if (mean != null) {
-          mine.append(shape('rect', { x: px(Math.max(low, Math.min(0, mean))), y: y + 4, width: Math.max(1, px(mean) - px(low)), height: ROW - 8, rx: 2, fill: color, 'fill-opacity': panel.from == null ? 0.78 : 0.16 }));
+          mine.append(shape('rect', { x: Math.min(foot, px(mean)), y: y + 4, width: Math.max(1, Math.abs(px(mean) - foot)), height: ROW - 8, rx: 2, fill: color, 'fill-opacity': panel.from == null ? 0.78 : 0.16 }));
           if (panel.from != null) mine.append(shape('circle', { cx: px(mean), cy: middle, r: 5, fill: color }));
           for (const sample of bar.samples) {
             if (sample != null) mine.append(shape('circle', { cx: px(sample), cy: middle, r: 2, fill: css('--ink'), 'fill-opacity': 0.45 }));

@@ -55,7 +55,7 @@ fn header(out: &mut String, page: &Page) {
             out,
             "<li><a href=\"#{}\">{}",
             escape(&f.id),
-            escape(f.title.split(": ").next().unwrap_or_default()),
+            escape(link_text(&f.title)),
         );
         if tested > 0 {
             let class = if holds == tested { "ok" } else { "miss" };
@@ -251,4 +251,13 @@ fn reading(out: &mut String, page: &Page) {
          <li>The same numbers: <code>checks.json</code>, and one Parquet file for each plot in <code>data/</code>; the \
          scenarios as they were run in <code>scenarios/</code>.</li>\n</ul>\n</details>\n",
     );
+}
+
+/// What a link to a figure says: `Figure 7` of a paper's figure, the subject of one beyond the paper.
+fn link_text(title: &str) -> &str {
+    match title.split_once(": ") {
+        Some((lead, subject)) if lead.starts_with("Beyond") => subject,
+        Some((lead, _)) => lead,
+        None => title,
+    }
 }
