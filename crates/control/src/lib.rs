@@ -263,7 +263,7 @@ pub trait Controller: Send + core::fmt::Debug {
     /// What the sender may do now.
     fn intent(&self) -> Intent;
     /// Named internals for plots, qlog and learning. Names are the paper's or the RFC's.
-    fn snapshot(&self, out: &mut Vec<(&'static str, f64)>);
+    fn snapshot(&self, _out: &mut Vec<(&'static str, f64)>) {}
     /// The name under which the registry knows this controller.
     fn name(&self) -> &'static str;
     /// A copy with the same state.

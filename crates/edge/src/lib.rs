@@ -9,7 +9,7 @@ pub mod ue;
 pub mod upf;
 
 use slackwater_core::record::DropReason;
-use slackwater_core::{Bytes, Direction, FlowId, Instant, PacketView, Qfi, Rate, UeId};
+use slackwater_core::{BearerId, Bytes, Direction, FlowId, Instant, PacketView, Qfi, Rate, UeId};
 pub use slackwater_signal::RanReport;
 use slackwater_signal::{Observer, PathReport, RlcView};
 
@@ -101,4 +101,30 @@ pub trait ReportAgent: Observer {
     }
     /// The downlink queue of a bearer that carries reported flows, once per slot that ran.
     fn on_queue(&mut self, _now: Instant, _queue: &RlcView) {}
+}
+
+/// An agent of the radio network that tells a function at the edge what the cell does and holds. It sees the cell as any
+/// [`Observer`] does, and is shown the queues when it asks for that.
+pub trait EdgeAgent: Observer {
+    /// `flow` has its packets in `bearer` of `ue`.
+    fn add_flow(&mut self, _ue: UeId, _bearer: BearerId, _flow: FlowId) {}
+    /// The bytes that a full slot would carry for `ue` at this instant; told for every UE before each report.
+    fn on_link(&mut self, _now: Instant, _ue: UeId, _slot_bytes: Bytes) {}
+    /// Writes what is due into `out`; `queues` are the downlink queues of all bearers at this instant. Afterwards
+    /// [`EdgeAgent::next_timer`] lies in the future.
+    fn report(
+        &mut self,
+        now: Instant,
+        queues: &mut dyn Iterator<Item = RlcView>,
+        out: &mut Vec<RanReport>,
+    );
+    /// When [`EdgeAgent::report`] should be called next; `None` for never again.
+    fn next_timer(&self) -> Option<Instant>;
+}
+
+/// Takes an agent's reports to a function: what that costs in time, in precision and in losses.
+pub trait ReportCarrier {
+    /// `reports` leave together. What arrives stays in them, rounded to what the carrier's format holds; the answer is
+    /// when, or `None` where they are lost. Messages keep their order: none arrives before the one ahead of it.
+    fn carry(&mut self, now: Instant, reports: &mut Vec<RanReport>) -> Option<Instant>;
 }

@@ -29,6 +29,9 @@ pub enum BuildError {
     /// The cell's parameters contradict each other.
     #[error("cell: {0}")]
     Cell(String),
+    /// No system has the name that the UPF's has, or it does not take these parameters.
+    #[error("upf.system: expected {0}")]
+    System(String),
     /// A flow names no known controller.
     #[error("flow \"{label}\": {reason}")]
     Flow {
@@ -144,7 +147,7 @@ fn assemble<R: Recorder>(
         Bottleneck::Cell(config) => {
             let (mut cell, ues) = cell::configs(config, scenario, &mut queue_draw);
             let reports = feedback::is_asked_for(scenario);
-            cell.observe_pdcp |= reports;
+            cell.observe_pdcp |= reports || upf::has_own_system(scenario);
             let slot = cell.slot_duration();
             let node = world
                 .add_cell(&cell, ues, observer)
@@ -159,7 +162,10 @@ fn assemble<R: Recorder>(
     };
     let ues = scenario.expanded_ues();
     if let Some(config) = &scenario.upf {
-        layout.upf = upf::add(&mut world, config, down, &ues, scenario.duration);
+        let own = |name| scenario.plugins().system(name, config, seed);
+        let own = config.system.as_deref().map(own).transpose();
+        let own = own.map_err(BuildError::System)?;
+        layout.upf = upf::add(&mut world, config, down, &ues, scenario.duration, own);
     }
     layout.bottleneck = down;
     layout.up_node = up.filter(|u| *u != down);

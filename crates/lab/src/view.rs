@@ -551,7 +551,11 @@ const EDGE_PLOTS: [EdgePlot; 5] = [
 
 /// The controller's modes over time, where it names them: an internal called `mode` holds the number of a state.
 pub(crate) fn bands(run: &RunResult, i: usize) -> Option<Vec<Band>> {
-    let names = slackwater_control::registry::modes(&run.layout.controllers[i])?;
+    let names = run
+        .scenario
+        .plugins()
+        .controllers()
+        .modes(&run.layout.controllers[i])?;
     states(run, i, "mode", names)
 }
 

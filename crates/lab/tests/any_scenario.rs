@@ -247,13 +247,13 @@ fn any_scenario_runs_and_keeps_the_laws() {
             .expect("a string takes any text");
         let scenario = Scenario::from_toml(&text, Path::new("."))
             .unwrap_or_else(|e| panic!("case {case}: {e}\n{text}"));
-        let run = std::panic::catch_unwind(|| {
+        let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let result =
                 run_scenario(&scenario, case, &mut |_| Control::Continue).expect("it runs");
             let page = report::render(&view::report(std::slice::from_ref(&result), "test"));
             assert!(page.len() > 10_000, "a page was drawn");
             result.summary
-        });
+        }));
         let Ok(summary) = run else {
             panic!("case {case} panicked:\n{text}");
         };

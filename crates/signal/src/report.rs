@@ -130,4 +130,16 @@ pub enum RanReport {
         /// True where the scheduler gives a slot to one UE at a time (polling).
         polled: bool,
     },
+    /// A system of one's own: numbers whose meaning its agent and its function agree on. Built-in functions pass it over,
+    /// and no standard field carries it.
+    Own {
+        /// When the cell read the values.
+        at: Instant,
+        /// The UE.
+        ue: UeId,
+        /// Which system and which report of it.
+        kind: u16,
+        /// The numbers.
+        values: [u64; 2],
+    },
 }

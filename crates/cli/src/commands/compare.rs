@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
+use slackwater_lab::Plugins;
 use slackwater_lab::metrics::summary::RunSummary;
 use slackwater_lab::output::{run_folder, tables};
 use slackwater_lab::parallel;
@@ -18,8 +19,8 @@ use crate::progress::{self, STEPS, Signal};
 use crate::say::say;
 
 /// The scenario with the axes that the arguments add or replace.
-fn varied(args: &CompareArgs) -> Result<Scenario> {
-    let mut scenario = scenario(&args.common)?;
+fn varied(args: &CompareArgs, plugins: &Plugins) -> Result<Scenario> {
+    let mut scenario = scenario(&args.common, plugins)?;
     if !args.controllers.is_empty() {
         scenario = scenario.with_axis("flow.controller", &args.controllers)?;
     }
@@ -40,9 +41,9 @@ fn varied(args: &CompareArgs) -> Result<Scenario> {
     Ok(scenario)
 }
 
-pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
+pub(crate) fn compare(args: &CompareArgs, plugins: &Plugins) -> Result<ExitCode> {
     progress::catch_interrupts();
-    let scenario = varied(args)?;
+    let scenario = varied(args, plugins)?;
     let variants = scenario.expand()?;
     for v in &variants {
         check(&args.common.scenario, &v.scenario)?;

@@ -4,15 +4,16 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde_json::json;
-use slackwater_lab::control::registry;
+use slackwater_lab::Plugins;
 use slackwater_lab::scenario;
 
 use crate::say::say;
 
-pub(crate) fn list(json: bool) -> Result<ExitCode> {
+pub(crate) fn list(json: bool, plugins: &Plugins) -> Result<ExitCode> {
     let scenarios = scenario::embedded_names();
-    let controllers = registry::names();
-    let media = registry::media_names();
+    let controllers = plugins.controllers().names();
+    let media = plugins.controllers().media_names();
+    let systems = plugins.systems();
     if json {
         let named = |rows: &[(&str, &str)]| -> Vec<_> {
             rows.iter()
@@ -21,8 +22,9 @@ pub(crate) fn list(json: bool) -> Result<ExitCode> {
         };
         let all = json!({
             "scenarios": named(&scenarios),
-            "controllers": named(controllers),
-            "media_controllers": named(media),
+            "controllers": named(&controllers),
+            "media_controllers": named(&media),
+            "systems": named(&systems),
         });
         say!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(ExitCode::SUCCESS);
@@ -32,11 +34,17 @@ pub(crate) fn list(json: bool) -> Result<ExitCode> {
         say!("  {name:<22} {what}");
     }
     say!("\nControllers (--set flow.controller=NAME):");
-    for (name, what) in controllers {
+    for (name, what) in &controllers {
         say!("  {name:<22} {what}");
     }
     say!("\nControllers of media (for flows with app.kind = \"media\"):");
-    for (name, what) in media {
+    for (name, what) in &media {
+        say!("  {name:<22} {what}");
+    }
+    if !systems.is_empty() {
+        say!("\nSystems (--set upf.system=NAME):");
+    }
+    for (name, what) in &systems {
         say!("  {name:<22} {what}");
     }
     Ok(ExitCode::SUCCESS)

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use slackwater_lab::Plugins;
 use slackwater_lab::metrics::summary::RunSummary;
 use slackwater_lab::output::{run_folder, tables};
 use slackwater_lab::run::{Control, RunResult, run_scenario};
@@ -45,8 +46,8 @@ fn name(labels: &[(String, String)]) -> String {
     }
 }
 
-pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
-    let mut scenario = scenario(&args.common)?;
+pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
+    let mut scenario = scenario(&args.common, plugins)?;
     if let Some(seed) = args.seed {
         scenario.seed = seed;
     }

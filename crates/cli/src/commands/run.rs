@@ -8,20 +8,21 @@ use slackwater_lab::metrics::summary::RunSummary;
 use slackwater_lab::output::{self, tables};
 use slackwater_lab::run::{Control, RunResult, run_scenario};
 use slackwater_lab::scenario::Scenario;
-use slackwater_lab::{report, view};
+use slackwater_lab::{Plugins, report, view};
 
 use crate::progress::{self, STEPS, Signal};
 use crate::say::say;
 use crate::{RunArgs, ScenarioArgs};
 
 /// The scenario that the arguments name, with their changes.
-pub(crate) fn scenario(args: &ScenarioArgs) -> Result<Scenario> {
+pub(crate) fn scenario(args: &ScenarioArgs, plugins: &Plugins) -> Result<Scenario> {
     let path = Path::new(&args.scenario);
     let known = slackwater_lab::scenario::embedded::embedded(&args.scenario);
     let mut scenario = match known {
         Some(text) if !path.exists() => Scenario::parse(&args.scenario, text, Path::new("."))?,
         _ => Scenario::load(path)?,
-    };
+    }
+    .with_plugins(plugins);
     for set in &args.set {
         let (key, value) = set
             .split_once('=')
@@ -75,12 +76,12 @@ pub(crate) fn write_report(folder: &Path, results: &[RunResult]) -> Result<PathB
     Ok(path)
 }
 
-pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
     if args.live {
-        return super::live::run(args);
+        return super::live::run(args, plugins);
     }
     progress::catch_interrupts();
-    let mut scenario = scenario(&args.common)?;
+    let mut scenario = scenario(&args.common, plugins)?;
     if let Some(seed) = args.seed {
         scenario.seed = seed;
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use slackwater_control::AnyController;
 use slackwater_control::learned::oracle::Schedule;
 use slackwater_control::learned::policy::Policy;
-use slackwater_control::registry::{self, Config, UnknownController};
+use slackwater_control::registry::{self, Config, Registry, UnknownController};
 use slackwater_core::{Duration, Instant};
 use slackwater_sim::Service;
 
@@ -20,9 +20,13 @@ const POLICY: &str = "tyrus:policy=";
 ///
 /// # Errors
 /// Where no controller has that name, or the file is no policy.
-pub(crate) fn build(name: &str, config: &Config) -> Result<AnyController, UnknownController> {
+pub(crate) fn build(
+    known: &Registry,
+    name: &str,
+    config: &Config,
+) -> Result<AnyController, UnknownController> {
     let Some(file) = name.strip_prefix(POLICY) else {
-        return registry::build(name, config);
+        return known.build(name, config);
     };
     let policy = read(Path::new(file)).map_err(|reason| UnknownController {
         name: name.to_owned(),
@@ -52,7 +56,7 @@ pub(super) fn in_scenario(
     {
         return Ok(registry::oracle(Arc::new(schedule), config));
     }
-    build(name, config)
+    build(scenario.plugins().controllers(), name, config)
 }
 
 /// IP bytes that one opportunity carries in full packets: 1,504 with the TUN header.
@@ -102,7 +106,12 @@ mod tests {
     #[test]
     fn a_policy_that_is_not_there_is_named() {
         let config = Config::new(1448, Draw::new(1));
-        let wrong = build("tyrus:policy=no/such.safetensors", &config).unwrap_err();
+        let wrong = build(
+            &Registry::new(),
+            "tyrus:policy=no/such.safetensors",
+            &config,
+        )
+        .unwrap_err();
         let wrong = wrong.to_string();
         assert!(wrong.contains("policy: no/such.safetensors: "), "{wrong}");
     }

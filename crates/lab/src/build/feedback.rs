@@ -22,7 +22,9 @@ pub(super) fn is_asked_for(scenario: &Scenario) -> bool {
         .flows
         .iter()
         .filter(controlled)
-        .filter_map(|f| controller::build(&f.controller, &config).ok())
+        .filter_map(|f| {
+            controller::build(scenario.plugins().controllers(), &f.controller, &config).ok()
+        })
         .any(|c| c.takes_reports())
 }
 

@@ -10,16 +10,18 @@ use slackwater_queue::LawConfig;
 use slackwater_signal::MarkingScheme;
 use slackwater_sim::{HopConfig, ReportConfig, WorldBuilder};
 
-use crate::scenario::Ue;
+use crate::plugins::Parts;
 use crate::scenario::upf::{Aqm, Cecc, Mode, Module, Preset, Schedule, Upf};
+use crate::scenario::{Scenario, Ue};
 
-/// Adds the functions of `upf` for the `ues` of `cell`; in the order in which packets pass them on their way down.
+/// Adds the functions of `upf` and of a system of one's `own` for the `ues` of `cell`; in the order in which packets pass them on their way down.
 pub(super) fn add(
     world: &mut WorldBuilder,
     upf: &Upf,
     cell: NodeId,
     ues: &[&Ue],
     duration: Duration,
+    own: Option<Parts>,
 ) -> Vec<NodeId> {
     let mut nodes = Vec::new();
     if upf.aqm == Aqm::Vaqm {
@@ -50,6 +52,13 @@ pub(super) fn add(
         world.add_reports(cell, node, reports);
         nodes.push(node);
     }
+    if let Some(parts) = own {
+        let node = world.add_edge(parts.function);
+        if let Some((agent, carrier)) = parts.agent {
+            world.add_edge_agent(cell, node, agent, carrier);
+        }
+        nodes.push(node);
+    }
     for &node in &nodes {
         for (ue, config) in (0..).map(UeId).zip(ues) {
             for session in sessions(upf, ue, config) {
@@ -58,6 +67,12 @@ pub(super) fn add(
         }
     }
     nodes
+}
+
+/// True where a system that the program adds may watch the cell.
+pub(super) fn has_own_system(scenario: &Scenario) -> bool {
+    let upf = scenario.upf.as_ref();
+    upf.is_some_and(|u| u.system.is_some())
 }
 
 /// The session of a UE, and its `QoS` flows of guaranteed rate. No limit is zero to a function.

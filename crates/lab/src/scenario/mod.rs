@@ -21,7 +21,7 @@ pub mod vary;
 
 use std::path::{Path as FsPath, PathBuf};
 
-use slackwater_control::{Controller as _, registry};
+use slackwater_control::registry;
 use slackwater_core::Duration;
 
 pub use cell::Cell;
@@ -37,6 +37,7 @@ pub use units::Limit;
 pub use upf::Upf;
 pub use vary::{Axis, Variant};
 
+use crate::plugins::Plugins;
 use field::{At, Cx, Field, section};
 use tree::{Node, Table, Value};
 
@@ -111,6 +112,7 @@ pub struct Scenario {
     /// Where relative paths start.
     pub base_dir: PathBuf,
     cache: DataCache,
+    plugins: Plugins,
 }
 
 /// One flow of a run: a `[[flow]]` entry counts for several.
@@ -268,7 +270,20 @@ impl Scenario {
             base_dir: &self.base_dir,
             cache: &self.cache,
         };
-        Self::decode(cx, &Node::new(Value::Table(tree)))
+        let again = Self::decode(cx, &Node::new(Value::Table(tree)))?;
+        Ok(again.with_plugins(&self.plugins))
+    }
+
+    /// The scenario among the parts that `plugins` adds; scenarios made from it know them too.
+    #[must_use]
+    pub fn with_plugins(mut self, plugins: &Plugins) -> Self {
+        self.plugins = plugins.clone();
+        self
+    }
+
+    /// The parts that it may name beside the built-in ones.
+    pub const fn plugins(&self) -> &Plugins {
+        &self.plugins
     }
 
     /// The cell, where there is one.
@@ -333,23 +348,34 @@ impl Scenario {
     }
 
     /// Complains about the first controller that cannot be had: no such name, wrong parameters, or one for media where
-    /// TCP needs one, or the other way round.
+    /// TCP needs one, or the other way round; and about a system that is not there.
     ///
     /// # Errors
     /// The complaint.
     pub fn check_controllers(&self) -> Result<(), ScenarioError> {
+        if let Some(upf) = &self.upf
+            && let Some(name) = &upf.system
+            && let Err(expected) = self.plugins.system(name, upf, self.seed)
+        {
+            return Err(ScenarioError::new(
+                "upf.system",
+                format!("{name:?}"),
+                expected,
+            ));
+        }
         let config = registry::Config::new(1448, slackwater_core::Draw::new(0));
+        let controllers = self.plugins.controllers();
         for (i, flow) in self.flows.iter().enumerate() {
             let (known, wanted) = match flow.carrier() {
                 flow::Carrier::Udp => continue,
                 flow::Carrier::Tcp | flow::Carrier::Quic | flow::Carrier::Quinn => {
-                    (registry::names(), "TCP; this one steers media")
+                    (controllers.names(), "TCP; this one steers media")
                 }
-                flow::Carrier::Rtp => (registry::media_names(), "media; this one steers TCP"),
+                flow::Carrier::Rtp => (controllers.media_names(), "media; this one steers TCP"),
             };
             let name = flow.controller.as_str();
-            let expected = match crate::build::controller::build(name, &config) {
-                Ok(c) if known.iter().any(|k| k.0 == c.name()) => continue,
+            let expected = match crate::build::controller::build(controllers, name, &config) {
+                Ok(_) if known.iter().any(|k| k.0 == registry::base(name)) => continue,
                 Ok(_) => format!("a controller for {wanted}"),
                 Err(e) => match (e.reason, error::nearest(name, known.iter().map(|k| k.0))) {
                     (Some(reason), _) => reason,
@@ -417,6 +443,7 @@ impl Scenario {
             record: optional(&at, table, RECORD)?.unwrap_or_else(Record::example),
             base_dir: cx.base_dir.to_owned(),
             cache: cx.cache.clone(),
+            plugins: Plugins::new(),
         };
         let scenario = scenario.checked(&at, table)?;
         vary::check(cx, table, &scenario)?;

@@ -135,6 +135,9 @@ section! {
         /// Marker: a report counts for this long after the cell read it.
         #[within(Duration::from_millis(1), Duration::from_secs(100))]
         pub l4s_hold: Duration = Duration::from_millis(200),
+        /// A system that the running program adds (see docs/tutorials/system.md), perhaps with parameters after `:`; it
+        /// stands nearest to the cell.
+        pub system: Option<String> = None,
         /// Time between two reports of the cell's queues.
         #[within(Duration::from_micros(125), Duration::from_secs(1))]
         pub report_period: Duration = Duration::from_millis(1),

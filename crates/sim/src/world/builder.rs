@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use slackwater_core::{
     Direction, Draw, Duration, FlowId, Instant, NodeId, Packet, Qfi, Recorder, UeId,
 };
-use slackwater_edge::{EdgeFunction, RanReport, ReportAgent, Session};
+use slackwater_edge::{EdgeAgent, EdgeFunction, RanReport, ReportAgent, ReportCarrier, Session};
 use slackwater_ran::cell::{Cell, CellConfig, ConfigError, UeConfig};
 use slackwater_signal::Observer;
 use slackwater_transport::app::AppConfig;
@@ -110,8 +110,26 @@ impl WorldBuilder {
         self.edge_mut(edge);
         let key = u64::from(cell.0) << 32 | u64::from(edge.0);
         let draw = self.draw.fork(purpose::REPORTS, key);
+        let of_cell = self.cell_mut(cell).cell.config();
+        let reports = Reports::new(of_cell, config, edge.index(), draw);
+        self.push_reports(cell, reports);
+    }
+
+    /// Lets `agent` watch the cell at `cell` and report by `carrier` to the edge function at `edge`. Packets at PDCP are
+    /// shown to it where the cell's configuration observes them.
+    pub fn add_edge_agent(
+        &mut self,
+        cell: NodeId,
+        edge: NodeId,
+        agent: Box<dyn EdgeAgent + Send>,
+        carrier: Box<dyn ReportCarrier + Send>,
+    ) {
+        self.edge_mut(edge);
+        self.push_reports(cell, Reports::own(agent, carrier, edge.index()));
+    }
+
+    fn push_reports(&mut self, cell: NodeId, mut reports: Reports) {
         let node = self.cell_mut(cell);
-        let mut reports = Reports::new(node.cell.config(), config, edge.index(), draw);
         for (k, flow) in node.flows.iter().enumerate().filter(|(_, f)| f.passes) {
             reports.add_flow(&node.cell, FlowId(k as u32), flow.ue, flow.qfi);
         }

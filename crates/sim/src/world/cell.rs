@@ -11,7 +11,7 @@ use slackwater_ran::tdd::SYMBOLS;
 use slackwater_signal::{NoObserver, Observer, PdcpView, SlotView};
 
 use super::feedback::Feedback;
-use super::reports::Reports;
+use super::reports::{Reports, Watchers};
 use super::{CELL_DOWN, CELL_UP, Hop};
 
 /// A flow as a cell knows it.
@@ -134,9 +134,11 @@ impl CellNode {
 
     /// Runs the slot that starts now before everyone who watches.
     pub(super) fn run_slot(&mut self, now: Instant, out: &mut CellOut<Packet>) {
-        if let Some(blocks) = &mut self.blocks {
+        let watched = self.reports.iter_mut().any(|r| r.watcher().is_some());
+        if watched || self.blocks.is_some() {
             let mut nobody = NoObserver;
             let mut other = NoObserver;
+            let mut no_blocks = NoObserver;
             let agent: &mut dyn Observer = match &mut self.feedback {
                 Some(f) => f.agent.as_mut(),
                 None => &mut nobody,
@@ -145,9 +147,19 @@ impl CellNode {
                 Some(o) => o.as_mut(),
                 None => &mut other,
             };
+            let blocks: &mut dyn Observer = match &mut self.blocks {
+                Some(b) => &mut b.agent,
+                None => &mut no_blocks,
+            };
             let mut rest = Both(agent, guest);
-            let mut all = Both(&mut blocks.agent, &mut rest);
-            self.cell.run_slot(now, out, &mut all);
+            let mut all = Both(blocks, &mut rest);
+            if watched {
+                let mut watchers = Watchers(&mut self.reports);
+                let mut all = Both(&mut all, &mut watchers);
+                self.cell.run_slot(now, out, &mut all);
+            } else {
+                self.cell.run_slot(now, out, &mut all);
+            }
         } else {
             self.run_watched(now, out);
         }

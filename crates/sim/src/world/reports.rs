@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 
 use slackwater_core::{BearerId, Direction, Draw, Duration, FlowId, Instant, Packet, Qfi, UeId};
-use slackwater_edge::RanReport;
 use slackwater_edge::gnb::{CellSlots, ReporterConfig, RlcReporter};
+use slackwater_edge::{EdgeAgent, RanReport, ReportCarrier};
 use slackwater_ran::cell::{Cell, CellConfig};
 use slackwater_ran::mac::SharePolicy;
 use slackwater_ran::tdd::{MIN_PDSCH_SYMBOLS, SYMBOLS};
+use slackwater_signal::{Observer, PdcpView, SlotView};
 
 /// What the cell reports to an edge function, and what goes wrong on the way.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,15 +37,28 @@ impl Default for ReportConfig {
     }
 }
 
+/// Who reports, and how.
+enum Agent {
+    /// CECC's agent, which also tells of congestion.
+    Rlc {
+        agent: Box<RlcReporter>,
+        config: ReportConfig,
+        draw: Draw,
+        /// Messages so far, for the draws.
+        count: u64,
+    },
+    /// An agent and a carrier from elsewhere.
+    Own {
+        agent: Box<dyn EdgeAgent + Send>,
+        carrier: Box<dyn ReportCarrier + Send>,
+    },
+}
+
 /// An agent at a cell, and the way of its messages to one edge function.
 pub(super) struct Reports {
-    agent: RlcReporter,
-    config: ReportConfig,
+    agent: Agent,
     /// The node of the function.
     pub(super) to: usize,
-    draw: Draw,
-    /// Messages so far, for the draws.
-    count: u64,
     /// Arrival of the last message.
     last: Instant,
 }
@@ -54,24 +68,55 @@ impl Reports {
         let mut agent = RlcReporter::new(config.reporter, cell.slot_duration());
         agent.set_slots(slots(cell));
         Self {
-            agent,
-            config,
+            agent: Agent::Rlc {
+                agent: Box::new(agent),
+                config,
+                draw,
+                count: 0,
+            },
             to,
-            draw,
-            count: 0,
             last: Instant::ZERO,
+        }
+    }
+
+    pub(super) fn own(
+        agent: Box<dyn EdgeAgent + Send>,
+        carrier: Box<dyn ReportCarrier + Send>,
+        to: usize,
+    ) -> Self {
+        Self {
+            agent: Agent::Own { agent, carrier },
+            to,
+            last: Instant::ZERO,
+        }
+    }
+
+    /// The agent, where it watches the cell and not its queues alone.
+    pub(super) fn watcher(&mut self) -> Option<&mut (dyn EdgeAgent + Send)> {
+        match &mut self.agent {
+            Agent::Rlc { .. } => None,
+            Agent::Own { agent, .. } => Some(agent.as_mut()),
         }
     }
 
     /// `flow` passes `cell`, where it belongs to `ue` and `qfi`.
     pub(super) fn add_flow(&mut self, cell: &Cell<Packet>, flow: FlowId, ue: UeId, qfi: Qfi) {
-        self.agent.add_flow(ue, cell.bearer(ue, qfi), flow);
+        let bearer = cell.bearer(ue, qfi);
+        match &mut self.agent {
+            Agent::Rlc { agent, .. } => agent.add_flow(ue, bearer, flow),
+            Agent::Own { agent, .. } => agent.add_flow(ue, bearer, flow),
+        }
     }
 
     /// When the queues are read next.
     pub(super) fn next_timer(&self) -> Option<Instant> {
-        let next = self.agent.next_timer();
-        (next < self.config.until).then_some(next)
+        match &self.agent {
+            Agent::Rlc { agent, config, .. } => {
+                let next = agent.next_timer();
+                (next < config.until).then_some(next)
+            }
+            Agent::Own { agent, .. } => agent.next_timer(),
+        }
     }
 
     /// Reads the queues where that is due, and puts the message into `out` with the time of its arrival.
@@ -88,29 +133,73 @@ impl Reports {
         // A cell that sleeps still hears its UEs: rates are those of now.
         cell.catch_up(now);
         for ue in (0..cell.ues() as u32).map(UeId) {
-            self.agent.set_link(ue, cell.slot_bytes_at(now, ue));
+            let bytes = cell.slot_bytes_at(now, ue);
+            match &mut self.agent {
+                Agent::Rlc { agent, .. } => agent.set_link(ue, bytes),
+                Agent::Own { agent, .. } => agent.on_link(now, ue, bytes),
+            }
         }
         let queues = (0..cell.ues() as u32).map(UeId).flat_map(|ue| {
             let bearers = (0..cell.bearers(ue) as u8).map(BearerId);
             bearers.map(move |bearer| (ue, bearer))
         });
-        let views = queues.map(|(ue, b)| cell.rlc_view(now, Direction::Down, ue, b));
-        self.agent.report(now, views, batch);
-        let key = self.count;
-        self.count += 1;
-        let lossy = self.config.loss > 0.0;
-        if lossy && self.draw.uniform(2 * key) < self.config.loss {
+        let mut views = queues.map(|(ue, b)| cell.rlc_view(now, Direction::Down, ue, b));
+        let arrival = match &mut self.agent {
+            Agent::Rlc {
+                agent,
+                config,
+                draw,
+                count,
+            } => {
+                agent.report(now, views, batch);
+                let key = *count;
+                *count += 1;
+                config.arrival(now, *draw, key)
+            }
+            Agent::Own { agent, carrier } => {
+                agent.report(now, &mut views, batch);
+                // Nothing to say is no message.
+                let sent = !batch.is_empty();
+                sent.then(|| carrier.carry(now, batch)).flatten()
+            }
+        };
+        let Some(at) = arrival else {
             batch.clear();
             return;
+        };
+        self.last = self.last.max(at);
+        out.extend(batch.drain(..).map(|report| (self.last, report)));
+    }
+}
+
+impl ReportConfig {
+    /// When message number `key` arrives; `None` where it is lost.
+    fn arrival(&self, now: Instant, draw: Draw, key: u64) -> Option<Instant> {
+        if self.loss > 0.0 && draw.uniform(2 * key) < self.loss {
+            return None;
         }
-        let jitter = self.config.jitter;
-        let late = if jitter.is_zero() {
+        let late = if self.jitter.is_zero() {
             Duration::ZERO
         } else {
-            jitter.mul_f64(self.draw.uniform(2 * key + 1))
+            self.jitter.mul_f64(draw.uniform(2 * key + 1))
         };
-        self.last = self.last.max(now + self.config.delay + late);
-        out.extend(batch.drain(..).map(|report| (self.last, report)));
+        Some(now + self.delay + late)
+    }
+}
+
+/// Those of a cell's agents that watch it.
+pub(super) struct Watchers<'a>(pub(super) &'a mut [Reports]);
+
+impl Observer for Watchers<'_> {
+    fn on_slot(&mut self, now: Instant, slot: &SlotView<'_>) {
+        for agent in self.0.iter_mut().filter_map(Reports::watcher) {
+            agent.on_slot(now, slot);
+        }
+    }
+    fn on_pdcp(&mut self, now: Instant, packet: &PdcpView) {
+        for agent in self.0.iter_mut().filter_map(Reports::watcher) {
+            agent.on_pdcp(now, packet);
+        }
     }
 }
 

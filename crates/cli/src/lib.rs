@@ -1,0 +1,183 @@
+//! The `slackwater` command, as a library: a program of one's own gets the whole command with controllers and systems
+//! added to it by [`main_with`] (docs/tutorials).
+//!
+//! Tables and JSON go to standard output, progress and errors to standard error. Exit status: 0 fine, 1 a check
+//! failed, 2 bad usage or input, 130 interrupted.
+
+mod commands;
+mod progress;
+mod say;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+pub use slackwater_lab as lab;
+use slackwater_lab::Plugins;
+
+/// Cross-layer congestion control for 4G and 5G: simulate cells, links and senders.
+#[derive(Debug, Parser)]
+#[command(
+    name = "slackwater",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Simulate one scenario; leaves `runs/<name>/` with report.html, Parquet, qlog
+    Run(RunArgs),
+    /// Simulate every combination of a scenario's `[vary]` lists and lay them side by side
+    Compare(CompareArgs),
+    /// Run a command behind a cell or link, with real packets
+    Emulate(Box<commands::emulate::EmulateArgs>),
+    /// Look at link traces and convert them
+    Trace {
+        #[command(subcommand)]
+        command: commands::trace::TraceCommand,
+    },
+    /// Print the JSON Schema of scenario files
+    Schema,
+    /// List embedded scenarios and controllers
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Compare with measurements of the Linux kernel or of ns-3
+    Validate(commands::validate::ValidateArgs),
+    /// Redraw a paper's figures from our runs, with a verdict for each of its claims
+    Repro(commands::repro::ReproArgs),
+    /// Give TCP connections of this kernel a controller of ours
+    Tcp(commands::tcp::TcpArgs),
+    /// Show runs, overlays and what is running on a local page
+    Serve(commands::serve::ServeArgs),
+    /// Train a congestion controller (Python: `slackwater[train]`)
+    #[command(disable_help_flag = true)]
+    Train(commands::python::PythonArgs),
+    /// Run every combination of a grid file, on all cores or on a Ray cluster (Python: `slackwater[sweep]`)
+    #[command(disable_help_flag = true)]
+    Sweep(commands::python::PythonArgs),
+    /// Measure CPU seconds per simulated second
+    Bench(commands::bench::BenchArgs),
+    /// Check what this machine offers
+    Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a shell completion script
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What `run` and `compare` share.
+#[derive(Debug, Args)]
+pub(crate) struct ScenarioArgs {
+    /// A scenario file, or the name of an embedded one (see `slackwater list`)
+    scenario: String,
+    /// Set a key, for example --set link.file=x.down --set flow.controller=bbr
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Where results go (default: `runs/<name>`)
+    #[arg(long, short, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print machine-readable results to standard output, and nothing else there
+    #[arg(long)]
+    json: bool,
+    /// Write no files
+    #[arg(long)]
+    no_files: bool,
+}
+
+/// `slackwater run`
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    common: ScenarioArgs,
+    /// Seed of all random draws (default: the scenario's)
+    #[arg(long, value_parser = seed())]
+    seed: Option<u64>,
+    /// Run it with the kernel's TCP senders as well, in real time, and lay both side by side; `vary` counts
+    #[arg(long)]
+    live: bool,
+}
+
+/// `slackwater compare`
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    common: ScenarioArgs,
+    /// Controllers to compare, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "NAME,..")]
+    controllers: Vec<String>,
+    /// Number of seeds, counted up from --seed
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: Option<u64>,
+    /// First seed
+    #[arg(long, value_parser = seed())]
+    seed: Option<u64>,
+    /// Vary another key, for example --vary cell.rlc.buffer="64 packets;256 packets"
+    #[arg(long = "vary", value_name = "KEY=V1;V2;..")]
+    vary: Vec<String>,
+    /// Threads (default: all cores)
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<usize>,
+}
+
+/// Seeds that every file format of ours can hold: TOML's integers have a sign.
+fn seed() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(..=i64::MAX as u64)
+}
+
+/// Runs the command that this process was given, where scenarios may also name what `plugins` adds.
+pub fn main_with(plugins: &Plugins) -> ExitCode {
+    // The processes between the emulator and the command behind the cell are this program too.
+    let mut words = std::env::args_os().skip(1);
+    if words
+        .next()
+        .is_some_and(|w| w == slackwater_live::inside::WORD)
+    {
+        return slackwater_live::inside::main(words);
+    }
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Run(args) => commands::run::run(&args, plugins),
+        Command::Compare(args) => commands::compare::compare(&args, plugins),
+        Command::Emulate(args) => commands::emulate::run(&args),
+        Command::Trace { command } => commands::trace::trace(command),
+        Command::Schema => commands::list::schema(),
+        Command::List { json } => commands::list::list(json, plugins),
+        Command::Validate(args) => commands::validate::validate(&args),
+        Command::Repro(args) => commands::repro::repro(&args),
+        Command::Tcp(args) => commands::tcp::tcp(&args),
+        Command::Serve(args) => commands::serve::serve(&args),
+        Command::Train(args) => commands::python::module("slackwater.train", &args),
+        Command::Sweep(args) => commands::python::module("slackwater.sweep", &args),
+        Command::Bench(args) => commands::bench::bench(&args),
+        Command::Doctor { json } => commands::doctor::doctor(json),
+        Command::Completions { shell } => {
+            let mut command = <Cli as clap::CommandFactory>::command();
+            clap_complete::generate(shell, &mut command, "slackwater", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            if progress::interrupted() {
+                eprintln!("slackwater: interrupted");
+                return ExitCode::from(130);
+            }
+            eprintln!("slackwater: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The tutorials' programs run, and the pages show their code.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// A program of examples/, which `cargo test` builds beside the command.
+fn example(name: &str, args: &[&str]) -> Output {
+    let bin = Path::new(env!("CARGO_BIN_EXE_slackwater"));
+    let program = bin.parent().expect("in a folder").join("examples");
+    let out = Command::new(program.join(name)).args(args).output();
+    out.unwrap_or_else(|e| {
+        panic!("{name}: {e}; `cargo build -p slackwater-cli --examples` makes it")
+    })
+}
+
+fn text(out: &Output) -> String {
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{errors}");
+    String::from_utf8(out.stdout.clone()).expect("UTF-8")
+}
+
+#[test]
+fn a_controller_of_ones_own_runs_by_name() {
+    let short = ["--set", "duration=4 s", "--no-files", "--json"];
+    let named = ["compare", "lte-demo", "--controllers", "mine,cubic"];
+    let out = text(&example("my-controller", &[&named[..], &short].concat()));
+    let runs: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let queue = |i: usize| runs[i]["flows"][0]["queue_delay_ms"]["p50"].as_f64();
+    let rate = |i: usize| runs[i]["flows"][0]["goodput_mbps"].as_f64();
+    assert_eq!(runs[0]["flows"][0]["controller"], "mine");
+    assert!(queue(0) < queue(1) && rate(0) > Some(1.0), "{out}");
+    assert!(text(&example("my-controller", &["list"])).contains("  mine  "));
+    // The command itself does not know it.
+    let bin = env!("CARGO_BIN_EXE_slackwater");
+    let args = [
+        "run",
+        "lte-demo",
+        "--no-files",
+        "--set",
+        "flow.controller=mine",
+    ];
+    let out = Command::new(bin).args(args).output().expect("it starts");
+    assert_eq!(out.status.code(), Some(2));
+}
+
+#[test]
+fn a_system_of_ones_own_gives_what_its_page_says() {
+    let cell = root().join("examples/sixth-system/cell.toml");
+    let cell = cell.to_str().expect("UTF-8");
+    let out = text(&example("sixth-system", &["compare", cell, "--no-files"]));
+    let page = read("docs/tutorials/system.md");
+    let rows = page.lines().filter(|l| l.starts_with("| `ebb:"));
+    let mut seen = 0;
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').map(|c| c.trim().trim_matches('`')).collect();
+        let line = out
+            .lines()
+            .find(|l| l.starts_with(&format!("{} ", cells[1])));
+        let line = line.unwrap_or_else(|| panic!("no run {}: {out}", cells[1]));
+        for number in &cells[2..5] {
+            assert!(
+                line.split_whitespace().any(|w| w == *number),
+                "{number}: {line}"
+            );
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, 3, "rows of the page");
+    let wrong = example("sixth-system", &["run", cell, "--set", "upf.system=flow"]);
+    let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(
+        said.contains("upf.system: found \"flow\", expected one of ebb"),
+        "{said}"
+    );
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// Every block after `<!-- file: PATH -->` is a part of that file.
+#[test]
+fn the_pages_show_the_code_that_runs() {
+    let folder = root().join("docs/tutorials");
+    let pages: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("docs/tutorials is there")
+        .map(|entry| entry.expect("readable").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+        .collect();
+    let mut blocks = 0;
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("readable");
+        let mut parts = text.split("<!-- file: ");
+        parts.next();
+        for part in parts {
+            let (path, rest) = part.split_once(" -->\n```").expect("a block follows");
+            let (_, rest) = rest.split_once('\n').expect("a block has lines");
+            let (code, _) = rest.split_once("\n```").expect("a block ends");
+            let shown = page.display();
+            assert!(read(path).contains(code), "{shown}: not in {path}:\n{code}");
+            blocks += 1;
+        }
+    }
+    assert!(blocks >= 7, "{blocks} blocks");
+}

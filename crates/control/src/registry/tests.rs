@@ -1,0 +1,157 @@
+use slackwater_core::{Draw, Duration, Instant, Rate};
+
+use super::*;
+use crate::explicit::xrc::{self, Params};
+use crate::{Ack, Intent, Loss, PathView};
+
+#[test]
+fn every_name_builds_and_an_unknown_one_says_which_exist() {
+    let cfg = Config::new(1448, Draw::new(1));
+    for (name, about) in names() {
+        let c = build(name, &cfg).expect("a listed name builds");
+        assert_eq!(c.name(), *name);
+        assert!(!about.is_empty());
+        assert!(c.intent().window.is_some());
+        assert_eq!(c.takes_reports(), name.starts_with("xrc"), "{name}");
+        let blocks = ["tyrus", "rule", "rule2", "oracle", "claw", "pbe"].contains(name);
+        assert_eq!(c.takes_blocks(), blocks, "{name}");
+    }
+    let err = build("cubik", &cfg).unwrap_err();
+    assert!(err.to_string().contains("\"cubik\"") && err.to_string().contains("cubic-ns3"));
+    assert_eq!(build("newreno", &cfg).unwrap().name(), "reno");
+    assert_eq!(
+        build("fixed:3", &cfg).unwrap().intent().window.unwrap().0,
+        3 * 1448
+    );
+    assert!(build("fixed:0", &cfg).is_err());
+    let AnyController::Copa(copa) = build("copa:delta=0.1", &cfg).unwrap() else {
+        panic!("Copa has a parameter");
+    };
+    assert!((copa.delta() - 0.1).abs() < 1e-12 && copa.name() == "copa");
+    for wrong in ["copa:delta=0", "copa:delta=NaN", "copa:0.1", "reno:delta=1"] {
+        assert!(build(wrong, &cfg).is_err(), "{wrong}");
+    }
+    assert_eq!(modes("copa-default:delta=0.1").unwrap().len(), 3);
+}
+
+#[test]
+fn media_controllers_build_by_name_and_set_a_target() {
+    let encoder = Encoder {
+        start: Rate::from_mbps(3.0),
+        ..Encoder::DEFAULT
+    };
+    let cfg = Config::new(1160, Draw::new(1)).with_encoder(encoder);
+    for (name, about) in media_names() {
+        let c = build(name, &cfg).expect("a listed name builds");
+        assert_eq!(c.name(), *name);
+        assert!(!about.is_empty() && c.takes_feedback());
+        assert_eq!(c.intent().target, Some(encoder.start), "{name}");
+        assert!(c.intent().pacing >= c.intent().target);
+    }
+    assert_eq!(build("cl4s", &cfg).unwrap().name(), "al4s-c");
+    let AnyController::Al4s(c) = build("sl4s:paper,te=25", &cfg).unwrap() else {
+        panic!("sl4s is an alias");
+    };
+    assert_eq!(c.params().share, None);
+    let cfg = cfg.with_service(Duration::from_millis(150));
+    for (name, te) in [("sl4s", 150), ("sl4s:paper", 150), ("sl4s:te=25", 25)] {
+        let AnyController::Al4s(c) = build(name, &cfg).unwrap() else {
+            panic!("{name} is aL4S-CC");
+        };
+        assert_eq!(c.params().target, Duration::from_millis(te), "{name}");
+    }
+    let wrong = build("al4s-c:te=1", &cfg).unwrap_err().to_string();
+    assert!(wrong.contains("te: found \"1\", expected 6"), "{wrong}");
+}
+
+#[test]
+fn parameters_of_xrc_are_set_by_name_and_an_error_names_them() {
+    let cfg = Config::new(1448, Draw::new(1));
+    let name = "xrc:n=5,theta=0,internet=paper,gain=1.25,start=off,alpha=twnd4";
+    let AnyController::Xrc(c) = build(name, &cfg).unwrap() else {
+        panic!("{name} builds XRC");
+    };
+    let p = c.params();
+    assert_eq!(
+        (p.rounds, p.theta, p.fast_gain, p.start),
+        (5, 0.0, 1.25, false)
+    );
+    assert_eq!(
+        (p.beyond, p.alpha),
+        (xrc::Beyond::Paper, xrc::Alpha::Quarter)
+    );
+    assert_eq!(p.lambda, Params::DEFAULT.lambda);
+    assert_eq!((c.name(), modes(name)), ("xrc", Some(xrc::MODES)));
+    let wrong = |name| build(name, &cfg).unwrap_err().to_string();
+    assert_eq!(
+        wrong("xrc:n=0"),
+        "controller \"xrc:n=0\": n: found \"0\", expected a whole number from 1 to 1000"
+    );
+    assert!(wrong("xrc-paper:m=1").contains("m: found \"1\", expected one of lambda"));
+    assert!(wrong("xrc:n").contains("found \"n\", expected key=value"));
+    assert!(wrong("xrd:n=1").contains("known are"));
+}
+
+#[derive(Clone, Debug)]
+struct Still(u32);
+
+impl Controller for Still {
+    fn on_ack(&mut self, _: Instant, _: &PathView, _: &Ack) {}
+    fn on_loss(&mut self, _: Instant, _: &PathView, _: &Loss) {}
+    fn intent(&self) -> Intent {
+        Intent {
+            window: Some(slackwater_core::Bytes(u64::from(self.0))),
+            ..Intent::default()
+        }
+    }
+    fn snapshot(&self, _: &mut Vec<(&'static str, f64)>) {}
+    fn name(&self) -> &'static str {
+        "still"
+    }
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
+#[test]
+fn added_controllers_stand_beside_the_built_in_ones() {
+    let cfg = Config::new(1448, Draw::new(1));
+    let mut registry = Registry::new();
+    let still = Plugin::new("still", "stands", |c| Still(c.mss)).with_modes(&["STILL"]);
+    registry.add(still.clone()).unwrap();
+    let made = registry.build("still", &cfg).unwrap();
+    assert_eq!(made.intent().window.unwrap().0, 1448);
+    assert_eq!(registry.build("reno", &cfg).unwrap().name(), "reno");
+    assert_eq!(registry.names().last(), Some(&("still", "stands")));
+    assert_eq!(registry.media_names().len(), media_names().len());
+    assert_eq!(registry.modes("still"), Some(&["STILL"][..]));
+    assert_eq!(registry.modes("xrc:n=5"), Some(xrc::MODES));
+    // Another registry knows nothing of it.
+    assert!(Registry::new().build("still", &cfg).is_err());
+    // No name means two things.
+    assert!(registry.add(still.clone()).is_err());
+    for taken in ["cubic", "newreno", "a:b", "", "gcc"] {
+        let plugin = Plugin::new(taken, "", |c| Still(c.mss));
+        let wrong = registry.add(plugin).unwrap_err().to_string();
+        assert!(wrong.contains(&format!("{taken:?}")), "{wrong}");
+    }
+    let wrong = registry.build("still:n=1", &cfg).unwrap_err().to_string();
+    assert!(wrong.contains("found \"n=1\" after \"still:\""), "{wrong}");
+}
+
+#[test]
+fn an_added_controller_may_take_parameters() {
+    let cfg = Config::new(1448, Draw::new(1));
+    let mut registry = Registry::new();
+    let plugin = Plugin::with_parameters("still", "stands", |_, text| match text.parse() {
+        Ok(n) => Ok(Box::new(Still(n))),
+        Err(_) => Err(format!("found {text:?}, expected bytes")),
+    });
+    registry.add(plugin.for_media()).unwrap();
+    let made = registry.build("still:7", &cfg).unwrap();
+    assert_eq!(made.intent().window.unwrap().0, 7);
+    let wrong = registry.build("still", &cfg).unwrap_err().to_string();
+    assert_eq!(wrong, "controller \"still\": found \"\", expected bytes");
+    assert_eq!(registry.media_names().last(), Some(&("still", "stands")));
+    assert_eq!((base("cl4s:te=25"), base("still:7")), ("al4s-c", "still"));
+}
