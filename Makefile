@@ -6,7 +6,6 @@ CARGO  ?= cargo
 VENV   := .venv
 PIP    := $(VENV)/bin/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.slackwater
-DEMO   := reno,cubic,vegas,veno,illinois,westwood,bbr
 
 .DEFAULT_GOAL := help
 .PHONY: help page test-page demo test test-rust test-python python bench lint lint-rust lint-python docs deny check fmt clean
@@ -14,8 +13,8 @@ DEMO   := reno,cubic,vegas,veno,illinois,westwood,bbr
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build the command, compare seven controllers in an LTE cell, name the report
-	$(CARGO) run --release -p slackwater-cli -- compare lte-demo --controllers $(DEMO) --seeds 3
+demo: ## Build the command, put sixteen systems into a quick arena, open the page
+	$(CARGO) run --release -p slackwater-cli -- arena --quick --open
 
 test: test-rust test-python ## Run every test
 

@@ -150,3 +150,6 @@ class Batch:
 
 def scores_json(domain: str, actors: list[bytes | str], seeds: list[int], jobs: int | None = None) -> str:
     """What policies (bytes) and controllers (names) get in each episode: rows of objects, as JSON."""
+
+def arena_task(task: str) -> str:
+    """Run one task of the arena (JSON) and return its row as a line of JSON."""

@@ -53,6 +53,8 @@ enum Command {
     Validate(commands::validate::ValidateArgs),
     /// Redraw a paper's figures from our runs, with a verdict for each of its claims
     Repro(commands::repro::ReproArgs),
+    /// Put every system on the same cells and links: who wins, where, and at what cost
+    Arena(commands::arena::ArenaArgs),
     /// Give TCP connections of this kernel a controller of ours
     Tcp(commands::tcp::TcpArgs),
     /// Show runs, overlays and what is running on a local page
@@ -157,10 +159,11 @@ pub fn main_with(plugins: &Plugins) -> ExitCode {
         Command::List { json } => commands::list::list(json, plugins),
         Command::Validate(args) => commands::validate::validate(&args),
         Command::Repro(args) => commands::repro::repro(&args),
+        Command::Arena(args) => commands::arena::arena(&args),
         Command::Tcp(args) => commands::tcp::tcp(&args),
         Command::Serve(args) => commands::serve::serve(&args),
-        Command::Train(args) => commands::python::module("slackwater.train", &args),
-        Command::Sweep(args) => commands::python::module("slackwater.sweep", &args),
+        Command::Train(args) => commands::python::module("slackwater.train", &args.args),
+        Command::Sweep(args) => commands::python::module("slackwater.sweep", &args.args),
         Command::Bench(args) => commands::bench::bench(&args),
         Command::Doctor { json } => commands::doctor::doctor(json),
         Command::Completions { shell } => {

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use slackwater_lab::record::{BIN, FlowRecord, RunRecorder};
 use slackwater_lab::shelf::live::Beacon;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -43,6 +44,9 @@ pub(crate) fn bar(runs: usize) -> ProgressBar {
     bar
 }
 
+/// Flows whose curves are told while they grow.
+const FLOWS: usize = 4;
+
 /// Tells the page of `slackwater serve` what runs; says nothing where no files are wanted.
 #[derive(Debug)]
 pub(crate) struct Signal(Mutex<Option<Beacon>>);
@@ -62,5 +66,40 @@ impl Signal {
         {
             beacon.share(share);
         }
+    }
+
+    /// What a run has recorded since the tenth of a second `seen`, which moves on: goodput and queue delay of its first
+    /// flows.
+    pub(crate) fn see(&self, records: &RunRecorder, seen: &mut usize) {
+        let whole = |f: &FlowRecord| f.bins.len().saturating_sub(1);
+        let until = records.flows.iter().map(whole).max().unwrap_or(0);
+        let (Ok(mut beacon), true) = (self.0.lock(), until > *seen) else {
+            return;
+        };
+        let Some(beacon) = beacon.as_mut() else {
+            return;
+        };
+        let bin = BIN.as_secs_f64();
+        let (at, span) = (until as f64 * bin, (until - *seen) as f64 * bin);
+        for (flow, info) in records
+            .flows
+            .iter()
+            .zip(&records.config().flows)
+            .take(FLOWS)
+        {
+            let end = until.min(flow.bins.len());
+            let bins = &flow.bins[(*seen).min(end)..end];
+            let bytes: u64 = bins.iter().map(|b| b.delivered).sum();
+            let name = &info.label;
+            let mbps = bytes as f64 * 8e-6 / span;
+            beacon.point(&format!("{name}: throughput"), "Mbit/s", at, mbps);
+            let left: u64 = bins.iter().map(|b| u64::from(b.dequeued)).sum();
+            if left > 0 {
+                let waited: u64 = bins.iter().map(|b| b.queue_sum).sum();
+                let ms = waited as f64 / left as f64 * 1e-6;
+                beacon.point(&format!("{name}: mean queue delay"), "ms", at, ms);
+            }
+        }
+        *seen = until;
     }
 }

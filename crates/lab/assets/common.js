@@ -398,8 +398,24 @@
     return [low - pad < 0 || low < 0.35 * high ? Math.min(0, low) : low - pad, high + pad];
   }
 
-  function mark(kind, x, y, size, color) {
-    const look = { fill: color, stroke: css('--paper'), 'stroke-width': 1.2 };
+  // An axis by the logarithm, for values above zero: room beside the means; what an interval has below is cut.
+  function logExtent(points) {
+    const all = points.map((p) => p.x[0]);
+    return [Math.min(...all) / 1.25, Math.max(...all) * 1.35];
+  }
+
+  function logTicks(low, high) {
+    const ticks = [];
+    for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) {
+      for (const f of [1, 2, 5]) if (f * power >= low && f * power <= high) ticks.push(f * power);
+    }
+    return ticks;
+  }
+
+  function mark(kind, x, y, size, color, hollow) {
+    const look = hollow
+      ? { fill: css('--paper'), stroke: color, 'stroke-width': 2 }
+      : { fill: color, stroke: css('--paper'), 'stroke-width': 1.2 };
     const polygon = (points) => shape('polygon', { ...look, points: points.map(([a, b]) => `${x + a * size},${y + b * size}`).join(' ') });
     const t = 0.36;
     switch (kind) {
@@ -409,7 +425,7 @@
       case 'diamond': return polygon([[0, -1.25], [1.1, 0], [0, 1.25], [-1.1, 0]]);
       case 'plus': return polygon([[-t, -1.15], [t, -1.15], [t, -t], [1.15, -t], [1.15, t], [t, t], [t, 1.15], [-t, 1.15], [-t, t], [-1.15, t], [-1.15, -t], [-t, -t]]);
       case 'cross': {
-        const node = mark('plus', x, y, size, color);
+        const node = mark('plus', x, y, size, color, hollow);
         node.setAttribute('transform', `rotate(45 ${x} ${y})`);
         return node;
       }
@@ -423,9 +439,10 @@
 
   function scatter(trade, width, height, xTitle, yTitle) {
     const box = { left: 62, right: width - 16, top: 12, bottom: height - 46 };
-    const [x0, x1] = extent(trade.points, 'x', 0);
+    const [x0, x1] = trade.log ? logExtent(trade.points) : extent(trade.points, 'x', 0);
     const [y0, y1] = extent(trade.points, 'y', 1);
-    const px = (v) => box.left + ((v - x0) / (x1 - x0)) * (box.right - box.left);
+    const along = (v) => (trade.log ? Math.log(Math.max(v, x0) / x0) / Math.log(x1 / x0) : (v - x0) / (x1 - x0));
+    const px = (v) => box.left + along(v) * (box.right - box.left);
     const py = (v) => box.bottom - ((v - y0) / (y1 - y0)) * (box.bottom - box.top);
     const svg = shape('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': `${yTitle} against ${xTitle}; best is high and left` });
     const glow = shape('radialGradient', { id: 'glow', cx: 0, cy: 0, r: 1 });
@@ -433,7 +450,7 @@
     const corner = Math.min(170, (box.right - box.left) / 2);
     svg.append(shape('defs', {}, glow), shape('rect', { x: box.left, y: box.top, width: corner, height: corner * 0.8, fill: 'url(#glow)' }));
     const text = (x, y, content, more) => shape('text', { x, y, ...more }, content);
-    for (const v of niceTicks(x0, x1, width / 110)) {
+    for (const v of trade.log ? logTicks(x0, x1) : niceTicks(x0, x1, width / 110)) {
       svg.append(shape('line', { class: 'grid', x1: px(v), x2: px(v), y1: box.top, y2: box.bottom }),
         text(px(v), box.bottom + 17, fmtTick(v), { class: 'dim', 'text-anchor': 'middle' }));
     }
@@ -464,7 +481,7 @@
       for (const [a, b] of p.samples) group.append(shape('circle', { cx: px(a), cy: py(b), r: 2.6, fill: color, 'fill-opacity': 0.4 }));
       if (p.x[1]) group.append(bar(px(p.x[0] - p.x[1]), cy, px(p.x[0] + p.x[1]), cy));
       if (p.y[1]) group.append(bar(cx, py(p.y[0] - p.y[1]), cx, py(p.y[0] + p.y[1])));
-      group.append(mark(paintOf(p.controller).shape, cx, cy, 6, color));
+      group.append(mark(paintOf(p.controller).shape, cx, cy, 6, color, p.hollow));
       const w = 7 * p.label.length + 4;
       const spots = [[11, -8], [-w - 10, -8], [-w / 2, -28], [-w / 2, 12], [11, -24], [11, 8], [-w - 10, -24], [-w - 10, 8], [11, -40], [11, 24]]
         .map(([dx, dy]) => ({ x: cx + dx, y: cy + dy, w, h: 16 }));

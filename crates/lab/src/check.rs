@@ -1,11 +1,11 @@
 //! A claim, our value beside it, and a verdict.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::metrics::Estimate;
 
 /// How far ours may lie from the reference.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tolerance {
     /// By this share of the reference's magnitude.

@@ -3,6 +3,7 @@
 //! [`plugins`] says what a program adds to what a scenario may name. [`scenario`] reads what to simulate; [`record`] listens to a run; [`metrics`] says what the numbers mean, once;
 //! [`output`] writes them down.
 
+pub mod arena;
 pub mod bench;
 pub mod build;
 pub mod check;

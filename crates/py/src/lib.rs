@@ -3,6 +3,7 @@
 //! It holds no logic of its own: it turns Python's arguments into scenarios, lets the interpreter go on while a run
 //! lasts, and hands the results over as Arrow tables.
 
+mod arena;
 mod catalogue;
 mod columns;
 mod error;
@@ -13,6 +14,8 @@ mod table;
 
 #[pyo3::pymodule]
 mod _slackwater {
+    #[pymodule_export]
+    use crate::arena::arena_task;
     #[pymodule_export]
     use crate::catalogue::{controllers, scenarios, schema};
     #[pymodule_export]

@@ -128,6 +128,12 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected a time from 0 to 50 s".to_owned())
 }
 
+/// Where results go.
+fn folder(args: &EmulateArgs) -> PathBuf {
+    let own = || Path::new("runs").join(&args.name);
+    args.out.clone().unwrap_or_else(own)
+}
+
 fn options(args: &EmulateArgs) -> Result<Options> {
     let middle = match (&args.cell, &args.trace, args.rate) {
         (Some(cell), _, _) => Middle::Cell(cell.clone()),
@@ -175,6 +181,7 @@ fn options(args: &EmulateArgs) -> Result<Options> {
         limit: args.seconds.map(Duration::from_secs),
         log: args.downlink_log.is_some() || args.uplink_log.is_some(),
         meter: !args.quiet,
+        watch: (!args.no_files).then(|| folder(args)),
         interval: Duration::from_millis(20),
     })
 }
@@ -248,10 +255,7 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode> {
     let outcome = emulate(&options)?;
     let void = outcome.health.missed() * 100.0 > args.void_above;
     write_logs(args, &outcome)?;
-    let folder = args
-        .out
-        .clone()
-        .unwrap_or_else(|| Path::new("runs").join(&args.name));
+    let folder = folder(args);
     let document = json(&outcome, void);
     if let Some(path) = &args.json {
         std::fs::write(path, format!("{document:#}\n"))

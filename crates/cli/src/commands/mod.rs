@@ -1,5 +1,6 @@
 //! One module a subcommand.
 
+pub(crate) mod arena;
 pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod doctor;

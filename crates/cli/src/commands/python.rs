@@ -1,4 +1,4 @@
-//! `slackwater train` and `slackwater sweep`: commands whose work is done by the Python package.
+//! `slackwater train`, `slackwater sweep` and `slackwater arena --ray`: work that the Python package does.
 
 use std::env;
 use std::ffi::OsString;
@@ -20,11 +20,11 @@ pub(crate) struct PythonArgs {
         allow_hyphen_values = true,
         value_name = "ARGS"
     )]
-    args: Vec<OsString>,
+    pub(crate) args: Vec<OsString>,
 }
 
 /// Runs `python -m module` with the same terminal, and ends as it ends.
-pub(crate) fn module(module: &str, args: &PythonArgs) -> Result<ExitCode> {
+pub(crate) fn module(module: &str, args: &[OsString]) -> Result<ExitCode> {
     let python = interpreter();
     let found = Command::new(&python)
         .args(["-c", "import slackwater"])
@@ -46,7 +46,7 @@ pub(crate) fn module(module: &str, args: &PythonArgs) -> Result<ExitCode> {
     crate::progress::catch_interrupts();
     let status = Command::new(&python)
         .args(["-m", module])
-        .args(&args.args)
+        .args(args)
         .status()?;
     let code = status.code().and_then(|c| u8::try_from(c).ok());
     Ok(ExitCode::from(code.unwrap_or(1)))

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use slackwater_lab::check::Check;
 use slackwater_lab::papers::{self, Options, Reproduction, Study};
 use slackwater_lab::parallel;
 use slackwater_lab::report::paper::{asked, ours, short};
+use slackwater_lab::report::validation::{Verdicts, render};
 use slackwater_lab::run::Control;
 use slackwater_lab::table::Table;
 
@@ -56,6 +57,9 @@ pub(crate) struct ReproArgs {
     /// Where results go (default: `runs/repro-<paper>`; with `all`, a folder for each paper below DIR)
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// With `all`: take a paper's results from its folder, where this version left them there, in place of running it
+    #[arg(long)]
+    saved: bool,
     /// Print every check as JSON to standard output, and nothing else there
     #[arg(long)]
     json: bool,
@@ -89,25 +93,71 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<ExitCode> {
         jobs: args.jobs.unwrap_or_else(parallel::cores),
         only: args.only.clone(),
     };
-    let mut all = vec![];
+    let (mut rows, mut verdicts) = (vec![], vec![]);
     for study in studies {
-        all.push(one(args, study, &options)?);
+        let folder = folder(args, study);
+        let saved = args.saved && matches!(args.paper, Paper::All);
+        let kept = Verdicts::saved(&folder).filter(|_| saved);
+        let mut found = if let Some(kept) = kept {
+            eprintln!("{}: taken from {}", study.name, folder.display());
+            let text = std::fs::read_to_string(folder.join("checks.json"))?;
+            rows.push(serde_json::from_str(&text)?);
+            kept
+        } else {
+            let json = one(args, study, &folder, &options)?.json();
+            let found = Verdicts::parse(&json.to_string())?;
+            rows.push(json);
+            found
+        };
+        // From the validation page's folder beside the studies'.
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        if !args.no_files {
+            found.page = format!("../{name}/index.html");
+        }
+        verdicts.push(found);
     }
     if args.json {
-        let rows: Vec<_> = all.iter().map(Reproduction::json).collect();
-        say!("{}", serde_json::to_string_pretty(&rows)?);
+        say!(
+            "{}",
+            serde_json::to_string_pretty::<Vec<serde_json::Value>>(&rows)?
+        );
     }
-    let missed = all.iter().flat_map(|r| r.page.checks()).any(Check::misses);
+    if matches!(args.paper, Paper::All) && !args.no_files {
+        let page = validation(args, &verdicts)?;
+        if !args.json {
+            say!("{}", page.display());
+        }
+    }
+    let missed = verdicts
+        .iter()
+        .flat_map(|v| &v.checks)
+        .any(|c| c.tested && !c.holds);
     Ok(ExitCode::from(u8::from(missed)))
 }
 
-fn one(args: &ReproArgs, study: &Study, options: &Options) -> Result<Reproduction> {
-    let folder = match (&args.out, args.paper) {
+/// Where a study's results go.
+fn folder(args: &ReproArgs, study: &Study) -> PathBuf {
+    match (&args.out, args.paper) {
         (Some(out), Paper::All) => out.join(study.name),
         (Some(out), _) => out.clone(),
         (None, _) => Path::new("runs").join(format!("repro-{}", study.name)),
-    };
-    let signal = Signal::new(&folder, !args.no_files, &format!("repro {}", study.name));
+    }
+}
+
+/// Writes the page of all claims.
+fn validation(args: &ReproArgs, papers: &[Verdicts]) -> Result<PathBuf> {
+    let root = args.out.as_deref().unwrap_or(Path::new("runs"));
+    let folder = root.join("validation");
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make {}", folder.display()))?;
+    let page = folder.join("index.html");
+    let text = render(papers, &command_line());
+    std::fs::write(&page, text).with_context(|| format!("cannot write {}", page.display()))?;
+    Ok(page)
+}
+
+fn one(args: &ReproArgs, study: &Study, folder: &Path, options: &Options) -> Result<Reproduction> {
+    let signal = Signal::new(folder, !args.no_files, &format!("repro {}", study.name));
     let bar = progress::bar(1);
     bar.set_message(format!("reproducing {}", study.name));
     let start = Instant::now();
@@ -138,7 +188,7 @@ fn one(args: &ReproArgs, study: &Study, options: &Options) -> Result<Reproductio
     let mut page = None;
     if !args.no_files {
         // The error's text names its source already; a chain would say it twice.
-        page = Some(made.write(&folder).map_err(|e| anyhow::anyhow!("{e}"))?);
+        page = Some(made.write(folder).map_err(|e| anyhow::anyhow!("{e}"))?);
     }
     if !args.json {
         show(&made);

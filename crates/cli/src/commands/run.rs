@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use slackwater_lab::metrics::summary::RunSummary;
 use slackwater_lab::output::{self, tables};
-use slackwater_lab::run::{Control, RunResult, run_scenario};
+use slackwater_lab::run::{Control, RunResult, run_watched};
 use slackwater_lab::scenario::Scenario;
 use slackwater_lab::{Plugins, report, view};
 
@@ -93,8 +93,10 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
     let folder = folder(&args.common, &scenario);
     let bar = progress::bar(1);
     let signal = Signal::new(&folder, !args.common.no_files, &scenario.name);
-    let result = run_scenario(&scenario, scenario.seed, &mut |share| {
+    let mut seen = 0;
+    let result = run_watched(&scenario, scenario.seed, &mut |share, records| {
         bar.set_position((share * STEPS as f64) as u64);
+        signal.see(records, &mut seen);
         signal.share(share);
         if progress::interrupted() {
             Control::Stop

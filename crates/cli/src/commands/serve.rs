@@ -22,6 +22,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use clap::Args;
 use serde_json::{Value, json};
+use slackwater_lab::arena::MEASURES;
 use slackwater_lab::metrics::table::{Better, METRICS};
 use slackwater_lab::report::{self, palette};
 use slackwater_lab::shelf::{self, Shelf, live};
@@ -109,6 +110,7 @@ async fn listen(args: &ServeArgs) -> Result<()> {
             }),
         )
         .route("/api/shelf", get(contents))
+        .route("/api/arenas", get(arenas))
         .route("/api/events", get(events))
         .route("/overlay", get(overlay))
         .route("/files/{*path}", get(file))
@@ -149,29 +151,17 @@ fn refuse(code: StatusCode, why: &dyn Display) -> Response {
 
 fn shelf_json(shelf: &Shelf) -> Value {
     let entries = shelf.entries();
-    let mut colours = serde_json::Map::new();
-    for name in entries.iter().flat_map(|e| &e.controllers) {
-        let paint = palette::controller(name);
-        colours.insert(
-            name.clone(),
-            json!({ "light": paint.light, "dark": paint.dark }),
-        );
-    }
     let metrics = METRICS.iter().map(|m| {
         json!({
             "key": m.key, "label": m.label, "unit": m.unit, "decimals": m.decimals, "help": m.help,
-            "better": match m.better {
-                Better::Higher => Some("higher"),
-                Better::Lower => Some("lower"),
-                Better::Neither => None,
-            },
+            "better": direction(m.better),
         })
     });
     json!({
         "root": shelf.root().display().to_string(),
         "version": env!("CARGO_PKG_VERSION"),
         "metrics": metrics.collect::<Vec<_>>(),
-        "colours": colours,
+        "colours": colours(entries.iter().flat_map(|e| &e.controllers)),
         "most": shelf::MAX_RUNS,
         "entries": entries,
         "pages": shelf.pages(),
@@ -183,6 +173,49 @@ async fn contents(State(shelf): State<Arc<Shelf>>) -> Response {
         Ok(value) => axum::Json(value).into_response(),
         Err(refused) => refused,
     }
+}
+
+/// The arenas, with what their measures are and the colours of their systems.
+fn arenas_json(shelf: &Shelf) -> Value {
+    let arenas = shelf.arenas();
+    let cells = arenas.iter().flat_map(|a| &a.table.cells);
+    let names = cells.flat_map(|c| &c.systems).map(|s| &s.controller);
+    let measures = MEASURES.iter().map(|m| {
+        json!({
+            "key": m.key, "label": m.label, "unit": m.unit, "decimals": m.decimals, "help": m.help,
+            "better": direction(m.better),
+        })
+    });
+    json!({
+        "measures": measures.collect::<Vec<_>>(),
+        "colours": colours(names),
+        "arenas": arenas,
+    })
+}
+
+async fn arenas(State(shelf): State<Arc<Shelf>>) -> Response {
+    match blocking(move || arenas_json(&shelf)).await {
+        Ok(value) => axum::Json(value).into_response(),
+        Err(refused) => refused,
+    }
+}
+
+const fn direction(better: Better) -> Option<&'static str> {
+    match better {
+        Better::Higher => Some("higher"),
+        Better::Lower => Some("lower"),
+        Better::Neither => None,
+    }
+}
+
+fn colours<'a>(names: impl Iterator<Item = &'a String>) -> serde_json::Map<String, Value> {
+    names
+        .map(|name| {
+            let paint = palette::controller(name);
+            let value = json!({ "light": paint.light, "dark": paint.dark });
+            (name.clone(), value)
+        })
+        .collect()
 }
 
 /// How many runs and pages there are and when the newest came: what changes when results come or go.

@@ -2,11 +2,13 @@
 
 pub mod histogram;
 pub mod interval;
+pub mod paired;
 pub mod summary;
 pub mod table;
 
 pub use histogram::Histogram;
 pub use interval::Estimate;
+pub use paired::{Paired, discoveries, paired};
 pub use summary::{FlowSummary, Jain, LinkSummary, Quantiles, RunSummary, summarize};
 pub use table::{Better, METRICS, Metric};
 

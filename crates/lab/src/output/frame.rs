@@ -1,5 +1,6 @@
 //! Records as tables of columns: the shape that Parquet files and Python's data frames share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use slackwater_core::{Instant, record};
@@ -37,6 +38,34 @@ impl Column {
     /// True where there is no row.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// Collects texts out of few.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    known: BTreeMap<String, u32>,
+    texts: Vec<String>,
+    codes: Vec<u32>,
+}
+
+impl Words {
+    /// Another `times` rows with `word`.
+    pub(crate) fn push(&mut self, word: &str, times: usize) {
+        let code = self.known.get(word).copied().unwrap_or_else(|| {
+            let next = self.texts.len() as u32;
+            self.texts.push(word.to_owned());
+            self.known.insert(word.to_owned(), next);
+            next
+        });
+        self.codes.extend(core::iter::repeat_n(code, times));
+    }
+
+    pub(crate) fn column(self) -> Column {
+        Column::Text {
+            codes: self.codes,
+            words: self.texts.into(),
+        }
     }
 }
 

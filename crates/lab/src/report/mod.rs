@@ -4,6 +4,7 @@
 //! one block of JSON, thinned so that a page of many runs still opens at once: each bucket of time keeps its least
 //! and its greatest value, so no peak is lost.
 
+pub mod arena;
 mod decimate;
 #[cfg(test)]
 mod demo;
@@ -14,6 +15,7 @@ pub mod paper;
 mod payload;
 #[cfg(test)]
 mod tests;
+pub mod validation;
 
 pub use html::render;
 pub use model::{

@@ -72,6 +72,15 @@ pub const CONTROLLERS: &[(&str, Paint)] = &[
     ("l4s-cc", paint("#75731a", "#d6d35e", Shape::Square)),
     ("cecc", paint("#9a5b00", "#ffc46b", Shape::Star)),
     ("vaqm", paint("#2f6f4f", "#7fd6a8", Shape::Circle)),
+    ("bbr3", paint("#b8860b", "#ffd166", Shape::Diamond)),
+    ("rule2", paint("#9c4a8b", "#e08fd0", Shape::Plus)),
+    ("rule", paint("#9c4a8b", "#e08fd0", Shape::Cross)),
+    ("pbe", paint("#3d6b99", "#86b6e6", Shape::Down)),
+    ("claw", paint("#5d7a2f", "#b5d47a", Shape::Square)),
+    ("sprout", paint("#2f8f4a", "#6fdc8c", Shape::Diamond)),
+    ("udp", paint("#7a5c5c", "#c9a9a9", Shape::Cross)),
+    ("fixed", paint("#6b7280", "#9ca3af", Shape::Plus)),
+    ("oracle", paint("#0f766e", "#5eead4", Shape::Star)),
 ];
 
 /// Colours for names that the list above does not know; a name always gets the same one.
@@ -94,10 +103,9 @@ const ALIASES: &[(&str, &str)] = &[
     ("westwoodplus", "westwood"),
     ("bbrv1", "bbr"),
     ("bbrv2", "bbr"),
-    ("bbrv3", "bbr"),
+    ("bbrv3", "bbr3"),
     ("bbr1", "bbr"),
     ("bbr2", "bbr"),
-    ("bbr3", "bbr"),
 ];
 
 /// Links and capacity: grey, never a controller's colour.
@@ -149,6 +157,15 @@ const STATES: &[(&str, Paint)] = &[
         paint("#8fae9f", "#5f8272", Shape::Circle),
     ),
     ("open", paint("#8fae9f", "#5f8272", Shape::Circle)),
+    // vAQM's (`open` is above), CECC's, and markers'.
+    ("shape", paint("#cc3311", "#ff7a5c", Shape::Circle)),
+    ("grow", paint("#2a8fd0", "#7cc8f5", Shape::Circle)),
+    ("passed_by", paint("#8b929a", "#7d868f", Shape::Circle)),
+    ("admitted", paint("#2f9e8a", "#66d0bf", Shape::Circle)),
+    ("waits", paint("#e69f00", "#ffc04d", Shape::Circle)),
+    ("no_marks", paint("#8fae9f", "#5f8272", Shape::Circle)),
+    ("some_marked", paint("#ddaa33", "#ffd166", Shape::Circle)),
+    ("all_marked", paint("#cc3311", "#ff7a5c", Shape::Circle)),
     ("disorder", paint("#ddcc77", "#ddcc77", Shape::Circle)),
     ("cwr", paint("#aa4499", "#d98acb", Shape::Circle)),
     ("recovery", paint("#cc3311", "#ff7a5c", Shape::Circle)),

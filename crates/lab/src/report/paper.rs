@@ -2,7 +2,7 @@
 //!
 //! Fill a [`Page`] and write what [`render`] returns: one file, self-contained, in the colours of the run report.
 
-mod html;
+pub(super) mod html;
 mod payload;
 #[cfg(test)]
 mod tests;

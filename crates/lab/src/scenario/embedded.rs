@@ -25,12 +25,85 @@ pub const ALL: &[(&str, &str)] = &[
     ),
 ];
 
+/// Name and text of the arena's cells; `crate::arena` says who competes there.
+pub const ARENA: &[(&str, &str)] = &[
+    (
+        "arena/handover",
+        include_str!("../../../../scenarios/arena/handover.toml"),
+    ),
+    (
+        "arena/lossy-feedback",
+        include_str!("../../../../scenarios/arena/lossy-feedback.toml"),
+    ),
+    (
+        "arena/lte-fading",
+        include_str!("../../../../scenarios/arena/lte-fading.toml"),
+    ),
+    (
+        "arena/lte-steps",
+        include_str!("../../../../scenarios/arena/lte-steps.toml"),
+    ),
+    (
+        "arena/lte-ten",
+        include_str!("../../../../scenarios/arena/lte-ten.toml"),
+    ),
+    (
+        "arena/media-cell",
+        include_str!("../../../../scenarios/arena/media-cell.toml"),
+    ),
+    (
+        "arena/media-link",
+        include_str!("../../../../scenarios/arena/media-link.toml"),
+    ),
+    (
+        "arena/media-lossy",
+        include_str!("../../../../scenarios/arena/media-lossy.toml"),
+    ),
+    (
+        "arena/media-rival",
+        include_str!("../../../../scenarios/arena/media-rival.toml"),
+    ),
+    (
+        "arena/nr-fading",
+        include_str!("../../../../scenarios/arena/nr-fading.toml"),
+    ),
+    (
+        "arena/nr-fifty",
+        include_str!("../../../../scenarios/arena/nr-fifty.toml"),
+    ),
+    (
+        "arena/rival",
+        include_str!("../../../../scenarios/arena/rival.toml"),
+    ),
+    (
+        "arena/rival-users",
+        include_str!("../../../../scenarios/arena/rival-users.toml"),
+    ),
+    (
+        "arena/trace",
+        include_str!("../../../../scenarios/arena/trace.toml"),
+    ),
+    (
+        "arena/vr-tdd",
+        include_str!("../../../../scenarios/arena/vr-tdd.toml"),
+    ),
+    (
+        "arena/web",
+        include_str!("../../../../scenarios/arena/web.toml"),
+    ),
+    (
+        "arena/wired-hop",
+        include_str!("../../../../scenarios/arena/wired-hop.toml"),
+    ),
+];
+
 /// The text of the built-in scenario `name`.
 pub fn embedded(name: &str) -> Option<&'static str> {
-    ALL.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
+    let known = ALL.iter().chain(ARENA).find(|(n, _)| *n == name);
+    known.map(|(_, text)| *text)
 }
 
-/// Name and title of every built-in scenario.
+/// Name and title of every built-in scenario but the arena's cells, which `slackwater arena --list` names.
 pub fn embedded_names() -> Vec<(&'static str, &'static str)> {
     ALL.iter()
         .map(|(name, text)| (*name, title(text)))
@@ -38,7 +111,7 @@ pub fn embedded_names() -> Vec<(&'static str, &'static str)> {
 }
 
 /// The title in a scenario's text; built-in scenarios write it on a line of its own.
-fn title(text: &'static str) -> &'static str {
+pub(crate) fn title(text: &'static str) -> &'static str {
     text.lines()
         .find_map(|l| l.strip_prefix("title = \"")?.strip_suffix('"'))
         .unwrap_or("")

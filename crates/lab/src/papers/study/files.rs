@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Reproduction;
 use crate::check::Check;
-use crate::output::frame::{Column, Frame};
+use crate::output::frame::{Column, Frame, Words};
 use crate::output::{OutputError, parquet};
 use crate::report::paper::{Drawing, Panel};
 
@@ -82,31 +82,6 @@ impl Reproduction {
         let page = folder.join("index.html");
         file(&page, &crate::report::paper::render(&self.page))?;
         Ok(page)
-    }
-}
-
-/// Collects texts out of few.
-#[derive(Default)]
-struct Words {
-    words: Vec<String>,
-    codes: Vec<u32>,
-}
-
-impl Words {
-    fn push(&mut self, word: &str, times: usize) {
-        let at = self.words.iter().position(|w| w == word);
-        let at = at.unwrap_or_else(|| {
-            self.words.push(word.to_owned());
-            self.words.len() - 1
-        });
-        self.codes.extend(core::iter::repeat_n(at as u32, times));
-    }
-
-    fn column(self) -> Column {
-        Column::Text {
-            codes: self.codes,
-            words: self.words.into(),
-        }
     }
 }
 

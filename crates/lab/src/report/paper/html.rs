@@ -172,13 +172,18 @@ pub fn short(v: f64) -> String {
 
 /// What is asked for, in words.
 pub fn asked(c: &Check) -> String {
-    let unit = if c.unit.is_empty() {
+    asked_of(c.unit, c.reference, c.tolerance)
+}
+
+/// As [`asked`], of the parts.
+pub(in crate::report) fn asked_of(unit: &str, reference: f64, tolerance: Tolerance) -> String {
+    let unit = if unit.is_empty() {
         String::new()
     } else {
-        format!(" {}", c.unit)
+        format!(" {unit}")
     };
-    let reference = short(c.reference);
-    match c.tolerance {
+    let reference = short(reference);
+    match tolerance {
         Tolerance::AtMost => format!("≤ {reference}{unit}"),
         Tolerance::AtLeast => format!("≥ {reference}{unit}"),
         Tolerance::Relative(share) => format!("{reference}{unit} ± {} %", short(share * 100.0)),
@@ -188,11 +193,15 @@ pub fn asked(c: &Check) -> String {
 
 /// Ours with its interval.
 pub fn ours(c: &Check) -> String {
-    let interval = c
-        .interval
+    ours_of(c.ours, c.interval)
+}
+
+/// As [`ours`], of the parts.
+pub(in crate::report) fn ours_of(ours: f64, interval: Option<f64>) -> String {
+    let interval = interval
         .filter(|i| *i > 0.0)
         .map_or_else(String::new, |i| format!(" ± {}", short(i)));
-    format!("{}{interval}", short(c.ours))
+    format!("{}{interval}", short(ours))
 }
 
 fn verdicts(out: &mut String, f: &Figure) {

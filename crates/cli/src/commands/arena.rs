@@ -1,0 +1,404 @@
+//! `slackwater arena`: every system on the same cells under the same conditions.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use slackwater_lab::arena::store::Store;
+use slackwater_lab::arena::{self, Class, Options, Plan, Row, Table, Task, cost};
+use slackwater_lab::output::parquet;
+use slackwater_lab::parallel;
+use slackwater_lab::report::arena as page;
+use slackwater_lab::run::{Control, RunResult};
+use slackwater_lab::table::Table as Text;
+
+use super::run::{command_line, write, write_report};
+use crate::progress::{self, Signal};
+use crate::say::say;
+
+/// Seeds of a quick look and of the whole.
+const SEEDS: [u64; 2] = [3, 5];
+
+/// `slackwater arena`
+#[derive(Debug, Args)]
+pub(crate) struct ArenaArgs {
+    /// Few cells, systems and seeds, and shorter runs: a look of a minute
+    #[arg(long)]
+    quick: bool,
+    /// Seeds of each cell and system (default: 5, with --quick 3)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: Option<u64>,
+    /// The first seed
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = crate::seed())]
+    seed: u64,
+    /// These cells alone, for example --cells lte-steps,rival
+    #[arg(long, value_delimiter = ',', value_name = "CELL,..")]
+    cells: Vec<String>,
+    /// These systems alone, for example --systems xrc,cubic,cubic+vaqm
+    #[arg(long, value_delimiter = ',', value_name = "SYSTEM,..")]
+    systems: Vec<String>,
+    /// Print cells and systems, and run nothing
+    #[arg(long)]
+    list: bool,
+    /// Say how long it would take, and run nothing
+    #[arg(long)]
+    estimate: bool,
+    /// Keep the records and the report of the first seed of each cell and system, in `runs/` below the results
+    #[arg(long)]
+    records: bool,
+    /// Where results go (default: `runs/arena`, with --quick `runs/arena-quick`)
+    #[arg(long, short, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Threads (default: all cores)
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<usize>,
+    /// Spread the runs over this Ray cluster: auto, local, HOST:PORT or `ray://...` (Python: `slackwater[ray]`)
+    #[arg(long, value_name = "ADDRESS")]
+    ray: Option<String>,
+    /// Write the results into this Markdown file, between its lines `<!-- arena -->` and `<!-- /arena -->`
+    #[arg(long, value_name = "FILE")]
+    docs: Option<PathBuf>,
+    /// Open the page in a browser at the end, where there is one
+    #[arg(long)]
+    open: bool,
+    /// Print the table as JSON to standard output, and nothing else there
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn arena(args: &ArenaArgs) -> Result<ExitCode> {
+    progress::catch_interrupts();
+    let options = Options {
+        seeds: args.seeds.unwrap_or(SEEDS[usize::from(!args.quick)]),
+        first_seed: args.seed,
+        quick: args.quick,
+        cells: args.cells.clone(),
+        systems: args.systems.clone(),
+    };
+    let plan = Plan::new(&options)?;
+    if args.list {
+        list(&plan);
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (cell, why) in &plan.skipped {
+        eprintln!("note: {cell} is left out: {why}");
+    }
+    if plan.tasks.is_empty() {
+        bail!(
+            "nothing to run: no system of --systems is in a cell of --cells; --list shows who is where"
+        );
+    }
+    let name = if args.quick { "arena-quick" } else { "arena" };
+    let folder = args
+        .out
+        .clone()
+        .unwrap_or_else(|| Path::new("runs").join(name));
+    let mut store = Store::open(&folder, &plan).map_err(|e| anyhow::anyhow!("{e}"))?;
+    let mut left = store.left(&plan);
+    let jobs = args.jobs.unwrap_or_else(parallel::cores);
+    if !left.is_empty() {
+        tell(&plan, &left, jobs)?;
+    }
+    if args.estimate {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let start = Instant::now();
+    if !left.is_empty() {
+        if let Some(address) = &args.ray {
+            on_ray(&folder, &left, address)?;
+        } else {
+            store = here(args, &plan, &folder, store, &left, jobs)?;
+        }
+        store.read(&plan).map_err(|e| anyhow::anyhow!("{e}"))?;
+        left = store.left(&plan);
+        if !left.is_empty() {
+            bail!("{} runs are missing; the same command goes on", left.len());
+        }
+    }
+    let table = Table::new(&plan, store.rows());
+    let spent: f64 = store.rows().map(|r| r.cpu_s).sum();
+    let effort = format!(
+        "{} runs, {:.0} s of CPU time; {:.0} s on {jobs} threads this time",
+        plan.tasks.len(),
+        spent,
+        start.elapsed().as_secs_f64()
+    );
+    let made = leave(args, &plan, &folder, &table, &effort)?;
+    if args.json {
+        say!("{}", serde_json::to_string_pretty(&table)?);
+    } else {
+        show(&table);
+        say!("{effort}");
+        say!("{}", made.display());
+    }
+    if args.open {
+        open(&made);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows `page` in a browser. Without a screen nothing happens: the page's name was printed.
+fn open(page: &Path) {
+    let has = |name| std::env::var_os(name).is_some();
+    let opener = if cfg!(target_os = "macos") {
+        "open"
+    } else if has("DISPLAY") || has("WAYLAND_DISPLAY") {
+        "xdg-open"
+    } else {
+        return;
+    };
+    let quiet = Stdio::null;
+    let started = Command::new(opener)
+        .arg(page)
+        .stdout(quiet())
+        .stderr(quiet())
+        .status();
+    if started.is_err() {
+        eprintln!("note: {opener} could not be started");
+    }
+}
+
+/// Says beforehand what there is to do and how long it takes.
+fn tell(plan: &Plan, left: &[Task], jobs: usize) -> Result<()> {
+    let cpu = arena::estimate(plan, left)?;
+    let known = plan.tasks.len() - left.len();
+    let kept = match known {
+        0 => String::new(),
+        n => format!(" ({n} of {} are there already)", plan.tasks.len()),
+    };
+    eprintln!(
+        "{} runs{kept}, about {} on {jobs} threads",
+        left.len(),
+        duration(cpu / jobs as f64)
+    );
+    Ok(())
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{:.0} s", s.max(1.0)),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// Runs what is left on this machine. What ended before an interruption is kept.
+fn here(
+    args: &ArenaArgs,
+    plan: &Plan,
+    folder: &Path,
+    store: Store,
+    left: &[Task],
+    jobs: usize,
+) -> Result<Store> {
+    let bar = progress::bar(left.len());
+    let signal = Signal::new(folder, true, "arena");
+    let store = Mutex::new(store);
+    let failed = AtomicBool::new(false);
+    let results = parallel::map(left.len(), jobs, |i| -> Result<()> {
+        let task = &left[i];
+        let mut kept: Result<()> = Ok(());
+        let mut keep = |run: &RunResult| {
+            if args.records && task.seed == plan.options.first_seed {
+                let folder = folder.join("runs").join(&task.cell).join(&task.system);
+                kept = write(&folder, run)
+                    .and_then(|_| write_report(&folder, std::slice::from_ref(run)))
+                    .map(drop);
+            }
+        };
+        let stop = || progress::interrupted() || failed.load(Ordering::Relaxed);
+        let mut control = |_| {
+            if stop() {
+                Control::Stop
+            } else {
+                Control::Continue
+            }
+        };
+        let row = if stop() {
+            bail!("interrupted");
+        } else {
+            arena::work(plan, task, &mut control, &mut keep)
+        };
+        let added = row.map_err(Into::into).and_then(|row: Row| {
+            kept?;
+            let mut store = store.lock().expect("a thread that fails says so before");
+            store.add(row).map_err(|e| anyhow::anyhow!("{e}"))
+        });
+        if added.is_err() {
+            failed.store(true, Ordering::Relaxed);
+        }
+        bar.inc(progress::STEPS);
+        signal.share(bar.position() as f64 / (progress::STEPS * left.len() as u64) as f64);
+        added
+    });
+    bar.finish_and_clear();
+    if progress::interrupted() {
+        let done = left.len() - store.lock().map_or(0, |s| s.left(plan).len());
+        bail!("interrupted after {done} runs; the same command goes on");
+    }
+    // A run that failed explains more than those that were stopped for its sake.
+    let (mut causes, stopped): (Vec<_>, Vec<_>) = results
+        .into_iter()
+        .filter_map(Result::err)
+        .partition(|e| !e.to_string().ends_with("interrupted"));
+    causes.extend(stopped);
+    if let Some(cause) = causes.into_iter().next() {
+        return Err(cause);
+    }
+    Ok(store.into_inner().expect("all threads ended"))
+}
+
+/// Hands what is left to a Ray cluster, whose workers run the same tasks; rows come to the same file.
+fn on_ray(folder: &Path, left: &[Task], address: &str) -> Result<()> {
+    let tasks = folder.join("tasks.jsonl");
+    let mut text = String::new();
+    for task in left {
+        text.push_str(&serde_json::to_string(task)?);
+        text.push('\n');
+    }
+    std::fs::write(&tasks, text).with_context(|| format!("cannot write {}", tasks.display()))?;
+    let words: [OsString; 6] = [
+        "--tasks".into(),
+        tasks.clone().into(),
+        "--results".into(),
+        folder.join(arena::store::LINES).into(),
+        "--ray".into(),
+        address.into(),
+    ];
+    let code = super::python::module("slackwater.arena", &words)?;
+    let _ = std::fs::remove_file(tasks);
+    if code != ExitCode::SUCCESS {
+        bail!("the runs on Ray ended early; the same command goes on");
+    }
+    Ok(())
+}
+
+/// Writes the page and the data behind it.
+fn leave(
+    args: &ArenaArgs,
+    plan: &Plan,
+    folder: &Path,
+    table: &Table,
+    effort: &str,
+) -> Result<PathBuf> {
+    let file = |name: &str, text: &str| -> Result<PathBuf> {
+        let path = folder.join(name);
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(path)
+    };
+    let mut json = serde_json::to_string_pretty(table)?;
+    json.push('\n');
+    file("arena.json", &json)?;
+    parquet::write(
+        &folder.join("table.parquet"),
+        std::iter::once(table.frame()),
+    )
+    .map_err(|e| anyhow::anyhow!("{e}"))?;
+    let costs = cost::measure(plan)?;
+    file("cost.json", &serde_json::to_string_pretty(&costs)?)?;
+    let made = page::ArenaPage {
+        command: command_line(),
+        effort: effort.to_owned(),
+        costs,
+        records: args.records,
+    };
+    if let Some(docs) = &args.docs {
+        let text = std::fs::read_to_string(docs)
+            .with_context(|| format!("cannot read {}", docs.display()))?;
+        let tables = page::markdown(table, &made);
+        let text = between(&text, &tables).with_context(|| {
+            format!(
+                "{}: found no lines <!-- arena --> and <!-- /arena -->",
+                docs.display()
+            )
+        })?;
+        std::fs::write(docs, text).with_context(|| format!("cannot write {}", docs.display()))?;
+    }
+    file("index.html", &page::render(table, &made))
+}
+
+fn between(text: &str, inner: &str) -> Option<String> {
+    const MARKS: [&str; 2] = ["<!-- arena -->\n", "<!-- /arena -->"];
+    let start = text.find(MARKS[0])? + MARKS[0].len();
+    let end = start + text[start..].find(MARKS[1])?;
+    Some(format!("{}{inner}{}", &text[..start], &text[end..]))
+}
+
+fn list(plan: &Plan) {
+    let mut cells = Text::new(&["cell", "class", "what it is", "systems"]);
+    for place in &plan.set.places {
+        let class = match place.class {
+            Class::Sender => "sender",
+            Class::Vr => "vr",
+            Class::Media => "media",
+        };
+        let systems = plan.set.systems_of(place);
+        let systems: Vec<&str> = systems.iter().map(|s| s.name.as_str()).collect();
+        cells.row(&[
+            place.name.clone(),
+            class.to_owned(),
+            place.about.clone(),
+            systems.len().to_string(),
+        ]);
+    }
+    say!("{cells}");
+    let mut systems = Text::new(&["system", "class", "name", "quick"]);
+    for s in &plan.set.systems {
+        systems.row(&[
+            s.name.clone(),
+            format!("{:?}", s.class).to_lowercase(),
+            s.title.clone(),
+            if s.quick { "yes" } else { "" }.to_owned(),
+        ]);
+    }
+    say!("{systems}");
+    let mut edges = Text::new(&["edge", "what stands there"]);
+    for (name, _, about) in plan.set.edges() {
+        edges.row(&[name.to_owned(), about.to_owned()]);
+    }
+    say!("{edges}");
+    say!("{} runs", plan.tasks.len());
+}
+
+/// The two measures of each cell's front, by system.
+fn show(table: &Table) {
+    for cell in &table.cells {
+        let [y, x] = cell
+            .front
+            .each_ref()
+            .map(|key| arena::Measure::find(key).expect("tests find the measures of each front"));
+        let heads = [y, x].map(|m| match m.unit {
+            "" => m.label.to_owned(),
+            unit => format!("{}, {unit}", m.label),
+        });
+        let mut text = Text::new(&[cell.title.as_str(), &heads[0], &heads[1], "dominates", ""]);
+        for (i, s) in cell.systems.iter().enumerate() {
+            let number = |m: &arena::Measure| {
+                s.values
+                    .get(m.key)
+                    .map_or_else(String::new, |(mean, half)| {
+                        let places = m.decimals;
+                        match half {
+                            Some(half) => format!("{mean:.places$} ± {half:.places$}"),
+                            None => format!("{mean:.places$}"),
+                        }
+                    })
+            };
+            let wins = cell.wins.iter().filter(|w| w.winner == i).count();
+            let front = if s.on_front { "front" } else { "" };
+            text.row(&[
+                s.title.clone(),
+                number(y),
+                number(x),
+                wins.to_string(),
+                front.to_owned(),
+            ]);
+        }
+        say!("{text}");
+    }
+}

@@ -1,0 +1,240 @@
+// Draws the arena: fronts, the heat table, and the table to filter. Everything comes from the JSON block; names are only
+// ever set as text.
+(() => {
+  'use strict';
+
+  const data = JSON.parse(document.getElementById('data').textContent);
+  const say = document.getElementById('say');
+  const html = document.documentElement;
+
+  const state = { switched: new Map(), heat: 'goodput', filter: '', order: { key: 'cell', up: true }, log: true };
+  const timed = [];
+  const plots = [];
+
+  /*common*/
+
+  const { table } = data;
+  const measures = new Map(data.measures.map((m) => [m.key, m]));
+  const fixed = (value, m) => value.toFixed(m.decimals).replace('-', '−');
+  const classes = { sender: 'Senders', vr: 'VR', media: 'Media' };
+
+  // ---- the command behind a number
+
+  const lead = el('div', { id: 'lead', hidden: true, role: 'region', 'aria-label': 'The run behind the number' });
+  document.body.append(lead);
+
+  function show(cell, system) {
+    const copy = el('button', {
+      type: 'button', class: 'quiet',
+      onclick: () => navigator.clipboard && navigator.clipboard.writeText(system.command).then(() => { copy.textContent = 'Copied'; }),
+    }, 'Copy');
+    const parts = [el('strong', {}, `${system.title} in ${cell.name}`), el('code', { tabindex: 0 }, system.command), copy];
+    if (data.records) {
+      parts.push(el('a', { href: `runs/${cell.name}/${system.name}/report.html` }, 'Report'));
+    }
+    parts.push(el('button', { type: 'button', class: 'quiet', 'aria-label': 'Close', onclick: () => { lead.hidden = true; } }, '×'));
+    lead.replaceChildren(...parts);
+    lead.hidden = false;
+    say.textContent = `${system.title} in ${cell.name}: ${system.command}`;
+  }
+
+  // ---- fronts
+
+  function front(cell) {
+    const [ykey, xkey] = cell.front;
+    const [y, x] = [measures.get(ykey), measures.get(xkey)];
+    const points = cell.systems.filter((s) => s.values[ykey] && s.values[xkey]).map((s) => ({
+      label: s.title, controller: s.controller, x: s.values[xkey], y: s.values[ykey],
+      samples: s.samples.map(([b, a]) => [a, b]), hollow: s.edge !== 'none',
+    }));
+    const least = Math.min(...points.map((p) => p.x[0]));
+    const log = state.log && least > 0 && Math.max(...points.map((p) => p.x[0])) / least > 4;
+    return { x_label: x.label, x_unit: x.unit, y_label: y.label, y_unit: y.unit, points, log };
+  }
+
+  function fronts() {
+    for (const host of document.querySelectorAll('[data-front]')) {
+      const cell = table.cells[+host.dataset.front];
+      const trade = front(cell);
+      const plot = el('div', { class: 'plot' });
+      const log = el('button', {
+        type: 'button', class: 'quiet', 'aria-pressed': String(state.log),
+        onclick: () => { state.log = !state.log; draw(); },
+      }, 'Log');
+      const title = `${trade.y_label} against ${trade.x_label}`;
+      host.replaceChildren(el('figure', { class: 'box', style: 'margin:0 0 14px' },
+        el('figcaption', {}, el('div', { class: 'bar' }, el('h3', {}, title), log,
+          el('button', { type: 'button', class: 'quiet', 'aria-label': `Download ${title} of ${cell.name} as CSV`, onclick: () => save(fileName(cell.name), csv(csvOf(cell))) }, 'CSV')),
+        el('p', { class: 'help' }, 'Best is high and left; dashed: the Pareto front. Hollow marks have an edge function; small dots are seeds, bars 95 % intervals.')),
+        plot));
+      const width = Math.max(260, plot.clientWidth);
+      if (trade.points.length) {
+        plot.append(scatter(trade, width, Math.max(340, Math.min(520, 240 + 11 * trade.points.length)), withUnit(trade.x_label, trade.x_unit), withUnit(trade.y_label, trade.y_unit)));
+      }
+    }
+  }
+
+  function csvOf(cell) {
+    const keys = data.measures.filter((m) => cell.systems.some((s) => s.values[m.key]));
+    return [['cell', 'system', 'edge', ...keys.flatMap((m) => [withUnit(m.label, m.unit), `${m.label} ± 95 %`])],
+      ...cell.systems.map((s) => [cell.name, s.name, s.edge, ...keys.flatMap((m) => s.values[m.key] || [null, null])])];
+  }
+
+  // ---- system by cell
+
+  function heat() {
+    const host = document.querySelector('[data-heat]');
+    const pick = el('select', { id: 'heat-measure', onchange: () => { state.heat = pick.value; heat(); document.getElementById('heat-measure').focus(); } },
+      ...data.measures.filter((m) => table.cells.some((c) => c.systems.some((s) => s.values[m.key])))
+        .map((m) => el('option', { value: m.key, selected: m.key === state.heat }, withUnit(m.label, m.unit))));
+    const m = measures.get(state.heat);
+    const cells = table.cells.filter((c) => c.systems.some((s) => s.values[m.key]));
+    const systems = new Map();
+    for (const cell of cells) for (const s of cell.systems) if (!systems.has(`${cell.class}/${s.name}`)) systems.set(`${cell.class}/${s.name}`, [cell.class, s]);
+    const sign = m.better === 'lower' ? -1 : 1;
+    // Delays and times differ by orders of magnitude: their shades go by the logarithm.
+    const shadeOf = cells.map((cell) => {
+      const all = cell.systems.flatMap((s) => (s.values[m.key] ? [s.values[m.key][0]] : []));
+      const positive = all.every((v) => v > 0);
+      const scale = (v) => sign * (positive ? Math.log(v) : v);
+      const [low, high] = [Math.min(...all.map(scale)), Math.max(...all.map(scale))];
+      return (v) => (high > low ? (scale(v) - low) / (high - low) : 1);
+    });
+    const rows = [];
+    let group = null;
+    for (const [kind, s] of systems.values()) {
+      const fields = cells.map((cell, i) => {
+        const mine = cell.class === kind && cell.systems.find((o) => o.name === s.name);
+        const value = mine && mine.values[m.key];
+        if (!value) return el('td', { class: 'none' }, el('span', { 'aria-label': 'no value' }, ''));
+        const share = shadeOf[i](value[0]);
+        const name = `${mine.title} in ${cell.name}: ${fixed(value[0], m)}${value[1] == null ? '' : ` ± ${fixed(value[1], m)}`} ${m.unit}`;
+        return el('td', { style: `--share:${(share * 100).toFixed(0)}%`, class: share > 0.999 ? 'front' : share < 0.05 ? 'worst' : null },
+          el('button', { type: 'button', title: name, 'aria-label': name, onclick: () => show(cell, mine) }, fixed(value[0], m)));
+      });
+      if (kind !== group) {
+        rows.push(el('tr', { class: 'group' }, el('th', { colspan: cells.length + 1, scope: 'rowgroup' }, classes[kind])));
+        group = kind;
+      }
+      rows.push(el('tr', {}, el('th', { scope: 'row' }, swatchOf(s), s.title), ...fields));
+    }
+    host.replaceChildren(
+      el('div', { class: 'tools' }, el('label', {}, 'Measure ', pick)),
+      el('p', { class: 'help' }, `${m.help} The greener, the better within its column; bold is the best.`),
+      el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'System by cell' },
+        el('table', { class: 'heat' },
+          el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'System'), ...cells.map((c) => el('th', { scope: 'col' }, el('a', { href: `#${c.name}`, style: 'color:inherit' }, c.name))))),
+          el('tbody', {}, ...rows))));
+  }
+
+  function swatchOf(s) {
+    const paint = paintOf(s.controller);
+    return el('span', { class: 'swatch', style: `--l:${paint.light};--d:${paint.dark}` });
+  }
+
+  // ---- every result
+
+  const rowsOf = table.cells.flatMap((cell) => cell.systems.map((s, i) => ({
+    cell, system: s, wins: cell.wins.filter((w) => w.winner === i).length, losses: cell.wins.filter((w) => w.loser === i).length,
+  })));
+
+  // Words that all must occur, and key>number, key<number.
+  function tests(text) {
+    return text.split(/\s+/).filter(Boolean).map((word) => {
+      const match = /^([^=<>]+)([=<>])(.+)$/.exec(word);
+      if (!match) return (r) => `${r.cell.name} ${r.cell.class} ${r.system.name} ${r.system.title} ${r.system.edge}`.toLowerCase().includes(word.toLowerCase());
+      const [, key, sign, value] = match;
+      return (r) => {
+        const named = { cell: r.cell.name, system: r.system.name, edge: r.system.edge, sender: r.system.controller, class: r.cell.class }[key];
+        if (named !== undefined) return sign === '=' && named.toLowerCase() === value.toLowerCase();
+        const found = { wins: r.wins, losses: r.losses }[key] ?? (r.system.values[key] || [])[0];
+        if (found == null) return false;
+        return sign === '=' ? found === +value : sign === '>' ? found > +value : found < +value;
+      };
+    });
+  }
+
+  function valueOf(r, key) {
+    if (key === 'cell') return r.cell.name;
+    if (key === 'system') return r.system.title;
+    if (key === 'wins' || key === 'losses') return r[key];
+    return (r.system.values[key] || [null])[0];
+  }
+
+  function all() {
+    const host = document.querySelector('[data-all]');
+    const filter = el('input', { type: 'search', id: 'filter', placeholder: 'cubic edge=vaqm delay_p95<50', 'aria-label': 'Filter', autocomplete: 'off', spellcheck: 'false', value: state.filter });
+    const count = el('span', { role: 'status', 'aria-live': 'polite' });
+    const body = el('tbody', {});
+    const shown = data.measures.filter((m) => rowsOf.some((r) => r.system.values[m.key]));
+    const heads = [['cell', 'Cell', '', 'Name of the cell', true], ['system', 'System', '', 'Sender and edge function', true],
+      ['wins', 'dominates', '', 'Systems of the cell that it dominates', false], ['losses', 'dominated by', '', 'Systems of the cell that dominate it', false],
+      ...shown.map((m) => [m.key, m.label, m.unit, `${m.key}: ${m.help}`, false])];
+    const headRow = el('tr', {});
+    for (const [key, name, unit, help, words] of heads) {
+      const th = el('th', { scope: 'col', class: words ? 'words' : null });
+      th.append(el('button', {
+        type: 'button', title: help,
+        onclick: () => {
+          state.order = { key, up: state.order.key === key ? !state.order.up : words || (measures.get(key) || {}).better === 'lower' };
+          fill();
+        },
+      }, el('span', { class: 'name' }, name), el('span', { class: 'unit' }, unit)));
+      th.dataset.key = key;
+      headRow.append(th);
+    }
+    headRow.append(el('th', { scope: 'col' }, el('span', { class: 'unit' }, 'Run')));
+    function fill() {
+      const wanted = tests(state.filter);
+      const { key, up } = state.order;
+      const kept = rowsOf.filter((r) => wanted.every((t) => t(r))).sort((a, b) => {
+        const [x, y] = [valueOf(a, key), valueOf(b, key)];
+        if (x == null || y == null) return (x == null) - (y == null);
+        const order = typeof x === 'string' ? table.cells.indexOf(a.cell) - table.cells.indexOf(b.cell) || 0 : x - y;
+        const by = key === 'system' ? x.localeCompare(y, 'en', { numeric: true }) : order;
+        return up ? by : -by;
+      });
+      for (const th of headRow.children) {
+        if (th.dataset.key === key) th.setAttribute('aria-sort', up ? 'ascending' : 'descending');
+        else th.removeAttribute('aria-sort');
+      }
+      body.replaceChildren(...kept.map((r) => el('tr', {},
+        el('th', { scope: 'row', class: 'words' }, r.cell.name),
+        el('td', { class: 'words' }, swatchOf(r.system), r.system.title, r.system.on_front ? ' ★' : ''),
+        el('td', {}, String(r.wins)), el('td', {}, String(r.losses)),
+        ...shown.map((m) => {
+          const value = r.system.values[m.key];
+          if (!value) return el('td', { class: 'none' }, '–');
+          return el('td', {}, fixed(value[0], m), value[1] == null ? null : el('span', { class: 'pm' }, ` ± ${fixed(value[1], m)}`));
+        }),
+        el('td', {}, el('button', { type: 'button', class: 'quiet', 'aria-label': `The run of ${r.system.title} in ${r.cell.name}`, onclick: () => show(r.cell, r.system) }, '▸')))));
+      count.textContent = `${kept.length} of ${rowsOf.length} results; ★ on the front`;
+    }
+    filter.addEventListener('input', () => { state.filter = filter.value; fill(); });
+    host.replaceChildren(
+      el('div', { class: 'tools' }, el('label', {}, 'Filter ', filter), count,
+        el('button', { type: 'button', class: 'quiet', onclick: () => save('arena.csv', csv(table.cells.flatMap((c) => csvOf(c)))) }, 'CSV')),
+      el('p', { class: 'help' }, 'Words filter by cell, system and class; cell=, system=, edge=, sender= by name; key<n and key>n by a measure.'),
+      el('div', { class: 'wide-scroll', tabindex: 0, role: 'region', 'aria-label': 'Every result' }, el('table', { class: 'all' }, el('thead', {}, headRow), body)));
+    fill();
+  }
+
+  function draw() {
+    const { scrollY } = window;
+    fronts();
+    heat();
+    window.scrollTo({ top: scrollY, behavior: 'instant' });
+  }
+
+  let width = 0;
+  new ResizeObserver(() => {
+    if (document.body.clientWidth === width) return;
+    width = document.body.clientWidth;
+    fronts();
+  }).observe(document.body);
+
+  theme();
+  tables();
+  all();
+  draw();
+})();

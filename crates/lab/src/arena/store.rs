@@ -1,0 +1,94 @@
+//! What runs left, line by line: a kill loses the runs that were under way, and no line that was written.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use super::task::{Plan, Row, Task};
+use crate::output::OutputError;
+
+/// Name of the file of lines in the folder of an arena.
+pub const LINES: &str = "results.jsonl";
+
+/// The rows of an arena, on disk and here.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    file: File,
+    rows: BTreeMap<Task, Row>,
+}
+
+impl Store {
+    /// Opens the store in `folder` and takes in the rows of `plan` that it holds already. Lines of another version or set
+    /// and a line that a kill cut off are left out.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or made.
+    pub fn open(folder: &Path, plan: &Plan) -> Result<Self, OutputError> {
+        fs::create_dir_all(folder).map_err(OutputError::file(folder))?;
+        let path = folder.join(LINES);
+        // What is appended must not join a line that was cut off.
+        let ended = fs::read(&path).map_or(true, |b| b.last().is_none_or(|b| *b == b'\n'));
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(OutputError::file(&path))?;
+        if !ended {
+            file.write_all(b"\n").map_err(OutputError::file(&path))?;
+        }
+        let mut store = Self {
+            path,
+            file,
+            rows: BTreeMap::new(),
+        };
+        store.read(plan)?;
+        Ok(store)
+    }
+
+    /// Takes in what others have written to the file meanwhile.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn read(&mut self, plan: &Plan) -> Result<(), OutputError> {
+        let keys: BTreeMap<&Task, String> = plan.tasks.iter().map(|t| (t, plan.key(t))).collect();
+        let file = File::open(&self.path).map_err(OutputError::file(&self.path))?;
+        for line in BufReader::new(file).lines() {
+            let line = line.map_err(OutputError::file(&self.path))?;
+            let Ok(row) = serde_json::from_str::<Row>(&line) else {
+                continue;
+            };
+            if keys.get(&row.task).is_some_and(|key| *key == row.key) {
+                self.rows.entry(row.task.clone()).or_insert(row);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a row.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn add(&mut self, row: Row) -> Result<(), OutputError> {
+        let mut line = serde_json::to_string(&row).expect("numbers and names always make JSON");
+        line.push('\n');
+        // One write a line: what another process appends comes before or after it.
+        self.file
+            .write_all(line.as_bytes())
+            .map_err(OutputError::file(&self.path))?;
+        self.rows.entry(row.task.clone()).or_insert(row);
+        Ok(())
+    }
+
+    /// The rows, in the order of their tasks.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.values()
+    }
+
+    /// The tasks of `plan` that have no row yet.
+    pub fn left(&self, plan: &Plan) -> Vec<Task> {
+        let open = plan.tasks.iter().filter(|t| !self.rows.contains_key(*t));
+        open.cloned().collect()
+    }
+}

@@ -1,0 +1,191 @@
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use super::*;
+use crate::run::Control;
+
+/// Three systems in a cell with a rival and one without, short.
+fn small() -> Plan {
+    Plan::new(&Options {
+        seeds: 2,
+        quick: true,
+        cells: vec!["rival".to_owned(), "lte-steps".to_owned()],
+        systems: ["cubic", "xrc", "cubic+vaqm"].map(str::to_owned).to_vec(),
+        ..Options::default()
+    })
+    .expect("names of the set")
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder =
+        std::env::temp_dir().join(format!("slackwater-arena-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+fn row(plan: &Plan, task: &Task) -> Row {
+    work(plan, task, &mut |_| Control::Continue, &mut |_| {}).expect("a task of the set")
+}
+
+/// Each cell takes each of its systems, and each controller exists.
+#[test]
+fn the_published_set_is_whole() {
+    let set = Set::published();
+    assert!(set.places.len() >= 15, "{}", set.places.len());
+    for place in &set.places {
+        for key in &place.front {
+            assert!(Measure::find(key).is_some(), "{}: {key}", place.name);
+        }
+        let systems = set.systems_of(place);
+        assert!(systems.len() >= 4, "{} has {}", place.name, systems.len());
+        for system in systems {
+            let mut scenario = place.scenario(true).expect("a scenario that holds");
+            for (key, value) in set.changes(place, &system) {
+                scenario = scenario
+                    .with(&key, &value)
+                    .unwrap_or_else(|e| panic!("{}, {}: {e}", place.name, system.name));
+            }
+            scenario
+                .check_controllers()
+                .unwrap_or_else(|e| panic!("{}, {}: {e}", place.name, system.name));
+        }
+    }
+}
+
+#[test]
+fn every_controller_that_stands_for_a_system_is_in_it() {
+    let set = Set::published();
+    for name in [
+        "xrc", "tyrus", "rule2", "bbr", "bbr3", "copa", "cubic", "reno", "vegas", "prague",
+        "sprout", "pbe", "claw", "dctcp", "al4s-c", "al4s-s", "scream", "gcc", "l4s-cc",
+    ] {
+        assert!(set.systems.iter().any(|s| s.sender == name), "{name}");
+    }
+    for edge in [
+        "vaqm",
+        "codel",
+        "fq-codel",
+        "l4s",
+        "marker",
+        "dualpi2",
+        "cecc-credit",
+    ] {
+        assert!(set.systems.iter().any(|s| s.edge == edge), "{edge}");
+    }
+}
+
+#[test]
+fn a_set_that_names_what_there_is_not_is_refused() {
+    let text = "cell = []\nedge = []\n[[compete]]\nclass = \"vr\"\nedge = \"x\"\nsenders = []\nquick = []\n";
+    let said = Set::parse(text).expect_err("no such edge");
+    assert!(said.contains("\"x\""), "{said}");
+    let options = Options {
+        systems: vec!["cubik".to_owned()],
+        ..Options::default()
+    };
+    let said = Plan::new(&options).expect_err("no such system").to_string();
+    assert!(said.contains("cubik") && said.contains("cubic"), "{said}");
+}
+
+/// A run of the arena that is killed and taken up again gives the table of one that was not.
+#[test]
+fn an_interruption_changes_no_number() {
+    let plan = small();
+    let whole: Vec<Row> = plan.tasks.iter().map(|t| row(&plan, t)).collect();
+    let expected = Table::new(&plan, &whole);
+
+    let folder = folder("resume");
+    {
+        let mut store = store::Store::open(&folder, &plan).expect("a folder");
+        for task in &plan.tasks[..5] {
+            store.add(row(&plan, task)).expect("a line");
+        }
+    }
+    // The kill cut a line off, and an older version left one.
+    let lines = folder.join(store::LINES);
+    let mut text = std::fs::read_to_string(&lines).expect("lines");
+    let old = text
+        .lines()
+        .next()
+        .expect("a line")
+        .replace("\"key\":\"", "\"key\":\"0");
+    let cut = text.lines().last().expect("a line").to_owned();
+    text.push_str(&old);
+    text.push('\n');
+    text.push_str(&cut[..cut.len() / 2]);
+    std::fs::write(&lines, text).expect("lines");
+
+    let mut store = store::Store::open(&folder, &plan).expect("a folder");
+    let left = store.left(&plan);
+    assert_eq!(left, plan.tasks[5..].to_vec());
+    // In another order than the first time.
+    for task in left.iter().rev() {
+        store.add(row(&plan, task)).expect("a line");
+    }
+    let again = store::Store::open(&folder, &plan).expect("a folder");
+    assert!(again.left(&plan).is_empty());
+    let table = Table::new(&plan, again.rows());
+    assert_eq!(table, expected);
+    let json = serde_json::to_string(&table).expect("a table");
+    assert_eq!(json, serde_json::to_string(&expected).expect("a table"));
+    assert!(table.frame().rows() > 20);
+    let _ = std::fs::remove_dir_all(&folder);
+
+    // What it says: three systems in each cell, nobody in none, and harm where there is a rival.
+    for cell in &table.cells {
+        let names: Vec<&str> = cell.systems.iter().map(|s| s.name.as_str()).collect();
+        assert_eq!(names, ["xrc", "cubic", "cubic+vaqm"], "{}", cell.name);
+        let has_harm = cell.systems.iter().all(|s| s.values.contains_key("harm"));
+        assert_eq!(has_harm, cell.name == "rival");
+        assert!(cell.systems.iter().any(|s| s.on_front));
+    }
+    let steps = &table.cells[0];
+    let delay = |i: usize| steps.systems[i].values["delay_p95"].0;
+    assert!(delay(1) > 2.0 * delay(2), "vAQM shortens CUBIC's queue");
+}
+
+#[test]
+fn the_command_of_an_entry_makes_its_run() {
+    let plan = small();
+    let task = plan
+        .tasks
+        .iter()
+        .find(|t| t.system == "cubic+vaqm" && t.cell == "rival")
+        .expect("it is in the plan");
+    let command = plan.command(task).expect("a command");
+    let mut words = command.split(" --set ");
+    assert_eq!(words.next(), Some("slackwater run arena/rival"));
+    let text = crate::scenario::embedded::embedded("arena/rival").expect("embedded");
+    let mut scenario = crate::Scenario::from_toml(text, ".").expect("a scenario");
+    for word in words {
+        let set = word
+            .split(" --seed")
+            .next()
+            .expect("a part")
+            .trim_matches('\'');
+        let (key, value) = set.split_once('=').expect("key=value");
+        scenario = scenario.with(key, value).expect("a change");
+    }
+    let mut ours = plan.set.scenario(task).expect("the task's");
+    ours.seed = scenario.seed;
+    assert_eq!(scenario.to_toml(), ours.to_toml());
+}
+
+/// Estimates are of the order of what it takes, and a cost is told for each sender.
+#[test]
+fn the_length_is_told_beforehand() {
+    let plan = small();
+    let told = estimate(&plan, &plan.tasks).expect("an estimate");
+    let took = Mutex::new(0.0);
+    for task in &plan.tasks {
+        *took.lock().expect("one thread") += row(&plan, task).cpu_s;
+    }
+    let took = took.into_inner().expect("one thread");
+    assert!(
+        told > took / 6.0 && told < took * 6.0,
+        "{told} told, {took} took"
+    );
+    let costs = cost::measure(&plan).expect("costs");
+    assert_eq!(costs.len(), 3);
+    assert!(costs.iter().all(|c| c.all_ns > 10.0), "{costs:?}");
+}
