@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import slackwater
-from slackwater import cluster
+from slackwater import beacon, cluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,14 +97,16 @@ def sweep(
     rows = Rows(out, identity)
     left = [i for i in range(len(todo)) if i not in rows.done]
     bar = tqdm(total=len(todo), initial=len(todo) - len(left), unit="run", disable=quiet or None, file=sys.stderr)
-    try:
-        for k, result in cluster.run(work, [todo[i] for i in left], jobs=jobs, ray=ray):
-            rows.add(left[k], result)
-            bar.update()
-    finally:
-        # What ended before an interruption is kept.
-        rows.flush()
-        bar.close()
+    with beacon.Beacon(out, "simulation", f"sweep {file.stem}, {len(todo)} runs") as told:
+        try:
+            for k, result in cluster.run(work, [todo[i] for i in left], jobs=jobs, ray=ray):
+                rows.add(left[k], result)
+                bar.update()
+                told.tell(bar.n / max(len(todo), 1))
+        finally:
+            # What ended before an interruption is kept.
+            rows.flush()
+            bar.close()
     return rows.finish(), len(left)
 
 

@@ -1,5 +1,6 @@
 /** The shelf: runs to filter, sort and overlay; what runs now; reports. */
 
+import { loadArenas } from "./arena";
 import { repaint, showLive } from "./live";
 import { type Order, type Row, rows, sorted } from "./rows";
 import type { Live, Metric, Shelf } from "./types";
@@ -149,6 +150,7 @@ async function load(): Promise<void> {
     const answer = await fetch("api/shelf");
     if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
     shelf = (await answer.json()) as Shelf;
+    await loadArenas();
     state.textContent = "";
     state.className = "dim";
   } catch (e) {

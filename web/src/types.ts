@@ -57,3 +57,34 @@ export interface Shelf {
   entries: Entry[];
   pages: Page[];
 }
+
+export interface System {
+  name: string;
+  title: string;
+  controller: string;
+  edge: string;
+  /** Mean and half width of the 95 % interval, by measure. */
+  values: Record<string, [number, number | null]>;
+  on_front: boolean;
+  command: string;
+}
+
+export interface Cell {
+  name: string;
+  title: string;
+  class: string;
+  systems: System[];
+  wins: { winner: number; loser: number }[];
+}
+
+export interface Arena {
+  path: string;
+  written: number;
+  table: { quick: boolean; seeds: number[]; cells: Cell[] };
+}
+
+export interface Arenas {
+  measures: Metric[];
+  colours: Record<string, Paint>;
+  arenas: Arena[];
+}

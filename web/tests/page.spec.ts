@@ -55,6 +55,27 @@ controller = "cubic"
     ["compare", scenario, "--controllers", "cubic,bbr", "--seeds", "2", "--out", join(folder, "runs/short")],
     { cwd: folder, stdio: "ignore" },
   );
+  const edge = join(folder, "edge.toml");
+  writeFileSync(
+    edge,
+    `name = "edge"
+duration = "5 s"
+[path]
+rtt = "20 ms"
+[cell]
+rat = "lte"
+rlc = { buffer = "500 kB" }
+[upf]
+aqm = "vaqm"
+[[ue]]
+channel = { kind = "mcs", mcs = 12 }
+[[flow]]
+controller = "cubic"
+`,
+  );
+  execFileSync(command, ["run", edge, "--out", join(folder, "runs/edge")], { cwd: folder, stdio: "ignore" });
+  const arena = ["arena", "--quick", "--seeds", "2", "--cells", "lte-steps,rival", "--systems", "xrc,cubic,cubic+vaqm"];
+  execFileSync(command, [...arena, "--out", join(folder, "runs/arena")], { cwd: folder, stdio: "ignore" });
   [server, address] = await serve();
 });
 
@@ -78,8 +99,8 @@ async function open(page: Page): Promise<string[]> {
 
 test("lists, filters, sorts and averages runs", async ({ page }) => {
   const wrong = await open(page);
-  const rows = page.locator("tbody tr");
-  await expect(rows).toHaveCount(4);
+  const rows = page.locator("#table tbody tr");
+  await expect(rows).toHaveCount(5);
   await shot(page, "runs-light");
   await page.fill("#filter", "bbr seed=1");
   await expect(rows).toHaveCount(1);
@@ -87,10 +108,11 @@ test("lists, filters, sorts and averages runs", async ({ page }) => {
   await page.fill("#filter", "goodput>1000");
   await expect(rows).toHaveCount(0);
   await page.fill("#filter", "");
-  await page.getByRole("button", { name: /^goodput Mbit/ }).click();
-  await expect(page.locator("th[aria-sort=descending]")).toContainText("goodput");
-  const values = await page.locator("tbody tr").evaluateAll((trs) => trs.map((tr) => Number(tr.children[3]?.textContent)));
+  await page.locator("#table").getByRole("button", { name: /^goodput Mbit/ }).click();
+  await expect(page.locator("#table th[aria-sort=descending]")).toContainText("goodput");
+  const values = await page.locator("#table tbody tr").evaluateAll((trs) => trs.map((tr) => Number(tr.children[3]?.textContent)));
   expect(values).toEqual([...values].sort((a, b) => b - a));
+  await page.fill("#filter", "short");
   await page.check("#average");
   await expect(rows).toHaveCount(2);
   await expect(rows.first()).toContainText("2 seeds");
@@ -112,13 +134,66 @@ test("overlays two runs on one time axis", async ({ page }) => {
   expect(wrong).toEqual([]);
 });
 
+test("shows the states of an edge function under the curves of an overlay", async ({ page }) => {
+  const wrong = await open(page);
+  await page.getByLabel("Choose edge").check();
+  await page.getByLabel("Choose short/cubic-seed-1").check();
+  await page.click("#overlay");
+  await expect(page.locator("h1")).toContainText("edge");
+  await expect(page.locator("#plots")).toContainText("UE 0, vAQM");
+  await expect(page.locator("#plots")).toContainText("shape");
+  await shot(page, "overlay-edge");
+  expect(wrong).toEqual([]);
+});
+
+test("filters and sorts an arena beside the runs", async ({ page }) => {
+  const wrong = await open(page);
+  const rows = page.locator("#arena-table tbody tr");
+  await expect(rows).toHaveCount(6);
+  await page.fill("#arena-filter", "cell=rival");
+  await expect(rows).toHaveCount(3);
+  await page.locator("#arena-table").getByRole("button", { name: /^p95 queue delay/ }).click();
+  await page.locator("#arena-table").getByRole("button", { name: /^p95 queue delay/ }).click();
+  await expect(page.locator("#arena-table th[aria-sort=ascending]")).toContainText("p95 queue delay");
+  await expect(rows.last()).not.toContainText("vAQM");
+  await expect(rows.first()).toContainText("±");
+  await page.getByRole("button", { name: "The run of CUBIC + vAQM in rival" }).click();
+  await expect(page.locator("#arena-run")).toContainText("slackwater run arena/rival --set 'upf.aqm=vaqm'");
+  await shot(page, "arena-table");
+  await page.click("#arena-page");
+  await expect(page.locator("h1")).toContainText("The arena");
+  expect(wrong).toEqual([]);
+});
+
+test("the arena's page filters, shades and leads to its runs", async ({ page }) => {
+  const wrong: string[] = [];
+  page.on("console", (m) => m.type() === "error" && wrong.push(m.text()));
+  page.on("pageerror", (e) => wrong.push(String(e)));
+  await page.goto(`file://${join(folder, "runs/arena/index.html")}`);
+  await expect(page.locator(".heat tbody tr")).not.toHaveCount(0);
+  await page.selectOption("#heat-measure", "delay_p95");
+  const field = page.locator(".heat").getByRole("button", { name: /^XRC in lte-steps/ });
+  await field.click();
+  await expect(page.locator("#lead")).toContainText("slackwater run arena/lte-steps");
+  await expect(page.locator("#lead")).toContainText("flow[0].controller=xrc");
+  await page.fill("#filter", "edge=vaqm");
+  await expect(page.locator(".all tbody tr")).toHaveCount(2);
+  await page.fill("#filter", "goodput>100000");
+  await expect(page.locator(".all tbody tr")).toHaveCount(0);
+  await page.fill("#filter", "");
+  await expect(page.locator("[data-front] svg .front").first()).toBeAttached();
+  await page.emulateMedia({ colorScheme: "dark" });
+  await shot(page, "arena-dark");
+  expect(wrong).toEqual([]);
+});
+
 test("works by keyboard alone", async ({ page }) => {
   await open(page);
   await page.keyboard.press("/");
   await expect(page.locator("#filter")).toBeFocused();
   await page.keyboard.type("cubic-seed-2");
-  await expect(page.locator("tbody tr")).toHaveCount(1);
-  await page.locator("tbody input").focus();
+  await expect(page.locator("#table tbody tr")).toHaveCount(1);
+  await page.locator("#table tbody input").focus();
   await page.keyboard.press("Space");
   await page.locator("#overlay").focus();
   await page.keyboard.press("Enter");
@@ -144,7 +219,7 @@ test("shows what runs, and new runs without being asked", async ({ page }) => {
     cwd: folder,
     stdio: "ignore",
   });
-  await expect(page.locator("tbody tr")).toHaveCount(5);
+  await expect(page.locator("#table tbody tr")).toHaveCount(6);
   expect(wrong).toEqual([]);
 });
 

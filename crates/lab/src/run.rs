@@ -149,6 +149,18 @@ pub fn run_scenario(
     seed: u64,
     progress: &mut dyn FnMut(f64) -> Control,
 ) -> Result<RunResult, RunError> {
+    run_watched(scenario, seed, &mut |share, _| progress(share))
+}
+
+/// As [`run_scenario`]; `progress` sees what was recorded so far as well.
+///
+/// # Errors
+/// As [`run_scenario`].
+pub fn run_watched(
+    scenario: &Scenario,
+    seed: u64,
+    progress: &mut dyn FnMut(f64, &RunRecorder) -> Control,
+) -> Result<RunResult, RunError> {
     let mut run = prepare(scenario, seed, Hosts::Simulated, |recorder| recorder)?;
     let world = &mut run.world;
     let end = Instant::ZERO + scenario.duration;
@@ -165,7 +177,8 @@ pub fn run_scenario(
         }
         if took >= REPORT_EVERY / 2 || world.now() >= end {
             last = std::time::Instant::now();
-            if progress(world.now().as_secs_f64() / end.as_secs_f64()) == Control::Stop {
+            let share = world.now().as_secs_f64() / end.as_secs_f64();
+            if progress(share, world.recorder()) == Control::Stop {
                 return Err(RunError::Interrupted);
             }
         }

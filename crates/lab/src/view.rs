@@ -1,7 +1,8 @@
 //! From results to what a report shows.
 
+pub(crate) mod states;
+
 use slackwater_core::{Duration, FlowId, Instant};
-use slackwater_edge::upf::vaqm::State;
 use slackwater_sim::CELL_DOWN;
 
 use crate::metrics::RunSummary;
@@ -41,7 +42,7 @@ const REPORT_METRICS: [&str; 19] = [
 /// Curves of one flow per run at most; beyond, a page would be too heavy to open.
 pub(crate) const MAX_FLOWS: usize = 12;
 /// Sessions whose state in edge functions is drawn.
-const MAX_SESSIONS: usize = 2;
+pub(crate) const MAX_SESSIONS: usize = 2;
 /// Runs whose curves are on the page: the first seed of each variant, up to this many.
 const MAX_RUNS: usize = 24;
 
@@ -426,21 +427,25 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
     let ue = run.layout.ues[i];
     let before = &run.layout.ues[..i];
     let first = ue.index() < MAX_SESSIONS && !before.contains(&ue);
-    for (kind, plot, unit, parts) in EDGE_PLOTS.iter().filter(|_| first) {
-        for (name, what) in *parts {
-            let Some((_, y)) = flow.internals.columns.iter().find(|c| c.0 == *name) else {
-                continue;
-            };
-            view.series.push(Series {
-                id: format!("{name}-{i}"),
-                label: format!("UE {}, {what}", ue.index()),
-                controller: kind.to_lowercase(),
-                kind: SeriesKind::Other(format!("{kind}: {plot}")),
-                unit: (*unit).to_owned(),
-                t: secs(&flow.internals.time),
-                y: y.clone(),
-            });
-        }
+    let samples = |name: &str| -> Option<states::Samples> {
+        let internals = &flow.internals;
+        let (_, values) = internals.columns.iter().find(|c| c.0 == name)?;
+        let times = internals.time.iter().copied();
+        Some(times.zip(values.iter().copied()).collect())
+    };
+    if first {
+        let curves = states::edge_curves(ue.index(), i, &samples);
+        view.series.extend(curves);
+        view.bands.extend(states::edge_bands(ue.index(), &samples));
+    }
+    if info.media {
+        let bins = (1..).zip(&flow.bins);
+        let bins = bins.map(|(k, b)| {
+            let end = k * BIN.as_nanos();
+            (end, f64::from(b.marked), f64::from(b.dequeued))
+        });
+        view.bands
+            .extend(states::marking(&label, &controller, bins));
     }
     for (quantity, histogram) in [
         ("Queue delay", &flow.queue_delay),
@@ -474,14 +479,6 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
             });
         }
     }
-    let names = State::ALL.map(State::name);
-    if let Some(bands) = states(run, i, "vaqm_state", &names).filter(|_| first) {
-        view.bands.push(BandTrack {
-            label: format!("UE {}, vAQM", ue.index()),
-            controller: "vaqm".to_owned(),
-            bands,
-        });
-    }
     if let Some(bands) = bands(run, i) {
         view.bands.push(BandTrack {
             label,
@@ -491,64 +488,6 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
     }
 }
 
-/// Plots of what edge functions think: the function, what it is of, its unit, and internals by name and meaning.
-type EdgePlot = (
-    &'static str,
-    &'static str,
-    &'static str,
-    &'static [(&'static str, &'static str)],
-);
-
-const EDGE_PLOTS: [EdgePlot; 5] = [
-    (
-        "vAQM",
-        "round-trip times to the UE",
-        "ms",
-        &[
-            ("vaqm_average_ms", "average"),
-            ("vaqm_path_ms", "path"),
-            ("vaqm_target_ms", "target"),
-        ],
-    ),
-    (
-        "vAQM",
-        "bytes",
-        "kB",
-        &[
-            ("vaqm_flight_kb", "in flight"),
-            ("vaqm_cap_kb", "cap"),
-            ("vaqm_backlog_kb", "waiting at the UPF"),
-        ],
-    ),
-    (
-        "vAQM",
-        "rates",
-        "Mbit/s",
-        &[
-            ("vaqm_delivered_mbps", "delivered"),
-            ("vaqm_rate_mbps", "dequeue rate"),
-        ],
-    ),
-    (
-        "CECC",
-        "bytes",
-        "kB",
-        &[
-            ("cecc_held_kb", "held at the UPF"),
-            ("cecc_rbs_kb", "waiting in the cell"),
-        ],
-    ),
-    (
-        "CECC",
-        "admissions",
-        "",
-        &[
-            ("cecc_governed", "frames are ordered"),
-            ("cecc_waits", "a frame waits"),
-        ],
-    ),
-];
-
 /// The controller's modes over time, where it names them: an internal called `mode` holds the number of a state.
 pub(crate) fn bands(run: &RunResult, i: usize) -> Option<Vec<Band>> {
     let names = run
@@ -556,38 +495,13 @@ pub(crate) fn bands(run: &RunResult, i: usize) -> Option<Vec<Band>> {
         .plugins()
         .controllers()
         .modes(&run.layout.controllers[i])?;
-    states(run, i, "mode", names)
+    states_of(run, i, "mode", names)
 }
 
 /// The states over time that the internal `column` numbers and `names` names.
-fn states(run: &RunResult, i: usize, column: &str, names: &[&str]) -> Option<Vec<Band>> {
+fn states_of(run: &RunResult, i: usize, column: &str, names: &[&str]) -> Option<Vec<Band>> {
     let internals = &run.records.flows[i].internals;
     let (_, numbers) = internals.columns.iter().find(|c| c.0 == column)?;
     let samples = internals.time.iter().copied().zip(numbers.iter().copied());
-    Some(bands_of(names, samples))
-}
-
-/// Bands of the states called `names` from samples of their number: time in ns, code.
-pub(crate) fn bands_of(names: &[&str], samples: impl Iterator<Item = (u64, f64)>) -> Vec<Band> {
-    let mut bands: Vec<Band> = vec![];
-    for (t, mode) in samples {
-        let at = t as f64 * 1e-9;
-        let Some(state) = names.get(mode as usize).filter(|_| mode.is_finite()) else {
-            continue;
-        };
-        match bands.last_mut() {
-            Some(b) if b.state == *state => b.end = at,
-            last => {
-                if let Some(b) = last {
-                    b.end = at;
-                }
-                bands.push(Band {
-                    state: (*state).to_owned(),
-                    start: at,
-                    end: at,
-                });
-            }
-        }
-    }
-    bands
+    Some(states::bands_of(names, samples))
 }

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
 use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -27,6 +28,7 @@ use crate::meter::Meter;
 use crate::netns;
 use crate::setup::{MAX_UES, Network};
 use crate::sys;
+use crate::teller::Teller;
 use crate::tun::Tun;
 
 /// How an emulation runs, beside what it emulates.
@@ -51,6 +53,8 @@ pub struct Options {
     pub log: bool,
     /// Show what happens while it happens.
     pub meter: bool,
+    /// Folder of results in which a page finds what happens while it happens; none where nothing is written.
+    pub watch: Option<PathBuf>,
     /// Time between two samples of the records.
     pub interval: Duration,
 }
@@ -124,10 +128,15 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
     let run = run::prepare(&scenario, scenario.seed, Hosts::External, |recorder| {
         Tap::new(recorder, options.interval, options.log)
     })?;
+    let watch = options.watch.as_deref();
+    let teller = watch.map(|folder| Teller::start(folder, &scenario.name));
     let realtime = sys::realtime(PRIORITY).is_ok();
     let flows = FlowTable::new(ues, options.wanted.flows);
     let (mtu, name) = (usize::from(options.mtu), &scenario.name);
     let mut drive = Drive::new(network, run, flows, mtu, options.meter, name);
+    if let Some(teller) = teller {
+        drive.meter.tell(teller, options.limit);
+    }
     let code = drive.run(options.limit, &mut || processes.ended())?;
     sys::ordinary();
     processes.stop();

@@ -25,6 +25,7 @@ pub mod meter;
 pub mod netns;
 pub mod setup;
 mod sys;
+mod teller;
 pub mod tun;
 
 use std::io;

@@ -6,11 +6,12 @@ use slackwater_core::{Duration, Instant};
 
 use crate::bridge::Counters;
 use crate::clock::Lag;
+use crate::teller::{Moment, Teller};
 
 /// Time between two lines.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// Shows throughput, queue delay and lag on standard error.
+/// Shows throughput, queue delay and lag on standard error, and tells them to the page of results.
 #[derive(Debug)]
 pub struct Meter {
     on: bool,
@@ -18,6 +19,8 @@ pub struct Meter {
     last: Instant,
     before: Counters,
     shown: bool,
+    teller: Option<Teller>,
+    limit: Option<Duration>,
 }
 
 impl Meter {
@@ -29,19 +32,37 @@ impl Meter {
             last: Instant::ZERO,
             before: Counters::default(),
             shown: false,
+            teller: None,
+            limit: None,
         }
+    }
+
+    /// Tells the page of results as well; `limit` is when the run ends at the latest.
+    pub(crate) fn tell(&mut self, teller: Teller, limit: Option<Duration>) {
+        self.teller = Some(teller);
+        self.limit = limit;
     }
 
     /// Draws the line anew where it is time.
     pub fn show(&mut self, now: Instant, counters: &mut Counters, lag: &Lag) {
         let passed = now.since(self.last);
-        if !self.on || passed < EVERY {
+        if !(self.on || self.teller.is_some()) || passed < EVERY {
             return;
         }
-        let text = line(&self.name, passed, &self.before, counters, lag);
-        // The line is overwritten in place; a terminal that is gone is no reason to stop.
-        let _ignored = write!(std::io::stderr(), "\r\x1b[2K{text}\r");
-        self.shown = true;
+        if let Some(teller) = &self.teller {
+            teller.tell(Moment {
+                at: now.as_secs_f64(),
+                share: self.limit.map(|l| now.as_secs_f64() / l.as_secs_f64()),
+                rates: [0, 1].map(|way| rate(way, passed, &self.before, counters)),
+                queue: counters.queue_max.as_millis_f64(),
+            });
+        }
+        if self.on {
+            let text = line(&self.name, passed, &self.before, counters, lag);
+            // The line is overwritten in place; a terminal that is gone is no reason to stop.
+            let _ignored = write!(std::io::stderr(), "\r\x1b[2K{text}\r");
+            self.shown = true;
+        }
         self.before = *counters;
         counters.queue_max = Duration::ZERO;
         self.last = now;
@@ -55,12 +76,15 @@ impl Meter {
     }
 }
 
+/// Mbit/s that left on the way `way`.
+fn rate(way: usize, passed: Duration, before: &Counters, after: &Counters) -> f64 {
+    let bytes = after.delivered[way] - before.delivered[way];
+    bytes as f64 * 8.0 / passed.as_secs_f64() / 1e6
+}
+
 /// What happened between `before` and `after`, in one line.
 fn line(name: &str, passed: Duration, before: &Counters, after: &Counters, lag: &Lag) -> String {
-    let rate = |way: usize| {
-        let bytes = after.delivered[way] - before.delivered[way];
-        bytes as f64 * 8.0 / passed.as_secs_f64() / 1e6
-    };
+    let rate = |way: usize| rate(way, passed, before, after);
     let late = lag.histogram.quantile(0.99).unwrap_or_default();
     format!(
         "{name}: down {:.2} Mbit/s, up {:.2} Mbit/s | queue {:.1} ms | {} dropped, {} marked | late {:.2} ms (p99)",

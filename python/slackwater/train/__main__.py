@@ -13,10 +13,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slackwater.beacon import Beacon
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tqdm import tqdm as Bar  # noqa: N812
+
+    from slackwater.beacon import Curve
 
 SCHEMES = ("residual-linear", "residual-tanh", "poster")
 # What a training makes is called after its scheme; `tyrus` is what the controller flies by itself.
@@ -109,15 +113,29 @@ def _tasks(args: argparse.Namespace, scheme: str, out: Path) -> list[dict[str, A
     ]
 
 
-def _watch(bar: Bar, folders: Sequence[str], stop: threading.Event) -> None:
-    """Follow the curves that the seeds write; the bar shows updates of all of them."""
+def _curves(folders: Sequence[str]) -> tuple[int, list[Curve]]:
+    """How many updates all seeds have made, and what each reported along the way."""
+    done, curves = 0, []
+    for folder in folders:
+        file = Path(folder) / "curve.jsonl"
+        # A line that is being written has no end yet.
+        lines = file.read_text().split("\n")[:-1] if file.exists() else []
+        done += len(lines)
+        rows = [json.loads(line) for line in lines]
+        points = [(float(at), row["score"]) for at, row in enumerate(rows, 1) if "score" in row]
+        if points:
+            x, y = zip(*points, strict=True)
+            curves.append((f"score, {Path(folder).name}", "", list(x), list(y)))
+    return done, curves
+
+
+def _watch(bar: Bar, beacon: Beacon, folders: Sequence[str], stop: threading.Event) -> None:
+    """Follow the curves that the seeds write; the bar and the page show updates of all of them."""
     while not stop.wait(0.5):
-        done = 0
-        for folder in folders:
-            curve = Path(folder) / "curve.jsonl"
-            done += curve.read_bytes().count(b"\n") if curve.exists() else 0
+        done, curves = _curves(folders)
         bar.n = min(done, bar.total)
         bar.refresh()
+        beacon.tell(bar.n / max(bar.total, 1), curves)
 
 
 def _train(args: argparse.Namespace, scheme: str, out: Path, command: str) -> Path:
@@ -131,15 +149,17 @@ def _train(args: argparse.Namespace, scheme: str, out: Path, command: str) -> Pa
     updates = seed.trainer(scheme, tasks[0]["options"]).updates
     bar = tqdm(total=updates * len(tasks), desc=scheme, unit="upd", disable=args.quiet or None, file=sys.stderr)
     stop = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(bar, [t["folder"] for t in tasks], stop), daemon=True)
-    watcher.start()
     start = time.monotonic()
-    try:
-        found = dict(cluster.run(seed.train, tasks, jobs=args.jobs, ray=args.ray))
-    finally:
-        stop.set()
-        watcher.join()
-        bar.close()
+    with Beacon(out, "training", f"{NAMES[scheme]}, {len(tasks)} seeds") as beacon:
+        folders = [t["folder"] for t in tasks]
+        watcher = threading.Thread(target=_watch, args=(bar, beacon, folders, stop), daemon=True)
+        watcher.start()
+        try:
+            found = dict(cluster.run(seed.train, tasks, jobs=args.jobs, ray=args.ray))
+        finally:
+            stop.set()
+            watcher.join()
+            bar.close()
     results = [found[i] for i in range(len(tasks))]
     best = max(results, key=lambda r: r["score"])
     name = NAMES[scheme]

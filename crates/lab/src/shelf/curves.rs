@@ -6,7 +6,7 @@ use super::read::TableFile;
 use super::{Shelf, ShelfError};
 use crate::metrics::RunSummary;
 use crate::report::{Band, BandTrack, EventKind, EventTrack, Report, RunView, Series, SeriesKind};
-use crate::view;
+use crate::view::{self, states};
 
 /// More runs than this on one axis cannot be told apart.
 pub const MAX_RUNS: usize = 4;
@@ -55,7 +55,7 @@ fn run(name: &str, folder: &Path, summary: &RunSummary) -> Result<RunView, Shelf
     throughput(folder, summary, &mut view)?;
     senders(folder, summary, &mut view)?;
     events(folder, summary, &mut view)?;
-    modes(folder, summary, &mut view)?;
+    internals(folder, summary, &mut view)?;
     Ok(view)
 }
 
@@ -106,6 +106,7 @@ fn throughput(folder: &Path, summary: &RunSummary, view: &mut RunView) -> Result
     let delivered = file.ints("delivered_bytes")?;
     let packets = file.ints("dequeued_packets")?;
     let waited = file.ints("queue_delay_sum_ns")?;
+    let marked = file.ints("marked_packets")?;
     let bin = crate::record::BIN.as_secs_f64();
     for (i, rows) in by_flow(&file.ints("flow")?, summary.flows.len())
         .iter()
@@ -124,6 +125,14 @@ fn throughput(folder: &Path, summary: &RunSummary, view: &mut RunView) -> Result
         };
         let delay = rows.iter().map(mean).collect();
         push(view, summary, i, SeriesKind::QueueDelay, "ms", &t, delay);
+        let flow = &summary.flows[i];
+        if flow.media.is_some() {
+            let end = |r: usize| time[r] as u64 + crate::record::BIN.as_nanos();
+            let bins = rows.iter();
+            let bins = bins.map(|r| (end(*r), marked[*r] as f64, packets[*r] as f64));
+            view.bands
+                .extend(states::marking(&flow.label, &flow.controller, bins));
+        }
     }
     Ok(())
 }
@@ -228,35 +237,43 @@ fn events(folder: &Path, summary: &RunSummary, view: &mut RunView) -> Result<(),
     Ok(())
 }
 
-/// Bands of what controllers call `mode`.
-fn modes(folder: &Path, summary: &RunSummary, view: &mut RunView) -> Result<(), ShelfError> {
-    let known: Vec<_> = summary
-        .flows
-        .iter()
-        .map(|f| slackwater_control::registry::modes(&f.controller))
-        .collect();
-    if known.iter().all(Option::is_none) {
-        return Ok(());
-    }
+/// Bands of what controllers call `mode`, and bands and curves of what edge functions think.
+fn internals(folder: &Path, summary: &RunSummary, view: &mut RunView) -> Result<(), ShelfError> {
     let Some(file) = TableFile::open(folder, "internals")? else {
         return Ok(());
     };
     let time = file.ints("time_ns")?;
     let names = file.texts("name")?;
     let values = file.floats("value")?;
+    let mut sessions = vec![];
     for (i, rows) in by_flow(&file.ints("flow")?, summary.flows.len())
         .iter()
         .enumerate()
     {
-        let Some(states) = known[i] else {
+        let flow = &summary.flows[i];
+        let samples = |name: &str| -> Option<states::Samples> {
+            let of = rows.iter().filter(|r| names[**r].data() == name.as_bytes());
+            let samples: states::Samples = of.map(|r| (time[*r] as u64, values[*r])).collect();
+            (!samples.is_empty()).then_some(samples)
+        };
+        // The flows of one session share its functions' state: its first shows it, of the first few sessions.
+        if let Some(ue) = flow.ue.filter(|ue| !sessions.contains(ue)) {
+            sessions.push(ue);
+            let ue = ue as usize;
+            if ue < view::MAX_SESSIONS {
+                view.series.extend(states::edge_curves(ue, i, &samples));
+                view.bands.extend(states::edge_bands(ue, &samples));
+            }
+        }
+        let modes = slackwater_control::registry::modes(&flow.controller);
+        let Some((known, modes)) = modes.zip(samples("mode")) else {
             continue;
         };
-        let modes = rows.iter().filter(|r| names[**r].data() == b"mode");
-        let bands: Vec<Band> = view::bands_of(states, modes.map(|r| (time[*r] as u64, values[*r])));
+        let bands: Vec<Band> = states::bands_of(known, modes.into_iter());
         if !bands.is_empty() {
             view.bands.push(BandTrack {
-                label: summary.flows[i].label.clone(),
-                controller: summary.flows[i].controller.clone(),
+                label: flow.label.clone(),
+                controller: flow.controller.clone(),
                 bands,
             });
         }

@@ -7,6 +7,7 @@ use std::time::UNIX_EPOCH;
 use serde::Serialize;
 
 use super::ShelfError;
+use crate::arena::Table;
 use crate::metrics::RunSummary;
 use crate::metrics::table::{METRICS, Metric};
 
@@ -51,6 +52,17 @@ pub struct Page {
     pub written: u64,
 }
 
+/// An arena's results.
+#[derive(Clone, Debug, Serialize)]
+pub struct Arena {
+    /// Its folder below the folder of results.
+    pub path: String,
+    /// When it was written, seconds since 1970.
+    pub written: u64,
+    /// Who is how good.
+    pub table: Table,
+}
+
 impl Shelf {
     /// The results below `root`. It need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
@@ -87,6 +99,25 @@ impl Shelf {
             }
         });
         all.sort_by(|a: &Page, b| b.written.cmp(&a.written).then_with(|| a.path.cmp(&b.path)));
+        all
+    }
+
+    /// Every arena, newest first. What another version left is left out.
+    pub fn arenas(&self) -> Vec<Arena> {
+        let read = |file: PathBuf| {
+            let table = serde_json::from_slice(&fs::read(&file).ok()?).ok()?;
+            Some(Arena {
+                path: self.below(file.parent()?)?,
+                written: written(&file),
+                table,
+            })
+        };
+        let mut all: Vec<Arena> = self
+            .files("arena.json")
+            .into_iter()
+            .filter_map(read)
+            .collect();
+        all.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.path.cmp(&b.path)));
         all
     }
 

@@ -80,6 +80,59 @@ fn a_run_is_read_back_as_it_was_written() {
     assert!(states.len() > 1, "{states:?}");
 }
 
+const EDGES: &str = r#"
+name = "edges"
+duration = "4 s"
+
+[path]
+rtt = "20 ms"
+[cell]
+rat = "lte"
+rlc = { buffer = "500 kB" }
+[upf]
+aqm = "vaqm"
+l4s_marker = true
+[[ue]]
+channel = { kind = "mcs", mcs = 12 }
+
+[[flow]]
+controller = "cubic"
+"#;
+
+/// An overlay has the bands and curves that the run's own report has.
+#[test]
+fn states_of_edge_functions_are_read_back() {
+    let folder = Folder::new("edges");
+    let scenario = Scenario::parse("edges.toml", EDGES, Path::new(".")).expect("a scenario");
+    let run = run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("a run");
+    output::write_run(
+        &folder.0.join("x"),
+        &run.scenario,
+        &run.summary,
+        &run.records,
+    )
+    .expect("written");
+    let page = overlay(&Shelf::new(&folder.0), &["x".to_owned()]).expect("it is there");
+    let own = crate::view::report(std::slice::from_ref(&run), "");
+    let labels = |view: &report::RunView| -> Vec<String> {
+        view.bands.iter().map(|b| b.label.clone()).collect()
+    };
+    assert_eq!(labels(&page.runs[0])[0], "UE 0, vAQM");
+    assert_eq!(labels(&page.runs[0]), labels(&own.runs[0]));
+    let vaqm = &page.runs[0].bands[0];
+    assert!(vaqm.bands.iter().any(|b| b.state == "shape"), "{vaqm:?}");
+    assert_eq!(vaqm, &own.runs[0].bands[0]);
+    let plot = |view: &report::RunView| {
+        view.series
+            .iter()
+            .filter(|s| s.controller == "vaqm")
+            .map(|s| s.label.clone())
+            .collect::<Vec<_>>()
+    };
+    assert!(!plot(&own.runs[0]).is_empty());
+    assert_eq!(plot(&page.runs[0]), plot(&own.runs[0]));
+}
+
 #[test]
 fn paths_that_lead_out_and_runs_that_are_not_there_are_refused() {
     let folder = Folder::new("out");

@@ -1,0 +1,193 @@
+/** Tables of the arena: who is how good in which cell, to filter and sort. */
+
+import { type Order, type Row, parseFilter, sorted } from "./rows";
+import type { Arena, Arenas, Cell, Entry, Metric, System } from "./types";
+
+function element<T extends HTMLElement>(id: string): T {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`no element #${id}`);
+  return found as T;
+}
+
+const section = element("arena");
+const table = element<HTMLTableElement>("arena-table");
+const filter = element<HTMLInputElement>("arena-filter");
+const path = element<HTMLSelectElement>("arena-path");
+
+let all: Arenas | undefined;
+let order: Order = { key: "name", down: false };
+
+/** A result as the rows of runs are: so one filter and one order serve both. */
+interface Result {
+  cell: Cell;
+  system: System;
+  entry: Entry;
+  row: Row;
+}
+
+export function results(arena: Arena): Result[] {
+  return arena.table.cells.flatMap((cell, at) =>
+    cell.systems.map((system, i): Result => {
+      const values: Row["values"] = new Map();
+      for (const [key, [mean, half]] of Object.entries(system.values)) values.set(key, { mean, half });
+      values.set("wins", { mean: cell.wins.filter((w) => w.winner === i).length, half: null });
+      values.set("losses", { mean: cell.wins.filter((w) => w.loser === i).length, half: null });
+      const metrics = Object.fromEntries([...values].map(([key, value]) => [key, value.mean]));
+      const labels: [string, string][] = [
+        ["cell", cell.name],
+        ["system", system.name],
+        ["edge", system.edge],
+        ["class", cell.class],
+        ["title", system.title],
+      ];
+      const entry: Entry = {
+        path: `${cell.name}/${system.name}`,
+        scenario: cell.name,
+        labels,
+        controllers: [system.controller],
+        seed: 0,
+        duration_s: 0,
+        written: 0,
+        scenario_hash: "",
+        metrics,
+      };
+      // Cells stay in the order of the set.
+      const name = `${String(at).padStart(3, "0")} ${system.title}`;
+      const row: Row = {
+        paths: [entry.path],
+        name,
+        labels: "",
+        controllers: [system.title],
+        seeds: arena.table.seeds.length,
+        written: 0,
+        values,
+      };
+      return { cell, system, entry, row };
+    }),
+  );
+}
+
+function text(tag: "td" | "th", content: string, className = ""): HTMLTableCellElement {
+  const cell = document.createElement(tag);
+  cell.textContent = content;
+  if (className !== "") cell.className = className;
+  return cell;
+}
+
+const COUNTS: Metric[] = [
+  { key: "wins", label: "dominates", unit: "", decimals: 0, better: "higher", help: "Systems of the cell that it dominates" },
+  { key: "losses", label: "dominated by", unit: "", decimals: 0, better: "lower", help: "Systems of the cell that dominate it" },
+];
+
+function heading(key: string, name: string, unit: string, help: string, words: boolean): HTMLTableCellElement {
+  const th = text("th", "", words ? "words" : "");
+  th.scope = "col";
+  if (order.key === key) th.setAttribute("aria-sort", order.down ? "descending" : "ascending");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.title = help;
+  button.dataset["key"] = key;
+  for (const [content, kind] of [
+    [name, "name"],
+    [unit, "unit"],
+  ] as const) {
+    const span = document.createElement("span");
+    span.className = kind;
+    span.textContent = content;
+    button.append(span);
+  }
+  button.addEventListener("click", () => {
+    order = { key, down: order.key === key ? !order.down : !words };
+    draw();
+    table.querySelector<HTMLButtonElement>(`thead button[data-key="${key}"]`)?.focus();
+  });
+  th.append(button);
+  return th;
+}
+
+function bodyRow(result: Result, shown: Metric[]): HTMLTableRowElement {
+  const { cell, system, row } = result;
+  const tr = document.createElement("tr");
+  const head = text("th", cell.name);
+  head.scope = "row";
+  head.title = cell.title;
+  const name = text("td", "", "words");
+  const swatch = document.createElement("span");
+  swatch.className = "swatch";
+  const paint = all?.colours[system.controller];
+  swatch.style.setProperty("--l", paint?.light ?? "#888888");
+  swatch.style.setProperty("--d", paint?.dark ?? "#888888");
+  name.append(swatch, system.title, system.on_front ? " ★" : "");
+  tr.append(head, name);
+  for (const m of shown) {
+    const value = row.values.get(m.key);
+    const td = text("td", value === undefined ? "" : value.mean.toFixed(m.decimals), value === undefined ? "none" : "");
+    if (value?.half != null) {
+      const half = document.createElement("span");
+      half.className = "pm";
+      half.textContent = ` ± ${value.half.toFixed(m.decimals)}`;
+      td.append(half);
+    }
+    tr.append(td);
+  }
+  const run = document.createElement("button");
+  run.type = "button";
+  run.className = "quiet";
+  run.textContent = "▸";
+  run.setAttribute("aria-label", `The run of ${system.title} in ${cell.name}`);
+  run.addEventListener("click", () => {
+    const shownRun = element("arena-run");
+    shownRun.hidden = false;
+    (shownRun.firstElementChild as HTMLElement).textContent = system.command;
+  });
+  const last = text("td", "");
+  last.append(run);
+  tr.append(last);
+  return tr;
+}
+
+function draw(): void {
+  const arena = all?.arenas.find((a) => a.path === path.value);
+  if (all === undefined || arena === undefined) return;
+  const tests = parseFilter(filter.value);
+  const kept = results(arena).filter((r) => tests.every((test) => test(r.entry)));
+  const has = (m: Metric) => kept.some((r) => r.row.values.has(m.key));
+  const shown = [...COUNTS, ...all.measures].filter(has);
+  const head = document.createElement("tr");
+  head.append(
+    heading("name", "Cell", "", "In the order of the set", true),
+    heading("controllers", "System", "", "Sender and edge function", true),
+    ...shown.map((m) => heading(m.key, m.label, m.unit, `${m.key}: ${m.help}`, false)),
+    text("th", "Run", "unit"),
+  );
+  const thead = document.createElement("thead");
+  thead.append(head);
+  const tbody = document.createElement("tbody");
+  const byRow = new Map(kept.map((r) => [r.row, r]));
+  const ordered = sorted(
+    kept.map((r) => r.row),
+    order,
+  );
+  tbody.append(...ordered.flatMap((row) => byRow.get(row) ?? []).map((r) => bodyRow(r, shown)));
+  table.replaceChildren(thead, tbody);
+  const total = arena.table.cells.reduce((sum, cell) => sum + cell.systems.length, 0);
+  const quick = arena.table.quick ? ", a quick look" : "";
+  element("arena-count").textContent = `${kept.length} of ${total} results, ${arena.table.seeds.length} seeds${quick}`;
+  const link = element<HTMLAnchorElement>("arena-page");
+  link.href = `files/${arena.path.split("/").map(encodeURIComponent).join("/")}/index.html`;
+}
+
+/** Reads the arenas anew. */
+export async function loadArenas(): Promise<void> {
+  const answer = await fetch("api/arenas");
+  if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
+  all = (await answer.json()) as Arenas;
+  section.hidden = all.arenas.length === 0;
+  const chosen = path.value;
+  path.replaceChildren(...all.arenas.map((a) => new Option(a.path, a.path)));
+  if (all.arenas.some((a) => a.path === chosen)) path.value = chosen;
+  draw();
+}
+
+filter.addEventListener("input", draw);
+path.addEventListener("change", draw);
