@@ -10,4 +10,4 @@ pub use codel::{Codel, CodelConfig};
 pub use none::NoLaw;
 pub use pi2::{Pi2, Pi2Config};
 pub use pie::{Pie, PieConfig};
-pub use ramp::{Ramp, RampConfig, RampMode, RampOthers, RampTarget};
+pub use ramp::{Ramp, RampConfig, RampDelay, RampMode, RampOthers, RampTarget};

@@ -14,8 +14,8 @@ pub use container::{
     DualQ, DualQShape, Fifo, Fq, FqShape, Limits, Overflow, Scheduler, Shaper, ShaperConfig,
 };
 pub use law::{
-    Codel, CodelConfig, NoLaw, Pi2, Pi2Config, Pie, PieConfig, Ramp, RampConfig, RampMode,
-    RampOthers, RampTarget,
+    Codel, CodelConfig, NoLaw, Pi2, Pi2Config, Pie, PieConfig, Ramp, RampConfig, RampDelay,
+    RampMode, RampOthers, RampTarget,
 };
 
 use slackwater_core::record::DropReason;
@@ -81,6 +81,11 @@ pub trait Law: Send {
         _queue: &QueueView,
         _packet: &PacketMeta,
     ) -> Verdict {
+        Verdict::Pass
+    }
+    /// A packet reached the other end of a radio link `delay` after it was queued. Only radio link control asks, and a drop
+    /// is too late there.
+    fn on_delivered(&mut self, _now: Instant, _delay: Duration, _packet: &PacketMeta) -> Verdict {
         Verdict::Pass
     }
     /// The queue was asked for a packet and had none.

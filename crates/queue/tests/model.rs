@@ -10,7 +10,7 @@ use slackwater_core::{
 use slackwater_queue::{
     CodelConfig, ContainerConfig, DualQConfig, DualQShape, FifoConfig, FqConfig, FqShape,
     LawConfig, Limits, Overflow, Pi2Config, PieConfig, Queue, QueueConfig, QueueView, RampConfig,
-    RampMode, RampOthers, RampTarget, Scheduler, ShaperConfig, Sink,
+    RampDelay, RampMode, RampOthers, RampTarget, Scheduler, ShaperConfig, Sink,
 };
 
 #[derive(Clone, Debug)]
@@ -124,6 +124,11 @@ fn law() -> impl Strategy<Value = LawConfig> {
                     RampOthers::Drop
                 } else {
                     RampOthers::Pass
+                },
+                delay: if low == 0 {
+                    RampDelay::Arrival
+                } else {
+                    RampDelay::Sojourn
                 },
             })
         });

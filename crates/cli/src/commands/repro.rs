@@ -227,6 +227,10 @@ fn show(made: &Reproduction) {
         made.page.checks().filter(|c| c.tested).collect(),
         made.page.checks().filter(|c| c.misses()).collect(),
     );
+    if tested.is_empty() {
+        say!("no relation is tested; seeds {}", made.page.seed_note);
+        return;
+    }
     say!(
         "{} of {} tested relations hold; seeds {}",
         tested.len() - missed.len(),

@@ -2,7 +2,7 @@
 
 use slackwater_control::registry::{Config as ControllerConfig, Encoder};
 use slackwater_control::{AnyController, Controller as _, EcnMode};
-use slackwater_core::{Bytes, Direction, Draw, Instant};
+use slackwater_core::{Bytes, Direction, Draw, Duration, Instant};
 use slackwater_signal::MarkingScheme;
 use slackwater_sim::{Carrier, FlowConfig, HopConfig};
 use slackwater_transport::app::{
@@ -69,7 +69,7 @@ pub(super) fn config(
         (flow::Carrier::Udp, App::Vr(vr)) => Carrier::Udp { packet: vr.packet },
         (flow::Carrier::Udp, App::Cbr(cbr)) => Carrier::Udp { packet: cbr.packet },
         (flow::Carrier::Rtp, App::Media(media)) => {
-            let rtp = rtp(media);
+            let rtp = rtp(media, &spec.controller);
             let config = ControllerConfig::new(u32::from(rtp.payload()), draw)
                 .with_encoder(Encoder {
                     start: media.start,
@@ -135,7 +135,12 @@ fn known(
     }
 }
 
-fn rtp(config: &Media) -> RtpConfig {
+/// Media waits so long before it is thrown away (`kMaxRtpQueueDelay` of Ericsson's `ScreamTx.h`)...
+const CLEARED: Duration = Duration::from_millis(100);
+/// ...or the pacer goes faster (libwebrtc's queue time limit).
+const HURRIED: Duration = Duration::from_secs(2);
+
+fn rtp(config: &Media, controller: &str) -> RtpConfig {
     let every = config.every;
     RtpConfig {
         format: match config.feedback {
@@ -159,10 +164,10 @@ fn rtp(config: &Media) -> RtpConfig {
             },
             packet: config.packet,
             pacing: config.pacing,
-            overflow: if config.discard {
-                Overflow::Discard(config.longest_wait)
+            overflow: if config.discard.unwrap_or(controller == "scream") {
+                Overflow::Discard(config.longest_wait.unwrap_or(CLEARED))
             } else {
-                Overflow::Hurry(config.longest_wait)
+                Overflow::Hurry(config.longest_wait.unwrap_or(HURRIED))
             },
             retransmit: config.nack,
             ecn: match config.ecn {

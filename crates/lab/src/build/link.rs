@@ -5,10 +5,10 @@ use std::sync::Arc;
 use slackwater_core::{Draw, Duration, Instant, Packet, Rate};
 use slackwater_queue::config::{ContainerConfig, DualQConfig, FqConfig, LawConfig, QueueConfig};
 use slackwater_queue::container::{DualQShape, FqShape, Limits, Scheduler};
-use slackwater_queue::law::{CodelConfig, Pi2Config, PieConfig, RampConfig};
+use slackwater_queue::law::{self as laws, CodelConfig, Pi2Config, PieConfig, RampConfig};
 use slackwater_sim::{LinkConfig, Service};
 
-use crate::scenario::link::{Law, Link, Queue, SeriesLink, Wired};
+use crate::scenario::link::{Law, Link, Queue, RampDelay, SeriesLink, Wired};
 use crate::scenario::units::Limit;
 
 pub(super) fn wired(config: &Wired, draw: Draw) -> LinkConfig {
@@ -166,6 +166,12 @@ pub(super) fn law(config: &Law) -> LawConfig {
         Law::Ramp(c) => LawConfig::Ramp(RampConfig {
             low: c.low,
             high: c.high,
+            delay: match c.delay {
+                RampDelay::Sojourn => laws::RampDelay::Sojourn,
+                RampDelay::Arrival => laws::RampDelay::Arrival,
+                RampDelay::Nominal => laws::RampDelay::Nominal(c.nominal),
+                RampDelay::Delivery => laws::RampDelay::Delivery,
+            },
             ..RampConfig::default()
         }),
         Law::Pie(c) => LawConfig::Pie(PieConfig {

@@ -8,6 +8,7 @@ mod fairness;
 mod feedback;
 mod mixed;
 mod opponents;
+mod places;
 mod published;
 mod radio;
 mod series;
@@ -75,6 +76,7 @@ pub const STUDY: Study = Study {
         parts.push(opponents::part(options)?);
         parts.push(feedback::part(options)?);
         parts.push(radio::part(options)?);
+        parts.push(places::part(options)?);
         parts.push(tail::part(options)?);
         Ok(parts as Vec<Part>)
     },

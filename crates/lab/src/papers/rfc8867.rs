@@ -1,5 +1,6 @@
 //! The test cases of RFC 8867 and, after them, the cellular ones of RFC 8869, for every media controller.
 
+mod expected;
 mod matrix;
 mod series;
 
@@ -41,6 +42,8 @@ struct Way {
     title: &'static str,
     /// Law of the queue.
     law: &'static str,
+    /// It marks.
+    marks: bool,
 }
 
 const DROP_TAIL: Way = Way {
@@ -48,6 +51,7 @@ const DROP_TAIL: Way = Way {
     series: "droptail-rates",
     title: "a drop-tail queue",
     law: "none",
+    marks: false,
 };
 
 const L4S: Way = Way {
@@ -55,6 +59,7 @@ const L4S: Way = Way {
     series: "l4s-rates",
     title: "a queue that marks from 5 to 20 ms",
     law: "{ kind = \"ramp\", low = \"5 ms\", high = \"20 ms\" }",
+    marks: true,
 };
 
 /// Name in the registry, title, name of its colour.

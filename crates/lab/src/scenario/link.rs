@@ -4,7 +4,7 @@ use slackwater_core::{Bytes, Duration, Rate};
 
 use super::data::{RateFile, TraceFile};
 use super::error::ScenarioError;
-use super::field::{At, Field, section, tagged};
+use super::field::{At, Field, choice, section, tagged};
 use super::units::{Limit, Percent};
 
 section! {
@@ -57,6 +57,19 @@ section! {
     }
 }
 
+choice! {
+    /// Which delay a ramp is of. All but the first are what a marker in the wrong place sees.
+    pub enum RampDelay {
+        /// How long the packet itself waited, when it leaves.
+        Sojourn = "sojourn",
+        /// How long the oldest waits when the packet comes.
+        Arrival = "arrival",
+        /// How long what waits when the packet comes would take at the rate `nominal`.
+        Nominal = "nominal",
+        /// How long the packet took until the radio had delivered it; in `cell.rlc.law` alone.
+        Delivery = "delivery",
+    }
+}
 section! {
     /// Linear marking between two delays at dequeue (the Jens marker).
     pub struct RampLaw {
@@ -66,6 +79,11 @@ section! {
         /// Every packet is marked from this delay on.
         #[within(Duration::ZERO, Duration::from_secs(10))]
         pub high: Duration = Duration::from_millis(20),
+        /// Which delay it is.
+        pub delay: RampDelay = RampDelay::Sojourn,
+        /// The rate that `delay = "nominal"` counts with.
+        #[within(Rate::from_bps(1_000), Rate::from_bps(1_000_000_000_000))]
+        pub nominal: Rate = Rate::from_mbps(10.0),
     }
     check(me, at) {
         if me.high < me.low {

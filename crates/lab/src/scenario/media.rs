@@ -73,11 +73,13 @@ section! {
         /// Pacing rate in target rates, headers added; left out, what the controller says.
         #[within(0.5, 100.0)]
         pub pacing: Option<f64> = None,
-        /// Nothing waits longer than this for the pacer, which then goes faster.
+        /// Nothing waits longer than this for the pacer, which then goes faster; left out, 2 s (libwebrtc), or 100 ms where
+        /// it is thrown away (`SCReAM`).
         #[within(Duration::from_millis(1), Duration::from_secs(100))]
-        pub longest_wait: Duration = Duration::from_secs(2),
-        /// What waits longer is thrown away in place of that, with all behind it (as `SCReAM` clears its RTP queue).
-        pub discard: bool = false,
+        pub longest_wait: Option<Duration> = None,
+        /// What waits longer is thrown away in place of that, with all behind it; left out, for `scream` alone, as its
+        /// authors' code clears its RTP queue.
+        pub discard: Option<bool> = None,
         /// ECN field.
         pub ecn: MediaEcn = MediaEcn::Controller,
         /// Format of reports.

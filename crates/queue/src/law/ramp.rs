@@ -1,10 +1,10 @@
-//! Marks on a linear ramp of the queue's delay, at dequeue.
+//! Marks on a linear ramp of the queue's delay, at dequeue unless it is told otherwise.
 //!
 //! With random marks this is the marker of the Jens simulator (Deutsche Telekom; shown at the IETF 115 hackathon): no
 //! marks up to one sojourn time, every packet from another on, a linear chance between. Its own defaults are 4 and
 //! 14 ms.
 
-use slackwater_core::{Draw, Duration, Ecn, Instant};
+use slackwater_core::{Bytes, Draw, Duration, Ecn, Instant, Rate};
 
 use crate::{Law, PacketMeta, QueueView, Verdict};
 
@@ -28,6 +28,23 @@ pub enum RampTarget {
     Capable,
 }
 
+/// Which delay the ramp is of. All but the first are what a marker sees that sits in the wrong place: they are here so that
+/// the cost of the place can be measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RampDelay {
+    /// How long the packet itself waited, when it leaves.
+    #[default]
+    Sojourn,
+    /// How long the oldest waits when the packet comes.
+    Arrival,
+    /// How long what waits when the packet comes would take at this rate: a marker above the queue that is told how much
+    /// waits and not how fast it drains.
+    Nominal(Rate),
+    /// How long the packet took until the radio had delivered it, retransmissions included. Only a queue of radio link
+    /// control asks so.
+    Delivery,
+}
+
 /// What happens to a packet that the ramp picks and may not mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RampOthers {
@@ -45,6 +62,8 @@ pub struct RampConfig {
     pub low: Duration,
     /// The delay from which everything is marked; at least `low`.
     pub high: Duration,
+    /// Which delay it is.
+    pub delay: RampDelay,
     /// How the chance becomes marks.
     pub mode: RampMode,
     /// Whom it marks.
@@ -59,6 +78,7 @@ impl Default for RampConfig {
         Self {
             low: Duration::from_millis(4),
             high: Duration::from_millis(14),
+            delay: RampDelay::default(),
             mode: RampMode::default(),
             target: RampTarget::default(),
             others: RampOthers::default(),
@@ -132,6 +152,23 @@ pub(crate) fn chance(low: Duration, high: Duration, delay: Duration) -> f64 {
 }
 
 impl Law for Ramp {
+    fn on_enqueue(
+        &mut self,
+        _now: Instant,
+        delay: Duration,
+        queue: &QueueView,
+        packet: &PacketMeta,
+    ) -> Verdict {
+        match self.config.delay {
+            RampDelay::Arrival => self.judge(delay, *packet),
+            RampDelay::Nominal(rate) => {
+                let waits = Bytes(queue.bytes.0 + u64::from(packet.len));
+                self.judge(rate.time_for(waits), *packet)
+            }
+            RampDelay::Sojourn | RampDelay::Delivery => Verdict::Pass,
+        }
+    }
+
     fn on_dequeue(
         &mut self,
         _now: Instant,
@@ -139,6 +176,26 @@ impl Law for Ramp {
         _queue: &QueueView,
         packet: &PacketMeta,
     ) -> Verdict {
+        if self.config.delay == RampDelay::Sojourn {
+            self.judge(delay, *packet)
+        } else {
+            Verdict::Pass
+        }
+    }
+
+    fn on_delivered(&mut self, _now: Instant, delay: Duration, packet: &PacketMeta) -> Verdict {
+        if self.config.delay == RampDelay::Delivery {
+            self.judge(delay, *packet)
+        } else {
+            Verdict::Pass
+        }
+    }
+}
+
+impl Ramp {
+    /// What becomes of a packet at `delay`.
+    #[inline]
+    fn judge(&mut self, delay: Duration, packet: PacketMeta) -> Verdict {
         let markable = match (self.config.target, packet.ecn) {
             // A packet that carries CE already says all that a mark could.
             (_, Ecn::Ce) => return Verdict::Pass,
@@ -183,6 +240,42 @@ mod tests {
             &QueueView::default(),
             &packet,
         )
+    }
+
+    #[test]
+    fn a_ramp_goes_by_the_delay_it_is_told() {
+        let packet = PacketMeta {
+            len: 1500,
+            ecn: Ecn::Ect1,
+        };
+        let queue = QueueView {
+            bytes: Bytes(24_750),
+            packets: 17,
+        };
+        let verdicts = |delay| {
+            let config = RampConfig {
+                delay,
+                ..RampConfig::default()
+            };
+            let mut law = Ramp::new(config, Draw::new(1));
+            let now = Instant::ZERO;
+            let late = Duration::from_millis(20);
+            [
+                law.on_enqueue(now, late, &queue, &packet),
+                law.on_enqueue(now, Duration::ZERO, &queue, &packet),
+                law.on_dequeue(now, late, &queue, &packet),
+                law.on_delivered(now, late, &packet),
+            ]
+        };
+        let (yes, no) = (Verdict::Mark, Verdict::Pass);
+        assert_eq!(verdicts(RampDelay::Sojourn), [no, no, yes, no]);
+        assert_eq!(verdicts(RampDelay::Arrival), [yes, no, no, no]);
+        // 26,250 bytes at 15 Mbit/s are 14 ms, at 100 Mbit/s 2.1 ms.
+        let slow = RampDelay::Nominal(Rate::from_mbps(15.0));
+        let fast = RampDelay::Nominal(Rate::from_mbps(100.0));
+        assert_eq!(verdicts(slow), [yes, yes, no, no]);
+        assert_eq!(verdicts(fast), [no; 4]);
+        assert_eq!(verdicts(RampDelay::Delivery), [no, no, no, yes]);
     }
 
     #[test]

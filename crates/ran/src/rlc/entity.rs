@@ -390,6 +390,7 @@ impl<P: PacketView> Entity<P> {
             sdus: &mut self.sdus,
             flying: &mut self.flying,
             corrupt: &mut self.corrupt,
+            law: &mut self.law,
         };
         match &mut self.receiver {
             Receiver::Um(window) => window.received(now, piece.number, |step| {
@@ -411,6 +412,7 @@ impl<P: PacketView> Entity<P> {
             sdus: &mut self.sdus,
             flying: &mut self.flying,
             corrupt: &mut self.corrupt,
+            law: &mut self.law,
         };
         if let Receiver::Um(window) = &mut self.receiver {
             window.lost(piece.number, |step| {
@@ -438,6 +440,7 @@ impl<P: PacketView> Entity<P> {
             sdus: &mut self.sdus,
             flying: &mut self.flying,
             corrupt: &mut self.corrupt,
+            law: &mut self.law,
         };
         match &mut self.receiver {
             Receiver::Um(window) => {
@@ -558,6 +561,7 @@ struct Flight<'a, P> {
     sdus: &'a mut VecDeque<Sdu<P>>,
     flying: &'a mut usize,
     corrupt: &'a mut bool,
+    law: &'a mut Option<Box<dyn Law>>,
 }
 
 impl<P: PacketView> Flight<'_, P> {
@@ -576,9 +580,16 @@ impl<P: PacketView> Flight<'_, P> {
             Step::Bad(end) => (end, false),
         };
         while self.sdus.front().is_some_and(|sdu| sdu.end <= end) {
-            let sdu = self.sdus.pop_front().expect("the loop saw it");
+            let mut sdu = self.sdus.pop_front().expect("the loop saw it");
             *self.flying -= 1;
             if good && !*self.corrupt {
+                if let Some(law) = self.law {
+                    let took = at.since(sdu.at);
+                    let verdict = law.on_delivered(at, took, &PacketMeta::of(&sdu.packet));
+                    if verdict == Verdict::Mark {
+                        apply(verdict, at, place, &mut sdu.packet, out);
+                    }
+                }
                 moved.delivered += u64::from(sdu.packet.len());
                 out.delivered.push(Delivered {
                     at,

@@ -19,6 +19,9 @@ enum Fate {
     Lost,
     /// No report told in time; it counts no longer as in flight.
     Expired,
+    /// Reports skipped it: the one that spoke of it is late or lost. It counts no longer as in flight, and not as lost:
+    /// only a report can tell that (RFC 8888, 3.1; transport-wide-cc-extensions-01, 3.1: "packet not received").
+    Untold,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +29,19 @@ struct Entry {
     sent: Instant,
     len: u16,
     fate: Fate,
+    /// A report spoke of it as not received.
+    missing: bool,
+}
+
+impl Entry {
+    /// It is lost, which is news.
+    fn lose(&mut self, number: u32, news: &mut Vec<PacketReport>, outcome: &mut Outcome) {
+        self.fate = Fate::Lost;
+        let len = Bytes(u64::from(self.len));
+        outcome.lost += len;
+        outcome.lost_packets += 1;
+        news.push(PacketReport::lost(u64::from(number), self.sent, len));
+    }
 }
 
 /// What a report changed.
@@ -77,6 +93,7 @@ impl History {
             sent: now,
             len,
             fate: Fate::Flying,
+            missing: false,
         });
         self.in_flight += u64::from(len);
     }
@@ -113,12 +130,17 @@ impl History {
         let mut outcome = Outcome::default();
         for (i, packet) in report.packets.iter().enumerate() {
             let number = report.first.wrapping_add(i as u32);
-            let Some((arrived, ecn)) = *packet else {
-                continue;
-            };
             // A number that was never given, or is forgotten, says nothing.
             let place = number.wrapping_sub(self.first) as usize;
             let Some(entry) = self.entries.get_mut(place) else {
+                continue;
+            };
+            let Some((arrived, ecn)) = *packet else {
+                entry.missing = true;
+                if entry.fate == Fate::Untold {
+                    // The late report says so.
+                    entry.lose(number, news, &mut outcome);
+                }
                 continue;
             };
             if entry.fate == Fate::Arrived {
@@ -175,16 +197,64 @@ impl History {
                 if entry.fate == Fate::Flying {
                     self.in_flight -= u64::from(entry.len);
                 }
-                entry.fate = Fate::Lost;
-                let len = Bytes(u64::from(entry.len));
-                outcome.lost += len;
-                outcome.lost_packets += 1;
-                news.push(PacketReport::lost(u64::from(number), entry.sent, len));
+                if entry.missing {
+                    entry.lose(number, news, outcome);
+                } else {
+                    entry.fate = Fate::Untold;
+                }
             }
             settled &= !matches!(entry.fate, Fate::Flying | Fate::Expired);
             if settled {
                 self.open = number.wrapping_add(1);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackwater_core::Ecn;
+
+    use super::*;
+
+    /// A report of `first` and the packets after it: which arrived.
+    fn report(first: u32, arrived: &[bool]) -> Arrivals {
+        let at = (Instant::from_millis(50), Ecn::Ect1);
+        Arrivals {
+            first,
+            packets: arrived.iter().map(|a| a.then_some(at)).collect(),
+            made: None,
+        }
+    }
+
+    fn fates(news: &mut Vec<PacketReport>) -> Vec<(u64, bool)> {
+        news.drain(..)
+            .map(|p| (p.seq, p.arrived.is_some()))
+            .collect()
+    }
+
+    #[test]
+    fn only_a_report_makes_a_packet_lost() {
+        let mut history = History::default();
+        for ms in 0..12 {
+            history.on_sent(Instant::from_millis(ms), 1000);
+        }
+        let mut news = vec![];
+        let mut hear = |report: &Arrivals| {
+            let now = Instant::from_millis(60);
+            history.on_report(now, report, Duration::ZERO, &mut news);
+            (fates(&mut news), history.in_flight().0)
+        };
+        let first = (0..4).map(|n| (n, true)).collect();
+        assert_eq!(hear(&report(0, &[true; 4])), (first, 8000));
+        // The report of 4 to 7 is missing: they are overtaken, out of flight, and not lost.
+        let next = (8..12).map(|n| (n, true)).collect();
+        assert_eq!(hear(&report(8, &[true; 4])), (next, 0));
+        // It comes late: one of them is.
+        let late = hear(&report(4, &[true, false, true, true]));
+        assert_eq!(late, (vec![(4, true), (5, false), (6, true), (7, true)], 0));
+        // A packet may yet arrive, once.
+        assert_eq!(hear(&report(5, &[true])), (vec![(5, true)], 0));
+        assert_eq!(hear(&report(5, &[true])), (vec![], 0));
     }
 }

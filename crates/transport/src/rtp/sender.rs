@@ -31,6 +31,9 @@ const LIMITED: f64 = 0.85;
 /// Media may count against padding for so long.
 const PAD_AHEAD: Duration = Duration::from_millis(50);
 
+/// Nothing is thrown away again for so long (`kMinRtpQueueDiscardInterval_ntp` of Ericsson's `ScreamV2TxStream.cpp`).
+const BETWEEN_DISCARDS: Duration = Duration::from_millis(250);
+
 /// A pacer in a hurry empties its queue in no less time (libwebrtc: 1 ms).
 const HURRY_LEAST: Duration = Duration::from_millis(1);
 
@@ -99,6 +102,8 @@ pub struct RtpSender {
     usage: f64,
     /// The window was last reduced.
     reduced: Option<Instant>,
+    /// The queue was last thrown away.
+    cleared: Option<Instant>,
     acked: u64,
     lost: u64,
     blocked: bool,
@@ -146,6 +151,7 @@ impl RtpSender {
             min_rtt: None,
             usage: 1.0,
             reduced: None,
+            cleared: None,
             acked: 0,
             lost: 0,
             blocked: false,
@@ -575,9 +581,13 @@ impl RtpSender {
             return;
         };
         let waited = |p: &Packet| now.since(p.created) > limit;
-        if !self.queue.front().is_some_and(waited) {
+        let lately = self
+            .cleared
+            .is_some_and(|t| now.since(t) < BETWEEN_DISCARDS);
+        if lately || !self.queue.front().is_some_and(waited) {
             return;
         }
+        self.cleared = Some(now);
         let mut frames = 0;
         let mut last = None;
         for packet in self.queue.drain(..) {

@@ -267,10 +267,57 @@ fn a_queue_without_marks_counts_after_five_seconds() {
 #[test]
 fn a_path_that_bleaches_is_known_at_once() {
     let mut host = Host::new(Params::DEFAULT);
-    host.frame(10, Ecn::NotEct, 0, 0);
+    for _ in 0..3 {
+        host.frame(10, Ecn::NotEct, 0, 0);
+    }
     let before = host.rate();
     host.frame(60, Ecn::NotEct, 0, 0);
     assert!(host.rate() < before);
+}
+
+/// The guard's fractions over a path of 20 ms, packets each 10 ms, a feedback each 50 ms: `queue` in ms at a time in ms.
+fn fractions(jitter_ms: f64, ms: u64, queue: impl Fn(u64) -> f64) -> Vec<f64> {
+    let mut guard = DelayGuard::new(Params::DEFAULT.guard.unwrap());
+    let draw = slackwater_core::Draw::new(7);
+    let mut fractions = vec![];
+    for at in (10..=ms).step_by(10) {
+        let sent = Instant::from_millis(at);
+        let way = 20.0 + queue(at) + jitter_ms * draw.uniform(at);
+        let arrived = sent + Duration::from_secs_f64(way * 1e-3);
+        guard.on_packet(arrived, sent, arrived, 1200, false);
+        if at % 50 == 0 {
+            fractions.push(guard.fraction(arrived, 0.0));
+        }
+    }
+    fractions
+}
+
+#[test]
+fn the_guard_tells_a_queue_from_jitter() {
+    // Jitter of up to 30 ms, whose mean alone is at the low bound.
+    let jitter = fractions(30.0, 60_000, |_| 0.0);
+    let taken = jitter.iter().filter(|f| **f > 0.0).count();
+    assert!(taken * 100 <= jitter.len(), "{taken} of {}", jitter.len());
+    // A queue of 60 ms on top of it stands from 5 s on: it is seen within half a second.
+    let stands = |at| if at > 5000 { 60.0 } else { 0.0 };
+    let seen = fractions(30.0, 8000, stands);
+    assert!(seen[110..].iter().all(|f| *f > 0.5), "{:?}", &seen[100..]);
+    // Without jitter it is seen by the next feedback, and so is its end.
+    let passes = |at| {
+        if (5000..6000).contains(&at) {
+            60.0
+        } else {
+            0.0
+        }
+    };
+    let smooth = fractions(0.0, 8000, passes);
+    assert!(smooth[..98].iter().all(|f| *f == 0.0));
+    assert!(smooth[102..119].iter().all(|f| *f == 1.0));
+    assert!(
+        smooth[121..].iter().all(|f| *f == 0.0),
+        "{:?}",
+        &smooth[119..]
+    );
 }
 
 #[test]

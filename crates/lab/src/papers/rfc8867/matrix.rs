@@ -3,12 +3,12 @@
 use super::super::draw::{grid, lower};
 use super::super::measure as m;
 use super::super::study::{Experiment, Options, Outcome, Part, StudyError};
-use super::{CASES, CONTROLLERS, Way};
+use super::{CASES, CONTROLLERS, Way, expected};
 use crate::report::paper::Figure;
 use crate::run::RunResult;
 
-/// What a run leaves for the tables: means over the media flows.
-fn keep(run: &RunResult, out: &mut Outcome) {
+/// What a run of `case` leaves: for the tables, means over the media flows.
+fn keep(case: &str, run: &RunResult, out: &mut Outcome) {
     let flows = &run.summary.flows;
     let media: Vec<usize> = (0..flows.len())
         .filter(|i| flows[*i].media.is_some())
@@ -47,6 +47,7 @@ fn keep(run: &RunResult, out: &mut Outcome) {
         let end = m::all(run).1;
         out.value("jain", m::jain_common(run, &media, (0.75 * end, end)));
     }
+    expected::keep(case, run, &media, out);
     out.line("rates", m::capacity_line(run, 1.0));
     for (k, &i) in media.iter().enumerate() {
         out.line("rates", m::rate_line(run, i, 5, &format!("flow {}", k + 1)));
@@ -89,7 +90,8 @@ pub(super) fn experiments(
         for controller in CONTROLLERS {
             let name = format!("{}/{}-{}", way.id, case.id, controller.2);
             let changes = case.changes(way, controller.0, options.quick);
-            experiments.push(Experiment::new(name, case.text, changes, keep)?);
+            let reduce = |run: &RunResult, out: &mut Outcome| keep(case.id, run, out);
+            experiments.push(Experiment::new(name, case.text, changes, reduce)?);
         }
     }
     Ok(experiments)
@@ -124,8 +126,9 @@ pub(super) fn part(options: &Options, way: &'static Way) -> Result<Part, StudyEr
             Figure {
                 title: format!("Ten cases over {}", way.title),
                 setup: "One row a case, one column a controller; means over the media flows of a run, then over seeds.".to_owned(),
-                claim: "The RFCs name no numbers: a controller should fill the link, keep the delay and the loss low, and \
-                        share with its like."
+                claim: "The RFCs describe what is expected and name no numbers: a controller should converge to the capacity, keep \
+                        the delay and the loss low, share with its like, and beside TCP fall at worst to its least rate. The \
+                        bounds of the verdicts are ours."
                     .to_owned(),
                 seen: CONTROLLERS
                     .iter()
@@ -140,6 +143,7 @@ pub(super) fn part(options: &Options, way: &'static Way) -> Result<Part, StudyEr
                     .collect::<Vec<_>>()
                     .join(" "),
                 panels: panels.collect(),
+                checks: expected::checks(o, way),
                 ..Figure::default()
             }
         }),

@@ -38,16 +38,21 @@ fn header(out: &mut String, page: &Page) {
         let _ = writeln!(out, "<p class=\"about\">{}</p>", escape(text));
     }
     let (holds, tested, untested) = count(page.checks());
+    let more = match untested {
+        0 => String::new(),
+        1 => " 1 more is shown and explained, not tested.".to_owned(),
+        n => format!(" {n} more are shown and explained, not tested."),
+    };
+    // A page without verdicts claims none.
+    let verdict = if tested == 0 {
+        "No relation is tested here: this page shows what was measured.".to_owned()
+    } else {
+        let class = if holds == tested { "ok" } else { "miss" };
+        format!("<strong class=\"{class}\">{holds} of {tested} tested relations hold.</strong>")
+    };
     let _ = write!(
         out,
-        "<p class=\"about\"><strong class=\"{}\">{holds} of {tested} tested relations hold.</strong>{}</p>\n\
-         <ul class=\"verdicts\" aria-label=\"Figures\">",
-        if holds == tested { "ok" } else { "miss" },
-        match untested {
-            0 => String::new(),
-            1 => " 1 more is shown and explained, not tested.".to_owned(),
-            n => format!(" {n} more are shown and explained, not tested."),
-        }
+        "<p class=\"about\">{verdict}{more}</p>\n<ul class=\"verdicts\" aria-label=\"Figures\">"
     );
     for f in &page.figures {
         let (holds, tested, _) = count(f.checks.iter());

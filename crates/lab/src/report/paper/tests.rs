@@ -119,6 +119,15 @@ fn a_page_says_claim_verdict_and_why() {
 }
 
 #[test]
+fn a_page_without_verdicts_claims_none() {
+    let mut page = page();
+    page.figures[0].checks.retain(|c| !c.tested);
+    let html = render(&page);
+    assert!(!html.contains("0 of 0") && html.contains("No relation is tested here"));
+    assert!(html.contains("1 more is shown and explained"));
+}
+
+#[test]
 fn the_data_keep_peaks_states_and_intervals() {
     let data = data_of(&render(&page()));
     let panels = data["figures"][0].as_array().expect("panels");
