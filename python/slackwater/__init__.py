@@ -17,14 +17,18 @@ from slackwater._slackwater import (
     scenarios,
     schema,
 )
+from slackwater.controller import Controller
+from slackwater.results import index
 
 __all__ = [
+    "Controller",
     "Progress",
     "Run",
     "ScenarioError",
     "Table",
     "__version__",
     "controllers",
+    "index",
     "run",
     "scenarios",
     "schema",

@@ -6,6 +6,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
+from slackwater.controller import Controller
+
 __version__: Final[str]
 
 class ScenarioError(ValueError):
@@ -101,6 +103,7 @@ def run(
     *,
     seed: int | None = None,
     changes: Mapping[str, object] | None = None,
+    controllers: Mapping[str, type[Controller]] | None = None,
     progress: Callable[[Progress], object] | None = None,
     out: str | PathLike[str] | None = None,
 ) -> Run:
@@ -108,6 +111,7 @@ def run(
 
     ``scenario`` is a file, the name of an embedded scenario (see :func:`scenarios`), or a dict of the file's shape.
     ``seed`` replaces the scenario's. ``changes`` sets keys: ``{"flow.controller": "bbr", "cell.rlc.buffer": "64 kB"}``.
+    ``controllers`` adds classes under names that the scenario may use.
 
     The interpreter lock is released while the simulation runs. ``progress`` is called a few dozen times a second; an
     exception that it raises ends the run and comes out here, and so does ``KeyboardInterrupt``. With ``out`` the run
@@ -124,6 +128,153 @@ def controllers() -> dict[str, str]:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of scenario files."""
+
+@final
+class Config:
+    """What a controller is built from."""
+
+    mss: Final[int]
+    """Payload bytes of a full segment."""
+    initial_window: Final[int]
+    """Initial window in segments."""
+    initial_ssthresh: Final[int | None]
+    """Slow-start threshold before any congestion, in segments; None: infinite."""
+    start_rate: Final[int]
+    """Media: the encoder's rate before any feedback."""
+    least_rate: Final[int]
+    """Media: its least rate."""
+    most_rate: Final[int]
+    """Media: its greatest rate."""
+    service: Final[float | None]
+    """Media: target end-to-end delay of the service."""
+    seed: Final[int]
+    """Seed for random numbers of the flow's own."""
+
+@final
+class Path:
+    """The path and the host's state, after the event was applied."""
+
+    srtt: Final[float]
+    """Smoothed RTT, zero before the first sample."""
+    min_rtt: Final[float]
+    """Least RTT seen, zero before the first sample."""
+    mss: Final[int]
+    """Payload bytes of a full packet."""
+    wire_mss: Final[int]
+    """Bytes that a full packet takes on the wire."""
+    in_flight: Final[int]
+    """Bytes in flight."""
+
+@final
+class Sent:
+    """A packet left."""
+
+    bytes: Final[int]
+    """Payload bytes."""
+    retransmission: Final[bool]
+    """Sent again."""
+    after_idle: Final[bool]
+    """First packet after the connection was idle."""
+
+@final
+class RateSample:
+    """A delivery-rate sample: ``delivered`` bytes over ``interval`` seconds."""
+
+    delivered: Final[int]
+    """Bytes delivered over the interval."""
+    interval: Final[float]
+    """The longer of the send and the ACK interval; zero marks an invalid sample."""
+    prior_delivered: Final[int]
+    """The connection's total of delivered bytes when the sampled packet was sent."""
+    app_limited: Final[bool]
+    """The sampled packet was sent while the application limited the sender."""
+    retransmitted: Final[bool]
+    """The sample comes from a retransmitted packet."""
+
+@final
+class Ecn:
+    """New packets by what their ECN field said."""
+
+    ce: Final[int]
+    """With CE."""
+    ect0: Final[int]
+    """With ECT(0)."""
+    ect1: Final[int]
+    """With ECT(1)."""
+
+@final
+class Ack:
+    """Feedback arrived: one ACK."""
+
+    newly_acked: Final[int]
+    """Bytes newly delivered, cumulatively or selectively."""
+    cumulative: Final[int]
+    """Bytes by which the cumulative point moved."""
+    newly_lost: Final[int]
+    """Bytes newly marked lost."""
+    prior_in_flight: Final[int]
+    """Bytes in flight before this ACK."""
+    rtt: Final[float | None]
+    """The least RTT sample without ambiguity."""
+    owd: Final[float | None]
+    """One-way delay where the feedback carries it; only differences mean something."""
+    rate: Final[RateSample | None]
+    """Delivery-rate sample, where one could be made."""
+    ecn: Final[Ecn]
+    """ECN counts since the last ACK."""
+    delivered: Final[int]
+    """Total of bytes delivered, this ACK included."""
+    lost: Final[int]
+    """Total of bytes lost."""
+    app_limited: Final[bool]
+    """The application, not the window, limits the sender."""
+    cwnd_limited: Final[bool]
+    """The window was used up at some time in the last round."""
+    round_start: Final[bool]
+    """The first ACK of a packet sent after the last round's first ACK."""
+    recovery: Final[str]
+    """``open``, ``disorder``, ``cwr``, ``fast`` or ``timeout``."""
+    una: Final[int]
+    """Position up to which data is acknowledged."""
+    next: Final[int]
+    """Position of the next new byte."""
+
+@final
+class Loss:
+    """A congestion event: at most one per round."""
+
+    kind: Final[str]
+    """``fast``, ``ecn`` or ``timeout``."""
+    lost: Final[int]
+    """Bytes declared lost so far in this episode."""
+    in_flight: Final[int]
+    """Bytes in flight when it was detected."""
+    next: Final[int]
+    """Position of the next new byte."""
+
+@final
+class PacketReport:
+    """One packet of an RTCP report."""
+
+    seq: Final[int]
+    """Its number in the order of sending."""
+    sent: Final[float]
+    """When it left, by the sender's clock."""
+    arrived: Final[float | None]
+    """When it arrived, by the receiver's clock; None where it is taken for lost."""
+    bytes: Final[int]
+    """IP bytes."""
+    ecn: Final[str]
+    """``not-ect``, ``ect0``, ``ect1`` or ``ce``."""
+
+@final
+class Feedback:
+    """One RTCP report."""
+
+    packets: Final[list[PacketReport]]
+    """The packets that it speaks of."""
+    app_limited: Final[bool]
+    """The media, not the controller, limits the sender."""
 
 @final
 class Batch:

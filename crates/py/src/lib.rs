@@ -6,10 +6,12 @@
 mod arena;
 mod catalogue;
 mod columns;
+mod controller;
 mod error;
 mod gym;
 mod json;
 mod run;
+mod samples;
 mod table;
 
 #[pyo3::pymodule]
@@ -24,6 +26,8 @@ mod _slackwater {
     use crate::gym::{Batch, scores_json};
     #[pymodule_export]
     use crate::run::{Progress, Run, run};
+    #[pymodule_export]
+    use crate::samples::{Ack, Config, Ecn, Feedback, Loss, PacketReport, Path, RateSample, Sent};
     #[pymodule_export]
     use crate::table::Table;
 

@@ -13,9 +13,10 @@ use slackwater_lab::record::RunRecorder;
 use slackwater_lab::report::render;
 use slackwater_lab::run::{Control, RunError, RunResult, run_scenario};
 use slackwater_lab::scenario::embedded::embedded;
-use slackwater_lab::{Scenario, ScenarioError, view};
+use slackwater_lab::{Plugins, Scenario, ScenarioError, view};
 
 use crate::columns;
+use crate::controller::{Raised, plugins};
 use crate::error::{build_error, scenario_error};
 use crate::json::{from_python, to_python};
 use crate::table::Table;
@@ -161,7 +162,7 @@ impl Progress {
 /// Simulate one scenario.
 ///
 /// `scenario` is a file, the name of an embedded scenario, or a dict of the file's shape. `seed` replaces the
-/// scenario's; `changes` sets keys. The interpreter lock is released while the simulation runs; `progress` is called a
+/// scenario's; `changes` sets keys; `controllers` adds classes derived from `Controller` under names. The interpreter lock is released while the simulation runs; `progress` is called a
 /// few dozen times a second. An exception that it raises ends the run and comes out here, and so does
 /// `KeyboardInterrupt`. With `out` the run also writes the folder that `slackwater run` writes.
 #[pyfunction]
@@ -169,16 +170,24 @@ impl Progress {
     clippy::needless_pass_by_value,
     reason = "PyO3 hands arguments over by value"
 )]
-#[pyo3(signature = (scenario, *, seed = None, changes = None, progress = None, out = None))]
+#[pyo3(signature = (scenario, *, seed = None, changes = None, controllers = None, progress = None, out = None))]
 pub(crate) fn run(
     py: Python<'_>,
     scenario: &Bound<'_, PyAny>,
     seed: Option<u64>,
     changes: Option<&Bound<'_, PyMapping>>,
+    controllers: Option<&Bound<'_, PyMapping>>,
     progress: Option<Py<PyAny>>,
     out: Option<PathBuf>,
 ) -> PyResult<Run> {
-    let mut scenario = load(scenario, changes)?;
+    // What a controller raises.
+    let failed = Raised::default();
+    let plugins = controllers.map(|c| plugins(c, &failed)).transpose()?;
+    let loaded = load(scenario, changes, &plugins.unwrap_or_default());
+    if let Some(error) = failed.take() {
+        return Err(error);
+    }
+    let mut scenario = loaded?;
     scenario.seed = seed.unwrap_or(scenario.seed);
     let duration = scenario.duration.as_secs_f64();
 
@@ -186,6 +195,10 @@ pub(crate) fn run(
     let mut raised: Option<PyErr> = None;
     let mut listen = |fraction: f64| {
         Python::attach(|py| {
+            if let Some(error) = failed.take() {
+                raised = Some(error);
+                return Control::Stop;
+            }
             let told = py.check_signals().and_then(|()| match &progress {
                 None => Ok(()),
                 Some(callback) => {
@@ -207,7 +220,7 @@ pub(crate) fn run(
         })
     };
     let finished = py.detach(|| run_scenario(&scenario, scenario.seed, &mut listen));
-    if let Some(error) = raised {
+    if let Some(error) = raised.or_else(|| failed.take()) {
         return Err(error);
     }
     let result = finished.map_err(|error| match error {
@@ -228,7 +241,11 @@ pub(crate) fn run(
 }
 
 /// The scenario that Python named or described, with `changes` made.
-fn load(source: &Bound<'_, PyAny>, changes: Option<&Bound<'_, PyMapping>>) -> PyResult<Scenario> {
+fn load(
+    source: &Bound<'_, PyAny>,
+    changes: Option<&Bound<'_, PyMapping>>,
+    plugins: &Plugins,
+) -> PyResult<Scenario> {
     let py = source.py();
     let wrong = |error: ScenarioError| scenario_error(py, &error);
     let mut scenario = if let Ok(mapping) = source.cast::<PyMapping>() {
@@ -249,6 +266,7 @@ fn load(source: &Bound<'_, PyAny>, changes: Option<&Bound<'_, PyMapping>>) -> Py
             source.get_type().name()?
         )));
     };
+    scenario = scenario.with_plugins(plugins);
     if let Some(changes) = changes {
         for item in changes.items()? {
             let (key, value): (String, Bound<'_, PyAny>) = item.extract()?;

@@ -1,0 +1,437 @@
+//! Controllers written in Python: the interpreter is asked at each event that the class has a method for.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyMapping, PyType};
+use pyo3::{IntoPyObjectExt as _, intern};
+use slackwater_lab::Plugins;
+use slackwater_lab::control::registry::Plugin;
+use slackwater_lab::control::{
+    Ack, Config, Controller, EcnMode, Feedback, Intent, Loss, PathReport, PathView, RecoveryMode,
+    Sent,
+};
+use slackwater_lab::core::{Bytes, Duration, Instant, Rate};
+
+use crate::samples;
+
+/// The first exception that a controller raised: it ends the run and is what the caller sees.
+#[derive(Clone, Default)]
+pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    fn keep(&self, error: PyErr) {
+        if let Ok(mut first) = self.0.lock() {
+            first.get_or_insert(error);
+        }
+    }
+
+    pub(crate) fn is_some(&self) -> bool {
+        self.0.lock().is_ok_and(|first| first.is_some())
+    }
+
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        self.0.lock().ok()?.take()
+    }
+}
+
+/// Texts that must live as long as the process, each kept once: names of controllers and of their internals.
+fn lasting(text: &str) -> &'static str {
+    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut kept = KEPT.lock().expect("no holder panics");
+    if let Some(found) = kept.get(text) {
+        return found;
+    }
+    let new: &'static str = Box::leak(text.to_owned().into_boxed_str());
+    kept.insert(new);
+    new
+}
+
+/// Which events the class has methods for: a call into Python for nothing would cost as much as one for something.
+#[derive(Clone, Copy)]
+struct Hears {
+    on_sent: bool,
+    on_ack: bool,
+    on_feedback: bool,
+    on_undo: bool,
+    on_recovered: bool,
+    on_report: bool,
+    on_timer: bool,
+    snapshot: bool,
+}
+
+impl Hears {
+    fn of(class: &Bound<'_, PyType>, base: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let own =
+            |name: &str| -> PyResult<bool> { Ok(!class.getattr(name)?.is(&base.getattr(name)?)) };
+        Ok(Self {
+            on_sent: own("on_sent")?,
+            on_ack: own("on_ack")?,
+            on_feedback: own("on_feedback")?,
+            on_undo: own("on_undo")?,
+            on_recovered: own("on_recovered")?,
+            on_report: own("on_report")?,
+            on_timer: own("on_timer")?,
+            snapshot: own("snapshot")?,
+        })
+    }
+}
+
+/// The plugins that `controllers` names: class by name.
+pub(crate) fn plugins(controllers: &Bound<'_, PyMapping>, raised: &Raised) -> PyResult<Plugins> {
+    let py = controllers.py();
+    let base = py.import("slackwater.controller")?.getattr("Controller")?;
+    let mut plugins = Plugins::new();
+    for item in controllers.items()? {
+        let (name, class): (String, Bound<'_, PyAny>) = item.extract()?;
+        let wrong = || {
+            PyTypeError::new_err(format!(
+                "controllers[{name:?}]: found {class}, expected a class derived from slackwater.Controller"
+            ))
+        };
+        let class = class.cast::<PyType>().map_err(|_| wrong())?;
+        if !class.is_subclass(&base)? {
+            return Err(wrong());
+        }
+        let media: bool = class.getattr("media")?.extract()?;
+        let hears = Hears::of(class, &base)?;
+        let about = class.name()?.to_string();
+        let (made, kept, own) = (class.clone().unbind(), raised.clone(), lasting(&name));
+        let make = move |config: &Config, parameters: &str| {
+            let built = Python::attach(|py| {
+                PyController::new(
+                    py,
+                    made.bind(py),
+                    own,
+                    hears,
+                    kept.clone(),
+                    config,
+                    parameters,
+                )
+            });
+            match built {
+                Ok(controller) => Ok(Box::new(controller) as Box<dyn Controller>),
+                Err(error) => {
+                    let text = error.to_string();
+                    kept.keep(error);
+                    Err(text)
+                }
+            }
+        };
+        let plugin = Plugin::with_parameters(&name, &about, make);
+        let plugin = if media { plugin.for_media() } else { plugin };
+        plugins = plugins
+            .with_controller(plugin)
+            .map_err(|e| PyValueError::new_err(e.to_string()))?;
+    }
+    Ok(plugins)
+}
+
+/// One flow's controller.
+struct PyController {
+    object: Py<PyAny>,
+    name: &'static str,
+    hears: Hears,
+    takes_feedback: bool,
+    takes_reports: bool,
+    takes_blocks: bool,
+    intent: Intent,
+    timer: Option<Instant>,
+    mss: u64,
+    raised: Raised,
+}
+
+impl fmt::Debug for PyController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PyController({:?})", self.name)
+    }
+}
+
+/// The number that attribute `name` holds; `None` where it is None.
+fn number(
+    object: &Bound<'_, PyAny>,
+    name: &Bound<'_, pyo3::types::PyString>,
+) -> PyResult<Option<f64>> {
+    let value = object.getattr(name)?;
+    if value.is_none() {
+        return Ok(None);
+    }
+    let found = value.extract::<f64>();
+    match found {
+        Ok(n) if n.is_finite() && n >= 0.0 => Ok(Some(n)),
+        _ => Err(PyValueError::new_err(format!(
+            "{}.{name}: found {}, expected None or a number that is finite and not negative",
+            object.get_type().name()?,
+            value.repr()?,
+        ))),
+    }
+}
+
+/// The value of attribute `name` among those of `known`.
+fn choice<T: Copy>(object: &Bound<'_, PyAny>, name: &str, known: &[(&str, T)]) -> PyResult<T> {
+    let value = object.getattr(name)?;
+    let text = value.extract::<String>().unwrap_or_default();
+    let found = known.iter().find(|k| k.0 == text);
+    found.map(|k| k.1).ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|k| k.0).collect();
+        PyValueError::new_err(format!(
+            "{name}: found {value:?}, expected one of {}",
+            names.join(", ")
+        ))
+    })
+}
+
+impl PyController {
+    fn new(
+        py: Python<'_>,
+        class: &Bound<'_, PyType>,
+        name: &'static str,
+        hears: Hears,
+        raised: Raised,
+        config: &Config,
+        parameters: &str,
+    ) -> PyResult<Self> {
+        let shown = Py::new(py, samples::Config::from(config))?;
+        let object = if parameters.is_empty() {
+            class.call1((shown,))?
+        } else {
+            class.call1((shown, parameters))?
+        };
+        let ecn = [
+            ("off", EcnMode::Off),
+            ("classic", EcnMode::Classic),
+            ("l4s", EcnMode::L4s),
+            ("dctcp", EcnMode::Dctcp),
+        ];
+        let recovery = [
+            ("prr", RecoveryMode::Prr),
+            ("controller", RecoveryMode::Controller),
+        ];
+        let intent = Intent {
+            burst: Bytes(number(&object, intern!(py, "burst"))?.unwrap_or(0.0) as u64),
+            ecn: choice(&object, "ecn", &ecn)?,
+            recovery: choice(&object, "recovery", &recovery)?,
+            ..Intent::default()
+        };
+        let mut new = Self {
+            name,
+            hears,
+            takes_feedback: object.getattr("media")?.extract()?,
+            takes_reports: object.getattr("takes_reports")?.extract()?,
+            takes_blocks: object.getattr("takes_blocks")?.extract()?,
+            intent,
+            timer: None,
+            mss: u64::from(config.mss),
+            raised,
+            object: object.clone().unbind(),
+        };
+        new.read(Instant::ZERO, &object)?;
+        Ok(new)
+    }
+
+    /// Reads what the object wants now.
+    fn read(&mut self, now: Instant, object: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = object.py();
+        let bytes = |n: f64| Bytes(n as u64);
+        let rate = |n: f64| Rate::from_bps(n as u64);
+        let window = number(object, intern!(py, "window"))?;
+        // A law of every controller: at least one segment.
+        self.intent.window = window.map(|n| Bytes((n as u64).max(self.mss)));
+        self.intent.ssthresh = number(object, intern!(py, "ssthresh"))?.map(bytes);
+        self.intent.pacing = number(object, intern!(py, "pacing"))?.map(rate);
+        if self.takes_feedback {
+            self.intent.target = number(object, intern!(py, "target"))?.map(rate);
+            let padding = number(object, intern!(py, "padding"))?;
+            self.intent.padding = padding.map_or(Rate::ZERO, rate);
+        }
+        let timer = number(object, intern!(py, "timer"))?;
+        // A timer that lies in the past rings soon, and time goes on.
+        let soon = now + Duration::from_micros(1);
+        self.timer = timer.map(|s| Instant::from_nanos((s * 1e9) as u64).max(soon));
+        Ok(())
+    }
+
+    /// Calls a method and reads what the object wants afterwards; nothing any more after an exception.
+    fn call(
+        &mut self,
+        now: Instant,
+        event: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<()>,
+    ) {
+        if self.raised.is_some() {
+            return;
+        }
+        let told = Python::attach(|py| {
+            let object = self.object.clone_ref(py).into_bound(py);
+            event(py, &object)?;
+            self.read(now, &object)
+        });
+        if let Err(error) = told {
+            self.timer = None;
+            self.raised.keep(error);
+        }
+    }
+}
+
+impl Controller for PyController {
+    fn on_sent(&mut self, now: Instant, path: &PathView, sent: &Sent) {
+        if self.hears.on_sent {
+            self.call(now, |py, object| {
+                let told = (
+                    now.as_secs_f64(),
+                    samples::Path::from(path),
+                    samples::Sent::from(sent),
+                );
+                object.call_method1(intern!(py, "on_sent"), told).map(drop)
+            });
+        }
+    }
+
+    fn on_ack(&mut self, now: Instant, path: &PathView, ack: &Ack) {
+        self.mss = u64::from(path.mss).max(1);
+        if self.hears.on_ack {
+            self.call(now, |py, object| {
+                let told = (
+                    now.as_secs_f64(),
+                    samples::Path::from(path),
+                    samples::Ack::from(ack),
+                );
+                object.call_method1(intern!(py, "on_ack"), told).map(drop)
+            });
+        }
+    }
+
+    fn on_loss(&mut self, now: Instant, path: &PathView, loss: &Loss) {
+        self.call(now, |py, object| {
+            let told = (
+                now.as_secs_f64(),
+                samples::Path::from(path),
+                samples::Loss::from(loss),
+            );
+            object.call_method1(intern!(py, "on_loss"), told).map(drop)
+        });
+    }
+
+    fn takes_feedback(&self) -> bool {
+        self.takes_feedback
+    }
+
+    fn on_feedback(&mut self, now: Instant, path: &PathView, feedback: &Feedback<'_>) {
+        if self.hears.on_feedback {
+            self.call(now, |py, object| {
+                let feedback = samples::Feedback::new(py, feedback)?;
+                let told = (now.as_secs_f64(), samples::Path::from(path), feedback);
+                object
+                    .call_method1(intern!(py, "on_feedback"), told)
+                    .map(drop)
+            });
+        }
+    }
+
+    fn on_undo(&mut self, now: Instant, path: &PathView) {
+        if self.hears.on_undo {
+            self.call(now, |py, object| {
+                let told = (now.as_secs_f64(), samples::Path::from(path));
+                object.call_method1(intern!(py, "on_undo"), told).map(drop)
+            });
+        }
+    }
+
+    fn on_recovered(&mut self, now: Instant, path: &PathView) {
+        if self.hears.on_recovered {
+            self.call(now, |py, object| {
+                let told = (now.as_secs_f64(), samples::Path::from(path));
+                object
+                    .call_method1(intern!(py, "on_recovered"), told)
+                    .map(drop)
+            });
+        }
+    }
+
+    fn takes_reports(&self) -> bool {
+        self.takes_reports
+    }
+
+    fn takes_blocks(&self) -> bool {
+        self.takes_blocks
+    }
+
+    fn on_report(&mut self, now: Instant, path: &PathView, report: &PathReport) {
+        if self.hears.on_report {
+            self.call(now, |py, object| {
+                let report = samples::report(py, report)?;
+                let told = (now.as_secs_f64(), samples::Path::from(path), report);
+                object
+                    .call_method1(intern!(py, "on_report"), told)
+                    .map(drop)
+            });
+        }
+    }
+
+    fn on_timer(&mut self, now: Instant, path: &PathView) {
+        self.timer = None;
+        if self.hears.on_timer {
+            self.call(now, |py, object| {
+                object.setattr(intern!(py, "timer"), py.None())?;
+                let told = (now.as_secs_f64(), samples::Path::from(path));
+                object.call_method1(intern!(py, "on_timer"), told).map(drop)
+            });
+        }
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
+        self.timer
+    }
+
+    fn intent(&self) -> Intent {
+        self.intent
+    }
+
+    fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {
+        if !self.hears.snapshot || self.raised.is_some() {
+            return;
+        }
+        let told = Python::attach(|py| -> PyResult<()> {
+            let values = self.object.bind(py).call_method0(intern!(py, "snapshot"))?;
+            for item in values.cast::<PyMapping>()?.items()? {
+                let (name, value): (String, f64) = item.extract()?;
+                out.push((lasting(&name), value));
+            }
+            Ok(())
+        });
+        if let Err(error) = told {
+            self.raised.keep(error);
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        let copy = Python::attach(|py| {
+            let copied = py
+                .import("copy")
+                .and_then(|copy| copy.call_method1("deepcopy", (self.object.bind(py),)));
+            copied.and_then(|object| object.into_py_any(py))
+        });
+        let object = copy.unwrap_or_else(|error| {
+            self.raised.keep(error);
+            Python::attach(|py| self.object.clone_ref(py))
+        });
+        Box::new(Self {
+            object,
+            name: self.name,
+            hears: self.hears,
+            takes_feedback: self.takes_feedback,
+            takes_reports: self.takes_reports,
+            takes_blocks: self.takes_blocks,
+            intent: self.intent,
+            timer: self.timer,
+            mss: self.mss,
+            raised: self.raised.clone(),
+        })
+    }
+}
