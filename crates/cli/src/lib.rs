@@ -65,6 +65,9 @@ enum Command {
     /// Run every combination of a grid file, on all cores or on a Ray cluster (Python: `slackwater[sweep]`)
     #[command(disable_help_flag = true)]
     Sweep(commands::python::PythonArgs),
+    /// Ask the results of all runs in SQL (Python: `slackwater[sql]`)
+    #[command(disable_help_flag = true)]
+    Sql(commands::python::PythonArgs),
     /// Measure CPU seconds per simulated second
     Bench(commands::bench::BenchArgs),
     /// Check what this machine offers
@@ -164,6 +167,7 @@ pub fn main_with(plugins: &Plugins) -> ExitCode {
         Command::Serve(args) => commands::serve::serve(&args),
         Command::Train(args) => commands::python::module("slackwater.train", &args.args),
         Command::Sweep(args) => commands::python::module("slackwater.sweep", &args.args),
+        Command::Sql(args) => commands::python::module("slackwater.sql", &args),
         Command::Bench(args) => commands::bench::bench(&args),
         Command::Doctor { json } => commands::doctor::doctor(json),
         Command::Completions { shell } => {
