@@ -167,7 +167,7 @@ pub fn main_with(plugins: &Plugins) -> ExitCode {
         Command::Serve(args) => commands::serve::serve(&args),
         Command::Train(args) => commands::python::module("slackwater.train", &args.args),
         Command::Sweep(args) => commands::python::module("slackwater.sweep", &args.args),
-        Command::Sql(args) => commands::python::module("slackwater.sql", &args),
+        Command::Sql(args) => commands::python::module("slackwater.sql", &args.args),
         Command::Bench(args) => commands::bench::bench(&args),
         Command::Doctor { json } => commands::doctor::doctor(json),
         Command::Completions { shell } => {

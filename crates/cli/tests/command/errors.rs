@@ -268,7 +268,7 @@ fn a_missing_python_package_is_named() {
         ("no-such-python", "found no Python"),
         ("false", "make python"),
     ] {
-        for command in ["train", "sweep"] {
+        for command in ["train", "sweep", "sql"] {
             let mut command = f.command(&[command, "x"]);
             let output = command.env("SLACKWATER_PYTHON", python).output();
             let output = output.expect("the command starts");
