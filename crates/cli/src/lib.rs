@@ -57,6 +57,8 @@ enum Command {
     Arena(commands::arena::ArenaArgs),
     /// Give TCP connections of this kernel a controller of ours
     Tcp(commands::tcp::TcpArgs),
+    /// Transfer files over QUIC on sockets, under a controller of ours
+    Quic(commands::quic::QuicArgs),
     /// Show runs, overlays and what is running on a local page
     Serve(commands::serve::ServeArgs),
     /// Train a congestion controller (Python: `slackwater[train]`)
@@ -164,6 +166,7 @@ pub fn main_with(plugins: &Plugins) -> ExitCode {
         Command::Repro(args) => commands::repro::repro(&args),
         Command::Arena(args) => commands::arena::arena(&args),
         Command::Tcp(args) => commands::tcp::tcp(&args),
+        Command::Quic(args) => commands::quic::quic(&args),
         Command::Serve(args) => commands::serve::serve(&args),
         Command::Train(args) => commands::python::module("slackwater.train", &args.args),
         Command::Sweep(args) => commands::python::module("slackwater.sweep", &args.args),

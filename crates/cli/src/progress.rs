@@ -44,6 +44,21 @@ pub(crate) fn bar(runs: usize) -> ProgressBar {
     bar
 }
 
+/// A bar of bytes, drawn on standard error where that is a terminal.
+pub(crate) fn transfer(hidden: bool) -> ProgressBar {
+    let target = if hidden {
+        ProgressDrawTarget::hidden()
+    } else {
+        ProgressDrawTarget::stderr()
+    };
+    let bar = ProgressBar::with_draw_target(None, target);
+    let style = ProgressStyle::with_template(
+        "[{wide_bar}] {bytes} of {total_bytes} {bytes_per_sec} (ETA {eta})",
+    );
+    bar.set_style(style.expect("the template is valid").progress_chars("=> "));
+    bar
+}
+
 /// Flows whose curves are told while they grow.
 const FLOWS: usize = 4;
 

@@ -262,7 +262,13 @@ fn assemble<R: Recorder>(
             config.carrier = flow::external(&config.carrier);
         }
         if config.takes_blocks() {
-            feeds.push((FlowId(layout.labels.len() as u32), ue, flow.rtt));
+            // A real UE's modem tells the UE itself, which sends it on by a way of its own.
+            let rtt = if hosts == Hosts::External {
+                Duration::ZERO
+            } else {
+                flow.rtt
+            };
+            feeds.push((FlowId(layout.labels.len() as u32), ue, rtt));
         }
         if matches!(config.app, AppConfig::Page(_)) && hosts != Hosts::External {
             page.push(config);

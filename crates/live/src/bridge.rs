@@ -3,8 +3,11 @@
 use std::collections::VecDeque;
 
 use slackwater_core::record::{FlowSample, LinkSample, PacketEvent};
-use slackwater_core::{Bytes, Duration, FlowId, Instant, NodeId, Packet, Recorder};
+use slackwater_core::{
+    Bytes, Duration, FlowId, Instant, NodeId, Packet, Proto, Recorder, TcpFlags,
+};
 use slackwater_lab::record::RunRecorder;
+use slackwater_signal::Body;
 use slackwater_sim::{Clock, World};
 use slackwater_wire::IpPacket;
 
@@ -198,6 +201,8 @@ pub struct Bridge {
     held: [VecDeque<Held>; 2],
     /// `created` of the last packet.
     last: Instant,
+    /// Reports that arrived on their own since they were last taken.
+    pub reports: Vec<(FlowId, Body)>,
     mtu: usize,
 }
 
@@ -209,6 +214,7 @@ impl Bridge {
             flows,
             held: [VecDeque::new(), VecDeque::new()],
             last: Instant::ZERO,
+            reports: Vec::new(),
             mtu,
         }
     }
@@ -238,6 +244,10 @@ impl Bridge {
         self.last = created;
         let flow = self.flows.flow(&ip, ue, up);
         let mut packet = meta::read(&ip, flow, up, created);
+        if let Some(bits) = self.flows.quic(&ip, flow, ue, up) {
+            packet.proto = Proto::Quic;
+            packet.flags = TcpFlags(bits.0);
+        }
         if self.flows.is_stranger(&ip) {
             // Records count payload.
             packet.payload = 0;
@@ -266,6 +276,11 @@ impl Bridge {
             let up = packet.bits & Packet::BIT_UP != 0;
             let Some(held) = find(&mut self.held[usize::from(up)], packet.created) else {
                 // A report that travels beside the packets has no buffer.
+                if packet.bits & Packet::BIT_REPORT != 0 {
+                    let slot = packet.slots[2];
+                    let body = Body::from_words(slot.start.0, slot.end.0);
+                    self.reports.push((packet.flow, body));
+                }
                 continue;
             };
             let copied = up && packet.payload == 0;

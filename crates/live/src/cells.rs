@@ -87,6 +87,10 @@ pub struct Wanted {
     pub queue: Option<String>,
     /// Edge functions.
     pub edge: Vec<Edge>,
+    /// The cell's reports travel as datagrams instead of on acknowledgments.
+    pub datagrams: bool,
+    /// UEs hear of their transport blocks.
+    pub blocks: bool,
     /// Seed.
     pub seed: u64,
     /// Flows kept apart for each UE.
@@ -142,11 +146,27 @@ impl Wanted {
             ));
         }
         let reports = self.edge.contains(&Edge::Xrc);
-        put(
-            &mut flow,
-            "controller",
-            if reports { "xrc" } else { "cubic" },
-        );
+        // What the cell tells follows from what the senders take.
+        let controller = match (reports, self.blocks) {
+            (true, true) => {
+                return Err(LiveError::Usage(
+                    "found --blocks with --edge xrc, expected one of them".to_owned(),
+                ));
+            }
+            (true, false) => "xrc",
+            (false, true) => "tyrus",
+            (false, false) => "cubic",
+        };
+        put(&mut flow, "controller", controller);
+        if self.datagrams && !reports {
+            return Err(LiveError::Usage(
+                "found --reports without --edge xrc, expected both: no one else reports".to_owned(),
+            ));
+        }
+        if self.datagrams || self.blocks {
+            let carrier = if self.blocks { "socket" } else { "datagram" };
+            put(sub(&mut root, "feedback")?, "carrier", carrier);
+        }
         put(&mut root, "flow", vec![Value::Table(flow)]);
         self.add_edge(&mut root, cell)?;
         if let Some(queue) = &self.queue {
@@ -295,6 +315,8 @@ mod tests {
             delay: Duration::ZERO,
             queue: None,
             edge: Vec::new(),
+            datagrams: false,
+            blocks: false,
             seed: 1,
             flows: 4,
             set: Vec::new(),
@@ -332,6 +354,14 @@ mod tests {
         w.edge = vec![Edge::Vaqm];
         says(&w, "--edge vaqm");
         w.edge.clear();
+        w.blocks = true;
+        assert!(w.scenario().is_ok());
+        w.edge = vec![Edge::Xrc];
+        says(&w, "one of them");
+        (w.blocks, w.datagrams) = (false, true);
+        w.edge.clear();
+        says(&w, "--edge xrc");
+        w.datagrams = false;
         w.ues = 2;
         says(&w, "one UE");
     }

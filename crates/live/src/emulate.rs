@@ -15,8 +15,10 @@ use slackwater_lab::build::Hosts;
 use slackwater_lab::record::slots::SlotRows;
 use slackwater_lab::run::{self, Prepared, RunResult};
 use slackwater_ran::cell::Cell;
+use slackwater_signal::PathReport;
 
 use crate::LiveError;
+use crate::beside::{self, Ports};
 use crate::bridge::{Bridge, Departure, LogEntry, Probe, Tap};
 use crate::cells::Wanted;
 use crate::clock::{Lag, WallClock};
@@ -57,6 +59,8 @@ pub struct Options {
     pub watch: Option<PathBuf>,
     /// Time between two samples of the records.
     pub interval: Duration,
+    /// Where reports go that do not ride on packets.
+    pub ports: Ports,
 }
 
 /// How well the emulator kept up.
@@ -72,6 +76,8 @@ pub struct Health {
     pub malformed: u64,
     /// Packets that the kernel did not take back.
     pub refused: u64,
+    /// Reports sent in datagrams of their own.
+    pub reports: u64,
     /// CPU time of the emulator's own thread.
     pub cpu: Duration,
 }
@@ -96,6 +102,8 @@ pub struct Outcome {
     pub log: Vec<LogEntry>,
     /// How long it ran.
     pub length: Duration,
+    /// QUIC connections, and how often their spin bit changed, down and up.
+    pub spins: Vec<(String, [u64; 2])>,
 }
 
 /// Room that a process has to go away on its own.
@@ -137,6 +145,7 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
     if let Some(teller) = teller {
         drive.meter.tell(teller, options.limit);
     }
+    drive.ports = options.ports;
     let code = drive.run(options.limit, &mut || processes.ended())?;
     sys::ordinary();
     processes.stop();
@@ -285,6 +294,8 @@ pub(crate) struct Drive {
     slot: Duration,
     merger: Merger,
     refused: u64,
+    ports: Ports,
+    reports: u64,
     meter: Meter,
     cpu: Duration,
 }
@@ -311,6 +322,8 @@ impl Drive {
             slot,
             merger: Merger::default(),
             refused: 0,
+            ports: Ports::default(),
+            reports: 0,
             meter: Meter::new(meter, name),
             cpu: thread_time(),
         }
@@ -439,6 +452,38 @@ impl Drive {
             merger.push((departure.up, departure.ue), departure.bytes, &mut send);
         });
         merger.flush(&mut send);
+        self.report();
+    }
+
+    /// Sends the reports that travel on their own.
+    fn report(&mut self) {
+        if self.bridge.reports.is_empty() {
+            return;
+        }
+        let reports = core::mem::take(&mut self.bridge.reports);
+        let flows = &self.bridge.flows;
+        for (flow, body) in &reports {
+            let own = matches!(body.report(), Some(PathReport::TransportBlocks { .. }));
+            let ue = flows.ue_of(*flow);
+            let (device, packet) = if own {
+                // The modem tells of the UE, whatever its connections.
+                let Some(port) = self.ports.blocks.filter(|_| flows.is_first(*flow)) else {
+                    continue;
+                };
+                let packet = beside::to_ue(self.network.plan.ue(ue).into(), *body, port);
+                (&mut self.network.ues[ue as usize], packet)
+            } else {
+                let (Some(port), Some(down)) = (self.ports.reports, flows.tuple(*flow)) else {
+                    continue;
+                };
+                (
+                    &mut self.network.server,
+                    beside::to_sender(down, *body, port),
+                )
+            };
+            self.reports += 1;
+            self.refused += u64::from(!device.write(&[0; frame::HEADER], &packet));
+        }
     }
 
     /// Until `next`, or until a frame or a signal comes.
@@ -465,6 +510,7 @@ impl Drive {
     ) -> Outcome {
         let length = end - Instant::ZERO;
         let used = self.bridge.flows.used();
+        let spins = self.bridge.flows.spins();
         let mut scenario = scenario.clone();
         scenario.duration = length.max(Duration::from_millis(1));
         let mut log = Vec::new();
@@ -489,12 +535,14 @@ impl Drive {
                 realtime,
                 malformed: counters.malformed,
                 refused: self.refused,
+                reports: self.reports,
                 cpu: thread_time().saturating_sub(self.cpu),
             },
             result,
             code,
             log,
             length,
+            spins,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Which flow of the world a packet belongs to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use slackwater_core::{FlowId, Packet, PacketView as _, SeqNum, TcpFlags};
+use slackwater_core::{FlowId, Packet, PacketView as _, Proto, QuicBits, SeqNum, TcpFlags};
 use slackwater_wire::IpBuf;
+use slackwater_wire::report::FiveTuple;
 
 /// Gives connections the flows that the world keeps for their UE, in the order in which they come.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub struct FlowTable {
     ues: Vec<UeFlows>,
     /// By flow key of either direction, and UE.
     known: HashMap<(u32, u32), FlowId>,
+    /// Those of them that opened as QUIC does.
+    quic: HashSet<(u32, u32)>,
     /// By flow.
     flows: Vec<FlowState>,
     /// Ports that belong to a flow whatever else the packet says.
@@ -29,10 +32,14 @@ struct UeFlows {
 struct FlowState {
     label: Option<String>,
     ue: u32,
+    /// Addresses and ports of its first packet, as they are on the way down.
+    tuple: Option<FiveTuple>,
     /// By direction, down first: payload bytes so far, and the end of the highest sequence number.
     ways: [Way; 2],
     /// Which way the data goes, once that shows.
     up: Option<bool>,
+    /// By direction, down first: the spin bit of QUIC's last short header, and how often it changed.
+    spin: [(Option<bool>, u64); 2],
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +50,8 @@ struct Way {
 
 /// Payload bytes after which a direction is taken for that of the data: more than a request has.
 const DECIDING: u64 = 4_000;
+/// The same for QUIC, whose client pads its handshake and probes the path's MTU.
+const DECIDING_QUIC: u64 = 16_000;
 
 impl FlowTable {
     /// A table for `ues` UEs with `each` flows; flows are numbered UE by UE.
@@ -55,6 +64,7 @@ impl FlowTable {
         Self {
             ues: (0..ues).map(table).collect(),
             known: HashMap::new(),
+            quic: HashSet::new(),
             flows: (0..ues * each)
                 .map(|f| FlowState {
                     ue: f / each,
@@ -83,6 +93,7 @@ impl FlowTable {
         Self {
             ues: (0..=last).map(table).collect(),
             known: HashMap::new(),
+            quic: HashSet::new(),
             ports: HashMap::new(),
             flows,
         }
@@ -117,9 +128,58 @@ impl FlowTable {
         if state.label.is_none() {
             state.label = Some(label(ip, ue, up));
         }
+        if state.tuple.is_none() {
+            let tuple = FiveTuple::of(ip);
+            state.tuple = tuple.map(|t| if up { t.reversed() } else { t });
+        }
         self.known.insert((key, ue), flow);
         self.known.insert((ip.reverse_key(), ue), flow);
         flow
+    }
+
+    /// What `ip`, which `ue` sends or receives, shows of QUIC; `None` where its connection did not open as QUIC does.
+    pub fn quic(&mut self, ip: &IpBuf, flow: FlowId, ue: u32, up: bool) -> Option<QuicBits> {
+        let payload = ip.udp_payload()?;
+        let first = *payload.first()?;
+        let long = first & 0x80 != 0;
+        let key = (ip.flow_key(), ue);
+        if !self.quic.contains(&key) {
+            if !(long && opens_quic(payload)) {
+                return None;
+            }
+            self.quic.insert(key);
+            self.quic.insert((ip.reverse_key(), ue));
+        }
+        let bits = QuicBits(0);
+        if long {
+            return Some(bits.with(QuicBits::LONG));
+        }
+        let spin = first & 0x20 != 0;
+        let (last, edges) = &mut self.flows[flow.index()].spin[usize::from(up)];
+        *edges += u64::from(last.replace(spin).is_some_and(|l| l != spin));
+        Some(if spin {
+            bits.with(QuicBits::SPIN)
+        } else {
+            bits
+        })
+    }
+
+    /// QUIC connections with the number of times that their spin bit changed, down and up: none where it is dark.
+    pub fn spins(&self) -> Vec<(String, [u64; 2])> {
+        let shown = |f: &&FlowState| f.spin.iter().any(|s| s.0.is_some());
+        let quic = self.flows.iter().filter(shown);
+        quic.filter_map(|f| Some((f.label.clone()?, f.spin.map(|s| s.1))))
+            .collect()
+    }
+
+    /// Addresses and ports of `flow` on its way down, from the first packet that showed any.
+    pub fn tuple(&self, flow: FlowId) -> Option<FiveTuple> {
+        self.flows[flow.index()].tuple
+    }
+
+    /// True for the first flow that the world keeps for a UE.
+    pub fn is_first(&self, flow: FlowId) -> bool {
+        self.ues.iter().any(|ue| ue.first == flow.0)
     }
 
     /// True where `packet` belongs to none of the flows that are known beforehand.
@@ -140,7 +200,7 @@ impl FlowTable {
             return None;
         }
         way.payload += u64::from(packet.payload);
-        if packet.proto == slackwater_core::Proto::Tcp {
+        if packet.proto == Proto::Tcp {
             let end = SeqNum(packet.seq.0.wrapping_add(u32::from(packet.payload)));
             // A SYN starts a connection anew.
             let syn = packet.flags.contains(TcpFlags::SYN);
@@ -150,7 +210,11 @@ impl FlowTable {
                 _ => way.end = Some(end),
             }
         }
-        if state.up.is_none() && way.payload >= DECIDING {
+        let enough = match packet.proto {
+            Proto::Quic => DECIDING_QUIC,
+            _ => DECIDING,
+        };
+        if state.up.is_none() && way.payload >= enough {
             state.up = Some(up);
             return state.up;
         }
@@ -186,6 +250,16 @@ impl FlowTable {
     }
 }
 
+/// True for a datagram of QUIC's handshake: a long header with the fixed bit (RFC 9000, 17.2) and a version in use.
+fn opens_quic(payload: &[u8]) -> bool {
+    // RFC 9000, 15; RFC 9369, 3.1.
+    const VERSIONS: [[u8; 4]; 2] = [[0, 0, 0, 1], [0x6b, 0x33, 0x43, 0xcf]];
+    payload.first().is_some_and(|first| first & 0xc0 == 0xc0)
+        && payload
+            .get(1..5)
+            .is_some_and(|version| VERSIONS.iter().any(|v| v == version))
+}
+
 /// Protocol and ports, the server's first, and the UE where there is one beside the first.
 fn label(ip: &IpBuf, ue: u32, up: bool) -> String {
     let protocol = match ip.protocol() {
@@ -204,4 +278,49 @@ fn label(ip: &IpBuf, ue: u32, up: bool) -> String {
         label.extend([" ue", &ue.to_string()]);
     }
     label
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beside;
+    use slackwater_signal::Body;
+    use std::net::Ipv4Addr;
+
+    /// A UDP packet from the UE with `payload` at the start of its payload.
+    fn packet(payload: &[u8]) -> IpBuf {
+        let mut bytes = beside::to_ue(Ipv4Addr::new(100, 64, 0, 2).into(), Body([0; 8]), 9);
+        bytes[28..28 + payload.len()].copy_from_slice(payload);
+        IpBuf::new(bytes).expect("well-formed")
+    }
+
+    #[test]
+    fn quic_is_known_by_how_it_opens() {
+        let mut table = FlowTable::new(1, 4);
+        let mut look = |bytes: &[u8], up| {
+            let ip = packet(bytes);
+            let flow = table.flow(&ip, 0, up);
+            let bits = table.quic(&ip, flow, 0, up);
+            (bits, table.spins())
+        };
+        // Short headers, DTLS and long headers of no version open nothing.
+        for other in [
+            &[0x40, 1, 2, 3, 4][..],
+            &[22, 254, 253, 0, 0],
+            &[0xc0, 0, 0, 0, 9],
+        ] {
+            assert_eq!(look(other, true), (None, Vec::new()));
+        }
+        let long = look(&[0xc3, 0, 0, 0, 1], true).0.expect("QUIC");
+        assert!(long.contains(QuicBits::LONG));
+        // The fixed bit may be greased from here on (RFC 9287).
+        let spins = [0x40, 0x60, 0x20, 0x00, 0x47].map(|first| {
+            let bits = look(&[first], true).0.expect("still QUIC");
+            assert!(!bits.contains(QuicBits::LONG));
+            bits.contains(QuicBits::SPIN)
+        });
+        assert_eq!(spins, [false, true, true, false, false]);
+        let edges = look(&[0x40], true).1;
+        assert_eq!(edges.iter().map(|e| e.1).collect::<Vec<_>>(), [[0, 2]]);
+    }
 }

@@ -7,6 +7,7 @@
 //! [`bridge`] joins buffers and world and knows no clock; [`clock`] waits; [`emulate`] makes namespaces and devices,
 //! runs a command behind the cell and leaves the records of a run.
 
+pub mod beside;
 #[cfg(feature = "bpf")]
 pub mod bpf;
 pub mod bridge;
@@ -23,6 +24,7 @@ pub mod merge;
 pub mod meta;
 pub mod meter;
 pub mod netns;
+pub mod quinn;
 pub mod setup;
 mod sys;
 mod teller;

@@ -306,6 +306,11 @@ impl State {
         &self.cc
     }
 
+    /// Bytes of packets that were acknowledged.
+    pub const fn delivered(&self) -> Bytes {
+        Bytes(self.delivered)
+    }
+
     /// Packets may leave as ECT(0): somebody wants classic ECN.
     pub const fn wants_ecn(&self) -> bool {
         matches!(self.intent.ecn, EcnMode::Classic)
@@ -352,10 +357,11 @@ impl congestion::ControllerFactory for Adapter {
     }
 }
 
-/// Gives each connection a controller of its own: what a host on real sockets hands to
+/// Gives each connection a controller of its own: what a host that keeps no account of its connections hands to
 /// `TransportConfig::congestion_controller_factory`, quinn's as well as quinn-proto's.
 ///
-/// The controllers' own timers are not called (quinn has none to offer), nor do reports reach them.
+/// The controllers' own timers are not called (quinn has none to offer), nor do reports reach them: `slackwater quic serve`
+/// keeps a [`Shared`] for each connection instead.
 #[derive(Debug)]
 pub struct Factory {
     epoch: Epoch,

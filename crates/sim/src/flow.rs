@@ -93,6 +93,8 @@ pub enum Carrier {
     External {
         /// The sender reads the cell's reports.
         takes_reports: bool,
+        /// The sender wants to know the UE's transport blocks.
+        takes_blocks: bool,
     },
 }
 
@@ -125,7 +127,7 @@ impl FlowConfig {
             | Carrier::Quinn { controller, .. }
             | Carrier::Rtp { controller, .. } => controller.takes_reports(),
             Carrier::Udp { .. } => false,
-            Carrier::External { takes_reports } => *takes_reports,
+            Carrier::External { takes_reports, .. } => *takes_reports,
         };
         takes && self.direction == Direction::Down
     }
@@ -137,7 +139,8 @@ impl FlowConfig {
             Carrier::Tcp { controller, .. }
             | Carrier::Quic { controller, .. }
             | Carrier::Quinn { controller, .. } => controller.takes_blocks(),
-            Carrier::Udp { .. } | Carrier::Rtp { .. } | Carrier::External { .. } => false,
+            Carrier::External { takes_blocks, .. } => *takes_blocks,
+            Carrier::Udp { .. } | Carrier::Rtp { .. } => false,
         };
         takes && self.direction == Direction::Down
     }

@@ -206,6 +206,12 @@ impl<B: AsRef<[u8]>> IpPacket<B> {
         (found == protocol && at + length <= self.layout.end).then_some(at)
     }
 
+    /// The payload of a UDP datagram, as far as the buffer holds it.
+    pub fn udp_payload(&self) -> Option<&[u8]> {
+        let at = self.transport(UDP, 8)?;
+        self.bytes().get(at + 8..)
+    }
+
     /// Source and destination addresses.
     pub(crate) fn addresses(&self) -> (&[u8], &[u8]) {
         let bytes = self.bytes();

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use slackwater_lab::core::Duration;
 use slackwater_lab::output::tables;
 use slackwater_lab::wire::trace::MahimahiTrace;
+use slackwater_live::beside::Ports;
 use slackwater_live::cells::{Edge, Middle, Wanted};
 use slackwater_live::emulate::{Health, Options, Outcome, emulate};
 use slackwater_live::logs;
@@ -34,6 +35,12 @@ pub(crate) struct EmulateArgs {
     /// Functions inside the network, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "FUNCTION,..")]
     edge: Vec<EdgeName>,
+    /// Send the cell's reports to this UDP port of the server side instead of putting them on acknowledgments (QUIC)
+    #[arg(long, value_name = "PORT")]
+    reports: Option<u16>,
+    /// Tell each UE of its transport blocks at this UDP port
+    #[arg(long, value_name = "PORT")]
+    blocks: Option<u16>,
     /// Delay of the wired part each way, for example "20 ms"
     #[arg(long, value_name = "TIME", value_parser = duration)]
     delay: Option<Duration>,
@@ -108,7 +115,7 @@ enum EdgeName {
     L4s,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     // As scenario files have it; a bare number is Mahimahi's: milliseconds.
     let text = if text.bytes().all(|b| b.is_ascii_digit()) {
         format!("{text} ms")
@@ -169,6 +176,8 @@ fn options(args: &EmulateArgs) -> Result<Options> {
             delay: args.delay.unwrap_or(Duration::ZERO),
             queue: args.queue.clone(),
             edge: edge.collect(),
+            datagrams: args.reports.is_some(),
+            blocks: args.blocks.is_some(),
             seed: args.seed,
             flows: args.flows,
             set: set.collect::<Result<_>>()?,
@@ -183,6 +192,10 @@ fn options(args: &EmulateArgs) -> Result<Options> {
         meter: !args.quiet,
         watch: (!args.no_files).then(|| folder(args)),
         interval: Duration::from_millis(20),
+        ports: Ports {
+            reports: args.reports,
+            blocks: args.blocks,
+        },
     })
 }
 
@@ -235,6 +248,7 @@ pub(crate) fn json(outcome: &Outcome, void: bool) -> serde_json::Value {
         let lag = health.lag.histogram.quantile(q).unwrap_or_default();
         lag.as_millis_f64()
     };
+    let quic = |(flow, [down, up]): &(String, [u64; 2])| serde_json::json!({ "flow": flow, "spin_edges_down": down, "spin_edges_up": up });
     serde_json::json!({
         "exit_code": outcome.code,
         "seconds": outcome.length.as_secs_f64(),
@@ -245,6 +259,8 @@ pub(crate) fn json(outcome: &Outcome, void: bool) -> serde_json::Value {
         "realtime": health.realtime,
         "malformed_frames": health.malformed,
         "refused_packets": health.refused,
+        "reports_sent": health.reports,
+        "quic": outcome.spins.iter().map(quic).collect::<Vec<_>>(),
         "cpu_seconds": health.cpu.as_secs_f64(),
         "summary": outcome.result.summary,
     })

@@ -8,6 +8,7 @@ pub(crate) mod emulate;
 pub(crate) mod list;
 pub(crate) mod live;
 pub(crate) mod python;
+pub(crate) mod quic;
 pub(crate) mod repro;
 pub(crate) mod run;
 pub(crate) mod serve;

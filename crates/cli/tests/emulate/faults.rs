@@ -101,7 +101,7 @@ fn survive(runs: u32) {
 
 #[test]
 fn nothing_is_left_after_kills() {
-    if allowed().is_some() {
+    if let Some(_one) = allowed() {
         survive(20);
     }
 }
@@ -109,16 +109,16 @@ fn nothing_is_left_after_kills() {
 #[test]
 #[ignore = "a minute"]
 fn nothing_is_left_after_a_hundred_kills() {
-    if allowed().is_some() {
+    if let Some(_one) = allowed() {
         survive(100);
     }
 }
 
 #[test]
 fn exit_codes_are_those_of_the_command() {
-    if allowed().is_none() {
+    let Some(_one) = allowed() else {
         return;
-    }
+    };
     let run = |words: &[&str]| {
         let mut args = vec![
             "emulate",
@@ -197,9 +197,9 @@ fn bad_input_is_named() {
 
 #[test]
 fn a_taken_interface_is_named() {
-    if allowed().is_none() {
+    let Some(_one) = allowed() else {
         return;
-    }
+    };
     // Inside an emulator, so that nothing is left behind: `cell0` is its own.
     let inner = env!("CARGO_BIN_EXE_slackwater");
     let done = slackwater(&[
@@ -231,9 +231,9 @@ fn a_taken_interface_is_named() {
 /// Without privileges it works, or says why not.
 #[test]
 fn without_root_it_works_or_says_why() {
-    if allowed().is_none() {
+    let Some(_one) = allowed() else {
         return;
-    }
+    };
     // A copy where anyone may run it.
     let folder = Folder::new("nobody");
     let program = folder.file("slackwater");
@@ -271,9 +271,9 @@ fn without_root_it_works_or_says_why() {
 /// The UE's side writes what no one should: the emulator drops it, counts it and goes on.
 #[test]
 fn garbage_and_giant_frames_are_survived() {
-    if allowed().is_none() {
+    let Some(_one) = allowed() else {
         return;
-    }
+    };
     let garbage = r"
 import socket, subprocess, os, random
 subprocess.run(['ip', 'link', 'set', 'cell0', 'mtu', '9000'], check=True)

@@ -2,6 +2,7 @@
 
 mod faults;
 mod packets;
+mod quic;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -103,9 +103,9 @@ fn delivers(mbps: u32) {
 
 #[test]
 fn a_full_link_uses_its_opportunities() {
-    if allowed().is_none() {
+    let Some(_one) = allowed() else {
         return;
-    }
+    };
     delivers(12);
     delivers(100);
 }
@@ -139,9 +139,9 @@ fn serve() -> String {
 
 #[test]
 fn a_download_arrives_whole_through_every_kind_of_middle() {
-    if allowed().is_none() {
+    let Some(_one) = allowed() else {
         return;
-    }
+    };
     let folder = Folder::new("whole");
     let out = folder.file("run");
     let middles: [&[&str]; 5] = [
@@ -197,9 +197,9 @@ fn a_download_arrives_whole_through_every_kind_of_middle() {
 
 #[test]
 fn emulators_nest() {
-    if allowed().is_none() {
+    let Some(_one) = allowed() else {
         return;
-    }
+    };
     let server = serve();
     let inner = env!("CARGO_BIN_EXE_slackwater");
     let done = slackwater(&[
@@ -235,9 +235,9 @@ fn emulators_nest() {
 /// Downloads, and looks at the acknowledgments on the server side.
 #[test]
 fn the_cells_reports_are_on_acknowledgments() {
-    if allowed().is_none() {
+    let Some(_one) = allowed() else {
         return;
-    }
+    };
     let sniff = r"
 import socket, threading
 raw = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
@@ -280,9 +280,9 @@ threading.Thread(target=look, daemon=True).start()
 
 #[test]
 fn a_scenario_runs_with_the_kernels_senders() {
-    if allowed().is_none() {
+    let Some(_one) = allowed() else {
         return;
-    }
+    };
     let folder = Folder::new("kernel");
     let scenario = folder.file("s.toml");
     let toml = "name = \"s\"\nduration = \"5 s\"\nwarmup = \"1 s\"\n[path]\nrtt = \"20 ms\"\n\

@@ -104,15 +104,22 @@ pub(super) fn config(
 
 /// The flow's packets come from outside, from a sender that reads what `simulated` would have read.
 pub(super) fn external(simulated: &Carrier) -> Carrier {
+    let (takes_reports, takes_blocks) = match simulated {
+        Carrier::Tcp { controller, .. }
+        | Carrier::Quic { controller, .. }
+        | Carrier::Quinn { controller, .. } => {
+            (controller.takes_reports(), controller.takes_blocks())
+        }
+        Carrier::Rtp { controller, .. } => (controller.takes_reports(), false),
+        Carrier::Udp { .. } => (false, false),
+        Carrier::External {
+            takes_reports,
+            takes_blocks,
+        } => (*takes_reports, *takes_blocks),
+    };
     Carrier::External {
-        takes_reports: match simulated {
-            Carrier::Tcp { controller, .. }
-            | Carrier::Quic { controller, .. }
-            | Carrier::Quinn { controller, .. }
-            | Carrier::Rtp { controller, .. } => controller.takes_reports(),
-            Carrier::Udp { .. } => false,
-            Carrier::External { takes_reports } => *takes_reports,
-        },
+        takes_reports,
+        takes_blocks,
     }
 }
 

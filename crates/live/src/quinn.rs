@@ -1,0 +1,121 @@
+//! QUIC on sockets: a file server and a client on quinn, with our controllers behind quinn's interface.
+//!
+//! The adapter is the simulator's own ([`slackwater_quic::control`]), which also says what quinn's interface lacks. A
+//! server gives each connection a controller and tells it of reports, which come to it in two ways: beside the connection,
+//! to a UDP socket ([`reports`]), since an agent of the network cannot write into encrypted packets; and inside of it, in
+//! DATAGRAM frames (RFC 9221), from a client that heard them on its side ([`get`]).
+//!
+//! The protocol is a line each way on a bidirectional stream: `FILE name` or `ZEROS count`, then `OK count` and the
+//! bytes, or `ERROR words`.
+
+pub mod get;
+pub mod reports;
+pub mod serve;
+#[cfg(test)]
+mod tests;
+mod tls;
+
+use std::sync::Arc;
+use std::time::Duration as Wall;
+
+use ::quinn::TransportConfig;
+use slackwater_control::registry;
+use slackwater_control::{AnyController, Controller as _, EcnMode};
+use slackwater_core::Draw;
+
+use crate::LiveError;
+
+pub use tls::{Fingerprint, Identity};
+
+/// The protocol's name in TLS (RFC 7301).
+const ALPN: &[u8] = b"slackwater-file/1";
+/// The port of servers that name none.
+pub const PORT: u16 = 4433;
+/// What controllers call a segment: the UDP payload that quinn's path MTU discovery looks for (quinn's default). The first
+/// packets, of 1,200 bytes, are counted by their bytes.
+const SEGMENT: u16 = 1452;
+/// A peer that says nothing for so long is gone.
+const IDLE: Wall = Wall::from_secs(10);
+/// The longest request or answer line.
+const LINE: usize = 4096;
+/// Room for data in flight and reordered: 100 Mbit/s for 2.5 s.
+const WINDOW: u32 = 32 << 20;
+
+fn usage(text: impl Into<String>) -> LiveError {
+    LiveError::Usage(text.into())
+}
+
+/// Runs `work` on a runtime of this thread.
+fn block_on<T>(work: impl Future<Output = Result<T, LiveError>>) -> Result<T, LiveError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| LiveError::kernel("cannot start the runtime of QUIC's sockets", e))?;
+    runtime.block_on(work)
+}
+
+/// What both ends agree on.
+fn transport(spin: bool) -> TransportConfig {
+    let mut t = TransportConfig::default();
+    t.allow_spin(spin)
+        .max_idle_timeout(IDLE.try_into().ok())
+        .keep_alive_interval(Some(IDLE / 4))
+        .send_window(u64::from(WINDOW))
+        .receive_window(WINDOW.into())
+        .stream_receive_window(WINDOW.into());
+    t
+}
+
+/// The controller called `name`, for one connection.
+///
+/// # Errors
+/// Where there is none of that name, or it needs what quinn cannot do: it sets ECT(0) alone and counts no marks.
+fn controller(name: &str, draw: Draw) -> Result<AnyController, LiveError> {
+    let config = registry::Config::new(u32::from(SEGMENT), draw);
+    let cc = registry::build(name, &config).map_err(|e| usage(format!("--cc: {e}")))?;
+    if !registry::names().iter().any(|known| known.0 == cc.name()) {
+        return Err(usage(format!(
+            "--cc: found \"{name}\", which steers media, expected a controller with a window"
+        )));
+    }
+    match cc.intent().ecn {
+        EcnMode::Off | EcnMode::Classic => Ok(cc),
+        _ => Err(usage(format!(
+            "--cc: found \"{name}\", which answers counts of marks; quinn tells of none (docs/quic.md)"
+        ))),
+    }
+}
+
+/// `name` is one that a server can use.
+///
+/// # Errors
+/// As [`LiveError::Usage`], with what was found and expected.
+pub fn check_controller(name: &str) -> Result<(), LiveError> {
+    controller(name, Draw::new(0)).map(drop)
+}
+
+/// The line at the start of `bytes`, once it is whole.
+fn line(bytes: &[u8]) -> Option<(&str, &[u8])> {
+    let end = bytes.iter().position(|b| *b == b'\n')?;
+    let text = core::str::from_utf8(&bytes[..end]).ok()?;
+    Some((text, &bytes[end + 1..]))
+}
+
+/// Milliseconds.
+fn ms(d: Wall) -> f64 {
+    d.as_secs_f64() * 1e3
+}
+
+/// Mbit/s of `bytes` in `seconds`.
+fn mbps(bytes: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 {
+        bytes as f64 * 8.0 / seconds / 1e6
+    } else {
+        0.0
+    }
+}
+
+/// Shared by the certificate's maker and its checker.
+fn provider() -> Arc<rustls::crypto::CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}

@@ -1,0 +1,444 @@
+//! The server.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration as Wall, Instant};
+
+use ::quinn::{
+    Connection, Endpoint, EndpointConfig, Incoming, RecvStream, SendStream, ServerConfig,
+    TokioRuntime, VarInt,
+};
+use bytes::Bytes;
+use slackwater_core::Draw;
+use slackwater_quic::clock::Epoch;
+use slackwater_quic::control::{Adapter, Shared};
+use slackwater_signal::Body;
+
+use super::reports::{self, Directory, Heard};
+use super::{
+    Fingerprint, Identity, LINE, SEGMENT, block_on, controller, line, mbps, transport, usage,
+};
+use crate::LiveError;
+
+/// What a server offers.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// The folder of its files; without one it has zeros alone.
+    pub root: Option<PathBuf>,
+    /// The controller of each connection, by name.
+    pub controller: String,
+    /// Where reports come in beside the connections.
+    pub reports: Option<SocketAddr>,
+    /// It ends after so many transfers.
+    pub transfers: Option<u64>,
+    /// Connections may show the spin bit (RFC 9000, 17.4); quinn keeps it dark on one in eight.
+    pub spin: bool,
+    /// Seed of the controllers' random draws.
+    pub seed: u64,
+}
+
+/// A server that listens.
+#[derive(Clone, Copy, Debug)]
+pub struct Listening {
+    /// Where.
+    pub address: SocketAddr,
+    /// Where reports come in.
+    pub reports: Option<SocketAddr>,
+    /// By what clients know it.
+    pub fingerprint: Fingerprint,
+}
+
+/// A transfer, as its sender saw it. Times are ms.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Served {
+    /// The client.
+    pub client: SocketAddr,
+    /// What it asked for.
+    pub request: String,
+    /// The controller.
+    pub controller: String,
+    /// Stream bytes handed to quinn.
+    pub bytes: u64,
+    /// Bytes of QUIC packets that were acknowledged meanwhile.
+    pub acknowledged: u64,
+    /// From the request to the last byte's acknowledgment.
+    pub seconds: f64,
+    /// Of stream bytes; of acknowledged packets where the client went before the end.
+    pub goodput_mbps: f64,
+    /// Least round-trip time.
+    pub min_rtt_ms: f64,
+    /// Median of the smoothed round-trip time, sampled every 10 ms.
+    pub srtt_p50_ms: f64,
+    /// The same, 95 of 100.
+    pub srtt_p95_ms: f64,
+    /// Mean window, bytes.
+    pub window_bytes: f64,
+    /// QUIC packets sent on the connection so far.
+    pub packets: u64,
+    /// Those that were lost.
+    pub lost: u64,
+    /// Congestion events: losses and marks.
+    pub congestion_events: u64,
+    /// Reports told to the controller from beside the connection, so far.
+    pub reports_beside: u64,
+    /// Reports told to the controller in DATAGRAM frames, so far.
+    pub reports_inside: u64,
+    /// All bytes were acknowledged.
+    pub complete: bool,
+}
+
+/// What every connection needs.
+struct Common {
+    options: Options,
+    directory: Directory,
+    done: std::sync::mpsc::Sender<Served>,
+    transfers: AtomicU64,
+}
+
+/// Serves until `stop`, or until as many transfers as wanted are done: tells of the socket to `started`, of each transfer
+/// to `each`. What came to the reports' socket is returned.
+///
+/// # Errors
+/// Where a socket cannot be had, the folder is none, or the controller is not known.
+pub fn serve(
+    options: &Options,
+    started: impl FnOnce(&Listening),
+    mut each: impl FnMut(&Served),
+    stop: &AtomicBool,
+) -> Result<Heard, LiveError> {
+    controller(&options.controller, Draw::new(options.seed))?;
+    if let Some(root) = &options.root
+        && !root.is_dir()
+    {
+        return Err(usage(format!("{}: expected a folder", root.display())));
+    }
+    let identity = Identity::new()?;
+    block_on(async {
+        let directory = Directory::default();
+        let mut listening = Listening {
+            address: options.listen,
+            reports: None,
+            fingerprint: identity.fingerprint(),
+        };
+        if let Some(address) = options.reports {
+            let wrong = |e| LiveError::kernel(format!("cannot hear reports at {address}"), e);
+            let socket = tokio::net::UdpSocket::bind(address).await.map_err(wrong)?;
+            listening.reports = socket.local_addr().ok();
+            tokio::spawn(reports::listen(socket, directory.clone()));
+        }
+        let wrong = |e| LiveError::kernel(format!("cannot serve at {}", options.listen), e);
+        let socket = UdpSocket::bind(options.listen).map_err(wrong)?;
+        let endpoint = Endpoint::new(
+            EndpointConfig::default(),
+            Some(ServerConfig::with_crypto(identity.crypto())),
+            socket,
+            Arc::new(TokioRuntime),
+        )
+        .map_err(wrong)?;
+        listening.address = endpoint.local_addr().map_err(wrong)?;
+        started(&listening);
+        let (done, finished) = std::sync::mpsc::channel();
+        let common = Arc::new(Common {
+            options: options.clone(),
+            directory: directory.clone(),
+            done,
+            transfers: AtomicU64::new(0),
+        });
+        let mut count = 0;
+        loop {
+            for served in finished.try_iter() {
+                each(&served);
+                count += 1;
+            }
+            let enough = options.transfers.is_some_and(|n| count >= n);
+            if enough || stop.load(Ordering::Relaxed) {
+                break;
+            }
+            // Handshakes are for tasks; this one looks up now and then.
+            let next = tokio::time::timeout(Wall::from_millis(50), endpoint.accept());
+            if let Ok(Some(incoming)) = next.await {
+                let number = common.transfers.fetch_add(1, Ordering::Relaxed);
+                let common = Arc::clone(&common);
+                let crypto = identity.crypto();
+                tokio::spawn(async move { connection(incoming, crypto, number, common).await });
+            }
+        }
+        endpoint.close(VarInt::from_u32(0), b"the server ends");
+        // Lets the words go out; a client that does not hear them times out.
+        let _ignored = tokio::time::timeout(Wall::from_millis(500), endpoint.wait_idle()).await;
+        Ok(directory.heard())
+    })
+}
+
+async fn connection(
+    incoming: Incoming,
+    crypto: Arc<::quinn::crypto::rustls::QuicServerConfig>,
+    number: u64,
+    common: Arc<Common>,
+) {
+    let options = &common.options;
+    let draw = Draw::new(options.seed).fork(number, 0);
+    let cc = controller(&options.controller, draw).expect("the name was checked at the start");
+    let control = Shared::new(Epoch::new(), cc, SEGMENT);
+    let mut config = transport(options.spin);
+    config.congestion_controller_factory(Arc::new(Adapter(control.clone())));
+    let mut server = ServerConfig::with_crypto(crypto);
+    server.transport_config(Arc::new(config));
+    let Ok(connecting) = incoming.accept_with(Arc::new(server)) else {
+        return;
+    };
+    // One that never finishes its handshake is nobody's transfer.
+    let Ok(connection) = connecting.await else {
+        return;
+    };
+    let client = connection.remote_address();
+    common.directory.add(client, control.clone());
+    let inside = Arc::new(AtomicU64::new(0));
+    let helpers = [
+        tokio::spawn(timers(control.clone())),
+        tokio::spawn(datagrams(
+            connection.clone(),
+            control.clone(),
+            Arc::clone(&inside),
+        )),
+    ];
+    while let Ok((send, recv)) = connection.accept_bi().await {
+        let (connection, control) = (connection.clone(), control.clone());
+        let (common, inside) = (Arc::clone(&common), Arc::clone(&inside));
+        tokio::spawn(async move {
+            transfer(send, recv, &connection, &control, &inside, &common).await;
+        });
+    }
+    common.directory.remove(client);
+    for helper in helpers {
+        helper.abort();
+    }
+}
+
+/// Runs the controller's own timers.
+async fn timers(control: Shared) {
+    loop {
+        let due = {
+            let mut state = control.get();
+            let now = reports::now(&state);
+            state.on_timer(now);
+            state.next_timer().map(|t| state.epoch().std(t))
+        };
+        let soon = Instant::now() + Wall::from_millis(1);
+        // One that was set meanwhile is found within 10 ms.
+        let next = due.map_or(soon + Wall::from_millis(9), |t| {
+            t.clamp(soon, soon + Wall::from_millis(9))
+        });
+        tokio::time::sleep_until(next.into()).await;
+    }
+}
+
+/// Hears reports from the client.
+async fn datagrams(connection: Connection, control: Shared, heard: Arc<AtomicU64>) {
+    while let Ok(datagram) = connection.read_datagram().await {
+        let body = <[u8; 8]>::try_from(&datagram[..]).ok().map(Body);
+        if let Some(report) = body.and_then(Body::report) {
+            heard.fetch_add(1, Ordering::Relaxed);
+            reports::tell(&control, &report);
+        }
+    }
+}
+
+/// What there is to send.
+enum Source {
+    File(File, u64),
+    Zeros(u64),
+}
+
+impl Source {
+    const fn length(&self) -> u64 {
+        match self {
+            Self::File(_, n) | Self::Zeros(n) => *n,
+        }
+    }
+
+    /// Up to 64 KiB of what is left.
+    fn piece(&mut self) -> std::io::Result<Option<Bytes>> {
+        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+        match self {
+            Self::Zeros(0) | Self::File(_, 0) => Ok(None),
+            Self::Zeros(left) => {
+                let n = (*left).min(ZEROS.len() as u64);
+                *left -= n;
+                Ok(Some(Bytes::from_static(&ZEROS[..n as usize])))
+            }
+            Self::File(file, left) => {
+                let mut piece = vec![0; (*left).min(ZEROS.len() as u64) as usize];
+                file.read_exact(&mut piece)?;
+                *left -= piece.len() as u64;
+                Ok(Some(piece.into()))
+            }
+        }
+    }
+}
+
+/// Finds what `request` asks for.
+fn find(request: &str, root: Option<&Path>) -> Result<Source, String> {
+    match request.split_once(' ') {
+        Some(("ZEROS", count)) => {
+            let count = count.parse();
+            count
+                .map(Source::Zeros)
+                .map_err(|_| "expected a number of bytes".to_owned())
+        }
+        Some(("FILE", name)) => {
+            let root = root.ok_or("this server has no files")?;
+            let path = Path::new(name);
+            let inside = path.components().all(|c| matches!(c, Component::Normal(_)));
+            let none = || format!("no file {name:?}");
+            if !inside || name.is_empty() {
+                return Err(none());
+            }
+            // A link inside of the folder may lead out of it.
+            let (root, path) = root
+                .canonicalize()
+                .and_then(|root| Ok((root.clone(), root.join(path).canonicalize()?)))
+                .map_err(|_| none())?;
+            if !path.starts_with(&root) {
+                return Err(none());
+            }
+            let file = File::open(&path).map_err(|_| none())?;
+            let meta = file.metadata().ok().filter(std::fs::Metadata::is_file);
+            let length = meta.ok_or_else(none)?.len();
+            Ok(Source::File(file, length))
+        }
+        _ => Err("expected FILE name or ZEROS count".to_owned()),
+    }
+}
+
+async fn transfer(
+    mut send: SendStream,
+    mut recv: RecvStream,
+    connection: &Connection,
+    control: &Shared,
+    inside: &AtomicU64,
+    common: &Common,
+) {
+    let Ok(request) = recv.read_to_end(LINE).await else {
+        return;
+    };
+    let request = line(&request).map_or(String::new(), |(text, _)| text.to_owned());
+    let mut source = match find(&request, common.options.root.as_deref()) {
+        Ok(source) => source,
+        Err(why) => {
+            // The client may be gone already.
+            let _ignored = send.write_all(format!("ERROR {why}\n").as_bytes()).await;
+            let _ignored = send.finish();
+            return;
+        }
+    };
+    let begun = Instant::now();
+    let before = control.get().delivered().0;
+    let samples = Arc::new(std::sync::Mutex::new(Samples::default()));
+    let sampler = tokio::spawn(sample(control.clone(), Arc::clone(&samples)));
+    let mut bytes = 0;
+    let complete = write(&mut send, &mut source, &mut bytes).await;
+    let seconds = begun.elapsed().as_secs_f64();
+    sampler.abort();
+    // A short transfer ends before the first sample.
+    look(control, &samples);
+    let stats = connection.stats().path;
+    let samples = core::mem::take(&mut *samples.lock().expect("no holder panics"));
+    let min_rtt = control.get().sample().min_rtt;
+    let acknowledged = control.get().delivered().0 - before;
+    let client = connection.remote_address();
+    let served = Served {
+        client,
+        request,
+        controller: common.options.controller.clone(),
+        bytes,
+        acknowledged,
+        seconds,
+        goodput_mbps: mbps(if complete { bytes } else { acknowledged }, seconds),
+        min_rtt_ms: min_rtt.as_millis_f64(),
+        srtt_p50_ms: samples.srtt(0.5),
+        srtt_p95_ms: samples.srtt(0.95),
+        window_bytes: samples.window(),
+        packets: stats.sent_packets,
+        lost: stats.lost_packets,
+        congestion_events: stats.congestion_events,
+        reports_beside: common.directory.told(client),
+        reports_inside: inside.load(Ordering::Relaxed),
+        complete,
+    };
+    // Nobody listens any more where the server has ended.
+    let _ignored = common.done.send(served);
+}
+
+/// Writes everything and waits until it is acknowledged; false where the client went before.
+async fn write(send: &mut SendStream, source: &mut Source, bytes: &mut u64) -> bool {
+    let head = format!("OK {}\n", source.length());
+    if send.write_all(head.as_bytes()).await.is_err() {
+        return false;
+    }
+    loop {
+        match source.piece() {
+            Ok(Some(mut piece)) => {
+                while !piece.is_empty() {
+                    match send.write(&piece).await {
+                        Ok(n) => {
+                            *bytes += n as u64;
+                            piece = piece.slice(n..);
+                        }
+                        // The client stopped it, or is gone.
+                        Err(_) => return false,
+                    }
+                }
+            }
+            Ok(None) => break,
+            // The file has shrunk: the stream ends short, and the client says so.
+            Err(_) => {
+                let _ignored = send.reset(VarInt::from_u32(1));
+                return false;
+            }
+        }
+    }
+    send.finish().is_ok() && matches!(send.stopped().await, Ok(None))
+}
+
+/// What the sender saw every 10 ms.
+#[derive(Debug, Default)]
+struct Samples {
+    srtt: Vec<f64>,
+    window: f64,
+}
+
+impl Samples {
+    fn srtt(&self, quantile: f64) -> f64 {
+        let mut all = self.srtt.clone();
+        all.sort_by(f64::total_cmp);
+        let at = (all.len() as f64 * quantile) as usize;
+        all.get(at.min(all.len().saturating_sub(1)))
+            .copied()
+            .unwrap_or(0.0)
+    }
+
+    fn window(&self) -> f64 {
+        self.window / (self.srtt.len() as f64).max(1.0)
+    }
+}
+
+async fn sample(control: Shared, samples: Arc<std::sync::Mutex<Samples>>) {
+    loop {
+        tokio::time::sleep(Wall::from_millis(10)).await;
+        look(&control, &samples);
+    }
+}
+
+fn look(control: &Shared, samples: &std::sync::Mutex<Samples>) {
+    let sample = control.get().sample();
+    let mut samples = samples.lock().expect("no holder panics");
+    samples.srtt.push(sample.srtt.as_millis_f64());
+    samples.window += sample.cwnd.0 as f64;
+}

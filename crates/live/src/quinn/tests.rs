@@ -1,0 +1,294 @@
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::str::FromStr as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+
+use slackwater_core::{Bytes, Duration, Rate};
+use slackwater_signal::{Body, PathReport};
+use slackwater_wire::report::{Datagram, FiveTuple, FlowKey};
+
+use super::get::{self, Wanted};
+use super::reports::Heard;
+use super::serve::{self, Listening, Served};
+use super::*;
+
+const LOCAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+fn options(controller: &str) -> serve::Options {
+    serve::Options {
+        listen: LOCAL,
+        root: None,
+        controller: controller.to_owned(),
+        reports: None,
+        transfers: None,
+        spin: true,
+        seed: 1,
+    }
+}
+
+fn wants(server: SocketAddr, wanted: Wanted) -> get::Options {
+    get::Options {
+        server,
+        wanted,
+        fingerprint: None,
+        relay: None,
+        limit: None,
+        spin: true,
+    }
+}
+
+fn fetch(options: &get::Options) -> Result<get::Got, LiveError> {
+    get::get(options, |_, _| {}, &AtomicBool::new(false))
+}
+
+/// A server in a thread; ends when told to.
+struct Running {
+    at: Listening,
+    stop: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<(Vec<Served>, Heard)>,
+}
+
+impl Running {
+    fn start(options: serve::Options) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (tell, told) = mpsc::channel();
+        let thread = std::thread::spawn({
+            let stop = Arc::clone(&stop);
+            move || {
+                let mut all = Vec::new();
+                let started = |l: &Listening| tell.send(*l).expect("the test waits");
+                let heard = serve::serve(&options, started, |s| all.push(s.clone()), &stop);
+                (all, heard.expect("it serves"))
+            }
+        });
+        Self {
+            at: told.recv().expect("the server starts"),
+            stop,
+            thread,
+        }
+    }
+
+    fn end(self) -> (Vec<Served>, Heard) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().expect("the server ends")
+    }
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("slackwater-quic-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder can be made");
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_file_arrives_whole_under_every_kind_of_controller() {
+    let folder = Folder::new("whole");
+    let bytes: Vec<u8> = (0..400_017_u32)
+        .map(|k| (k.wrapping_mul(k) >> 7) as u8)
+        .collect();
+    std::fs::write(folder.0.join("data"), &bytes).unwrap();
+    for name in ["reno", "cubic", "bbr", "copa", "xrc", "tyrus"] {
+        let server = Running::start(serve::Options {
+            root: Some(folder.0.clone()),
+            ..options(name)
+        });
+        let to = folder.0.join("copy");
+        let wanted = Wanted::File {
+            name: "data".to_owned(),
+            to: Some(to.clone()),
+        };
+        let got = fetch(&get::Options {
+            fingerprint: Some(server.at.fingerprint),
+            ..wants(server.at.address, wanted)
+        });
+        let got = got.expect(name);
+        assert!(
+            got.complete && got.bytes == bytes.len() as u64,
+            "{name}: {got:?}"
+        );
+        assert!(std::fs::read(&to).unwrap() == bytes, "{name}");
+        std::fs::remove_file(&to).unwrap();
+        let (served, _) = server.end();
+        assert_eq!(served.len(), 1, "{name}");
+        let s = &served[0];
+        assert!(
+            s.complete && s.controller == name && s.bytes == got.bytes,
+            "{s:?}"
+        );
+        assert!(
+            s.acknowledged > s.bytes && s.window_bytes >= 2.0 * 1200.0,
+            "{s:?}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_had_is_said() {
+    let folder = Folder::new("refused");
+    std::fs::create_dir_all(folder.0.join("inner")).unwrap();
+    std::fs::write(folder.0.join("secret"), b"x").unwrap();
+    std::os::unix::fs::symlink(folder.0.join("secret"), folder.0.join("inner/link")).unwrap();
+    let server = Running::start(serve::Options {
+        root: Some(folder.0.join("inner")),
+        ..options("cubic")
+    });
+    let file = |name: &str| {
+        let wanted = Wanted::File {
+            name: name.to_owned(),
+            to: None,
+        };
+        fetch(&wants(server.at.address, wanted))
+            .expect_err(name)
+            .to_string()
+    };
+    for name in ["none", "", "../secret", "/etc/passwd", "link", "."] {
+        assert!(file(name).contains("no file"), "{name}: {}", file(name));
+    }
+    let other = "00".repeat(32).parse().unwrap();
+    let wrong = fetch(&get::Options {
+        fingerprint: Some(other),
+        ..wants(server.at.address, Wanted::Zeros(1))
+    });
+    assert!(
+        wrong
+            .expect_err("another server")
+            .to_string()
+            .contains("certificate")
+    );
+    server.end();
+    assert!(Fingerprint::from_str("12").is_err());
+    for (name, words) in [("cubik", "cubik"), ("prague", "marks"), ("gcc", "window")] {
+        let e = check_controller(name).expect_err(name).to_string();
+        assert!(e.contains(words), "{e}");
+    }
+    let none = serve::Options {
+        root: Some(folder.0.join("none")),
+        ..options("cubic")
+    };
+    let stop = AtomicBool::new(true);
+    assert!(serve::serve(&none, |_| {}, |_| {}, &stop).is_err());
+}
+
+fn share(mbps: f64) -> Body {
+    let report = PathReport::Share {
+        rate: Rate::from_mbps(mbps),
+        hol_delay: Duration::from_millis(1),
+        seq: 1,
+        shared: false,
+    };
+    Body::of(&report).expect("it has a form")
+}
+
+/// Reports reach the controller from both sides; garbage and a flood of reports do no harm.
+#[test]
+fn reports_come_in_beside_and_inside_and_a_flood_is_survived() {
+    let server = Running::start(serve::Options {
+        reports: Some(LOCAL),
+        ..options("xrc")
+    });
+    let reports = server.at.reports.expect("it hears reports");
+    let relay = UdpSocket::bind(LOCAL).unwrap().local_addr().unwrap();
+    let over = Arc::new(AtomicBool::new(false));
+    let flood = std::thread::spawn({
+        let (over, client) = (Arc::clone(&over), server.at.address.ip());
+        move || {
+            let socket = UdpSocket::bind(LOCAL).unwrap();
+            let mut datagram = Vec::new();
+            let mut k: u16 = 0;
+            while !over.load(Ordering::Relaxed) {
+                // Some port of these is the client's.
+                k = k.wrapping_add(1);
+                let flow = FlowKey::FiveTuple(FiveTuple {
+                    source: client,
+                    destination: client,
+                    source_port: 4433,
+                    destination_port: k,
+                    protocol: 17,
+                });
+                datagram.clear();
+                Datagram {
+                    flow,
+                    body: share(100.0),
+                }
+                .encode(&mut datagram);
+                // A full socket is the point.
+                let _ = socket.send_to(&datagram, reports);
+                let _ = socket.send_to(&datagram[..usize::from(k) % datagram.len()], reports);
+                if k % 64 == 0 {
+                    let _ = socket.send_to(&share(100.0).0, relay);
+                    let _ = socket.send_to(b"nothing at all", relay);
+                }
+            }
+        }
+    });
+    let got = fetch(&get::Options {
+        relay: Some(relay),
+        ..wants(server.at.address, Wanted::Zeros(4_000_000))
+    });
+    over.store(true, Ordering::Relaxed);
+    flood.join().unwrap();
+    let got = got.expect("the transfer goes on");
+    let (served, heard) = server.end();
+    assert!(got.complete && got.relayed > 0, "{got:?}");
+    assert!(heard.malformed > 0 && heard.strangers > 0, "{heard:?}");
+    assert!(
+        served[0].reports_inside > 0 && heard.told >= served[0].reports_beside,
+        "{served:?} {heard:?}"
+    );
+}
+
+#[test]
+fn a_client_that_goes_is_no_trouble_and_time_ends_a_transfer() {
+    let server = Running::start(options("cubic"));
+    let got = fetch(&get::Options {
+        limit: Some(Wall::from_millis(400)),
+        ..wants(server.at.address, Wanted::Zeros(u64::MAX >> 4))
+    });
+    let got = got.expect("some came");
+    assert!(
+        !got.complete && got.bytes > 100_000 && got.seconds < 5.0,
+        "{got:?}"
+    );
+    let again = fetch(&wants(server.at.address, Wanted::Zeros(1000))).expect("it still serves");
+    assert!(again.complete);
+    let (served, _) = server.end();
+    assert!(
+        served.iter().any(|s| !s.complete) && served.iter().any(|s| s.complete),
+        "{served:?}"
+    );
+}
+
+#[test]
+fn a_body_is_taken_plain_or_from_a_datagram() {
+    let blocks = PathReport::TransportBlocks {
+        bytes: Bytes(77),
+        span: Duration::from_millis(10),
+        end: 3,
+    };
+    let body = Body::of(&blocks).expect("it has a form");
+    assert_eq!(get::body(&body.0), Some(body));
+    let flow = FlowKey::FiveTuple(FiveTuple {
+        source: Ipv4Addr::LOCALHOST.into(),
+        destination: Ipv4Addr::LOCALHOST.into(),
+        source_port: 1,
+        destination_port: 2,
+        protocol: 17,
+    });
+    let mut datagram = Vec::new();
+    Datagram { flow, body }.encode(&mut datagram);
+    assert_eq!(get::body(&datagram), Some(body));
+    assert_eq!(get::body(&[0; 8]), None);
+    assert_eq!(get::body(b"SWXR"), None);
+}
