@@ -3,7 +3,7 @@
 //!
 //! Nothing authenticates a report (docs/xrc.md), and anyone may write to a socket. What one may do is bounded: it is
 //! read in constant time, it counts only where its key is that of an open connection, controllers bound what they make of
-//! it, and beyond [`Budget::MOST`] in a second reports are thrown away unread.
+//! it, and beyond 50,000 in a second reports are thrown away unread.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

@@ -226,7 +226,7 @@ fn reports_come_in_beside_and_inside_and_a_flood_is_survived() {
                 // A full socket is the point.
                 let _ = socket.send_to(&datagram, reports);
                 let _ = socket.send_to(&datagram[..usize::from(k) % datagram.len()], reports);
-                if k % 64 == 0 {
+                if k.is_multiple_of(64) {
                     let _ = socket.send_to(&share(100.0).0, relay);
                     let _ = socket.send_to(b"nothing at all", relay);
                 }
