@@ -30,8 +30,6 @@ const RESERVE_AGE: Duration = Duration::from_millis(40);
 const UNUSED: Duration = Duration::from_millis(2);
 /// Silence within a frame after which what is left of its reservation is not expected any more.
 const QUIET: Duration = Duration::from_micros(100);
-/// Larger scales make the smallest window too coarse to mean "one segment".
-const MAX_SCALE: u8 = 7;
 /// RFC 9293, 3.7.1: where no option says otherwise.
 const DEFAULT_MSS: u16 = 536;
 
@@ -306,11 +304,13 @@ impl<P: PacketView + Clone> Tcp<P> {
             (Some(scale), Some(_)) => scale,
             _ => 0,
         };
-        if self.scale > MAX_SCALE {
+        self.mss = u32::from(up.mss.unwrap_or(DEFAULT_MSS));
+        // The window that means "one segment" is rounded up to the scale's unit; a unit larger than a segment would let a
+        // server send several. Linux 6.18 offers 10 (its tcp_rmem reaches 32 MiB): 1 KiB, less than a usual segment.
+        if 1 << self.scale > self.mss {
             self.stage = Stage::Bypass;
             return;
         }
-        self.mss = u32::from(up.mss.unwrap_or(DEFAULT_MSS));
         (self.a_max, self.a_rel) = (h.ack, h.ack);
         self.snd_max = self.snd_max.max(h.ack);
         self.ue_edge = h.ack + (u32::from(h.window) << self.scale);

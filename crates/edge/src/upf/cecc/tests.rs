@@ -380,7 +380,7 @@ fn window_scale_0_to_14() {
             }
             // Unscaled, 64 KiB hold no frame of this test and are the tighter bound.
             assert!(
-                scale == 0 || (lowered > 0) == (scale <= 7),
+                scale == 0 || (lowered > 0) == (scale <= 10),
                 "{mode:?} {scale}"
             );
         }
