@@ -32,6 +32,8 @@ const UNUSED: Duration = Duration::from_millis(2);
 const QUIET: Duration = Duration::from_micros(100);
 /// RFC 9293, 3.7.1: where no option says otherwise.
 const DEFAULT_MSS: u16 = 536;
+/// The time stamp option with its padding (RFC 7323, appendix A).
+const STAMPS: u32 = 12;
 
 /// What the server may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -304,7 +306,11 @@ impl<P: PacketView + Clone> Tcp<P> {
             (Some(scale), Some(_)) => scale,
             _ => 0,
         };
-        self.mss = u32::from(up.mss.unwrap_or(DEFAULT_MSS));
+        // Time stamps take their room from each segment (RFC 6691, 2): numbers are split where segments end.
+        let stamps = if h.timestamps.is_some() { STAMPS } else { 0 };
+        self.mss = u32::from(up.mss.unwrap_or(DEFAULT_MSS))
+            .saturating_sub(stamps)
+            .max(1);
         // The window that means "one segment" is rounded up to the scale's unit; a unit larger than a segment would let a
         // server send several. Linux 6.18 offers 10 (its tcp_rmem reaches 32 MiB): 1 KiB, less than a usual segment.
         if 1 << self.scale > self.mss {
@@ -496,6 +502,15 @@ impl<P: PacketView + Clone> Tcp<P> {
             self.clocked = (self.clocked + 1).min(CLOCKED);
         }
         self.pair.0 = spare;
+        if self.clocked >= CLOCKED {
+            // The window does not hold this server back. Whatever it is told less than all that the UE allows may begin to,
+            // and then its bursts, and `FrameSize` after them, are what it is told: two segments at a time, for ever
+            // (seen with a Linux server whose frames had piled up).
+            let (last, all) = (self.a_max, self.ue_edge);
+            self.emit(last, all, false, out);
+            self.phase = Phase::Open;
+            return;
+        }
         let old = now.since(self.advanced_at) > (interval * 2).max(RESERVE_AGE);
         // In flight and what the next frame needs: without the former, bytes not yet acknowledged would use it up.
         let room = bytes32(frame + frame / 4);
@@ -507,14 +522,18 @@ impl<P: PacketView + Clone> Tcp<P> {
             self.phase = Phase::Open;
             return;
         }
-        let reserve = if self.clocked < CLOCKED { RESERVE } else { 0 };
-        let keep = (reserve * self.mss).min(spare - 2 * self.mss);
+        let keep = (RESERVE * self.mss).min(spare - 2 * self.mss);
         self.pair.0 = spare - keep;
         let second = SeqNum(self.a_max.0.wrapping_sub(keep));
         let first = SeqNum(second.0.wrapping_sub(self.mss));
         self.emit(first, edge, false, out);
         self.emit(second, second + self.mss, true, out);
         self.phase = Phase::Closed;
+    }
+
+    /// `paper`: the server's congestion window rather than its frames says how much it sends.
+    pub(super) const fn clocked(&self) -> bool {
+        self.clocked >= CLOCKED
     }
 
     /// True once both SYNs were seen and until something comes that cannot be handled.

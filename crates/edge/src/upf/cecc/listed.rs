@@ -161,6 +161,9 @@ impl<P: PacketView + Clone> Cecc<P> {
                 tcp.two_acks(now, frame, interval, &mut self.out);
                 self.stats.grants += 1;
                 flow.acks = tcp.has_acks();
+                if tcp.clocked() {
+                    flow.frames.taint();
+                }
             }
             self.list(k);
         } else {
