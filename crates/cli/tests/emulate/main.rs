@@ -1,6 +1,7 @@
 //! Real packets, from outside: these tests make network namespaces and devices, and skip with a reason where they may not.
 
 mod faults;
+mod frames;
 mod packets;
 mod quic;
 
