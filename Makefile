@@ -8,7 +8,7 @@ PIP    := $(VENV)/bin/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.slackwater
 
 .DEFAULT_GOAL := help
-.PHONY: help page test-page demo test test-rust test-python python bench lint lint-rust lint-python docs deny check fmt clean
+.PHONY: help page test-page demo test test-rust test-python python bench lint lint-rust lint-python docs site deny check fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,9 +55,14 @@ lint-rust: ## rustfmt and clippy
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
 lint-python: python ## ruff and mypy
-	$(VENV)/bin/ruff check python benches
-	$(VENV)/bin/ruff format --check python benches
+	$(VENV)/bin/ruff check python benches docs/img docs/site
+	$(VENV)/bin/ruff format --check python benches docs/img docs/site
 	$(VENV)/bin/mypy
+
+site: $(STAMP) ## Build the documentation as a site, warnings and dead links are errors
+	$(PIP) install --quiet --group site
+	$(VENV)/bin/sphinx-build --quiet --fail-on-warning --keep-going --jobs auto -c docs/site -d target/site.cache . target/site
+	@echo target/site/index.html
 
 deny: ## Licences, bans and sources of all dependencies (needs cargo-deny)
 	$(CARGO) deny --all-features check licenses bans sources
@@ -69,8 +74,8 @@ check: lint docs deny test ## Everything that CI runs
 
 fmt: $(STAMP) ## Format Rust and Python
 	$(CARGO) fmt --all
-	$(VENV)/bin/ruff format python
-	$(VENV)/bin/ruff check --fix python
+	$(VENV)/bin/ruff format python benches docs/img docs/site
+	$(VENV)/bin/ruff check --fix python benches docs/img docs/site
 
 clean: ## Remove what make made
 	$(CARGO) clean
