@@ -299,6 +299,9 @@ class Batch:
     def rollout(self, policy: bytes, steps: int, seed: int) -> dict[str, bytes]:
         """Play a policy with sampled actions; ``returns`` is float64."""
 
+def calibration() -> list[str]:
+    """Names of the recordings whose statistics shaped the synthetic links."""
+
 def scores_json(domain: str, actors: list[bytes | str], seeds: list[int], jobs: int | None = None) -> str:
     """What policies (bytes) and controllers (names) get in each episode: rows of objects, as JSON."""
 

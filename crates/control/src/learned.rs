@@ -6,6 +6,7 @@
 //! makes a controller of it, with guard rails and a fallback that counts.
 
 pub mod action;
+pub mod audit;
 pub mod claw;
 pub mod ewma;
 pub mod observe;

@@ -11,7 +11,7 @@ use core::fmt;
 use std::sync::Arc;
 
 pub use any::AnyController;
-pub use build::{build, oracle, seated, tyrus};
+pub use build::{build, oracle, seated, shipped, tyrus};
 pub use catalogue::{canonical, media_names, modes, names};
 pub use config::{Config, Encoder};
 

@@ -250,6 +250,12 @@ impl Batch {
     }
 }
 
+/// Names of the recordings whose statistics shaped the synthetic links.
+#[pyfunction]
+pub(crate) fn calibration() -> Vec<&'static str> {
+    gym::pattern::CALIBRATION.to_vec()
+}
+
 /// What each of `actors` (bytes of a policy file, or names of controllers) gets in each episode, as JSON.
 #[pyfunction]
 #[expect(

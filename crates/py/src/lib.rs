@@ -23,7 +23,7 @@ mod _slackwater {
     #[pymodule_export]
     use crate::error::ScenarioError;
     #[pymodule_export]
-    use crate::gym::{Batch, scores_json};
+    use crate::gym::{Batch, calibration, scores_json};
     #[pymodule_export]
     use crate::run::{Progress, Run, run};
     #[pymodule_export]

@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     tyrus.add_argument("--seeds", type=int, default=5, help="trainings, each with a seed of its own (default: 5)")
     tyrus.add_argument("--seed", type=int, default=1, help="the first seed")
     tyrus.add_argument("--steps", type=int, help="decisions of a training of the poster's scheme (default: 1500000)")
-    tyrus.add_argument("--generations", type=int, help="generations of a search (default: 60)")
+    tyrus.add_argument("--generations", type=int, help="generations of a search (default: 40)")
     tyrus.add_argument("--domain", type=Path, action="append", help="JSON of a domain; several make a curriculum")
     tyrus.add_argument("--out", type=Path, help="where results go (default: runs/train-tyrus)")
     tyrus.add_argument("--models", type=Path, help="also put the best policy and its card into this folder")
@@ -74,9 +74,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _domains(args: argparse.Namespace) -> list[dict[str, Any]]:
+def _domains(args: argparse.Namespace, scheme: str) -> list[dict[str, Any]]:
     if not args.domain:
-        return [{}]
+        from slackwater.train.domains import DOMAINS
+
+        # The poster's training had single flows on links.
+        return [{}] if scheme == "poster" else DOMAINS
     out = []
     for file in args.domain:
         try:
@@ -90,17 +93,16 @@ def _domains(args: argparse.Namespace) -> list[dict[str, Any]]:
     return out
 
 
-def _tasks(args: argparse.Namespace, scheme: str, out: Path) -> list[dict[str, Any]]:
+def _tasks(args: argparse.Namespace, scheme: str, out: Path, found: str) -> list[dict[str, Any]]:
     from slackwater.cluster import cores
     from slackwater.train.policy import sha256
 
-    domains = _domains(args)
+    domains = _domains(args, scheme)
     hashes = sorted(sha256(Path(t)) for domain in domains for t in domain.get("traces", []))
     jobs = args.jobs or cores()
     options: dict[str, Any] = {"domains": domains, "jobs": jobs if args.seeds == 1 and not args.ray else 1}
     length = {"steps": args.steps} if scheme == "poster" else {"generations": args.generations}
     options |= {k: v for k, v in length.items() if v is not None}
-    found = revision()
     return [
         {
             "scheme": scheme,
@@ -138,14 +140,14 @@ def _watch(bar: Bar, beacon: Beacon, folders: Sequence[str], stop: threading.Eve
         beacon.tell(bar.n / max(bar.total, 1), curves)
 
 
-def _train(args: argparse.Namespace, scheme: str, out: Path, command: str) -> Path:
+def _train(args: argparse.Namespace, scheme: str, out: Path, command: str, found_revision: str) -> Path:
     from tqdm import tqdm
 
     from slackwater import cluster
     from slackwater.train import card, report, seed
-    from slackwater.train.evaluate import evaluate
+    from slackwater.train.evaluate import CALIBRATION, beyond, evaluate
 
-    tasks = _tasks(args, scheme, out)
+    tasks = _tasks(args, scheme, out, found_revision)
     updates = seed.trainer(scheme, tasks[0]["options"]).updates
     bar = tqdm(total=updates * len(tasks), desc=scheme, unit="upd", disable=args.quiet or None, file=sys.stderr)
     stop = threading.Event()
@@ -166,13 +168,15 @@ def _train(args: argparse.Namespace, scheme: str, out: Path, command: str) -> Pa
     path = out / f"{name}.safetensors"
     path.write_bytes(best["policy"])
     (out / f"{name}.html").write_text(report.page(f"Training of {name}", command, results))
-    rows = []
+    rows, cases = [], {}
     if (folder := os.environ.get("SLACKWATER_TRACES")) and not tasks[0]["hashes"]:
         files = sorted(f for f in Path(folder).glob("mahimahi/**/*") if f.is_file())
         traces = [f for f in files if ".up" not in f.name and not f.name.startswith("uplink")]
-        rows = evaluate(path, traces, jobs=args.jobs)
-        (out / f"{name}.evaluation.json").write_text(json.dumps(rows, indent=1))
-    text = card.card(path, scheme, command, tasks[0], results, rows)
+        # What shaped the generator is not unseen.
+        traces = [f for f in traces if f.name.removesuffix(".xz") not in CALIBRATION]
+        rows, cases = evaluate(path, traces, jobs=args.jobs), beyond(path, traces, jobs=args.jobs)
+        (out / f"{name}.evaluation.json").write_text(json.dumps({"single": rows} | cases, indent=1))
+    text = card.card(path, scheme, command, tasks[0], results, rows, cases)
     (out / f"{name}.md").write_text(text)
     if args.models:
         args.models.mkdir(parents=True, exist_ok=True)
@@ -236,8 +240,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         out = args.out or Path("runs/train-tyrus")
         out.mkdir(parents=True, exist_ok=True)
         words = list(arguments) if arguments is not None else sys.argv[1:]
+        # Before anything is written: a policy that this command puts into the tree does not make the next one's dirty.
+        found = revision()
         for scheme in SCHEMES if args.scheme == "all" else [args.scheme]:
-            _train(args, scheme, out, " ".join(["slackwater train", *words]))
+            _train(args, scheme, out, " ".join(["slackwater train", *words]), found)
     except KeyboardInterrupt:
         print("slackwater: interrupted; the same command goes on", file=sys.stderr)
         return 130

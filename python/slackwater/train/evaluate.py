@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from slackwater._slackwater import calibration
 from slackwater.train import policy as files
 from slackwater.train.score import scores
 
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
 BESIDE = ("rule", "rule2", "rule2-acks", "cubic", "bbr", "vegas", "oracle")
 # Sixty seconds from each of three offsets (a study's evaluation), one-way delay 20 ms, 2,000 packets of room.
 OFFSETS = 3
+CALIBRATION = frozenset(calibration())
+# The same with a short buffer, with up to three flows of the same controller beside it, with ACKs that wait for each
+# other, and with data that come in pieces: what else was trained, on traces that were not. Twenty seconds each.
+CASES: dict[str, dict[str, Any]] = {
+    "a queue of 50 packets": {"buffer": [50, 50]},
+    "up to three more of its own": {"competitors": 3, "against": ["self"]},
+    "ACKs of 20 ms": {"ack_batch_ms": [20, 20]},
+    "data in pieces": {"idle": 1.0, "warmup_ms": 0},
+}
 DOMAIN: dict[str, Any] = {"rtt_ms": [40, 40], "buffer": [2000, 2000], "window": [10, 10], "decisions": 3000}
 
 
@@ -39,13 +49,28 @@ def evaluate(
     """Rows of policy and controllers on each trace: means over offsets."""
     policy = files.load(path)
     check(policy, traces, in_sample)
-    rows = []
     tbs = policy.metadata.get("tbs", "capacity")
+    domain = DOMAIN | {"tbs": tbs}
+    return _rows(path, traces, domain, BESIDE, jobs)
+
+
+def beyond(path: Path, traces: Sequence[Path], *, jobs: int | None = None) -> dict[str, list[dict[str, Any]]]:
+    """Rows of policy and rule v2 on each trace, case by case of `CASES`."""
+    tbs = files.load(path).metadata.get("tbs", "capacity")
+    return {
+        case: _rows(path, traces, DOMAIN | {"tbs": tbs, "decisions": 1000} | changes, ("rule2",), jobs)
+        for case, changes in CASES.items()
+    }
+
+
+def _rows(
+    path: Path, traces: Sequence[Path], domain: dict[str, Any], beside: Sequence[str], jobs: int | None
+) -> list[dict[str, Any]]:
+    rows = []
+    actors: list[bytes | str] = [path.read_bytes(), *beside]
     for trace in traces:
-        domain = DOMAIN | {"traces": [str(trace)], "tbs": tbs}
-        actors: list[bytes | str] = [path.read_bytes(), *BESIDE]
-        table = scores(domain, actors, list(range(1, OFFSETS + 1)), jobs)
-        for name, found in zip([path.stem, *BESIDE], table, strict=True):
+        table = scores(domain | {"traces": [str(trace)]}, actors, list(range(1, OFFSETS + 1)), jobs)
+        for name, found in zip([path.stem, *beside], table, strict=True):
             mean = {k: sum(r[k] for r in found) / len(found) for k in found[0]}
             rows.append({"trace": trace.name, "controller": name, **mean})
     return rows

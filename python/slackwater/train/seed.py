@@ -57,7 +57,10 @@ def train(task: Task) -> dict[str, Any]:
                 part = state.with_suffix(".part")
                 part.write_bytes(pickle.dumps({"identity": identity, "state": work.state()}))
                 part.replace(state)
-    path = work.finish(folder, seed=work.options.seed, revision=task["revision"], traces=task["hashes"])
+    files = sorted({Path(t).name for domain in task["options"].get("domains", []) for t in domain.get("traces", [])})
+    path = work.finish(
+        folder, seed=work.options.seed, revision=task["revision"], traces=task["hashes"], trace_files=files
+    )
     score = work.best[0] if work.best else float("nan")
     over = [row["over rule2"] for row in work.curve if "over rule2" in row]
     return {

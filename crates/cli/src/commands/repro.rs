@@ -54,6 +54,9 @@ pub(crate) struct ReproArgs {
     /// Make these figures alone, for example --only fig4,fig5
     #[arg(long, value_delimiter = ',', value_name = "FIGURE,..")]
     only: Vec<String>,
+    /// Measure policies also on recordings that they were trained on
+    #[arg(long)]
+    in_sample: bool,
     /// Where results go (default: `runs/repro-<paper>`; with `all`, a folder for each paper below DIR)
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -92,6 +95,7 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<ExitCode> {
         quick: args.quick,
         jobs: args.jobs.unwrap_or_else(parallel::cores),
         only: args.only.clone(),
+        in_sample: args.in_sample,
     };
     let (mut rows, mut verdicts) = (vec![], vec![]);
     for study in studies {

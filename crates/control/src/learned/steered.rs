@@ -1,12 +1,14 @@
 //! A controller of any rule or policy that answers with a window: decisions, guard rails, fallback.
 //!
 //! The guard rails stand outside of what is learned. A feed that falls silent is frozen at the delivery rate for a second
-//! and then handed over to CUBIC; so is one that claims less than what demonstrably arrives. Each such turn is counted.
+//! and then handed over to CUBIC; so is one that claims less than what demonstrably arrives ([`super::audit`]). Each such
+//! turn is counted.
 
 use core::fmt;
 
 use slackwater_core::{Bytes, Duration, Instant};
 
+use super::audit::Audit;
 use super::observe::Signals;
 use super::seat::Look;
 use super::track::{Source, Tracker};
@@ -34,14 +36,6 @@ const WIRED: f64 = 0.7;
 const WIRED_FOR: Duration = Duration::from_secs(2);
 /// That queue, seconds.
 const WIRED_QUEUE: f64 = 0.020;
-/// What arrives is held against what the blocks claim once in this time.
-const AUDIT: Duration = Duration::from_secs(1);
-/// More arrived than this many times what was claimed: the feed understates ...
-const DOUBT: f64 = 1.05;
-/// ... where it is more by so many Mbit/s: a packet or two a second show nothing.
-const DOUBT_LEAST: f64 = 0.03;
-/// So many audits in a row must show it: what was claimed for one may have arrived in the next.
-const DOUBTS: u32 = 2;
 /// Segments that a flow keeps in a queue elsewhere (Vegas' beta): the same for all, so that they share.
 const KEPT: f64 = 4.0;
 /// A feed is stale after four least RTTs, but not before this.
@@ -164,8 +158,7 @@ pub struct Steered<S> {
     quiet: Duration,
     frozen_at: Instant,
     fresh: Since,
-    /// Audits in a row that failed.
-    doubt: u32,
+    audit: Audit,
     deep: Since,
     wired: Since,
     is_wired: bool,
@@ -198,7 +191,7 @@ impl<S: Steer> Steered<S> {
             quiet: Duration::ZERO,
             frozen_at: Instant::ZERO,
             fresh: Since::default(),
-            doubt: 0,
+            audit: Audit::new(f64::from(initial)),
             deep: Since::default(),
             wired: Since::default(),
             is_wired: false,
@@ -263,8 +256,9 @@ impl<S: Steer> Steered<S> {
         }
         let elsewhere = s.rate < WIRED * s.tbs() && s.queueing > WIRED_QUEUE;
         let was = self.is_wired;
-        self.is_wired =
-            self.wired.holds(now, elsewhere, WIRED_FOR) || (was && s.rate < WIRED * s.tbs());
+        self.is_wired = self.wired.holds(now, elsewhere, WIRED_FOR)
+            || self.audit.is_short()
+            || (was && s.rate < WIRED * s.tbs());
         if self.is_wired {
             self.counters.wired += u32::from(!was);
             // The rule without the radio, and a little more, by which flows come to share.
@@ -273,6 +267,7 @@ impl<S: Steer> Steered<S> {
             most = most.min(s.segments(rate, s.min_rtt + super::rule::Q) + KEPT);
         }
         window
+            .max(self.floor())
             .min(most)
             .min(self.ceiling)
             .clamp(MIN_WINDOW, MAX_WINDOW)
@@ -305,13 +300,22 @@ impl<S: Steer> Steered<S> {
         }
     }
 
-    fn hand_over(&mut self, threshold: bool) {
+    /// Below this the window does not go, segments.
+    fn floor(&self) -> f64 {
+        match self.steer.source() {
+            Source::Phy => self.audit.floor(),
+            Source::Acks => 0.0,
+        }
+    }
+
+    fn hand_over(&mut self, now: Instant, threshold: bool) {
         let window = self.cwnd.round().max(MIN_WINDOW) as u32;
         let threshold = threshold.then_some(window);
         let cubic = Windowed::new(Cubic::linux(), self.mss, window).with_ssthresh(threshold);
         *self.cubic = cubic;
         self.mode = Mode::Fallback;
         self.fresh = Since::default();
+        self.audit.hand_over(now);
         self.next = None;
         self.acting = false;
     }
@@ -319,7 +323,6 @@ impl<S: Steer> Steered<S> {
     fn take_over(&mut self, now: Instant) {
         self.cwnd = self.window_segments().clamp(MIN_WINDOW, MAX_WINDOW);
         self.mode = Mode::Radio;
-        self.doubt = 0;
         self.begin(now);
     }
 
@@ -333,18 +336,6 @@ impl<S: Steer> Steered<S> {
         }
     }
 
-    /// Holds what arrived against what was claimed; false where the feed claims less.
-    fn is_credible(&mut self, now: Instant) -> bool {
-        if let Some((arrived, claimed)) = self.tracker.audit(now, AUDIT) {
-            if arrived > DOUBT * claimed + DOUBT_LEAST {
-                self.doubt += 1;
-            } else {
-                self.doubt = 0;
-            }
-        }
-        self.doubt == 0
-    }
-
     /// Who steers from here.
     fn judge(&mut self, now: Instant) {
         if self.tracker.last_sample().is_none() || !self.tracker.is_ready() {
@@ -352,14 +343,14 @@ impl<S: Steer> Steered<S> {
         }
         let limit = STALE.max(self.tracker.min_rtt() * 4);
         let silent = self.quiet > limit;
-        let credible = self.is_credible(now);
+        let credible = !self.audit.is_suspect();
         match self.mode {
             Mode::Radio | Mode::Frozen => {
                 if !silent {
                     self.mode = Mode::Radio;
-                    if self.doubt >= DOUBTS {
+                    if self.audit.is_refuted() {
                         self.counters.doubts += 1;
-                        self.hand_over(false);
+                        self.hand_over(now, false);
                     }
                 } else if self.mode == Mode::Radio {
                     self.mode = Mode::Frozen;
@@ -367,7 +358,7 @@ impl<S: Steer> Steered<S> {
                     self.counters.frozen += 1;
                 } else if now.since(self.frozen_at) > FROZEN {
                     self.counters.fallbacks += 1;
-                    self.hand_over(true);
+                    self.hand_over(now, true);
                 }
             }
             Mode::Fallback => {
@@ -426,6 +417,8 @@ impl<S: Steer> Controller for Steered<S> {
         self.resize(path);
         self.srtt = path.srtt;
         self.tracker.on_ack(now, path, ack);
+        let window = self.window_segments();
+        self.audit.on_ack(now, path, ack, window);
         self.steer.on_ack(now, path, ack);
         self.since.delivered += ack.newly_acked.0;
         self.since.lost += ack.newly_lost.0;
@@ -462,7 +455,10 @@ impl<S: Steer> Controller for Steered<S> {
         self.resize(path);
         if self.mode == Mode::Fallback {
             self.cubic.on_loss(now, path, loss);
-        } else if loss.kind == LossKind::Timeout {
+            return;
+        }
+        self.audit.on_loss(now);
+        if loss.kind == LossKind::Timeout {
             self.cwnd = MIN_WINDOW;
             self.tracker.restart();
         }
@@ -491,6 +487,7 @@ impl<S: Steer> Controller for Steered<S> {
         self.resize(path);
         self.tracker.view(path);
         if self.tracker.on_blocks(now, bytes, span, end) {
+            self.audit.on_blocks(bytes, span);
             self.quiet = Duration::ZERO;
         }
     }

@@ -139,10 +139,6 @@ pub struct Tracker {
     meter: Meter,
     /// What arrives of a busy link's ACKs, beside the transport blocks.
     arrivals: Meter,
-    /// Bytes and seconds that the blocks claimed, bytes that arrived, since the last [`Tracker::audit`].
-    claimed: (f64, f64),
-    delivered: f64,
-    audited: Option<Instant>,
     /// Queueing (seconds) and delivery rate (Mbit/s).
     queueing: Ewmas<1>,
     rate: Ewmas<1>,
@@ -166,9 +162,6 @@ impl Tracker {
             source,
             meter: Meter::default(),
             arrivals: Meter::default(),
-            claimed: (0.0, 0.0),
-            delivered: 0.0,
-            audited: None,
             queueing: Ewmas::new([ACK_TAU]),
             rate: Ewmas::new([ACK_TAU]),
             min_rtt: Duration::ZERO,
@@ -210,7 +203,6 @@ impl Tracker {
     fn arrival(&mut self, now: Instant, path: &PathView, ack: &Ack) {
         // IP bytes per payload byte of a full packet.
         let overhead = f64::from(path.wire_mss.max(1)) / f64::from(path.mss.max(1));
-        self.delivered += ack.newly_acked.0 as f64 * overhead;
         let Some(from) = self.arrivals_from else {
             self.arrivals_from = Some(now);
             return;
@@ -254,8 +246,6 @@ impl Tracker {
             }
         }
         self.end = Some(end);
-        self.claimed.0 += bytes.0 as f64;
-        self.claimed.1 += span.as_secs_f64();
         self.meter.push(bytes.0 as f64, span.as_secs_f64());
         self.last_sample = Some(now);
         true
@@ -284,25 +274,6 @@ impl Tracker {
     /// True when a window can be computed: a least RTT and a rate are known.
     pub fn is_ready(&self) -> bool {
         !self.min_rtt.is_zero() && !self.meter.is_empty()
-    }
-
-    /// Once in `every`: what arrived and what the blocks claimed since the last time, Mbit/s. No link delivers more than it
-    /// carries, so the first is at most the second where the feed is honest. `None` between, and where no feed speaks.
-    pub fn audit(&mut self, now: Instant, every: Duration) -> Option<(f64, f64)> {
-        let from = *self.audited.get_or_insert(now);
-        let passed = now.since(from);
-        if passed < every {
-            return None;
-        }
-        self.audited = Some(now);
-        let (bytes, seconds) = core::mem::take(&mut self.claimed);
-        let delivered = core::mem::take(&mut self.delivered);
-        (seconds > 0.0).then(|| {
-            (
-                delivered * 8e-6 / passed.as_secs_f64(),
-                bytes * 8e-6 / seconds,
-            )
-        })
     }
 
     /// Mean over 100 ms and deviation of what arrives, Mbit/s: what a sender knows without the radio.

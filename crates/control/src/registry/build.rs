@@ -139,7 +139,7 @@ fn numbers<const N: usize>(
 }
 
 /// The policy that `tyrus` flies without another one.
-fn shipped() -> Arc<Policy> {
+pub fn shipped() -> Arc<Policy> {
     Arc::new(Policy::zero_residual())
 }
 

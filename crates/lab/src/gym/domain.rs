@@ -18,11 +18,26 @@ pub enum Place {
     Link,
     /// A link of constant rate: a wired bottleneck.
     Wired,
+    /// A synthetic link behind a wired hop of [`Domain::hop_mbps`], which no transport block shows.
+    Behind,
     /// An LTE cell of 10 MHz.
     Lte,
     /// An NR cell of 20 MHz, TDD.
     Nr,
 }
+
+/// What carries the flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Carrier {
+    /// TCP.
+    Tcp,
+    /// QUIC, by the light model.
+    Quic,
+}
+
+/// A rival that is flown by whoever flies the learner; beside an agent outside it is rule v2.
+pub const SELF: &str = "self";
 
 /// Ranges of an episode's draws. Every key has a default, unknown keys are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,8 +67,14 @@ pub struct Domain {
     pub ack_batch_ms: [f64; 2],
     /// Flows beside the learner's: from none to this many.
     pub competitors: u32,
-    /// Controllers of these.
+    /// Controllers of these; `self` is the learner's own.
     pub against: Vec<String>,
+    /// What carries all flows; each as likely as often as it is named.
+    pub transports: Vec<Carrier>,
+    /// Share of the episodes in which the learner's data come in transfers of 50 kB to 2 MB, up to 1 s apart.
+    pub idle: f64,
+    /// Rate of the wired hop of [`Place::Behind`], Mbit/s; uniform in the logarithm.
+    pub hop_mbps: [f64; 2],
     /// Initial window in segments; uniform in the logarithm.
     pub window: [f64; 2],
     /// Decisions of an episode.
@@ -85,6 +106,9 @@ impl Default for Domain {
             ack_batch_ms: [0.0, 0.0],
             competitors: 0,
             against: vec!["cubic".to_owned()],
+            transports: vec![Carrier::Tcp],
+            idle: 0.0,
+            hop_mbps: [1.0, 10.0],
             window: [4.0, 200.0],
             decisions: 400,
             interval_ms: 20,
@@ -149,7 +173,7 @@ impl Domain {
     /// # Errors
     /// The first that makes no sense.
     pub fn check(&self) -> Result<(), DomainError> {
-        let ranges: [(&str, [f64; 2], [f64; 2]); 8] = [
+        let ranges: [(&str, [f64; 2], [f64; 2]); 9] = [
             ("mbps", self.mbps, [0.1, 500.0]),
             ("rtt_ms", self.rtt_ms, [1.0, 2000.0]),
             ("buffer", self.buffer, [1.0, 1e6]),
@@ -162,6 +186,7 @@ impl Domain {
             ),
             ("ack_batch_ms", self.ack_batch_ms, [0.0, 400.0]),
             ("window", self.window, [1.0, 1000.0]),
+            ("hop_mbps", self.hop_mbps, [0.1, 500.0]),
         ];
         for (key, [low, high], [least, most]) in ranges {
             if !(least <= low && low <= high && high <= most) {
@@ -172,11 +197,14 @@ impl Domain {
                 ));
             }
         }
-        if !(0.0..=1.0).contains(&self.lossy) {
-            return Err(DomainError::new("lossy", self.lossy.to_string(), "0 to 1"));
+        for (key, share) in [("lossy", self.lossy), ("idle", self.idle)] {
+            if !(0.0..=1.0).contains(&share) {
+                return Err(DomainError::new(key, share.to_string(), "0 to 1"));
+            }
         }
         for (key, empty) in [
             ("places", self.places.is_empty()),
+            ("transports", self.transports.is_empty()),
             (
                 "families",
                 self.families.is_empty() && self.traces.is_empty(),
@@ -251,6 +279,9 @@ mod tests {
             (r#"{"reward": "best"}"#, "reward"),
             (r#"{"decisions": 0}"#, "decisions"),
             (r#"{"lossy": 2}"#, "lossy"),
+            (r#"{"idle": -1}"#, "idle"),
+            (r#"{"transports": []}"#, "transports"),
+            (r#"{"hop_mbps": [0, 3]}"#, "hop_mbps"),
         ] {
             let error = Domain::from_json(text).expect_err(text);
             assert_eq!(error.key, key, "{error}");

@@ -10,7 +10,7 @@ use slackwater_control::registry::{self, AnyController, Config as ControllerConf
 use slackwater_core::{Duration, FlowId, Instant};
 use slackwater_sim::{CELL_DOWN, NoClock, World};
 
-use super::domain::{Domain, DomainError, Recorded};
+use super::domain::{Domain, DomainError, Recorded, SELF};
 use super::episode::{Bases, Episode};
 use super::listen::{Listener, Totals};
 use super::reward::{Reward, Window};
@@ -91,7 +91,7 @@ impl Ground {
             traces,
         };
         // Names of controllers are checked once here, not in the middle of a training.
-        for name in &ground.domain.against {
+        for name in ground.domain.against.iter().filter(|n| *n != SELF) {
             let config = ControllerConfig::new(1448, slackwater_core::Draw::new(0));
             registry::build(name, &config)
                 .map_err(|e| DomainError::new("against", format!("{name:?}"), e.to_string()))?;
@@ -145,18 +145,21 @@ pub(super) fn world(
 ) -> Result<World<Listener>, DomainError> {
     let mut scenario = episode.scenario.clone();
     // The name decides what is on the path for it: a feed of transport blocks.
-    match actor {
-        Actor::Named(name) => scenario.flows[0].controller.clone_from(name),
-        Actor::Policy(_) | Actor::Seat(..) => "tyrus".clone_into(&mut scenario.flows[0].controller),
+    let (first, others) = match actor {
+        Actor::Named(name) => (name.as_str(), name.as_str()),
+        Actor::Policy(_) => ("tyrus", "tyrus"),
+        Actor::Seat(..) => ("tyrus", "rule2"),
+    };
+    first.clone_into(&mut scenario.flows[0].controller);
+    for &flow in &episode.own {
+        others.clone_into(&mut scenario.flows[flow].controller);
     }
     let mut controller = |flow: usize, config: &ControllerConfig| -> Option<AnyController> {
-        if flow != 0 {
-            return None;
-        }
         match actor {
-            Actor::Policy(policy) => Some(registry::tyrus(policy.clone(), config)),
-            Actor::Named(_) => None,
-            Actor::Seat(seat, scheme) => {
+            Actor::Policy(policy) if flow == 0 || episode.own.contains(&flow) => {
+                Some(registry::tyrus(policy.clone(), config))
+            }
+            Actor::Seat(seat, scheme) if flow == 0 => {
                 let z = match scheme {
                     Scheme::Residual { z, .. } => *z,
                     Scheme::Relative { .. } => Rule2::PHY.z,
@@ -173,6 +176,7 @@ pub(super) fn world(
                     config,
                 ))
             }
+            _ => None,
         }
     };
     let (world, _) = build::build_given(
@@ -217,6 +221,8 @@ pub struct Env {
     world: World<Listener>,
     look: Look,
     share: f64,
+    /// Most that a hop before the bottleneck carries, Mbit/s.
+    hop: f64,
     seed: u64,
     decisions: u32,
     marks: [Mark; BACK],
@@ -242,6 +248,7 @@ impl Env {
                     world,
                     look,
                     share: episode.share,
+                    hop: episode.hop.unwrap_or(f64::INFINITY),
                     seed,
                     decisions: 0,
                     marks: [Mark::default(); BACK],
@@ -362,7 +369,7 @@ impl Env {
         };
         Window {
             mbps: (b.bytes - a.bytes) as f64 * 8e-6 / seconds,
-            capacity_mbps: capacity_mbps * self.share,
+            capacity_mbps: capacity_mbps.min(self.hop) * self.share,
             rtt_ms,
             queueing_ms: (rtt_ms - self.look.signals.min_rtt * 1e3).max(0.0),
             loss: lost as f64 / (acked + lost).max(1) as f64,

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
 
-use super::domain::{Domain, DomainError, Place, Recorded};
+use super::domain::{Carrier as Transports, Domain, DomainError, Place, Recorded, SELF};
 use super::pattern::{Pattern, between, log_between};
 use crate::scenario::data::TraceFile;
 use crate::scenario::feedback::{Blocks, Carrier};
-use crate::scenario::link::{Link, Queue};
+use crate::scenario::field::Field as _;
+use crate::scenario::flow::{App, Flow, Transfers, Transport};
+use crate::scenario::link::{Link, Queue, Wired};
 use crate::scenario::ue::{Mobility, Static};
 use crate::scenario::units::{KmPerHour, Limit, Metres, Percent};
 use crate::scenario::{Bottleneck, Scenario};
@@ -83,6 +85,10 @@ pub struct Episode {
     pub scenario: Scenario,
     /// The learner's share of the bottleneck, 0 to 1: one over the number of flows.
     pub share: f64,
+    /// Flows beside the first that the learner's controller flies too.
+    pub own: Vec<usize>,
+    /// Rate of a hop before the bottleneck, Mbit/s.
+    pub hop: Option<f64>,
     /// When the score begins.
     pub warm: Instant,
 }
@@ -112,6 +118,9 @@ enum Key {
     Rate,
     Distance,
     Speed,
+    Transport,
+    Idle,
+    Hop,
     Rival = 64,
     Start = 256,
 }
@@ -139,7 +148,7 @@ impl Episode {
         let u = |key: Key| draw.uniform(key as u64);
         let place = pick(&domain.places, u(Key::Place));
         let mut s = match place {
-            Place::Link | Place::Wired => bases.link.clone(),
+            Place::Link | Place::Wired | Place::Behind => bases.link.clone(),
             Place::Lte => bases.lte.clone(),
             Place::Nr => bases.nr.clone(),
         };
@@ -205,22 +214,41 @@ impl Episode {
                 ue.speed = KmPerHour(pick(&SPEEDS, u(Key::Speed)));
             }
         }
-        let learner = &mut s.flows[0];
-        learner.tcp.initial_window = log_between(domain.window, u(Key::Window)) as u32;
-        learner.tcp.send_buffer = SOCKET;
-        learner.tcp.recv_buffer = SOCKET;
+        let hop = (place == Place::Behind).then(|| log_between(domain.hop_mbps, u(Key::Hop)));
+        s.wired = hop.map(|mbps| Wired {
+            rate: Rate::from_mbps(mbps),
+            ..Wired::example()
+        });
+        let transport = match pick(&domain.transports, u(Key::Transport)) {
+            Transports::Tcp => Transport::Tcp,
+            Transports::Quic => Transport::Quic,
+        };
         let batch = between(domain.ack_batch_ms, u(Key::AckBatch));
-        if batch > 0.0 {
-            learner.tcp.delayed_ack = ms(batch);
-            learner.tcp.ack_every = 64;
+        let window = log_between(domain.window, u(Key::Window)) as u32;
+        shape(&mut s.flows[0], transport, window, batch);
+        if u(Key::Idle) < domain.idle {
+            s.flows[0].app = App::Transfers(Transfers {
+                min: Bytes(50_000),
+                max: Bytes(2_000_000),
+                gap: ms(1000.0 * draw.uniform(Key::Idle as u64 + 512)),
+                reconnect: false,
+                ..Transfers::example()
+            });
         }
+        let mut own = vec![];
         let rivals = (u(Key::Competitors) * f64::from(domain.competitors + 1)) as u64;
         for k in 0..rivals.min(u64::from(domain.competitors)) {
             let mut flow = bases.link.flows[0].clone();
             let which = draw.uniform(Key::Rival as u64 + k);
             let at = (which * domain.against.len() as f64) as usize;
-            flow.controller
-                .clone_from(&domain.against[at.min(domain.against.len() - 1)]);
+            let name = domain.against[at.min(domain.against.len() - 1)].as_str();
+            if name == SELF {
+                own.push(k as usize + 1);
+                shape(&mut flow, transport, 10, batch);
+            } else {
+                name.clone_into(&mut flow.controller);
+                flow.transport = Some(transport);
+            }
             flow.start = ms(between([0.0, 1500.0], draw.uniform(Key::Start as u64 + k)));
             if s.cell().is_some() {
                 // Each in a UE of its own, at a place of its own.
@@ -242,8 +270,29 @@ impl Episode {
             place,
             scenario: s,
             share,
+            own,
+            hop,
             warm: Instant::from_millis(u64::from(domain.warmup_ms)),
         })
+    }
+}
+
+/// What carries a flow of the learner's: with so many segments at first, and ACKs that wait for `batch` ms.
+fn shape(flow: &mut Flow, transport: Transport, window: u32, batch: f64) {
+    flow.transport = Some(transport);
+    flow.tcp.initial_window = window;
+    flow.quic.initial_window = window;
+    flow.tcp.send_buffer = SOCKET;
+    flow.tcp.recv_buffer = SOCKET;
+    flow.quic.send_buffer = SOCKET;
+    flow.quic.recv_window = SOCKET;
+    // As the poster's sender: a window alone, without pacing.
+    flow.quic.pacing = false;
+    if batch > 0.0 {
+        flow.tcp.delayed_ack = ms(batch);
+        flow.tcp.ack_every = 64;
+        flow.quic.max_ack_delay = ms(batch);
+        flow.quic.ack_every = 64;
     }
 }
 
@@ -286,13 +335,23 @@ mod tests {
     #[test]
     fn the_same_seed_draws_the_same_episode_and_others_stay_in_range() {
         let domain = Domain {
-            places: vec![Place::Link, Place::Wired, Place::Lte, Place::Nr],
+            places: vec![
+                Place::Link,
+                Place::Wired,
+                Place::Behind,
+                Place::Lte,
+                Place::Nr,
+            ],
             competitors: 2,
+            against: vec!["cubic".to_owned(), SELF.to_owned()],
+            transports: vec![Transports::Tcp, Transports::Quic],
+            idle: 0.5,
             lossy: 0.5,
             ..Domain::default()
         };
-        let mut seen = [0; 4];
-        for seed in 0..60 {
+        let mut seen = [0; 5];
+        let (mut quic, mut idle, mut own) = (0, 0, 0);
+        for seed in 0..80 {
             let e = draw(&domain, seed);
             assert_eq!(e.scenario, draw(&domain, seed).scenario);
             seen[e.place as usize] += 1;
@@ -300,7 +359,12 @@ mod tests {
             assert!((20.0..=80.0).contains(&rtt), "{rtt}");
             assert!((4..=200).contains(&e.scenario.flows[0].tcp.initial_window));
             assert!((1..=3).contains(&e.scenario.flows.len()));
+            assert_eq!(e.hop.is_some(), e.place == Place::Behind);
+            quic += u32::from(e.scenario.flows[0].transport == Some(Transport::Quic));
+            idle += u32::from(matches!(e.scenario.flows[0].app, App::Transfers(_)));
+            own += e.own.len();
         }
+        assert!((20..60).contains(&quic) && (20..60).contains(&idle) && own > 15);
         assert!(seen.iter().all(|n| *n > 5), "{seen:?}");
     }
 

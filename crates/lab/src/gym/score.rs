@@ -30,7 +30,7 @@ pub struct Score {
     pub p95_ms: f64,
     /// Share of data packets dropped.
     pub loss: f64,
-    /// ln(used) - 0.3 ln(p95 / ms).
+    /// ln(used) - 0.3 ln(p95 / ms); beside other flows no more than one share counts as used.
     pub score: f64,
     /// The same with the mean delay.
     pub score_mean: f64,
@@ -66,6 +66,7 @@ pub fn score(ground: &Ground, actor: &Actor, seed: u64) -> Result<Score, DomainE
     let seconds = to.read_at.since(from.read_at).as_secs_f64().max(1e-3);
     let mbps = (to.bytes - from.bytes) as f64 * 8e-6 / seconds;
     let capacity_mbps = to.capacity.saturating_sub(from.capacity) as f64 * 8e-6 / seconds;
+    let capacity_mbps = capacity_mbps.min(episode.hop.unwrap_or(f64::INFINITY));
     let used = mbps / (capacity_mbps * episode.share).max(1e-3);
     let delays = listener.delays();
     // Where nothing arrived, the delay is that of the whole episode.
@@ -73,8 +74,14 @@ pub fn score(ground: &Ground, actor: &Actor, seed: u64) -> Result<Score, DomainE
     let in_ms = |d: Option<slackwater_core::Duration>| d.map_or(whole, |d| d.as_secs_f64() * 1e3);
     let (mean_ms, p95_ms) = (in_ms(delays.mean()), in_ms(delays.quantile(0.95)));
     let (packets, dropped) = (to.packets - from.packets, to.dropped - from.dropped);
+    // Nothing is won by taking more than a share from others.
+    let counted = if episode.share < 1.0 {
+        used.min(1.0)
+    } else {
+        used
+    };
     let form = |delay_ms: f64| {
-        libm::log(used.max(LEAST_USED)) - DELAY_WEIGHT * libm::log(delay_ms.max(0.1))
+        libm::log(counted.max(LEAST_USED)) - DELAY_WEIGHT * libm::log(delay_ms.max(0.1))
     };
     Ok(Score {
         mbps,

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use slackwater_control::Controller as _;
-use slackwater_control::learned::{Action, ActionSet, ObsMode, Policy};
+use slackwater_control::learned::steered::Mode;
+use slackwater_control::learned::{Action, ActionSet, ObsMode, Policy, Seat};
 use slackwater_control::registry::AnyController;
 use slackwater_core::{Draw, Duration, FlowId};
 use slackwater_sim::NoClock;
 
+use super::domain::SELF;
 use super::env::world;
 use super::*;
 
@@ -122,13 +124,24 @@ fn hold_against_deployment(domain: Domain, policy: Policy, scheme: Scheme, seed:
         let window = sender(&deployed).intent().window;
         assert!(window.is_some_and(|w| w.get() > 0));
     }
-    assert_eq!(env.decisions(), ground.domain().decisions);
+    let AnyController::Tyrus(there) = sender(&deployed) else {
+        panic!("the scenario names tyrus")
+    };
+    // Selective acknowledgments may crowd the reports out of ACKs: then CUBIC takes over, and nobody asks the agent.
+    assert!(
+        env.decisions() == ground.domain().decisions || there.mode() != Mode::Radio,
+        "{place:?}: {:?}",
+        there.counters()
+    );
     assert!(moved > env.decisions() / 2, "{moved} actions");
 }
 
 fn sender(world: &slackwater_sim::World<Listener>) -> &AnyController {
     let (sender, _) = world.hosts(FlowId(0));
-    sender.endpoint().expect("a TCP sender").controller()
+    match sender.quic_sender() {
+        Some(quic) => quic.controller(),
+        None => sender.endpoint().expect("a TCP sender").controller(),
+    }
 }
 
 fn features_and_inputs(s: &slackwater_control::learned::Signals) -> [f32; 19] {
@@ -158,6 +171,11 @@ fn training_and_deployment_see_and_do_the_same_to_the_bit() {
         }
         hold_against_deployment(domain(place, "none"), residual(8, "none"), RESIDUAL, 4);
     }
+    let quic = Domain {
+        transports: vec![Carrier::Quic],
+        ..domain(Place::Link, "capacity")
+    };
+    hold_against_deployment(quic, residual(8, "capacity"), RESIDUAL, 3);
     let sampled = mlp(9, "none", "sample:5");
     hold_against_deployment(domain(Place::Link, "none"), sampled, RELATIVE, 5);
 }
@@ -247,6 +265,37 @@ fn rewards_count_what_the_link_carried() {
     }
     let w = env.window();
     assert!(w.mbps < 3.0 && w.queueing_ms < 3.0, "{w:?}");
+}
+
+#[test]
+fn a_rival_called_self_flies_the_same_and_no_share_above_one_counts() {
+    let company = Domain {
+        competitors: 3,
+        against: vec![SELF.to_owned()],
+        decisions: 200,
+        ..domain(Place::Link, "capacity")
+    };
+    let ground = ground(company);
+    let seed = (0..20).find(|s| ground.episode(*s).is_ok_and(|e| e.own.len() == 2));
+    let seed = seed.expect("a draw with two rivals");
+    let episode = ground.episode(seed).expect("an episode");
+    let policy = Actor::Policy(Arc::new(residual(8, "capacity")));
+    for (actor, first, others) in [
+        (Actor::Named("bbr".to_owned()), "bbr", "bbr"),
+        (policy, "tyrus", "tyrus"),
+        (Actor::Seat(Seat::default(), RESIDUAL), "tyrus", "rule2"),
+    ] {
+        let world = world(&ground, &episode, &actor).expect("it builds");
+        for flow in 0..3 {
+            let (sender, _) = world.hosts(FlowId(flow));
+            let name = sender.endpoint().expect("TCP").controller().name();
+            assert_eq!(name, if flow == 0 { first } else { others });
+        }
+    }
+    let greedy = score(&ground, &Actor::Named("fixed:3000".to_owned()), seed).expect("it runs");
+    let counted = greedy.used.min(1.0);
+    let expected = libm::log(counted) - 0.3 * libm::log(greedy.p95_ms);
+    assert!((greedy.score - expected).abs() < 1e-9, "{greedy:?}");
 }
 
 #[test]

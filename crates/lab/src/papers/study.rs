@@ -41,6 +41,16 @@ pub enum StudyError {
         /// The names that exist.
         known: String,
     },
+    /// A recording was trained on by a policy that is measured.
+    #[error(
+        "{file}: found a recording that {policy} was trained on, expected others (--in-sample takes it)"
+    )]
+    InSample {
+        /// The recording.
+        file: String,
+        /// The policy's file, or the controller's name.
+        policy: String,
+    },
 }
 
 /// What of a study is run.
@@ -56,6 +66,8 @@ pub struct Options {
     pub jobs: usize,
     /// Figures to make, by their short names; empty for all.
     pub only: Vec<String>,
+    /// Also measure policies on recordings that they were trained on.
+    pub in_sample: bool,
 }
 
 impl Default for Options {
@@ -66,6 +78,7 @@ impl Default for Options {
             quick: false,
             jobs: parallel::cores(),
             only: Vec::new(),
+            in_sample: false,
         }
     }
 }

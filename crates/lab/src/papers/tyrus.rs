@@ -51,6 +51,9 @@ pub const STUDY: Study = Study {
          used - 0.3 ln p95: 0.01 of it is 3 % of the delay.",
     ],
     parts: |options| {
+        if !options.in_sample {
+            policies::unseen()?;
+        }
         Ok(vec![
             fig1::part(options)?,
             fig3::part(options)?,

@@ -10,6 +10,8 @@ const NR: &str = include_str!("../../../../../scenarios/papers/tyrus/nr.toml");
 const WHO: [&str; 6] = ["tyrus", "rule2", "rule2-acks", "pbe", "bbr", "cubic"];
 const RTTS: [&str; 4] = ["10 ms", "20 ms", "80 ms", "160 ms"];
 const BUFFERS: [&str; 4] = ["20 packets", "50 packets", "100 packets", "400 packets"];
+/// What carries the flow: QUIC by the light model that training uses, and by a real stack.
+const TRANSPORTS: [&str; 3] = ["tcp", "quic", "quinn"];
 /// Flows of Tyrus on one link.
 const COMPANY: [usize; 3] = [2, 3, 4];
 const CELLS: [(&str, &str); 2] = [("lte", "LTE cell"), ("nr", "5G cell")];
@@ -56,6 +58,17 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
             let changes = [("duration", duration), ("flow[0].controller", who)];
             let name = format!("beyond/{cell}-{who}");
             experiments.push(Experiment::new(name, text, changes, keep)?);
+        }
+        for transport in TRANSPORTS {
+            let text = place.scenario("40 ms", "1000 packets", duration);
+            let changes = [
+                ("flow.controller", who),
+                ("flow.transport", transport),
+                // A real stack has no frames of ours: reports go beside its packets (RFC 9221).
+                ("feedback.carrier", "datagram"),
+            ];
+            let name = format!("beyond/over-{transport}-{who}");
+            experiments.push(Experiment::new(name, &text, changes, keep)?);
         }
         for n in COMPANY {
             experiments.push(company(&place, duration, who, n)?);
@@ -123,6 +136,10 @@ fn draw(o: &Outcomes) -> Figure {
         .iter()
         .map(|(id, words)| ((*id).to_owned(), (*words).to_owned()))
         .collect();
+    let over: Vec<(String, String)> = TRANSPORTS
+        .iter()
+        .map(|t| (format!("over-{t}"), format!("over {t}")))
+        .collect();
     let wired = [("wired".to_owned(), "wired hop of 3 Mbit/s".to_owned())];
     let check = |what: String, unit, bound, value, tolerance| {
         Check::of(what, unit, bound, value, tolerance).source("beyond the poster")
@@ -156,13 +173,27 @@ fn draw(o: &Outcomes) -> Figure {
             Tolerance::AtMost,
         ));
     }
+    for (value, within, words) in [
+        ("used", 0.05, "used, of quinn over the light model"),
+        ("p95", 0.25, "p95, of quinn over the light model"),
+    ] {
+        let (light, real) = (runs("over-quic", "tyrus"), runs("over-quinn", "tyrus"));
+        let ratio = real.ratio(value, light, value);
+        checks.push(check(
+            format!("Tyrus over QUIC: {words}"),
+            "",
+            1.0,
+            ratio,
+            Tolerance::Relative(within),
+        ));
+    }
     let pair = |what: &str, who: &str| {
         let r = runs(what, who);
         format!("{:.1} % at {:.0} ms", r.mean("used") * 100.0, r.mean("p95"))
     };
     Figure {
         title: "Beyond (b): other paths, company and cells".to_owned(),
-        setup: "The link of figure 1 with other round-trip times and buffers, behind a wired hop of 3 Mbit/s, shared by flows; and \
+        setup: "The link of figure 1 with other round-trip times and buffers, behind a wired hop of 3 Mbit/s, over QUIC, shared by flows; and \
                 an LTE and a 5G cell whose UEs report what was allocated and their share of what was idle."
             .to_owned(),
         claim: "Not in the poster.".to_owned(),
@@ -187,6 +218,8 @@ fn draw(o: &Outcomes) -> Figure {
             table("buffer", "Buffers", "path and sender", &columns, &rows(&of("buffer", &BUFFERS, "queue of")))
                 .wide(),
             table("wired", "Wired bottleneck", "path and sender", &columns, &rows(&wired)).wide(),
+            table("transports", "TCP, QUIC by the light model, QUIC by quinn", "transport and sender", &columns, &rows(&over))
+                .wide(),
             table("company", "Company", "path and sender", &columns, &rows(&shared)).wide(),
             table("cells", "Cells", "cell and sender", &columns, &rows(&cells)).wide(),
         ],

@@ -229,7 +229,12 @@ fn checks(o: &Outcomes, seen: &Seen<'_>) -> Vec<Check> {
         )
         .source("our own bound"),
     );
-    for (who, label) in [("rule", "rule"), ("rule2", "rule2")] {
+    for (who, label) in [
+        ("rule", "rule"),
+        ("rule2", "rule2"),
+        // What PHY is worth: against a tuned rule that has none.
+        ("rule2-acks", "rule2 without PHY"),
+    ] {
         if let Some((mean, se)) = stats::standard_error(&ahead(o, &seen.places, "tyrus", who)) {
             let text = format!("S over {label}, plus two standard errors");
             let c = Check::new(

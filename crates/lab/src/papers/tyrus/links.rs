@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use slackwater_control::learned::Policy;
 use slackwater_core::Draw;
+
+use super::super::study::StudyError;
 
 /// What the user does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +40,10 @@ pub(super) struct Place {
     pub(super) link: String,
 }
 
-/// Names of recorded traces, what their users did, and what they are in words.
+/// Names of recorded traces (none of those that shaped the generator of training links, `gym::pattern::CALIBRATION`), what their users did, and what they are in words.
 const RECORDED: [(&str, Scene); 6] = [
-    ("trace-2925703-home1", Scene::Stationary),
     ("downlink-3g-no-cross-times-1.pps", Scene::Stationary),
+    ("downlink-3g-with-cross-times-1.pps", Scene::Stationary),
     ("ATT-LTE-driving.down", Scene::Moving),
     ("Verizon-LTE-short.down", Scene::Moving),
     ("trace-3199718-timessquare", Scene::Moving),
@@ -133,6 +136,27 @@ pub(super) fn drive() -> Place {
     )
 }
 
+/// Refuses recordings that one of `policies`, each with its name, was trained on.
+pub(super) fn unseen<'a>(
+    policies: impl Iterator<Item = (&'a str, &'a Policy)>,
+) -> Result<(), StudyError> {
+    for (name, policy) in policies {
+        let files = policy.metadata().get("trace_files");
+        let files: Vec<String> = files
+            .and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_default();
+        let used = RECORDED.iter().map(|r| r.0);
+        let mut used = used.chain(core::iter::once(DRIVE));
+        if let Some(file) = used.find(|r| files.iter().any(|f| f.trim_end_matches(".xz") == *r)) {
+            return Err(StudyError::InSample {
+                file: file.to_owned(),
+                policy: name.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Why recordings are missing, where they are.
 pub(super) fn missing() -> Option<String> {
     if std::env::var_os(VARIABLE).is_none() {
@@ -194,5 +218,45 @@ impl Place {
              \"{queue}\" }}\n[feedback]\n[[flow]]\ncontroller = \"cubic\"\n[record]\ninterval = \"20 ms\"\nqlog = false\n",
             self.link
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gym::pattern::CALIBRATION;
+
+    #[test]
+    fn no_recording_of_the_figures_shaped_the_training() {
+        assert!(RECORDED.iter().all(|r| !CALIBRATION.contains(&r.0)));
+        assert!(!CALIBRATION.contains(&DRIVE));
+    }
+
+    #[test]
+    fn a_recording_that_was_trained_on_is_refused_by_name() {
+        let with = |files: &str| {
+            let text = serde_json::json!({
+                "__metadata__": {
+                    "format": "slackwater-policy", "version": "1", "kind": "residual-linear", "interval_ms": "20",
+                    "tbs": "capacity", "bound": "1.5", "z": "0.5", "trace_files": files,
+                },
+                "residual.weight": { "dtype": "F32", "shape": [1, 14], "data_offsets": [0, 56] },
+                "residual.bias": { "dtype": "F32", "shape": [1], "data_offsets": [56, 60] },
+            })
+            .to_string();
+            let mut file = (text.len() as u64).to_le_bytes().to_vec();
+            file.extend(text.into_bytes());
+            file.extend([0; 60]);
+            Policy::from_safetensors(&file).expect("a policy")
+        };
+        let good = with("[\"home.xz\"]");
+        let bad = with("[\"ATT-LTE-driving.down.xz\"]");
+        assert!(unseen([("good", &good)].into_iter()).is_ok());
+        let refused = unseen([("good", &good), ("bad", &bad)].into_iter()).unwrap_err();
+        let words = refused.to_string();
+        assert!(
+            words.contains("ATT-LTE-driving.down: found a recording that bad was trained on"),
+            "{words}"
+        );
     }
 }

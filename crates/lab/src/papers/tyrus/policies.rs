@@ -2,6 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use slackwater_control::registry;
+
+use super::super::study::StudyError;
+use super::links;
+use crate::build::controller;
+
 /// A sender of the study.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
@@ -69,6 +75,20 @@ fn below(folder: &Path, out: &mut Vec<PathBuf>) {
             out.push(path);
         }
     }
+}
+
+/// Refuses recordings that the shipped policy or a trained one was trained on.
+pub(super) fn unseen() -> Result<(), StudyError> {
+    let shipped = registry::shipped();
+    links::unseen(core::iter::once(("tyrus", &*shipped)))?;
+    for sender in trained() {
+        let file = sender.controller.trim_start_matches("tyrus:policy=");
+        // A file that is no policy is named where it is flown.
+        if let Ok(policy) = controller::read(Path::new(file)) {
+            links::unseen(core::iter::once((file, &policy)))?;
+        }
+    }
+    Ok(())
 }
 
 /// Trained policies: those in `models/`, and those that `slackwater train tyrus` left, seed by seed.
