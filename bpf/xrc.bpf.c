@@ -28,6 +28,8 @@ const volatile u8 paper = 0;
 const volatile struct xrc_params profiles[2] = { XRC_PARAMS_DEFAULT, XRC_PARAMS_PAPER };
 /* Cookie of the network namespace whose connections get XRC; zero for all under the cgroup. */
 const volatile u64 netns = 0;
+/* Connections keep the controller that they chose: XRC is for those that chose it. */
+const volatile u8 chosen = 0;
 
 /* Options read, options refused, and connections; the loader prints them. */
 u64 options_read = 0;
@@ -294,8 +296,16 @@ int xrc_options(struct bpf_sock_ops *ops)
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
 		if (netns && bpf_get_netns_cookie(ops) != netns)
 			break;
-		if (bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
+		if (chosen) {
+			char own[16] = {};
+
+			if (bpf_getsockopt(ops, SOL_TCP, TCP_CONGESTION, own, sizeof(own)))
+				break;
+			if (own[0] != 'x' || own[1] != 'r' || own[2] != 'c' || own[3])
+				break;
+		} else if (bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, name, sizeof(name))) {
 			break;
+		}
 		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_PARSE_UNKNOWN_HDR_OPT_CB_FLAG);
 		__sync_fetch_and_add(&connections, 1);
 		break;

@@ -174,6 +174,7 @@ struct xrc {
 	u64 hols;
 	u64 hol_max;
 	u64 round_rate;
+	u64 round_before; /* the rate before that one */
 	u64 rounds;
 	/* The bottleneck beyond the radio. */
 	u64 beyond_until;
@@ -590,8 +591,10 @@ static __always_inline void xrc_decide(struct xrc *x, u64 now, const struct xrc_
 	u64 passed = xrc_sub(now, x->since);
 
 	/* A window shorter than half of the least RTT gives no rate; the last one stands. */
-	if (passed && passed >= x->min_rtt_us / 2)
+	if (passed && passed >= x->min_rtt_us / 2) {
+		x->round_before = x->round_rate;
 		x->round_rate = xrc_min(xrc_sub(ack->delivered, x->delivered), 1ULL << 40) * 1000000 / passed;
+	}
 	/* A peak fades by 2 % a round. */
 	x->peak = x->peak * 98 / 100;
 	if (!x->explicit_)
@@ -756,7 +759,8 @@ static __always_inline void xrc_on_loss(struct xrc *x, u64 now, const struct xrc
 				x->beyond_until = now + 10000000;
 		}
 		if (x->p.gate && !x->shared && mean_hol > budget)
-			xrc_shrink(x, x->round_rate);
+			/* One window may hold a wait for a block that is sent again; two do not. */
+			xrc_shrink(x, xrc_max(x->round_rate, x->round_before));
 	}
 	if (timeout) {
 		if (fresh)

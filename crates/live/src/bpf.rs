@@ -6,12 +6,12 @@
 
 use std::fs::{self, File};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
-use libbpf_rs::{Link, OpenObject};
+use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle, OpenObject};
 use nix::sched::{CloneFlags, setns};
 
 use crate::{LiveError, sys};
@@ -43,6 +43,8 @@ pub enum Scope {
     Cgroup(PathBuf),
     /// Those in the network namespace of this file.
     Netns(PathBuf),
+    /// Those of them that chose it (`TCP_CONGESTION`); all others keep what they have.
+    Chosen(PathBuf),
 }
 
 /// What the programs counted.
@@ -114,7 +116,7 @@ impl Loaded {
     pub fn new(scope: &Scope, profile: Profile) -> Result<Self, LiveError> {
         let (cgroup, cookie) = match scope {
             Scope::Cgroup(path) => (path.clone(), 0),
-            Scope::Netns(path) => (cgroup_root()?, cookie_of(path)?),
+            Scope::Netns(path) | Scope::Chosen(path) => (cgroup_root()?, cookie_of(path)?),
         };
         let cgroup_fd = File::open(&cgroup).map_err(|e| {
             LiveError::kernel(format!("cannot open the cgroup {}", cgroup.display()), e)
@@ -131,6 +133,7 @@ impl Loaded {
             .as_mut()
             .ok_or_else(|| LiveError::Usage("the programs have no settings".to_owned()))?;
         settings.netns = cookie;
+        settings.chosen = u8::from(matches!(scope, Scope::Chosen(_)));
         settings.paper = u8::from(profile == Profile::Paper);
         let mut skel = open
             .load()
@@ -164,6 +167,16 @@ impl Loaded {
         }
     }
 
+    /// The state of single senders, which can be read as long as the programs are loaded.
+    ///
+    /// # Errors
+    /// Where the map cannot be opened a second time.
+    pub fn senders(&self) -> Result<Senders, LiveError> {
+        MapHandle::try_from(&self.skel.maps.socks)
+            .map(Senders)
+            .map_err(refused("cannot read the senders"))
+    }
+
     /// The sender that heard the last ACK; torn where one comes while this reads.
     pub fn last(&self) -> Last {
         let Some(data) = self.skel.maps.bss_data.as_ref() else {
@@ -184,6 +197,61 @@ impl Loaded {
             verdicts: x.verdicts,
         }
     }
+}
+
+/// The state of single senders.
+#[derive(Debug)]
+pub struct Senders(MapHandle);
+
+impl Senders {
+    /// Appends the internals of the sender behind `socket` under the names of `control::explicit::xrc`'s snapshot; nothing
+    /// where it is not under XRC.
+    pub fn internals(&self, socket: BorrowedFd<'_>, out: &mut Vec<(&'static str, f64)>) {
+        let key = socket.as_raw_fd().to_ne_bytes();
+        let Ok(Some(bytes)) = self.0.lookup(&key, MapFlags::ANY) else {
+            return;
+        };
+        let Some(x) = sender(&bytes) else { return };
+        let q16 = |v: u64| v as f64 / 65536.0;
+        let seconds = |us: u64| us as f64 * 1e-6;
+        out.extend([
+            ("cwnd", q16(x.cwnd)),
+            ("mode", f64::from(x.mode)),
+            ("twnd", q16(x.twnd)),
+            ("alpha", q16(x.alpha)),
+            ("R_exp", x.rate_bps as f64),
+            ("HoL_exp", seconds(x.hol_us)),
+            ("shared", f64::from(x.shared)),
+            ("sigma", seconds(x.sigma_us)),
+            ("RTT_min", seconds(x.min_rtt_us)),
+            ("jitter", seconds(x.jitter_q8 >> 8)),
+            ("back", seconds(x.back_q8 >> 8)),
+            ("gamma", q16(x.gamma)),
+            ("hi", f64::from(x.hi)),
+            ("verdicts", x.verdicts as f64),
+            ("rounds", x.rounds as f64),
+            ("reports", x.accepted as f64),
+            ("reports_stale", x.refused as f64),
+        ]);
+        // No threshold yet is no value.
+        if x.ssthresh < MAX_WINDOW {
+            out.push(("ssthresh", q16(x.ssthresh)));
+        }
+    }
+}
+
+/// `XRC_MAX_WINDOW`.
+const MAX_WINDOW: u64 = 1 << 36;
+
+/// The sender at the start of a socket's storage.
+#[expect(
+    unsafe_code,
+    reason = "a plain copy out of the kernel's bytes, whose length is checked"
+)]
+fn sender(bytes: &[u8]) -> Option<skel::types::xrc> {
+    // SAFETY: `types::xrc` is made of integers, of which every pattern is a value, and the bytes are enough.
+    (bytes.len() >= size_of::<skel::types::xrc>())
+        .then(|| unsafe { bytes.as_ptr().cast::<skel::types::xrc>().read_unaligned() })
 }
 
 /// Where the kernel's cgroups of version 2 are mounted.

@@ -70,8 +70,9 @@ pub enum LogEvent {
     Dropped,
 }
 
-/// Where the state of a sender is read, each sampling period, where one can be: TCP's own state, from the kernel.
-pub type Probe = Box<dyn FnMut() -> Option<FlowSample>>;
+/// Where the state of a sender is read, each sampling period, where one can be: TCP's own state, from the kernel, and named
+/// internals of its controller.
+pub type Probe = Box<dyn FnMut(&mut Vec<(&'static str, f64)>) -> Option<FlowSample>>;
 
 /// Listens to the world for the bridge and hands on to the run's recorder.
 pub struct Tap {
@@ -86,6 +87,8 @@ pub struct Tap {
     active: Vec<bool>,
     /// By flow.
     probes: Vec<Option<Probe>>,
+    /// Of the sender that is read.
+    internals: Vec<(&'static str, f64)>,
     /// Arrivals and departures, where asked for.
     pub log: Option<Vec<LogEntry>>,
 }
@@ -101,6 +104,7 @@ impl Tap {
             interval,
             active: vec![false; flows],
             probes: (0..flows).map(|_| None).collect(),
+            internals: Vec::new(),
             log: log.then(Vec::new),
         }
     }
@@ -156,10 +160,14 @@ impl Recorder for Tap {
     fn flow(&mut self, now: Instant, flow: FlowId, sample: &FlowSample) {
         // What an unknown sender thinks is not to be seen from outside.
         if let Some(probe) = &mut self.probes[flow.index()]
-            && let Some(mut state) = probe()
+            && let Some(mut state) = probe(&mut self.internals)
         {
             state.delivered = sample.delivered;
             self.inner.flow(now, flow, &state);
+            if !self.internals.is_empty() {
+                self.inner.internals(now, flow, &self.internals);
+                self.internals.clear();
+            }
         }
     }
 

@@ -30,6 +30,8 @@ use crate::sys;
 const PORT: u16 = 5300;
 /// Controllers that the kernel has, by our names.
 const CONTROLLERS: [&str; 3] = ["reno", "cubic", "bbr"];
+/// The one that this program brings along, where it was built with BPF.
+const XRC: &str = "xrc";
 
 /// One flow of the scenario.
 #[derive(Clone, Debug)]
@@ -61,10 +63,16 @@ fn tasks(scenario: &Scenario) -> Result<Vec<Task>, LiveError> {
             return Err(wrong("another application", "app = { kind = \"bulk\" }"));
         }
         let name = flow.spec.controller.as_str();
-        if !CONTROLLERS.contains(&name) {
+        if name == XRC && cfg!(not(feature = "bpf")) {
+            return Err(wrong(
+                "\"xrc\" in a program without BPF",
+                "one that was built with: cargo build --release -p slackwater-cli --features bpf; or \"reno\", \"cubic\", \"bbr\"",
+            ));
+        }
+        if name != XRC && !CONTROLLERS.contains(&name) {
             return Err(wrong(
                 &format!("{name:?}"),
-                "\"reno\", \"cubic\" or \"bbr\"",
+                "\"reno\", \"cubic\", \"bbr\" or \"xrc\"",
             ));
         }
         if flow.rtt != scenario.path.rtt && flow.ue.is_none() {
@@ -92,7 +100,7 @@ fn fail(failure: &Failure, what: String) {
 }
 
 /// Runs `scenario` once, in namespaces of its own, with the kernel's senders and receivers. Every flow is bulk TCP under
-/// reno, cubic or bbr.
+/// reno, cubic, bbr, or xrc, which is loaded for the time of the run.
 ///
 /// # Errors
 /// Where a flow asks for what the kernel has not, or the kernel refuses.
@@ -106,6 +114,12 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
     }
     netns::isolate()?;
     let network = Network::new(ues, 1500, None)?;
+    #[cfg(feature = "bpf")]
+    let xrc = tasks
+        .iter()
+        .any(|t| t.controller == XRC)
+        .then(load_xrc)
+        .transpose()?;
     sys::count_signals().map_err(|e| LiveError::kernel("cannot take signals", e))?;
     let mut table = FlowTable::fixed(tasks.iter().map(|t| t.ue));
     let labels = scenario.expanded_flows().into_iter().map(|f| f.label);
@@ -121,11 +135,25 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
     let failure = Failure::default();
     let mut threads = Vec::new();
     for (i, task) in tasks.into_iter().enumerate() {
-        let socket = Arc::new(OnceLock::new());
+        let socket = Arc::new(OnceLock::<TcpStream>::new());
         let probe = Arc::clone(&socket);
+        #[cfg(feature = "bpf")]
+        let senders = match &xrc {
+            Some(loaded) if task.controller == XRC => Some(loaded.senders()?),
+            _ => None,
+        };
         drive.probe(
             FlowId(i as u32),
-            Box::new(move || sample(probe.get()?).ok()),
+            Box::new(move |out| {
+                let stream = probe.get()?;
+                #[cfg(feature = "bpf")]
+                if let Some(senders) = &senders {
+                    senders.internals(stream.as_fd(), out);
+                }
+                #[cfg(not(feature = "bpf"))]
+                out.clear();
+                sample(stream).ok()
+            }),
         );
         threads.extend(start(task, &drive, &socket, &over, &failure)?);
     }
@@ -150,6 +178,14 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
         None if code == 130 => Err(LiveError::Usage("interrupted".to_owned())),
         None => Ok(outcome),
     }
+}
+
+/// XRC for connections of this namespace that choose it; gone with what is returned.
+#[cfg(feature = "bpf")]
+fn load_xrc() -> Result<crate::bpf::Loaded, LiveError> {
+    use crate::bpf::{Loaded, Profile, Scope};
+    let here = Scope::Chosen("/proc/thread-self/ns/net".into());
+    Loaded::new(&here, Profile::Default)
 }
 
 /// Starts the receiver and the sender of `task`, each on the side of the path that it belongs to.

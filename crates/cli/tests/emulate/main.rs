@@ -4,6 +4,7 @@ mod faults;
 mod frames;
 mod packets;
 mod quic;
+mod xrc;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -484,7 +484,7 @@ impl Controller for Xrc {
                 self.internet.loss(now, quiet, share);
             }
             if self.p.gate && !self.feedback.shared && w.hol.unwrap_or(hol) > budget {
-                self.shrink(w.rate);
+                self.shrink(self.round.steady_rate());
             }
         }
         if loss.kind == LossKind::Timeout {

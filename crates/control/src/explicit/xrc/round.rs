@@ -20,8 +20,9 @@ pub(super) struct Round {
     hol_max: Duration,
     /// Windows that ended.
     pub(super) count: u64,
-    /// The last rate that could be measured, payload bytes per second.
+    /// The last rate that could be measured, payload bytes per second, and the one before it.
     rate: f64,
+    before: f64,
 }
 
 /// What a window showed, in seconds and payload bytes per second.
@@ -90,6 +91,12 @@ impl Round {
         }
     }
 
+    /// The better rate of the last two windows. A receiver that waits for a block to be sent again (RLC's reordering timer)
+    /// hands nothing on meanwhile and then all at once: the one window that holds the wait says nothing of the path.
+    pub(super) const fn steady_rate(&self) -> f64 {
+        self.rate.max(self.before)
+    }
+
     /// Ends the window and begins one that lasts until `next` is acknowledged. A window shorter than half of
     /// `min_rtt` gives no rate; the last one stands.
     pub(super) fn roll(
@@ -101,6 +108,7 @@ impl Round {
     ) -> Window {
         let passed = now.since(self.since);
         if !passed.is_zero() && passed >= min_rtt / 2 {
+            self.before = self.rate;
             self.rate = delivered.saturating_sub(self.delivered) as f64 / passed.as_secs_f64();
         }
         let shown = self.window();
@@ -110,6 +118,7 @@ impl Round {
             delivered,
             count: self.count + 1,
             rate: self.rate,
+            before: self.before,
             ..Self::default()
         };
         shown
@@ -123,6 +132,7 @@ impl Round {
             delivered: self.delivered,
             count: self.count,
             rate: self.rate,
+            before: self.before,
             ..Self::default()
         };
     }

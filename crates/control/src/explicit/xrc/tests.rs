@@ -361,6 +361,15 @@ fn alone_with_a_standing_queue_the_target_shrinks_to_what_arrives_and_heals() {
     b.ack(MIN_RTT);
     b.lose(LossKind::Fast);
     assert!((0.45..=0.55).contains(&b.c.gamma), "{}", b.c.gamma);
+    // But not for one window in which the receiver held everything back.
+    let mut b = Bench::settled(bare());
+    b.now += Duration::from_millis(80);
+    b.round(MIN_RTT);
+    b.says = Some((C, 20_000, false));
+    b.ack(MIN_RTT);
+    assert!(b.c.round.window().rate * 2.0 < b.c.round.steady_rate());
+    b.lose(LossKind::Fast);
+    assert!(b.c.gamma > 0.95, "{}", b.c.gamma);
 }
 
 #[test]

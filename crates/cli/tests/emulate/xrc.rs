@@ -1,0 +1,80 @@
+//! XRC in the kernel against CUBIC in the kernel, through the cell. Needs a build with BPF, and skips with a reason where the
+//! kernel does not take the programs.
+
+use serde_json::Value;
+
+use super::{Folder, allowed, slackwater, text};
+
+/// Two bulk flows in one LTE cell, as in figure 5 of the XRC paper, for 10 s each in real time.
+const SCENARIO: &str = r#"
+name = "xrc-live"
+duration = "10 s"
+warmup = "4 s"
+[path]
+rtt = "30 ms"
+[cell]
+rat = "lte"
+bandwidth = "10 MHz"
+rlc = { buffer = "128 packets" }
+[[ue]]
+mobility = { kind = "static", distance = "150 m" }
+[[flow]]
+controller = "cubic"
+[[flow]]
+controller = "cubic"
+start = "2 s"
+"#;
+
+/// The run with the kernel's senders: the first flow under `first`, the second under CUBIC.
+fn kernel(folder: &Folder, first: &str) -> Result<Value, String> {
+    let scenario = folder.file("s.toml");
+    std::fs::write(&scenario, SCENARIO).unwrap();
+    let set = format!("flow[0].controller={first}");
+    let done = slackwater(&[
+        "run",
+        "--live",
+        &scenario,
+        "--set",
+        &set,
+        "--no-files",
+        "--json",
+    ]);
+    let said = text(&done.stderr);
+    // A run that missed slots is void, and says so; its numbers are there.
+    let runs: Value = serde_json::from_slice(&done.stdout).map_err(|_| said.clone())?;
+    runs.get(1).cloned().ok_or(said)
+}
+
+fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("found {value}, expected a number"))
+}
+
+/// "At least 3 times below", with what a loaded machine adds: a relation of 2 is asked for here, and the figures of a quiet
+/// run are in docs/emulate.md.
+#[test]
+fn xrc_against_cubic_keeps_a_shorter_queue_than_cubic_against_cubic() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let folder = Folder::new("xrc");
+    let xrc = match kernel(&folder, "xrc") {
+        Ok(run) => run,
+        // Root, BTF, a kernel that is new enough, a build with BPF: what is missing is in the message.
+        Err(said) => {
+            eprintln!("skipped: {said}");
+            return;
+        }
+    };
+    let cubic = kernel(&folder, "cubic").expect("CUBIC is in every kernel");
+    let hol = |run: &Value| number(&run["flows"][0]["hol_ms"]["p50"]);
+    let (with, without) = (hol(&xrc), hol(&cubic));
+    assert!(
+        with * 2.0 < without,
+        "median HoL {with} ms beside XRC, {without} ms without"
+    );
+    let goodput = |run: &Value| number(&run["goodput_mbps"]);
+    let share = goodput(&xrc) / goodput(&cubic);
+    assert!(share > 0.85, "{share} of the goodput");
+}
