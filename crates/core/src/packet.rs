@@ -57,6 +57,28 @@ pub enum Proto {
     Quic,
 }
 
+/// Sets of bits that a header holds.
+macro_rules! sets {
+    ($($name:ident),+) => {
+        $(impl $name {
+            /// True where all bits of `other` are set.
+            #[inline]
+            pub const fn contains(self, other: Self) -> bool {
+                self.0 & other.0 == other.0
+            }
+
+            /// The union of both.
+            #[inline]
+            #[must_use]
+            pub const fn with(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+        })+
+    };
+}
+
+sets!(TcpFlags, QuicBits);
+
 /// TCP header flags (RFC 9293, 3.1; AE by RFC 9768).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TcpFlags(pub u16);
@@ -78,19 +100,6 @@ impl TcpFlags {
     pub const CWR: Self = Self(0x080);
     /// Accurate ECN (RFC 9768), formerly NS.
     pub const AE: Self = Self(0x100);
-
-    /// True where all flags of `other` are set.
-    #[inline]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// The union of both.
-    #[inline]
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
 
     /// The flags of `self` that `other` lacks.
     #[inline]
@@ -127,19 +136,6 @@ impl QuicBits {
     pub const CRYPTO: Self = Self(0x100);
     /// `HANDSHAKE_DONE`.
     pub const DONE: Self = Self(0x200);
-
-    /// True where all bits of `other` are set.
-    #[inline]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// The union of both.
-    #[inline]
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
 
     /// The packet asks for an acknowledgment: it holds more than ACK and padding (RFC 9000, 13.2).
     #[inline]

@@ -1,0 +1,252 @@
+//! What leaves: data, lost data again, probes.
+
+use slackwater_control::{Controller as _, Sent};
+use slackwater_core::{Bytes, Ecn, Instant, Packet, QuicBits, SackBlock, SeqNum};
+
+use super::{Sender, flag};
+use crate::quic::{ACK_FRAME, BLOCKED_FRAME, STREAM_FRAME, blank};
+use crate::tcp::scoreboard::Segment;
+
+impl Sender {
+    /// The congestion window in force, in stream bytes: at least two packets (RFC 9002, 7.2).
+    #[inline]
+    pub(in crate::quic) fn window(&self) -> u64 {
+        let floor = 2 * u64::from(self.mss);
+        self.intent.window.map_or(u64::MAX >> 1, |w| w.0.max(floor))
+    }
+
+    /// Sends all that may leave now.
+    pub(in crate::quic) fn transmit(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        self.timers.pace = Instant::MAX;
+        let mss = u64::from(self.mss);
+        let window = self.window();
+        let paced = self.pacer.rate().is_some();
+        let full = Bytes(u64::from(self.cfg.packet));
+        let mut sent = false;
+        while self.in_flight + mss <= window {
+            if paced {
+                let at = self.pacer.earliest_departure(now, full);
+                if at > now {
+                    self.timers.pace = at;
+                    break;
+                }
+            }
+            if !self.send_one(now, out) {
+                break;
+            }
+            sent = true;
+        }
+        if sent {
+            self.arm_probe();
+        }
+        let limited = self.in_flight + mss > window;
+        if sent || limited {
+            self.note_usage(limited);
+        }
+    }
+
+    /// Sends one packet of stream data: lost data first. False where there is none that may leave.
+    fn send_one(&mut self, now: Instant, out: &mut Vec<Packet>) -> bool {
+        while let Some((offset, len)) = self.resend.pop_front() {
+            if !self.acked.has(offset, offset + u64::from(len)) {
+                self.send_stream(now, offset, len, flag::REPEATS, out);
+                return true;
+            }
+        }
+        self.send_new(now, out)
+    }
+
+    fn send_new(&mut self, now: Instant, out: &mut Vec<Packet>) -> bool {
+        let most = if self.timers.ack == Instant::MAX {
+            self.mss
+        } else {
+            self.mss - ACK_FRAME
+        };
+        let left = if self.bulk {
+            u64::from(most)
+        } else {
+            self.written - self.offset
+        };
+        if left == 0 {
+            self.delivery.limit(self.in_flight);
+            return false;
+        }
+        let room = self.limit.saturating_sub(self.offset);
+        let len = left.min(u64::from(most)).min(room) as u16;
+        if len == 0 {
+            if self.eliciting == 0 {
+                // RFC 9000, 4.1: a blocked sender that waits for nothing else says so, now and at each probe timeout.
+                let mut p = self.packet(now, QuicBits::BLOCKED);
+                p.len += BLOCKED_FRAME;
+                self.record(now, 0, 0, 0);
+                out.push(p);
+                self.arm_probe();
+            }
+            return false;
+        }
+        self.send_stream(now, self.offset, len, 0, out);
+        self.offset += u64::from(len);
+        true
+    }
+
+    #[inline]
+    pub(super) fn packet(&mut self, now: Instant, bits: QuicBits) -> Packet {
+        let spin = if self.spin && self.spins {
+            QuicBits::SPIN
+        } else {
+            QuicBits(0)
+        };
+        let pn = self.head + self.ring.len() as u64;
+        self.stats.packets += 1;
+        blank(now, self.flow, self.up, self.number, pn, bits.with(spin))
+    }
+
+    /// Adds the acknowledgment that is owed.
+    pub(super) fn attach_ack(&mut self, p: &mut Packet) {
+        self.timers.ack = Instant::MAX;
+        p.slots[0] = SackBlock {
+            start: SeqNum(self.heard.0 as u32),
+            end: SeqNum(self.heard.1 as u32),
+        };
+        p.sacks = 1;
+        p.flags.0 |= QuicBits::ACK.0;
+        p.len += ACK_FRAME;
+    }
+
+    /// Keeps the record of the packet whose number is the next one.
+    #[inline]
+    pub(super) fn record(&mut self, now: Instant, offset: u64, len: u16, flags: u8) {
+        let mut s = Segment {
+            pos: offset,
+            sent: now,
+            len,
+            flags,
+            ..Segment::default()
+        };
+        let idle = self.eliciting == 0;
+        if flags & flag::SETTLED == 0 {
+            self.delivery.stamp(now, idle, &mut s);
+            self.eliciting += 1;
+            self.last_eliciting = now;
+            self.in_flight += u64::from(len);
+            self.sent_total += u64::from(len);
+        } else if self.ring.is_empty() {
+            // Nothing before it waits for its fate.
+            self.head += 1;
+            return;
+        }
+        self.ring.push_back(s);
+    }
+
+    #[inline]
+    fn send_stream(
+        &mut self,
+        now: Instant,
+        offset: u64,
+        len: u16,
+        flags: u8,
+        out: &mut Vec<Packet>,
+    ) {
+        let mut p = self.packet(now, QuicBits::STREAM);
+        p.ack = SeqNum(offset as u32);
+        p.payload = len;
+        p.len += STREAM_FRAME + len;
+        if self.timers.ack != Instant::MAX && p.len + ACK_FRAME <= self.cfg.packet {
+            self.attach_ack(&mut p);
+        }
+        p.ecn = self.mark();
+        let ect = if p.ecn == Ecn::NotEct { 0 } else { flag::ECT };
+        let again = flags & flag::REPEATS != 0;
+        if again {
+            p.bits |= Packet::BIT_RETX;
+            self.stats.retransmits += 1;
+        }
+        let idle = self.eliciting == 0;
+        self.record(now, offset, len, flags | ect);
+        self.pacer.on_sent(now, Bytes(u64::from(p.len)));
+        out.push(p);
+        let mut sent = Sent::default();
+        sent.bytes = Bytes(u64::from(len));
+        sent.retransmission = again;
+        sent.after_idle = idle && !again;
+        let path = self.path();
+        self.cc.on_sent(now, &path, &sent);
+        if idle {
+            // The controller may have restarted its window.
+            self.follow();
+        }
+    }
+
+    /// Whether the window was used up in this round (as TCP's here; RFC 9002, 7.8).
+    #[inline]
+    fn note_usage(&mut self, limited: bool) {
+        if self.settled_total >= self.usage_end
+            || limited
+            || (!self.cwnd_limited && self.in_flight > self.max_out)
+        {
+            self.cwnd_limited = limited;
+            self.max_out = self.in_flight;
+            self.usage_end = self.sent_total;
+        }
+    }
+
+    /// In slow start a window that is more than half used counts as used up.
+    #[inline]
+    pub(in crate::quic) fn is_cwnd_limited(&self) -> bool {
+        if self.cwnd_limited {
+            return true;
+        }
+        let window = self.window();
+        self.intent.ssthresh.is_none_or(|t| window < t.0) && window < 2 * self.max_out
+    }
+
+    // --- probes ---
+
+    /// Sets the probe timer by the last packet that asked for an acknowledgment (RFC 9002, 6.2.1).
+    #[inline]
+    pub(in crate::quic) fn arm_probe(&mut self) {
+        self.timers.pto = if self.eliciting == 0 && self.confirmed {
+            Instant::MAX
+        } else {
+            let pto = self.rtt.pto(self.cfg.ack.delay);
+            self.last_eliciting + pto * (1 << self.pto_count.min(10))
+        };
+    }
+
+    /// Sends one probe, two where the last did not help (RFC 9002, 6.2.4): new data, or what is oldest in flight, or a
+    /// PING.
+    pub(super) fn on_probe_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        self.stats.timeouts += 1;
+        self.pto_count += 1;
+        if !self.confirmed {
+            self.finish(now, out);
+            self.last_eliciting = now;
+        }
+        let probes = if self.eliciting == 0 {
+            0
+        } else {
+            self.pto_count.min(2)
+        };
+        let mut from = 0;
+        for _ in 0..probes {
+            if self.send_one(now, out) {
+                continue;
+            }
+            let known = |s: &Segment| s.flags & flag::SETTLED != 0 || s.len == 0;
+            let old = (from..self.ring.len()).find(|&i| !known(&self.ring[i]));
+            if let Some(i) = old {
+                let s = self.ring[i];
+                from = i + 1;
+                self.send_stream(now, s.pos, s.len, flag::REPEATS, out);
+            } else {
+                let mut p = self.packet(now, QuicBits::PING);
+                p.len += 1;
+                self.record(now, 0, 0, 0);
+                out.push(p);
+            }
+        }
+        self.arm_probe();
+    }
+
+    // --- helpers ---
+}
