@@ -113,6 +113,16 @@ impl Law for AnyLaw {
         }
     }
 
+    fn on_delivered(&mut self, now: Instant, delay: Duration, packet: &PacketMeta) -> Verdict {
+        match self {
+            Self::None(law) => law.on_delivered(now, delay, packet),
+            Self::Codel(law) => law.on_delivered(now, delay, packet),
+            Self::Pie(law) => law.on_delivered(now, delay, packet),
+            Self::Pi2(law) => law.on_delivered(now, delay, packet),
+            Self::Ramp(law) => law.on_delivered(now, delay, packet),
+        }
+    }
+
     #[inline]
     fn on_empty(&mut self, now: Instant) {
         match self {

@@ -219,6 +219,7 @@ impl Ramp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::LawConfig;
 
     fn ramp(mode: RampMode, target: RampTarget, others: RampOthers) -> Ramp {
         Ramp::new(
@@ -257,7 +258,8 @@ mod tests {
                 delay,
                 ..RampConfig::default()
             };
-            let mut law = Ramp::new(config, Draw::new(1));
+            // As links and cells hold it.
+            let mut law = LawConfig::Ramp(config).build(Draw::new(1));
             let now = Instant::ZERO;
             let late = Duration::from_millis(20);
             [

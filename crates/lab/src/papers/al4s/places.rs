@@ -1,6 +1,7 @@
 //! Beyond the paper (f): the marker in its right place on the cell, and in wrong ones.
 
 use super::prelude::*;
+use super::radio::keep_cell;
 
 const SCENARIO: &str = include_str!("../../../../../scenarios/papers/al4s/cell.toml");
 
@@ -94,17 +95,8 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
                     changes.extend(words(&[("cell.rlc.law", "none")]));
                     changes.push(("upf".to_owned(), upf));
                 }
-                let reduce = |run: &RunResult, out: &mut Outcome| {
-                    keep(run, out);
-                    let span = (run.scenario.warmup.as_secs_f64(), m::all(run).1);
-                    out.value("used", m::utilisation(run, span));
-                };
-                experiments.push(experiment(
-                    name(low, place, kind),
-                    SCENARIO,
-                    &changes,
-                    reduce,
-                )?);
+                let name = name(low, place, kind);
+                experiments.push(experiment(name, SCENARIO, &changes, keep_cell)?);
             }
         }
     }
