@@ -96,6 +96,16 @@ pub(super) fn lower(mut panel: Panel) -> Panel {
     panel
 }
 
+/// The same table without a best in each column: its rows are of different cases.
+pub(super) fn apart(mut panel: Panel) -> Panel {
+    if let Drawing::Table(table) = &mut panel.drawing {
+        for column in &mut table.columns {
+            column.better = None;
+        }
+    }
+    panel
+}
+
 /// A bar of the value `name` over the seeds.
 pub(super) fn bar(group: &str, label: &str, colour: &str, runs: &Runs, name: &str) -> Option<Bar> {
     let samples = runs.values(name);

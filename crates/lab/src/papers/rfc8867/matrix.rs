@@ -1,6 +1,6 @@
 //! Every controller through every case, one table for each number.
 
-use super::super::draw::{grid, lower};
+use super::super::draw::{apart, grid};
 use super::super::measure as m;
 use super::super::study::{Experiment, Options, Outcome, Part, StudyError};
 use super::{CASES, CONTROLLERS, Way, expected};
@@ -59,24 +59,18 @@ fn keep(case: &str, run: &RunResult, out: &mut Outcome) {
     );
 }
 
-/// Heading, name of the value, less is better.
-const TABLES: [(&str, &str, &str, bool); 6] = [
-    ("rate", "Mean rate of a media flow, Mbit/s", "rate", false),
-    (
-        "utilisation",
-        "Use of the bottleneck, %",
-        "utilisation",
-        false,
-    ),
-    ("queue", "Queue delay p95, ms", "queue", true),
+/// Short name, heading, name of the value.
+const TABLES: [(&str, &str, &str); 6] = [
+    ("rate", "Mean rate of a media flow, Mbit/s", "rate"),
+    ("utilisation", "Use of the bottleneck, %", "utilisation"),
+    ("queue", "Queue delay p95, ms", "queue"),
     (
         "frame",
         "Frame delay p95, capture to last packet, ms",
         "frame",
-        true,
     ),
-    ("loss", "Packets lost, %", "loss", true),
-    ("jain", "Jain's index over the last quarter", "jain", false),
+    ("loss", "Packets lost, %", "loss"),
+    ("jain", "Jain's index over the last quarter", "jain"),
 ];
 
 /// The runs of every controller over `way` through those cases that `wanted` names.
@@ -110,13 +104,12 @@ pub(super) fn part(options: &Options, way: &'static Way) -> Result<Part, StudyEr
             let of = |r: usize, c: usize| {
                 o.get(&format!("{}/{}-{}", way.id, CASES[r].id, CONTROLLERS[c].2))
             };
-            let panels = TABLES.iter().map(|(id, title, value, less)| {
+            let panels = TABLES.iter().map(|(id, title, value)| {
                 let columns: Vec<(String, &str)> = CONTROLLERS
                     .iter()
                     .map(|c| (c.1.to_owned(), *value))
                     .collect();
-                let panel = grid(id, title, "test case", &columns, &rows, of);
-                if *less { lower(panel) } else { panel }
+                apart(grid(id, title, "test case", &columns, &rows, of))
             });
             let worst = |c: usize, value: &str| {
                 (0..CASES.len())
