@@ -144,6 +144,10 @@ fn attempt(
         How::Parse(why) => {
             let own = words.iter().position(|w| w == "--").unwrap_or(words.len());
             let mut args = words[..own].to_vec();
+            // A word that stands for a fingerprint.
+            for word in args.iter_mut().filter(|w| *w == "SHA256") {
+                *word = "0".repeat(64);
+            }
             args.push("--help".to_owned());
             (args, Some(why))
         }
