@@ -1,0 +1,150 @@
+"""How true the emulator is: one table of medians over several runs, as docs/emulate.md has it.
+
+Needs root, iproute2 and iperf3. Real time counts here, so a busy machine shows in the lag and in the missed slots; each
+figure is the median of the runs, the range stands behind it.
+
+    sudo python3 benches/emulator.py --binary target/release/slackwater --runs 5
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SECONDS = 5
+# Sends datagrams of 1,500 IP bytes, faster than the link, once the other side has said hello.
+BLAST = """
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('', 7000))
+_, peer = s.recvfrom(100)
+start = time.monotonic()
+sent = 0
+while (t := time.monotonic() - start) < {seconds}:
+    while sent * 12000 < t * {rate}:
+        s.sendto(bytes(1472), peer)
+        sent += 1
+    time.sleep(0.001)
+"""
+HELLO = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(1.5)
+for _ in range(20):
+    s.sendto(b'hello', (sys.argv[1], 7000))
+    try:
+        s.recv(2000)
+        break
+    except socket.timeout:
+        pass
+try:
+    while True:
+        s.recv(2000)
+except socket.timeout:
+    pass
+"""
+
+
+def emulate(binary: str, folder: Path, *args: str) -> dict:
+    """One emulation; what it says of itself."""
+    live = folder / "live.json"
+    words = [binary, "emulate", "--isolated", "--no-files", "--quiet", "--seconds", "60", "--json", str(live), *args]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"error: {' '.join(words)}: {done.stderr.strip()}")
+    result: dict = json.loads(live.read_text())
+    result["stdout"] = done.stdout
+    return result
+
+
+def opportunities(binary: str, folder: Path, mbps: int) -> tuple[float, dict]:
+    """Share of a saturated link's opportunities that carried a packet, in percent."""
+    trace, log = folder / "trace", folder / "log"
+    each = mbps * 1000 // 12
+    trace.write_text("".join(f"{-(-k * 1000 // each)}\n" for k in range(1, each + 1)))
+    blast = BLAST.format(seconds=SECONDS, rate=mbps * 1_300_000).replace('"', "'")
+    live = emulate(
+        binary, folder, "--trace", str(trace), "--queue", "200 packets", "--downlink-log", str(log),
+        "--server", f'exec python3 -c "{blast}"', "--", sys.executable, "-c", HELLO, "{server}",
+    )  # fmt: skip
+    rows = [line.split(" ") for line in log.read_text().splitlines() if not line.startswith("#")]
+    used = [int(r[0]) for r in rows if r[1] == "-" and r[2] == "1500"]
+    # The link is empty before the first datagrams and after the last.
+    begin, end = used[len(used) // 10], used[len(used) * 9 // 10]
+    offered = [int(r[0]) for r in rows if r[1] == "#"]
+    share = sum(begin <= t < end for t in used) / max(1, sum(begin <= t < end for t in offered))
+    return share * 100, live
+
+
+def tcp(binary: str, folder: Path, *middle: str) -> tuple[float, dict]:
+    """Mbit/s of one TCP download by iperf3."""
+    client = ["iperf3", "-c", "{server}", "-R", "-t", str(SECONDS), "-J"]
+    live = emulate(binary, folder, *middle, "--server", "iperf3 -s -1", "--", *client)
+    received = json.loads(live["stdout"])["end"]["sum_received"]["bits_per_second"]
+    return received / 1e6, live
+
+
+def shown(values: list[float], decimals: int) -> str:
+    """The median, and the range."""
+    low, middle, high = (f"{v:.{decimals}f}" for v in (min(values), statistics.median(values), max(values)))
+    return f"{middle} ({low} to {high})"
+
+
+def senders(binary: str, runs: int, seconds: int) -> None:
+    """The kernel's senders over the 12 Mbit/s link beside the simulator's."""
+    scenario = Path(__file__).resolve().parent.parent / "scenarios/live/link.toml"
+    words = [binary, "run", "--live", str(scenario), "--no-files", "--json", "--set", f"duration={seconds} s"]
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    for _ in range(runs):
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        for run in json.loads(done.stdout):
+            flow = run["flows"][0]
+            row = (flow["goodput_mbps"], flow["srtt_ms"]["p50"], flow["queue_delay_ms"]["p50"])
+            found.setdefault(", ".join(label[1] for label in run["labels"]), []).append(row)
+    print(f"\n| sender, {seconds} s | goodput (Mbit/s) | median RTT (ms) | median queue (ms) |\n|---|---|---|---|")
+    for name, rows in found.items():
+        cells = (shown([r[k] for r in rows], d) for k, d in ((0, 3), (1, 1), (2, 1)))
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
+def main() -> None:
+    """Prints both tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", default="target/release/slackwater")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=20, help="length of each run of the senders; 0 leaves them out")
+    args = parser.parse_args()
+    binary = str(Path(args.binary).resolve())
+    cases = {
+        "12 Mbit/s, full: opportunities used (%)": lambda f: opportunities(binary, f, 12),
+        "100 Mbit/s, full: opportunities used (%)": lambda f: opportunities(binary, f, 100),
+        "LTE cell: TCP (Mbit/s)": lambda f: tcp(binary, f, "--cell", "lte"),
+        "NR cell of more than 1 Gbit/s: TCP (Mbit/s)": lambda f: tcp(binary, f, "--cell", "nr-gigabit"),
+        "link of 1 Gbit/s: TCP (Mbit/s)": lambda f: tcp(binary, f, "--rate", "1000"),
+    }
+    print("| what | figure | late, p50 (ms) | late, p99 (ms) | one core (%) | slots missed (%) |")
+    print("|---|---|---|---|---|---|")
+    for name, case in cases.items():
+        figures, lives = [], []
+        for _ in range(args.runs):
+            with tempfile.TemporaryDirectory() as folder:
+                figure, live = case(Path(folder))
+            figures.append(figure)
+            lives.append(live)
+        cells = [
+            shown(figures, 2),
+            shown([live["late_ms"]["p50"] for live in lives], 3),
+            shown([live["late_ms"]["p99"] for live in lives], 3),
+            shown([100 * live["cpu_seconds"] / live["seconds"] for live in lives], 1),
+            shown([100 * live["missed_slots"] / live["slots"] for live in lives], 2),
+        ]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    if args.seconds:
+        senders(binary, args.runs, args.seconds)
+
+
+if __name__ == "__main__":
+    main()
