@@ -43,6 +43,8 @@ struct Path {
     lie: u64,
     /// ACKs wait this long at most on their way back; one-way delays are sampled if set, in steps of 0.7 ms.
     back: u64,
+    /// From when to when the receiver waits for a block that is sent again: what would be acknowledged meanwhile is at the end.
+    hold: (u64, u64),
     /// A timeout that is none, at this time.
     spurious: u64,
     until: u64,
@@ -60,6 +62,7 @@ const PLAIN: Path = Path {
     idle: (0, 0),
     lie: 100,
     back: 0,
+    hold: (0, 0),
     spurious: 0,
     until: 1_200_000,
 };
@@ -139,6 +142,14 @@ fn paths() -> Vec<Path> {
             radio: steady,
             back: 12_000,
             until: 2_000_000,
+            ..PLAIN
+        },
+        Path {
+            name: "held-back",
+            radio: &[(0, 5_300_000)],
+            buffer: 25_000,
+            hold: (830_000, 870_000),
+            until: 1_100_000,
             ..PLAIN
         },
         Path {
@@ -369,6 +380,9 @@ impl<'a> Run<'a> {
         };
         let p = self.flight.remove(packet).expect("it is there");
         self.now = p.acked_at.max(self.now + 1);
+        if (self.p.hold.0..self.p.hold.1).contains(&self.now) {
+            self.now = self.p.hold.1;
+        }
         self.report(p.wait);
         self.received.insert(p.seq);
         let before = self.una;
