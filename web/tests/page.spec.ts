@@ -223,6 +223,23 @@ test("shows what runs, and new runs without being asked", async ({ page }) => {
   expect(wrong).toEqual([]);
 });
 
+test("draws the curves of a run while it goes on", async ({ page }) => {
+  const wrong = await open(page);
+  const long = ["run", "lte-demo", "--set", "duration=50000 s", "--out", join(folder, "runs/long")];
+  const run = spawn(command, long, { cwd: folder, stdio: "ignore" });
+  try {
+    await expect(page.locator("#live")).toContainText("simulation: lte-demo");
+    await expect(page.getByRole("img", { name: /^cubic: throughput: \d/ })).toBeVisible({ timeout: 15_000 });
+    await expect(page.getByRole("img", { name: /^cubic: mean queue delay: \d/ })).toBeVisible();
+    await shot(page, "live");
+  } finally {
+    // Interrupted, it takes its file away.
+    run.kill("SIGINT");
+  }
+  await expect(page.locator("#now")).toBeHidden({ timeout: 15_000 });
+  expect(wrong).toEqual([]);
+});
+
 test("asks for the token and keeps it", async ({ page }) => {
   const [child, secret] = await serve("--token", "abcdefghijklmnop");
   try {

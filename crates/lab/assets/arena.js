@@ -80,6 +80,42 @@
       ...cell.systems.map((s) => [cell.name, s.name, s.edge, ...keys.flatMap((m) => s.values[m.key] || [null, null])])];
   }
 
+  // ---- all cells in one picture: each number over the best of its cell, means over cells
+
+  function hero() {
+    const host = document.querySelector('[data-hero]');
+    if (!host) return;
+    const cells = table.cells.filter((c) => c.front[0] === 'goodput' && c.front[1] === 'delay_p95');
+    const sums = new Map();
+    for (const cell of cells) {
+      const all = cell.systems.filter((s) => s.values.goodput && s.values.delay_p95);
+      const most = Math.max(...all.map((s) => s.values.goodput[0]));
+      // The least delay of those that send at least half of the most: a sender that starves has no queue.
+      const least = Math.min(...all.filter((s) => s.values.goodput[0] >= most / 2).map((s) => s.values.delay_p95[0]));
+      for (const s of all) {
+        if (!sums.has(s.name)) sums.set(s.name, { s, y: [], x: [] });
+        const sum = sums.get(s.name);
+        sum.y.push((100 * s.values.goodput[0]) / most);
+        sum.x.push(Math.log(Math.max(s.values.delay_p95[0], 0.1) / Math.max(least, 0.1)));
+      }
+    }
+    const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
+    const points = [...sums.values()].filter((sum) => sum.x.length >= 0.6 * cells.length).map((sum) => ({
+      label: sum.s.title, controller: sum.s.controller, hollow: sum.s.edge !== 'none', samples: [],
+      x: [Math.exp(mean(sum.x)), null], y: [mean(sum.y), null],
+    }));
+    if (points.length < 2) {
+      host.closest('section').remove();
+      return;
+    }
+    const trade = { x_label: 'p95 queue delay over the least', x_unit: 'times', y_label: 'goodput over the most', y_unit: '%', points, log: true };
+    const plot = el('div', { class: 'plot' });
+    host.replaceChildren(
+      el('p', { class: 'help' }, `Senders in ${cells.length} cells: goodput as a share of the most that a system had there (mean over cells), against p95 queue delay as a multiple of the least there (geometric mean; the least of those with half of the most goodput). Hollow marks have an edge function. Dashed: the Pareto front.`),
+      plot);
+    plot.append(scatter(trade, Math.max(260, plot.clientWidth), 520, withUnit(trade.x_label, trade.x_unit), withUnit(trade.y_label, trade.y_unit)));
+  }
+
   // ---- system by cell
 
   function heat() {
@@ -88,9 +124,18 @@
       ...data.measures.filter((m) => table.cells.some((c) => c.systems.some((s) => s.values[m.key])))
         .map((m) => el('option', { value: m.key, selected: m.key === state.heat }, withUnit(m.label, m.unit))));
     const m = measures.get(state.heat);
-    const cells = table.cells.filter((c) => c.systems.some((s) => s.values[m.key]));
+    const parts = Object.keys(classes).map((kind) => heatOf(kind, m)).filter(Boolean);
+    host.replaceChildren(
+      el('div', { class: 'tools' }, el('label', {}, 'Measure ', pick)),
+      el('p', { class: 'help' }, `${m.help} The greener, the better within its column; bold is the best.`),
+      ...parts);
+  }
+
+  function heatOf(kind, m) {
+    const cells = table.cells.filter((c) => c.class === kind && c.systems.some((s) => s.values[m.key]));
+    if (!cells.length) return null;
     const systems = new Map();
-    for (const cell of cells) for (const s of cell.systems) if (!systems.has(`${cell.class}/${s.name}`)) systems.set(`${cell.class}/${s.name}`, [cell.class, s]);
+    for (const cell of cells) for (const s of cell.systems) if (!systems.has(s.name)) systems.set(s.name, s);
     const sign = m.better === 'lower' ? -1 : 1;
     // Delays and times differ by orders of magnitude: their shades go by the logarithm.
     const shadeOf = cells.map((cell) => {
@@ -100,11 +145,9 @@
       const [low, high] = [Math.min(...all.map(scale)), Math.max(...all.map(scale))];
       return (v) => (high > low ? (scale(v) - low) / (high - low) : 1);
     });
-    const rows = [];
-    let group = null;
-    for (const [kind, s] of systems.values()) {
+    const rows = [...systems.values()].map((s) => {
       const fields = cells.map((cell, i) => {
-        const mine = cell.class === kind && cell.systems.find((o) => o.name === s.name);
+        const mine = cell.systems.find((o) => o.name === s.name);
         const value = mine && mine.values[m.key];
         if (!value) return el('td', { class: 'none' }, el('span', { 'aria-label': 'no value' }, ''));
         const share = shadeOf[i](value[0]);
@@ -112,19 +155,12 @@
         return el('td', { style: `--share:${(share * 100).toFixed(0)}%`, class: share > 0.999 ? 'front' : share < 0.05 ? 'worst' : null },
           el('button', { type: 'button', title: name, 'aria-label': name, onclick: () => show(cell, mine) }, fixed(value[0], m)));
       });
-      if (kind !== group) {
-        rows.push(el('tr', { class: 'group' }, el('th', { colspan: cells.length + 1, scope: 'rowgroup' }, classes[kind])));
-        group = kind;
-      }
-      rows.push(el('tr', {}, el('th', { scope: 'row' }, swatchOf(s), s.title), ...fields));
-    }
-    host.replaceChildren(
-      el('div', { class: 'tools' }, el('label', {}, 'Measure ', pick)),
-      el('p', { class: 'help' }, `${m.help} The greener, the better within its column; bold is the best.`),
-      el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'System by cell' },
-        el('table', { class: 'heat' },
-          el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'System'), ...cells.map((c) => el('th', { scope: 'col' }, el('a', { href: `#${c.name}`, style: 'color:inherit' }, c.name))))),
-          el('tbody', {}, ...rows))));
+      return el('tr', {}, el('th', { scope: 'row' }, swatchOf(s), s.title), ...fields);
+    });
+    return el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': `${classes[kind]}, system by cell` },
+      el('table', { class: 'heat' },
+        el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, classes[kind]), ...cells.map((c) => el('th', { scope: 'col' }, el('a', { href: `#${c.name}`, style: 'color:inherit' }, c.name))))),
+        el('tbody', {}, ...rows)));
   }
 
   function swatchOf(s) {
@@ -221,6 +257,7 @@
 
   function draw() {
     const { scrollY } = window;
+    hero();
     fronts();
     heat();
     window.scrollTo({ top: scrollY, behavior: 'instant' });
@@ -230,6 +267,7 @@
   new ResizeObserver(() => {
     if (document.body.clientWidth === width) return;
     width = document.body.clientWidth;
+    hero();
     fronts();
   }).observe(document.body);
 

@@ -483,7 +483,7 @@
       if (p.y[1]) group.append(bar(cx, py(p.y[0] - p.y[1]), cx, py(p.y[0] + p.y[1])));
       group.append(mark(paintOf(p.controller).shape, cx, cy, 6, color, p.hollow));
       const w = 7 * p.label.length + 4;
-      const spots = [[11, -8], [-w - 10, -8], [-w / 2, -28], [-w / 2, 12], [11, -24], [11, 8], [-w - 10, -24], [-w - 10, 8], [11, -40], [11, 24]]
+      const spots = [[11, -8], [-w - 10, -8], [-w / 2, -28], [-w / 2, 12], [11, -24], [11, 8], [-w - 10, -24], [-w - 10, 8], [11, -40], [11, 24], [-w - 10, -40], [-w - 10, 24], [-w / 2, -46], [-w / 2, 30], [26, -56], [26, 40], [-w - 26, -56], [-w - 26, 40]]
         .map(([dx, dy]) => ({ x: cx + dx, y: cy + dy, w, h: 16 }));
       const spot = spots.find(free) || spots[0];
       taken.push(spot);

@@ -22,15 +22,15 @@ use crate::progress::{self, Signal};
 use crate::say::say;
 
 /// Seeds of a quick look and of the whole.
-const SEEDS: [u64; 2] = [3, 5];
+const SEEDS: [u64; 2] = [5, 10];
 
 /// `slackwater arena`
 #[derive(Debug, Args)]
 pub(crate) struct ArenaArgs {
-    /// Few cells, systems and seeds, and shorter runs: a look of a minute
+    /// Fewer cells and systems and shorter runs: a look of a minute
     #[arg(long)]
     quick: bool,
-    /// Seeds of each cell and system (default: 5, with --quick 3)
+    /// Seeds of each cell and system (default: 10, with --quick 5)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
     /// The first seed

@@ -1,5 +1,6 @@
 //! The built command, from outside: what it prints, what it leaves on disk, and how it fails.
 
+mod arena;
 mod errors;
 mod repro;
 mod results;

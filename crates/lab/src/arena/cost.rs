@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use slackwater_core::{FlowId, Instant, NoRecorder};
 use slackwater_sim::NoClock;
 
-use super::set::{Class, Set, System};
+use super::set::{Set, System};
 use super::task::{Plan, TaskError};
 use crate::build;
 use crate::run::RunError;
@@ -18,9 +18,8 @@ const REPEATS: usize = 3;
 const WARM: u64 = 1;
 /// Seconds measured.
 const MEASURED: u64 = 5;
-/// The cell in which senders are measured, and the sender that only sends: its window stands still.
+/// The cell in which senders are measured.
 const CELL: &str = "lte-steps";
-const STILL: &str = "fixed:120";
 
 /// The cost of a system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,10 +30,8 @@ pub struct Cost {
     pub title: String,
     /// Registry name of the controller.
     pub controller: String,
-    /// CPU nanoseconds of the whole simulation over packets delivered.
-    pub all_ns: f64,
-    /// The same less that of a window that stands still: controller, reports and edge function.
-    pub own_ns: f64,
+    /// CPU nanoseconds of the whole simulation over packets delivered: hosts, cell, controller, reports and edge function.
+    pub ns: f64,
 }
 
 /// The cost of each sender of `plan`, one after the other on this thread.
@@ -45,21 +42,17 @@ pub fn measure(plan: &Plan) -> Result<Vec<Cost>, TaskError> {
     let Some(place) = plan.set.place(CELL) else {
         return Ok(vec![]);
     };
-    let mut still = System::nobody(Class::Sender);
-    STILL.clone_into(&mut still.sender);
-    let base = per_packet(&plan.set, &still)?;
     let mut out = vec![];
     for system in plan.set.systems_of(place) {
         if !plan.tasks.iter().any(|t| t.system == system.name) {
             continue;
         }
-        let all = per_packet(&plan.set, &system)?;
+        let ns = per_packet(&plan.set, &system)?;
         out.push(Cost {
             system: system.name,
             title: system.title,
             controller: system.sender,
-            all_ns: all,
-            own_ns: all - base,
+            ns,
         });
     }
     Ok(out)

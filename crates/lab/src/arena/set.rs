@@ -39,6 +39,9 @@ pub struct Place {
     pub trace: Option<String>,
     /// What it is, in a sentence.
     pub about: String,
+    /// Senders that have no business there.
+    #[serde(default)]
+    without: Vec<String>,
     /// Length of a quick run; without one a quick look leaves the cell out.
     pub quick: Option<String>,
     /// The bottleneck may be a wired hop.
@@ -115,7 +118,7 @@ pub struct System {
 /// Who is missing when a rival's own rate is measured.
 pub(super) const NOBODY: &str = "nobody";
 /// What metrics leave out of a quick run.
-pub(super) const QUICK_WARMUP: &str = "1 s";
+pub(super) const QUICK_WARMUP: &str = "2 s";
 /// Datagrams without control.
 const UDP: &str = "udp";
 
@@ -199,6 +202,7 @@ impl Set {
     pub fn systems_of(&self, place: &Place) -> Vec<System> {
         let fits = |s: &&System| {
             s.class == place.class
+                && !place.without.contains(&s.sender)
                 && s.cells.as_ref().is_none_or(|c| c.contains(&place.name))
                 && self.changes_at(place, &s.edge).is_some()
         };

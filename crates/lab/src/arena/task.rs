@@ -296,9 +296,9 @@ pub fn work(
 }
 
 /// Simulated time over which a cell's cost is measured beforehand, in seconds.
-const SAMPLE: f64 = 1.5;
+const SAMPLE: f64 = 2.0;
 
-/// About how many CPU seconds `tasks` take: a short run of a system in each cell, by the length of the cell's runs.
+/// About how many CPU seconds `tasks` take: short runs of some systems in each cell, by the length of the cell's runs.
 ///
 /// # Errors
 /// As [`work`].
@@ -309,25 +309,34 @@ pub fn estimate(plan: &Plan, tasks: &[Task]) -> Result<f64, TaskError> {
     }
     let mut all = 0.0;
     for tasks in by_cell.values() {
-        // One from the middle: the first are XRC's, whose internals cost more than others'.
-        let task = tasks[tasks.len() / 2];
-        let scenario = plan.set.scenario(task)?;
-        let length = scenario.duration.as_secs_f64();
-        let share = (SAMPLE / length).min(1.0);
-        let start = ThreadTime::now();
-        let mut done = 0.0;
-        let ran = run_scenario(&scenario, task.seed, &mut |s| {
-            done = s;
-            if s < share {
-                Control::Continue
-            } else {
-                Control::Stop
-            }
-        });
-        if ran.is_ok() {
-            done = 1.0;
+        // Some of those that there are: senders with many internals cost more than others.
+        let picked = [1, 3, 5].map(|k| tasks[tasks.len() * k / 6]);
+        let mut cost = 0.0;
+        for task in picked {
+            cost += sample(plan, task)? / picked.len() as f64;
         }
-        all += start.elapsed().as_secs_f64() / done.max(1e-3) * tasks.len() as f64;
+        all += cost * tasks.len() as f64;
     }
     Ok(all)
+}
+
+/// About how many CPU seconds `task` takes.
+fn sample(plan: &Plan, task: &Task) -> Result<f64, TaskError> {
+    let scenario = plan.set.scenario(task)?;
+    let length = scenario.duration.as_secs_f64();
+    let share = (SAMPLE / length).min(1.0);
+    let start = ThreadTime::now();
+    let mut done = 0.0;
+    let ran = run_scenario(&scenario, task.seed, &mut |s| {
+        done = s;
+        if s < share {
+            Control::Continue
+        } else {
+            Control::Stop
+        }
+    });
+    if ran.is_ok() {
+        done = 1.0;
+    }
+    Ok(start.elapsed().as_secs_f64() / done.max(1e-3))
 }

@@ -74,12 +74,12 @@ type Way = (&'static str, &'static str, &'static str, Changes);
 const VAQM: (&str, &str) = ("upf.aqm", "vaqm");
 
 const WAYS: [Way; 3] = [
-    ("none", "no AQM", "reno", &[]),
+    ("none", "no AQM", "no-aqm", &[]),
     ("vaqm", "vAQM", "vaqm", &[VAQM]),
     (
         "codel",
         "CoDel in the radio",
-        "bbr",
+        "codel",
         &[("cell.rlc.law", "codel")],
     ),
 ];
@@ -88,7 +88,7 @@ const WAYS: [Way; 3] = [
 const FAIR: Way = (
     "fair",
     "FQ-CoDel in the radio",
-    "copa",
+    "fq-codel",
     &[
         ("cell.rlc.law", "codel"),
         ("ue.bearers", "[{ qfi = [1] }, { qfi = [2] }]"),

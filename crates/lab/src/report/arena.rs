@@ -76,7 +76,7 @@ pub fn render(table: &Table, page: &ArenaPage) -> String {
         costs: page
             .costs
             .iter()
-            .map(|c| (c.system.as_str(), c.own_ns))
+            .map(|c| (c.system.as_str(), c.ns))
             .collect(),
         records: page.records,
     };
@@ -90,6 +90,10 @@ pub fn render(table: &Table, page: &ArenaPage) -> String {
     let mut out = head(title, &made_by, CSS, data.len());
     header(&mut out, title, &made_by, table, page);
     out.push_str("<main>\n<noscript><p class=\"warning\">Plots, the heat table and filters need JavaScript. The tables of cells and of dominance do not.</p></noscript>\n");
+    out.push_str(
+        "<section class=\"box\" id=\"hero\" aria-labelledby=\"hero-h\"><div class=\"bar\"><h2 id=\"hero-h\">All cells in one picture</h2></div>\
+         <div data-hero></div></section>\n",
+    );
     let mut tables = 0;
     for class in [Class::Sender, Class::Vr, Class::Media] {
         overall(&mut out, &mut tables, table, class, &page.costs);
@@ -238,14 +242,14 @@ fn overall(out: &mut String, tables: &mut usize, table: &Table, class: Class, co
             "CPU",
             "ns/packet",
             lower,
-            "CPU time a packet, beyond a window that stands still, on the machine that made this page: controller, reports and edge function. Not part of the results that every machine repeats.",
+            "CPU time of the simulation over packets delivered (hosts, cell, controller, reports, edge function), on the machine that made this page. Not part of the results that every machine repeats.",
         ));
     }
     let number = |v: f64| Cell::Number(Estimate::from(v));
     let rows = sums
         .iter()
         .map(|s| {
-            let share = |v: f64| number((v / s.cells * 10.0).round() / 10.0);
+            let share = |v: f64| number((v / s.cells).round());
             let mut cells = vec![
                 number(s.cells),
                 share(s.front * 100.0),
@@ -254,7 +258,7 @@ fn overall(out: &mut String, tables: &mut usize, table: &Table, class: Class, co
             ];
             if columns.len() > cells.len() {
                 let cost = costs.iter().find(|c| c.system == s.entry.name);
-                cells.push(cost.map_or(Cell::Missing, |c| number(c.own_ns.round())));
+                cells.push(cost.map_or(Cell::Missing, |c| number(c.ns.round())));
             }
             Row {
                 label: s.entry.title.clone(),
@@ -421,12 +425,9 @@ fn reading(out: &mut String, table: &Table, page: &ArenaPage) {
          <li>Every number leads to its run: choose a row of \"Every result\", or a field of \"System by cell\", for the command that \
          repeats it with its report.</li>\n",
     );
-    if let Some(cost) = page.costs.first() {
-        let _ = writeln!(
-            out,
-            "<li>CPU time a packet was measured on the machine that made this page ({:.0} ns of it in all with {}).</li>",
-            cost.all_ns,
-            escape(&cost.title)
+    if !page.costs.is_empty() {
+        out.push_str(
+            "<li>CPU time a packet was measured on the machine that made this page.</li>\n",
         );
     }
     for (cell, why) in &table.skipped {

@@ -81,6 +81,24 @@ pub const CONTROLLERS: &[(&str, Paint)] = &[
     ("udp", paint("#7a5c5c", "#c9a9a9", Shape::Cross)),
     ("fixed", paint("#6b7280", "#9ca3af", Shape::Plus)),
     ("oracle", paint("#0f766e", "#5eead4", Shape::Star)),
+    // What stands at the edge, and its variants: never a sender's colour.
+    ("no-aqm", paint("#5f6670", "#a3abb5", Shape::Square)),
+    ("codel", paint("#b45309", "#fbbf24", Shape::Cross)),
+    ("fq-codel", paint("#4d7c0f", "#a3e635", Shape::Up)),
+    ("vaqm-told", paint("#0369a1", "#7dd3fc", Shape::Diamond)),
+    ("vaqm-int", paint("#0f766e", "#5eead4", Shape::Up)),
+    ("vaqm-literal", paint("#854d0e", "#facc15", Shape::Square)),
+    ("vaqm-drain", paint("#9a3412", "#fdba74", Shape::Down)),
+    ("vaqm-direct", paint("#6d28d9", "#c4b5fd", Shape::Star)),
+    ("vaqm-throughput", paint("#1d4ed8", "#93c5fd", Shape::Plus)),
+    ("vaqm-pie", paint("#be185d", "#f9a8d4", Shape::Cross)),
+    ("cecc-paper", paint("#7c2d12", "#fb923c", Shape::Square)),
+    ("cecc-credit", paint("#6d28d9", "#c4b5fd", Shape::Diamond)),
+    ("cecc-hold", paint("#9a5b00", "#ffc46b", Shape::Star)),
+    ("cecc-alg1", paint("#155e75", "#67e8f9", Shape::Plus)),
+    ("cecc-udp", paint("#be185d", "#f9a8d4", Shape::Cross)),
+    ("vaqm-cecc", paint("#4338ca", "#a5b4fc", Shape::Diamond)),
+    ("marker", paint("#9f1239", "#fb7185", Shape::Diamond)),
 ];
 
 /// Colours for names that the list above does not know; a name always gets the same one.
@@ -292,6 +310,24 @@ mod tests {
             assert!(light >= 3.0, "{name} on light: {light:.2}");
             assert!(dark >= 3.0, "{name} on dark: {dark:.2}");
         }
+    }
+
+    /// No name stands twice, and what stands at the edge has no sender's colour.
+    #[test]
+    fn each_system_has_its_own_colour() {
+        let edge = |name: &str| {
+            let stem = name.split('-').next().unwrap_or_default();
+            ["vaqm", "cecc", "codel", "fq", "no", "marker"].contains(&stem)
+        };
+        for (i, (a, first)) in CONTROLLERS.iter().enumerate() {
+            for (b, second) in &CONTROLLERS[..i] {
+                assert_ne!(a, b);
+                let alike = (first.light, first.dark) == (second.light, second.dark);
+                assert!(!alike || edge(a) == edge(b), "{a} looks like {b}");
+            }
+        }
+        assert_ne!(controller("bbr3"), controller("bbr"));
+        assert_eq!(controller("vaqm-new"), controller("vaqm"));
     }
 
     #[test]

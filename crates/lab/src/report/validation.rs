@@ -116,10 +116,13 @@ pub fn render(papers: &[Verdicts], command: &str) -> String {
         let (h, m) = (p.of(holds).count(), p.of(misses).count());
         let _ = write!(
             out,
-            "<li><a href=\"#{0}\">{0} <b class=\"{1}\">{h}/{2}</b></a></li>",
+            "<li><a href=\"#{0}\">{0} {1}</a></li>",
             escape(&p.paper),
-            if m == 0 { "ok" } else { "miss" },
-            h + m
+            match (h, m) {
+                (0, 0) => "not tested".to_owned(),
+                (h, 0) => format!("<b class=\"ok\">{h}/{h}</b>"),
+                (h, m) => format!("<b class=\"miss\">{h}/{}</b>", h + m),
+            }
         );
     }
     let _ = write!(
@@ -149,7 +152,15 @@ pub fn render(papers: &[Verdicts], command: &str) -> String {
             escape(&p.title)
         );
         let alone = std::slice::from_ref(p);
-        table(&mut out, alone, holds, false);
+        let n = p.of(holds).count();
+        if n > 0 {
+            let _ = write!(
+                out,
+                "<details class=\"box\"><summary>{n} relations hold</summary>"
+            );
+            table(&mut out, alone, holds, false);
+            out.push_str("</details>");
+        }
         if p.of(untested).next().is_some() {
             out.push_str(
                 "<details class=\"box\"><summary>Shown and explained, not tested</summary>",

@@ -84,6 +84,10 @@ pub const ARENA: &[(&str, &str)] = &[
         include_str!("../../../../scenarios/arena/trace.toml"),
     ),
     (
+        "arena/vr-mixed",
+        include_str!("../../../../scenarios/arena/vr-mixed.toml"),
+    ),
+    (
         "arena/vr-tdd",
         include_str!("../../../../scenarios/arena/vr-tdd.toml"),
     ),

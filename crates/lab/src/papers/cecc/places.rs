@@ -9,20 +9,30 @@ pub(super) type Way = (&'static str, &'static str, &'static str, Changes);
 
 pub(super) const OFF: Way = ("off", "CUBIC", "cubic", &[]);
 pub(super) const BBR: Way = ("bbr", "BBR", "bbr", &[("flow.controller", "bbr")]);
-pub(super) const UDP: Way = ("udp", "UDP", "gcc", &[("flow.app.transport", "udp")]);
-pub(super) const PAPER: Way = ("paper", "CECC, paper", "tyrus", &[("upf.cecc", "paper")]);
-pub(super) const CREDIT: Way = ("credit", "CECC, credit", "xrc", &[("upf.cecc", "credit")]);
+pub(super) const UDP: Way = ("udp", "UDP", "udp", &[("flow.app.transport", "udp")]);
+pub(super) const PAPER: Way = (
+    "paper",
+    "CECC, paper",
+    "cecc-paper",
+    &[("upf.cecc", "paper")],
+);
+pub(super) const CREDIT: Way = (
+    "credit",
+    "CECC, credit",
+    "cecc-credit",
+    &[("upf.cecc", "credit")],
+);
 pub(super) const HOLD: Way = ("hold", "CECC, hold", "cecc", &[("upf.cecc", "hold")]);
 pub(super) const HOLD_ALG1: Way = (
     "hold-alg1",
     "CECC, hold, Algorithm 1",
-    "westwood",
+    "cecc-alg1",
     &[("upf.cecc", "hold"), ("upf.schedule", "alg1")],
 );
 pub(super) const HOLD_UDP: Way = (
     "hold-udp",
     "CECC, hold, over UDP",
-    "copa",
+    "cecc-udp",
     &[("upf.cecc", "hold"), ("flow.app.transport", "udp")],
 );
 

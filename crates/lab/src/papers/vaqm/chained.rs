@@ -7,10 +7,10 @@ const SCENARIO: &str = include_str!("../../../../../scenarios/papers/vaqm/chaine
 const HOLD: (&str, &str) = ("upf.cecc", "hold");
 
 const CHAINS: [Way; 4] = [
-    ("none", "neither", "reno", &[]),
+    ("none", "neither", "no-aqm", &[]),
     ("vaqm", "vAQM", "vaqm", &[VAQM]),
     ("cecc", "CECC", "cecc", &[HOLD]),
-    ("both", "vAQM, then CECC", "xrc", &[VAQM, HOLD]),
+    ("both", "vAQM, then CECC", "vaqm-cecc", &[VAQM, HOLD]),
 ];
 
 const COLUMNS: [Entry; 6] = [

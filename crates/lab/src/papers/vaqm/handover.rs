@@ -6,18 +6,18 @@ use crate::report::paper::Role;
 const DETOUR: (&str, &str) = ("upf.detour", "12.5 ms");
 
 const PATHS: [Way; 4] = [
-    ("none", "no AQM", "reno", &[DETOUR]),
+    ("none", "no AQM", "no-aqm", &[DETOUR]),
     ("vaqm", "vAQM", "vaqm", &[DETOUR, VAQM]),
     (
         "told",
         "vAQM, told of each change",
-        "cecc",
+        "vaqm-told",
         &[DETOUR, VAQM, ("upf.detour_told", "true")],
     ),
     (
         "codel",
         "CoDel in the radio",
-        "bbr",
+        "codel",
         &[DETOUR, ("cell.rlc.law", "codel")],
     ),
 ];
@@ -53,8 +53,8 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
         if !line.t.is_empty() {
             let colour = match name {
                 "vaqm_average_ms" => "vaqm",
-                "vaqm_target_ms" => "bbr",
-                _ => "reno",
+                "vaqm_target_ms" => "vaqm-drain",
+                _ => "no-aqm",
             };
             colour.clone_into(&mut line.controller);
             line.role = Role::default();

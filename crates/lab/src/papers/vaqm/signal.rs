@@ -4,25 +4,35 @@ use super::prelude::*;
 
 const MODES: [Way; 7] = [
     ("window", "window", "vaqm", &[VAQM]),
-    ("int", "int", "copa", &[VAQM, ("upf.mode", "int")]),
+    ("int", "int", "vaqm-int", &[VAQM, ("upf.mode", "int")]),
     (
         "literal",
         "literal",
-        "tyrus",
+        "vaqm-literal",
         &[VAQM, ("upf.mode", "literal")],
     ),
-    ("drain", "drain", "cecc", &[VAQM, ("upf.mode", "drain")]),
-    ("direct", "direct", "xrc", &[VAQM, ("upf.mode", "direct")]),
+    (
+        "drain",
+        "drain",
+        "vaqm-drain",
+        &[VAQM, ("upf.mode", "drain")],
+    ),
+    (
+        "direct",
+        "direct",
+        "vaqm-direct",
+        &[VAQM, ("upf.mode", "direct")],
+    ),
     (
         "throughput",
         "window, least target 40 ms",
-        "westwood",
+        "vaqm-throughput",
         &[VAQM, ("upf.preset", "throughput")],
     ),
     (
         "pie",
         "window, with PIE",
-        "illinois",
+        "vaqm-pie",
         &[VAQM, ("upf.module", "pie")],
     ),
 ];

@@ -1,0 +1,114 @@
+//! `slackwater arena`, and the validation page.
+
+use crate::shell::Folder;
+
+const SMALL: [&str; 8] = [
+    "arena",
+    "--quick",
+    "--seeds",
+    "2",
+    "--cells",
+    "lte-steps,rival",
+    "--systems",
+    "cubic,xrc",
+];
+
+#[test]
+fn an_arena_is_run_once_and_taken_up_again() {
+    let f = Folder::new("arena");
+    let with = |more: &[&str]| [&SMALL[..], more].concat();
+    let told = f.run(&with(&["--estimate"]));
+    assert_eq!(told.code, Some(0));
+    // Three systems in two cells of two seeds: nobody is beside the rival.
+    assert!(told.err.contains("10 runs, about"), "{}", told.err);
+
+    let first = f.run(&with(&["--json"]));
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    let json = first.json();
+    let names = |i: usize| json["cells"][i]["name"].clone();
+    assert_eq!([names(0), names(1)], ["lte-steps", "rival"]);
+    assert!(json["cells"][1]["systems"][0]["values"]["harm"][0].is_number());
+    let page = f.read("runs/arena-quick/index.html");
+    assert!(page.contains("The arena (quick look)") && page.contains("XRC"));
+    assert!(f.path("runs/arena-quick/table.parquet").exists());
+
+    // A kill in the middle of a line: the rest is kept, and the table is the same.
+    let lines = f.read("runs/arena-quick/results.jsonl");
+    assert_eq!(lines.lines().count(), 10);
+    std::fs::write(
+        f.path("runs/arena-quick/results.jsonl"),
+        &lines[..lines.len() * 2 / 3],
+    )
+    .expect("written");
+    let table = f.read("runs/arena-quick/arena.json");
+    let again = f.run(&with(&["--json", "--jobs", "1"]));
+    assert!(again.err.contains("are there already"), "{}", again.err);
+    assert_eq!(f.read("runs/arena-quick/arena.json"), table);
+    assert_eq!(again.json(), json);
+
+    // Everything is there: nothing is run, and the documents get their tables.
+    let docs = f.path("arena.md");
+    std::fs::write(
+        &docs,
+        "before\n<!-- arena -->\nold\n<!-- /arena -->\nafter\n",
+    )
+    .expect("written");
+    let third = f.run(&with(&["--docs", "arena.md"]));
+    assert_eq!((third.code, third.err.as_str()), (Some(0), ""));
+    let docs = f.read("arena.md");
+    assert!(docs.starts_with("before\n") && docs.ends_with("after\n") && !docs.contains("old"));
+    assert!(
+        docs.contains("| **XRC** |") || docs.contains("| XRC |"),
+        "{docs}"
+    );
+}
+
+#[test]
+fn an_arena_says_what_it_does_not_know() {
+    let f = Folder::new("arena-wrong");
+    let ran = f.run(&["arena", "--cells", "lte-step"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.err.contains("lte-step") && ran.err.contains("lte-steps"),
+        "{}",
+        ran.err
+    );
+    let ran = f.run(&["arena", "--list"]);
+    assert_eq!(ran.code, Some(0));
+    for word in ["lte-steps", "cubic+vaqm", "DualPI2", "vr-tdd"] {
+        assert!(ran.out.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn all_papers_stand_on_one_page() {
+    let f = Folder::new("validation");
+    for (paper, holds) in [
+        ("xrc", true),
+        ("cecc", true),
+        ("vaqm", true),
+        ("al4s", true),
+        ("tyrus", false),
+        ("rfc8867", true),
+    ] {
+        let folder = f.path(&format!("runs/repro-{paper}"));
+        std::fs::create_dir_all(&folder).expect("made");
+        let checks = serde_json::json!({
+            "paper": paper, "title": format!("Paper {paper}"), "version": env!("CARGO_PKG_VERSION"), "seeds": [1, 2],
+            "tested": 1, "missed": u8::from(!holds),
+            "checks": [{
+                "figure": "fig1", "name": format!("relation of {paper}"), "unit": "ms", "reference": 10.0, "ours": 9.0,
+                "interval": 0.5, "tolerance": "at_most", "holds": holds, "tested": true,
+                "note": "a reason that is known",
+            }],
+        });
+        std::fs::write(folder.join("checks.json"), checks.to_string()).expect("written");
+    }
+    let ran = f.run(&["repro", "all", "--saved"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    let page = f.read("runs/validation/index.html");
+    assert!(page.contains("5 of 6 tested relations hold, 1 miss."));
+    assert!(page.contains("relation of tyrus") && page.contains("../repro-tyrus/index.html#fig1"));
+    assert_eq!(page.matches("class=\"text miss\"").count(), 1);
+    assert_eq!(page.matches("class=\"text ok\"").count(), 5);
+}
