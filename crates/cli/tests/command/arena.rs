@@ -13,10 +13,13 @@ const SMALL: [&str; 8] = [
     "cubic,xrc",
 ];
 
+fn with(more: &[&'static str]) -> Vec<&'static str> {
+    [&SMALL[..], more].concat()
+}
+
 #[test]
 fn an_arena_is_run_once_and_taken_up_again() {
     let f = Folder::new("arena");
-    let with = |more: &[&str]| [&SMALL[..], more].concat();
     let told = f.run(&with(&["--estimate"]));
     assert_eq!(told.code, Some(0));
     // Three systems in two cells of two seeds: nobody is beside the rival.
