@@ -59,7 +59,7 @@ fn an_arena_is_run_once_and_taken_up_again() {
     let third = f.run(&with(&["--docs", "arena.md"]));
     assert_eq!((third.code, third.err.as_str()), (Some(0), ""));
     let docs = f.read("arena.md");
-    assert!(docs.starts_with("before\n") && docs.ends_with("after\n") && !docs.contains("old"));
+    assert!(docs.starts_with("before\n") && docs.ends_with("after\n") && !docs.contains("\nold\n"));
     assert!(
         docs.contains("| **XRC** |") || docs.contains("| XRC |"),
         "{docs}"
