@@ -73,9 +73,12 @@ function draw(job: Job, curve: Curve): void {
   }
   const axis = { stroke: () => colour("--dim"), grid: { stroke: () => colour("--line"), width: 1 } };
   const unit = curve.unit === "" ? curve.name : `${curve.name}, ${curve.unit}`;
+  // Two beside each other where the style sheet has them so.
+  const room = job.charts.clientWidth;
+  const own = room >= 850 ? (room - 10) / 2 : room;
   const plot = new uPlot(
     {
-      width: Math.max(320, Math.min(640, job.charts.clientWidth)),
+      width: Math.max(320, Math.min(640, own)),
       height: 180,
       title: unit,
       scales: { x: { time: false } },
