@@ -308,6 +308,9 @@ impl Packet {
     pub const BIT_RETX: u8 = 4;
     /// The segment carries the time stamp option.
     pub const BIT_TIMESTAMPS: u8 = 8;
+    /// Of the half of a QUIC connection whose data goes to the end that opened it (known to the light model, not to the
+    /// wire).
+    pub const BIT_BACK: u8 = 16;
     /// In `slots[0].end` of a SYN, whose low 8 bits are the window scale: the option is there (RFC 7323, 2.2).
     pub const SYN_SCALED: u32 = 1 << 8;
     /// In `slots[0].end` of a SYN: SACK is permitted (RFC 2018, 2).

@@ -264,8 +264,8 @@ impl Host {
                 if let AppConfig::Page(page) = &config.app {
                     assert!(!up, "a page goes down");
                     return [
-                        Self::PageServer(Box::new(PageServer::new(fresh, page.request))),
-                        Self::PageClient(Box::new(PageClient::new(back, page.request))),
+                        Self::PageServer(Box::new(PageServer::tcp(fresh, page.request))),
+                        Self::PageClient(Box::new(PageClient::tcp(back, page.request))),
                     ];
                 }
                 let sender = StreamSender::new(fresh, app, config.start, config.stop);
@@ -279,7 +279,6 @@ impl Host {
                 config: quic,
                 controller,
             } => {
-                let receiver = quic::Receiver::new(flow, !up, &quic);
                 let fresh = Fresh {
                     flow,
                     up,
@@ -287,6 +286,16 @@ impl Host {
                     controller: *controller,
                     draw,
                 };
+                if let AppConfig::Page(page) = &config.app {
+                    assert!(!up, "a page goes down");
+                    let server = PageServer::quic(&fresh, page.request);
+                    let client = PageClient::quic(Fresh { up: !up, ..fresh }, page.request);
+                    return [
+                        Self::PageServer(Box::new(server)),
+                        Self::PageClient(Box::new(client)),
+                    ];
+                }
+                let receiver = quic::Receiver::new(flow, !up, &quic);
                 let sender = StreamSender::new(fresh, app, config.start, config.stop);
                 (
                     Self::QuicSender(Box::new(sender)),
@@ -407,8 +416,8 @@ impl Host {
             Self::TcpReceiver(h) => h.endpoint.on_timer(now, out),
             Self::UdpSender(h) => h.on_timer(now, out),
             Self::UdpReceiver(_) | Self::External { .. } => {}
-            Self::PageServer(h) => h.requests.endpoint.on_timer(now, out),
-            Self::PageClient(h) => h.endpoint.on_timer(now, out),
+            Self::PageServer(h) => h.on_timer(now, out),
+            Self::PageClient(h) => h.on_timer(now, out),
             Self::RtpSender(h) => h.on_timer(now, out),
             Self::RtpReceiver(h) => {
                 h.on_timer(now, mailbox, out);
@@ -447,8 +456,8 @@ impl Host {
             Self::TcpReceiver(h) => h.endpoint.next_timer(),
             Self::UdpSender(h) => h.app.next_timer(),
             Self::UdpReceiver(_) | Self::External { .. } => None,
-            Self::PageServer(h) => h.requests.endpoint.next_timer(),
-            Self::PageClient(h) => h.endpoint.next_timer(),
+            Self::PageServer(h) => h.next_timer(),
+            Self::PageClient(h) => h.next_timer(),
             Self::RtpSender(h) => h.next_timer(),
             Self::RtpReceiver(h) => h.next_timer(),
         }
@@ -492,7 +501,7 @@ impl Host {
         match self {
             Self::TcpSender(h) => h.endpoint().controller().snapshot(out),
             Self::QuicSender(h) => h.endpoint().controller().snapshot(out),
-            Self::PageServer(h) => h.requests.endpoint.controller().snapshot(out),
+            Self::PageServer(h) => h.internals(out),
             Self::RtpSender(h) => h.controller().snapshot(out),
             Self::QuinnSender(h) => h.endpoint().snapshot(out),
             _ => {}
@@ -504,8 +513,8 @@ impl Host {
         match self {
             Self::TcpSender(h) => Some(h.endpoint()),
             Self::TcpReceiver(h) => Some(&h.endpoint),
-            Self::PageServer(h) => Some(&h.requests.endpoint),
-            Self::PageClient(h) => Some(&h.endpoint),
+            Self::PageServer(h) => h.endpoint(),
+            Self::PageClient(h) => h.endpoint(),
             _ => None,
         }
     }

@@ -14,6 +14,9 @@
 //! controller by [`Receiver::send_report`]. Each connection of a flow has a number of its own; [`Receiver`] answers the
 //! newest one.
 //!
+//! Where data goes both ways, as for a web page, [`Client`] and [`Server`] are the ends: each has a `Sender` and a
+//! `Receiver` as its halves, which share the handshake, the number and the spin bit.
+//!
 //! # A packet
 //!
 //! | field of `Packet` | sender | receiver |
@@ -39,11 +42,15 @@
 //!   counted and acknowledged where it moved. A sender that is blocked with nothing in flight asks at each probe timeout.
 //! - The sender's acknowledgments say which packets of the receiver came; the receiver has nothing that it would send
 //!   again, so it does not read them.
+//! - Where data goes both ways each way has packet numbers of its own, and an ACK never rides on the data of the other
+//!   way. An object is there when its own bytes are, as if it had a stream of its own; the server sends objects in the
+//!   order of their requests.
 //! - A loss that proves spurious is not taken back (RFC 9002 leaves it open). No connection closes, migrates or times
 //!   out; keys are not updated; 0-RTT is not there.
 
 mod ack;
 mod config;
+mod duplex;
 mod ranges;
 mod receiver;
 mod rtt;
@@ -52,6 +59,7 @@ mod sender;
 mod tests;
 
 pub use config::{AckRule, Config, Spin};
+pub use duplex::{Client, Server};
 pub use receiver::{Receiver, ReceiverStats};
 pub use sender::{Sender, Stats};
 

@@ -76,6 +76,40 @@ fn requests_and_round_trips_decide() {
 }
 
 #[test]
+fn a_page_over_quic_takes_its_round_trips_too() {
+    let quic = ("flow.transport", "quic");
+    for (what, changes) in [
+        ("six connections", vec![quic]),
+        (
+            "one connection",
+            vec![
+                quic,
+                ("flow.app.connections", "1"),
+                ("flow.app.multiplexed", "true"),
+            ],
+        ),
+        ("loss", vec![quic, ("path.loss", "1 %")]),
+    ] {
+        let run = run(&changes);
+        let all = times(&run);
+        assert!(all.len() > 8, "{what}: {} pages", all.len());
+        // As over TCP: one round trip for the handshake, one to the document's first byte, and so on.
+        let most = if what == "loss" { 2_500.0 } else { 800.0 };
+        assert!(
+            all.iter().all(|t| (260.0..most).contains(t)),
+            "{what}: {all:?}"
+        );
+        let payload: u64 = run.records.flows.iter().map(|f| f.delivered_payload).sum();
+        let pages = payload as f64 / 1e6;
+        assert!(
+            (all.len() as f64..all.len() as f64 + 1.0).contains(&(pages + 0.01)),
+            "{what}: {} pages of {pages}",
+            all.len()
+        );
+    }
+}
+
+#[test]
 fn a_page_goes_down() {
     let scenario = run(&[]).scenario;
     let error = scenario

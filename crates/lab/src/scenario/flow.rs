@@ -465,8 +465,8 @@ section! {
         if matches!(me.app, App::Page(_)) && me.direction == Way::Up {
             return Err(at.error("a page with direction = \"up\"", "direction = \"down\""));
         }
-        if matches!(me.app, App::Page(_)) && me.carrier() != Carrier::Tcp {
-            return Err(at.error("a page over another transport than TCP", "transport = \"tcp\""));
+        if matches!(me.app, App::Page(_)) && !matches!(me.carrier(), Carrier::Tcp | Carrier::Quic) {
+            return Err(at.error("a page over another transport", "transport = \"tcp\" or \"quic\""));
         }
         if me.transport.is_some() && matches!(me.app, App::Media(_)) {
             return Err(at.error("transport of media", "no transport: media go over RTP"));

@@ -21,7 +21,7 @@ pub mod vary;
 
 use std::path::{Path as FsPath, PathBuf};
 
-use slackwater_control::registry;
+use slackwater_control::{AnyController, Controller as _, registry};
 use slackwater_core::Duration;
 
 pub use cell::Cell;
@@ -347,8 +347,9 @@ impl Scenario {
         out
     }
 
-    /// Complains about the first controller that cannot be had: no such name, wrong parameters, or one for media where
-    /// TCP needs one, or the other way round; and about a system that is not there.
+    /// Complains about the first controller that cannot be had: no such name, wrong parameters, one for media where
+    /// TCP needs one, or the other way round; one that takes the cell's reports, which its transport cannot carry; and
+    /// about a system that is not there.
     ///
     /// # Errors
     /// The complaint.
@@ -375,7 +376,10 @@ impl Scenario {
             };
             let name = flow.controller.as_str();
             let expected = match crate::build::controller::build(controllers, name, &config) {
-                Ok(_) if known.iter().any(|k| k.0 == registry::base(name)) => continue,
+                Ok(c) if known.iter().any(|k| k.0 == registry::base(name)) => {
+                    self.check_reports(i, flow, &c)?;
+                    continue;
+                }
                 Ok(_) => format!("a controller for {wanted}"),
                 Err(e) => match (e.reason, error::nearest(name, known.iter().map(|k| k.0))) {
                     (Some(reason), _) => reason,
@@ -390,6 +394,29 @@ impl Scenario {
             return Err(ScenarioError::new(key, format!("{name:?}"), expected));
         }
         Ok(())
+    }
+
+    /// An agent in the cell cannot put a report into an encrypted packet.
+    fn check_reports(
+        &self,
+        i: usize,
+        flow: &Flow,
+        controller: &AnyController,
+    ) -> Result<(), ScenarioError> {
+        let encrypted = matches!(flow.carrier(), flow::Carrier::Quic | flow::Carrier::Quinn);
+        let option = self.feedback.carrier == feedback::Carrier::TcpOption;
+        let asks = controller.takes_reports() && flow.direction == flow::Way::Down;
+        if self.cell().is_none() || !(encrypted && option && asks) {
+            return Ok(());
+        }
+        Err(ScenarioError::new(
+            "feedback.carrier",
+            format!(
+                "\"tcp-option\", and flow[{i}] with controller {:?} over QUIC",
+                flow.controller
+            ),
+            "\"datagram\" or \"socket\": no option reaches a QUIC sender",
+        ))
     }
 
     fn decode(cx: Cx<'_>, node: &Node) -> Result<Self, ScenarioError> {

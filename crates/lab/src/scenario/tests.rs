@@ -394,6 +394,46 @@ fn defaults_follow_the_radio_access_technology() {
 }
 
 #[test]
+fn reports_that_cannot_reach_a_sender_are_found() {
+    let text = r#"
+        name = "n"
+        duration = "1 s"
+        [cell]
+        rat = "lte"
+        [[ue]]
+        channel = { kind = "mcs", mcs = 12 }
+        [[flow]]
+        [[flow]]
+        controller = "xrc"
+        transport = "quic"
+    "#;
+    let s = Scenario::from_toml(text, ".").unwrap_or_else(|e| panic!("{e}"));
+    let check = |changes: &[(&str, &str)]| {
+        let mut s = s.clone();
+        for (key, value) in changes {
+            s = s.with(key, value).expect("a good change");
+        }
+        s.check_controllers().map_err(|e| e.to_string())
+    };
+    let wrong = check(&[]).expect_err("no option in QUIC");
+    assert_eq!(
+        wrong,
+        "feedback.carrier: found \"tcp-option\", and flow[1] with controller \"xrc\" over QUIC, expected \"datagram\" or \
+         \"socket\": no option reaches a QUIC sender"
+    );
+    assert!(check(&[("flow.transport", "quinn")]).is_err());
+    for fine in [
+        [("feedback.carrier", "datagram")],
+        [("feedback.carrier", "socket")],
+        [("flow.transport", "tcp")],
+        [("flow.controller", "cubic")],
+        [("flow.direction", "up")],
+    ] {
+        assert_eq!(check(&fine), Ok(()), "{fine:?}");
+    }
+}
+
+#[test]
 fn controllers_are_checked_against_those_that_exist() {
     let s = Scenario::from_toml(&swap(LINK, "\"cubic\"", "\"cubik\""), ".")
         .unwrap_or_else(|e| panic!("{e}"));

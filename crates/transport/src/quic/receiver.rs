@@ -1,6 +1,6 @@
 //! The receiving end: what arrived, when it is acknowledged, and the reports that go back.
 
-use slackwater_core::{Bytes, Ecn, FlowId, Instant, Packet, QuicBits, SackBlock, SeqNum};
+use slackwater_core::{Bytes, Duration, Ecn, FlowId, Instant, Packet, QuicBits, SackBlock, SeqNum};
 use slackwater_signal::Body;
 
 use super::config::{Config, Spin};
@@ -44,7 +44,7 @@ pub struct Receiver {
     cfg: Config,
     flow: FlowId,
     up: u8,
-    number: u16,
+    pub(super) number: u16,
     state: State,
     /// Numbers of the handshake's and of the data's packets to send.
     long: u64,
@@ -63,9 +63,12 @@ pub struct Receiver {
     ect0: u16,
     ect1: u16,
     ce: u16,
-    spin: bool,
-    spins: bool,
-    /// When the flight is sent again, and how often it was.
+    pub(super) spin: bool,
+    pub(super) spins: bool,
+    /// It opened the connection, so it inverts the bit.
+    client: bool,
+    /// When the flight left first, when it is sent again, and how often it was sent.
+    flight: Instant,
     hello: Instant,
     tries: u32,
     stats: ReceiverStats,
@@ -94,10 +97,33 @@ impl Receiver {
             ce: 0,
             spin: false,
             spins: cfg.spin != Spin::Off,
+            client: false,
+            flight: Instant::ZERO,
             hello: Instant::MAX,
             tries: 0,
             stats: ReceiverStats::default(),
         }
+    }
+
+    /// The receiving half of the end that opened connection `number`, whose handshake is complete.
+    pub(super) fn joined(flow: FlowId, up: bool, number: u16, cfg: &Config, spins: bool) -> Self {
+        let mut receiver = Self::new(flow, up, cfg);
+        receiver.up |= Packet::BIT_BACK;
+        receiver.number = number;
+        receiver.state = State::Established;
+        receiver.client = true;
+        receiver.spins = spins;
+        receiver
+    }
+
+    /// What the handshake that is complete `now` took, where no part of it was repeated.
+    pub(super) fn handshake_rtt(&self, now: Instant) -> Option<Duration> {
+        (self.tries == 1).then(|| now.since(self.flight))
+    }
+
+    /// All of the stream's bytes `[start, end)` are there, whatever is missing before them.
+    pub(super) fn holds(&self, start: u64, end: u64) -> bool {
+        self.stream.has(start, end)
     }
 
     /// Stream bytes handed to the application, in order, on all connections.
@@ -149,8 +175,8 @@ impl Receiver {
         }
         if pn >= expected {
             self.largest_at = now;
-            // RFC 9000, 17.4: the server reflects.
-            self.spin = bits.contains(QuicBits::SPIN);
+            // RFC 9000, 17.4: the server reflects, the client inverts.
+            self.spin = bits.contains(QuicBits::SPIN) != self.client;
         }
         match p.ecn {
             Ecn::NotEct => {}
@@ -315,6 +341,9 @@ impl Receiver {
             };
             left -= bytes;
             out.push(p);
+        }
+        if self.tries == 0 {
+            self.flight = now;
         }
         let wait = self.cfg.initial_rtt * 3 * (1 << self.tries.min(10));
         self.tries += 1;

@@ -144,6 +144,8 @@ pub struct Sender {
     pub(super) ecn: EcnState,
     pub(super) spin: bool,
     pub(super) spins: bool,
+    /// It opened the connection, so it inverts the bit; the other end reflects it (RFC 9000, 17.4).
+    client: bool,
     cwnd_limited: bool,
     max_out: u64,
     usage_end: u64,
@@ -208,6 +210,7 @@ impl Sender {
             ecn: EcnState::default(),
             spin: false,
             spins,
+            client: true,
             cwnd_limited: false,
             max_out: 0,
             usage_end: 0,
@@ -221,6 +224,34 @@ impl Sender {
             },
             stats: Stats::default(),
         }
+    }
+
+    /// The sending half of the end that did not open the connection; [`Sender::join`] lets it begin.
+    pub(super) fn answering(
+        flow: FlowId,
+        up: bool,
+        number: u16,
+        cfg: &Config,
+        cc: AnyController,
+        draw: Draw,
+    ) -> Self {
+        let mut sender = Self::new(flow, up, number, cfg, cc, draw);
+        sender.client = false;
+        sender.up |= Packet::BIT_BACK;
+        // The client decides whether the bit spins.
+        sender.spins = cfg.spin != Spin::Off;
+        sender
+    }
+
+    /// The other end's handshake is complete, which took `rtt` where that can be told (RFC 9002, 5.1).
+    pub(super) fn join(&mut self, now: Instant, rtt: Option<Duration>, out: &mut Vec<Packet>) {
+        self.state = State::Established;
+        self.confirmed = true;
+        if let Some(rtt) = rtt {
+            self.rtt.sample(rtt, Duration::ZERO);
+        }
+        self.follow();
+        self.kick(now, out);
     }
 
     // --- the application's side ---
@@ -365,8 +396,8 @@ impl Sender {
             self.heard = (pn, pn + 1);
         }
         if pn >= expected {
-            // RFC 9000, 17.4: the client inverts what the largest packet shows.
-            self.spin = !bits.contains(QuicBits::SPIN);
+            // RFC 9000, 17.4: the client inverts what the largest packet shows, the server reflects it.
+            self.spin = bits.contains(QuicBits::SPIN) != self.client;
             self.limit = self.limit.max(super::full(self.limit, p.ack));
         }
         if bits.is_eliciting() {
