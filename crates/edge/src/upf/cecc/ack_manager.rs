@@ -92,6 +92,8 @@ pub(super) struct Tcp<P> {
     advanced_at: Instant,
     rtt_n6: Option<Duration>,
     reserved: u64,
+    /// ACKs that were made here: copies with another number or window.
+    made: u64,
     /// Bytes that the last pair of ACKs acknowledged, and bytes that the server sent since (`paper`).
     pair: (u32, u32),
 }
@@ -136,6 +138,7 @@ impl<P: PacketView + Clone> Tcp<P> {
             advanced_at: Instant::ZERO,
             rtt_n6: None,
             reserved: 0,
+            made: 0,
             pair: (0, 0),
         }
     }
@@ -366,8 +369,14 @@ impl<P: PacketView + Clone> Tcp<P> {
         packet.set_tcp_ack(ack);
         packet.set_tcp_window(field);
         (self.a_rel, self.field, self.edge) = (ack, field, edge);
+        self.made += 1;
         out.push_back((Direction::Up, packet));
         true
+    }
+
+    /// ACKs made here so far.
+    pub(super) const fn made(&self) -> u64 {
+        self.made
     }
 
     /// Gives the server all that the UE allows.

@@ -99,11 +99,13 @@ impl<P: PacketView + Clone> Cecc<P> {
     /// The flows of `ue` together, for [`crate::EdgeFunction::internals`]: what can be told without a change.
     pub(super) fn tell(&self, ue: UeId, out: &mut Vec<(&'static str, f64)>) {
         let (mut waits, mut held, mut governed, mut interval) = (false, 0, false, Duration::ZERO);
+        let mut made = 0;
         for k in self.flows.indices() {
             let flow = &self.flows[k];
             if flow.ue == ue {
                 waits |= flow.place.is_some();
                 held += flow.fifo.bytes();
+                made += flow.tcp.as_ref().map_or(0, |tcp| tcp.made());
                 governed |= self.governed.contains(&k) || flow.place.is_some();
                 interval = interval.max(flow.frames.interval().unwrap_or(Duration::ZERO));
             }
@@ -112,6 +114,7 @@ impl<P: PacketView + Clone> Cecc<P> {
             ("cecc_waits", f64::from(waits)),
             ("cecc_governed", f64::from(governed)),
             ("cecc_held_kb", held as f64 / 1e3),
+            ("cecc_made_acks", made as f64),
             ("cecc_rbs_kb", self.radio.rbs(ue).get() as f64 / 1e3),
             ("cecc_interval_ms", interval.as_millis_f64()),
             ("cecc_share", self.radio.share()),
