@@ -9,6 +9,7 @@ mod crowd;
 mod handover;
 mod loads;
 mod measures;
+mod quic;
 mod signal;
 
 use super::study::{Part, Study};
@@ -56,6 +57,7 @@ pub const STUDY: Study = Study {
             signal::buffers(options)?,
             loads::part(options)?,
             loads::session(options)?,
+            quic::part(options)?,
             handover::part(options)?,
             beside::unanswered(options)?,
             beside::scalable(options)?,

@@ -7,10 +7,11 @@ const CANDIDATES: usize = 4;
 
 /// Candidates, best and oldest first: each is better than all values since, until the next.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 struct Window<const MAX: bool> {
+    len: u8,
     span: Duration,
     kept: [(Instant, u64); CANDIDATES],
-    len: u8,
 }
 
 impl<const MAX: bool> Window<MAX> {

@@ -7,12 +7,17 @@ const MARKS: usize = 10;
 
 /// Counts bytes and tells their rate over the last window.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct RateMeter {
-    /// Points of the curve (time, bytes before it), oldest first from `head`.
-    marks: [(Instant, u64); MARKS],
+    total: u64,
     head: u8,
     len: u8,
-    total: u64,
+    /// The times of the newest and of the second mark, and the oldest mark: what each packet looks at, kept together.
+    newest: Instant,
+    second: Instant,
+    oldest: (Instant, u64),
+    /// Points of the curve (time, bytes before it), oldest first from `head`.
+    marks: [(Instant, u64); MARKS],
 }
 
 impl Default for RateMeter {
@@ -25,10 +30,13 @@ impl RateMeter {
     /// Nothing counted.
     pub const fn new() -> Self {
         Self {
-            marks: [(Instant::ZERO, 0); MARKS],
+            total: 0,
             head: 0,
             len: 0,
-            total: 0,
+            newest: Instant::ZERO,
+            second: Instant::ZERO,
+            oldest: (Instant::ZERO, 0),
+            marks: [(Instant::ZERO, 0); MARKS],
         }
     }
 
@@ -43,7 +51,7 @@ impl RateMeter {
         if self.len == 0 {
             self.push(now);
         } else {
-            let apart = now.since(self.mark(self.len - 1).0);
+            let apart = now.since(self.newest);
             if apart > window * 2 {
                 self.len = 0;
                 self.push(now);
@@ -56,24 +64,35 @@ impl RateMeter {
 
     fn push(&mut self, now: Instant) {
         if usize::from(self.len) == MARKS {
-            self.head = (self.head + 1) % MARKS as u8;
-            self.len -= 1;
+            self.drop_oldest();
         }
         let at = usize::from(self.head + self.len) % MARKS;
         self.marks[at] = (now, self.total);
+        self.newest = now;
+        match self.len {
+            0 => self.oldest = (now, self.total),
+            1 => self.second = now,
+            _ => {}
+        }
         self.len += 1;
+    }
+
+    fn drop_oldest(&mut self) {
+        self.head = (self.head + 1) % MARKS as u8;
+        self.len -= 1;
+        self.oldest = self.mark(0);
+        self.second = self.mark(1).0;
     }
 
     /// The rate over the last `window`, counted as if nothing shorter than `least` had passed since the start.
     pub fn rate(&mut self, now: Instant, window: Duration, least: Duration) -> Rate {
-        while self.len > 1 && now.since(self.mark(1).0) >= window {
-            self.head = (self.head + 1) % MARKS as u8;
-            self.len -= 1;
+        while self.len > 1 && now.since(self.second) >= window {
+            self.drop_oldest();
         }
         if self.len == 0 {
             return Rate::ZERO;
         }
-        let (since, before) = self.mark(0);
+        let (since, before) = self.oldest;
         let span = now.since(since).max(least).max(Duration::from_micros(1));
         Rate::from_bytes_over(Bytes(self.total - before), span)
     }

@@ -30,15 +30,22 @@ struct Edges {
     packets: u32,
     /// Changes from packet to packet, settled or not.
     flips: u32,
+    /// Those of them that came sooner after the last than a round trip allows.
+    hasty: u32,
     last: Option<bool>,
+    flipped: Option<Instant>,
 }
 
 impl Edges {
     /// Returns the new value and the time of its first packet where this packet confirms an edge.
-    fn on_packet(&mut self, now: Instant, bit: bool) -> Option<(bool, Instant)> {
+    fn on_packet(&mut self, now: Instant, bit: bool, least: Duration) -> Option<(bool, Instant)> {
         self.packets += 1;
-        self.flips += u32::from(self.last.is_some_and(|last| last != bit));
-        self.last = Some(bit);
+        if self.last.replace(bit).is_some_and(|last| last != bit) {
+            let before = self.flipped.replace(now);
+            self.flips += 1;
+            let hasty = before.is_some_and(|at| now.since(at) < least || least.is_zero());
+            self.hasty += u32::from(hasty);
+        }
         match self.value {
             None => {
                 self.value = Some(bit);
@@ -82,19 +89,33 @@ impl Edges {
     }
 }
 
+/// An edge on its way down.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    value: bool,
+    at: Instant,
+    /// The longest gap in the downlink since, its last packet's to the next not counted.
+    silence: Duration,
+}
+
 /// Observes one QUIC flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SpinFlow {
     down: Edges,
     up: Edges,
     /// The last edge going down that no edge coming up has answered.
-    open: Option<(bool, Instant)>,
+    open: Option<Open>,
+    /// The one before, as long as that is not answered: where packets are few the answer is only sure when the next edge
+    /// is on its way.
+    earlier: Option<Open>,
     last_down: Option<Instant>,
-    /// The gap in the downlink before the packet seen last, where it is the longest since the open edge.
-    silence: Duration,
     /// Positive where the UE inverts the bit (it is the client), negative where it reflects it.
     role: i8,
     last_edge: Option<Instant>,
+    /// Half of the path's round trip, as far as it is known.
+    least: Duration,
+    /// The last sample was too long to be believed at once.
+    doubted: bool,
     state: SpinState,
 }
 
@@ -106,17 +127,20 @@ impl SpinFlow {
 
     /// A short-header packet leaves for the UE.
     pub fn on_left(&mut self, now: Instant, bit: bool) {
-        if let Some(last) = self.last_down.replace(now) {
-            self.silence = self.silence.max(now.since(last));
+        if let Some(last) = self.last_down.replace(now)
+            && let Some(open) = &mut self.open
+        {
+            open.silence = open.silence.max(now.since(last));
         }
-        if let Some((value, at)) = self.down.on_packet(now, bit) {
-            self.open_edge(value, at);
+        if let Some((value, at)) = self.down.on_packet(now, bit, self.least) {
+            // The packet that confirms the edge may be the one whose arrival has the UE answer.
+            self.open_edge(value, at, now.since(at));
         }
     }
 
-    fn open_edge(&mut self, value: bool, at: Instant) {
-        self.open = Some((value, at));
-        self.silence = Duration::ZERO;
+    fn open_edge(&mut self, value: bool, at: Instant, silence: Duration) {
+        let edge = Open { value, at, silence };
+        self.earlier = self.open.replace(edge);
     }
 
     /// A short-header packet of the UE passes. `path` and `average` are the round-trip times known so far.
@@ -128,21 +152,29 @@ impl SpinFlow {
         average: Option<Duration>,
     ) -> Option<RttSample> {
         if let Some((value, at)) = self.down.settle(now) {
-            self.open_edge(value, at);
+            self.open_edge(value, at, Duration::ZERO);
         }
-        let edge = self.up.on_packet(now, bit);
+        self.least = path.map_or(Duration::ZERO, |p| p / 2);
+        let edge = self.up.on_packet(now, bit, self.least);
         self.judge(now, average);
         let (value, at) = edge?;
         self.last_edge = Some(now);
         if self.state == SpinState::Constant {
             self.state = SpinState::Live;
         }
-        let (sent, since) = self.open?;
-        if at < since {
-            // It answers an earlier edge.
-            return None;
-        }
-        self.open = None;
+        // The newest that may have been answered.
+        let answered = |open: &Open| open.at <= at;
+        let Open {
+            value: sent,
+            at: since,
+            silence: gap,
+        } = match self.open.take_if(|open| answered(open)) {
+            Some(open) => {
+                self.earlier = None;
+                open
+            }
+            None => self.earlier.take().filter(answered)?,
+        };
         // The client inverts what it receives and the server reflects it (RFC 9000, 17.4): the answer's value tells
         // which the UE is, and one that disagrees with those before is no answer.
         let vote = if value == sent { -1 } else { 1 };
@@ -153,13 +185,18 @@ impl SpinFlow {
         let rtt = at.since(since);
         let too_short = path.is_some_and(|p| rtt < p / 2);
         let too_long = average.is_some_and(|a| rtt > a * 10);
-        if too_short || too_long || rtt.is_zero() {
+        // One may be an edge that was missed. Two running are a queue that grew between samples: without belief in the
+        // second no later one would be believed either.
+        let doubted = core::mem::replace(&mut self.doubted, too_long);
+        if too_short || (too_long && !doubted) || rtt.is_zero() {
             return None;
         }
-        // The server fell silent: the client may have had nothing to answer until later.
+        // The server fell silent: the client may have had nothing to answer until later. That makes a sample longer and
+        // never shorter, so what lies below the average is welcome in it. Were it not, a rate limit of a packet an RTT
+        // would leave no sample that tells of its own effect.
         let silence = self.last_down.map_or(Duration::ZERO, |last| at.since(last));
-        let kind = if silence.max(self.silence) * 4 > rtt {
-            SampleKind::MinOnly
+        let kind = if silence.max(gap) * 4 > rtt {
+            SampleKind::IfLower
         } else {
             SampleKind::Full
         };
@@ -173,7 +210,9 @@ impl SpinFlow {
         if up.packets < ENOUGH || down.packets < ENOUGH {
             return;
         }
-        if up.flips * 4 > up.packets || down.flips * 4 > down.packets {
+        // A bit that is drawn for each packet changes within a round trip; one that spins may change with each packet too,
+        // where there is one a round trip.
+        if up.hasty * 4 > up.packets || down.hasty * 4 > down.packets {
             self.state = SpinState::Random;
         } else if self.state == SpinState::Random {
             self.state = SpinState::Live;
@@ -188,6 +227,7 @@ impl SpinFlow {
             for edges in [up, down] {
                 edges.packets = 0;
                 edges.flips = 0;
+                edges.hasty = 0;
             }
         }
     }
@@ -326,9 +366,41 @@ mod tests {
     }
 
     #[test]
-    fn silence_of_the_server_makes_a_sample_for_minimum_filters_alone() {
+    fn a_bit_that_spins_with_each_packet_is_not_taken_for_random() {
+        // A packet each 12 ms down and half as many up: three and one or two a round trip of 35 ms.
+        let (flow, samples) = observe(&trace(12_000, 20, 0.0, |_, bit| bit));
+        assert!(samples.len() > 50, "{}", samples.len());
+        assert_eq!(flow.state(), SpinState::Live);
+    }
+
+    #[test]
+    fn a_queue_that_grew_tenfold_between_two_samples_is_believed_at_the_second() {
+        let mut flow = SpinFlow::default();
+        let ms = |n: u64| Instant::from_millis(n);
+        let mut sampled = vec![];
+        let mut bit = false;
+        // Edges each 400 ms that take 200 ms to be answered, and an average of 15 ms.
+        for k in 0..6 {
+            let at = 400 * k;
+            bit = !bit;
+            for n in 0..20 {
+                flow.on_left(ms(at + 10 * n), bit);
+            }
+            for n in 0..20 {
+                let (path, average) = (Duration::from_millis(11), Duration::from_millis(15));
+                flow.on_left(ms(at + 200 + 10 * n), bit);
+                let up = ms(at + 200 + 10 * n);
+                sampled.extend(flow.on_uplink(up, !bit, Some(path), Some(average)));
+            }
+        }
+        assert!(sampled.len() >= 3, "{}", sampled.len());
+        assert!(sampled.iter().all(|s| s.rtt == Duration::from_millis(200)));
+    }
+
+    #[test]
+    fn silence_of_the_server_makes_a_sample_that_may_only_lower_the_average() {
         // A packet each 20 ms: every sample has waited for the next packet.
         let (_, samples) = observe(&trace(20_000, 5, 0.0, |_, bit| bit));
-        assert!(samples.iter().all(|s| s.kind == SampleKind::MinOnly));
+        assert!(samples.iter().all(|s| s.kind == SampleKind::IfLower));
     }
 }

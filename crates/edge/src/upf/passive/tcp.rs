@@ -20,21 +20,24 @@ pub struct AckInfo {
 }
 
 /// Observes one TCP flow: data going down as it leaves, acknowledgments coming up.
+///
+/// Fields that each packet uses stand together.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct TcpFlow {
-    segments: Segments,
     /// All before it is acknowledged.
     una: SeqNum,
     /// All before it has left at least once.
     high: SeqNum,
-    started: bool,
     /// Largest payload seen.
     mss: u32,
+    started: bool,
+    acked: bool,
+    segments: Segments,
     /// The SACK blocks of the last ACK: what they covered need not be searched again.
     blocks: SackList,
     repeated: u64,
     spurious: u64,
-    acked: bool,
 }
 
 impl TcpFlow {

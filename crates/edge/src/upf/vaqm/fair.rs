@@ -15,9 +15,51 @@ const DROP_BATCH: u32 = 64;
 /// Lists of waiting flows and what waits in all.
 #[derive(Debug, Default)]
 pub(super) struct Fair {
-    new: VecDeque<u32>,
-    old: VecDeque<u32>,
     pub(super) total: QueueView,
+    new: Chain,
+    old: Chain,
+}
+
+/// The end of a list.
+pub(super) const NIL: u32 = u32::MAX;
+
+/// A list of slots that the flows themselves link: a packet touches its flow anyway, and a list of its own memory would be
+/// further lines to fetch.
+#[derive(Clone, Copy, Debug)]
+struct Chain {
+    first: u32,
+    last: u32,
+}
+
+impl Default for Chain {
+    fn default() -> Self {
+        Self {
+            first: NIL,
+            last: NIL,
+        }
+    }
+}
+
+impl Chain {
+    fn front(self) -> Option<u32> {
+        (self.first != NIL).then_some(self.first)
+    }
+
+    fn push_back<P: PacketView>(&mut self, flows: &mut Flows<P>, slot: u32) {
+        flows.get_mut(slot).next = NIL;
+        if self.first == NIL {
+            self.first = slot;
+        } else {
+            flows.get_mut(self.last).next = slot;
+        }
+        self.last = slot;
+    }
+
+    fn pop_front<P: PacketView>(&mut self, flows: &Flows<P>) -> Option<u32> {
+        let slot = self.front()?;
+        self.first = flows.get(slot).next;
+        Some(slot)
+    }
 }
 
 /// CoDel's timing by the measured path.
@@ -30,10 +72,6 @@ pub(super) struct Timing {
 impl Fair {
     pub(super) const fn is_empty(&self) -> bool {
         self.total.packets == 0
-    }
-
-    pub(super) fn heap(&self) -> usize {
-        (self.new.capacity() + self.old.capacity()) * 4
     }
 
     /// Queues a packet of the flow in `slot`.
@@ -52,7 +90,7 @@ impl Fair {
         if flow.list == List::None {
             flow.list = List::New;
             flow.deficit = i64::from(quantum.max(1));
-            self.new.push_back(slot);
+            self.new.push_back(flows, slot);
         }
         self.total.packets += 1;
         self.total.bytes += Bytes(len);
@@ -72,8 +110,8 @@ impl Fair {
     ) -> Option<(u32, Instant, P)> {
         loop {
             let (slot, is_new) = match (self.new.front(), self.old.front()) {
-                (Some(slot), _) => (*slot, true),
-                (None, Some(slot)) => (*slot, false),
+                (Some(slot), _) => (slot, true),
+                (None, Some(slot)) => (slot, false),
                 (None, None) => return None,
             };
             let flow = flows.get_mut(slot);
@@ -90,18 +128,18 @@ impl Fair {
             }
             // The turn is over. A new queue that ran empty takes one among the old, lest it be new at each packet.
             let list = if is_new { &mut self.new } else { &mut self.old };
-            list.pop_front();
-            if flow.ring.is_empty() && !is_new {
+            list.pop_front(flows);
+            let flow = flows.get_mut(slot);
+            let empty = flow.ring.is_empty();
+            if empty && let Some(law) = &mut flow.law {
+                law.on_empty(now);
+            }
+            if empty && !is_new {
                 flow.list = List::None;
                 flow.ring = VecDeque::new();
             } else {
                 flow.list = List::Old;
-                self.old.push_back(slot);
-            }
-            if flow.ring.is_empty()
-                && let Some(law) = &mut flow.law
-            {
-                law.on_empty(now);
+                self.old.push_back(flows, slot);
             }
         }
     }
@@ -109,7 +147,11 @@ impl Fair {
     /// With nothing waiting no flow is owed a turn: takes all from the lists and gives their memory back.
     pub(super) fn rest<P: PacketView>(&mut self, now: Instant, flows: &mut Flows<P>) {
         debug_assert!(self.is_empty());
-        for slot in self.new.drain(..).chain(self.old.drain(..)) {
+        while let Some(slot) = self
+            .new
+            .pop_front(flows)
+            .or_else(|| self.old.pop_front(flows))
+        {
             let flow = flows.get_mut(slot);
             flow.list = List::None;
             flow.ring = VecDeque::new();

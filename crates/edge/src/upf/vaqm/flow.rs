@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use slackwater_core::{Bytes, Duration, Instant, PacketView, Rate, TcpHeader};
 use slackwater_queue::{AnyLaw, QueueView};
 
+use super::fair::NIL;
 use super::l4s::CeWatch;
 use super::police::Police;
 use crate::upf::even::Accumulator;
@@ -61,25 +62,29 @@ impl SpanRate {
     }
 }
 
+/// In an order that lays together what a packet uses: with thousands of sessions each line is fetched anew.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Flow<P> {
     pub(super) key: u32,
-    pub(super) observer: Observer,
-    pub(super) first_seen: Instant,
-    pub(super) last_down: Instant,
-    pub(super) last_seen: Instant,
-    pub(super) arrivals: SpanRate,
-    pub(super) ring: VecDeque<(Instant, P)>,
-    pub(super) bytes: u64,
-    pub(super) deficit: i64,
+    /// The next flow on the list that this one is on.
+    pub(super) next: u32,
     pub(super) list: List,
-    pub(super) law: Option<AnyLaw>,
     /// Chances of marks and of coupled signals not yet used.
     pub(super) owed: Accumulator,
+    pub(super) bytes: u64,
+    pub(super) deficit: i64,
+    pub(super) ring: VecDeque<(Instant, P)>,
+    pub(super) last_seen: Instant,
+    pub(super) last_down: Instant,
+    pub(super) arrivals: SpanRate,
+    pub(super) first_seen: Instant,
     pub(super) ce: Option<Box<CeWatch>>,
+    pub(super) police: Option<Box<Police>>,
+    pub(super) observer: Observer,
     /// Since when its queue has been far too long for a flow that answers.
     pub(super) stuck_since: Option<Instant>,
-    pub(super) police: Option<Box<Police>>,
+    pub(super) law: Option<AnyLaw>,
     /// When the direct variant last signalled to it.
     pub(super) signalled: Option<Instant>,
 }
@@ -88,6 +93,7 @@ impl<P: PacketView> Flow<P> {
     fn new(now: Instant, key: u32) -> Self {
         Self {
             key,
+            next: NIL,
             observer: Observer::Opaque,
             first_seen: now,
             last_down: now,
@@ -181,12 +187,14 @@ impl<P: PacketView> Flow<P> {
 
 /// Flows by key.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Flows<P> {
+    /// Key and slot that were asked for last.
+    last: (u32, u32),
     slots: Vec<Option<Flow<P>>>,
-    free: Vec<u32>,
     /// (key, slot) in order of the keys.
     index: Vec<(u32, u32)>,
-    last: (u32, u32),
+    free: Vec<u32>,
 }
 
 impl<P: PacketView> Flows<P> {

@@ -125,15 +125,21 @@ impl Ue {
     }
 }
 
+/// Where an instance is.
+#[derive(Debug)]
+struct Place<P> {
+    /// When its earliest entry in `timers` falls due.
+    armed: Instant,
+    instance: Option<Box<Instance<P>>>,
+}
+
 /// vAQM for any number of sessions.
 #[derive(Debug)]
 pub struct Vaqm<P> {
     config: VaqmConfig,
     ues: Vec<Ue>,
-    instances: Vec<Option<Box<Instance<P>>>>,
+    places: Vec<Place<P>>,
     free: Vec<u32>,
-    /// When each instance's earliest entry in `timers` falls due.
-    armed: Vec<Instant>,
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
     congestion: BTreeMap<u32, (Instant, u16)>,
     ready: VecDeque<(Direction, P)>,
@@ -146,7 +152,8 @@ pub struct Vaqm<P> {
 /// Splits the function into one instance and what it shares with the others.
 macro_rules! with {
     ($self:ident, $at:expr, |$instance:ident, $cx:ident| $body:expr) => {{
-        let $instance = $self.instances[$at as usize]
+        let $instance = $self.places[$at as usize]
+            .instance
             .as_mut()
             .expect("an index in use holds an instance");
         let $cx = &mut Shared {
@@ -167,9 +174,8 @@ impl<P: PacketView> Vaqm<P> {
         Self {
             config,
             ues: Vec::new(),
-            instances: Vec::new(),
+            places: Vec::new(),
             free: Vec::new(),
-            armed: Vec::new(),
             timers: BinaryHeap::new(),
             congestion: BTreeMap::new(),
             ready: VecDeque::new(),
@@ -204,7 +210,8 @@ impl<P: PacketView> Vaqm<P> {
     }
 
     fn instance(&self, ue: UeId, gbr_flow: Option<Qfi>) -> Option<&Instance<P>> {
-        self.instances[self.find(ue, gbr_flow)? as usize].as_deref()
+        let at = self.find(ue, gbr_flow)?;
+        self.places[at as usize].instance.as_deref()
     }
 
     /// An instance at present, for plots.
@@ -222,12 +229,15 @@ impl<P: PacketView> Vaqm<P> {
             return at;
         }
         let instance = Box::new(Instance::new(now, ue, gbr_flow, &self.config));
-        let at = self.free.pop().unwrap_or(self.instances.len() as u32);
-        if let Some(place) = self.instances.get_mut(at as usize) {
-            *place = Some(instance);
+        let at = self.free.pop().unwrap_or(self.places.len() as u32);
+        let place = Place {
+            armed: Instant::MAX,
+            instance: Some(instance),
+        };
+        if let Some(old) = self.places.get_mut(at as usize) {
+            *old = place;
         } else {
-            self.instances.push(Some(instance));
-            self.armed.push(Instant::MAX);
+            self.places.push(place);
         }
         if self.ues.len() <= ue.index() {
             self.ues.resize_with(ue.index() + 1, || Ue::EMPTY);
@@ -245,8 +255,9 @@ impl<P: PacketView> Vaqm<P> {
             return;
         };
         with!(self, at, |instance, cx| instance.close(cx));
-        self.instances[at as usize] = None;
-        self.armed[at as usize] = Instant::MAX;
+        let place = &mut self.places[at as usize];
+        place.instance = None;
+        place.armed = Instant::MAX;
         self.free.push(at);
         let entry = &mut self.ues[ue.index()];
         match gbr_flow {
@@ -257,10 +268,10 @@ impl<P: PacketView> Vaqm<P> {
 
     /// Sees to it that the instance is called when it asks for it.
     fn arm(&mut self, now: Instant, at: u32) {
-        let Some(instance) = &self.instances[at as usize] else {
+        let Place { armed, instance } = &mut self.places[at as usize];
+        let Some(instance) = instance else {
             return;
         };
-        let armed = &mut self.armed[at as usize];
         if let Some(due) = instance.due(now)
             && due < *armed
         {
@@ -276,11 +287,12 @@ impl<P: PacketView> Vaqm<P> {
             }
             self.timers.pop();
             // An entry that was overtaken, or whose instance is gone.
-            if self.armed[at as usize] != due {
+            let place = &mut self.places[at as usize];
+            if place.armed != due {
                 continue;
             }
-            self.armed[at as usize] = Instant::MAX;
-            if self.instances[at as usize].is_some() {
+            place.armed = Instant::MAX;
+            if place.instance.is_some() {
                 with!(self, at, |instance, cx| instance.on_timer(now, cx));
                 self.arm(now, at);
             }
@@ -315,7 +327,7 @@ impl<P: PacketView> Vaqm<P> {
         };
         let all = std::iter::once(entry.default).chain(entry.guaranteed.iter().map(|(_, at)| *at));
         for at in all.filter(|at| *at != NONE) {
-            if let Some(instance) = &mut self.instances[at as usize] {
+            if let Some(instance) = &mut self.places[at as usize].instance {
                 f(instance);
             }
         }

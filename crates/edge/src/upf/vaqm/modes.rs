@@ -21,6 +21,8 @@ pub(super) struct Sight {
     pub(super) waiting: bool,
     /// How long none has waited.
     pub(super) empty_for: Duration,
+    /// What a round trip takes beyond the UPF: the spin bit gives a sample once in both together.
+    pub(super) server_rtt: Duration,
     pub(super) floor: Rate,
     pub(super) ceiling: Rate,
     pub(super) guaranteed: Rate,
@@ -34,6 +36,8 @@ pub(super) struct Offer {
     pub(super) backlog: Bytes,
 }
 
+/// Without a sample for so long, or eight average RTTs, rates learned from RTTs no longer hold.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// How long such a report holds.
 const OFFER_AGE: Duration = Duration::from_millis(500);
 
@@ -54,11 +58,13 @@ pub(super) enum Law {
 
 /// The state of whichever law decides.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Valve {
     law: Law,
     /// It limits; else everything passes.
     on: bool,
     cap: u64,
+    pub(super) offer: Option<Offer>,
     /// `R_bw`, the bottleneck's rate as the rate laws see it.
     bottleneck: f64,
     adjusted: Instant,
@@ -67,7 +73,6 @@ pub(super) struct Valve {
     slow_since: Option<Instant>,
     /// The largest ingress seen while the average RTT was at or below the target: `R_max`.
     largest: WindowedMax,
-    pub(super) offer: Option<Offer>,
 }
 
 /// What may leave.
@@ -176,7 +181,7 @@ impl Valve {
         let rate = sight.delivered_max.as_bps() as f64 / 8e9;
         if path.dipping() {
             self.on = true;
-            self.cap = ((rate * path.path().as_nanos() as f64) as u64).max(SMALL_FLIGHT);
+            self.cap = ((rate * path.dip_to().as_nanos() as f64) as u64).max(SMALL_FLIGHT);
             return;
         }
         let target = path.target().as_nanos() as f64;
@@ -194,8 +199,15 @@ impl Valve {
             // Counting has just begun.
             return;
         }
+        let unheard = now.since(path.last_sample());
+        if unheard > (path.average() * 8).max(PATIENCE) {
+            // Nothing is measured any more: an average of long ago is no ground to hold packets on.
+            self.on = false;
+            return;
+        }
         if self.switch(path, sight) {
-            self.bottleneck = sight.egress.as_bps() as f64 * target / average;
+            // With a queue standing in the radio what leaves is about what the radio gives; the bounding factor drains it.
+            self.bottleneck = sight.egress.as_bps() as f64;
             self.adjusted = now;
         }
         let since = now.since(self.adjusted);
@@ -203,6 +215,10 @@ impl Valve {
             return;
         }
         self.adjusted = now;
+        if unheard > (path.average() + sight.server_rtt) * 5 / 4 {
+            // The effect of the last change has not been seen.
+            return;
+        }
         let mut e = ((target - average) / target).clamp(-0.5, 0.5);
         if e > 0.0 && !sight.waiting {
             // The rate is not what limits: there is nothing to learn.
@@ -296,12 +312,7 @@ impl Valve {
         match self.law {
             Law::Open => Limit::None,
             Law::Window => Limit::Cap(self.cap, Rate::from_bps(sight.delivered_max.as_bps() * 2)),
-            Law::Int => {
-                let ratio =
-                    path.target().as_nanos() as f64 / path.average().as_nanos().max(1) as f64;
-                shaped(self.bottleneck * ratio.min(1.0))
-            }
-            Law::Literal | Law::Drain => shaped(self.bottleneck * bounding(path)),
+            Law::Int | Law::Literal | Law::Drain => shaped(self.bottleneck * bounding(path)),
             Law::Reported => self.offer.map_or(Limit::None, |offer| {
                 // Hold 10 to 15 ms in the radio network, with a time constant of 60 ms.
                 let rate = offer.rate.as_bps().max(1) as f64;

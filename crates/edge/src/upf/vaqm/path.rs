@@ -2,7 +2,7 @@
 
 use slackwater_core::{Duration, Instant, Rate};
 
-use super::config::VaqmConfig;
+use super::config::{Mode, VaqmConfig};
 use crate::upf::passive::{RttSample, SampleKind, WindowedMin};
 
 /// Packet size in delay floors and in "four segments".
@@ -31,24 +31,30 @@ struct Dip {
     listen: Instant,
     until: Instant,
     least: u64,
+    /// Half of what is taken for the path's bandwidth-delay product may fly, for that product holds a queue.
+    deep: bool,
 }
 
+/// What each sample uses stands first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct PathModel {
     /// Nanoseconds; zero until the first sample.
     path: u64,
-    window: WindowedMin,
+    average: f64,
+    target: Duration,
+    last_sample: Instant,
     /// When the path RTT was last seen to hold.
     validated: Instant,
-    average: f64,
-    last_sample: Instant,
     jitter: f64,
-    target: Duration,
+    window: WindowedMin,
     check: FollowCheck,
     dip: Option<Dip>,
-    /// Least RTT of the last 50 ms, the direct variant's decision variable.
-    recent: WindowedMin,
+    /// The path was said to have changed, and no dip has shown the new one yet.
+    switched: bool,
     changes: u32,
+    /// Least RTT of the last 50 ms, the direct variant's decision variable; kept for it alone.
+    recent: WindowedMin,
 }
 
 impl PathModel {
@@ -73,6 +79,7 @@ impl PathModel {
             dip: None,
             recent: WindowedMin::new(Duration::from_millis(50)),
             changes: 0,
+            switched: false,
         }
     }
 
@@ -119,6 +126,15 @@ impl PathModel {
         self.dip.is_some()
     }
 
+    /// The round trip whose bandwidth-delay product may be in flight while dipping.
+    pub(super) fn dip_to(&self) -> Duration {
+        if self.dip.is_some_and(|dip| dip.deep) {
+            self.path() / 2
+        } else {
+            self.path()
+        }
+    }
+
     /// Forgets the path: the UE is served from elsewhere now.
     pub(super) fn path_switched(&mut self, now: Instant) {
         self.window.clear();
@@ -131,6 +147,7 @@ impl PathModel {
         };
         self.validated = now;
         self.changes += 1;
+        self.switched = true;
     }
 
     /// After silence: a session that was idle has no queue.
@@ -155,7 +172,9 @@ impl PathModel {
             return;
         }
         self.window.update(now, rtt);
-        self.recent.update(now, rtt);
+        if config.mode == Mode::Direct {
+            self.recent.update(now, rtt);
+        }
         if !self.known() {
             self.path = rtt;
             self.average = rtt as f64;
@@ -207,7 +226,14 @@ impl PathModel {
             self.path = self.window.get(now).unwrap_or(rtt);
             self.validated = now;
             self.dip = None;
+            self.switched = false;
             return;
+        }
+        if self.switched && can_dip && config.revalidate {
+            // What is measured now holds the queue that stood before the switch, and keeps it standing if it is taken for
+            // the path: half of its bandwidth-delay product lets that queue run empty, whichever way the path changed.
+            self.switched = false;
+            self.start_dip(now, true);
         }
         if let Some(dip) = &mut self.dip {
             if now >= dip.listen {
@@ -228,19 +254,20 @@ impl PathModel {
         if can_dip && config.revalidate {
             // The window's minimum holds the queue that is kept in the radio on purpose; taken for the path it would raise
             // the target, and that the minimum, without end.
-            self.start_dip(now);
+            self.start_dip(now, false);
         } else {
             self.path = self.window.get(now).unwrap_or(rtt);
             self.validated = now;
         }
     }
 
-    fn start_dip(&mut self, now: Instant) {
+    fn start_dip(&mut self, now: Instant, deep: bool) {
         let average = self.average();
         self.dip = Some(Dip {
             listen: now + average,
             until: now + (average * 2).max(Duration::from_millis(100)),
             least: u64::MAX,
+            deep,
         });
     }
 
@@ -300,7 +327,7 @@ impl PathModel {
         if doubtful {
             check.reference = None;
             if can_dip && self.dip.is_none() {
-                self.start_dip(now);
+                self.start_dip(now, false);
             }
         }
         let check = &mut self.check;
@@ -456,6 +483,31 @@ mod tests {
             &config,
         );
         assert_eq!(m.path(), Duration::from_millis(22));
+    }
+
+    #[test]
+    fn a_switch_that_was_told_is_followed_by_a_dip_that_shows_the_new_path() {
+        let (mut m, config) = model();
+        m.on_sample(Instant::ZERO, full(42), BIG, RATE, true, &config);
+        m.path_switched(Instant::from_millis(100));
+        // The path is 25 ms shorter, and the queue of 45 ms stands until less may fly than the path alone takes.
+        for ms in (110..500).step_by(5) {
+            let rtt = if m.dipping() && m.dip_to() < Duration::from_millis(40) {
+                18
+            } else {
+                62
+            };
+            m.on_sample(
+                Instant::from_millis(ms),
+                full(rtt),
+                BIG,
+                RATE,
+                true,
+                &config,
+            );
+        }
+        assert_eq!(m.path(), Duration::from_millis(18));
+        assert!(!m.dipping());
     }
 
     #[test]

@@ -182,8 +182,7 @@ fn draw_scalable(o: &Outcomes) -> Figure {
             )
             .source("beyond the article")
             .where_missed(
-                "while classic flows keep a queue in the radio on purpose, ECT(1) is marked above the target alone: Prague hears less \
-                 than CUBIC, which hears CoDel and the coupled signals",
+                "each is signalled by its own queue here and takes its turn; a flow whose queue runs empty leaves turns to the other",
             ),
             Check::of(
                 "both flows' rate with vAQM over FQ-CoDel in the radio",

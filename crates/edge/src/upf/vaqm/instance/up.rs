@@ -4,7 +4,7 @@ use slackwater_core::{Duration, Instant, PacketView};
 
 use super::super::config::{Mode, VaqmConfig};
 use super::super::flow::Observer;
-use super::{Instance, Shared};
+use super::{EGRESS_SPAN, Instance, LEAST_SPAN, Shared};
 use crate::upf::passive::{RttSample, SampleKind};
 
 impl<P: PacketView> Instance<P> {
@@ -27,6 +27,7 @@ impl<P: PacketView> Instance<P> {
         flow.observe_as(tcp.as_ref(), packet);
         flow.last_seen = now;
         let mut sample = None;
+        let mut spins = false;
         match (&mut flow.observer, &tcp, spin) {
             (Observer::Tcp(observer, server), Some(tcp), _) => {
                 server.on_uplink(now, tcp);
@@ -44,10 +45,15 @@ impl<P: PacketView> Instance<P> {
             (Observer::Quic(observer), _, Some(bit)) => {
                 let known = |d: Duration| known.then_some(d);
                 sample = observer.on_uplink(now, bit, known(path), known(average));
+                spins = true;
             }
             _ => {}
         }
         match sample {
+            Some(sample) if spins => {
+                let flight = self.flight_behind(now, sample.rtt);
+                self.on_rtt(now, sample, flight, cx.config);
+            }
             Some(sample) => self.on_rtt(now, sample, flight, cx.config),
             None => self.evaluate_if_due(now, cx.config),
         }
@@ -98,12 +104,14 @@ impl<P: PacketView> Instance<P> {
             rtt,
             kind: SampleKind::Full,
         };
-        // With acknowledgments hidden nothing tells the flight; Little's law does.
-        let left = self
-            .egress
-            .rate(now, Duration::from_millis(100), Duration::from_millis(20));
-        let flight = self.flight.max(left.bytes_in(rtt).get());
+        let flight = self.flight_behind(now, rtt);
         self.on_rtt(now, sample, flight, cx.config);
         self.service(now, cx);
+    }
+
+    /// What was in flight during a round trip. With acknowledgments hidden nothing tells but Little's law.
+    fn flight_behind(&mut self, now: Instant, rtt: Duration) -> u64 {
+        let left = self.egress.rate(now, EGRESS_SPAN, LEAST_SPAN);
+        self.flight.max(left.bytes_in(rtt).get())
     }
 }
