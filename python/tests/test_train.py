@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from slackwater.train import __main__ as command
-from slackwater.train import evaluate, network, policy, report, seed
+from slackwater.train import evaluate, network, policy, ppo, report, seed
 
 TINY: dict[str, Any] = {"decisions": 60, "tbs": "none", "mbps": [4, 8]}
 PPO: dict[str, Any] = {"steps": 4096, "envs": 8, "length": 64, "minibatch": 256, "every": 2, "judged": 2}
@@ -143,3 +144,40 @@ def test_a_shipped_policy_flies_and_is_the_one_of_its_card(card: Path) -> None:
 
     row = scores({"decisions": 100}, [file.read_bytes()], [1], 1)[0][0]
     assert 0.3 < row["used"] < 1.1
+
+
+@pytest.mark.parametrize("kind", ["mlp", "residual-linear", "residual-tanh"])
+def test_an_exported_model_gives_what_the_network_gives(tmp_path: Path, kind: str) -> None:
+    rng = np.random.default_rng(3)
+    if kind == "mlp":
+        file = ppo.Trainer(ppo.Options(seed=3)).policy()
+        width = policy.INPUTS
+    else:
+        theta = rng.standard_normal(policy.residual_size(kind))
+        meta = policy.metadata(kind, interval_ms=20, tbs="none", bound=0.7, z=0.5)
+        file = policy.PolicyFile(policy.residual(theta, kind), meta)
+        width = policy.FEATURES
+    path = tmp_path / "p.safetensors"
+    file.save(path)
+    assert command.main(["export", str(path)]) == 0
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(str(path.with_suffix(".onnx")), providers=["CPUExecutionProvider"])
+    x = rng.standard_normal((50, width)).astype(np.float32)
+    (found,) = session.run(None, {"x": x})
+    t = file.tensors
+
+    def layer(name: str, x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        out: npt.NDArray[np.float32] = x @ t[f"{name}.weight"].T + t[f"{name}.bias"]
+        return out
+
+    if kind == "mlp":
+        expected = x
+        for name in ("layer0", "layer1", "layer2"):
+            expected = np.maximum(layer(name, expected), 0)
+        expected = layer("head", expected)
+    elif kind == "residual-tanh":
+        expected = layer("out", np.tanh(layer("hidden", x))).clip(-0.7, 0.7)
+    else:
+        expected = layer("residual", x).clip(-0.7, 0.7)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert session.get_modelmeta().custom_metadata_map["kind"] == kind

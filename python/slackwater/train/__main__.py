@@ -69,6 +69,9 @@ def _parser() -> argparse.ArgumentParser:
     look.add_argument("--in-sample", action="store_true", help="also evaluate traces that it was trained on")
     look.add_argument("--jobs", type=int, help="threads (default: all cores)")
     look.add_argument("--json", action="store_true", help="print JSON")
+    export = commands.add_parser("export", help="write a policy as an ONNX model")
+    export.add_argument("policy", type=Path, help="a policy file")
+    export.add_argument("--onnx", type=Path, metavar="FILE", help="the model (default: the policy's name and .onnx)")
     bench = commands.add_parser("bench", help="measure what a step of an environment costs")
     bench.add_argument("--json", action="store_true", help="print JSON")
     return parser
@@ -206,6 +209,16 @@ def _evaluate(args: argparse.Namespace) -> int:
     return 0
 
 
+def _export(args: argparse.Namespace) -> int:
+    from slackwater.train import onnx
+    from slackwater.train import policy as files
+
+    out = args.onnx or args.policy.with_suffix(".onnx")
+    out.write_bytes(onnx.model(files.load(args.policy)))
+    print(out)
+    return 0
+
+
 def _bench(args: argparse.Namespace) -> int:
     from slackwater.train.bench import measure
 
@@ -232,6 +245,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if args.command == "evaluate":
             return _evaluate(args)
+        if args.command == "export":
+            return _export(args)
         if args.command == "bench":
             return _bench(args)
         if args.seeds < 1:
