@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     tyrus.add_argument("--seeds", type=int, default=5, help="trainings, each with a seed of its own (default: 5)")
     tyrus.add_argument("--seed", type=int, default=1, help="the first seed")
     tyrus.add_argument("--steps", type=int, help="decisions of a training of the poster's scheme (default: 1500000)")
-    tyrus.add_argument("--generations", type=int, help="generations of a search (default: 40)")
+    tyrus.add_argument("--generations", type=int, help="generations of a search (default: 20)")
     tyrus.add_argument("--domain", type=Path, action="append", help="JSON of a domain; several make a curriculum")
     tyrus.add_argument("--out", type=Path, help="where results go (default: runs/train-tyrus)")
     tyrus.add_argument("--models", type=Path, help="also put the best policy and its card into this folder")

@@ -27,7 +27,7 @@ class Options:
 
     seed: int = 1
     kind: str = "residual-linear"
-    generations: int = 40
+    generations: int = 20
     population: int = 14
     # Episodes of a generation, the same for all its candidates and new ones for the next: two of each default domain.
     # The study had 130 generations of 12; so few make five seeds a matter of minutes.
