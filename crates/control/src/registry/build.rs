@@ -138,9 +138,14 @@ fn numbers<const N: usize>(
     Ok(values)
 }
 
-/// The policy that `tyrus` flies without another one.
+/// The policy that `tyrus` flies without another one: the one in `models/`, which `slackwater train tyrus --models models`
+/// makes.
+///
+/// # Panics
+/// Where that file is no policy: a build of it would not have passed its tests.
 pub fn shipped() -> Arc<Policy> {
-    Arc::new(Policy::zero_residual())
+    let file = include_bytes!("../../../../models/tyrus.safetensors");
+    Arc::new(Policy::from_safetensors(file).expect("the shipped policy is whole"))
 }
 
 /// Tyrus with `policy`, which the caller has read from a file.
