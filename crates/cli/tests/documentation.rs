@@ -163,7 +163,8 @@ fn attempt(
         eprintln!("understood: {}: {why}", words.join(" "));
     }
     let began = std::time::Instant::now();
-    let errors = folder.join("errors.txt");
+    let name = format!("slackwater-documentation-{}.txt", std::process::id());
+    let errors = std::env::temp_dir().join(name);
     let file = std::fs::File::create(&errors).expect("writable");
     let mut child = Command::new(program)
         .args(&args)
@@ -191,12 +192,11 @@ fn attempt(
         began.elapsed().as_secs_f64(),
         args.join(" ")
     );
+    let said = std::fs::read_to_string(&errors).unwrap_or_default();
+    let _ = std::fs::remove_file(&errors);
     // `doctor` fails where the machine lacks something.
     let fine = status.success() || (words[0] == "doctor" && status.code() == Some(1));
-    (!fine).then(|| {
-        let said = std::fs::read_to_string(&errors).unwrap_or_default();
-        format!("{}\n  {}", args.join(" "), said.trim())
-    })
+    (!fine).then(|| format!("{}\n  {}", args.join(" "), said.trim()))
 }
 
 #[test]
