@@ -86,7 +86,7 @@ pub const CONTROLLERS: &[(&str, Paint)] = &[
     ("codel", paint("#b45309", "#fbbf24", Shape::Cross)),
     ("fq-codel", paint("#4d7c0f", "#a3e635", Shape::Up)),
     ("vaqm-told", paint("#0369a1", "#7dd3fc", Shape::Diamond)),
-    ("vaqm-int", paint("#0f766e", "#5eead4", Shape::Up)),
+    ("vaqm-int", paint("#047857", "#34d399", Shape::Up)),
     ("vaqm-literal", paint("#854d0e", "#facc15", Shape::Square)),
     ("vaqm-drain", paint("#9a3412", "#fdba74", Shape::Down)),
     ("vaqm-direct", paint("#6d28d9", "#c4b5fd", Shape::Star)),
