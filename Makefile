@@ -16,7 +16,7 @@ help: ## Show this list
 demo: ## Build the command, put 29 systems on 15 cells and links, open the page
 	$(CARGO) run --release -p slackwater-cli -- arena --quick --open
 
-test: test-rust test-python ## Run every test
+test: test-rust test-python test-page ## Run every test
 
 test-rust: ## Run the Rust tests (dev profile, opt-level 1)
 	$(CARGO) test --workspace
@@ -40,9 +40,10 @@ python: $(STAMP) ## Build the Python package into .venv
 page: ## Build the page of `slackwater serve` (needs Node)
 	cd web && npm install --no-save --no-audit --no-fund --silent && npm run --silent build
 
-test-page: ## Test that page in headless Chromium (needs Node and chromium)
-	$(CARGO) build -p slackwater-cli
-	cd web && npm install --no-save --no-audit --no-fund --silent && npm run --silent test
+test-page: ## Test that page in headless Chromium (skips where Node or chromium is missing)
+	@if ! command -v npm >/dev/null; then echo "test-page skipped: no Node (npm)"; \
+	elif ! command -v chromium >/dev/null; then echo "test-page skipped: no chromium"; \
+	else $(CARGO) build -p slackwater-cli && cd web && npm install --no-save --no-audit --no-fund --silent && npm run --silent test; fi
 
 bench: ## Print CPU seconds per simulated second and instruction counts beside the goals
 	$(CARGO) run --release -p slackwater-cli -- bench
