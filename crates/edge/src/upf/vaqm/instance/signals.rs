@@ -20,7 +20,7 @@ impl<P: PacketView> Instance<P> {
         {
             return f64::from(*per_10k) / 1e4;
         }
-        l4s::ramp(l4s, self.radio_excess(now))
+        l4s::ramp(l4s, self.radio_excess(now, cx.config))
     }
 
     /// What stands in the radio beyond jitter, or beyond the target where classic flows keep a queue there on purpose.
@@ -29,11 +29,15 @@ impl<P: PacketView> Instance<P> {
     /// decide the shares then, each flow is signalled by its own queue, and there is nothing to couple (RFC 9330, 4.2).
     /// Coupling (RFC 9332, 2.1) is for flows that share a queue or a scheduler without turns. Both a mark and a coupled
     /// signal for each swing of the average about the target gave the one or the other nearly all (4.7 or 0.07 times).
-    pub(super) fn radio_excess(&self, now: Instant) -> Duration {
+    pub(super) fn radio_excess(&self, now: Instant, config: &VaqmConfig) -> Duration {
         if !self.model.known() {
             return Duration::ZERO;
         }
-        let mut base = self.model.path() + self.model.jitter();
+        // Grants and repetitions put the RTT of an empty queue as far above its least as the target's margin says; marks for
+        // them left a lone Prague flow with two segments. At little rate a packet of its own is that far above too.
+        let bottleneck = Rate::from_bps(self.delivered_max.peek().unwrap_or(0));
+        let noise = (self.model.jitter() + config.jitter_margin).max(packet_floor(bottleneck) * 2);
+        let mut base = self.model.path() + noise;
         if self.beside_classic(now) {
             if self.limit != Limit::None {
                 return Duration::ZERO;
@@ -91,7 +95,7 @@ impl<P: PacketView> Instance<P> {
             self.radio_chance(now, key, cx)
                 .max(l4s::ramp(&cx.config.l4s, own))
         } else {
-            l4s::ramp(&cx.config.l4s, own + self.radio_excess(now))
+            l4s::ramp(&cx.config.l4s, own + self.radio_excess(now, cx.config))
         };
         let rtt = self.model.average() + cx.config.server_rtt;
         let flow = self.flows.get_mut(slot);
