@@ -33,7 +33,8 @@ const LOADS: [Load; 3] = [
     ("image", "an image of 16 MB", IMAGE, "100 s", "300 s"),
 ];
 
-const COLUMNS: [Entry; 6] = [
+/// What a table of loads shows.
+pub(super) const COLUMNS: [Entry; 6] = [
     ("time p50", "s", "loads_time", 1.0, Some(Better::Lower)),
     ("time p95", "s", "loads_time_p95", 1.0, Some(Better::Lower)),
     (

@@ -1,5 +1,6 @@
 //! Loads over QUIC: vAQM sees the spin bit and nothing else.
 
+use super::loads::COLUMNS;
 use super::prelude::*;
 
 const SESSION: &str = include_str!("../../../../../scenarios/papers/vaqm/session.toml");
@@ -27,27 +28,6 @@ const CARRIERS: [Way; 3] = [
     ("tcp", "TCP", "vaqm", TCP),
     ("quic", "QUIC", "xrc", QUIC),
     ("silent", "QUIC without spin bit", "prague", SILENT),
-];
-
-const COLUMNS: [Entry; 6] = [
-    ("time p50", "s", "loads_time", 1.0, Some(Better::Lower)),
-    ("time p95", "s", "loads_time_p95", 1.0, Some(Better::Lower)),
-    (
-        "RTT p50 of bulk",
-        "ms",
-        "bulk_p50",
-        1.0,
-        Some(Better::Lower),
-    ),
-    (
-        "RTT p95 of bulk",
-        "ms",
-        "bulk_p95",
-        1.0,
-        Some(Better::Lower),
-    ),
-    ("bulk", "Mbit/s", "bulk_rate", 1.0, Some(Better::Higher)),
-    ("loads", "", "loads_n", 1.0, None),
 ];
 
 /// Without and with vAQM.
