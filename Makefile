@@ -8,12 +8,12 @@ PIP    := $(VENV)/bin/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.slackwater
 
 .DEFAULT_GOAL := help
-.PHONY: help page test-page demo test test-rust test-python python bench lint lint-rust lint-python docs site deny check fmt clean
+.PHONY: help page test-page demo test test-rust test-python python bench lint lint-rust lint-python docs site deny package check fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build the command, put 29 systems on 15 cells and links, open the page
+demo: ## Build the command, put 31 systems on 15 cells and links, open the page
 	$(CARGO) run --release -p slackwater-cli -- arena --quick --open
 
 test: test-rust test-python test-page ## Run every test
@@ -43,7 +43,7 @@ page: ## Build the page of `slackwater serve` (needs Node)
 test-page: ## Test that page in headless Chromium (skips where Node or chromium is missing)
 	@if ! command -v npm >/dev/null; then echo "test-page skipped: no Node (npm)"; \
 	elif ! command -v chromium >/dev/null; then echo "test-page skipped: no chromium"; \
-	else $(CARGO) build -p slackwater-cli && cd web && npm install --no-save --no-audit --no-fund --silent && npm run --silent test; fi
+	else $(CARGO) test --quiet --workspace --test command --no-run && cd web && npm install --no-save --no-audit --no-fund --silent && npm run --silent test; fi
 
 bench: ## Print CPU seconds per simulated second and instruction counts beside the goals
 	$(CARGO) run --release -p slackwater-cli -- bench
@@ -70,6 +70,10 @@ deny: ## Licences, bans and sources of all dependencies (needs cargo-deny)
 
 docs: ## Build the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+# Each crate is packed, and built from what was packed and from its neighbours' packages. The Python half goes to PyPI.
+package: ## Pack every crate as a registry would take it, and build it from that
+	$(CARGO) package --workspace --exclude slackwater-py --allow-dirty
 
 check: lint docs deny test ## Everything that CI runs
 

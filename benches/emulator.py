@@ -47,6 +47,36 @@ except socket.timeout:
     pass
 """
 
+# Sends its clock each 2 ms; the other direction of `--rate` never delays, so what passes between the clock's reading
+# and the kernel's stamp at the receiver is the emulator's, the devices' and the two hosts'.
+PROBE = """
+import os, socket, struct, sys, time
+try:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
+except OSError:
+    pass
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+due = time.monotonic()
+for _ in range({count}):
+    due += 0.002
+    time.sleep(max(0, due - time.monotonic()))
+    s.sendto(struct.pack('<q', time.clock_gettime_ns(time.CLOCK_REALTIME)), (sys.argv[1], 7001))
+s.sendto(b'end', (sys.argv[1], 7001))
+"""
+STAMPS = """
+import socket, struct
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, 35, 1)
+s.bind(('', 7001))
+with open('{file}', 'w') as out:
+    while True:
+        data, more, _, _ = s.recvmsg(100, 100)
+        if data == b'end':
+            break
+        seconds, nanos = struct.unpack('<qq', more[0][2][:16])
+        print(seconds * 10**9 + nanos - struct.unpack('<q', data)[0], file=out, flush=True)
+"""
+
 
 def emulate(binary: str, folder: Path, *args: str) -> dict:
     """One emulation; what it says of itself."""
@@ -77,6 +107,20 @@ def opportunities(binary: str, folder: Path, mbps: int) -> tuple[float, dict]:
     offered = [int(r[0]) for r in rows if r[1] == "#"]
     share = sum(begin <= t < end for t in used) / max(1, sum(begin <= t < end for t in offered))
     return share * 100, live
+
+
+def added(binary: str, folder: Path, quantile: float) -> tuple[float, dict]:
+    """Delay in ms that probes find from outside on a way without any delay of its own."""
+    stamps = folder / "stamps"
+    receiver = STAMPS.format(file=stamps).replace('"', "'")
+    live = emulate(
+        binary, folder, "--rate", "12", "--server", f'exec python3 -c "{receiver}"',
+        "--", sys.executable, "-c", PROBE.format(count=SECONDS * 500), "{server}",
+    )  # fmt: skip
+    found = sorted(int(line) for line in stamps.read_text().splitlines())
+    if len(found) < SECONDS * 400:
+        sys.exit(f"error: {len(found)} of {SECONDS * 500} probes arrived")
+    return found[int(quantile * (len(found) - 1))] / 1e6, live
 
 
 def tcp(binary: str, folder: Path, *middle: str) -> tuple[float, dict]:
@@ -121,6 +165,8 @@ def main() -> None:
     cases = {
         "12 Mbit/s, full: opportunities used (%)": lambda f: opportunities(binary, f, 12),
         "100 Mbit/s, full: opportunities used (%)": lambda f: opportunities(binary, f, 100),
+        "added delay from outside, p50 (ms)": lambda f: added(binary, f, 0.5),
+        "added delay from outside, p99 (ms)": lambda f: added(binary, f, 0.99),
         "LTE cell: TCP (Mbit/s)": lambda f: tcp(binary, f, "--cell", "lte"),
         "NR cell of more than 1 Gbit/s: TCP (Mbit/s)": lambda f: tcp(binary, f, "--cell", "nr-gigabit"),
         "link of 1 Gbit/s: TCP (Mbit/s)": lambda f: tcp(binary, f, "--rate", "1000"),
@@ -135,7 +181,7 @@ def main() -> None:
             figures.append(figure)
             lives.append(live)
         cells = [
-            shown(figures, 2),
+            shown(figures, 3 if "delay" in name else 2),
             shown([live["late_ms"]["p50"] for live in lives], 3),
             shown([live["late_ms"]["p99"] for live in lives], 3),
             shown([100 * live["cpu_seconds"] / live["seconds"] for live in lives], 1),

@@ -12,10 +12,10 @@ mod bpf {
 
     pub(crate) fn build() {
         let variable = |name| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));
-        let source = variable("CARGO_MANIFEST_DIR").join("../../bpf/xrc.bpf.c");
+        let source = variable("CARGO_MANIFEST_DIR").join("bpf/xrc.bpf.c");
         let skeleton = variable("OUT_DIR").join("xrc.skel.rs");
         for file in ["kernel.h", "xrc_core.h", "xrc.bpf.c"] {
-            println!("cargo:rerun-if-changed=../../bpf/{file}");
+            println!("cargo:rerun-if-changed=bpf/{file}");
         }
         // Debian keeps <asm/types.h> in a folder of the architecture.
         let arch = std::env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");

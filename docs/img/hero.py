@@ -14,10 +14,10 @@ import polars as pl
 import slackwater
 
 FROM, TO = 10.0, 30.0
-DELAY_MS = 400.0
+DELAY_MS = 800.0
 CHANGES = {"duration": "30 s", "warmup": "0 s", "cell.rlc.buffer": "1 MB"}
 SENDERS = [("cubic", "CUBIC"), ("xrc", "XRC")]
-# Of senders: the colours of the reports (crates/lab/src/report/palette.rs).
+# Of senders: the colours of the reports (crates/report/src/palette.rs).
 THEMES = {
     "light": {"ink": "#1d2733", "soft": "#5b6b7c", "grid": "#d5dde5", "room": "#e4eaf0", "of": ("#00539b", "#8e3be0")},
     "dark": {"ink": "#e6edf3", "soft": "#9fb0c0", "grid": "#30404f", "room": "#232f3b", "of": ("#3f8cff", "#c9a2ff")},

@@ -48,7 +48,8 @@ NAVIGATION = {
 # Pages below a page.
 BELOW = {
     "docs/al4s": ["rfc8867"],
-    "docs/tutorials/README": ["controller", "python", "system"],
+    "docs/validation/README": ["live", "ns3"],
+    "docs/tutorials/README": ["controller", "python", "scheduler", "system"],
     "docs/design/README": sorted(p.stem for p in (ROOT / "docs/design").glob("0*.md")),
 }
 

@@ -240,11 +240,11 @@ class Ack:
     """Position of the next new byte."""
 
 @final
-class Loss:
+class CongestionEvent:
     """A congestion event: at most one per round."""
 
-    kind: Final[str]
-    """``fast``, ``ecn`` or ``timeout``."""
+    cause: Final[str]
+    """``loss``, ``ecn`` or ``timeout``."""
     lost: Final[int]
     """Bytes declared lost so far in this episode."""
     in_flight: Final[int]

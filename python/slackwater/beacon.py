@@ -1,7 +1,7 @@
 """What is running now, for the page of `slackwater serve`: a small file in the folder of results.
 
 ``running.json`` is replaced as a whole, a few times a second at most, and removed at the end; the command's own runs
-write the same (``crates/lab/src/shelf/live.rs``). Nothing here fails: a page that shows no progress is no reason to end
+write the same (``crates/lab/src/beacon.rs``). Nothing here fails: a page that shows no progress is no reason to end
 a run.
 """
 

@@ -6,12 +6,13 @@ are those of the Rust trait ``slackwater_control::Controller``.
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from slackwater._slackwater import Ack, Config, Feedback, Loss, Path, Sent
+    from slackwater._slackwater import Ack, Config, CongestionEvent, Feedback, Path, Sent
 
 __all__ = ["Controller"]
 
@@ -57,6 +58,17 @@ class Controller:
     timer: float | None = None
     """When :meth:`on_timer` should be called; None for never. A call sets it to None."""
 
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        """Refuse a method ``on_...`` that no event calls: misspelt, it would never run."""
+        super().__init_subclass__(**kwargs)
+        events = [name for name in vars(Controller) if name.startswith("on_")]
+        for name in vars(cls):
+            if name.startswith("on_") and name not in events:
+                near = difflib.get_close_matches(name, events, 1)
+                hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(events)}"
+                msg = f"{cls.__name__}.{name}: no such event; {hint}"
+                raise TypeError(msg)
+
     def __init__(self, config: Config) -> None:
         """Start with the initial window, or with the encoder's first rate."""
         if self.media:
@@ -69,9 +81,9 @@ class Controller:
         """Hear that a packet left."""
 
     def on_ack(self, now: float, path: Path, ack: Ack) -> None:
-        """Hear an ACK, after :meth:`on_loss` where it revealed a loss."""
+        """Hear an ACK, after :meth:`on_congestion` where it revealed a loss."""
 
-    def on_loss(self, now: float, path: Path, loss: Loss) -> None:
+    def on_congestion(self, now: float, path: Path, event: CongestionEvent) -> None:
         """Hear of a congestion event, at most once per round; halves the window unless overridden."""
         if self.window is not None:
             self.window = max(self.window / 2, 2 * path.mss)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,8 @@ def whole(file: Path) -> bool:
 
 def listed(files: Sequence[Path]) -> str:
     """Files as a list of SQL."""
-    texts = ("'" + file.as_posix().replace("'", "''") + "'" for file in files)
+    # DuckDB reads *, ? and [ in names as patterns: a folder called `x*` would bring those of `xy` along.
+    texts = ("'" + re.sub(r"[*?\[]", r"[\g<0>]", file.as_posix()).replace("'", "''") + "'" for file in files)
     return "[" + ", ".join(texts) + "]"
 
 

@@ -14,7 +14,7 @@ def test_a_command_is_seen_while_it_runs(tmp_path: Path, monkeypatch: pytest.Mon
         assert json.loads(file.read_text())["title"] == "a policy"
         told.tell(0.5, [("score, seed-1", "", [float(k) for k in range(700)], [1.0] * 700)])
         said = json.loads(file.read_text())
-        # As crates/lab/src/shelf/live.rs reads it.
+        # As crates/lab/src/beacon.rs reads it.
         assert set(said) == {"kind", "title", "share", "elapsed_s", "curves"}
         assert said["share"] == 0.5
         assert set(said["curves"][0]) == {"name", "unit", "x", "y"}

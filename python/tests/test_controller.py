@@ -5,7 +5,7 @@ import pytest
 
 import slackwater
 from slackwater import Controller
-from slackwater._slackwater import Ack, Config, Feedback, Loss, Sent
+from slackwater._slackwater import Ack, Config, CongestionEvent, Feedback, Sent
 from slackwater._slackwater import Path as PathView
 
 
@@ -16,7 +16,7 @@ class Still(Controller):
         super().__init__(config)
         self.window = 20 * config.mss
 
-    def on_loss(self, now: float, path: PathView, loss: Loss) -> None: ...
+    def on_congestion(self, now: float, path: PathView, event: CongestionEvent) -> None: ...
 
 
 def run(scenario: dict[str, Any], name: str, **controllers: type[Controller]) -> slackwater.Run:
@@ -49,9 +49,9 @@ class Listens(Controller):
             self.window *= 1.5
         self.timer = now + 0.01
 
-    def on_loss(self, now: float, path: PathView, loss: Loss) -> None:
-        super().on_loss(now, path, loss)
-        self.heard.append(("loss", now, loss.kind))
+    def on_congestion(self, now: float, path: PathView, event: CongestionEvent) -> None:
+        super().on_congestion(now, path, event)
+        self.heard.append(("congestion", now, event.cause))
 
     def on_timer(self, now: float, path: PathView) -> None:
         assert self.timer is None
@@ -65,7 +65,7 @@ def test_events_come_in_order_with_their_samples(scenario: dict[str, Any]) -> No
     Listens.heard.clear()
     result = run(scenario, "listens:7", listens=Listens)
     kinds = {kind for kind, _, _ in Listens.heard}
-    assert kinds == {"sent", "ack", "loss", "timer"}
+    assert kinds == {"sent", "ack", "congestion", "timer"}
     times = [now for _, now, _ in Listens.heard]
     assert times == sorted(times)
     assert times[-1] <= 2.0
@@ -74,7 +74,7 @@ def test_events_come_in_order_with_their_samples(scenario: dict[str, Any]) -> No
     assert rtt == pytest.approx(srtt, abs=0.002)
     assert acked > 0
     assert rate is None or rate.delivered > 0
-    assert any(kind == "loss" and what == "fast" for kind, _, what in Listens.heard)
+    assert any(kind == "congestion" and what == "loss" for kind, _, what in Listens.heard)
     names = set(result.internals.to_polars()["name"])
     assert {"half_window", "parameter"} <= names
     again = run(scenario, "listens:7", listens=Listens)
@@ -142,6 +142,13 @@ def test_names_and_classes_are_checked(scenario: dict[str, Any]) -> None:
         run(scenario, "cubic", cubic=Still)
     with pytest.raises(TypeError, match=r"expected a class derived from slackwater\.Controller"):
         slackwater.run(scenario, controllers={"mine": int})  # type: ignore[dict-item]
+
+
+def test_a_misspelt_event_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"Late\.on_acks: no such event; did you mean on_ack\?"):
+        type("Late", (Controller,), {"on_acks": lambda *_: None})
+    with pytest.raises(TypeError, match=r"expected one of on_sent, on_ack"):
+        type("Far", (Controller,), {"on_xyzzy": lambda *_: None})
 
 
 def test_the_tutorials_controller_runs() -> None:

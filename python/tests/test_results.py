@@ -38,6 +38,13 @@ def test_every_table_of_a_run_is_a_view(runs: Path) -> None:
     assert all(total > 1e6 for _, total in delivered)
 
 
+def test_a_folders_name_is_no_pattern(runs: Path, scenario: dict[str, Any]) -> None:
+    for name in ["x*", "xy", "[ab]", "a"]:
+        slackwater.run(scenario, changes={"flow.controller": "cubic"}, out=runs / name)
+    found = slackwater.index(runs).sql("select path from runs order by path").fetchall()
+    assert [path for (path,) in found] == ["[ab]", "a", "one's cubic", "one's reno", "x*", "xy"]
+
+
 def test_what_is_being_written_and_what_is_not_there(runs: Path, tmp_path: Path) -> None:
     torn = runs / "torn"
     torn.mkdir()

@@ -1,4 +1,5 @@
 import json
+import pickle
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from slackwater.train import __main__ as command
-from slackwater.train import evaluate, network, policy, ppo, report, seed
+from slackwater.train import evaluate, network, policy, ppo, report, seed, state
 
 TINY: dict[str, Any] = {"decisions": 60, "tbs": "none", "mbps": [4, 8]}
 PPO: dict[str, Any] = {"steps": 4096, "envs": 8, "length": 64, "minibatch": 256, "every": 2, "judged": 2}
@@ -71,18 +72,41 @@ def test_the_same_seed_gives_the_same_policy_and_a_kill_changes_nothing(tmp_path
     told = json.dumps(task(tmp_path / "killed", scheme))
     code = f"import json; from slackwater.train import seed; seed.train(json.loads({told!r}))"
     child = subprocess.Popen([sys.executable, "-c", code])
-    state = tmp_path / "killed" / "state.pickle"
-    deadline = time.monotonic() + 60
-    while not state.exists() and child.poll() is None and time.monotonic() < deadline:
+    kept = tmp_path / "killed" / "state.json"
+    while not kept.exists() and child.poll() is None:
         time.sleep(0.005)
     child.send_signal(signal.SIGKILL)
     child.wait()
-    assert state.exists()
+    assert kept.exists()
     resumed = seed.train(task(tmp_path / "killed", scheme))
     assert resumed["policy"] == whole["policy"]
     assert resumed["curve"] == whole["curve"] or np.isnan([r.get("return", 0) for r in whole["curve"]]).any()
     lines = (tmp_path / "killed" / "curve.jsonl").read_text().splitlines()
     assert len(lines) == len(whole["curve"])
+
+
+def test_a_state_is_data_and_keeps_every_bit(tmp_path: Path) -> None:
+    made: dict[str, Any] = {
+        "numbers": [1, 2**100, 0.1, float("inf"), None, True, "text"],
+        "arrays": [np.array([[1.5, -0.0], [np.nan, 3e-310]]), np.arange(3, dtype=np.uint32), np.zeros((0, 2))],
+        "bytes": (b"\x00\xff", np.float64(0.3)),
+    }
+    path = tmp_path / "state.json"
+    state.save(path, made)
+    read = state.load(path)
+    assert read["numbers"] == made["numbers"]
+    assert read["bytes"] == [b"\x00\xff", 0.3]
+    for old, new in zip(made["arrays"], read["arrays"], strict=True):
+        assert (old.dtype, old.shape, old.tobytes()) == (new.dtype, new.shape, new.tobytes())
+    with pytest.raises(TypeError, match="a state cannot hold object"):
+        state.save(path, object())
+    # A pickle in its place is refused, not run.
+    path.write_bytes(pickle.dumps({"identity": []}))
+    with pytest.raises(ValueError, match=r"state\.json: found no state of a training"):
+        state.load(path)
+    path.write_text(json.dumps({state.ARRAY: ["|O", [1], "AAAA"]}))
+    with pytest.raises(ValueError, match="expected numbers"):
+        state.load(path)
 
 
 def test_ppo_learns(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-/** What the command says; crates/lab/src/shelf has the definitions. */
+/** What the command says; crates/report/src/shelf has the definitions. */
 
 export interface Metric {
   key: string;

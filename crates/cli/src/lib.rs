@@ -2,9 +2,10 @@
 //! added to it by [`main_with`] (docs/tutorials).
 //!
 //! Tables and JSON go to standard output, progress and errors to standard error. Exit status: 0 fine, 1 a check
-//! failed, 2 bad usage or input, 130 interrupted.
+//! failed, 2 bad usage or input, 130 interrupted (128 and the signal's number where packets are real).
 
 mod commands;
+mod ns3;
 mod progress;
 mod say;
 
@@ -13,7 +14,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 pub use slackwater_lab as lab;
-use slackwater_lab::Plugins;
+use slackwater_live::LiveError;
+use slackwater_scenario::Plugins;
 
 /// Cross-layer congestion control for 4G and 5G: simulate cells, links and senders.
 #[derive(Debug, Parser)]
@@ -187,7 +189,15 @@ pub fn main_with(plugins: &Plugins) -> ExitCode {
                 return ExitCode::from(130);
             }
             eprintln!("slackwater: {error:#}");
-            ExitCode::from(2)
+            match error.downcast_ref() {
+                Some(LiveError::Interrupted { code }) => ExitCode::from(*code),
+                _ => ExitCode::from(2),
+            }
         }
     }
 }
+
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

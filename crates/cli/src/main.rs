@@ -1,5 +1,5 @@
 //! The `slackwater` command.
 
 fn main() -> std::process::ExitCode {
-    slackwater_cli::main_with(&slackwater_lab::Plugins::new())
+    slackwater_cli::main_with(&slackwater_scenario::Plugins::new())
 }

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use slackwater_lab::record::{BIN, FlowRecord, RunRecorder};
-use slackwater_lab::shelf::live::Beacon;
+use slackwater_lab::beacon::Beacon;
+use slackwater_results::record::{BIN, FlowRecord, RunRecorder};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 

@@ -33,6 +33,7 @@ fn how(words: &[String]) -> How {
         "arena" => How::Parse("takes minutes; tests/command runs a part"),
         "validate" if has("ns3-lte-rates") => How::Run,
         "validate" => How::Parse("takes minutes; CI and the lab's tests run parts"),
+        "bench" if has("--peer") => How::Parse("fetches ns-3 and compiles against it"),
         "train" | "sweep" | "sql" => How::Elsewhere("python/tests: the package does the work"),
         _ => How::Run,
     }
@@ -162,41 +163,22 @@ fn attempt(
     if let Some(why) = why {
         eprintln!("understood: {}: {why}", words.join(" "));
     }
-    let began = std::time::Instant::now();
-    let name = format!("slackwater-documentation-{}.txt", std::process::id());
-    let errors = std::env::temp_dir().join(name);
-    let file = std::fs::File::create(&errors).expect("writable");
-    let mut child = Command::new(program)
+    // A command that does not end belongs among those that are only parsed: it is ended after so much of a processor.
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -t 300 && exec \"$0\" \"$@\""])
+        .arg(program)
         .args(&args)
         .current_dir(folder)
         .env_remove("SLACKWATER_TRACES")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(file)
-        .spawn()
+        .output()
         .expect("the command starts");
-    // A command that does not end belongs among those that are only parsed.
-    let status = loop {
-        match child.try_wait().expect("a child") {
-            Some(status) => break status,
-            None if began.elapsed().as_secs() > 120 => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Some(format!("{}: did not end in 120 s", args.join(" ")));
-            }
-            None => std::thread::sleep(std::time::Duration::from_millis(5)),
-        }
-    };
-    eprintln!(
-        "{:5.1} s  {}",
-        began.elapsed().as_secs_f64(),
-        args.join(" ")
-    );
-    let said = std::fs::read_to_string(&errors).unwrap_or_default();
-    let _ = std::fs::remove_file(&errors);
+    eprintln!("{}", args.join(" "));
+    let (status, said) = (output.status, String::from_utf8_lossy(&output.stderr));
     // `doctor` fails where the machine lacks something.
     let fine = status.success() || (words[0] == "doctor" && status.code() == Some(1));
-    (!fine).then(|| format!("{}\n  {}", args.join(" "), said.trim()))
+    (!fine).then(|| format!("{}: {status}\n  {}", args.join(" "), said.trim()))
 }
 
 #[test]

@@ -21,13 +21,13 @@ fn on_ack(criterion: &mut Criterion) {
     for (name, _) in names() {
         let cfg = Config::new(MSS as u32, Draw::new(1));
         let mut c = build(name, &cfg).expect("a listed name builds");
-        let loss = slackwater_control::Loss::new(
-            slackwater_control::LossKind::Fast,
+        let event = slackwater_control::CongestionEvent::new(
+            slackwater_control::Cause::Loss,
             Bytes(MSS),
             path.in_flight,
             0,
         );
-        c.on_loss(Instant::from_millis(1), &path, &loss);
+        c.on_congestion(Instant::from_millis(1), &path, &event);
         c.on_recovered(Instant::from_millis(1), &path);
         let mut rate = RateSample::default();
         rate.delivered = Bytes(80 * MSS);
@@ -42,7 +42,7 @@ fn on_ack(criterion: &mut Criterion) {
         let explicit = name.starts_with("xrc");
         let mut n = 0u64;
         // The line of `fixed` is what the loop itself costs.
-        group.bench_function(*name, |b| {
+        group.bench_function(name, |b| {
             b.iter(|| {
                 n += 1;
                 ack.rtt = Some(Duration::from_millis(80 + n % 8));

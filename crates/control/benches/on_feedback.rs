@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use slackwater_control::{
-    Config, Controller, Feedback, PacketReport, PathView, Sent, build, media_names,
+    Config, Feedback, MediaController, PacketReport, PathView, Sent, build_media, media_names,
 };
 use slackwater_core::{Bytes, Draw, Duration, Ecn, Instant};
 
@@ -25,10 +25,10 @@ fn on_feedback(criterion: &mut Criterion) {
     sent.bytes = Bytes(1200);
     for (name, _) in media_names() {
         let cfg = Config::new(1160, Draw::new(1));
-        let mut c = build(name, &cfg).expect("a listed name builds");
+        let mut c = build_media(name, &cfg).expect("a listed name builds");
         let mut n = 0u64;
         let mut reports = Vec::new();
-        group.bench_function(*name, |b| {
+        group.bench_function(name, |b| {
             b.iter(|| {
                 n += 1;
                 let start = Instant::from_millis(1000 + 16 * n);

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
-use slackwater_control::learned::{Policy, Signals};
+use slackwater_control::phy::{Policy, Signals};
 use slackwater_core::Draw;
 
 /// 5-16-16-16-23 with weights that differ from each other.
@@ -70,7 +70,7 @@ fn decide(criterion: &mut Criterion) {
         packet: 1500.0,
         ..Signals::default()
     };
-    let x = slackwater_control::learned::observe::inputs(mode, &signals);
+    let x = slackwater_control::phy::observe::inputs(mode, &signals);
     let mut group = criterion.benchmark_group("policy");
     group.bench_function("forward", |b| b.iter(|| net.forward(black_box(&x))));
     group.bench_function("act", |b| b.iter(|| policy.act(black_box(&signals), 1)));

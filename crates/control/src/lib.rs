@@ -1,23 +1,27 @@
 //! Congestion controllers: what a sender may send, by what it hears.
 //!
-//! One trait serves window-based, rate-based, media and explicit-feedback control. Events come in as one sample
-//! struct each ([`Sent`], [`Ack`], [`Loss`]) or as a [`PathReport`]; what goes out is one plain value, [`Intent`].
+//! Two traits: a [`Controller`] steers TCP or QUIC by windows, rates or explicit feedback, a [`MediaController`] an encoder.
+//! Events come in as one sample struct each ([`Sent`], [`Ack`], [`CongestionEvent`], [`Feedback`]) or as a [`PathReport`];
+//! what goes out is one plain value, [`Intent`].
 //! The host owns loss detection, recovery (PRR) and the pacer; the controller owns the window and the rate.
 
 pub mod estimate;
-pub mod explicit;
-pub mod learned;
 pub mod media;
 pub mod pacer;
+pub mod phy;
 pub mod rate;
 pub mod registry;
 #[cfg(test)]
 mod testing;
 pub mod window;
 
+pub use media::MediaController;
 pub use media::feedback::{Feedback, PacketReport};
 pub use pacer::Pacer;
-pub use registry::{AnyController, Config, Encoder, UnknownController, build, media_names, names};
+pub use registry::{
+    AnyController, AnyMedia, Config, Encoder, UnknownController, build, build_media, media_names,
+    names,
+};
 use slackwater_core::{Bytes, Duration, Instant, Rate};
 pub use slackwater_signal::PathReport;
 
@@ -93,6 +97,9 @@ pub struct Ack {
     /// One-way delay of the newest packet, where the feedback carries it: TCP's from time stamps (RFC 7323), in steps of
     /// 1 ms. The two clocks add a constant that nobody knows: differences count, values do not.
     pub owd: Option<Duration>,
+    /// Delay of the feedback itself on its way back, where it carries the time it left (TCP's time stamps), in steps of
+    /// 1 ms, up to a constant as `owd`.
+    pub back: Option<Duration>,
     /// Delivery-rate sample, where one could be made.
     pub rate: Option<RateSample>,
     /// ECN counts since the last ACK.
@@ -131,23 +138,23 @@ pub enum Recovery {
     Timeout,
 }
 
-/// Why the window must shrink.
+/// What a congestion event goes back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LossKind {
+pub enum Cause {
     /// Packets declared lost by RACK or duplicate ACKs: once per recovery episode.
-    Fast,
+    Loss,
     /// A CE echo: at most once per round.
     Ecn,
     /// A retransmission timeout.
     Timeout,
 }
 
-/// A congestion event: at most one per round for [`LossKind::Fast`] and [`LossKind::Ecn`].
+/// A congestion event: at most one per round for [`Cause::Loss`] and [`Cause::Ecn`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Loss {
-    /// Why.
-    pub kind: LossKind,
+pub struct CongestionEvent {
+    /// What it goes back to.
+    pub cause: Cause,
     /// Bytes declared lost so far in this episode.
     pub lost: Bytes,
     /// Bytes in flight when the event was detected.
@@ -156,11 +163,11 @@ pub struct Loss {
     pub next: u64,
 }
 
-impl Loss {
+impl CongestionEvent {
     /// A congestion event.
-    pub fn new(kind: LossKind, lost: Bytes, in_flight: Bytes, next: u64) -> Self {
+    pub fn new(cause: Cause, lost: Bytes, in_flight: Bytes, next: u64) -> Self {
         Self {
-            kind,
+            cause,
             lost,
             in_flight,
             next,
@@ -221,25 +228,29 @@ pub struct Intent {
     pub recovery: RecoveryMode,
 }
 
-/// A congestion controller. Calls come in time order; `now` comes first.
+/// A congestion controller of TCP or QUIC, by acknowledgments; that of an encoder is a [`MediaController`]. Calls come in
+/// time order; `now` comes first.
 ///
 /// Laws that every controller keeps, whatever events arrive (a model fuzz checks them): the window is at least one
 /// segment, rates are finite, nothing panics, and a lost or marked packet never raises the window.
 pub trait Controller: Send + core::fmt::Debug {
     /// A packet was sent. Hot path.
     fn on_sent(&mut self, _now: Instant, _path: &PathView, _sent: &Sent) {}
-    /// Feedback arrived. Called after the host updated its scoreboard, and after [`Controller::on_loss`] where the
+    /// `count` packets alike were sent at once: [`Controller::on_sent`] for each. `path` shows what is in flight after the
+    /// first.
+    #[inline]
+    fn on_sent_row(&mut self, now: Instant, path: &PathView, sent: &Sent, count: u64) {
+        let mut path = *path;
+        for _ in 0..count {
+            self.on_sent(now, &path, sent);
+            path.in_flight += sent.bytes;
+        }
+    }
+    /// Feedback arrived. Called after the host updated its scoreboard, and after [`Controller::on_congestion`] where the
     /// same feedback revealed a loss.
     fn on_ack(&mut self, now: Instant, path: &PathView, ack: &Ack);
     /// A congestion event.
-    fn on_loss(&mut self, now: Instant, path: &PathView, loss: &Loss);
-    /// True where the controller goes by [`Controller::on_feedback`] and passes [`Controller::on_ack`] over: its host must
-    /// learn about each packet, as RTP's do.
-    fn takes_feedback(&self) -> bool {
-        false
-    }
-    /// Feedback that speaks of each packet arrived: one RTCP report.
-    fn on_feedback(&mut self, _now: Instant, _path: &PathView, _feedback: &Feedback<'_>) {}
+    fn on_congestion(&mut self, now: Instant, path: &PathView, event: &CongestionEvent);
     /// The last congestion event proved spurious (Eifel, RFC 3522/4015; F-RTO, RFC 5682): the reduction is undone.
     fn on_undo(&mut self, _now: Instant, _path: &PathView) {}
     /// The host left fast recovery or loss recovery.
@@ -265,7 +276,7 @@ pub trait Controller: Send + core::fmt::Debug {
     /// Named internals for plots, qlog and learning. Names are the paper's or the RFC's.
     fn snapshot(&self, _out: &mut Vec<(&'static str, f64)>) {}
     /// The name under which the registry knows this controller.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
     /// A copy with the same state.
     fn clone_box(&self) -> Box<dyn Controller>;
 }

@@ -14,9 +14,55 @@ pub mod l4s_cc;
 pub mod scream;
 mod silence;
 
-use slackwater_core::Rate;
+use slackwater_core::{Instant, Rate};
 
-use crate::{EcnMode, Intent, PathView};
+use crate::registry::{AnyMedia, Entry};
+use crate::{EcnMode, Feedback, Intent, PathReport, PathView, Sent};
+
+/// A controller of an encoder, by reports about each packet. Calls come in time order; `now` comes first.
+///
+/// It keeps the laws of [`Controller`](crate::Controller): rates are finite, nothing panics, and a report that tells nothing
+/// new raises no rate.
+pub trait MediaController: Send + core::fmt::Debug {
+    /// A packet was sent. Hot path.
+    fn on_sent(&mut self, _now: Instant, _path: &PathView, _sent: &Sent) {}
+    /// Feedback that speaks of each packet arrived: one RTCP report.
+    fn on_feedback(&mut self, now: Instant, path: &PathView, feedback: &Feedback<'_>);
+    /// True where the sender asks the network for explicit feedback.
+    fn takes_reports(&self) -> bool {
+        false
+    }
+    /// Explicit feedback arrived.
+    fn on_report(&mut self, _now: Instant, _path: &PathView, _report: &PathReport) {}
+    /// The timer asked for by [`MediaController::next_timer`] ran out.
+    fn on_timer(&mut self, _now: Instant, _path: &PathView) {}
+    /// When [`MediaController::on_timer`] should be called.
+    fn next_timer(&self) -> Option<Instant> {
+        None
+    }
+    /// What the encoder and the sender may do now.
+    fn intent(&self) -> Intent;
+    /// Named internals for plots and records. Names are the paper's or the draft's.
+    fn snapshot(&self, _out: &mut Vec<(&'static str, f64)>) {}
+    /// The name under which the registry knows this controller.
+    fn name(&self) -> &str;
+    /// A copy with the same state.
+    fn clone_box(&self) -> Box<dyn MediaController>;
+}
+
+impl Clone for Box<dyn MediaController> {
+    fn clone(&self) -> Self {
+        self.clone_box()
+    }
+}
+
+/// The controllers of this family.
+pub(crate) const TABLE: &[&[Entry<AnyMedia>]] = &[
+    al4s::ENTRIES,
+    l4s_cc::ENTRIES,
+    scream::ENTRIES,
+    gcc::ENTRIES,
+];
 
 /// How much a packet's headers add.
 #[derive(Clone, Copy, Debug, Default)]

@@ -98,6 +98,13 @@ impl Pacer {
         self.next = self.next.saturating_add(length - won);
     }
 
+    /// `count` packets left where no rate paces them.
+    #[inline]
+    pub fn on_row(&mut self, count: u64) {
+        debug_assert!(self.rate.is_none(), "a rate spreads packets");
+        self.sent += count.min(u64::from(UNPACED_SEGMENTS - self.sent)) as u32;
+    }
+
     /// The rate at which Linux paces a window where the controller names none (`tcp_update_pacing_rate`): twice the
     /// window per smoothed RTT while it is below half of the threshold, else 1.2 times. `None` before the first RTT
     /// sample.

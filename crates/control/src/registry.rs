@@ -1,9 +1,11 @@
 //! Controllers by name: the built-in ones, and those that a program brings along in a [`Registry`].
 
 mod any;
+mod any_media;
 mod build;
 mod catalogue;
 mod config;
+mod entry;
 #[cfg(test)]
 mod tests;
 
@@ -11,11 +13,15 @@ use core::fmt;
 use std::sync::Arc;
 
 pub use any::AnyController;
-pub use build::{build, oracle, seated, shipped, tyrus};
-pub use catalogue::{canonical, media_names, modes, names};
+pub use any_media::AnyMedia;
+pub use build::{build, build_media, oracle, seated, shipped, tyrus};
+pub use catalogue::{
+    canonical, entries, find, media_entries, media_names, modes, names, title, transport_entries,
+};
 pub use config::{Config, Encoder};
+pub use entry::{Entry, Kind, Listed, Make, Parameters, Reports};
 
-use crate::Controller;
+use crate::{Controller, MediaController};
 
 /// No controller has this name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,9 +38,9 @@ impl fmt::Display for UnknownController {
             return write!(f, "controller \"{}\": {reason}", self.name);
         }
         write!(f, "no controller is named \"{}\"; known are ", self.name)?;
-        for (i, (name, _)) in names().iter().chain(media_names()).enumerate() {
+        for (i, entry) in entries().enumerate() {
             let comma = if i == 0 { "" } else { ", " };
-            write!(f, "{comma}{name}")?;
+            write!(f, "{comma}{}", entry.name)?;
         }
         Ok(())
     }
@@ -43,16 +49,26 @@ impl fmt::Display for UnknownController {
 impl core::error::Error for UnknownController {}
 
 /// Builds a controller from its configuration and what follows `:` in its name (nothing: empty).
-type Make = Arc<dyn Fn(&Config, &str) -> Result<Box<dyn Controller>, String> + Send + Sync>;
+type Build<C> = Arc<dyn Fn(&Config, &str) -> Result<Box<C>, String> + Send + Sync>;
+
+/// Builds a plug-in of either kind.
+#[derive(Clone)]
+enum MakePlugin {
+    Transport(Build<dyn Controller>),
+    Media(Build<dyn MediaController>),
+}
 
 /// A controller from outside of this workspace, under a name.
 #[derive(Clone)]
 pub struct Plugin {
+    /// Its name in scenarios.
     name: String,
+    /// One line about it.
     about: String,
-    media: bool,
+    /// Names of its states.
     modes: Option<&'static [&'static str]>,
-    make: Make,
+    /// Builds it.
+    make: MakePlugin,
 }
 
 impl Plugin {
@@ -64,13 +80,21 @@ impl Plugin {
     ) -> Self {
         let own = name.to_owned();
         Self::with_parameters(name, about, move |config, parameters| {
-            if parameters.is_empty() {
-                Ok(Box::new(make(config)))
-            } else {
-                Err(format!(
-                    "found \"{parameters}\" after \"{own}:\", expected no parameters"
-                ))
-            }
+            none(&own, parameters)?;
+            Ok(Box::new(make(config)))
+        })
+    }
+
+    /// The same for a controller of media.
+    pub fn media<C: MediaController + 'static>(
+        name: &str,
+        about: &str,
+        make: impl Fn(&Config) -> C + Send + Sync + 'static,
+    ) -> Self {
+        let own = name.to_owned();
+        Self::media_with_parameters(name, about, move |config, parameters| {
+            none(&own, parameters)?;
+            Ok(Box::new(make(config)))
         })
     }
 
@@ -81,21 +105,31 @@ impl Plugin {
         about: &str,
         make: impl Fn(&Config, &str) -> Result<Box<dyn Controller>, String> + Send + Sync + 'static,
     ) -> Self {
+        Self::made_by(name, about, MakePlugin::Transport(Arc::new(make)))
+    }
+
+    /// The same for a controller of media.
+    pub fn media_with_parameters(
+        name: &str,
+        about: &str,
+        make: impl Fn(&Config, &str) -> Result<Box<dyn MediaController>, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self::made_by(name, about, MakePlugin::Media(Arc::new(make)))
+    }
+
+    fn made_by(name: &str, about: &str, make: MakePlugin) -> Self {
         Self {
             name: name.to_owned(),
             about: about.to_owned(),
-            media: false,
             modes: None,
-            make: Arc::new(make),
+            make,
         }
     }
 
-    /// It steers media, by [`Controller::on_feedback`].
-    #[must_use]
-    pub fn for_media(self) -> Self {
-        Self {
-            media: true,
-            ..self
+    const fn kind(&self) -> Kind {
+        match self.make {
+            MakePlugin::Transport(_) => Kind::Transport,
+            MakePlugin::Media(_) => Kind::Media,
         }
     }
 
@@ -112,6 +146,17 @@ impl Plugin {
 impl fmt::Debug for Plugin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Plugin({:?})", self.name)
+    }
+}
+
+/// The plug-in called `name` takes no parameters.
+fn none(name: &str, parameters: &str) -> Result<(), String> {
+    if parameters.is_empty() {
+        Ok(())
+    } else {
+        Err(format!(
+            "found \"{parameters}\" after \"{name}:\", expected no parameters"
+        ))
     }
 }
 
@@ -150,7 +195,7 @@ impl Registry {
     /// Where its name is none or is taken.
     pub fn add(&mut self, plugin: Plugin) -> Result<(), BadName> {
         let name = canonical(&plugin.name);
-        let built_in = names().iter().chain(media_names()).any(|n| n.0 == name);
+        let built_in = entries().any(|e| e.name == name);
         if name.is_empty() || name.contains(':') || built_in || self.own(name).is_some() {
             return Err(BadName(plugin.name));
         }
@@ -162,37 +207,51 @@ impl Registry {
         self.own.iter().find(|p| p.name == base(name))
     }
 
-    /// The controller called `name`.
+    /// The controller of TCP or QUIC called `name`.
     ///
     /// # Errors
-    /// Where no controller has that name or takes these parameters.
+    /// Where no controller has that name or takes these parameters, or it steers media.
     pub fn build(&self, name: &str, config: &Config) -> Result<AnyController, UnknownController> {
         let Some(plugin) = self.own(name) else {
             return build(name, config);
         };
-        let parameters = name.split_once(':').map_or("", |(_, rest)| rest);
-        (plugin.make)(config, parameters)
-            .map(AnyController::from)
-            .map_err(|reason| UnknownController {
-                name: name.to_owned(),
-                reason: Some(reason),
-            })
+        let built = match &plugin.make {
+            MakePlugin::Transport(make) => make(config, after_colon(name)),
+            MakePlugin::Media(_) => Err(Kind::Transport.instead()),
+        };
+        built.map(Into::into).map_err(|reason| wrong(name, reason))
+    }
+
+    /// The controller of media called `name`.
+    ///
+    /// # Errors
+    /// As [`Registry::build`].
+    pub fn build_media(&self, name: &str, config: &Config) -> Result<AnyMedia, UnknownController> {
+        let Some(plugin) = self.own(name) else {
+            return build_media(name, config);
+        };
+        let built = match &plugin.make {
+            MakePlugin::Media(make) => make(config, after_colon(name)),
+            MakePlugin::Transport(_) => Err(Kind::Media.instead()),
+        };
+        built.map(Into::into).map_err(|reason| wrong(name, reason))
     }
 
     /// Names of the controllers of TCP and QUIC with one line about each: the built-in ones first.
     pub fn names(&self) -> Vec<(&str, &str)> {
-        self.listed(names(), false)
+        self.listed(Kind::Transport)
     }
 
     /// The same for controllers of media.
     pub fn media_names(&self) -> Vec<(&str, &str)> {
-        self.listed(media_names(), true)
+        self.listed(Kind::Media)
     }
 
-    fn listed(&self, known: &'static [(&str, &str)], media: bool) -> Vec<(&str, &str)> {
-        let own = self.own.iter().filter(|p| p.media == media);
+    fn listed(&self, kind: Kind) -> Vec<(&str, &str)> {
+        let known = entries().filter(|e| e.kind == kind);
+        let own = self.own.iter().filter(|p| p.kind() == kind);
         let own = own.map(|p| (p.name.as_str(), p.about.as_str()));
-        known.iter().copied().chain(own).collect()
+        known.map(|e| (e.name, e.about)).chain(own).collect()
     }
 
     /// As [`modes`], for added controllers too.
@@ -201,6 +260,17 @@ impl Registry {
             Some(plugin) => plugin.modes,
             None => modes(name),
         }
+    }
+}
+
+fn after_colon(name: &str) -> &str {
+    name.split_once(':').map_or("", |(_, rest)| rest)
+}
+
+fn wrong(name: &str, reason: String) -> UnknownController {
+    UnknownController {
+        name: name.to_owned(),
+        reason: Some(reason),
     }
 }
 

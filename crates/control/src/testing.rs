@@ -2,7 +2,9 @@
 
 use slackwater_core::{Bytes, Duration, Instant};
 
-use crate::{Ack, Controller, EcnDelta, Loss, LossKind, PathView, RateSample, Recovery, Sent};
+use crate::{
+    Ack, Cause, CongestionEvent, Controller, EcnDelta, PathView, RateSample, Recovery, Sent,
+};
 
 /// Bytes of a segment.
 pub(crate) const MSS: u64 = 1000;
@@ -130,29 +132,29 @@ impl<C: Controller> Feed<C> {
         }
     }
 
-    fn congest(&mut self, kind: LossKind) {
-        let loss = Loss::new(kind, Bytes(MSS), self.path.in_flight, self.next);
+    fn congest(&mut self, kind: Cause) {
+        let event = CongestionEvent::new(kind, Bytes(MSS), self.path.in_flight, self.next);
         self.lost += MSS;
-        self.c.on_loss(self.now, &self.path, &loss);
+        self.c.on_congestion(self.now, &self.path, &event);
     }
 
     /// A loss found by duplicates.
     pub(crate) fn lose(&mut self) {
         self.send();
-        self.congest(LossKind::Fast);
+        self.congest(Cause::Loss);
         self.recovery = Recovery::Fast;
     }
 
     /// A mark, the first of its round.
     pub(crate) fn mark(&mut self) {
         self.send();
-        self.congest(LossKind::Ecn);
+        self.congest(Cause::Ecn);
         self.recovery = Recovery::Cwr;
     }
 
     /// A retransmission timeout.
     pub(crate) fn time_out(&mut self) {
-        self.congest(LossKind::Timeout);
+        self.congest(Cause::Timeout);
         self.recovery = Recovery::Timeout;
     }
 

@@ -20,7 +20,26 @@ use core::fmt;
 
 use slackwater_core::{Bytes, Duration, Instant, Rate};
 
-use crate::{Ack, Controller, EcnMode, Intent, Loss, LossKind, PathView, Recovery, Sent};
+use crate::registry::{Config, Entry};
+use crate::{Ack, Cause, CongestionEvent, Controller, EcnMode, Intent, PathView, Recovery, Sent};
+
+/// The controllers of this family.
+pub(crate) const TABLE: &[&[Entry]] = &[
+    reno::ENTRIES,
+    cubic::ENTRIES,
+    vegas::ENTRIES,
+    veno::ENTRIES,
+    illinois::ENTRIES,
+    westwood::ENTRIES,
+    dctcp::ENTRIES,
+    prague::ENTRIES,
+    fixed::ENTRIES,
+];
+
+/// `law` with the window of `cfg`.
+pub(crate) fn windowed<L: Law>(law: L, cfg: &Config) -> Windowed<L> {
+    Windowed::new(law, cfg.mss, cfg.initial_window).with_ssthresh(cfg.initial_ssthresh)
+}
 
 /// The slow-start threshold of a connection that has seen no congestion (Linux `TCP_INFINITE_SSTHRESH`).
 pub const INFINITE: u32 = 0x7fff_ffff;
@@ -126,8 +145,8 @@ impl Cwnd {
     }
 
     /// Half the flight, at least two segments (RFC 5681, 3.1, equation 4; ns-3).
-    pub fn half_flight(&self, loss: &Loss) -> u32 {
-        (loss.in_flight.0 / 2 / u64::from(self.mss)).clamp(2, u64::from(CLAMP)) as u32
+    pub fn half_flight(&self, event: &CongestionEvent) -> u32 {
+        (event.in_flight.0 / 2 / u64::from(self.mss)).clamp(2, u64::from(CLAMP)) as u32
     }
 
     /// Half the window, at least two segments (Linux `tcp_reno_ssthresh`: it halves the window where RFC 5681, 3.1,
@@ -174,12 +193,18 @@ pub trait Law: Clone + fmt::Debug + Send + 'static {
     fn grow(&mut self, now: Instant, w: &mut Cwnd, path: &PathView, ack: &Ack, acked: u32);
 
     /// The threshold after a congestion event (`ssthresh`).
-    fn threshold(&mut self, _now: Instant, w: &Cwnd, _path: &PathView, _loss: &Loss) -> u32 {
+    fn threshold(
+        &mut self,
+        _now: Instant,
+        w: &Cwnd,
+        _path: &PathView,
+        _event: &CongestionEvent,
+    ) -> u32 {
         w.half()
     }
 
     /// A retransmission timeout set the window to one segment (`set_state(TCP_CA_Loss)`).
-    fn timed_out(&mut self, _now: Instant, _w: &mut Cwnd, _loss: &Loss) {}
+    fn timed_out(&mut self, _now: Instant, _w: &mut Cwnd, _event: &CongestionEvent) {}
 
     /// Fast recovery or a reduction by marks came to its end (`cwnd_event(CA_EVENT_COMPLETE_CWR)`).
     fn completed(&mut self, _now: Instant, _w: &mut Cwnd) {}
@@ -263,6 +288,13 @@ impl<L: Law> Windowed<L> {
         &self.w
     }
 
+    /// Lowers the window to `most` segments where it is above them, for a caller that knows what the window is good for.
+    pub fn bound(&mut self, most: u32) {
+        if self.w.cwnd > most {
+            self.w.set(most);
+        }
+    }
+
     /// The law.
     pub const fn law(&self) -> &L {
         &self.law
@@ -338,6 +370,12 @@ impl<L: Law> Controller for Windowed<L> {
     }
 
     #[inline]
+    fn on_sent_row(&mut self, now: Instant, path: &PathView, sent: &Sent, _count: u64) {
+        // None of the others follows an idle time.
+        self.on_sent(now, path, sent);
+    }
+
+    #[inline]
     fn on_ack(&mut self, now: Instant, path: &PathView, ack: &Ack) {
         self.resize(path);
         self.episode.una = self.episode.una.max(ack.una);
@@ -361,41 +399,39 @@ impl<L: Law> Controller for Windowed<L> {
         }
     }
 
-    fn on_loss(&mut self, now: Instant, path: &PathView, loss: &Loss) {
+    fn on_congestion(&mut self, now: Instant, path: &PathView, event: &CongestionEvent) {
         self.resize(path);
         let e = &self.episode;
         // Linux `tcp_enter_loss`: a timeout inside an episode that has not ended reduces no further, unless it
         // follows progress made after an earlier timeout.
-        let fresh = match loss.kind {
-            LossKind::Timeout => {
-                !e.open || e.una >= e.high || (e.timeout && e.una > e.una_at_timeout)
-            }
+        let fresh = match event.cause {
+            Cause::Timeout => !e.open || e.una >= e.high || (e.timeout && e.una > e.una_at_timeout),
             // Losses and marks during an episode are answered by it (RFC 3168, 6.1.2; Linux `tcp_in_cwnd_reduction`).
             // But a small share of marks does not answer a loss (RFC 8257, 3.5; RFC 9331, 4.3).
-            LossKind::Fast => !e.open || e.timeout || e.share || e.una >= e.high,
-            LossKind::Ecn => !e.open || e.timeout || e.una >= e.high,
+            Cause::Loss => !e.open || e.timeout || e.share || e.una >= e.high,
+            Cause::Ecn => !e.open || e.timeout || e.una >= e.high,
         };
         if fresh {
             let prior_ssthresh = self.remembered();
             let before = self.w.cwnd;
             self.w.ssthresh = self
                 .law
-                .threshold(now, &self.w, path, loss)
+                .threshold(now, &self.w, path, event)
                 .clamp(1, INFINITE);
             // What the network said by CE is never taken back (Linux keeps no prior threshold then).
-            self.episode.undo = loss.kind != LossKind::Ecn;
+            self.episode.undo = event.cause != Cause::Ecn;
             self.episode.prior_cwnd = before;
             self.episode.prior_ssthresh = prior_ssthresh;
-            self.episode.high = loss.next;
+            self.episode.high = event.next;
         }
         self.episode.open = true;
-        self.episode.share = loss.kind == LossKind::Ecn && L::ECN.is_proportional();
+        self.episode.share = event.cause == Cause::Ecn && L::ECN.is_proportional();
         self.w.cnt = 0;
-        if loss.kind == LossKind::Timeout {
+        if event.cause == Cause::Timeout {
             self.episode.timeout = true;
             self.episode.una_at_timeout = self.episode.una;
             self.w.set(1);
-            self.law.timed_out(now, &mut self.w, loss);
+            self.law.timed_out(now, &mut self.w, event);
         } else {
             self.episode.timeout = false;
             self.w.set(self.w.ssthresh.min(self.w.cwnd));

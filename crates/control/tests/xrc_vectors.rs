@@ -1,7 +1,7 @@
-//! One table of events for every implementation of XRC's sender: `bpf/tests/xrc_vectors.txt`.
+//! One table of events for every implementation of XRC's sender: `crates/live/bpf/tests/xrc_vectors.txt`.
 //!
-//! This test makes the events with a small path model, asks the sender of this crate and compares with the table;
-//! `bpf/tests/replay.c` reads the table and asks the kernel's sender. After a meant change of the algorithm:
+//! This test makes the events with a small path model, gives them to the sender of this crate and compares its answers
+//! with the table; `crates/live/bpf/tests/replay.c` gives the table to the kernel's sender. After a meant change of the algorithm:
 //! `SLACKWATER_BLESS=1 cargo test -p slackwater-control --test xrc_vectors`.
 
 #![expect(
@@ -13,11 +13,11 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use std::process::Command;
 
-use slackwater_control::explicit::xrc::{Params, Xrc};
 use slackwater_control::{
-    Ack, Controller as _, Loss, LossKind, PathReport, PathView, Recovery, Sent,
+    Ack, AnyController, Cause, Config, CongestionEvent, Controller as _, PathReport, PathView,
+    Recovery, Sent, build,
 };
-use slackwater_core::{Bytes, Duration, Instant, Rate};
+use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
 
 const MSS: u64 = 1448;
 const WIRE: u64 = 1500;
@@ -180,7 +180,7 @@ struct Packet {
 /// A sender on a path, writing what it hears and says.
 struct Run<'a> {
     p: &'a Path,
-    c: Xrc,
+    c: AnyController,
     out: String,
     now: u64,
     view: PathView,
@@ -199,11 +199,12 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(p: &'a Path) -> Self {
-        let params = if p.profile == "paper" {
-            Params::PAPER
+        let name = if p.profile == "paper" {
+            "xrc-paper"
         } else {
-            Params::DEFAULT
+            "xrc"
         };
+        let config = Config::new(MSS as u32, Draw::new(1));
         let mut view = PathView::default();
         view.mss = MSS as u32;
         view.wire_mss = WIRE as u32;
@@ -211,7 +212,7 @@ impl<'a> Run<'a> {
         let _ = writeln!(out, "S {} {} {MSS} 10", p.name, p.profile);
         Self {
             p,
-            c: Xrc::new("xrc", params, MSS as u32, 10),
+            c: build(name, &config).expect("XRC has both profiles"),
             out,
             now: 1_000,
             view,
@@ -236,21 +237,21 @@ impl<'a> Run<'a> {
     fn said(&mut self) {
         let mut internals = Vec::new();
         self.c.snapshot(&mut internals);
-        let get = |key: &str| {
+        let get = |key: &str, none: f64| {
             internals
                 .iter()
                 .find(|(k, _)| *k == key)
-                .map_or(-1.0, |(_, v)| *v)
+                .map_or(none, |(_, v)| *v)
         };
         let pacing = self.c.intent().pacing.map_or(0, |r| r.as_bps() / 1000);
         let _ = writeln!(
             self.out,
             " : {} {:.3} {:.3} {:.3} {:.3} {pacing}",
-            get("mode"),
-            get("cwnd"),
-            get("twnd"),
-            get("ssthresh"),
-            get("gamma"),
+            get("mode", -1.0),
+            get("cwnd", -1.0),
+            get("twnd", -1.0),
+            get("ssthresh", -1.0),
+            get("gamma", 1.0),
         );
     }
 
@@ -357,12 +358,12 @@ impl<'a> Run<'a> {
         self.c.on_report(self.at(), &self.view, &report);
     }
 
-    fn lose(&mut self, kind: LossKind) {
-        let loss = Loss::new(kind, Bytes(MSS), self.view.in_flight, self.next * MSS);
-        let code = if kind == LossKind::Timeout { 2 } else { 0 };
+    fn lose(&mut self, kind: Cause) {
+        let event = CongestionEvent::new(kind, Bytes(MSS), self.view.in_flight, self.next * MSS);
+        let code = if kind == Cause::Timeout { 2 } else { 0 };
         let srtt = self.view.srtt.as_nanos() / 1000;
         let _ = write!(self.out, "L {} {srtt} {code} {}", self.now, self.next * MSS);
-        self.c.on_loss(self.at(), &self.view, &loss);
+        self.c.on_congestion(self.at(), &self.view, &event);
         self.said();
     }
 
@@ -371,7 +372,7 @@ impl<'a> Run<'a> {
         let Some(packet) = self.flight.iter().position(|p| !p.lost) else {
             let p = self.flight.front().expect("something in flight");
             self.now = p.acked_at.max(self.now) + 200_000;
-            self.lose(LossKind::Timeout);
+            self.lose(Cause::Timeout);
             self.recover = None;
             for p in self.flight.drain(..) {
                 self.resend.push_back(p.seq);
@@ -447,7 +448,7 @@ impl<'a> Run<'a> {
         self.said();
         if packet >= 3 && self.recover.is_none() {
             self.recover = Some(self.next);
-            self.lose(LossKind::Fast);
+            self.lose(Cause::Loss);
         }
         if packet >= 3 {
             for p in self.flight.drain(..packet) {
@@ -467,7 +468,7 @@ impl<'a> Run<'a> {
             self.arrive();
             if spurious > 0 && self.now > spurious {
                 spurious = 0;
-                self.lose(LossKind::Timeout);
+                self.lose(Cause::Timeout);
                 self.c.on_undo(self.at(), &self.view);
                 self.out.push('U');
                 self.said();
@@ -482,7 +483,7 @@ fn the_table_of_events_is_what_this_sender_does() {
     let made: String = paths().iter().map(|p| Run::new(p).run()).collect();
     let file = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../bpf/tests/xrc_vectors.txt"
+        "/../live/bpf/tests/xrc_vectors.txt"
     );
     if std::env::var_os("SLACKWATER_BLESS").is_some() {
         std::fs::write(file, &made).expect("the table can be written");
@@ -509,7 +510,7 @@ fn the_table_visits_every_mode() {
 
 #[test]
 fn the_kernels_sender_agrees_with_the_table() {
-    let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf/tests");
+    let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/../live/bpf/tests");
     let program =
         std::env::temp_dir().join(format!("slackwater-xrc-replay-{}", std::process::id()));
     let built = Command::new("cc")
@@ -519,10 +520,10 @@ fn the_kernels_sender_agrees_with_the_table() {
         .arg("-lm")
         .status();
     let Ok(built) = built else {
-        eprintln!("skipped: no C compiler (cc) to build bpf/tests/replay.c with");
+        eprintln!("skipped: no C compiler (cc) to build crates/live/bpf/tests/replay.c with");
         return;
     };
-    assert!(built.success(), "bpf/tests/replay.c compiles");
+    assert!(built.success(), "crates/live/bpf/tests/replay.c compiles");
     let table =
         std::fs::File::open(format!("{tests}/xrc_vectors.txt")).expect("the table is there");
     let replayed = Command::new(&program)

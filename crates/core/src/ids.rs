@@ -59,6 +59,7 @@ id!(
 
 /// Which way a packet goes across the radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
 pub enum Direction {
     /// From the network to the UE.
     Down,

@@ -13,7 +13,8 @@ pub mod units;
 
 pub use ids::{BearerId, Direction, FlowId, NodeId, Qfi, Rnti, SlotIdx, Teid, UeId};
 pub use packet::{
-    Ecn, Packet, PacketView, Proto, QuicBits, SackBlock, SackList, SynOptions, TcpFlags, TcpHeader,
+    Body, Datagram, Ecn, Media, Packet, PacketView, QuicAck, QuicBits, QuicData, QuicLong,
+    ReportBytes, Rtcp, SackBlock, SackList, Segment, SegmentBits, SynOptions, TcpFlags, TcpHeader,
 };
 pub use record::{NoRecorder, Recorder};
 pub use rng::{Draw, Stream};

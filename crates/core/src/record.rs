@@ -128,6 +128,11 @@ pub trait Recorder {
     /// Something happened to `packet` at `node` (hosts report the node of their first or last hop).
     #[inline]
     fn packet(&mut self, _now: Instant, _node: NodeId, _packet: &Packet, _event: PacketEvent) {}
+    /// True where it must hear of everything in the order of time. Else what a cell drops or marks as it arrives is told
+    /// when the cell takes it, up to a slot later (with the right time), which costs less.
+    fn in_order(&self) -> bool {
+        false
+    }
     /// How often [`Recorder::flow`] and [`Recorder::link`] want to be called; `None` for never.
     fn sampling(&self) -> Option<Duration> {
         None

@@ -2,7 +2,8 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use slackwater_core::{
-    Bytes, Direction, Duration, FlowId, Instant, Packet, Proto, SackBlock, SeqNum, TcpFlags, UeId,
+    Body, Bytes, Datagram, Direction, Duration, FlowId, Instant, Packet, Segment, SeqNum,
+    SynOptions, TcpFlags, UeId,
 };
 use slackwater_edge::upf::cecc::{Cecc, CeccConfig, Mode};
 use slackwater_edge::{EdgeFunction, RanReport, Verdict};
@@ -16,11 +17,12 @@ struct Bench {
     sessions: u32,
     seq: Vec<u32>,
     next: u32,
-    proto: Proto,
+    /// Segments; else datagrams.
+    tcp: bool,
 }
 
 impl Bench {
-    fn new(mode: Mode, sessions: u32, proto: Proto) -> Self {
+    fn new(mode: Mode, sessions: u32, tcp: bool) -> Self {
         let mut config = CeccConfig::default();
         config.mode = mode;
         let now = Instant::from_millis(1_000);
@@ -30,7 +32,7 @@ impl Bench {
             sessions,
             seq: vec![0; sessions as usize],
             next: 0,
-            proto,
+            tcp,
         };
         for k in 0..sessions {
             let link = RanReport::LinkState {
@@ -40,23 +42,30 @@ impl Bench {
                 slot: Duration::from_millis(1),
             };
             bench.cecc.on_report(now, &link);
-            let mut slots = [SackBlock::default(); 3];
-            slots[0].start = SeqNum(1448);
-            slots[0].end = SeqNum(7 | Packet::SYN_SCALED);
+            let mut opening = Segment {
+                flags: TcpFlags::SYN,
+                ..Segment::default()
+            };
+            opening.set_syn_options(SynOptions {
+                mss: Some(1448),
+                window_scale: Some(7),
+                sack_permitted: false,
+            });
             let syn = Packet {
                 flow: FlowId(k),
                 len: 60,
-                flags: TcpFlags::SYN,
-                bits: Packet::BIT_UP,
-                slots,
-                proto,
+                dir: Direction::Up,
+                body: bench.body(opening),
                 ..Packet::default()
             };
             bench.pass(Direction::Up, syn);
             let answer = Packet {
-                bits: 0,
-                flags: TcpFlags::SYN.with(TcpFlags::ACK),
-                seq: SeqNum(u32::MAX),
+                dir: Direction::Down,
+                body: bench.body(Segment {
+                    flags: TcpFlags::SYN.with(TcpFlags::ACK),
+                    seq: SeqNum(u32::MAX),
+                    ..opening
+                }),
                 ..syn
             };
             bench.pass(Direction::Down, answer);
@@ -65,6 +74,14 @@ impl Bench {
             bench.report();
         }
         bench
+    }
+
+    const fn body(&self, segment: Segment) -> Body {
+        if self.tcp {
+            Body::Tcp(segment)
+        } else {
+            Body::Datagram(Datagram::new(segment.seq.0, segment.payload))
+        }
     }
 
     /// One batch: a hundred sessions of those that there are.
@@ -104,27 +121,31 @@ impl Bench {
             }
             let k = self.next;
             self.next = (self.next + 7) % self.sessions;
-            let seq = &mut self.seq[k as usize];
+            let first = self.seq[k as usize];
             let packet = Packet {
                 flow: FlowId(k),
                 len: 1_488,
-                payload: 1_448,
-                seq: SeqNum(*seq),
-                flags: TcpFlags::ACK,
-                proto: self.proto,
+                body: self.body(Segment {
+                    payload: 1_448,
+                    seq: SeqNum(first),
+                    flags: TcpFlags::ACK,
+                    ..Segment::default()
+                }),
                 ..Packet::default()
             };
-            *seq = seq.wrapping_add(1_448);
-            let ack = SeqNum(*seq);
+            let ack = SeqNum(first.wrapping_add(1_448));
+            self.seq[k as usize] = ack.0;
             self.pass(Direction::Down, packet);
             if n % 2 == 0 {
                 let ack = Packet {
                     len: 40,
-                    payload: 0,
-                    ack,
-                    seq: SeqNum(0),
-                    window: 40_000,
-                    bits: Packet::BIT_UP,
+                    dir: Direction::Up,
+                    body: self.body(Segment {
+                        ack,
+                        window: 40_000,
+                        flags: TcpFlags::ACK,
+                        ..Segment::default()
+                    }),
                     ..packet
                 };
                 self.pass(Direction::Up, ack);
@@ -136,13 +157,13 @@ impl Bench {
 fn per_packet(c: &mut Criterion) {
     let mut group = c.benchmark_group("cecc");
     group.throughput(Throughput::Elements(PACKETS * 3 / 2));
-    for (name, mode, proto) in [
-        ("hold", Mode::Hold, Proto::Udp),
-        ("credit", Mode::Credit, Proto::Tcp),
-        ("paper", Mode::Paper, Proto::Tcp),
+    for (name, mode, tcp) in [
+        ("hold", Mode::Hold, false),
+        ("credit", Mode::Credit, true),
+        ("paper", Mode::Paper, true),
     ] {
         for sessions in [1, 1_000, 10_000] {
-            let mut bench = Bench::new(mode, sessions, proto);
+            let mut bench = Bench::new(mode, sessions, tcp);
             group.bench_function(format!("{name}, {sessions} sessions"), |b| {
                 b.iter(|| bench.packets());
             });

@@ -9,7 +9,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group};
 use slackwater_core::{
-    Bytes, Direction, Duration, FlowId, Instant, Packet, Rate, SeqNum, TcpFlags, UeId,
+    Body, Bytes, Direction, Duration, FlowId, Instant, Packet, Rate, Segment, SeqNum, TcpFlags,
+    UeId,
 };
 use slackwater_edge::upf::cecc::{Cecc, CeccConfig};
 use slackwater_edge::upf::vaqm::{Vaqm, VaqmConfig};
@@ -40,6 +41,11 @@ struct Downloads {
     next: usize,
     /// Time between two turns of one session.
     turn: Duration,
+}
+
+/// The index of the segment that `packet` carries.
+fn segment_of(packet: &Packet) -> u32 {
+    packet.segment().expect("a segment").tsval
 }
 
 impl Downloads {
@@ -94,7 +100,7 @@ impl Downloads {
     }
 
     fn left(&mut self, packet: &Packet) {
-        self.flows[packet.flow.index()].left = packet.tsval + 1;
+        self.flows[packet.flow.index()].left = segment_of(packet) + 1;
     }
 
     /// Two segments and an ACK, unless the window is full; returns the packets handled.
@@ -111,12 +117,15 @@ impl Downloads {
             }
             let packet = Packet {
                 flow: id,
-                seq: SeqNum(flow.sent.wrapping_mul(MSS)),
-                // No time stamps: the field carries the segment's index for the bench.
-                tsval: flow.sent,
                 len: 1500,
-                payload: MSS as u16,
-                flags: TcpFlags::ACK,
+                body: Body::Tcp(Segment {
+                    seq: SeqNum(flow.sent.wrapping_mul(MSS)),
+                    // No time stamps: the field carries the segment's index for the bench.
+                    tsval: flow.sent,
+                    payload: MSS as u16,
+                    flags: TcpFlags::ACK,
+                    ..Segment::default()
+                }),
                 ..Packet::default()
             };
             flow.sent += 1;
@@ -131,10 +140,13 @@ impl Downloads {
             flow.acked = (flow.left - FLIGHT).min(flow.acked + 2);
             let up = Packet {
                 flow: id,
-                ack: SeqNum(flow.acked.wrapping_mul(MSS)),
                 len: 52,
-                flags: TcpFlags::ACK,
-                bits: Packet::BIT_UP,
+                dir: Direction::Up,
+                body: Body::Tcp(Segment {
+                    ack: SeqNum(flow.acked.wrapping_mul(MSS)),
+                    flags: TcpFlags::ACK,
+                    ..Segment::default()
+                }),
                 ..Packet::default()
             };
             handled += 1;

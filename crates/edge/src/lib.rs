@@ -1,8 +1,9 @@
 //! Functions of the network's edge: what acts between the sender and the radio.
 //!
-//! This crate holds the contract that they share. The functions themselves (agents at the gNB, vAQM and CECC at the UPF)
-//! come with their systems; see `docs/roadmap.md`. They know the radio by [`RanReport`]s alone, are generic over the
-//! packet, and so run in a simulation and on real buffers alike.
+//! The contract that they share is here; [`gnb`] holds the agents of the base station (XRC's, the reporters), [`ue`] those of
+//! the phone, and [`upf`] what stands in the user plane: vAQM, CECC, Zhuge and the passive measurement of RTTs. They know the
+//! radio by [`RanReport`]s alone and are generic over the packet. The simulator and the emulator run them on the simulator's
+//! packet; no caller runs them on real buffers yet.
 
 pub mod gnb;
 pub mod ue;

@@ -5,3 +5,4 @@ mod even;
 pub mod l4s_marker;
 pub mod passive;
 pub mod vaqm;
+pub mod zhuge;

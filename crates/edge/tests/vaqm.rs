@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use slackwater_core::{
-    Bytes, Direction, Duration, Ecn, FlowId, Instant, Packet, Proto, Qfi, Rate, SeqNum, TcpFlags,
-    UeId,
+    Body, Bytes, Datagram, Direction, Duration, Ecn, FlowId, Instant, Packet, Qfi, Rate, Segment,
+    SeqNum, TcpFlags, UeId,
 };
 use slackwater_edge::upf::vaqm::{Mode, Vaqm, VaqmConfig};
 use slackwater_edge::{EdgeFunction, RanReport, Session, Verdict};
-use slackwater_queue::{LawConfig, Limits, QueueConfig};
+use slackwater_queue::{LawConfig, Limits, QueueConfig, RampConfig, RampDelay, RampTarget};
 use vaqm_loop::{Loop, MSS, Net, Outcome, Source, ms};
 
 const UE: UeId = UeId(0);
@@ -287,19 +287,26 @@ fn after_a_path_switch_the_path_is_learned_anew() {
         now += ms(100);
         let data = Packet {
             flow: FlowId(1),
-            seq: SeqNum(seq),
             len: 1500,
-            payload: 1460,
-            flags: TcpFlags::ACK,
+            body: Body::Tcp(Segment {
+                seq: SeqNum(seq),
+                payload: 1460,
+                flags: TcpFlags::ACK,
+                ..Segment::default()
+            }),
             ..Packet::default()
         };
         vaqm.on_packet(now, Direction::Down, UE, data);
         now += ms(rtt);
         let ack = Packet {
-            ack: SeqNum(seq + 1460),
             len: 40,
-            payload: 0,
-            bits: Packet::BIT_UP,
+            dir: Direction::Up,
+            body: Body::Tcp(Segment {
+                seq: SeqNum(seq),
+                ack: SeqNum(seq + 1460),
+                flags: TcpFlags::ACK,
+                ..Segment::default()
+            }),
             ..data
         };
         vaqm.on_packet(now, Direction::Up, UE, ack);
@@ -344,10 +351,8 @@ fn every_packet_is_accounted_for() {
 fn datagram(flow: u32, seq: u32, len: u16) -> Packet {
     Packet {
         flow: FlowId(flow),
-        seq: SeqNum(seq),
         len,
-        payload: len - 28,
-        proto: Proto::Udp,
+        body: Datagram::new(seq, len - 28).into(),
         ..Packet::default()
     }
 }
@@ -415,10 +420,13 @@ fn an_idle_session_owns_little_and_gives_back_what_it_had() {
         let now = Instant::from_nanos(u64::from(i) * 100_000);
         let packet = Packet {
             flow: FlowId(i % 40),
-            seq: SeqNum(i * 1000),
             len: 1040,
-            payload: 1000,
-            flags: TcpFlags::ACK,
+            body: Body::Tcp(Segment {
+                seq: SeqNum(i * 1000),
+                payload: 1000,
+                flags: TcpFlags::ACK,
+                ..Segment::default()
+            }),
             ..Packet::default()
         };
         vaqm.on_packet(now, Direction::Down, UE, packet);
@@ -496,6 +504,42 @@ fn reported_congestion_marks_that_share_of_l4s_packets() {
     assert_eq!(marked, 250);
 }
 
+/// A law that decides on arrival, as a ramp of the head's age does, marks here too.
+#[test]
+fn any_law_that_decides_on_arrival_is_heard() {
+    let ramp = RampConfig {
+        delay: RampDelay::Arrival,
+        target: RampTarget::Capable,
+        ..RampConfig::default()
+    };
+    let config = VaqmConfig {
+        module: LawConfig::Ramp(ramp),
+        ..VaqmConfig::default()
+    };
+    let mut vaqm: Vaqm<Packet> = Vaqm::new(config);
+    let up = Session::Up {
+        ue: UE,
+        gbr_flow: None,
+        guaranteed: Rate::ZERO,
+        maximum: Rate::from_mbps(6.0),
+    };
+    vaqm.on_session(Instant::ZERO, &up);
+
+    // 12 Mbit/s into a session of 6: after 40 ms the oldest packet has waited for 20.
+    let mut marked = 0;
+    for i in 0..200_u32 {
+        let now = Instant::from_millis(u64::from(i));
+        let mut packet = datagram(3, i, 1500);
+        packet.ecn = Ecn::Ect0;
+        vaqm.on_packet(now, Direction::Down, UE, packet);
+        while let Some((_, packet)) = vaqm.release(now) {
+            marked += u64::from(packet.ecn == Ecn::Ce);
+        }
+    }
+    assert!(marked > 20, "{marked} marks");
+    assert!(vaqm.stats().marked >= marked);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -503,13 +547,13 @@ proptest! {
     #[test]
     fn nothing_is_lost_and_flows_stay_in_order(
         mode in 0_usize..Mode::NAMES.len(),
-        module in 0_usize..3,
+        module in 0_usize..LawConfig::NAMES.len(),
         maximum in prop_oneof![Just(0_u64), 500_000_u64..50_000_000],
         steps in prop::collection::vec((0_u64..4_000, 0_u32..6, 60_u16..1500, 0_u8..12), 1..600),
     ) {
         let config = VaqmConfig {
             mode: Mode::from_name(Mode::NAMES[mode]).expect("known"),
-            module: LawConfig::from_name(["codel", "pie", "none"][module]).expect("known"),
+            module: LawConfig::from_name(LawConfig::NAMES[module]).expect("known"),
             memory: Bytes(60_000),
             ..VaqmConfig::default()
         };
@@ -522,8 +566,8 @@ proptest! {
         let mut seen: BTreeMap<u32, u32> = BTreeMap::new();
         let mut out = |p: &Packet| {
             let last = seen.entry(p.flow.0).or_insert(0);
-            assert!(p.seq.0 >= *last, "flow {} out of order", p.flow.0);
-            *last = p.seq.0 + 1;
+            assert!(p.number() >= *last, "flow {} out of order", p.flow.0);
+            *last = p.number() + 1;
             left += 1;
         };
         for (us, flow, len, what) in steps {
@@ -532,13 +576,16 @@ proptest! {
                 let seq = sent.entry(flow).or_insert(0);
                 let mut packet = datagram(flow, *seq, len);
                 if flow < 3 {
-                    packet.proto = Proto::Tcp;
-                    packet.flags = TcpFlags::ACK;
-                    packet.payload = len - 40;
+                    packet.body = Body::Tcp(Segment {
+                        seq: SeqNum(*seq),
+                        flags: TcpFlags::ACK,
+                        payload: len - 40,
+                        ..Segment::default()
+                    });
                 }
                 packet.ecn = Ecn::from_bits(flow as u8);
                 // Sequence numbers in bytes for TCP; increasing for all.
-                *seq += u32::from(packet.payload).max(1);
+                *seq += u32::from(packet.payload()).max(1);
                 entered += 1;
                 match vaqm.on_packet(now, Direction::Down, UE, packet) {
                     Verdict::Forward(p) | Verdict::Mark(p) => out(&p),
@@ -548,7 +595,10 @@ proptest! {
             } else if what < 11 {
                 let ack = seen_ack(&sent, flow);
                 let up = Packet {
-                    flow: FlowId(flow), ack: SeqNum(ack), len: 40, flags: TcpFlags::ACK, bits: Packet::BIT_UP,
+                    flow: FlowId(flow),
+                    len: 40,
+                    dir: Direction::Up,
+                    body: Body::Tcp(Segment { ack: SeqNum(ack), flags: TcpFlags::ACK, ..Segment::default() }),
                     ..Packet::default()
                 };
                 prop_assert_eq!(vaqm.on_packet(now, Direction::Up, UE, up), Verdict::Forward(up));

@@ -149,19 +149,14 @@ impl Bed {
     }
 }
 
-fn lte(scheduler: SchedulerKind) -> CellConfig {
+fn lte(scheduler: &SchedulerKind) -> CellConfig {
     CellConfig {
-        scheduler,
+        scheduler: scheduler.clone(),
         ..CellConfig::lte_ns3(10.0)
     }
 }
 
-const PF: SchedulerKind = SchedulerKind::ProportionalFair {
-    time_constant: Duration::from_millis(100),
-};
-
-/// Schedulers, and UE counts of the bounds below.
-const SCHEDULERS: [SchedulerKind; 2] = [PF, SchedulerKind::RoundRobin];
+const SCHEDULERS: [SchedulerKind; 2] = [SchedulerKind::ProportionalFair, SchedulerKind::RoundRobin];
 const COUNTS: [u32; 4] = [1, 2, 10, 50];
 
 fn steady(config: CellConfig, agent: AgentConfig, mcs: &[u8], bler: f64) -> Sums {
@@ -175,7 +170,7 @@ fn steady(config: CellConfig, agent: AgentConfig, mcs: &[u8], bler: f64) -> Sums
 
 #[test]
 fn the_shares_of_full_queues_add_up_to_the_cell() {
-    for scheduler in SCHEDULERS {
+    for scheduler in &SCHEDULERS {
         for ues in COUNTS {
             let mcs: Vec<u8> = (0..ues).map(|k| 28 - (k % 5) as u8 * 2).collect();
             let sums = steady(lte(scheduler), AgentConfig::LTE, &mcs, 0.0);
@@ -190,7 +185,7 @@ fn the_shares_of_full_queues_add_up_to_the_cell() {
 
 #[test]
 fn retransmissions_take_their_part() {
-    for scheduler in SCHEDULERS {
+    for scheduler in &SCHEDULERS {
         for ues in COUNTS {
             let mcs: Vec<u8> = (0..ues).map(|k| 28 - (k % 5) as u8 * 2).collect();
             let sums = steady(lte(scheduler), AgentConfig::LTE, &mcs, 0.1);
@@ -220,7 +215,12 @@ fn a_plain_window_promises_too_much_on_acks() {
         whole_turns: false,
         ..AgentConfig::LTE
     };
-    let sums = steady(lte(PF), config, &[20; 50], 0.0);
+    let sums = steady(
+        lte(&SchedulerKind::ProportionalFair),
+        config,
+        &[20; 50],
+        0.0,
+    );
     // Right on average, and a quarter too much whenever a UE was just served.
     assert!((0.98..1.01).contains(&sums.mean), "{sums:?}");
     assert!(sums.stamped > 1.2, "{sums:?}");
@@ -229,12 +229,12 @@ fn a_plain_window_promises_too_much_on_acks() {
 #[test]
 fn the_literal_agent_promises_eight_per_cent_too_much() {
     let agent = AgentConfig::LTE.literal(2);
-    let sums = steady(lte(PF), agent, &[20; 2], 0.0);
+    let sums = steady(lte(&SchedulerKind::ProportionalFair), agent, &[20; 2], 0.0);
     assert!((1.04..1.09).contains(&sums.mean), "{sums:?}");
 }
 
 /// The largest sum of shares, over the cell, in the half second after 50 UEs woke beside `busy` ones.
-fn wake(scheduler: SchedulerKind, agent: AgentConfig, busy: u32) -> f64 {
+fn wake(scheduler: &SchedulerKind, agent: AgentConfig, busy: u32) -> f64 {
     let ues = busy + 50;
     let mut bed = Bed::new(lte(scheduler), agent, &vec![28; ues as usize], 0.0);
     for _ in 0..1000 {
@@ -251,7 +251,7 @@ fn wake(scheduler: SchedulerKind, agent: AgentConfig, busy: u32) -> f64 {
 
 #[test]
 fn ues_that_wake_together_are_promised_the_cell_once() {
-    for scheduler in SCHEDULERS {
+    for scheduler in &SCHEDULERS {
         for busy in [0, 1, 10] {
             let most = wake(scheduler, AgentConfig::LTE, busy);
             assert!((0.95..1.1).contains(&most), "{scheduler:?}, {busy}: {most}");
@@ -261,13 +261,18 @@ fn ues_that_wake_together_are_promised_the_cell_once() {
         balance: false,
         ..AgentConfig::LTE
     };
-    let most = wake(PF, unbalanced, 10);
+    let most = wake(&SchedulerKind::ProportionalFair, unbalanced, 10);
     assert!(most > 1.5, "{most}");
 }
 
 #[test]
 fn an_idle_cell_is_promised_whole_to_who_asks() {
-    let mut bed = Bed::new(lte(PF), AgentConfig::LTE, &[28], 0.0);
+    let mut bed = Bed::new(
+        lte(&SchedulerKind::ProportionalFair),
+        AgentConfig::LTE,
+        &[28],
+        0.0,
+    );
     // One packet each 100 ms: the cell sleeps in between, and its slots count as free.
     let mut last = 0.0;
     for n in 0..20u64 {

@@ -1,6 +1,6 @@
 //! The arena: every system on the same cells under the same conditions.
 //!
-//! What competes where is data (`scenarios/arena`): cells, what stands at their edge, and senders. A [`Plan`] makes tasks of
+//! What competes where is data (`arena/set.toml`): cells, what stands at their edge, and senders. A [`Plan`] makes tasks of
 //! it, one a cell, system and seed; [`work`] runs one; a [`store::Store`] keeps what it left, so that an interruption costs
 //! the runs under way and no others; a [`Table`] says who is how good and who dominates whom.
 
@@ -12,7 +12,7 @@ mod table;
 mod task;
 
 pub use measure::{MEASURES, Measure, Values};
-pub use set::{Class, Place, Set, System};
+pub use set::{Class, Place, Set, System, recorded};
 pub use table::{CellTable, Entry, Table, Win};
 pub use task::{Options, Plan, Row, Task, TaskError, estimate, work};
 

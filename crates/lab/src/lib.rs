@@ -1,30 +1,26 @@
-//! Experiments: scenarios, records, metrics, results.
+//! Experiments: scenarios run and compared, the arena, worlds to learn in, validation, cost.
 //!
-//! [`plugins`] says what a program adds to what a scenario may name. [`scenario`] reads what to simulate; [`record`] listens to a run; [`metrics`] says what the numbers mean, once;
-//! [`output`] writes them down.
+//! [`run`] makes a world of a scenario, runs it and gives its records and numbers. [`arena`] puts every system on the same
+//! cells, [`gym`] lets a learner decide in a world, [`validate`] sets our numbers beside those of other programs, [`bench`](mod@bench)
+//! counts what a simulated second costs. [`parallel`] uses all cores for any of them; [`beacon`] shows what is under way.
 
 pub mod arena;
+pub mod beacon;
 pub mod bench;
-pub mod build;
-pub mod check;
 pub mod gym;
-pub mod metrics;
-pub mod output;
-pub mod papers;
 pub mod parallel;
-pub mod plugins;
-pub mod record;
-pub mod report;
 pub mod run;
-pub mod scenario;
-pub mod shelf;
-pub mod table;
+pub mod title;
 pub mod validate;
-pub mod view;
 
-pub use plugins::Plugins;
-pub use scenario::{Scenario, ScenarioError};
+pub use slackwater_scenario::{Plugins, Scenario, ScenarioError, plugins};
 pub use {
     slackwater_control as control, slackwater_core as core, slackwater_edge as edge,
-    slackwater_signal as signal, slackwater_wire as wire,
+    slackwater_queue as queue, slackwater_ran as ran, slackwater_signal as signal,
+    slackwater_wire as wire,
 };
+
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

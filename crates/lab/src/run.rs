@@ -4,15 +4,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration as Wall;
 
 use slackwater_core::{Duration, Instant, Recorder};
+use slackwater_results::metrics::summary::{RunSummary, summarize};
+use slackwater_results::record::slots::{SlotRows, SlotTap};
+use slackwater_results::record::{RecorderConfig, RunRecorder};
+use slackwater_scenario::build::{self, BuildError, Hosts, Layout};
+use slackwater_scenario::{Scenario, Variant};
 use slackwater_signal::Observer;
 use slackwater_sim::{NoClock, World};
 
-use crate::build::{self, BuildError, Hosts, Layout};
-use crate::metrics::summary::{RunSummary, summarize};
 use crate::parallel;
-use crate::record::slots::{SlotRows, SlotTap};
-use crate::record::{RecorderConfig, RunRecorder};
-use crate::scenario::{Scenario, Variant};
 
 /// What a progress listener wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

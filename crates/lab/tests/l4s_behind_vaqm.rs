@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use slackwater_lab::run::{Control, run_scenario};
-use slackwater_lab::scenario::Scenario;
+use slackwater_scenario::Scenario;
 
 const CELL: &str = r#"
 name = "lone"

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use slackwater_lab::run::{Control, RunResult, run_variants};
-use slackwater_lab::scenario::Scenario;
+use slackwater_scenario::Scenario;
 
 const LINK: &str = r#"
 name = "link"
@@ -74,15 +74,16 @@ fn one_thread_and_two_give_the_same_summaries() {
 #[test]
 fn a_listener_can_stop_all_runs() {
     let scenario = Scenario::from_toml(LINK, Path::new(".")).expect("a good scenario");
-    let long = scenario.with("duration", "100000 s").expect("a good value");
+    // Without the stop it would take hours.
+    let long = scenario
+        .with("duration", "1000000 s")
+        .expect("a good value");
     let variants = long.expand().expect("good variants");
-    let started = std::time::Instant::now();
     let stopped = run_variants(&variants, 2, &|_, _| Control::Stop);
     assert_eq!(
         stopped.err(),
         Some(slackwater_lab::run::RunError::Interrupted)
     );
-    assert!(started.elapsed() < std::time::Duration::from_secs(5));
 }
 
 #[test]

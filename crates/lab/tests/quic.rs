@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use slackwater_lab::run::{Control, RunResult, run_variants};
-use slackwater_lab::scenario::Scenario;
+use slackwater_scenario::Scenario;
 
 fn run(text: &str) -> Vec<RunResult> {
     let scenario = Scenario::from_toml(text, Path::new(".")).expect("a good scenario");
@@ -34,7 +34,8 @@ fn table(runs: &[RunResult]) -> String {
 /// A change of this table is a change of what QUIC or TCP do: look at it, then take it over.
 #[test]
 fn the_tour_gives_this_table() {
-    let text = include_str!("../../../scenarios/tour/quic.toml")
+    let text = slackwater_scenario::embedded("quic")
+        .expect("built in")
         .replace("40 s\"\n\n[path]", "20 s\"\n\n[path]");
     let table = table(&run(&text));
     assert_eq!(table, include_str!("quic.txt"), "\n{table}");

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use slackwater_lab::run::{Control, run_variants};
-use slackwater_lab::scenario::Scenario;
+use slackwater_scenario::Scenario;
 
 /// Every Mahimahi trace below `folder`, in the order of their paths.
 fn traces(folder: &Path, out: &mut Vec<PathBuf>) {

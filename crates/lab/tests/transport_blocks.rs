@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use slackwater_lab::run::{Control, RunResult, run_scenario};
-use slackwater_lab::scenario::Scenario;
+use slackwater_scenario::Scenario;
 
 const LINK: &str = r#"
 name = "blocks"
@@ -93,4 +93,85 @@ fn in_a_cell_the_three_counts_differ_as_they_should() {
     assert!((both / capacity - 1.0).abs() < 0.1, "{both} {capacity}");
     assert!(allocated <= capacity * 1.02, "{allocated} {capacity}");
     assert!(allocated > 1.0);
+}
+
+/// The largest one-way delay, and the largest rate that the sender took for the link's, of `rule2` with these changes.
+fn worst(changes: &[(&str, &str)]) -> (f64, f64) {
+    let r = run(LINK, changes);
+    let flow = &r.records.flows[0];
+    let delay = flow.one_way.quantile(1.0).expect("packets arrived");
+    let tbs = flow.internals.columns.iter().find(|c| c.0 == "tbs_mbps");
+    let most = tbs.expect("a column").1.iter().copied().fold(0.0, f64::max);
+    (delay.as_millis_f64(), most)
+}
+
+/// What a link of 10 Mbit/s may be told to have. Its opportunities are of 1,504 bytes, one for each 1,500: in ten
+/// milliseconds, the shortest span of a first report, there may be one more than its share.
+fn most(opportunities: &str) -> f64 {
+    if opportunities == "true" {
+        10.0 * 1504.0 / 1500.0 + 1504.0 * 8e-6 / 10e-3
+    } else {
+        10.001
+    }
+}
+
+#[test]
+fn a_late_start_is_no_other_experiment() {
+    for carrier in ["tcp-option", "datagram", "socket"] {
+        for opportunities in ["true", "false"] {
+            let at = |start: u64| {
+                let (from, upto) = (format!("{start} s"), format!("{} s", start + 15));
+                worst(&[
+                    ("feedback.carrier", carrier),
+                    ("link.rate", "10 Mbit/s"),
+                    ("link.opportunities", opportunities),
+                    ("duration", &upto),
+                    ("flow.start", &from),
+                ])
+            };
+            let (delay, told) = at(0);
+            let most = most(opportunities);
+            assert!(told < most, "{carrier}: told {told}");
+            for start in [37, 74, 111] {
+                let (late, told) = at(start);
+                assert!(
+                    (late - delay).abs() < 1.0,
+                    "{carrier}, from {start} s: {late} ms, from 0 {delay} ms"
+                );
+                assert!(told < most, "{carrier}, from {start} s: told {told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pause_does_not_raise_what_is_told() {
+    for carrier in ["tcp-option", "datagram", "socket"] {
+        let after = |gap: &str, duration: &str| {
+            let app = format!(
+                "{{ kind = \"transfers\", min = \"3 MB\", max = \"3 MB\", gap = \"{gap}\", reconnect = false }}"
+            );
+            worst(&[
+                ("feedback.carrier", carrier),
+                ("link.rate", "10 Mbit/s"),
+                ("flow.app", &app),
+                ("duration", duration),
+            ])
+        };
+        let (delay, _) = after("0 s", "20 s");
+        // Pauses of some 1, 10, 64 and 100 s: 65.5 s is where the reporter's clock wraps.
+        for (gap, duration) in [
+            ("3.4 s", "20 s"),
+            ("13 s", "40 s"),
+            ("67 s", "150 s"),
+            ("103 s", "220 s"),
+        ] {
+            let (late, told) = after(gap, duration);
+            assert!(
+                late < delay + 1.0,
+                "{carrier}, each {gap}: {late} ms, without a pause {delay} ms"
+            );
+            assert!(told < most("true"), "{carrier}, each {gap}: told {told}");
+        }
+    }
 }

@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use slackwater_signal::Body;
+use slackwater_signal::ReportBody;
 use slackwater_wire::report::{Datagram, FiveTuple, FlowKey};
 
-use crate::checksum;
+use slackwater_wire::checksum;
 
 /// Where the UE's modem seems to be: an address of its link alone (RFC 3927; RFC 4291, 2.5.6).
 const MODEM: (Ipv4Addr, Ipv6Addr) = (
@@ -19,12 +19,12 @@ const UDP: u8 = 17;
 pub struct Ports {
     /// A port of the sender's host, for the cell's reports: [`Datagram`]s.
     pub reports: Option<u16>,
-    /// A port of the UE, for its own transport blocks: the eight bytes of a [`Body`].
+    /// A port of the UE, for its own transport blocks: the eight bytes of a [`ReportBody`].
     pub blocks: Option<u16>,
 }
 
 /// The IP packet that takes `body` to the sender of the flow `down`, by way of the receiver's address.
-pub fn to_sender(down: FiveTuple, body: Body, port: u16) -> Vec<u8> {
+pub fn to_sender(down: FiveTuple, body: ReportBody, port: u16) -> Vec<u8> {
     let mut payload = Vec::with_capacity(64);
     let flow = FlowKey::FiveTuple(down);
     Datagram { flow, body }.encode(&mut payload);
@@ -33,7 +33,7 @@ pub fn to_sender(down: FiveTuple, body: Body, port: u16) -> Vec<u8> {
 }
 
 /// The IP packet in which a UE's modem tells it of its transport blocks.
-pub fn to_ue(ue: IpAddr, body: Body, port: u16) -> Vec<u8> {
+pub fn to_ue(ue: IpAddr, body: ReportBody, port: u16) -> Vec<u8> {
     let modem = match ue {
         IpAddr::V4(_) => MODEM.0.into(),
         IpAddr::V6(_) => MODEM.1.into(),
@@ -92,10 +92,11 @@ fn udp(from: SocketAddr, to: SocketAddr, payload: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use slackwater_core::{Bytes, Duration, PacketView as _, Rate};
     use slackwater_signal::PathReport;
     use slackwater_wire::IpPacket;
+
+    use super::*;
 
     #[test]
     fn datagrams_are_whole_in_both_versions() {
@@ -105,7 +106,7 @@ mod tests {
             seq: 7,
             shared: true,
         };
-        let body = Body::of(&share).unwrap();
+        let body = ReportBody::of(&share).unwrap();
         let ends: [(IpAddr, IpAddr); 2] = [
             ("100.64.0.1".parse().unwrap(), "100.64.0.2".parse().unwrap()),
             ("fd51::1".parse().unwrap(), "fd51::2".parse().unwrap()),
@@ -134,7 +135,7 @@ mod tests {
                 span: Duration::from_millis(10),
                 end: 4,
             };
-            let body = Body::of(&blocks).unwrap();
+            let body = ReportBody::of(&blocks).unwrap();
             let ip = IpPacket::new(to_ue(destination, body, 9)).unwrap();
             assert!(ip.checksums_hold());
             assert_eq!(ip.udp_payload(), Some(&body.0[..]));

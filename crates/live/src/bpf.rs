@@ -5,6 +5,7 @@
 //! unloaded, without new reports: they go on as `NewReno`.
 
 use std::fs::{self, File};
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -26,7 +27,7 @@ mod skel {
     include!(concat!(env!("OUT_DIR"), "/xrc.skel.rs"));
 }
 
-/// Which of XRC's profiles the kernel runs (`control::explicit::xrc::Params`).
+/// Which of XRC's profiles the kernel runs (`control::phy::xrc::Params`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
     /// The product's.
@@ -56,7 +57,7 @@ pub struct Counts {
     pub read: u64,
     /// Reports that were not.
     pub refused: u64,
-    /// ACKs by the mode of the sender: the codes of `control::explicit::xrc::MODES`.
+    /// ACKs by the mode of the sender: the codes of `control::phy::xrc::MODES`.
     pub modes: [u64; 11],
 }
 
@@ -204,7 +205,7 @@ impl Loaded {
 pub struct Senders(MapHandle);
 
 impl Senders {
-    /// Appends the internals of the sender behind `socket` under the names of `control::explicit::xrc`'s snapshot; nothing
+    /// Appends the internals of the sender behind `socket` under the names of `control::phy::xrc`'s snapshot; nothing
     /// where it is not under XRC.
     pub fn internals(&self, socket: BorrowedFd<'_>, out: &mut Vec<(&'static str, f64)>) {
         let key = socket.as_raw_fd().to_ne_bytes();
@@ -299,11 +300,22 @@ impl OwnCgroup {
     /// # Errors
     /// Where the kernel refuses: it needs root.
     pub fn new() -> Result<Self, LiveError> {
-        let path = cgroup_root()?.join(format!("slackwater-{}", std::process::id()));
-        fs::create_dir(&path).map_err(|e| {
-            LiveError::kernel(format!("cannot make the cgroup {}", path.display()), e)
-        })?;
-        Ok(Self(path))
+        let root = cgroup_root()?;
+        let pid = std::process::id();
+        for k in 0.. {
+            let path = root.join(format!("slackwater-{pid}-{k}"));
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self(path)),
+                // Numbers of processes come again, in a process namespace with each run: the folder is another's, or one
+                // that was killed left it.
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => remove_stale(&path),
+                Err(e) => {
+                    let what = format!("cannot make the cgroup {}", path.display());
+                    return Err(LiveError::kernel(what, e));
+                }
+            }
+        }
+        unreachable!("some number is free")
     }
 
     /// Its folder.
@@ -321,6 +333,17 @@ impl OwnCgroup {
         shell
     }
 }
+
+/// Removes a cgroup that nobody has used for a minute. One with processes cannot be removed.
+fn remove_stale(path: &Path) {
+    let age = fs::metadata(path).and_then(|m| m.modified()).ok();
+    if age.is_some_and(|t| t.elapsed().is_ok_and(|a| a > STALE)) {
+        let _ = fs::remove_dir(path);
+    }
+}
+
+/// A cgroup that is older and empty was left behind.
+const STALE: std::time::Duration = std::time::Duration::from_secs(60);
 
 impl Drop for OwnCgroup {
     fn drop(&mut self) {

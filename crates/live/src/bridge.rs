@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use slackwater_core::record::{FlowSample, LinkSample, PacketEvent};
 use slackwater_core::{
-    Bytes, Duration, FlowId, Instant, NodeId, Packet, Proto, Recorder, TcpFlags,
+    Body, Bytes, Direction, Duration, FlowId, Instant, NodeId, Packet, Recorder,
 };
-use slackwater_lab::record::RunRecorder;
-use slackwater_signal::Body;
+use slackwater_results::record::RunRecorder;
+use slackwater_signal::ReportBody;
 use slackwater_sim::{Clock, World};
 use slackwater_wire::IpPacket;
 
@@ -119,7 +119,7 @@ impl Tap {
         if let Some(log) = &mut self.log {
             log.push(LogEntry {
                 at,
-                up: packet.bits & Packet::BIT_UP != 0,
+                up: packet.dir == Direction::Up,
                 event,
                 bytes: packet.len,
             });
@@ -129,7 +129,7 @@ impl Tap {
 
 impl Recorder for Tap {
     fn packet(&mut self, now: Instant, node: NodeId, packet: &Packet, event: PacketEvent) {
-        let way = usize::from(packet.bits & Packet::BIT_UP != 0);
+        let way = usize::from(packet.dir == Direction::Up);
         match event {
             PacketEvent::Sent => {
                 self.counters.packets[way] += 1;
@@ -151,6 +151,10 @@ impl Recorder for Tap {
             PacketEvent::Marked => self.counters.marked += 1,
         }
         self.inner.packet(now, node, packet, event);
+    }
+
+    fn in_order(&self) -> bool {
+        self.log.is_some() || self.inner.in_order()
     }
 
     fn sampling(&self) -> Option<Duration> {
@@ -210,7 +214,7 @@ pub struct Bridge {
     /// `created` of the last packet.
     last: Instant,
     /// Reports that arrived on their own since they were last taken.
-    pub reports: Vec<(FlowId, Body)>,
+    pub reports: Vec<(FlowId, ReportBody)>,
     mtu: usize,
 }
 
@@ -252,13 +256,12 @@ impl Bridge {
         self.last = created;
         let flow = self.flows.flow(&ip, ue, up);
         let mut packet = meta::read(&ip, flow, up, created);
-        if let Some(bits) = self.flows.quic(&ip, flow, ue, up) {
-            packet.proto = Proto::Quic;
-            packet.flags = TcpFlags(bits.0);
+        if let Some(form) = self.flows.quic(&ip, flow, ue, up) {
+            packet = meta::as_quic(&packet, form.spin());
         }
         if self.flows.is_stranger(&ip) {
             // Records count payload.
-            packet.payload = 0;
+            packet.body.forget_payload();
         }
         if let Some(data_up) = self.flows.follow(&mut packet) {
             let tap = self.world.recorder_mut();
@@ -281,17 +284,15 @@ impl Bridge {
         let mut newest = Instant::ZERO;
         for (at, packet) in self.world.drain_handed() {
             newest = newest.max(at);
-            let up = packet.bits & Packet::BIT_UP != 0;
+            let up = packet.dir == Direction::Up;
             let Some(held) = find(&mut self.held[usize::from(up)], packet.created) else {
                 // A report that travels beside the packets has no buffer.
-                if packet.bits & Packet::BIT_REPORT != 0 {
-                    let slot = packet.slots[2];
-                    let body = Body::from_words(slot.start.0, slot.end.0);
-                    self.reports.push((packet.flow, body));
+                if let Body::Report(bytes) = packet.body {
+                    self.reports.push((packet.flow, ReportBody(bytes)));
                 }
                 continue;
             };
-            let copied = up && packet.payload == 0;
+            let copied = up && packet.payload() == 0;
             held.left = true;
             let bytes = if copied {
                 held.bytes.clone()

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use slackwater_core::Duration;
-use slackwater_lab::Scenario;
+use slackwater_scenario::Scenario;
 use toml::{Table, Value};
 
 use crate::LiveError;
@@ -222,7 +222,7 @@ impl Wanted {
                     return Ok((table, base));
                 }
                 let text = NAMED.iter().find(|n| n.0 == name).map(|n| n.2);
-                let text = text.or_else(|| slackwater_lab::scenario::embedded(name));
+                let text = text.or_else(|| slackwater_scenario::embedded(name));
                 let Some(text) = text else {
                     let names: Vec<&str> = named().map(|n| n.0).collect();
                     return Err(LiveError::Usage(format!(

@@ -1,7 +1,7 @@
 //! The machine's clock behind the engine's seam, and how late it was.
 
 use slackwater_core::{Duration, Instant};
-use slackwater_lab::metrics::Histogram;
+use slackwater_results::metrics::Histogram;
 use slackwater_sim::{Clock, SyncStatus};
 
 /// How late events were handled.

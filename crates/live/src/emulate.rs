@@ -1,5 +1,6 @@
 //! Runs a command behind a cell.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
 use std::os::fd::BorrowedFd;
@@ -10,11 +11,11 @@ use std::sync::{Arc, Mutex};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use slackwater_core::{Duration, FlowId, Instant};
-use slackwater_lab::Scenario;
-use slackwater_lab::build::Hosts;
-use slackwater_lab::record::slots::SlotRows;
 use slackwater_lab::run::{self, Prepared, RunResult};
 use slackwater_ran::cell::Cell;
+use slackwater_results::record::slots::SlotRows;
+use slackwater_scenario::Scenario;
+use slackwater_scenario::build::Hosts;
 use slackwater_signal::PathReport;
 
 use crate::LiveError;
@@ -29,7 +30,7 @@ use crate::merge::{Merger, Port};
 use crate::meter::Meter;
 use crate::netns;
 use crate::setup::{MAX_UES, Network};
-use crate::sys;
+use crate::sys::{self, Signals};
 use crate::teller::Teller;
 use crate::tun::Tun;
 
@@ -80,6 +81,8 @@ pub struct Health {
     pub reports: u64,
     /// CPU time of the emulator's own thread.
     pub cpu: Duration,
+    /// Time that the hypervisor took from this machine's processors meanwhile, all together.
+    pub stolen: Duration,
 }
 
 impl Health {
@@ -106,7 +109,7 @@ pub struct Outcome {
     pub spins: Vec<(String, [u64; 2])>,
 }
 
-/// Room that a process has to go away on its own.
+/// How often the command is looked at for its end.
 const CHECK_EVERY: Duration = Duration::from_millis(10);
 /// Frames read from one device before the world has its turn again.
 const BURST: usize = 64;
@@ -129,10 +132,12 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
         netns::isolate()?;
     }
     let network = Network::new(ues, options.mtu, options.interface.as_deref())?;
+    // What comes from here on counts: before the loop there is time enough for a signal.
+    let since = sys::signals();
     sys::count_signals().map_err(|e| LiveError::kernel("cannot take signals", e))?;
     let _ = nix::sys::prctl::set_timerslack(1);
     let mut processes = Processes::default();
-    processes.start(options, &network)?;
+    processes.start(options, &network, since)?;
     let run = run::prepare(&scenario, scenario.seed, Hosts::External, |recorder| {
         Tap::new(recorder, options.interval, options.log)
     })?;
@@ -146,7 +151,7 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
         drive.meter.tell(teller, options.limit);
     }
     drive.ports = options.ports;
-    let code = drive.run(options.limit, &mut || processes.ended())?;
+    let code = drive.run(since, options.limit, &mut || processes.ended())?;
     sys::ordinary();
     processes.stop();
     let end = drive.now();
@@ -169,14 +174,27 @@ impl Drop for Processes {
 }
 
 impl Processes {
-    fn start(&mut self, options: &Options, network: &Network) -> Result<(), LiveError> {
+    /// Starts the server and, once it listens, the commands, where no signal came `since`.
+    fn start(
+        &mut self,
+        options: &Options,
+        network: &Network,
+        since: Signals,
+    ) -> Result<(), LiveError> {
         let address = network.plan.server().to_string();
         if let Some(server) = &options.server {
             let server = server.replace("{server}", &address);
             let words = ["sh".into(), "-c".into(), server.into()];
+            let before = listeners();
             let child = spawn(&words, &address, None)?;
             self.server = Some(child);
-            wait_for_listener();
+            wait_for_listener(&before, since);
+        }
+        // Without a command nobody else has heard the signal, at a terminal neither.
+        if sys::signals() != since {
+            return Err(LiveError::Interrupted {
+                code: sys::signal_code(),
+            });
         }
         for (ue, space) in network.spaces.iter().enumerate() {
             let words: Vec<OsString> = options
@@ -245,8 +263,11 @@ fn spawn(
         .arg(std::process::id().to_string())
         .args(words)
         .env("SLACKWATER_SERVER", server)
-        // The name that Mahimahi's users know.
-        .env("MAHIMAHI_BASE", server);
+        // The name that Mahimahi's users know: in a nest of emulators the address outside of them all.
+        .env(
+            "MAHIMAHI_BASE",
+            std::env::var_os("MAHIMAHI_BASE").unwrap_or_else(|| server.into()),
+        );
     match ue {
         Some((ue, network)) => {
             command
@@ -266,17 +287,26 @@ fn spawn(
         .map_err(|e| LiveError::kernel("cannot start a process", e))
 }
 
-/// A server needs a moment before it listens. One that never does (it uses UDP, or died) is not waited for long.
-fn wait_for_listener() {
-    // proc_pid_net(5): the fourth column is the state, 0A that of a listener.
-    let listens = || {
-        ["tcp", "tcp6"].iter().any(|file| {
-            let table = std::fs::read_to_string(format!("/proc/thread-self/net/{file}"));
-            table.is_ok_and(|t| t.lines().any(|l| l.split_whitespace().nth(3) == Some("0A")))
-        })
-    };
+/// The sockets of this namespace that listen on TCP, by inode.
+fn listeners() -> BTreeSet<String> {
+    // proc_pid_net(5): the fourth column is the state, 0A that of a listener; the tenth the inode.
+    let mut inodes = BTreeSet::new();
+    for file in ["tcp", "tcp6"] {
+        let table = std::fs::read_to_string(format!("/proc/thread-self/net/{file}"));
+        let table = table.unwrap_or_default();
+        let rows = table.lines().map(str::split_whitespace);
+        let open = rows.filter(|r| r.clone().nth(3) == Some("0A"));
+        inodes.extend(open.filter_map(|mut r| r.nth(9).map(str::to_owned)));
+    }
+    inodes
+}
+
+/// A server needs a moment before it listens. One that never does (it uses UDP, or died) is not waited for long,
+/// and nothing is once a signal came `since`.
+/// Who listened `before` it was started is somebody else.
+fn wait_for_listener(before: &BTreeSet<String>, since: Signals) {
     for _ in 0..50 {
-        if listens() {
+        if !listeners().is_subset(before) || sys::signals() != since {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -287,7 +317,7 @@ fn wait_for_listener() {
 pub(crate) struct Drive {
     network: Network,
     bridge: Bridge,
-    layout: slackwater_lab::build::Layout,
+    layout: slackwater_scenario::build::Layout,
     rows: Option<Arc<Mutex<SlotRows>>>,
     clock: WallClock,
     /// A slot of the cell, or a link's millisecond.
@@ -297,7 +327,10 @@ pub(crate) struct Drive {
     ports: Ports,
     reports: u64,
     meter: Meter,
+    /// CPU time of the thread before the run.
     cpu: Duration,
+    /// Stolen time before the run.
+    stolen: Duration,
 }
 
 impl Drive {
@@ -326,6 +359,7 @@ impl Drive {
             reports: 0,
             meter: Meter::new(meter, name),
             cpu: thread_time(),
+            stolen: sys::stolen(),
         }
     }
 
@@ -342,9 +376,10 @@ impl Drive {
         self.bridge.world.recorder_mut().probe(flow, probe);
     }
 
-    /// Until `ended` gives an exit code, the time is up or someone asks for an end; the exit code.
+    /// Until `ended` gives an exit code, the time is up or a signal that came `since` asks for an end; the exit code.
     pub(crate) fn run(
         &mut self,
+        since: Signals,
         limit: Option<Duration>,
         ended: &mut dyn FnMut() -> Option<u8>,
     ) -> Result<u8, LiveError> {
@@ -352,7 +387,6 @@ impl Drive {
         let mut check = Instant::ZERO;
         // At a terminal, the command has had the signal as well, and decides.
         let interactive = std::io::stdin().is_terminal();
-        let (interrupts, terminations) = sys::signals();
         self.clock = WallClock::start();
         loop {
             let now = self.clock.now();
@@ -365,11 +399,12 @@ impl Drive {
             let now = self.clock.now();
             if now >= check {
                 check = now + CHECK_EVERY;
-                let asked = sys::signals();
-                let signalled = asked.1 > terminations || (asked.0 > interrupts && !interactive);
+                let came = sys::signals();
+                let interrupted = came.interrupts > since.interrupts && !interactive;
+                let signalled = interrupted || came.terminations > since.terminations;
                 let late = limit.is_some_and(|l| now >= Instant::ZERO + l);
                 let code = ended()
-                    .or_else(|| signalled.then_some(130))
+                    .or_else(|| signalled.then(sys::signal_code))
                     .or_else(|| late.then_some(0));
                 if let Some(code) = code {
                     self.meter.finish();
@@ -537,6 +572,7 @@ impl Drive {
                 refused: self.refused,
                 reports: self.reports,
                 cpu: thread_time().saturating_sub(self.cpu),
+                stolen: sys::stolen().saturating_sub(self.stolen),
             },
             result,
             code,
@@ -562,4 +598,29 @@ fn thread_time() -> Duration {
     nix::time::clock_gettime(clock).map_or(Duration::ZERO, |t| {
         Duration::from_nanos(t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_listener_that_was_there_before_is_not_the_servers() {
+        let before = listeners();
+        let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let now = listeners();
+        assert!(!now.is_subset(&before));
+        // With a baseline that knows it, nothing new listens; others may come and go meanwhile.
+        let port = format!("{:04X}", server.local_addr().expect("bound").port());
+        let table = std::fs::read_to_string("/proc/thread-self/net/tcp").expect("a table");
+        let row = table
+            .lines()
+            .find(|l| l.contains(&format!(":{port} 00000000:0000 0A")));
+        let inode = row
+            .and_then(|r| r.split_whitespace().nth(9))
+            .expect("a row");
+        assert!(now.contains(inode) && !before.contains(inode));
+    }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use slackwater_core::{FlowId, Packet, PacketView as _, Proto, QuicBits, SeqNum, TcpFlags};
+use slackwater_core::{
+    Body, Direction, FlowId, Packet, PacketView as _, Segment, SegmentBits, SeqNum, TcpFlags,
+};
 use slackwater_wire::IpBuf;
 use slackwater_wire::report::FiveTuple;
 
@@ -44,8 +46,32 @@ struct FlowState {
 
 #[derive(Debug, Default)]
 struct Way {
+    /// Payload bytes so far.
     payload: u64,
+    /// End of the highest sequence number.
     end: Option<SeqNum>,
+}
+
+/// The form of a QUIC packet's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuicForm {
+    /// Long: of the handshake (RFC 9000, 17.2).
+    Long,
+    /// Short (RFC 9000, 17.3).
+    Short {
+        /// The spin bit.
+        spin: bool,
+    },
+}
+
+impl QuicForm {
+    /// The spin bit, where there is one.
+    pub const fn spin(self) -> Option<bool> {
+        match self {
+            Self::Long => None,
+            Self::Short { spin } => Some(spin),
+        }
+    }
 }
 
 /// Payload bytes after which a direction is taken for that of the data: more than a request has.
@@ -138,7 +164,7 @@ impl FlowTable {
     }
 
     /// What `ip`, which `ue` sends or receives, shows of QUIC; `None` where its connection did not open as QUIC does.
-    pub fn quic(&mut self, ip: &IpBuf, flow: FlowId, ue: u32, up: bool) -> Option<QuicBits> {
+    pub fn quic(&mut self, ip: &IpBuf, flow: FlowId, ue: u32, up: bool) -> Option<QuicForm> {
         let payload = ip.udp_payload()?;
         let first = *payload.first()?;
         let long = first & 0x80 != 0;
@@ -150,18 +176,13 @@ impl FlowTable {
             self.quic.insert(key);
             self.quic.insert((ip.reverse_key(), ue));
         }
-        let bits = QuicBits(0);
         if long {
-            return Some(bits.with(QuicBits::LONG));
+            return Some(QuicForm::Long);
         }
         let spin = first & 0x20 != 0;
         let (last, edges) = &mut self.flows[flow.index()].spin[usize::from(up)];
         *edges += u64::from(last.replace(spin).is_some_and(|l| l != spin));
-        Some(if spin {
-            bits.with(QuicBits::SPIN)
-        } else {
-            bits
-        })
+        Some(QuicForm::Short { spin })
     }
 
     /// QUIC connections with the number of times that their spin bit changed, down and up: none where it is dark.
@@ -193,25 +214,29 @@ impl FlowTable {
     /// Follows the sequence numbers of `packet`: marks it where it is sent again, and tells the direction of the flow's
     /// data at the moment in which it shows.
     pub fn follow(&mut self, packet: &mut Packet) -> Option<bool> {
-        let up = packet.bits & Packet::BIT_UP != 0;
+        let up = packet.dir == Direction::Up;
         let state = &mut self.flows[packet.flow.index()];
         let way = &mut state.ways[usize::from(up)];
-        if packet.payload == 0 && !packet.flags.contains(TcpFlags::SYN) {
+        let payload = packet.payload();
+        let opens = |s: &Segment| s.flags.contains(TcpFlags::SYN);
+        if payload == 0 && !packet.segment().is_some_and(opens) {
             return None;
         }
-        way.payload += u64::from(packet.payload);
-        if packet.proto == Proto::Tcp {
-            let end = SeqNum(packet.seq.0.wrapping_add(u32::from(packet.payload)));
+        way.payload += u64::from(payload);
+        if let Body::Tcp(s) = &mut packet.body {
+            let end = s.seq + u32::from(payload);
             // A SYN starts a connection anew.
-            let syn = packet.flags.contains(TcpFlags::SYN);
+            let syn = opens(s);
             let ahead = |to: SeqNum| (end.0.wrapping_sub(to.0) as i32) > 0;
             match way.end.filter(|_| !syn) {
-                Some(last) if !ahead(last) => packet.bits |= Packet::BIT_RETX,
+                Some(last) if !ahead(last) => {
+                    s.bits = s.bits.with(SegmentBits::RETRANSMISSION);
+                }
                 _ => way.end = Some(end),
             }
         }
-        let enough = match packet.proto {
-            Proto::Quic => DECIDING_QUIC,
+        let enough = match packet.body {
+            Body::QuicLong(_) | Body::QuicData(_) | Body::QuicAck(_) => DECIDING_QUIC,
             _ => DECIDING,
         };
         if state.up.is_none() && way.payload >= enough {
@@ -282,14 +307,16 @@ fn label(ip: &IpBuf, ue: u32, up: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
+    use slackwater_signal::ReportBody;
+
     use super::*;
     use crate::beside;
-    use slackwater_signal::Body;
-    use std::net::Ipv4Addr;
 
     /// A UDP packet from the UE with `payload` at the start of its payload.
     fn packet(payload: &[u8]) -> IpBuf {
-        let mut bytes = beside::to_ue(Ipv4Addr::new(100, 64, 0, 2).into(), Body([0; 8]), 9);
+        let mut bytes = beside::to_ue(Ipv4Addr::new(100, 64, 0, 2).into(), ReportBody([0; 8]), 9);
         bytes[28..28 + payload.len()].copy_from_slice(payload);
         IpBuf::new(bytes).expect("well-formed")
     }
@@ -312,12 +339,11 @@ mod tests {
             assert_eq!(look(other, true), (None, Vec::new()));
         }
         let long = look(&[0xc3, 0, 0, 0, 1], true).0.expect("QUIC");
-        assert!(long.contains(QuicBits::LONG));
+        assert_eq!(long, QuicForm::Long);
         // The fixed bit may be greased from here on (RFC 9287).
         let spins = [0x40, 0x60, 0x20, 0x00, 0x47].map(|first| {
-            let bits = look(&[first], true).0.expect("still QUIC");
-            assert!(!bits.contains(QuicBits::LONG));
-            bits.contains(QuicBits::SPIN)
+            let form = look(&[first], true).0.expect("still QUIC");
+            form.spin().expect("a short header")
         });
         assert_eq!(spins, [false, true, true, false, false]);
         let edges = look(&[0x40], true).1;

@@ -1,7 +1,7 @@
 //! Frames of a TUN device with a virtio header: super-packets become the packets that a link would see, and unfinished
 //! checksums are finished.
 
-use crate::checksum;
+use slackwater_wire::checksum;
 
 /// Bytes of the header in front of each frame (`struct virtio_net_hdr`; VIRTIO 1.2, 5.1.6).
 pub const HEADER: usize = 10;
@@ -170,21 +170,27 @@ fn segment(packet: &[u8], vnet: &Vnet, protocol: u8, each: &mut impl FnMut(Vec<u
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use slackwater_core::{Packet, PacketView as _, Proto, SeqNum, TcpFlags};
+    use slackwater_core::{
+        Body, Datagram, Packet, PacketView as _, Segment, SegmentBits, SeqNum, TcpFlags,
+    };
     use slackwater_wire::{IpPacket, IpVersion, packet};
+
+    use super::*;
 
     fn tcp(payload: u16, version: IpVersion) -> Vec<u8> {
         let p = Packet {
-            seq: SeqNum(u32::MAX - 1000),
-            ack: SeqNum(5),
-            flags: TcpFlags::ACK
-                .with(TcpFlags::PSH)
-                .with(TcpFlags::FIN)
-                .with(TcpFlags::CWR),
-            bits: Packet::BIT_TIMESTAMPS,
             len: 52 + payload,
-            payload,
+            body: Body::Tcp(Segment {
+                seq: SeqNum(u32::MAX - 1000),
+                ack: SeqNum(5),
+                flags: TcpFlags::ACK
+                    .with(TcpFlags::PSH)
+                    .with(TcpFlags::FIN)
+                    .with(TcpFlags::CWR),
+                bits: SegmentBits::TIMESTAMPS,
+                payload,
+                ..Segment::default()
+            }),
             ..Packet::default()
         };
         let mut bytes = Vec::new();
@@ -234,9 +240,11 @@ mod tests {
     #[test]
     fn datagrams_of_one_call_become_datagrams() {
         let p = Packet {
-            proto: Proto::Udp,
             len: 28 + 3_000,
-            payload: 3_000,
+            body: Body::Datagram(Datagram {
+                payload: 3_000,
+                ..Datagram::default()
+            }),
             ..Packet::default()
         };
         let mut bytes = Vec::new();

@@ -22,26 +22,41 @@ pub const WORD: &str = "__inside";
 /// What the shell says of a command that is not there.
 const NOT_FOUND: u8 = 127;
 
-/// Runs one of the two; `args` are what follows [`WORD`]: the stage (`outer PARENT` or `init`) and the command.
+/// Runs one of the two; `args` are what follows [`WORD`]: the stage (`outer` or `init`), the process that started it, and
+/// the command.
 pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let stage = args.next().unwrap_or_default();
+    let parent: Option<i32> = args.next().and_then(|p| p.to_str()?.parse().ok());
     // The terminal's signals are for the command.
     if sys::count_signals().is_err() || set_pdeathsig(Signal::SIGKILL).is_err() {
         return ExitCode::from(125);
     }
+
+    // A parent that died before this process registered for its death sends no signal. Process 1 of a namespace has no
+    // parent inside of it (`pid_namespaces(7)`): the /proc of outside knows it.
+    let now = if stage == "outer" {
+        Some(getppid().as_raw())
+    } else {
+        in_proc("PPid:").or(parent)
+    };
+    if now != parent {
+        return ExitCode::from(125);
+    }
     if stage == "outer" {
-        let parent: Option<i32> = args.next().and_then(|p| p.to_str()?.parse().ok());
-        outer(parent, args)
+        outer(args)
     } else {
         init(args)
     }
 }
 
-fn outer(parent: Option<i32>, args: impl Iterator<Item = OsString>) -> ExitCode {
-    // The parent may have died before its death could be heard of.
-    if Some(getppid().as_raw()) != parent {
-        return ExitCode::from(125);
-    }
+/// A number that the mounted /proc has of this process: `Pid:` or `PPid:`.
+fn in_proc(key: &str) -> Option<i32> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let number = status.lines().find_map(|l| l.strip_prefix(key))?;
+    number.trim().parse().ok()
+}
+
+fn outer(args: impl Iterator<Item = OsString>) -> ExitCode {
     // Where the kernel refuses, the command runs without a process namespace, and what it leaves running stays.
     let own = unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS).is_ok();
     let args: Vec<OsString> = args.collect();
@@ -49,7 +64,10 @@ fn outer(parent: Option<i32>, args: impl Iterator<Item = OsString>) -> ExitCode 
         return init(args.into_iter());
     }
     let exe = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
-    match Command::new(exe).arg(WORD).arg("init").args(args).status() {
+    let parent = in_proc("Pid:").unwrap_or_else(|| std::process::id() as i32);
+    let parent = parent.to_string();
+    let stage = [WORD, "init", parent.as_str()];
+    match Command::new(exe).args(stage).args(args).status() {
         Ok(status) => code(status),
         Err(e) => {
             eprintln!("slackwater: cannot start a process namespace: {e}");

@@ -13,10 +13,10 @@ use nix::sys::socket::{
 };
 use slackwater_core::record::FlowSample;
 use slackwater_core::{Bytes, Duration, FlowId, Instant, Rate};
-use slackwater_lab::Scenario;
-use slackwater_lab::build::Hosts;
 use slackwater_lab::run;
-use slackwater_lab::scenario::flow::{App, Way};
+use slackwater_scenario::Scenario;
+use slackwater_scenario::build::Hosts;
+use slackwater_scenario::flow::{App, Tcp, TcpEcn, Way};
 
 use crate::LiveError;
 use crate::bridge::Tap;
@@ -52,7 +52,7 @@ fn tasks(scenario: &Scenario) -> Result<Vec<Task>, LiveError> {
             flows.len()
         )));
     }
-    let task = |(i, flow): (usize, &slackwater_lab::scenario::FlowInstance<'_>)| {
+    let task = |(i, flow): (usize, &slackwater_scenario::FlowInstance<'_>)| {
         let wrong = |found: &str, expected: &str| {
             LiveError::Usage(format!(
                 "flow \"{}\": found {found}, expected {expected} with kernel senders",
@@ -78,6 +78,12 @@ fn tasks(scenario: &Scenario) -> Result<Vec<Task>, LiveError> {
         if flow.rtt != scenario.path.rtt && flow.ue.is_none() {
             return Err(wrong("an RTT of its own", "that of [path]"));
         }
+        if flow.spec.tcp != flows[0].spec.tcp {
+            return Err(wrong(
+                "tcp keys of its own",
+                "those of the first flow: the kernel's settings are a namespace's",
+            ));
+        }
         Ok(Task {
             controller: name.to_owned(),
             ue: flow.ue.unwrap_or(0),
@@ -88,6 +94,41 @@ fn tasks(scenario: &Scenario) -> Result<Vec<Task>, LiveError> {
         })
     };
     flows.iter().enumerate().map(task).collect()
+}
+
+/// Sets the kernel's TCP in the calling thread's namespace as `tcp` has it, where there is a setting for it. All others,
+/// the delayed ACK for one, are the kernel's own.
+fn configure(tcp: &Tcp) -> Result<(), LiveError> {
+    let ecn = match tcp.ecn {
+        // ip-sysctl: asks for none, and grants it where it is asked for.
+        TcpEcn::Off => 2,
+        TcpEcn::Classic => 1,
+        TcpEcn::Accurate => {
+            return Err(LiveError::Usage(
+                "found tcp.ecn = \"accurate\", expected \"off\" or \"classic\" with kernel senders"
+                    .to_owned(),
+            ));
+        }
+    };
+    // Half of a receive buffer is window, as long as the kernel does not know how much memory a segment takes
+    // (`tcp_adv_win_scale`); of what it holds, the sender's socket counts memory as well.
+    let settings = [
+        ("ecn", ecn.to_string()),
+        ("sack", u8::from(tcp.sack).to_string()),
+        ("timestamps", u8::from(tcp.timestamps).to_string()),
+        ("rmem", format!("4096 131072 {}", tcp.recv_buffer.0 * 2)),
+        ("wmem", format!("4096 16384 {}", tcp.send_buffer.0 * 2)),
+        ("rto_min_us", tcp.min_rto.as_micros().to_string()),
+    ];
+    for (key, value) in settings {
+        let path = format!("/proc/sys/net/ipv4/tcp_{key}");
+        if !std::path::Path::new(&path).exists() {
+            continue;
+        }
+        std::fs::write(&path, &value)
+            .map_err(|e| LiveError::kernel(format!("cannot write {value} to {path}"), e))?;
+    }
+    Ok(())
 }
 
 /// The first thing that went wrong in a thread.
@@ -114,12 +155,19 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
     }
     netns::isolate()?;
     let network = Network::new(ues, 1500, None)?;
+    if let Some(flow) = scenario.flows.first() {
+        configure(&flow.tcp)?;
+        for space in &network.spaces {
+            space.inside(|| configure(&flow.tcp))?;
+        }
+    }
     #[cfg(feature = "bpf")]
     let xrc = tasks
         .iter()
         .any(|t| t.controller == XRC)
         .then(load_xrc)
         .transpose()?;
+    let since = sys::signals();
     sys::count_signals().map_err(|e| LiveError::kernel("cannot take signals", e))?;
     let mut table = FlowTable::fixed(tasks.iter().map(|t| t.ue));
     let labels = scenario.expanded_flows().into_iter().map(|f| f.label);
@@ -159,9 +207,13 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
     }
     let realtime = sys::realtime(crate::emulate::PRIORITY).is_ok();
     let end = Instant::ZERO + scenario.duration;
-    let code = drive.run(Some(scenario.duration), &mut || {
+    let code = drive.run(since, Some(scenario.duration), &mut || {
         let failed = failure.lock().is_ok_and(|f| f.is_some());
-        failed.then_some(1)
+        // No command is there that would end by itself.
+        let signalled = sys::signals() != since;
+        signalled
+            .then(sys::signal_code)
+            .or_else(|| failed.then_some(1))
     })?;
     sys::ordinary();
     over.store(true, Ordering::Relaxed);
@@ -175,7 +227,7 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
     let failed = failure.lock().ok().and_then(|mut f| f.take());
     match failed {
         Some(what) => Err(LiveError::Usage(what)),
-        None if code == 130 => Err(LiveError::Usage("interrupted".to_owned())),
+        None if code > 128 => Err(LiveError::Interrupted { code }),
         None => Ok(outcome),
     }
 }
@@ -216,10 +268,14 @@ fn start(
     let (stop, socket, failed) = (Arc::clone(over), Arc::clone(socket), Arc::clone(failure));
     let receiver = std::thread::spawn({
         let over = Arc::clone(over);
-        move || receive(&listener, &over)
+        move || {
+            let _ignored = sys::realtime(HOST_PRIORITY);
+            receive(&listener, &over);
+        }
     });
     let begun = std::time::Instant::now();
     let sender = std::thread::spawn(move || {
+        let _ignored = sys::realtime(HOST_PRIORITY);
         let send = || send(&task, address, begun, &socket, &stop);
         let done = if task.up { space.inside(send) } else { send() };
         if let Err(e) = done {
@@ -229,6 +285,8 @@ fn start(
     Ok([receiver, sender])
 }
 
+/// Real-time priority of the hosts: a machine that is busy must not make a sender or a receiver slow. Below the emulator's.
+const HOST_PRIORITY: i32 = crate::emulate::PRIORITY / 2;
 /// How long a call into a socket may block before a thread looks up.
 const PATIENCE: Wall = Wall::from_millis(100);
 

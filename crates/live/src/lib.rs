@@ -12,7 +12,6 @@ pub mod beside;
 pub mod bpf;
 pub mod bridge;
 pub mod cells;
-pub mod checksum;
 pub mod clock;
 pub mod emulate;
 pub mod flows;
@@ -29,6 +28,7 @@ pub mod setup;
 mod sys;
 mod teller;
 pub mod tun;
+pub mod validate;
 
 use std::io;
 
@@ -47,10 +47,16 @@ pub enum LiveError {
     },
     /// The cell or link cannot be had.
     #[error(transparent)]
-    Scenario(#[from] slackwater_lab::ScenarioError),
+    Scenario(#[from] slackwater_scenario::ScenarioError),
     /// The world cannot be built.
     #[error(transparent)]
-    Build(#[from] slackwater_lab::build::BuildError),
+    Build(#[from] slackwater_scenario::build::BuildError),
+    /// A signal asked for an end before anything was measured.
+    #[error("interrupted")]
+    Interrupted {
+        /// What the program ends with: 128 and the signal's number.
+        code: u8,
+    },
     /// Anything else that a user can mend.
     #[error("{0}")]
     Usage(String),

@@ -54,8 +54,9 @@ pub fn mahimahi(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use slackwater_core::Instant;
+
+    use super::*;
 
     #[test]
     fn events_and_opportunities_stand_in_order() {

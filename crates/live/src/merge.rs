@@ -1,8 +1,8 @@
 //! Segments that leave together go back to the kernel as one super-packet, as a network card's receive offload would
 //! hand them over: one call in place of forty.
 
-use crate::checksum;
 use crate::frame::HEADER;
+use slackwater_wire::checksum;
 
 /// A super-packet's length has 16 bits.
 const MAX: usize = 65_535;
@@ -187,23 +187,33 @@ impl Merger {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::frame;
-    use slackwater_core::{Packet, SeqNum, TcpFlags};
+    use slackwater_core::{self as core, Body, Packet, SegmentBits, SeqNum, TcpFlags};
     use slackwater_wire::{IpVersion, packet};
 
-    fn data(seq: u32, payload: u16, version: IpVersion, change: impl Fn(&mut Packet)) -> Vec<u8> {
-        let mut p = Packet {
+    use super::*;
+    use crate::frame;
+
+    fn data(
+        seq: u32,
+        payload: u16,
+        version: IpVersion,
+        change: impl Fn(&mut Packet, &mut core::Segment),
+    ) -> Vec<u8> {
+        let mut s = core::Segment {
             seq: SeqNum(seq),
             ack: SeqNum(9),
             flags: TcpFlags::ACK,
-            bits: Packet::BIT_TIMESTAMPS,
+            bits: SegmentBits::TIMESTAMPS,
             tsval: 5,
-            len: 52 + payload,
             payload,
+            ..Default::default()
+        };
+        let mut p = Packet {
+            len: 52 + payload,
             ..Packet::default()
         };
-        change(&mut p);
+        change(&mut p, &mut s);
+        p.body = Body::Tcp(s);
         let mut bytes = Vec::new();
         packet::encode(&p, version, usize::MAX, &mut bytes);
         bytes
@@ -231,7 +241,7 @@ mod tests {
                         (u32::MAX - 3000).wrapping_add(k * 1448),
                         1448,
                         version,
-                        |_| {},
+                        |_, _| {},
                     )
                 })
                 .collect();
@@ -239,7 +249,7 @@ mod tests {
                 (u32::MAX - 3000).wrapping_add(9 * 1448),
                 200,
                 version,
-                |_| {},
+                |_, _| {},
             ));
             let frames = merged(&packets);
             assert_eq!(frames.len(), 1);
@@ -262,16 +272,16 @@ mod tests {
     #[test]
     fn what_differs_stays_apart() {
         let v4 = IpVersion::V4;
-        let first = || data(0, 1000, v4, |_| {});
+        let first = || data(0, 1000, v4, |_, _| {});
         let apart: [Vec<u8>; 8] = [
-            data(2000, 1000, v4, |_| {}),
-            data(1000, 1001, v4, |_| {}),
-            data(1000, 1000, v4, |p| p.ecn = slackwater_core::Ecn::Ce),
-            data(1000, 1000, v4, |p| p.window = 3),
-            data(1000, 1000, v4, |p| p.tsval = 6),
-            data(1000, 1000, v4, |p| p.flags = p.flags.with(TcpFlags::FIN)),
-            data(1000, 1000, v4, |p| p.ack = SeqNum(10)),
-            data(1000, 1000, v4, |p| p.flow.0 = 3),
+            data(2000, 1000, v4, |_, _| {}),
+            data(1000, 1001, v4, |_, _| {}),
+            data(1000, 1000, v4, |p, _| p.ecn = core::Ecn::Ce),
+            data(1000, 1000, v4, |_, s| s.window = 3),
+            data(1000, 1000, v4, |_, s| s.tsval = 6),
+            data(1000, 1000, v4, |_, s| s.flags = s.flags.with(TcpFlags::FIN)),
+            data(1000, 1000, v4, |_, s| s.ack = SeqNum(10)),
+            data(1000, 1000, v4, |p, _| p.flow.0 = 3),
         ];
         for (k, other) in apart.into_iter().enumerate() {
             let frames = merged(&[first(), other.clone()]);
@@ -279,12 +289,12 @@ mod tests {
             assert_eq!(frames[1].0, [[0; HEADER].as_slice(), &other].concat());
         }
         // Nothing follows a segment that was pushed, or a short one.
-        let pushed = data(0, 1000, v4, |p| p.flags = p.flags.with(TcpFlags::PSH));
-        assert_eq!(merged(&[pushed, data(1000, 1000, v4, |_| {})]).len(), 2);
+        let pushed = data(0, 1000, v4, |_, s| s.flags = s.flags.with(TcpFlags::PSH));
+        assert_eq!(merged(&[pushed, data(1000, 1000, v4, |_, _| {})]).len(), 2);
         let three = [
             first(),
-            data(1000, 10, v4, |_| {}),
-            data(1010, 10, v4, |_| {}),
+            data(1000, 10, v4, |_, _| {}),
+            data(1010, 10, v4, |_, _| {}),
         ];
         assert_eq!(merged(&three).len(), 2);
     }

@@ -1,7 +1,10 @@
 //! What the world knows of a buffer, and what it changed.
 
-use slackwater_core::{FlowId, Instant, Packet, PacketView as _, Proto, TcpFlags};
-use slackwater_signal::Body;
+use slackwater_core::{
+    Body, Datagram, Direction, FlowId, Instant, Packet, PacketView as _, QuicBits, QuicData,
+    QuicLong, Segment, SegmentBits, TcpFlags,
+};
+use slackwater_signal::ReportBody;
 use slackwater_wire::{IpBuf, IpPacket, report};
 
 /// Reads the headers of `ip` into a packet of `flow` that was emitted at `created`.
@@ -12,67 +15,86 @@ pub fn read(ip: &IpBuf, flow: FlowId, up: bool, created: Instant) -> Packet {
         flow,
         len: total.min(u32::from(u16::MAX)) as u16,
         ecn: ip.ecn(),
-        proto: Proto::Udp,
-        bits: if up { Packet::BIT_UP } else { 0 },
-        ..Packet::default()
+        dir: if up { Direction::Up } else { Direction::Down },
+        body: Body::default(),
     };
     let Some(tcp) = ip.tcp() else {
         // Datagrams and everything else: the transport's payload, as far as it shows.
         let headers = if ip.is_v6() { 40 } else { 20 } + if ip.ports().is_some() { 8 } else { 0 };
-        p.payload = total.saturating_sub(headers).min(u32::from(u16::MAX)) as u16;
+        p.body = Body::Datagram(Datagram {
+            payload: total.saturating_sub(headers).min(u32::from(u16::MAX)) as u16,
+            ..Datagram::default()
+        });
         return p;
     };
-    p.proto = Proto::Tcp;
-    (p.seq, p.ack, p.window, p.flags) = (tcp.seq, tcp.ack, tcp.window, tcp.flags);
-    p.payload = tcp.payload.min(u32::from(u16::MAX)) as u16;
+
+    let mut s = Segment {
+        seq: tcp.seq,
+        ack: tcp.ack,
+        window: tcp.window,
+        flags: tcp.flags,
+        payload: tcp.payload.min(u32::from(u16::MAX)) as u16,
+        ..Segment::default()
+    };
     if let Some((value, echo)) = tcp.timestamps {
-        p.bits |= Packet::BIT_TIMESTAMPS;
-        (p.tsval, p.tsecr) = (value, echo);
+        s.bits = s.bits.with(SegmentBits::TIMESTAMPS);
+        (s.tsval, s.tsecr) = (value, echo);
     }
     if tcp.flags.contains(TcpFlags::SYN) {
         if let Some(options) = ip.syn_options() {
-            let mut rest = 0;
-            if let Some(shift) = options.window_scale {
-                rest |= Packet::SYN_SCALED | u32::from(shift);
-            }
-            if options.sack_permitted {
-                rest |= Packet::SYN_SACK_PERMITTED;
-            }
-            p.slots[0].start.0 = u32::from(options.mss.unwrap_or(0));
-            p.slots[0].end.0 = rest;
+            s.set_syn_options(options);
         }
-        return p;
+    } else {
+        // A fourth block, possible without time stamps, has no place; functions that read blocks act on the first ones.
+        s.set_sack_blocks(&ip.sack());
     }
-    let blocks = ip.sack();
-    for (slot, block) in p.slots.iter_mut().zip(blocks.iter()) {
-        *slot = *block;
-    }
-    // A fourth block, possible without time stamps, has no place; functions that read blocks act on the first ones.
-    p.sacks = blocks.len().min(p.slots.len()) as u8;
+    p.body = Body::Tcp(s);
     p
+}
+
+/// The same packet where its connection opened as QUIC does: `short` is the spin bit of a short header.
+pub fn as_quic(packet: &Packet, short: Option<bool>) -> Packet {
+    let payload = packet.payload();
+    let body = match short {
+        None => Body::QuicLong(QuicLong {
+            payload,
+            ..QuicLong::default()
+        }),
+        Some(spin) => Body::QuicData(QuicData {
+            payload,
+            bits: if spin { QuicBits::SPIN } else { QuicBits::NONE },
+            ..QuicData::default()
+        }),
+    };
+    Packet { body, ..*packet }
 }
 
 /// Writes into `bytes` what the world changed between `before` and `after`; a packet that has grown stays below `mtu`.
 pub fn write_back(bytes: Vec<u8>, before: &Packet, after: &Packet, mtu: usize) -> Vec<u8> {
-    let same = before.ecn == after.ecn && before.window == after.window && before.ack == after.ack;
-    let reported = after.bits & !before.bits & Packet::BIT_REPORT != 0;
-    if same && !reported {
+    let (old, new) = (before.segment(), after.segment());
+    let changed = |field: fn(&Segment) -> u32| old.map(field) != new.map(field);
+    let window = changed(|s| u32::from(s.window));
+    let ack = changed(|s| s.ack.0);
+    let report = match (old.and_then(Segment::report), new.and_then(Segment::report)) {
+        (None, Some(report)) => Some(report),
+        _ => None,
+    };
+    if before.ecn == after.ecn && !window && !ack && report.is_none() {
         return bytes;
     }
     let mut ip = IpPacket::new(bytes).expect("headers were read when the packet came");
     if before.ecn != after.ecn {
         ip.set_ecn(after.ecn);
     }
-    if before.window != after.window {
-        ip.set_tcp_window(after.window);
+    if let Some(new) = new.filter(|_| window) {
+        ip.set_tcp_window(new.window);
     }
-    if before.ack != after.ack {
-        ip.set_tcp_ack(after.ack);
+    if let Some(new) = new.filter(|_| ack) {
+        ip.set_tcp_ack(new.ack);
     }
     let mut bytes = ip.into_inner();
-    if reported {
-        let slot = after.slots[2];
-        let body = Body::from_words(slot.start.0, slot.end.0);
+    if let Some(report) = report {
+        let body = ReportBody(report);
         // Without room the acknowledgment goes on without a report, as on any path.
         let _skipped = report::insert(&mut bytes, body, mtu);
     }
@@ -81,36 +103,40 @@ pub fn write_back(bytes: Vec<u8>, before: &Packet, after: &Packet, mtu: usize) -
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use slackwater_core::{Ecn, SackBlock, SeqNum};
+    use slackwater_core::packet::OptionRoom;
+    use slackwater_core::{Ecn, SackBlock, SeqNum, SynOptions};
     use slackwater_wire::{IpVersion, packet};
 
+    use super::*;
+
     fn ack() -> Packet {
-        Packet {
-            created: Instant::from_millis(3),
-            flow: FlowId(9),
+        let mut s = Segment {
             seq: SeqNum(77),
             ack: SeqNum(1_000_000),
             window: 4_000,
             flags: TcpFlags::ACK,
-            ecn: Ecn::Ect0,
-            len: 40 + 12 + 20,
-            sacks: 2,
-            slots: [
-                SackBlock {
-                    start: SeqNum(5),
-                    end: SeqNum(9),
-                },
-                SackBlock {
-                    start: SeqNum(1),
-                    end: SeqNum(2),
-                },
-                SackBlock::default(),
-            ],
             tsval: 4,
             tsecr: 3,
-            bits: Packet::BIT_UP | Packet::BIT_TIMESTAMPS,
-            ..Packet::default()
+            bits: SegmentBits::TIMESTAMPS,
+            ..Segment::default()
+        };
+        s.set_sack_blocks(&[
+            SackBlock {
+                start: SeqNum(5),
+                end: SeqNum(9),
+            },
+            SackBlock {
+                start: SeqNum(1),
+                end: SeqNum(2),
+            },
+        ]);
+        Packet {
+            created: Instant::from_millis(3),
+            flow: FlowId(9),
+            ecn: Ecn::Ect0,
+            len: 40 + 12 + 20,
+            dir: Direction::Up,
+            body: Body::Tcp(s),
         }
     }
 
@@ -125,18 +151,18 @@ mod tests {
         let sent = ack();
         let ip = IpPacket::new(bytes_of(&sent, IpVersion::V4)).unwrap();
         assert_eq!(read(&ip, sent.flow, true, sent.created), sent);
+        let mut offer = *sent.segment().unwrap();
+        offer.flags = TcpFlags::SYN;
+        offer.set_sack_blocks(&[]);
+        offer.room = OptionRoom::EMPTY;
+        offer.set_syn_options(SynOptions {
+            mss: Some(1448),
+            window_scale: Some(7),
+            sack_permitted: true,
+        });
         let syn = Packet {
-            flags: TcpFlags::SYN,
-            sacks: 0,
-            slots: [
-                SackBlock {
-                    start: SeqNum(1448),
-                    end: SeqNum(7 | Packet::SYN_SCALED | Packet::SYN_SACK_PERMITTED),
-                },
-                SackBlock::default(),
-                SackBlock::default(),
-            ],
             len: 60,
+            body: Body::Tcp(offer),
             ..sent
         };
         let ip = IpPacket::new(bytes_of(&syn, IpVersion::V4)).unwrap();
@@ -152,20 +178,16 @@ mod tests {
             assert_eq!(write_back(bytes.clone(), &before, &before, 1500), bytes);
             let mut after = before;
             after.ecn = Ecn::Ce;
-            after.window = 17;
-            after.ack = SeqNum(999);
-            after.bits |= Packet::BIT_REPORT;
-            after.slots[2] = SackBlock {
-                start: SeqNum(0xdead_beef),
-                end: SeqNum(0x0102_0304),
-            };
+            after.set_tcp_window(17);
+            after.set_tcp_ack(SeqNum(999));
+            let report = [0xde, 0xad, 0xbe, 0xef, 1, 2, 3, 4];
+            after.segment_mut().unwrap().set_report(report);
             let changed = IpPacket::new(write_back(bytes, &before, &after, 1500)).unwrap();
             assert!(changed.checksums_hold(), "{version:?}");
             assert_eq!(changed.ecn(), Ecn::Ce);
             let tcp = changed.tcp().unwrap();
             assert_eq!((tcp.window, tcp.ack), (17, SeqNum(999)));
-            let body = report::find(&changed).unwrap();
-            assert_eq!(body.words(), (0xdead_beef, 0x0102_0304));
+            assert_eq!(report::find(&changed), Some(ReportBody(report)));
             assert_eq!(changed.sack().len(), 2);
         }
     }

@@ -7,9 +7,10 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use slackwater_core::Duration;
 
 // linux/if_tun.h
 const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
@@ -98,16 +99,30 @@ pub(crate) fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     Ok(info)
 }
 
-/// Signals that asked for an end, by number, and how many came.
+/// How many SIGINT or SIGQUIT came.
 static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
+/// How many SIGTERM or SIGHUP came.
 static TERMINATIONS: AtomicU32 = AtomicU32::new(0);
+/// The number of the last of them.
+static LAST: AtomicI32 = AtomicI32::new(libc::SIGINT);
 
-extern "C" fn on_interrupt(_: libc::c_int) {
+extern "C" fn on_interrupt(signal: libc::c_int) {
+    LAST.store(signal, Ordering::Relaxed);
     INTERRUPTS.fetch_add(1, Ordering::Relaxed);
 }
 
-extern "C" fn on_terminate(_: libc::c_int) {
+extern "C" fn on_terminate(signal: libc::c_int) {
+    LAST.store(signal, Ordering::Relaxed);
     TERMINATIONS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How many signals asked for an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Signals {
+    /// SIGINT and SIGQUIT, which a terminal sends to the command as well.
+    pub(crate) interrupts: u32,
+    /// SIGTERM and SIGHUP.
+    pub(crate) terminations: u32,
 }
 
 /// Counts SIGINT, SIGTERM and SIGHUP from now on, in place of dying. A program that is executed has its defaults back.
@@ -128,12 +143,34 @@ pub(crate) fn count_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// How many SIGINT (or SIGQUIT), and how many SIGTERM or SIGHUP came.
-pub(crate) fn signals() -> (u32, u32) {
-    (
-        INTERRUPTS.load(Ordering::Relaxed),
-        TERMINATIONS.load(Ordering::Relaxed),
-    )
+/// How many signals have come.
+pub(crate) fn signals() -> Signals {
+    Signals {
+        interrupts: INTERRUPTS.load(Ordering::Relaxed),
+        terminations: TERMINATIONS.load(Ordering::Relaxed),
+    }
+}
+
+/// The exit code of a program that the last of them ended, as a shell shows it: 130 for SIGINT, 143 for SIGTERM.
+pub(crate) fn signal_code() -> u8 {
+    128 + LAST.load(Ordering::Relaxed) as u8
+}
+
+/// Time that the hypervisor has taken from all processors since the machine started (`proc_stat(5)`: steal, in hundredths
+/// of a second); zero where nobody says.
+pub(crate) fn stolen() -> Duration {
+    let table = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let ticks = table.lines().next().and_then(steal);
+    Duration::from_millis(10 * ticks.unwrap_or(0))
+}
+
+/// The eighth number of the line `cpu ...`.
+fn steal(line: &str) -> Option<u64> {
+    line.strip_prefix("cpu ")?
+        .split_whitespace()
+        .nth(7)?
+        .parse()
+        .ok()
 }
 
 /// The cookie of the network namespace that the socket `fd` is in (`SO_NETNS_COOKIE`, Linux 5.14).
@@ -155,4 +192,16 @@ pub(crate) fn netns_cookie(fd: BorrowedFd<'_>) -> io::Result<u64> {
         return Err(io::Error::last_os_error());
     }
     Ok(cookie)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_eighth_number_is_stolen_time() {
+        assert_eq!(steal("cpu  10 20 30 40 50 60 70 85 0 0"), Some(85));
+        assert_eq!(steal("cpu0 10 20 30 40 50 60 70 85 0 0"), None);
+        assert_eq!(steal("cpu  10 20"), None);
+    }
 }

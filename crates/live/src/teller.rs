@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use slackwater_lab::shelf::live::Beacon;
+use slackwater_lab::beacon::Beacon;
 
 /// Numbers of one moment.
 #[derive(Clone, Copy, Debug)]
@@ -73,9 +73,9 @@ impl Drop for Teller {
 
 #[cfg(test)]
 mod tests {
+    use slackwater_lab::beacon::{FILE, read};
+
     use super::*;
-    use slackwater_lab::shelf::Shelf;
-    use slackwater_lab::shelf::live::running;
 
     #[test]
     fn an_emulation_is_seen_until_it_ends() {
@@ -90,12 +90,13 @@ mod tests {
             });
             std::thread::sleep(std::time::Duration::from_millis(200));
         }
-        let (path, live) = running(&Shelf::new(&folder)).remove(0);
-        assert_eq!((path.as_str(), live.kind.as_str()), ("x", "emulation"));
+        let file = folder.join("x").join(FILE);
+        let live = read(&file).expect("it is under way");
+        assert_eq!(live.kind, "emulation");
         assert_eq!(live.curves.len(), 3);
         assert_eq!(live.curves[0].y[0], 12.0);
         drop(teller);
-        assert!(running(&Shelf::new(&folder)).is_empty());
+        assert!(read(&file).is_none());
         let _ = std::fs::remove_dir_all(&folder);
     }
 }

@@ -4,13 +4,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use slackwater_core::record::PacketEvent;
-use slackwater_core::{Duration, Instant, NodeId, Packet, PacketView as _, Recorder, SeqNum};
-use slackwater_lab::Scenario;
-use slackwater_lab::build::Hosts;
+use slackwater_core::{
+    Body, Direction, Duration, Instant, NodeId, Packet, PacketView as _, Recorder, ReportBytes,
+    Segment, SeqNum, TcpFlags,
+};
 use slackwater_lab::run::prepare;
 use slackwater_live::bridge::{Bridge, Tap};
 use slackwater_live::flows::FlowTable;
-use slackwater_signal::Body;
+use slackwater_scenario::Scenario;
+use slackwater_scenario::build::Hosts;
 use slackwater_sim::NoClock;
 use slackwater_wire::{IpPacket, IpVersion, packet, report};
 
@@ -24,8 +26,7 @@ struct Seen {
     ack: u32,
     window: u16,
     ecn: u8,
-    /// The words of a report.
-    report: Option<(u32, u32)>,
+    report: Option<ReportBytes>,
 }
 
 type Log<T> = Arc<Mutex<Vec<T>>>;
@@ -37,16 +38,16 @@ struct Ends {
 }
 
 fn seen(at: Instant, p: &Packet) -> Seen {
-    let slot = p.slots[2];
+    let s = p.segment().expect("a segment");
     Seen {
         at,
-        up: p.bits & Packet::BIT_UP != 0,
+        up: p.dir == Direction::Up,
         flow: p.flow.0,
-        seq: p.seq.0,
-        ack: p.ack.0,
-        window: p.window,
+        seq: s.seq.0,
+        ack: s.ack.0,
+        window: s.window,
         ecn: p.ecn as u8,
-        report: (p.bits & Packet::BIT_REPORT != 0).then_some((slot.start.0, slot.end.0)),
+        report: s.report(),
     }
 }
 
@@ -97,7 +98,7 @@ fn emulate(scenario: &Scenario, sent: &[(Instant, Packet)]) -> Vec<Seen> {
                 ack: tcp.ack.0,
                 window: tcp.window,
                 ecn: ip.ecn() as u8,
-                report: report::find(&ip).map(Body::words),
+                report: report::find(&ip).map(|body| body.0),
             });
         });
     };
@@ -105,7 +106,7 @@ fn emulate(scenario: &Scenario, sent: &[(Instant, Packet)]) -> Vec<Seen> {
         bridge.run_until(*at, &mut NoClock);
         let mut bytes = Vec::new();
         packet::encode(packet, IpVersion::V4, usize::MAX, &mut bytes);
-        let up = packet.bits & Packet::BIT_UP != 0;
+        let up = packet.dir == Direction::Up;
         assert!(bridge.arrive(*at, up, 0, bytes));
         collect(&mut bridge, &mut out);
     }
@@ -198,10 +199,13 @@ fn buffers_go_with_their_packets() {
         let at = Instant::ZERO + Duration::from_micros(200) * u64::from(k);
         bridge.run_until(at, &mut NoClock);
         let p = Packet {
-            seq: SeqNum(k * 1448),
-            flags: slackwater_core::TcpFlags::ACK,
             len: 1500,
-            payload: 1460,
+            body: Body::Tcp(Segment {
+                seq: SeqNum(k * 1448),
+                flags: TcpFlags::ACK,
+                payload: 1460,
+                ..Segment::default()
+            }),
             ..Packet::default()
         };
         let mut bytes = Vec::new();

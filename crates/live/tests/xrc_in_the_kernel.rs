@@ -21,6 +21,17 @@ fn available() -> String {
 }
 
 /// One test: the name `xrc` is the whole kernel's.
+/// In a process namespace every run has the same number, and a run that was killed leaves its folder.
+#[test]
+fn cgroups_of_equal_process_numbers_do_not_meet() {
+    if !can_run() {
+        return;
+    }
+    let first = OwnCgroup::new().expect("root may make a cgroup");
+    let second = OwnCgroup::new().expect("and another");
+    assert_ne!(first.path(), second.path());
+}
+
 #[test]
 fn connections_of_a_cgroup_get_xrc_and_it_goes_with_its_loader() {
     if !can_run() {

@@ -2,9 +2,9 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use slackwater_lab::Scenario;
 use slackwater_lab::control::registry;
-use slackwater_lab::scenario::{embedded, reference};
+use slackwater_scenario::Scenario;
+use slackwater_scenario::{embedded, reference};
 
 use crate::json::to_python;
 
@@ -24,7 +24,7 @@ pub(crate) fn scenarios(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 pub(crate) fn controllers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let names = PyDict::new(py);
     for (name, what) in registry::names() {
-        names.set_item(*name, *what)?;
+        names.set_item(name, what)?;
     }
     Ok(names)
 }

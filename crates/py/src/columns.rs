@@ -8,7 +8,7 @@ use arrow_array::{
     UInt32Array,
 };
 use arrow_schema::{Field, Schema};
-use slackwater_lab::output::{Column, Frame};
+use slackwater_results::output::{Column, Frame};
 
 use crate::table::Table;
 

@@ -8,13 +8,13 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyType};
 use pyo3::{IntoPyObjectExt as _, intern};
-use slackwater_lab::Plugins;
 use slackwater_lab::control::registry::Plugin;
 use slackwater_lab::control::{
-    Ack, Config, Controller, EcnMode, Feedback, Intent, Loss, PathReport, PathView, RecoveryMode,
-    Sent,
+    Ack, Config, CongestionEvent, Controller, EcnMode, Feedback, Intent, MediaController,
+    PathReport, PathView, RecoveryMode, Sent,
 };
 use slackwater_lab::core::{Bytes, Duration, Instant, Rate};
+use slackwater_scenario::Plugins;
 
 use crate::samples;
 
@@ -38,7 +38,7 @@ impl Raised {
     }
 }
 
-/// Texts that must live as long as the process, each kept once: names of controllers and of their internals.
+/// Texts that must live as long as the process, each kept once: names of internals.
 fn lasting(text: &str) -> &'static str {
     static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut kept = KEPT.lock().expect("no holder panics");
@@ -99,30 +99,34 @@ pub(crate) fn plugins(controllers: &Bound<'_, PyMapping>, raised: &Raised) -> Py
         let media: bool = class.getattr("media")?.extract()?;
         let hears = Hears::of(class, &base)?;
         let about = class.name()?.to_string();
-        let (made, kept, own) = (class.clone().unbind(), raised.clone(), lasting(&name));
+        let (made, kept, own) = (class.clone().unbind(), raised.clone(), name.clone());
         let make = move |config: &Config, parameters: &str| {
             let built = Python::attach(|py| {
                 PyController::new(
                     py,
                     made.bind(py),
-                    own,
+                    own.clone(),
                     hears,
                     kept.clone(),
                     config,
                     parameters,
                 )
             });
-            match built {
-                Ok(controller) => Ok(Box::new(controller) as Box<dyn Controller>),
-                Err(error) => {
-                    let text = error.to_string();
-                    kept.keep(error);
-                    Err(text)
-                }
-            }
+            built.map_err(|error| {
+                let text = error.to_string();
+                kept.keep(error);
+                text
+            })
         };
-        let plugin = Plugin::with_parameters(&name, &about, make);
-        let plugin = if media { plugin.for_media() } else { plugin };
+        let plugin = if media {
+            Plugin::media_with_parameters(&name, &about, move |config, parameters| {
+                Ok(Box::new(PyMedia(make(config, parameters)?)))
+            })
+        } else {
+            Plugin::with_parameters(&name, &about, move |config, parameters| {
+                Ok(Box::new(make(config, parameters)?))
+            })
+        };
         plugins = plugins
             .with_controller(plugin)
             .map_err(|e| PyValueError::new_err(e.to_string()))?;
@@ -133,9 +137,9 @@ pub(crate) fn plugins(controllers: &Bound<'_, PyMapping>, raised: &Raised) -> Py
 /// One flow's controller.
 struct PyController {
     object: Py<PyAny>,
-    name: &'static str,
+    name: String,
     hears: Hears,
-    takes_feedback: bool,
+    media: bool,
     takes_reports: bool,
     takes_blocks: bool,
     intent: Intent,
@@ -188,7 +192,7 @@ impl PyController {
     fn new(
         py: Python<'_>,
         class: &Bound<'_, PyType>,
-        name: &'static str,
+        name: String,
         hears: Hears,
         raised: Raised,
         config: &Config,
@@ -219,7 +223,7 @@ impl PyController {
         let mut new = Self {
             name,
             hears,
-            takes_feedback: object.getattr("media")?.extract()?,
+            media: object.getattr("media")?.extract()?,
             takes_reports: object.getattr("takes_reports")?.extract()?,
             takes_blocks: object.getattr("takes_blocks")?.extract()?,
             intent,
@@ -242,7 +246,7 @@ impl PyController {
         self.intent.window = window.map(|n| Bytes((n as u64).max(self.mss)));
         self.intent.ssthresh = number(object, intern!(py, "ssthresh"))?.map(bytes);
         self.intent.pacing = number(object, intern!(py, "pacing"))?.map(rate);
-        if self.takes_feedback {
+        if self.media {
             self.intent.target = number(object, intern!(py, "target"))?.map(rate);
             let padding = number(object, intern!(py, "padding"))?;
             self.intent.padding = padding.map_or(Rate::ZERO, rate);
@@ -303,31 +307,17 @@ impl Controller for PyController {
         }
     }
 
-    fn on_loss(&mut self, now: Instant, path: &PathView, loss: &Loss) {
+    fn on_congestion(&mut self, now: Instant, path: &PathView, event: &CongestionEvent) {
         self.call(now, |py, object| {
             let told = (
                 now.as_secs_f64(),
                 samples::Path::from(path),
-                samples::Loss::from(loss),
+                samples::CongestionEvent::from(event),
             );
-            object.call_method1(intern!(py, "on_loss"), told).map(drop)
+            object
+                .call_method1(intern!(py, "on_congestion"), told)
+                .map(drop)
         });
-    }
-
-    fn takes_feedback(&self) -> bool {
-        self.takes_feedback
-    }
-
-    fn on_feedback(&mut self, now: Instant, path: &PathView, feedback: &Feedback<'_>) {
-        if self.hears.on_feedback {
-            self.call(now, |py, object| {
-                let feedback = samples::Feedback::new(py, feedback)?;
-                let told = (now.as_secs_f64(), samples::Path::from(path), feedback);
-                object
-                    .call_method1(intern!(py, "on_feedback"), told)
-                    .map(drop)
-            });
-        }
     }
 
     fn on_undo(&mut self, now: Instant, path: &PathView) {
@@ -406,11 +396,18 @@ impl Controller for PyController {
         }
     }
 
-    fn name(&self) -> &'static str {
-        self.name
+    fn name(&self) -> &str {
+        &self.name
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.copied())
+    }
+}
+
+impl PyController {
+    /// A copy whose object is a deep copy.
+    fn copied(&self) -> Self {
         let copy = Python::attach(|py| {
             let copied = py
                 .import("copy")
@@ -421,17 +418,71 @@ impl Controller for PyController {
             self.raised.keep(error);
             Python::attach(|py| self.object.clone_ref(py))
         });
-        Box::new(Self {
+        Self {
             object,
-            name: self.name,
+            name: self.name.clone(),
             hears: self.hears,
-            takes_feedback: self.takes_feedback,
+            media: self.media,
             takes_reports: self.takes_reports,
             takes_blocks: self.takes_blocks,
             intent: self.intent,
             timer: self.timer,
             mss: self.mss,
             raised: self.raised.clone(),
-        })
+        }
+    }
+}
+
+/// The controller of one media flow.
+#[derive(Debug)]
+struct PyMedia(PyController);
+
+impl MediaController for PyMedia {
+    fn on_sent(&mut self, now: Instant, path: &PathView, sent: &Sent) {
+        self.0.on_sent(now, path, sent);
+    }
+
+    fn on_feedback(&mut self, now: Instant, path: &PathView, feedback: &Feedback<'_>) {
+        if self.0.hears.on_feedback {
+            self.0.call(now, |py, object| {
+                let feedback = samples::Feedback::new(py, feedback)?;
+                let told = (now.as_secs_f64(), samples::Path::from(path), feedback);
+                object
+                    .call_method1(intern!(py, "on_feedback"), told)
+                    .map(drop)
+            });
+        }
+    }
+
+    fn takes_reports(&self) -> bool {
+        self.0.takes_reports
+    }
+
+    fn on_report(&mut self, now: Instant, path: &PathView, report: &PathReport) {
+        self.0.on_report(now, path, report);
+    }
+
+    fn on_timer(&mut self, now: Instant, path: &PathView) {
+        self.0.on_timer(now, path);
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
+        self.0.timer
+    }
+
+    fn intent(&self) -> Intent {
+        self.0.intent
+    }
+
+    fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.0.snapshot(out);
+    }
+
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    fn clone_box(&self) -> Box<dyn MediaController> {
+        Box::new(Self(self.0.copied()))
     }
 }

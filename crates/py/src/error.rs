@@ -2,8 +2,8 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use slackwater_lab::ScenarioError as Error;
-use slackwater_lab::build::BuildError;
+use slackwater_scenario::ScenarioError as Error;
+use slackwater_scenario::build::BuildError;
 
 pyo3::create_exception!(
     slackwater,

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use serde::Deserialize;
-use slackwater_lab::control::learned::{Action, ObsMode, Policy};
+use slackwater_lab::control::phy::{Action, ObsMode, Policy};
 use slackwater_lab::gym::{self, Actor, Domain, DomainError, Ground, Scheme, batch::action_set};
 use slackwater_lab::parallel;
 

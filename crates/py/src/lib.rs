@@ -27,7 +27,9 @@ mod _slackwater {
     #[pymodule_export]
     use crate::run::{Progress, Run, run};
     #[pymodule_export]
-    use crate::samples::{Ack, Config, Ecn, Feedback, Loss, PacketReport, Path, RateSample, Sent};
+    use crate::samples::{
+        Ack, Config, CongestionEvent, Ecn, Feedback, PacketReport, Path, RateSample, Sent,
+    };
     #[pymodule_export]
     use crate::table::Table;
 

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use slackwater_lab::control::{self, LossKind, PathReport, Recovery};
+use slackwater_lab::control::{self, Cause, PathReport, Recovery};
 use slackwater_lab::core::{Duration, Ecn as EcnField, Instant};
 
 fn seconds(d: Duration) -> f64 {
@@ -131,24 +131,24 @@ impl From<&control::Ack> for Ack {
 
 /// A congestion event.
 #[pyclass(frozen, get_all, module = "slackwater")]
-pub(crate) struct Loss {
-    kind: &'static str,
+pub(crate) struct CongestionEvent {
+    cause: &'static str,
     lost: u64,
     in_flight: u64,
     next: u64,
 }
 
-impl From<&control::Loss> for Loss {
-    fn from(l: &control::Loss) -> Self {
+impl From<&control::CongestionEvent> for CongestionEvent {
+    fn from(e: &control::CongestionEvent) -> Self {
         Self {
-            kind: match l.kind {
-                LossKind::Fast => "fast",
-                LossKind::Ecn => "ecn",
-                LossKind::Timeout => "timeout",
+            cause: match e.cause {
+                Cause::Loss => "loss",
+                Cause::Ecn => "ecn",
+                Cause::Timeout => "timeout",
             },
-            lost: l.lost.get(),
-            in_flight: l.in_flight.get(),
-            next: l.next,
+            lost: e.lost.get(),
+            in_flight: e.in_flight.get(),
+            next: e.next,
         }
     }
 }

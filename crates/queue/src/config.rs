@@ -1,142 +1,15 @@
 //! Queues by name: plain values that a scenario holds, and the queues built from them.
 
-use slackwater_core::{Draw, Duration, Instant, PacketView};
+use slackwater_core::{Bytes, Draw, Instant, PacketView};
 
 use crate::container::{
     DualQ, DualQShape, Fifo, Fq, FqShape, Limits, Overflow, Shaper, ShaperConfig,
 };
-use crate::law::{Codel, CodelConfig, NoLaw, Pi2, Pi2Config, Pie, PieConfig, Ramp, RampConfig};
-use crate::{Law, PacketMeta, Queue, QueueView, Sink, Verdict};
-
-/// Which law, with its parameters.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum LawConfig {
-    /// No law.
-    #[default]
-    None,
-    /// RFC 8289.
-    Codel(CodelConfig),
-    /// RFC 8033.
-    Pie(PieConfig),
-    /// PI2, coupled (RFC 9332).
-    Pi2(Pi2Config),
-    /// A linear ECN ramp at dequeue.
-    Ramp(RampConfig),
-}
-
-impl LawConfig {
-    /// The names that [`LawConfig::from_name`] knows.
-    pub const NAMES: [&'static str; 5] = ["none", "codel", "pie", "pi2", "ramp"];
-
-    /// The law of that name with its default parameters.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "none" => Self::None,
-            "codel" => Self::Codel(CodelConfig::default()),
-            "pie" => Self::Pie(PieConfig::default()),
-            "pi2" => Self::Pi2(Pi2Config::default()),
-            "ramp" => Self::Ramp(RampConfig::default()),
-            _ => return None,
-        })
-    }
-
-    /// The law's name.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Codel(_) => "codel",
-            Self::Pie(_) => "pie",
-            Self::Pi2(_) => "pi2",
-            Self::Ramp(_) => "ramp",
-        }
-    }
-
-    /// A law in its initial state; `draw` decides what it leaves to chance.
-    pub fn build(&self, draw: Draw) -> AnyLaw {
-        match self {
-            Self::None => AnyLaw::None(NoLaw),
-            Self::Codel(c) => AnyLaw::Codel(Codel::new(*c)),
-            Self::Pie(c) => AnyLaw::Pie(Pie::new(*c, draw)),
-            Self::Pi2(c) => AnyLaw::Pi2(Pi2::new(*c)),
-            Self::Ramp(c) => AnyLaw::Ramp(Ramp::new(*c, draw)),
-        }
-    }
-}
-
-/// Any of the laws, without a virtual call.
-#[derive(Clone, Debug)]
-pub enum AnyLaw {
-    /// No law.
-    None(NoLaw),
-    /// RFC 8289.
-    Codel(Codel),
-    /// RFC 8033.
-    Pie(Pie),
-    /// PI2, coupled (RFC 9332).
-    Pi2(Pi2),
-    /// A linear ECN ramp at dequeue.
-    Ramp(Ramp),
-}
-
-impl Law for AnyLaw {
-    #[inline]
-    fn on_enqueue(
-        &mut self,
-        now: Instant,
-        delay: Duration,
-        queue: &QueueView,
-        packet: &PacketMeta,
-    ) -> Verdict {
-        match self {
-            Self::None(law) => law.on_enqueue(now, delay, queue, packet),
-            Self::Codel(law) => law.on_enqueue(now, delay, queue, packet),
-            Self::Pie(law) => law.on_enqueue(now, delay, queue, packet),
-            Self::Pi2(law) => law.on_enqueue(now, delay, queue, packet),
-            Self::Ramp(law) => law.on_enqueue(now, delay, queue, packet),
-        }
-    }
-
-    #[inline]
-    fn on_dequeue(
-        &mut self,
-        now: Instant,
-        delay: Duration,
-        queue: &QueueView,
-        packet: &PacketMeta,
-    ) -> Verdict {
-        match self {
-            Self::None(law) => law.on_dequeue(now, delay, queue, packet),
-            Self::Codel(law) => law.on_dequeue(now, delay, queue, packet),
-            Self::Pie(law) => law.on_dequeue(now, delay, queue, packet),
-            Self::Pi2(law) => law.on_dequeue(now, delay, queue, packet),
-            Self::Ramp(law) => law.on_dequeue(now, delay, queue, packet),
-        }
-    }
-
-    fn on_delivered(&mut self, now: Instant, delay: Duration, packet: &PacketMeta) -> Verdict {
-        match self {
-            Self::None(law) => law.on_delivered(now, delay, packet),
-            Self::Codel(law) => law.on_delivered(now, delay, packet),
-            Self::Pie(law) => law.on_delivered(now, delay, packet),
-            Self::Pi2(law) => law.on_delivered(now, delay, packet),
-            Self::Ramp(law) => law.on_delivered(now, delay, packet),
-        }
-    }
-
-    #[inline]
-    fn on_empty(&mut self, now: Instant) {
-        match self {
-            Self::None(law) => law.on_empty(now),
-            Self::Codel(law) => law.on_empty(now),
-            Self::Pie(law) => law.on_empty(now),
-            Self::Pi2(law) => law.on_empty(now),
-            Self::Ramp(law) => law.on_empty(now),
-        }
-    }
-}
+use crate::law::{AnyLaw, CodelConfig, LawConfig, Pi2, Pi2Config};
+use crate::{Queue, QueueView, Sink};
 
 /// A FIFO with its law.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct FifoConfig {
     /// How much may wait; the default is any amount.
     pub limits: Limits,
@@ -147,7 +20,7 @@ pub struct FifoConfig {
 }
 
 /// Fair queues with the law of each.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FqConfig {
     /// Buckets, quantum and limits.
     pub shape: FqShape,
@@ -174,7 +47,7 @@ pub struct DualQConfig {
 }
 
 /// Which container.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ContainerConfig {
     /// One ring.
     Fifo(FifoConfig),
@@ -191,7 +64,7 @@ impl Default for ContainerConfig {
 }
 
 /// A queue as a scenario names it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueConfig {
     /// The container and its law.
     pub container: ContainerConfig,
@@ -244,17 +117,17 @@ impl QueueConfig {
     }
 
     /// The container's law.
-    pub const fn law(&self) -> LawConfig {
+    pub fn law(&self) -> LawConfig {
         match &self.container {
-            ContainerConfig::Fifo(c) => c.law,
-            ContainerConfig::Fq(c) => c.law,
+            ContainerConfig::Fifo(c) => c.law.clone(),
+            ContainerConfig::Fq(c) => c.law.clone(),
             ContainerConfig::DualQ(c) => LawConfig::Pi2(c.law),
         }
     }
 
     /// The same queue with another law. Two coupled queues take no other than PI2, and keep what they have.
     #[must_use]
-    pub const fn with_law(mut self, law: LawConfig) -> Self {
+    pub fn with_law(mut self, law: LawConfig) -> Self {
         match &mut self.container {
             ContainerConfig::Fifo(c) => c.law = law,
             ContainerConfig::Fq(c) => c.law = law,
@@ -267,9 +140,18 @@ impl QueueConfig {
         self
     }
 
+    /// How much may wait.
+    pub const fn limits(&self) -> Limits {
+        match &self.container {
+            ContainerConfig::Fifo(c) => c.limits,
+            ContainerConfig::Fq(c) => c.shape.limits,
+            ContainerConfig::DualQ(c) => c.shape.limits,
+        }
+    }
+
     /// The same queue with other limits.
     #[must_use]
-    pub const fn with_limits(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, limits: Limits) -> Self {
         match &mut self.container {
             ContainerConfig::Fifo(c) => c.limits = limits,
             ContainerConfig::Fq(c) => c.shape.limits = limits,
@@ -386,6 +268,16 @@ impl<P: PacketView> Queue<P> for AnyQueue<P> {
             Self::Shaped(q) => q.next_ready(now),
         }
     }
+
+    fn wants_capacity(&self) -> bool {
+        matches!(self, Self::Fifo(q) if q.wants_capacity())
+    }
+
+    fn on_capacity(&mut self, now: Instant, capacity: Bytes) {
+        if let Self::Fifo(q) = self {
+            q.on_capacity(now, capacity);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -394,13 +286,9 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for name in LawConfig::NAMES {
-            assert_eq!(LawConfig::from_name(name).map(|c| c.name()), Some(name));
-        }
         for name in QueueConfig::NAMES {
             assert_eq!(QueueConfig::from_name(name).map(|c| c.name()), Some(name));
         }
-        assert_eq!(LawConfig::from_name("red"), None);
         assert_eq!(QueueConfig::from_name("stack"), None);
     }
 

@@ -11,33 +11,24 @@ pub use fq::{Fq, FqShape};
 pub use shaper::{Shaper, ShaperConfig};
 
 use slackwater_core::record::DropReason;
-use slackwater_core::{Ecn, Instant, PacketView};
+use slackwater_core::{Instant, PacketView};
 
-use crate::{PacketMeta, Sink, Verdict};
+use crate::{Outcome, Sink, Verdict, admit};
 
-/// Carries out `verdict` on `packet`, tells `sink`, and returns whether the packet goes on. A packet that carries CE
-/// already is not marked again.
+/// As [`crate::admit`], and reports to `sink`; true where the packet goes on.
 #[cold]
 #[inline(never)]
-fn admit<P: PacketView>(
+fn carry_out<P: PacketView>(
     verdict: Verdict,
     now: Instant,
     packet: &mut P,
-    meta: PacketMeta,
     sink: &mut dyn Sink<P>,
 ) -> bool {
-    match verdict {
-        Verdict::Pass => true,
-        Verdict::Mark if meta.ecn.is_capable() => {
-            if meta.ecn != Ecn::Ce {
-                packet.set_ecn(Ecn::Ce);
-                sink.marked(now, packet);
-            }
-            true
-        }
-        Verdict::Mark | Verdict::Drop => {
-            sink.dropped(now, packet, DropReason::Law);
-            false
-        }
+    let outcome = admit(verdict, packet);
+    match outcome {
+        Outcome::Passed => {}
+        Outcome::Marked => sink.marked(now, packet),
+        Outcome::Dropped => sink.dropped(now, packet, DropReason::Law),
     }
+    outcome.goes_on()
 }

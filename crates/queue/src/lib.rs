@@ -1,36 +1,26 @@
 //! Queue laws apart from queue containers.
 //!
-//! A [`Law`] is told a delay (sojourn, RLC head-of-line, or an average RTT minus the path's) and answers pass, mark or
-//! drop. A container ([`Queue`]) holds packets, asks its law, and reports every drop and mark to a [`Sink`].
+//! A [`Law`] is given a delay (sojourn, RLC head-of-line, or an average RTT minus the path's) and answers pass, mark or
+//! drop; [`admit`] carries that out. A container ([`Queue`]) holds packets, calls its law, and reports every drop and mark to
+//! a [`Sink`].
 
 pub mod config;
 pub mod container;
 pub mod law;
+mod verdict;
 
-pub use config::{
-    AnyLaw, AnyQueue, ContainerConfig, DualQConfig, FifoConfig, FqConfig, LawConfig, QueueConfig,
-};
+pub use config::{AnyQueue, ContainerConfig, DualQConfig, FifoConfig, FqConfig, QueueConfig};
 pub use container::{
     DualQ, DualQShape, Fifo, Fq, FqShape, Limits, Overflow, Scheduler, Shaper, ShaperConfig,
 };
 pub use law::{
-    Codel, CodelConfig, NoLaw, Pi2, Pi2Config, Pie, PieConfig, Ramp, RampConfig, RampDelay,
-    RampMode, RampOthers, RampTarget,
+    Abc, AbcConfig, AnyLaw, Codel, CodelConfig, LawConfig, NoLaw, OwnLaw, Pi2, Pi2Config, Pie,
+    PieConfig, Ramp, RampConfig, RampDelay, RampMode, RampOthers, RampTarget,
 };
+pub use verdict::{Outcome, Verdict, admit};
 
 use slackwater_core::record::DropReason;
 use slackwater_core::{Bytes, Duration, Ecn, Instant, PacketView};
-
-/// What a law decides about a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Let it pass.
-    Pass,
-    /// Signal congestion: mark where the packet is ECN-capable, drop elsewhere (RFC 3168, 5).
-    Mark,
-    /// Drop whatever the ECN field says.
-    Drop,
-}
 
 /// The state of the queue that a law may look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,16 +73,74 @@ pub trait Law: Send {
     ) -> Verdict {
         Verdict::Pass
     }
-    /// A packet reached the other end of a radio link `delay` after it was queued. Only radio link control asks, and a drop
-    /// is too late there.
+    /// A packet reached the other end of a radio link `delay` after it was queued. Only radio link control calls it, and a
+    /// drop is too late there.
     fn on_delivered(&mut self, _now: Instant, _delay: Duration, _packet: &PacketMeta) -> Verdict {
         Verdict::Pass
     }
-    /// The queue was asked for a packet and had none.
+    /// A packet was to leave and none was there.
     fn on_empty(&mut self, _now: Instant) {}
+    /// True where the law goes by what its link can carry: whoever serves the queue then calls [`Law::on_capacity`]
+    /// before each dequeue, and for times without packets too.
+    fn wants_capacity(&self) -> bool {
+        false
+    }
+    /// From its beginning until `now` the link could have carried `capacity`, used or not.
+    fn on_capacity(&mut self, _now: Instant, _capacity: Bytes) {}
+    /// Someone who measures the path gives the delay and the time that suit it (`TARGET` and `INTERVAL` of RFC 8289).
+    fn on_path(&mut self, _target: Duration, _interval: Duration) {}
+    /// True while the law keeps signalling because the delay stays too long.
+    fn is_dropping(&self) -> bool {
+        false
+    }
 }
 
-/// Where a container tells of drops and marks.
+impl core::fmt::Debug for dyn Law {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Law")
+    }
+}
+
+impl<L: Law + ?Sized> Law for Box<L> {
+    fn on_enqueue(
+        &mut self,
+        now: Instant,
+        delay: Duration,
+        queue: &QueueView,
+        packet: &PacketMeta,
+    ) -> Verdict {
+        (**self).on_enqueue(now, delay, queue, packet)
+    }
+    fn on_dequeue(
+        &mut self,
+        now: Instant,
+        delay: Duration,
+        queue: &QueueView,
+        packet: &PacketMeta,
+    ) -> Verdict {
+        (**self).on_dequeue(now, delay, queue, packet)
+    }
+    fn on_delivered(&mut self, now: Instant, delay: Duration, packet: &PacketMeta) -> Verdict {
+        (**self).on_delivered(now, delay, packet)
+    }
+    fn on_empty(&mut self, now: Instant) {
+        (**self).on_empty(now);
+    }
+    fn wants_capacity(&self) -> bool {
+        (**self).wants_capacity()
+    }
+    fn on_capacity(&mut self, now: Instant, capacity: Bytes) {
+        (**self).on_capacity(now, capacity);
+    }
+    fn on_path(&mut self, target: Duration, interval: Duration) {
+        (**self).on_path(target, interval);
+    }
+    fn is_dropping(&self) -> bool {
+        (**self).is_dropping()
+    }
+}
+
+/// Where a container reports drops and marks.
 pub trait Sink<P> {
     /// `packet` was dropped.
     fn dropped(&mut self, now: Instant, packet: &P, reason: DropReason);
@@ -100,7 +148,7 @@ pub trait Sink<P> {
     fn marked(&mut self, now: Instant, packet: &P);
 }
 
-/// Listens to nothing.
+/// Ignores every report.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSink;
 
@@ -111,7 +159,7 @@ impl<P> Sink<P> for NoSink {
 
 /// A container of packets.
 pub trait Queue<P: PacketView> {
-    /// Takes `packet`, or drops it (or another) and tells `sink`.
+    /// Takes `packet`, or drops it (or another) and reports that to `sink`.
     fn enqueue(&mut self, now: Instant, packet: P, sink: &mut dyn Sink<P>);
     /// Hands out the next packet and the time at which it was queued.
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<(P, Instant)>;
@@ -123,4 +171,10 @@ pub trait Queue<P: PacketView> {
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         (self.backlog().packets > 0).then_some(now)
     }
+    /// As [`Law::wants_capacity`]. A queue of several rings says no: none of them has the link to itself.
+    fn wants_capacity(&self) -> bool {
+        false
+    }
+    /// As [`Law::on_capacity`].
+    fn on_capacity(&mut self, _now: Instant, _capacity: Bytes) {}
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use slackwater_core::record::DropReason;
 use slackwater_core::{
-    Bytes, Draw, Duration, Ecn, FlowId, Instant, Packet, PacketView, Rate, SeqNum,
+    Bytes, Datagram, Draw, Duration, Ecn, FlowId, Instant, Packet, PacketView, Rate,
 };
 use slackwater_queue::{
-    CodelConfig, ContainerConfig, DualQConfig, DualQShape, FifoConfig, FqConfig, FqShape,
-    LawConfig, Limits, Overflow, Pi2Config, PieConfig, Queue, QueueConfig, QueueView, RampConfig,
-    RampDelay, RampMode, RampOthers, RampTarget, Scheduler, ShaperConfig, Sink,
+    AbcConfig, CodelConfig, ContainerConfig, DualQConfig, DualQShape, FifoConfig, FqConfig,
+    FqShape, LawConfig, Limits, Overflow, Pi2Config, PieConfig, Queue, QueueConfig, QueueView,
+    RampConfig, RampDelay, RampMode, RampOthers, RampTarget, Scheduler, ShaperConfig, Sink,
 };
 
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl Sink<Packet> for Watch<'_> {
     fn dropped(&mut self, _now: Instant, packet: &Packet, reason: DropReason) {
         let (_, original) = self
             .waiting
-            .remove(&packet.seq.0)
+            .remove(&packet.number())
             .expect("a dropped packet was in the queue, and is dropped once");
         assert_eq!(original.len, packet.len);
         assert!(matches!(reason, DropReason::Full | DropReason::Law));
@@ -49,7 +49,7 @@ impl Sink<Packet> for Watch<'_> {
     fn marked(&mut self, now: Instant, packet: &Packet) {
         let (_, original) = self
             .waiting
-            .get(&packet.seq.0)
+            .get(&packet.number())
             .expect("a marked packet is in the queue");
         assert!(
             matches!(original.ecn, Ecn::Ect0 | Ecn::Ect1),
@@ -58,9 +58,9 @@ impl Sink<Packet> for Watch<'_> {
         );
         assert_eq!(packet.ecn, Ecn::Ce);
         assert!(
-            self.marked.insert(packet.seq.0, now).is_none(),
+            self.marked.insert(packet.number(), now).is_none(),
             "packet {} was marked twice",
-            packet.seq
+            packet.number()
         );
     }
 }
@@ -130,10 +130,18 @@ fn law() -> impl Strategy<Value = LawConfig> {
                 } else {
                     RampDelay::Sojourn
                 },
+                ..RampConfig::default()
             })
         });
     let pi2 = pi2().prop_map(LawConfig::Pi2);
-    prop_oneof![Just(LawConfig::None), codel, pie, ramp, pi2]
+    let abc = (1_u64..200, 0_u64..20).prop_map(|(delta, threshold)| {
+        LawConfig::Abc(AbcConfig {
+            delta: Duration::from_millis(delta),
+            threshold: Duration::from_millis(threshold),
+            ..AbcConfig::default()
+        })
+    });
+    prop_oneof![Just(LawConfig::None), codel, pie, ramp, pi2, abc]
 }
 
 /// Gains that reach overload within a few packets are among them.
@@ -207,14 +215,6 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..300)
 }
 
-fn limits_of(config: &QueueConfig) -> Limits {
-    match &config.container {
-        ContainerConfig::Fifo(c) => c.limits,
-        ContainerConfig::Fq(c) => c.shape.limits,
-        ContainerConfig::DualQ(c) => c.shape.limits,
-    }
-}
-
 /// What keeps its order: a flow, and in coupled queues a flow's scalable and its classic packets.
 fn lane_of(config: &QueueConfig, packet: &Packet) -> (u32, bool) {
     let split = matches!(config.container, ContainerConfig::DualQ(_));
@@ -223,7 +223,7 @@ fn lane_of(config: &QueueConfig, packet: &Packet) -> (u32, bool) {
 
 /// Runs `steps` and checks everything; returns what left, for comparing runs.
 fn run(config: &QueueConfig, steps: &[Step], seed: u64) -> Vec<(u32, Ecn, Instant)> {
-    let limits = limits_of(config);
+    let limits = config.limits();
     let mut queue = config.build::<Packet>(Draw::new(seed));
     let mut waiting = Waiting::new();
     let mut marked = BTreeMap::new();
@@ -248,14 +248,14 @@ fn run(config: &QueueConfig, steps: &[Step], seed: u64) -> Vec<(u32, Ecn, Instan
             Step::Enqueue { flow, len, ecn } => {
                 let packet = Packet {
                     flow: FlowId(flow),
-                    seq: SeqNum(packets_in as u32),
+                    body: Datagram::new(packets_in as u32, 0).into(),
                     len,
                     ecn: Ecn::from_bits(ecn),
                     ..Packet::default()
                 };
                 packets_in += 1;
                 bytes_in += u64::from(len);
-                watch.waiting.insert(packet.seq.0, (now, packet));
+                watch.waiting.insert(packet.number(), (now, packet));
                 queue.enqueue(now, packet, &mut watch);
             }
             Step::Dequeue => {
@@ -286,10 +286,10 @@ fn run(config: &QueueConfig, steps: &[Step], seed: u64) -> Vec<(u32, Ecn, Instan
         dropped_bytes += watch.dropped_bytes;
         if let Some((packet, since)) = left {
             let (queued, original) = waiting
-                .remove(&packet.seq.0)
+                .remove(&packet.number())
                 .expect("a packet leaves once, and only if it came");
             assert_eq!(since, queued);
-            let was_marked = marked.contains_key(&packet.seq.0);
+            let was_marked = marked.contains_key(&packet.number());
             let expected = if was_marked { Ecn::Ce } else { original.ecn };
             assert_eq!(
                 packet,
@@ -298,11 +298,15 @@ fn run(config: &QueueConfig, steps: &[Step], seed: u64) -> Vec<(u32, Ecn, Instan
                     ..original
                 }
             );
-            if let Some(before) = last_of_lane.insert(lane_of(config, &original), packet.seq.0) {
-                assert!(before < packet.seq.0, "flow {} was reordered", packet.flow);
+            if let Some(before) = last_of_lane.insert(lane_of(config, &original), packet.number()) {
+                assert!(
+                    before < packet.number(),
+                    "flow {} was reordered",
+                    packet.flow
+                );
             }
             bytes_out += u64::from(packet.len);
-            out.push((packet.seq.0, packet.ecn, now));
+            out.push((packet.number(), packet.ecn, now));
         }
         let backlog = queue.backlog();
         let bytes: u64 = waiting.values().map(|(_, p)| u64::from(p.len)).sum();
@@ -352,7 +356,7 @@ fn the_laws_do_signal_under_such_loads() {
             self.1 += 1;
         }
     }
-    for name in ["codel", "pie", "pi2", "ramp"] {
+    for name in ["codel", "pie", "pi2", "ramp", "abc"] {
         for kind in QueueConfig::NAMES {
             let config = QueueConfig::from_name(kind)
                 .expect("known")
@@ -373,7 +377,7 @@ fn the_laws_do_signal_under_such_loads() {
             }
             assert!(count.1 > 0, "{kind}/{name} marked nothing");
             assert!(
-                count.0 > 0 || name == "ramp",
+                count.0 > 0 || matches!(name, "ramp" | "abc"),
                 "{kind}/{name} dropped nothing"
             );
         }

@@ -21,8 +21,8 @@ use std::time::Instant as StdInstant;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion;
 use slackwater_control::{
-    Ack, AnyController, Controller as _, EcnDelta, EcnMode, Intent, Loss, LossKind, PathReport,
-    PathView, RateSample, Recovery, Sent,
+    Ack, AnyController, Cause, CongestionEvent, Controller as _, EcnDelta, EcnMode, Intent,
+    PathReport, PathView, RateSample, Recovery, Sent,
 };
 use slackwater_core::record::FlowSample;
 use slackwater_core::{Bytes, Duration, Instant};
@@ -258,20 +258,20 @@ impl State {
             return;
         }
         let (ca, kind) = match (persistent, lost) {
-            (true, _) => (Recovery::Timeout, LossKind::Timeout),
-            (_, 0) => (Recovery::Cwr, LossKind::Ecn),
-            _ => (Recovery::Fast, LossKind::Fast),
+            (true, _) => (Recovery::Timeout, Cause::Timeout),
+            (_, 0) => (Recovery::Cwr, Cause::Ecn),
+            _ => (Recovery::Fast, Cause::Loss),
         };
         self.events += u64::from(lost > 0);
         (self.ca, self.recovery_at) = (ca, Some(now));
-        let loss = Loss::new(
+        let event = CongestionEvent::new(
             kind,
             Bytes(lost),
             Bytes(self.in_flight + lost),
             self.sent_total,
         );
         let path = self.path();
-        self.cc.on_loss(now, &path, &loss);
+        self.cc.on_congestion(now, &path, &event);
         self.intent = self.cc.intent();
     }
 

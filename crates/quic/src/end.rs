@@ -8,7 +8,9 @@ use quinn_proto::{
     AckFrequencyConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator,
     DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, Transmit, TransportConfig, VarInt,
 };
-use slackwater_core::{Draw, Ecn, FlowId, Instant, Packet, Proto, QuicBits, SeqNum, TcpFlags};
+use slackwater_core::{
+    Body, Direction, Draw, Ecn, FlowId, Instant, Packet, QuicBits, QuicData, QuicLong, SeqNum,
+};
 use slackwater_transport::quic::Spin;
 
 use crate::Config;
@@ -77,6 +79,15 @@ pub(crate) fn endpoint_config(draw: Draw) -> EndpointConfig {
     config
 }
 
+/// The number of the connection that `p` belongs to.
+pub(crate) const fn connection(p: &Packet) -> Option<u16> {
+    match &p.body {
+        Body::QuicLong(q) => Some(q.connection),
+        Body::QuicData(q) => Some(q.connection),
+        _ => None,
+    }
+}
+
 /// Our configuration as quinn's, for either end.
 pub(crate) fn transport_config(cfg: &Config) -> TransportConfig {
     let mut t = TransportConfig::default();
@@ -108,7 +119,8 @@ pub(crate) struct End {
     pub(crate) endpoint: Endpoint,
     pub(crate) connection: Option<(ConnectionHandle, Connection)>,
     flow: FlowId,
-    up: u8,
+    /// Which way its packets go.
+    dir: Direction,
     pub(crate) number: u16,
     server: bool,
     mailboxes: Mailboxes,
@@ -140,7 +152,7 @@ impl End {
             endpoint,
             connection: None,
             flow,
-            up: if up { Packet::BIT_UP } else { 0 },
+            dir: if up { Direction::Up } else { Direction::Down },
             number,
             server,
             mailboxes,
@@ -157,7 +169,7 @@ impl End {
         out: &mut Vec<Packet>,
     ) -> Option<quinn_proto::Incoming> {
         let from = &self.mailboxes[usize::from(!self.server)];
-        let data = from.lock().expect("no holder panics").get(p.seq.0)?;
+        let data = from.lock().expect("no holder panics").get(p.number())?;
         let ecn = match p.ecn {
             Ecn::NotEct => None,
             Ecn::Ect0 => Some(EcnCodepoint::Ect0),
@@ -229,36 +241,43 @@ impl End {
     ) {
         let datagram = Bytes::copy_from_slice(&buffer[..transmit.size]);
         let first = datagram.first().copied().unwrap_or(0);
-        let mut bits = QuicBits(0);
-        if first & 0x80 != 0 {
-            bits = bits.with(QuicBits::LONG);
-        } else if first & 0x20 != 0 {
-            bits = bits.with(QuicBits::SPIN);
-        }
-        let mut payload = 0;
-        if stream && first & 0x80 == 0 {
-            bits = bits.with(QuicBits::STREAM);
-            payload = (datagram.len() as u16).saturating_sub(AROUND).max(1);
-        }
+        let size = datagram.len() as u16;
         let to = &self.mailboxes[usize::from(self.server)];
-        let len = datagram.len() as u16 + BELOW;
-        let number = to.lock().expect("no holder panics").put(datagram);
+        let pn = SeqNum(to.lock().expect("no holder panics").put(datagram));
+        let connection = self.number;
+
+        let body = if first & 0x80 != 0 {
+            Body::QuicLong(QuicLong {
+                pn,
+                connection,
+                ..QuicLong::default()
+            })
+        } else {
+            let mut data = QuicData {
+                pn,
+                connection,
+                ..QuicData::default()
+            };
+            if first & 0x20 != 0 {
+                data.bits = data.bits.with(QuicBits::SPIN);
+            }
+            if stream {
+                data.bits = data.bits.with(QuicBits::STREAM);
+                data.payload = size.saturating_sub(AROUND).max(1);
+            }
+            Body::QuicData(data)
+        };
         out.push(Packet {
             created: now,
             flow: self.flow,
-            seq: SeqNum(number),
-            len,
-            payload,
-            window: self.number,
-            flags: TcpFlags(bits.0),
+            len: size + BELOW,
             ecn: if ecn && transmit.ecn.is_some() {
                 Ecn::Ect0
             } else {
                 Ecn::NotEct
             },
-            proto: Proto::Quic,
-            bits: self.up,
-            ..Packet::default()
+            dir: self.dir,
+            body,
         });
     }
 

@@ -7,11 +7,11 @@ use quinn_proto::{
     Dir, Endpoint, Event, ServerConfig, StreamEvent, StreamId, ValidationTokenConfig,
 };
 use slackwater_core::{Draw, FlowId, Instant, Packet};
-use slackwater_signal::Body;
+use slackwater_signal::ReportBody;
 
 use crate::Config;
 use crate::clock::NoCalendar;
-use crate::end::{End, Mailboxes, endpoint_config, transport_config};
+use crate::end::{self, End, Mailboxes, endpoint_config, transport_config};
 use crate::null::{NoTokens, Null};
 
 /// The receiving end of a flow.
@@ -72,13 +72,16 @@ impl Receiver {
 
     /// A packet of this flow arrived.
     pub fn on_packet(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
-        if p.window != self.end.number {
-            if self.end.number.wrapping_sub(p.window) < 1 << 15 {
+        let Some(number) = end::connection(p) else {
+            return;
+        };
+        if number != self.end.number {
+            if self.end.number.wrapping_sub(number) < 1 << 15 {
                 // Of a connection before this one.
                 return;
             }
-            self.end.number = p.window;
-            self.end.endpoint = server(&self.cfg, self.draw.fork(0, u64::from(p.window)));
+            self.end.number = number;
+            self.end.endpoint = server(&self.cfg, self.draw.fork(0, u64::from(number)));
             self.end.connection = None;
             self.stream = None;
             self.before += core::mem::take(&mut self.delivered);
@@ -107,7 +110,7 @@ impl Receiver {
     }
 
     /// Sends a report to the sender's controller in a DATAGRAM frame.
-    pub fn send_report(&mut self, now: Instant, body: Body, out: &mut Vec<Packet>) {
+    pub fn send_report(&mut self, now: Instant, body: ReportBody, out: &mut Vec<Packet>) {
         if let Some((_, connection)) = &mut self.end.connection {
             let datagram = Buffer::copy_from_slice(&body.0);
             // Before the handshake ends nobody could read it; an older report that waits is of no use.

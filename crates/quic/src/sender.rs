@@ -9,12 +9,14 @@ use quinn_proto::{
 use slackwater_control::{AnyController, Controller as _, PathReport};
 use slackwater_core::record::FlowSample;
 use slackwater_core::{Draw, FlowId, Instant, Packet};
-use slackwater_signal::Body;
+use slackwater_signal::ReportBody;
 
 use crate::Config;
 use crate::clock::Epoch;
 use crate::control::{Adapter, Shared};
-use crate::end::{BELOW, End, Mailboxes, address, endpoint_config, purpose, transport_config};
+use crate::end::{
+    self, BELOW, End, Mailboxes, address, endpoint_config, purpose, transport_config,
+};
 use crate::null::Null;
 
 /// What a stream is filled with.
@@ -119,7 +121,7 @@ impl Sender {
 
     /// A packet of this flow arrived.
     pub fn on_packet(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
-        if p.window == self.end.number && self.end.connection.is_some() {
+        if end::connection(p) == Some(self.end.number) && self.end.connection.is_some() {
             let _ = self.end.receive(now, p, out);
             self.drive(now, out);
         }
@@ -190,8 +192,8 @@ impl Sender {
                 }
                 Event::DatagramReceived => {
                     while let Some(datagram) = connection.datagrams().recv() {
-                        let body = <[u8; 8]>::try_from(&datagram[..]).ok().map(Body);
-                        if let Some(report) = body.and_then(Body::report) {
+                        let body = <[u8; 8]>::try_from(&datagram[..]).ok().map(ReportBody);
+                        if let Some(report) = body.and_then(ReportBody::report) {
                             self.reports += 1;
                             self.control.get().on_report(now, &report);
                         }

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use slackwater_control::{Config as ControlConfig, PathReport, build};
 use slackwater_core::{Draw, Duration, FlowId, Instant, Packet, PacketView as _, Rate};
-use slackwater_signal::Body;
+use slackwater_signal::ReportBody;
 
 use crate::end::Mailboxes;
 use crate::{Config, Receiver, Sender};
@@ -57,7 +57,7 @@ impl Pair {
 
     fn launch(&mut self, from: usize) {
         for p in std::mem::take(&mut self.out) {
-            let bytes = self.boxes[from].lock().unwrap().get(p.seq.0).unwrap();
+            let bytes = self.boxes[from].lock().unwrap().get(p.number()).unwrap();
             for chunk in bytes.chunks(8) {
                 let word = chunk.iter().fold(0, |w, b| w << 8 | u64::from(*b));
                 self.hash = Draw::new(self.hash ^ word).bits(self.now.as_nanos());
@@ -190,7 +190,7 @@ fn the_path_sees_the_spin_bit_and_the_controller_its_reports() {
         shared: false,
     };
     let now = pair.now;
-    let body = Body::of(&report).unwrap();
+    let body = ReportBody::of(&report).unwrap();
     pair.receiver.send_report(now, body, &mut pair.out);
     pair.launch(1);
     pair.run(AT(2_100));
@@ -216,7 +216,7 @@ fn the_handshake_has_the_lengths_of_one() {
     assert!(
         pair.trace
             .iter()
-            .any(|(at, _, p)| p.payload > 1000 && *at < AT(45))
+            .any(|(at, _, p)| p.payload() > 1000 && *at < AT(45))
     );
 }
 

@@ -1,7 +1,7 @@
 //! What leaves a cell.
 
 use slackwater_core::record::DropReason;
-use slackwater_core::{BearerId, Direction, Duration, Instant, UeId};
+use slackwater_core::{BearerId, Direction, Duration, FlowId, Instant, UeId};
 
 /// A packet that crossed the radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub struct Marked {
     pub ue: UeId,
     /// The bearer.
     pub bearer: BearerId,
-    /// The packet's flow key.
-    pub flow_key: u32,
+    /// The simulated flow; `None` for a real packet.
+    pub flow: Option<FlowId>,
     /// IP bytes.
     pub len: u32,
 }

@@ -38,6 +38,12 @@ impl Ring {
         self.occupied |= 1 << at;
     }
 
+    /// True where something is due in `slot`, or has to be put back.
+    #[inline]
+    pub(crate) fn has(&self, slot: u64) -> bool {
+        self.occupied >> (slot % RING) & 1 != 0
+    }
+
     /// Takes what is due in `slot` into `out`, which is emptied first.
     #[inline]
     pub(crate) fn take(&mut self, slot: u64, out: &mut Vec<Due>) {

@@ -17,6 +17,8 @@
 //! | 1 | low bits of the span, 14 bits in all, units of 0.125 ms |
 //! | 2-5 | bytes |
 //! | 6-7 | end of the span, ms modulo 2^16 |
+//!
+//! Where one of span (2.048 s) and bytes (4.3 GB) does not fit, both are cut in the same proportion: the rate stays.
 
 use slackwater_core::{Bytes, Duration, Rate};
 
@@ -30,15 +32,15 @@ const VALID: u8 = 1;
 const SHARED: u8 = 1 << 1;
 /// Without [`VALID`]: transport blocks.
 const BLOCKS: u8 = 1 << 1;
-/// Nanoseconds of one unit of a span: the shortest slot (TS 38.211, 4.3.2: 240 kHz apart).
+/// Nanoseconds of one unit of a span: the shortest slot that carries data (TS 38.211, 4.3.2: 120 kHz apart).
 const SPAN_UNIT: u64 = 125_000;
 
 /// A report as it stands in an option or a datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Body(pub [u8; 8]);
+pub struct ReportBody(pub [u8; 8]);
 
-impl Body {
-    /// Encodes a share or transport blocks; values beyond a field saturate. `None` for reports that travel otherwise.
+impl ReportBody {
+    /// Encodes a share or transport blocks; values of a share that are beyond a field saturate. `None` for reports that travel otherwise.
     pub fn of(report: &PathReport) -> Option<Self> {
         match *report {
             PathReport::Share {
@@ -55,8 +57,20 @@ impl Body {
     }
 
     fn blocks(bytes: Bytes, span: Duration, end: u16) -> Self {
-        let span = (span.as_nanos() / SPAN_UNIT).min(HOL_MAX);
-        let [a, b, c, d] = u32::try_from(bytes.0).unwrap_or(u32::MAX).to_be_bytes();
+        let units = span.as_nanos().div_ceil(SPAN_UNIT);
+        // The part that fits, over the whole; the fuller field decides.
+        let (mut part, mut whole) = (1, 1);
+        if units > HOL_MAX {
+            (part, whole) = (HOL_MAX, units);
+        }
+        let most = u64::from(u32::MAX);
+        if u128::from(bytes.0) * u128::from(part) > u128::from(most) * u128::from(whole) {
+            (part, whole) = (most, bytes.0);
+        }
+        let cut = |v: u64| u128::from(v) * u128::from(part);
+        let span = cut(units).div_ceil(u128::from(whole)) as u64;
+        let bytes = (cut(bytes.0) / u128::from(whole)) as u32;
+        let [a, b, c, d] = bytes.to_be_bytes();
         let [s, t] = end.to_be_bytes();
         Self([
             BLOCKS | ((span >> 8) as u8) << 2,
@@ -99,22 +113,6 @@ impl Body {
             end: count,
         })
     }
-
-    /// The two words that hold it in a simulated packet's option slot.
-    pub fn words(self) -> (u32, u32) {
-        let [a, b, c, d, e, f, g, h] = self.0;
-        (
-            u32::from_be_bytes([a, b, c, d]),
-            u32::from_be_bytes([e, f, g, h]),
-        )
-    }
-
-    /// The body of two words.
-    pub fn from_words(first: u32, second: u32) -> Self {
-        let [a, b, c, d] = first.to_be_bytes();
-        let [e, f, g, h] = second.to_be_bytes();
-        Self([a, b, c, d, e, f, g, h])
-    }
 }
 
 #[cfg(test)]
@@ -132,12 +130,10 @@ mod tests {
 
     #[test]
     fn a_share_round_trips_with_the_delay_rounded() {
-        let body = Body::of(&share(34_200, 9_300, 40_000, true)).unwrap();
+        let body = ReportBody::of(&share(34_200, 9_300, 40_000, true)).unwrap();
         assert_eq!(body.report(), Some(share(34_200, 9_500, 40_000, true)));
-        let (a, b) = body.words();
-        assert_eq!(Body::from_words(a, b), body);
         // Delays above 127.5 ms need the high bits.
-        let body = Body::of(&share(1, 400_000, 0, false)).unwrap();
+        let body = ReportBody::of(&share(1, 400_000, 0, false)).unwrap();
         assert_eq!(body.report(), Some(share(1, 400_000, 0, false)));
     }
 
@@ -148,18 +144,49 @@ mod tests {
             span: Duration::from_micros(40_500),
             end: 65_000,
         };
-        assert_eq!(Body::of(&blocks).unwrap().report(), Some(blocks));
+        assert_eq!(ReportBody::of(&blocks).unwrap().report(), Some(blocks));
+    }
+
+    #[test]
+    fn a_span_or_bytes_that_do_not_fit_leave_the_rate_as_it_is() {
+        let mbps = |bytes: u64, ms: u64| {
+            let report = PathReport::TransportBlocks {
+                bytes: Bytes(bytes),
+                span: Duration::from_millis(ms),
+                end: 7,
+            };
+            match ReportBody::of(&report).and_then(ReportBody::report) {
+                Some(PathReport::TransportBlocks {
+                    bytes,
+                    span,
+                    end: 7,
+                }) => {
+                    assert!(span <= Duration::from_nanos(HOL_MAX * SPAN_UNIT));
+                    bytes.0 as f64 * 8e-6 / span.as_secs_f64()
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        // 10 Mbit/s over 2, 3, 74 and 1,000 s, and 40 Gbit/s over 1 and 100 s.
+        for ms in [2_000, 3_000, 74_000, 1_000_000] {
+            let told = mbps(1_250 * ms, ms);
+            assert!((told / 10.0 - 1.0).abs() < 1e-6, "{ms} ms: {told}");
+        }
+        for ms in [1_000, 100_000] {
+            let told = mbps(5_000_000 * ms, ms);
+            assert!((9.99..=10.0).contains(&(told / 4000.0)), "{ms} ms: {told}");
+        }
     }
 
     #[test]
     fn what_does_not_fit_saturates_and_what_is_not_valid_says_nothing() {
-        let body = Body::of(&share(1 << 40, 60_000_000, 1, false)).unwrap();
+        let body = ReportBody::of(&share(1 << 40, 60_000_000, 1, false)).unwrap();
         assert_eq!(
             body.report(),
             Some(share(u64::from(u32::MAX), 8_191_500, 1, false))
         );
-        assert_eq!(Body::default().report(), None);
+        assert_eq!(ReportBody::default().report(), None);
         let other = PathReport::ThroughputAdvice { max: Rate::ZERO };
-        assert_eq!(Body::of(&other), None);
+        assert_eq!(ReportBody::of(&other), None);
     }
 }

@@ -9,7 +9,7 @@ pub mod marking;
 pub mod observe;
 pub mod report;
 
-pub use body::Body;
+pub use body::ReportBody;
 pub use marking::MarkingScheme;
 pub use observe::{Grant, HarqFeedback, NoObserver, Observer, PdcpView, RlcView, SlotView};
 pub use report::{PathReport, RanReport};

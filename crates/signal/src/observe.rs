@@ -92,8 +92,8 @@ pub struct PdcpView {
     pub bearer: BearerId,
     /// The `QoS` flow.
     pub qfi: Qfi,
-    /// The transport flow.
-    pub flow: FlowId,
+    /// The simulated flow; `None` where packets are real ones, which name none.
+    pub flow: Option<FlowId>,
     /// Which way.
     pub direction: Direction,
     /// IP bytes.

@@ -143,3 +143,41 @@ pub enum RanReport {
         values: [u64; 2],
     },
 }
+
+impl RanReport {
+    /// The same values, read at `now`.
+    #[must_use]
+    pub const fn read_at(mut self, now: Instant) -> Self {
+        match &mut self {
+            Self::Backlog { at, .. }
+            | Self::LinkState { at, .. }
+            | Self::Congestion { at, .. }
+            | Self::PathDelay { at, .. }
+            | Self::Available { at, .. }
+            | Self::SlotPattern { at, .. }
+            | Self::Own { at, .. } => *at = now,
+            Self::PathSwitch { .. } => {}
+        }
+        self
+    }
+
+    /// The same with rates and bytes multiplied by `factor`: what a cell that lies reports.
+    #[must_use]
+    pub fn scaled(mut self, factor: f64) -> Self {
+        let scale = |bytes: &mut Bytes| *bytes = Bytes((bytes.0 as f64 * factor) as u64);
+        match &mut self {
+            Self::Backlog { bytes, .. } => scale(bytes),
+            Self::LinkState { slot_bytes, .. } => scale(slot_bytes),
+            Self::Available { rate, backlog, .. } => {
+                *rate = rate.mul_f64(factor);
+                scale(backlog);
+            }
+            Self::Congestion { .. }
+            | Self::PathDelay { .. }
+            | Self::PathSwitch { .. }
+            | Self::SlotPattern { .. }
+            | Self::Own { .. } => {}
+        }
+        self
+    }
+}

@@ -5,12 +5,12 @@ mod stream;
 
 use std::collections::VecDeque;
 
-use slackwater_control::AnyController;
+use slackwater_control::{AnyController, AnyMedia};
 use slackwater_core::packet::{IPV4_HEADER, UDP_HEADER};
 use slackwater_core::record::{FlowSample, Frame};
 use slackwater_core::{
-    Bytes, Direction, Draw, Ecn, FlowId, Instant, NodeId, Packet, Proto, Qfi, SeqNum, TcpFlags,
-    UeId,
+    Body, Bytes, Datagram, Direction, Draw, Ecn, FlowId, Instant, NodeId, Packet, Qfi, Segment,
+    SeqNum, TcpFlags, UeId,
 };
 use slackwater_signal::{MarkingScheme, PathReport};
 use slackwater_transport::app::{App, AppConfig};
@@ -52,7 +52,7 @@ pub enum HopConfig {
 
 /// What carries the data.
 #[derive(Clone, Debug)]
-pub enum Carrier {
+pub enum Transport {
     /// A TCP connection that the sender opens.
     Tcp {
         /// Both ends' configuration.
@@ -84,7 +84,7 @@ pub enum Carrier {
         /// Both ends' configuration, the encoder's included.
         config: Box<RtpConfig>,
         /// The sender's controller.
-        controller: Box<AnyController>,
+        controller: Box<AnyMedia>,
         /// Thresholds of the marker on the path, where the sender is told them at its start.
         scheme: Option<MarkingScheme>,
     },
@@ -104,7 +104,7 @@ pub struct FlowConfig {
     /// Which way its data goes.
     pub direction: Direction,
     /// What carries it.
-    pub carrier: Carrier,
+    pub transport: Transport,
     /// What it sends; of no meaning for RTP, whose encoder sends all the time.
     pub app: AppConfig,
     /// When it starts.
@@ -120,14 +120,14 @@ pub struct FlowConfig {
 impl FlowConfig {
     /// The sender takes explicit feedback (data that goes down only: feedback for the uplink is not defined, XRC, III).
     pub(crate) fn takes_reports(&self) -> bool {
-        use slackwater_control::Controller as _;
-        let takes = match &self.carrier {
-            Carrier::Tcp { controller, .. }
-            | Carrier::Quic { controller, .. }
-            | Carrier::Quinn { controller, .. }
-            | Carrier::Rtp { controller, .. } => controller.takes_reports(),
-            Carrier::Udp { .. } => false,
-            Carrier::External { takes_reports, .. } => *takes_reports,
+        use slackwater_control::{Controller as _, MediaController as _};
+        let takes = match &self.transport {
+            Transport::Tcp { controller, .. }
+            | Transport::Quic { controller, .. }
+            | Transport::Quinn { controller, .. } => controller.takes_reports(),
+            Transport::Rtp { controller, .. } => controller.takes_reports(),
+            Transport::Udp { .. } => false,
+            Transport::External { takes_reports, .. } => *takes_reports,
         };
         takes && self.direction == Direction::Down
     }
@@ -135,12 +135,12 @@ impl FlowConfig {
     /// The sender wants to know the UE's transport blocks (see `WorldBuilder::add_feed`).
     pub fn takes_blocks(&self) -> bool {
         use slackwater_control::Controller as _;
-        let takes = match &self.carrier {
-            Carrier::Tcp { controller, .. }
-            | Carrier::Quic { controller, .. }
-            | Carrier::Quinn { controller, .. } => controller.takes_blocks(),
-            Carrier::External { takes_blocks, .. } => *takes_blocks,
-            Carrier::Udp { .. } | Carrier::Rtp { .. } => false,
+        let takes = match &self.transport {
+            Transport::Tcp { controller, .. }
+            | Transport::Quic { controller, .. }
+            | Transport::Quinn { controller, .. } => controller.takes_blocks(),
+            Transport::External { takes_blocks, .. } => *takes_blocks,
+            Transport::Udp { .. } | Transport::Rtp { .. } => false,
         };
         takes && self.direction == Direction::Down
     }
@@ -159,6 +159,14 @@ pub(crate) struct HostEvents {
     pub(crate) handed: Vec<(Instant, Packet)>,
     /// Objects of a page that are there in full.
     pub(crate) objects: u32,
+}
+
+impl HostEvents {
+    /// True where there is anything for records, or a message to follow.
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.messages.len() | self.frames.len() | self.media.len() > 0
+    }
 }
 
 /// One end of a flow.
@@ -245,8 +253,8 @@ impl Host {
             config.stop,
             draw.fork(purpose::APP, 0),
         );
-        let (sender, receiver) = match config.carrier {
-            Carrier::Tcp {
+        let (sender, receiver) = match config.transport {
+            Transport::Tcp {
                 config: tcp,
                 controller,
             } => {
@@ -275,7 +283,7 @@ impl Host {
                     Self::TcpReceiver(Box::new(receiver)),
                 )
             }
-            Carrier::Quic {
+            Transport::Quic {
                 config: quic,
                 controller,
             } => {
@@ -302,7 +310,7 @@ impl Host {
                     Self::QuicReceiver(Box::new(receiver)),
                 )
             }
-            Carrier::Quinn {
+            Transport::Quinn {
                 config: quic,
                 controller,
             } => {
@@ -323,7 +331,7 @@ impl Host {
                     Self::QuinnReceiver(Box::new(receiver)),
                 )
             }
-            Carrier::Udp { packet } => {
+            Transport::Udp { packet } => {
                 let sender = UdpSender {
                     flow,
                     up,
@@ -337,7 +345,7 @@ impl Host {
                     Self::UdpReceiver(Box::default()),
                 )
             }
-            Carrier::Rtp {
+            Transport::Rtp {
                 config: rtp,
                 controller,
                 scheme,
@@ -356,7 +364,7 @@ impl Host {
                     Self::RtpReceiver(Box::new(receiver)),
                 )
             }
-            Carrier::External { .. } => (
+            Transport::External { .. } => (
                 Self::External { delivered: 0 },
                 Self::External { delivered: 0 },
             ),
@@ -368,7 +376,11 @@ impl Host {
         }
     }
 
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "a choice of what to call: as a call of its own it costs more than what it does"
+    )]
+    #[inline(always)]
     pub(crate) fn on_packet(
         &mut self,
         now: Instant,
@@ -392,7 +404,7 @@ impl Host {
                 events.media.extend(h.take_frames());
             }
             Self::External { delivered } => {
-                *delivered += u64::from(packet.payload);
+                *delivered += u64::from(packet.payload());
                 events.handed.push((now, *packet));
             }
             Self::PageServer(h) => h.on_packet(now, packet, out),
@@ -445,7 +457,11 @@ impl Host {
         }
     }
 
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "a choice of what to call: as a call of its own it costs more than what it does"
+    )]
+    #[inline(always)]
     pub(crate) fn next_timer(&self) -> Option<Instant> {
         match self {
             Self::TcpSender(h) => h.next_timer(),
@@ -497,7 +513,7 @@ impl Host {
 
     /// The controller's named internals.
     pub(crate) fn internals(&self, out: &mut Vec<(&'static str, f64)>) {
-        use slackwater_control::Controller as _;
+        use slackwater_control::{Controller as _, MediaController as _};
         match self {
             Self::TcpSender(h) => h.endpoint().controller().snapshot(out),
             Self::QuicSender(h) => h.endpoint().controller().snapshot(out),
@@ -543,14 +559,6 @@ impl Host {
         }
     }
 
-    /// The receiving end of a QUIC flow, where there is one.
-    pub fn quic_receiver(&self) -> Option<&quic::Receiver> {
-        match self {
-            Self::QuicReceiver(h) => Some(h),
-            _ => None,
-        }
-    }
-
     /// Payload bytes acknowledged on all connections; `None` at a host that hears of none, or (quinn) is not told.
     pub fn acked(&self) -> Option<Bytes> {
         match self {
@@ -582,18 +590,20 @@ impl TcpReceiver {
     }
 
     /// A SYN with another number opens another connection of the same flow.
-    fn opens_anew(&self, packet: &Packet) -> bool {
-        packet.flags.contains(TcpFlags::SYN) && self.syn.is_some_and(|s| s != packet.seq)
+    fn opens_anew(&self, segment: &Segment) -> bool {
+        segment.flags.contains(TcpFlags::SYN) && self.syn.is_some_and(|s| s != segment.seq)
     }
 
     #[inline]
     fn on_packet(&mut self, now: Instant, packet: &Packet, out: &mut Vec<Packet>) {
-        if packet.flags.contains(TcpFlags::SYN) {
-            if self.opens_anew(packet) {
+        if let Body::Tcp(segment) = &packet.body
+            && segment.flags.contains(TcpFlags::SYN)
+        {
+            if self.opens_anew(segment) {
                 self.before += self.endpoint.delivered();
-                self.endpoint = server(&self.fresh, u64::from(packet.seq.0));
+                self.endpoint = server(&self.fresh, u64::from(segment.seq.0));
             }
-            self.syn = Some(packet.seq);
+            self.syn = Some(segment.seq);
         }
         self.endpoint.on_packet(now, packet, out);
     }
@@ -619,16 +629,20 @@ impl UdpSender {
             out.push(Packet {
                 created: now,
                 flow: self.flow,
-                seq: SeqNum(self.next_number),
-                ack: SeqNum(index),
-                tsval: self.frame,
-                tsecr: count,
                 len: payload + headers,
-                payload,
                 ecn: Ecn::NotEct,
-                proto: Proto::Udp,
-                bits: if self.up { Packet::BIT_UP } else { 0 },
-                ..Packet::default()
+                dir: if self.up {
+                    Direction::Up
+                } else {
+                    Direction::Down
+                },
+                body: Body::Datagram(Datagram {
+                    number: self.next_number,
+                    frame: self.frame,
+                    index,
+                    packets: count,
+                    payload,
+                }),
             });
             self.next_number = self.next_number.wrapping_add(1);
         }
@@ -638,8 +652,11 @@ impl UdpSender {
 
 impl UdpReceiver {
     fn on_packet(&mut self, packet: &Packet, events: &mut HostEvents) {
-        self.delivered += u64::from(packet.payload);
-        let frame = packet.tsval;
+        let Body::Datagram(datagram) = &packet.body else {
+            return;
+        };
+        self.delivered += u64::from(datagram.payload);
+        let frame = datagram.frame;
         let known = self.open.iter().position(|f| f.0 == frame);
         let at = known.unwrap_or_else(|| {
             if self.open.len() == OPEN_FRAMES {
@@ -650,8 +667,8 @@ impl UdpReceiver {
         });
         let entry = &mut self.open[at];
         entry.1 += 1;
-        entry.2 += u64::from(packet.payload);
-        if entry.1 == packet.tsecr {
+        entry.2 += u64::from(datagram.payload);
+        if entry.1 == datagram.packets {
             events.frames.push((entry.3, Bytes(entry.2)));
             self.open.remove(at);
         }

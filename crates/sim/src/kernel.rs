@@ -91,6 +91,19 @@ impl Kernel {
             .map(|&key| (Instant::from_nanos((key >> 32) as u64), Self::number(key)))
     }
 
+    /// True where no component acts before `component`, which is armed for `at`.
+    #[inline]
+    pub fn is_first(&self, component: usize, at: Instant) -> bool {
+        if self.fours > 0 {
+            // Later components act before it only if they are armed for an earlier time, and no time has passed.
+            let own = at.as_nanos() << NUMBER_BITS | component as u64;
+            debug_assert_eq!(self.keys[component], own, "it is armed for {at}");
+            self.keys[..component].iter().all(|&key| key > own)
+        } else {
+            self.peek() == Some((at, component))
+        }
+    }
+
     #[inline]
     const fn number(key: u128) -> usize {
         key as u32 as usize

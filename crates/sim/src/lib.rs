@@ -6,16 +6,17 @@
 
 pub mod clock;
 pub mod flow;
+mod inbox;
 pub mod kernel;
 pub mod lane;
 pub mod link;
 pub mod world;
 
 pub use clock::{Clock, NoClock, SyncStatus};
-pub use flow::{Carrier, FlowConfig, Fresh, HopConfig, Host, SendingEnd, StreamSender};
+pub use flow::{FlowConfig, Fresh, HopConfig, Host, SendingEnd, StreamSender, Transport};
 pub use lane::{Detour, LaneConfig, Stalls};
 pub use link::{LinkConfig, Service};
 pub use world::{
-    BlocksCarrier, BlocksConfig, CELL_DOWN, CELL_UP, FeedbackCarrier, FeedbackConfig, ReportConfig,
-    World, WorldBuilder,
+    BlocksConfig, CELL_DOWN, CELL_UP, Carrier, Faults, FeedbackConfig, ReportConfig, World,
+    WorldBuilder,
 };

@@ -72,6 +72,26 @@ enum Server {
     Rate(RateServer),
 }
 
+/// What a link could carry, apart from what it does carry: whoever holds one reads it at times of their own, in order.
+#[derive(Clone, Debug)]
+pub(crate) enum Meter {
+    Trace(trace::Cursor),
+    Rate(rate::Meter),
+}
+
+impl Meter {
+    /// Bytes that the link could have carried by `t`.
+    pub(crate) fn upto(&mut self, t: Instant) -> Bytes {
+        match self {
+            Self::Trace(cursor) => {
+                cursor.skip_until(t);
+                cursor.capacity()
+            }
+            Self::Rate(meter) => meter.capacity(t),
+        }
+    }
+}
+
 /// A link at work.
 pub(crate) struct Link {
     queue: Box<dyn Queue<Packet> + Send>,
@@ -81,12 +101,13 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(config: LinkConfig) -> Self {
+        let tells = config.queue.wants_capacity();
         let server = match config.service {
             Service::Trace {
                 opportunities,
                 period,
-            } => Server::Trace(TraceServer::new(opportunities, period)),
-            Service::Rate { steps, period } => Server::Rate(RateServer::new(steps, period)),
+            } => Server::Trace(TraceServer::new(opportunities, period, tells)),
+            Service::Rate { steps, period } => Server::Rate(RateServer::new(steps, period, tells)),
         };
         Self {
             queue: config.queue,
@@ -99,7 +120,7 @@ impl Link {
         match &mut self.server {
             Server::Trace(s) => {
                 if s.in_transit.is_none() && self.queue.backlog().packets == 0 {
-                    s.skip_until(now);
+                    s.skip_until(now, self.queue.as_mut());
                 }
                 self.queue.enqueue(now, packet, outcomes);
             }
@@ -155,13 +176,26 @@ impl Link {
         sample.capacity = match &mut self.server {
             Server::Trace(s) => {
                 if s.in_transit.is_none() && backlog.packets == 0 {
-                    s.skip_until(now);
+                    s.skip_until(now, self.queue.as_mut());
                 }
                 s.capacity()
             }
-            Server::Rate(s) => s.capacity(now),
+            Server::Rate(s) => s.meter.capacity(now),
         };
         sample
+    }
+
+    /// Bytes that have left.
+    pub(crate) const fn carried(&self) -> Bytes {
+        self.carried
+    }
+
+    /// Follows what the link could carry, from its present position on.
+    pub(crate) fn meter(&self) -> Meter {
+        match &self.server {
+            Server::Trace(s) => Meter::Trace(s.cursor.clone()),
+            Server::Rate(s) => Meter::Rate(s.meter.clone()),
+        }
     }
 }
 

@@ -2,32 +2,36 @@
 
 mod blocks;
 mod builder;
+mod carrier;
 mod cell;
 mod edge;
 mod feedback;
 mod pages;
 mod reports;
+mod slots;
 
 use std::collections::VecDeque;
 
+pub use blocks::BlocksConfig;
 use blocks::Feed;
-pub use blocks::{BlocksCarrier, BlocksConfig};
 pub use builder::WorldBuilder;
+pub use carrier::{Carrier, Faults};
 use cell::CellNode;
 use edge::EdgeNode;
-pub use feedback::{FeedbackCarrier, FeedbackConfig};
+pub use feedback::FeedbackConfig;
 use pages::Page;
 pub use reports::ReportConfig;
 use slackwater_core::record::{DropReason, PacketEvent};
 use slackwater_core::{
-    Bytes, Direction, Duration, Ecn, FlowId, Instant, NodeId, Packet, PacketView as _, Proto,
-    Recorder,
+    Body, Bytes, Direction, Duration, Ecn, FlowId, Instant, NodeId, Packet, PacketView as _,
+    Recorder, SegmentBits,
 };
 use slackwater_edge::{RanReport, Verdict};
 use slackwater_ran::CellOut;
 use slackwater_ran::cell::Cell;
 use slackwater_signal::PathReport;
 use slackwater_transport::rtp::Mailbox;
+use slots::cell_of;
 
 use crate::clock::{Clock, SyncStatus};
 use crate::flow::{Host, HostEvents};
@@ -51,6 +55,11 @@ enum Node {
     Lane {
         lane: Lane,
         next: Hop,
+    },
+    /// A lane that ends at a cell, in whose inbox its packets wait.
+    Feeder {
+        lane: Lane,
+        cell: u32,
     },
     Link {
         link: Box<Link>,
@@ -81,6 +90,17 @@ struct Flow {
     mailbox: Mailbox,
 }
 
+/// Tells the host to which `packet` goes that `behind` arrives with it, where an offload would merge the two.
+#[inline]
+fn couple(hop: Hop, packet: &mut Packet, behind: Option<&Packet>) {
+    if matches!(hop, Hop::Host)
+        && behind.is_some_and(|next| packet.is_continued_by(next))
+        && let Body::Tcp(segment) = &mut packet.body
+    {
+        segment.bits = segment.bits.with(SegmentBits::TRAIN);
+    }
+}
+
 const fn side(direction: Direction) -> usize {
     match direction {
         Direction::Down => 0,
@@ -92,6 +112,8 @@ const fn side(direction: Direction) -> usize {
 pub struct World<R> {
     kernel: Kernel,
     nodes: Vec<Node>,
+    /// Cells and edge functions, which know something of flows.
+    tellers: Vec<usize>,
     flows: Vec<Flow>,
     pages: Vec<Page>,
     recorder: R,
@@ -101,6 +123,7 @@ pub struct World<R> {
     packets: Vec<Packet>,
     served: Vec<(Packet, Duration)>,
     outcomes: Outcomes,
+    cell_out: CellOut<Packet>,
     batch: Vec<RanReport>,
     values: Vec<(&'static str, f64)>,
     host_events: HostEvents,
@@ -129,7 +152,9 @@ impl<R: Recorder> World<R> {
     }
 
     /// Ends the run and hands back the recorder.
-    pub fn into_recorder(self) -> R {
+    pub fn into_recorder(mut self) -> R {
+        // What arrived since their last slots was not told.
+        self.catch_up_cells(self.now);
         self.recorder
     }
 
@@ -157,13 +182,13 @@ impl<R: Recorder> World<R> {
         self.kernel.peek().map(|(at, _)| at)
     }
 
-    /// A host outside of the world emits `packet`, in its flow and direction ([`crate::Carrier::External`]). All events up
+    /// A host outside of the world emits `packet`, in its flow and direction ([`crate::Transport::External`]). All events up
     /// to `now` must have run, which [`World::run_until`] sees to.
     pub fn inject(&mut self, now: Instant, packet: &Packet) {
         debug_assert!(now >= self.now, "{now} is before {}", self.now);
         self.now = now;
         self.packets.push(*packet);
-        self.emit(now, packet.flow.index(), side(packet.direction()));
+        self.emit(now, packet.flow.index(), side(packet.dir));
     }
 
     /// The packets that reached hosts outside of the world since the last call, with the times of their arrival.
@@ -237,7 +262,8 @@ impl<R: Recorder> World<R> {
                 let timer = link.next_timer();
                 self.kernel.arm(n, timer);
                 self.report_outcomes(now, n);
-                for (packet, sojourn) in served.drain(..) {
+                for i in 0..served.len() {
+                    let (mut packet, sojourn) = served[i];
                     let node = NodeId(n as u32);
                     self.recorder
                         .packet(now, node, &packet, PacketEvent::Dequeued { sojourn });
@@ -245,22 +271,15 @@ impl<R: Recorder> World<R> {
                         unreachable!("a node keeps its kind")
                     };
                     let hop = next.get(packet.flow.index()).copied().unwrap_or(Hop::Host);
+                    let behind = served.get(i + 1).map(|s| &s.0);
+                    couple(hop, &mut packet, behind);
                     self.forward(now, hop, n, &packet);
                 }
+                served.clear();
                 self.served = served;
             }
-            Node::Cell(node) => {
-                if node.pending.front().is_some_and(|p| p.0 <= now) {
-                    self.hand_on(now, n);
-                    return;
-                }
-                if node.slot_is_due(now) {
-                    let mut out = core::mem::take(&mut node.out);
-                    node.run_slot(now, &mut out);
-                    self.drain_cell(now, n, &mut out);
-                }
-                self.report_queues(now, n);
-            }
+            Node::Cell(_) => self.run_cell(now, n),
+            Node::Feeder { .. } => unreachable!("a lane that ends at a cell has no timer"),
             Node::Edge(edge) => {
                 edge.take_reports(now);
                 self.drain_edge(now, n);
@@ -268,144 +287,6 @@ impl<R: Recorder> World<R> {
             Node::Beat(flow) => {
                 let flow = *flow;
                 self.beat(now, n, flow);
-            }
-        }
-    }
-
-    /// Sends the reports of cell `n` that are due on their way: after the slot that starts at the same instant, so that
-    /// they tell what its decision left.
-    fn report_queues(&mut self, now: Instant, n: usize) {
-        let Node::Cell(cell) = &mut self.nodes[n] else {
-            unreachable!("a node keeps its kind")
-        };
-        if cell.reports.is_empty() {
-            return;
-        }
-        if cell.report_is_due(now) {
-            let mut reports = core::mem::take(&mut cell.reports);
-            for way in &mut reports {
-                let [Node::Cell(cell), Node::Edge(edge)] = self
-                    .nodes
-                    .get_disjoint_mut([n, way.to])
-                    .expect("a cell and a function are two nodes")
-                else {
-                    unreachable!("a node keeps its kind")
-                };
-                way.read(now, &mut cell.cell, &mut self.batch, &mut edge.reports);
-                let timer = edge.next_timer();
-                self.kernel.arm(way.to, timer.map(|t| t.max(now)));
-            }
-            let Node::Cell(cell) = &mut self.nodes[n] else {
-                unreachable!("a node keeps its kind")
-            };
-            cell.reports = reports;
-        }
-        let Node::Cell(cell) = &self.nodes[n] else {
-            unreachable!("a node keeps its kind")
-        };
-        let timer = cell.next_timer();
-        self.kernel.arm(n, timer);
-    }
-
-    /// Sends on the packets of cell `n` that are due. All of a transport block are due at once; a component that comes
-    /// before the cell in the order of events takes its turn between two of them.
-    fn hand_on(&mut self, now: Instant, n: usize) {
-        let mut handed = 0;
-        loop {
-            let Node::Cell(cell) = &mut self.nodes[n] else {
-                unreachable!("a node keeps its kind")
-            };
-            let due = cell.pending.front().filter(|p| p.0 <= now);
-            let Some(&(_, packet)) = due else { break };
-            if handed > 0 && self.kernel.peek() != Some((now, n)) {
-                break;
-            }
-            handed += 1;
-            cell.pending.pop_front();
-            let hop = cell.flows[packet.flow.index()].next[side(packet.direction())];
-            self.forward(now, hop, n, &packet);
-        }
-        // The first one is counted by the loop of events.
-        self.events += handed - 1;
-        let Node::Cell(cell) = &self.nodes[n] else {
-            unreachable!("a node keeps its kind")
-        };
-        let timer = cell.next_timer();
-        self.kernel.arm(n, timer);
-    }
-
-    /// Reports what the cell dropped, marked and delivered, sends on what is due, and arms the cell's timer.
-    fn drain_cell(&mut self, now: Instant, n: usize, out: &mut CellOut<Packet>) {
-        let id = NodeId(n as u32);
-        for (at, packet, reason) in out.dropped.drain(..) {
-            self.recorder
-                .packet(at, id, &packet, PacketEvent::Dropped(reason));
-        }
-        for mark in out.marked.drain(..) {
-            let bits = if mark.dir == Direction::Up {
-                Packet::BIT_UP
-            } else {
-                0
-            };
-            let flow = FlowId(mark.flow_key >> 1);
-            let packet = Packet {
-                flow,
-                bits,
-                len: mark.len as u16,
-                ecn: Ecn::Ce,
-                ..Packet::default()
-            };
-            self.recorder
-                .packet(mark.at, id, &packet, PacketEvent::Marked);
-        }
-        self.drain_delivered(now, n, out);
-        out.delivered.clear();
-        let Node::Cell(cell) = &mut self.nodes[n] else {
-            unreachable!("a node keeps its kind")
-        };
-        cell.out = core::mem::take(out);
-        let timer = cell.next_timer();
-        self.kernel.arm(n, timer);
-    }
-
-    /// Lets what the cell delivered wait for its time, or sends it on.
-    fn drain_delivered(&mut self, now: Instant, n: usize, out: &CellOut<Packet>) {
-        let id = NodeId(n as u32);
-        let Node::Cell(cell) = &mut self.nodes[n] else {
-            unreachable!("a node keeps its kind")
-        };
-        // Nothing is delivered before what was delivered earlier.
-        let mut last = cell.pending.back().map_or(Instant::ZERO, |p| p.0);
-        if cell.feedback.is_none() && out.delivered.iter().all(|d| d.at > now) {
-            for delivered in &out.delivered {
-                let sojourn = delivered.sojourn;
-                let event = PacketEvent::Dequeued { sojourn };
-                self.recorder.packet(now, id, &delivered.packet, event);
-                last = last.max(delivered.at);
-                cell.pending.push_back((last, delivered.packet));
-            }
-            return;
-        }
-        for delivered in &out.delivered {
-            let sojourn = delivered.sojourn;
-            let event = PacketEvent::Dequeued { sojourn };
-            self.recorder.packet(now, id, &delivered.packet, event);
-            let Node::Cell(cell) = &mut self.nodes[n] else {
-                unreachable!("a node keeps its kind")
-            };
-            let mut packet = delivered.packet;
-            let report = cell.stamp(now, &mut packet);
-            let last = cell.pending.back().map_or(Instant::ZERO, |p| p.0);
-            let at = delivered.at.max(last);
-            let hop = cell.flows[packet.flow.index()].next[side(packet.direction())];
-            if at > now {
-                cell.pending.push_back((at, packet));
-            }
-            if let Some((lane, report)) = report {
-                self.forward(now, lane, n, &report);
-            }
-            if at <= now {
-                self.forward(now, hop, n, &packet);
             }
         }
     }
@@ -456,21 +337,23 @@ impl<R: Recorder> World<R> {
                 }
             }
             Node::Cell(node) => {
+                let direction = packet.dir;
+                if direction == Direction::Down || node.observes_arrivals() {
+                    self.catch_up(now, n);
+                }
+                let node = cell_of(&mut self.nodes, n);
                 let flow = &node.flows[packet.flow.index()];
-                let direction = packet.direction();
-                let (ue, qfi, out) = (flow.ue, flow.qfi, &mut node.out);
+                let (ue, qfi, out) = (flow.ue, flow.qfi, &mut self.cell_out);
                 node.cell.enqueue(now, direction, ue, qfi, *packet, out);
-                if node.out.dropped.is_empty() && node.out.marked.is_empty() {
+                if !(out.dropped.is_empty() && out.marked.is_empty()) {
+                    self.drain_cell(now, n);
+                } else if !self.kernel.is_due_by(n, node.cell.earliest_slot()) {
                     // Armed for the first slot that may run, the cell needs no other timer for this packet.
-                    if !self.kernel.is_due_by(n, node.cell.earliest_slot()) {
-                        let timer = node.next_timer();
-                        self.kernel.arm(n, timer);
-                    }
-                } else {
-                    let mut out = core::mem::take(&mut node.out);
-                    self.drain_cell(now, n, &mut out);
+                    let timer = node.next_timer();
+                    self.kernel.arm(n, timer);
                 }
             }
+            Node::Feeder { .. } => self.feed_cell(now, n, core::slice::from_ref(packet), false),
             Node::Edge(_) => self.pass_edge(now, n, packet),
             Node::Beat(_) => unreachable!("no path names a timer"),
         }
@@ -481,7 +364,7 @@ impl<R: Recorder> World<R> {
         let Node::Edge(edge) = &mut self.nodes[n] else {
             unreachable!("a node keeps its kind")
         };
-        let direction = packet.direction();
+        let direction = packet.dir;
         let flow = edge.flows[packet.flow.index()];
         let (ue, gbr_flow) = (flow.ue, flow.gbr_flow);
         let verdict = edge
@@ -540,11 +423,13 @@ impl<R: Recorder> World<R> {
     /// Hands `packet` to the host at the end of its path.
     fn deliver(&mut self, now: Instant, from: usize, packet: &Packet) {
         let flow = packet.flow.index();
-        let host = 1 - side(packet.direction());
-        let report = packet.proto == Proto::Udp && packet.bits & Packet::BIT_REPORT != 0;
-        if !report {
+        let host = 1 - side(packet.dir);
+        if !matches!(packet.body, Body::Report(_)) {
             self.recorder
                 .packet(now, NodeId(from as u32), packet, PacketEvent::Delivered);
+        }
+        if host != self.flows[flow].sender {
+            self.hear(now, flow);
         }
         let (out, events) = (&mut self.packets, &mut self.host_events);
         let state = &mut self.flows[flow];
@@ -564,20 +449,10 @@ impl<R: Recorder> World<R> {
         if !self.packets.is_empty() {
             self.emit(now, flow, host);
         }
-        let state = &mut self.flows[flow];
-        if !self.host_events.messages.is_empty() || !self.host_events.frames.is_empty() {
-            if state.messages.is_empty() {
-                state.told = state.hosts[1 - state.sender].delivered().get();
-            }
-            state.messages.extend(self.host_events.messages.drain(..));
-            for (start, bytes) in self.host_events.frames.drain(..) {
-                let id = FlowId(flow as u32);
-                self.recorder.transfer(now, id, start, bytes);
-            }
+        if self.host_events.any() {
+            self.take_events(now, flow);
         }
-        for frame in self.host_events.media.drain(..) {
-            self.recorder.frame(now, FlowId(flow as u32), &frame);
-        }
+        let state = &self.flows[flow];
         if host != state.sender && !state.messages.is_empty() {
             self.complete(now, flow);
         }
@@ -589,6 +464,25 @@ impl<R: Recorder> World<R> {
         }
     }
 
+    /// Takes over the messages that a host of `flow` began, and tells of the frames that it completed.
+    #[cold]
+    fn take_events(&mut self, now: Instant, flow: usize) {
+        let id = FlowId(flow as u32);
+        let state = &mut self.flows[flow];
+        if !self.host_events.messages.is_empty() || !self.host_events.frames.is_empty() {
+            if state.messages.is_empty() {
+                state.told = state.hosts[1 - state.sender].delivered().get();
+            }
+            state.messages.extend(self.host_events.messages.drain(..));
+            for (start, bytes) in self.host_events.frames.drain(..) {
+                self.recorder.transfer(now, id, start, bytes);
+            }
+        }
+        for frame in self.host_events.media.drain(..) {
+            self.recorder.frame(now, id, &frame);
+        }
+    }
+
     /// Puts what `host` of `flow` emitted on its way.
     fn emit(&mut self, now: Instant, flow: usize, host: usize) {
         let first = self.flows[flow].first[host];
@@ -597,12 +491,17 @@ impl<R: Recorder> World<R> {
         };
         let mut out = core::mem::take(&mut self.packets);
         if self.flows[flow].feed.is_some() && host != self.flows[flow].sender {
+            self.hear(now, flow);
             self.feed(now, flow, &mut out);
         }
-        for packet in &out {
-            self.recorder
-                .packet(now, NodeId(node), packet, PacketEvent::Sent);
-            self.forward(now, first, node as usize, packet);
+        if matches!(self.nodes[node as usize], Node::Feeder { .. }) {
+            self.feed_cell(now, node as usize, &out, true);
+        } else {
+            for packet in &out {
+                self.recorder
+                    .packet(now, NodeId(node), packet, PacketEvent::Sent);
+                self.forward(now, first, node as usize, packet);
+            }
         }
         out.clear();
         self.packets = out;
@@ -641,6 +540,7 @@ impl<R: Recorder> World<R> {
     }
 
     fn sample(&mut self, now: Instant) {
+        self.catch_up_cells(now);
         for (i, flow) in self.flows.iter().enumerate() {
             let id = FlowId(i as u32);
             let delivered = flow.hosts[1 - flow.sender].delivered();
@@ -655,15 +555,16 @@ impl<R: Recorder> World<R> {
                 self.recorder.flow(now, id, &sample);
                 self.values.clear();
             }
-            for node in &self.nodes {
-                match node {
+            for &n in &self.tellers {
+                match &self.nodes[n] {
                     Node::Cell(cell) => {
                         if let Some(report) = cell.feedback.as_ref().and_then(|f| f.last(id)) {
                             tell_report(&report, &mut self.values);
                         }
                     }
                     Node::Edge(edge) => edge.internals(id, &mut self.values),
-                    Node::Lane { .. } | Node::Link { .. } | Node::Beat(_) => {}
+                    Node::Lane { .. } | Node::Feeder { .. } | Node::Link { .. } | Node::Beat(_) => {
+                    }
                 }
             }
             if !self.values.is_empty() {
@@ -673,7 +574,7 @@ impl<R: Recorder> World<R> {
         for (n, node) in self.nodes.iter_mut().enumerate() {
             let id = NodeId(n as u32);
             match node {
-                Node::Lane { .. } | Node::Beat(_) => {}
+                Node::Lane { .. } | Node::Feeder { .. } | Node::Beat(_) => {}
                 Node::Link { link, .. } => self.recorder.link(now, id, 0, &link.sample(now)),
                 Node::Cell(c) => c.sample(now, |index, s| self.recorder.link(now, id, index, s)),
                 Node::Edge(e) => self.recorder.link(now, id, 0, &e.sample()),

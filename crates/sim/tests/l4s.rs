@@ -8,7 +8,7 @@ use slackwater_core::{
 };
 use slackwater_queue::{LawConfig, Limits, QueueConfig, RampConfig, RampMode, RampTarget};
 use slackwater_sim::{
-    Carrier, FlowConfig, HopConfig, LaneConfig, LinkConfig, NoClock, Service, WorldBuilder,
+    FlowConfig, HopConfig, LaneConfig, LinkConfig, NoClock, Service, Transport, WorldBuilder,
 };
 use slackwater_transport::app::AppConfig;
 use slackwater_transport::tcp::Config as TcpConfig;
@@ -39,7 +39,7 @@ struct Seen {
 
 impl Recorder for Seen {
     fn packet(&mut self, now: Instant, _node: NodeId, packet: &Packet, event: PacketEvent) {
-        if packet.payload == 0 || now < self.from {
+        if packet.payload() == 0 || now < self.from {
             return;
         }
         match event {
@@ -51,7 +51,7 @@ impl Recorder for Seen {
             PacketEvent::Delivered => {
                 let flow = packet.flow.index();
                 self.payload.resize(self.payload.len().max(flow + 1), 0);
-                self.payload[flow] += u64::from(packet.payload);
+                self.payload[flow] += u64::from(packet.payload());
             }
             _ => {}
         }
@@ -129,7 +129,7 @@ impl Setup {
             let controller = registry::build(name, &config).expect("the controller exists");
             world.add_flow(FlowConfig {
                 direction: Direction::Down,
-                carrier: Carrier::Tcp {
+                transport: Transport::Tcp {
                     config: Box::new(TcpConfig::default()),
                     controller: Box::new(controller),
                 },
@@ -343,7 +343,7 @@ fn two_copa_flows_share_and_stay_in_the_default_mode() {
 fn beside_prague(classic: &'static str, mbps: f64, rtt: u64, queue: &QueueConfig) -> (f64, Seen) {
     let setup = Setup {
         mbps,
-        queue: *queue,
+        queue: queue.clone(),
         flows: vec![("prague", ms(rtt)), (classic, ms(rtt))],
         seconds: 60,
         settle: 20,

@@ -19,18 +19,9 @@
 //!
 //! # A packet
 //!
-//! | field of `Packet` | sender | receiver |
-//! |---|---|---|
-//! | `flags` | [`slackwater_core::QuicBits`] | the same |
-//! | `window` | number of the connection, 16 bits | the same |
-//! | `seq` | packet number, 32 bits | the same |
-//! | `ack` | offset of the STREAM frame | `MAX_DATA`; both 32 bits, close to what the other end expects |
-//! | `payload` | stream bytes | 0 |
-//! | `slots`, `sacks` | newest range of an ACK | up to three ranges of packet numbers, newest first |
-//! | `slots[2]` with `BIT_REPORT` | | what a DATAGRAM holds, in place of the third range |
-//! | `tsval` | | ECT(0) and ECT(1) packets received, 16 bits each |
-//! | `tsecr` | | ACK delay in 8 us (16 bits) and CE packets received (16 bits) |
-//! | in the handshake: `ack`, `tsecr` | index and number of the flight's packets | the same |
+//! The end that sends data sends [`slackwater_core::QuicData`], the end that receives it [`slackwater_core::QuicAck`], and
+//! both [`slackwater_core::QuicLong`] in the handshake. Numbers are 32 bits of the RFCs' 62, close to what the other end
+//! expects.
 //!
 //! # Where it departs from the RFCs
 //!
@@ -64,7 +55,7 @@ pub use receiver::{Receiver, ReceiverStats};
 pub use sender::{Sender, Stats};
 
 use slackwater_core::packet::{IPV4_HEADER, UDP_HEADER};
-use slackwater_core::{Duration, FlowId, Instant, Packet, Proto, QuicBits, SeqNum, TcpFlags};
+use slackwater_core::{Body, Direction, Duration, Ecn, FlowId, Instant, Packet, SeqNum};
 
 /// What carries a QUIC packet.
 const BELOW: u16 = IPV4_HEADER + UDP_HEADER;
@@ -90,20 +81,23 @@ const INITIAL: u16 = 1200 + BELOW;
 /// The unit of the ACK delay: the default `ack_delay_exponent` is 3 (RFC 9000, 18.2).
 const DELAY_UNIT: u64 = 8_000;
 
-/// A packet of connection `number` without anything in it.
+/// A packet of `len` IP bytes that is not ECN-capable.
 #[inline]
-fn blank(now: Instant, flow: FlowId, up: u8, number: u16, pn: u64, bits: QuicBits) -> Packet {
+const fn packet(now: Instant, flow: FlowId, dir: Direction, len: u16, body: Body) -> Packet {
     Packet {
         created: now,
         flow,
-        seq: SeqNum(pn as u32),
-        len: BELOW + SHORT_HEADER,
-        window: number,
-        flags: TcpFlags(bits.0),
-        proto: Proto::Quic,
-        bits: up,
-        ..Packet::default()
+        len,
+        ecn: Ecn::NotEct,
+        dir,
+        body,
     }
+}
+
+/// Which way the packets of an end go.
+#[inline]
+const fn direction(up: bool) -> Direction {
+    if up { Direction::Up } else { Direction::Down }
 }
 
 /// The number near `expected` whose low 32 bits are `low` (RFC 9000, A.3, with 32 bits).
@@ -115,6 +109,6 @@ const fn full(expected: u64, low: SeqNum) -> u64 {
 
 /// An ACK delay as it stands in a packet.
 #[inline]
-fn encode_delay(delay: Duration) -> u32 {
-    (delay.as_nanos() / DELAY_UNIT).min(0xffff) as u32
+fn encode_delay(delay: Duration) -> u16 {
+    (delay.as_nanos() / DELAY_UNIT).min(0xffff) as u16
 }

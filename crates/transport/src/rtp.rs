@@ -1,17 +1,9 @@
 //! Real-time media over RTP: an encoder that follows a rate, a pacer, reports packet by packet, a jitter buffer.
 //!
-//! [`RtpSender`] and [`RtpReceiver`] are the two ends of one flow. A packet's header is a
-//! [`slackwater_core::Packet`]; what RTCP says does not fit there and waits in a [`Mailbox`] that both ends of the flow
-//! are handed, under the number of the packet that carries it: lost, delayed and overtaken as that packet is. Lengths
-//! are those of the real formats, and times are as coarse as they make them.
-//!
-//! | field of `Packet` | media | RTCP |
-//! |---|---|---|
-//! | `seq` | transport-wide number, one for each packet that leaves | number of the message |
-//! | `ack`, `tsval`, `tsecr` | index in the frame, frame, packets of the frame (0: padding) | 0 |
-//! | `slots[0]` | RTP sequence number (32 bits); 1 in a key frame | |
-//! | `slots[1]` | capture time in ns, high and low word | |
-//! | `bits` | `BIT_RETX` on a retransmission | |
+//! [`RtpSender`] and [`RtpReceiver`] are the two ends of one flow. A packet carries [`slackwater_core::Media`] or
+//! [`slackwater_core::Rtcp`]. What an RTCP message says is longer than a packet has room for: it waits in a [`Mailbox`] that
+//! both ends of the flow are handed, under the number of the message, and is lost, delayed and overtaken as its packet is.
+//! Lengths are those of the real formats, and times are as coarse as they make them.
 //!
 //! `created` is the time at which the packet left, past the pacer.
 

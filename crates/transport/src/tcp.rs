@@ -24,4 +24,3 @@ mod tlp;
 pub use config::{Config, DelayedAck, PrrBound};
 pub use connection::{Endpoint, Events, Stats};
 pub use ecn::Negotiated;
-pub use options::SynOptions;

@@ -76,6 +76,7 @@ fn windows_kept(pair: &Pair, scale: u8) {
     let mut edge: [Option<SeqNum>; 2] = [None; 2];
     let mut first_window = 0;
     for (at, from, p) in pair.trace.as_ref().expect("the trace is on") {
+        let p = p.segment().expect("a segment");
         let syn = p.flags.contains(TcpFlags::SYN);
         if p.flags.contains(TcpFlags::ACK) {
             let shift = if syn { 0 } else { scale };

@@ -4,7 +4,10 @@ mod common;
 
 use common::{Bottleneck, Fate, Pair};
 use slackwater_control::{EcnMode, Recovery};
-use slackwater_core::{Duration, Ecn, Instant, Packet, SeqNum, TcpFlags};
+use slackwater_core::packet::Blocks;
+use slackwater_core::{
+    Duration, Ecn, Instant, Packet, PacketView as _, Segment, SegmentBits, SeqNum, TcpFlags,
+};
 use slackwater_transport::tcp::{Config, DelayedAck, Endpoint, Negotiated};
 
 const OWD: Duration = Duration::from_millis(20);
@@ -12,6 +15,10 @@ const MSS: u64 = 1448;
 
 fn pair(cfg: &Config) -> Pair {
     Pair::new(cfg, "reno", OWD)
+}
+
+fn segment(p: &Packet) -> &Segment {
+    p.segment().expect("a segment")
 }
 
 fn ms(n: u64) -> Instant {
@@ -34,14 +41,15 @@ fn lose_segments(segments: &'static [u64], times: u32) -> common::Script {
     let mut left = vec![times; segments.len()];
     let mut base = None;
     Box::new(move |_, p: &mut Packet| {
-        if p.flags.contains(TcpFlags::SYN) {
-            base = Some(p.seq + 1);
+        let s = segment(p);
+        if s.flags.contains(TcpFlags::SYN) {
+            base = Some(s.seq + 1);
             return Fate::Pass;
         }
         let Some(base) = base else { return Fate::Pass };
-        let n = u64::from(p.seq - base) / MSS;
+        let n = u64::from(s.seq - base) / MSS;
         match segments.iter().position(|&s| s == n) {
-            Some(i) if p.payload > 0 && left[i] > 0 => {
+            Some(i) if p.payload() > 0 && left[i] > 0 => {
                 left[i] -= 1;
                 Fate::Drop
             }
@@ -139,6 +147,72 @@ fn one_loss_is_repaired_by_one_retransmission() {
     assert_eq!(p.ends[1].stats().duplicate_bytes, 0);
 }
 
+/// The queue overflows and then drains at a tenth of the rate: the first retransmission takes longer than a timeout that
+/// would run from the last progress. Linux lets it start anew with each SACK of data that left before the retransmission,
+/// and with the retransmission itself (`tcp_clean_rtx_queue`, `tcp_xmit_retransmit_queue`).
+#[test]
+fn a_slow_recovery_is_no_timeout() {
+    let mut p = pair(&Config::default());
+    p.bottleneck = Some(Bottleneck {
+        gap: Duration::from_millis(1),
+        limit: 250,
+    });
+    let mut p = p.connected();
+    p.on(0, |e, now, out| {
+        e.set_bulk(true);
+        e.kick(now, out);
+    });
+    while p.drops == 0 {
+        assert!(p.step(ms(5_000)), "the queue overflows");
+    }
+    p.bottleneck = Some(Bottleneck {
+        gap: Duration::from_millis(10),
+        limit: 250,
+    });
+    while p.ends[0].stats().recoveries == 0 {
+        assert!(p.step(ms(5_000)), "the loss is found");
+    }
+    // A queue takes 2.5 s to drain, and the retransmission waits behind it; a timeout from the last progress comes at 6 s.
+    while p.now < ms(8_000) {
+        assert!(p.step(ms(20_000)), "there is more to come");
+        assert_eq!(p.ends[0].stats().timeouts, 0, "at {}", p.now);
+    }
+}
+
+/// Every other packet of a burst is lost, and what is left arrives within a millisecond, in which duplicate ACKs wait: an
+/// ACK has room for three holes. Nothing that arrived is sent again.
+#[test]
+fn compressed_acks_hide_no_hole() {
+    let mut p = pair(&Config::default());
+    p.scripts[0] = lose_segments(&[100, 102, 104, 106, 108, 110, 112, 114, 116, 118], 1);
+    let mut p = p.connected();
+    transfer(&mut p, 300 * MSS);
+    let stats = p.ends[0].stats();
+    assert_eq!((stats.retransmits, stats.timeouts), (10, 0));
+    assert_eq!(p.ends[1].stats().duplicate_bytes, 0);
+}
+
+/// ACKs arrive in bunches, as a cell's uplink hands them over: several at one instant, of which the first let new data out
+/// and a later one tells of a loss. The new data does not show that the retransmission is lost.
+#[test]
+fn bunched_acks_are_no_reason_to_repeat() {
+    let mut p = pair(&Config::default());
+    p.bottleneck = Some(Bottleneck {
+        gap: Duration::from_millis(1),
+        limit: 100_000,
+    });
+    p.scripts[0] = lose_segments(&[100, 107, 115, 124, 134, 145, 157, 170, 184], 1);
+    p.scripts[1] = Box::new(|_, ack| {
+        let (every, at) = (6_000_000, ack.created.since(Instant::ZERO).as_nanos());
+        Fate::Late(Duration::from_nanos(at.next_multiple_of(every) - at))
+    });
+    let mut p = p.connected();
+    transfer(&mut p, 900 * MSS);
+    let stats = p.ends[0].stats();
+    assert_eq!((stats.retransmits, stats.timeouts), (9, 0));
+    assert_eq!(p.ends[1].stats().duplicate_bytes, 0);
+}
+
 /// RFC 8985, 3.2: a lost retransmission is found by time as well.
 #[test]
 fn a_lost_retransmission_needs_no_timeout() {
@@ -214,11 +288,11 @@ fn timeouts_back_off() {
     p.on(0, |e, now, out| e.write(now, 10 * MSS, out));
     p.run_ms(8000);
     p.scripts[0] = Box::new(|_, _| Fate::Pass);
-    let head = p.sent_by(0)[0].1.seq;
+    let head = p.sent_by(0)[0].1.number();
     let times: Vec<_> = p
         .sent_by(0)
         .iter()
-        .filter(|(_, p)| p.seq == head && p.payload > 0)
+        .filter(|(_, p)| p.number() == head && p.payload() > 0)
         .map(|(at, _)| *at)
         .collect();
     let gaps: Vec<_> = times
@@ -266,8 +340,8 @@ fn reordering_is_learnt() {
     let mut p = pair(&Config::default());
     let mut count = 0;
     p.scripts[0] = Box::new(move |_, p: &mut Packet| {
-        count += u64::from(p.payload > 0);
-        if p.payload > 0 && count % 50 == 0 {
+        count += u64::from(p.payload() > 0);
+        if p.payload() > 0 && count % 50 == 0 {
             Fate::Late(Duration::from_millis(5))
         } else {
             Fate::Pass
@@ -362,7 +436,7 @@ fn classic_marks_are_echoed_and_answered_once_per_round() {
     let before = p.ends[0].sample().cwnd.0;
     let mut marked = 0;
     p.scripts[0] = Box::new(move |_, p: &mut Packet| {
-        if p.payload > 0 && marked < 5 {
+        if p.payload() > 0 && marked < 5 {
             marked += 1;
             p.ecn = Ecn::Ce;
         }
@@ -376,12 +450,12 @@ fn classic_marks_are_echoed_and_answered_once_per_round() {
     let cwr = p
         .sent_by(0)
         .iter()
-        .filter(|(_, p)| p.flags.contains(TcpFlags::CWR))
+        .filter(|(_, p)| segment(p).flags.contains(TcpFlags::CWR))
         .count();
     let echoes = p
         .sent_by(1)
         .iter()
-        .filter(|(_, p)| p.flags.contains(TcpFlags::ECE))
+        .filter(|(_, p)| segment(p).flags.contains(TcpFlags::ECE))
         .count();
     assert_eq!(cwr, 1);
     assert!(echoes >= 5, "{echoes}");
@@ -399,7 +473,7 @@ fn accurate_ecn_counts_every_mark() {
     let mut p = pair(&cfg);
     let mut n = 0u64;
     p.scripts[0] = Box::new(move |_, p: &mut Packet| {
-        if p.payload > 0 {
+        if p.payload() > 0 {
             n += 1;
             p.ecn = if n % 7 < 3 { Ecn::Ce } else { Ecn::Ect1 };
         }
@@ -433,7 +507,7 @@ fn a_controller_without_a_wish_marks_as_the_connection_asks() {
         let mut p = pair(&cfg).connected();
         p.trace = Some(Vec::new());
         transfer(&mut p, 20 * MSS);
-        let data = p.sent_by(0).into_iter().filter(|(_, p)| p.payload > 0);
+        let data = p.sent_by(0).into_iter().filter(|(_, p)| p.payload() > 0);
         assert!(data.into_iter().all(|(_, p)| p.ecn == field), "{ecn:?}");
     }
 }
@@ -461,10 +535,10 @@ fn a_loss_after_a_mark_is_answered_for_itself_where_marks_are_answered_by_share(
         p.run(ms(300));
         let mut n = 0;
         p.scripts[0] = Box::new(move |_, p: &mut Packet| {
-            n += u32::from(p.payload > 0);
+            n += u32::from(p.payload() > 0);
             match n {
-                1 if p.payload > 0 => p.ecn = Ecn::Ce,
-                5 if p.payload > 0 => return Fate::Drop,
+                1 if p.payload() > 0 => p.ecn = Ecn::Ce,
+                5 if p.payload() > 0 => return Fate::Drop,
                 _ => {}
             }
             Fate::Pass
@@ -517,7 +591,8 @@ fn ends_without_options_understand_each_other() {
                 p.sent_by(i)
                     .iter()
                     .skip(1)
-                    .all(|(_, p)| { p.bits & Packet::BIT_TIMESTAMPS == 0 && (p.sacks == 0) })
+                    .all(|(_, p)| !segment(p).bits.contains(SegmentBits::TIMESTAMPS)
+                        && segment(p).blocks == Blocks::None)
             );
         }
     }
@@ -529,7 +604,7 @@ fn a_rewritten_window_limits_the_sender() {
     let mut p = pair(&Config::default());
     p.scripts[1] = Box::new(|n, p: &mut Packet| {
         if n > 0 {
-            p.window = ((10 * MSS) >> 7) as u16;
+            p.set_tcp_window(((10 * MSS) >> 7) as u16);
         }
         Fate::Pass
     });

@@ -244,7 +244,7 @@ impl<B: AsRef<[u8]>> IpPacket<B> {
         let bytes = self.bytes();
         if !self.layout.v6 {
             let header = usize::from(bytes[0] & 0xf) * 4;
-            if checksum::finish(checksum::sum(0, &bytes[..header])) != 0 {
+            if checksum::finish(checksum::sum(&bytes[..header])) != [0; 2] {
                 return false;
             }
         }
@@ -260,14 +260,13 @@ impl<B: AsRef<[u8]>> IpPacket<B> {
         }
         let (source, destination) = self.addresses();
         let pseudo = pseudo_header(source, destination, protocol, (bytes.len() - at) as u32);
-        checksum::finish(checksum::sum(pseudo, &bytes[at..])) == 0
+        checksum::finish(pseudo + checksum::sum(&bytes[at..])) == [0; 2]
     }
 }
 
 /// The sum over the pseudo-header: RFC 9293, 3.1, for IPv4 and RFC 8200, 8.1, for IPv6, which add up alike.
 pub(crate) fn pseudo_header(source: &[u8], destination: &[u8], protocol: u8, length: u32) -> u64 {
-    let sum = checksum::sum(checksum::sum(0, source), destination);
-    sum + u64::from(protocol) + u64::from(length >> 16) + u64::from(length & 0xffff)
+    checksum::sum(source) + checksum::sum(destination) + checksum::pseudo(protocol, length)
 }
 
 /// TCP options as (kind, body); stops at the end of the list or at the first that does not fit (RFC 9293, 3.1).

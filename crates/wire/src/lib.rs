@@ -3,7 +3,7 @@
 //! Everything here works on slices and strings that the caller holds; nothing reads a file. Parsers return errors
 //! that name the place, what was found and what was expected, and never panic, whatever the bytes.
 
-mod checksum;
+pub mod checksum;
 pub mod gtpu;
 pub mod ip;
 mod octets;

@@ -7,8 +7,10 @@
 //! Of a QUIC packet the header is written: form, spin bit, a connection ID (flow and connection), packet number. The
 //! rest would be encrypted and is zeros; [`decode`] gives what an observer on the path would see.
 
-use slackwater_core::packet::SackBlock;
-use slackwater_core::{FlowId, Packet, PacketView, Proto, QuicBits, SeqNum, TcpFlags};
+use slackwater_core::{
+    Body, Datagram, Direction, FlowId, Packet, PacketView, QuicAck, QuicBits, QuicData, QuicLong,
+    SackBlock, SackList, Segment, SegmentBits, SeqNum, SynOptions, TcpFlags,
+};
 
 use crate::WireError;
 use crate::checksum;
@@ -72,32 +74,33 @@ fn pair(a: u32, b: u32) -> [u8; 8] {
     ((u64::from(a) << 32) | u64::from(b)).to_be_bytes()
 }
 
-/// The options of `p`, in the order of Linux: those of a SYN, or time stamps, SACK blocks and the report.
-fn options_of(p: &Packet) -> Options {
+/// The options of `s`, in the order of Linux: those of a SYN, or time stamps, SACK blocks and the report.
+fn options_of(s: &Segment) -> Options {
     let mut options = Options {
         bytes: [0; 40],
         len: 0,
     };
-    if p.flags.contains(TcpFlags::SYN) && p.slots[0].start.0 != 0 {
-        options.push(kind::MSS, &(p.slots[0].start.0 as u16).to_be_bytes());
-        if p.slots[0].end.0 & Packet::SYN_SACK_PERMITTED != 0 {
+    let syn = s.syn_options();
+    if let Some(syn) = syn {
+        if let Some(mss) = syn.mss {
+            options.push(kind::MSS, &mss.to_be_bytes());
+        }
+        if syn.sack_permitted {
             options.push(kind::SACK_PERMITTED, &[]);
         }
     }
-    if p.bits & Packet::BIT_TIMESTAMPS != 0 {
-        options.push(kind::TIMESTAMPS, &pair(p.tsval, p.tsecr));
+    if s.bits.contains(SegmentBits::TIMESTAMPS) {
+        options.push(kind::TIMESTAMPS, &pair(s.tsval, s.tsecr));
     }
-    if p.flags.contains(TcpFlags::SYN) {
-        let shift = p.slots[0].end.0;
-        if p.slots[0].start.0 != 0 && shift & Packet::SYN_SCALED != 0 {
+    if let Some(syn) = syn {
+        if let Some(shift) = syn.window_scale {
             // RFC 7323, 2.3: 14 at most.
-            options.push(kind::WINDOW_SCALE, &[(shift & 0xff).min(14) as u8]);
+            options.push(kind::WINDOW_SCALE, &[shift.min(14)]);
         }
         return options;
     }
-    let report = p.bits & Packet::BIT_REPORT != 0;
-    // The last slot holds the report or a third block.
-    let blocks = &p.slots[..usize::from(p.sacks).min(if report { 2 } else { 3 })];
+
+    let blocks = s.sack_blocks();
     if !blocks.is_empty() {
         let mut body = [0; 24];
         for (cell, block) in body.chunks_exact_mut(8).zip(blocks) {
@@ -105,10 +108,10 @@ fn options_of(p: &Packet) -> Options {
         }
         options.push(kind::SACK, &body[..blocks.len() * 8]);
     }
-    if report {
+    if let Some(report) = s.report() {
         let mut body = [0; 10];
         body[..2].copy_from_slice(&EXID.to_be_bytes());
-        body[2..].copy_from_slice(&pair(p.slots[2].start.0, p.slots[2].end.0));
+        body[2..].copy_from_slice(&report);
         options.push(kind::EXPERIMENT, &body);
     }
     options
@@ -119,64 +122,96 @@ fn transport_of(p: &Packet, source: u16, destination: u16) -> (Vec<u8>, usize) {
     let mut out = Vec::with_capacity(60);
     out.extend(source.to_be_bytes());
     out.extend(destination.to_be_bytes());
-    match p.proto {
-        Proto::Tcp => {
-            let options = options_of(p);
+    match &p.body {
+        Body::Tcp(s) => {
+            let options = options_of(s);
             // Padded in front, as Linux does, to the length that the simulator counted with, where that is one.
-            let counted = i32::from(p.len) - i32::from(p.payload) - 40;
+            let counted = i32::from(p.len) - i32::from(s.payload) - 40;
             let needed = options.len.next_multiple_of(4);
             let room = usize::try_from(counted)
                 .ok()
                 .filter(|n| *n >= needed && *n <= 40 && n % 4 == 0)
                 .unwrap_or(needed);
-            out.extend(p.seq.0.to_be_bytes());
-            out.extend(p.ack.0.to_be_bytes());
+            out.extend(s.seq.0.to_be_bytes());
+            out.extend(s.ack.0.to_be_bytes());
             let offset = ((20 + room) / 4) as u16;
-            out.extend((offset << 12 | p.flags.0 & 0x1ff).to_be_bytes());
-            out.extend(p.window.to_be_bytes());
+            out.extend((offset << 12 | s.flags.0 & 0x1ff).to_be_bytes());
+            out.extend(s.window.to_be_bytes());
             // Checksum and urgent pointer.
             out.extend([0; 4]);
             out.extend(std::iter::repeat_n(kind::NOP, room - options.len));
             out.extend(&options.bytes[..options.len]);
             (out, 16)
         }
-        Proto::Udp => {
+        Body::QuicLong(q) => {
+            let (id, number) = quic_header(p, &mut out, q.connection, q.pn);
+            // An Initial of version 1 without a token (RFC 9000, 17.2.2), packet number of 2 bytes.
+            out.extend([0xc1, 0, 0, 0, 1, 8]);
+            out.extend(id);
+            out.push(8);
+            out.extend(id);
+            let left = p.len.saturating_sub(20 + 8 + 26);
+            out.push(0);
+            out.extend((0x4000 | left.min(0x3fff)).to_be_bytes());
+            out.extend(number);
+            (out, 6)
+        }
+        Body::QuicData(QuicData {
+            connection,
+            pn,
+            bits,
+            ..
+        })
+        | Body::QuicAck(QuicAck {
+            connection,
+            pn,
+            bits,
+            ..
+        }) => {
+            let (id, number) = quic_header(p, &mut out, *connection, *pn);
+            // RFC 9000, 17.3.1.
+            let spin = u8::from(bits.contains(QuicBits::SPIN)) << 5;
+            out.push(0x41 | spin);
+            out.extend(id);
+            out.extend(number);
+            (out, 6)
+        }
+        Body::Media(_) | Body::Rtcp(_) | Body::Datagram(_) | Body::Report(_) => {
             // RFC 768: the length of header and payload.
-            out.extend((8 + u32::from(p.payload)).min(0xffff).to_be_bytes()[2..].iter());
+            let payload = p.payload();
+            out.extend((8 + u32::from(payload)).min(0xffff).to_be_bytes()[2..].iter());
             out.extend([0; 2]);
-            if p.payload >= 16 {
-                for number in [p.seq.0, p.ack.0, p.tsval, p.tsecr] {
+            if payload >= 16 {
+                for number in numbers_of(&p.body) {
                     out.extend(number.to_be_bytes());
                 }
             }
             (out, 6)
         }
-        Proto::Quic => {
-            // The length of all that lies above IP.
-            out.extend((p.len.saturating_sub(20)).to_be_bytes());
-            out.extend([0; 2]);
-            let [a, b, c, d] = p.flow.0.to_be_bytes();
-            let [e, f] = p.window.to_be_bytes();
-            let id = [a, b, c, d, e, f, 0, 0];
-            let number = (p.seq.0 as u16).to_be_bytes();
-            if p.quic().contains(QuicBits::LONG) {
-                // An Initial of version 1 without a token (RFC 9000, 17.2.2), packet number of 2 bytes.
-                out.extend([0xc1, 0, 0, 0, 1, 8]);
-                out.extend(id);
-                out.push(8);
-                out.extend(id);
-                let left = p.len.saturating_sub(20 + 8 + 26);
-                out.push(0);
-                out.extend((0x4000 | left.min(0x3fff)).to_be_bytes());
-            } else {
-                // RFC 9000, 17.3.1.
-                let spin = u8::from(p.quic().contains(QuicBits::SPIN)) << 5;
-                out.push(0x41 | spin);
-                out.extend(id);
-            }
-            out.extend(number);
-            (out, 6)
-        }
+    }
+}
+
+/// Writes the rest of the UDP header below a QUIC packet; its connection ID and its packet number.
+fn quic_header(
+    p: &Packet,
+    out: &mut Vec<u8>,
+    connection: u16,
+    number: SeqNum,
+) -> ([u8; 8], [u8; 2]) {
+    // The length of all that lies above IP.
+    out.extend((p.len.saturating_sub(20)).to_be_bytes());
+    out.extend([0; 2]);
+    let [a, b, c, d] = p.flow.0.to_be_bytes();
+    let [e, f] = connection.to_be_bytes();
+    ([a, b, c, d, e, f, 0, 0], (number.0 as u16).to_be_bytes())
+}
+
+/// The four numbers at the start of a datagram: its own, its place in the frame, the frame, the frame's packets.
+const fn numbers_of(body: &Body) -> [u32; 4] {
+    match body {
+        Body::Media(m) => [m.number, m.index, m.frame, m.packets],
+        Body::Datagram(d) => [d.number, d.index, d.frame, d.packets],
+        _ => [0; 4],
     }
 }
 
@@ -192,24 +227,24 @@ fn ordered<T>(up: bool, ue: T, server: T) -> (T, T) {
 /// retransmission bit have no place on the wire.
 pub fn encode(packet: &Packet, version: IpVersion, snaplen: usize, out: &mut Vec<u8>) -> u32 {
     let p = packet;
-    let (protocol, server_port) = match p.proto {
-        Proto::Tcp => (TCP, TCP_SERVER),
-        Proto::Udp => (UDP, UDP_SERVER),
-        Proto::Quic => (UDP, QUIC_SERVER),
+    let (protocol, server_port) = match &p.body {
+        Body::Tcp(_) => (TCP, TCP_SERVER),
+        Body::QuicLong(_) | Body::QuicData(_) | Body::QuicAck(_) => (UDP, QUIC_SERVER),
+        Body::Media(_) | Body::Rtcp(_) | Body::Datagram(_) | Body::Report(_) => (UDP, UDP_SERVER),
     };
     let flow = p.flow.0.to_be_bytes();
-    let up = p.bits & Packet::BIT_UP != 0;
+    let up = p.dir == Direction::Up;
     let ue_port = match version {
         IpVersion::V4 => UE_PORT + u16::from(flow[0]),
         IpVersion::V6 => UE_PORT,
     };
     let (source_port, destination_port) = ordered(up, ue_port, server_port);
     let (mut transport, checksum_at) = transport_of(p, source_port, destination_port);
-    let zeros = match p.proto {
-        Proto::Tcp => usize::from(p.payload),
+    let zeros = match server_port {
+        TCP_SERVER => usize::from(p.payload()),
+        QUIC_SERVER => usize::from(p.len).saturating_sub(20 + transport.len()),
         // A datagram's numbers are payload already.
-        Proto::Udp => usize::from(p.payload) + 8 - transport.len(),
-        Proto::Quic => usize::from(p.len).saturating_sub(20 + transport.len()),
+        _ => usize::from(p.payload()) + 8 - transport.len(),
     };
     // A total length has 16 bits; only a packet that the simulator made longer than that is cut.
     let most = 0xffff - if version == IpVersion::V4 { 20 } else { 0 };
@@ -227,8 +262,8 @@ pub fn encode(packet: &Packet, version: IpVersion, snaplen: usize, out: &mut Vec
             out.extend([64, protocol, 0, 0]);
             out.extend(source);
             out.extend(destination);
-            let sum = checksum::finish(checksum::sum(0, &out[start..]));
-            out[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
+            let sum = checksum::finish(checksum::sum(&out[start..]));
+            out[start + 10..start + 12].copy_from_slice(&sum);
             pseudo_header(&source, &destination, protocol, length as u32)
         }
         IpVersion::V6 => {
@@ -245,12 +280,12 @@ pub fn encode(packet: &Packet, version: IpVersion, snaplen: usize, out: &mut Vec
         }
     };
     // Zeros add nothing to the sum.
-    let mut sum = checksum::finish(checksum::sum(pseudo, &transport));
-    if protocol == UDP && sum == 0 {
+    let mut sum = checksum::finish(pseudo + checksum::sum(&transport));
+    if protocol == UDP && sum == [0; 2] {
         // RFC 768: zero means that there is none.
-        sum = 0xffff;
+        sum = [0xff; 2];
     }
-    transport[checksum_at..checksum_at + 2].copy_from_slice(&sum.to_be_bytes());
+    transport[checksum_at..checksum_at + 2].copy_from_slice(&sum);
     out.extend(&transport);
     let headers = out.len() - start;
     let total = headers - transport.len() + length;
@@ -277,20 +312,23 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
     let mut p = Packet {
         flow,
         ecn: ip.ecn(),
-        bits: if up { Packet::BIT_UP } else { 0 },
+        dir: if up { Direction::Up } else { Direction::Down },
         ..Packet::default()
     };
     // The simulated length counts an IPv4 header.
     let total = ip.len() - if ip.is_v6() { 20 } else { 0 };
     p.len = total as u16;
     if let Some(tcp) = ip.tcp() {
-        p.proto = Proto::Tcp;
-        p.seq = tcp.seq;
-        p.ack = tcp.ack;
-        p.window = tcp.window;
-        p.flags = tcp.flags;
-        p.payload = tcp.payload as u16;
-        read_options(&ip, &mut p);
+        let mut s = Segment {
+            seq: tcp.seq,
+            ack: tcp.ack,
+            window: tcp.window,
+            flags: tcp.flags,
+            payload: tcp.payload as u16,
+            ..Segment::default()
+        };
+        read_options(&ip, &mut s);
+        p.body = Body::Tcp(s);
         return Ok(p);
     }
     let Some(udp) = ip.transport(UDP, 8) else {
@@ -302,20 +340,26 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, WireError> {
     };
     let server = if up { udp + 2 } else { udp };
     if ip.bytes().get(server..server + 2) == Some(&QUIC_SERVER.to_be_bytes()) {
-        read_quic(&ip.bytes()[udp + 8..], &mut p);
+        p.body = read_quic(&ip.bytes()[udp + 8..]);
         return Ok(p);
     }
-    p.proto = Proto::Udp;
-    p.payload = (ip.len() as usize - udp - 8) as u16;
-    if p.payload >= 16
-        && let (Some(seq), Some(ack), Some(tsval), Some(tsecr)) =
+    let mut datagram = Datagram {
+        payload: (ip.len() as usize - udp - 8) as u16,
+        ..Datagram::default()
+    };
+    if datagram.payload >= 16
+        && let (Some(number), Some(index), Some(frame), Some(packets)) =
             (at(udp + 8), at(udp + 12), at(udp + 16), at(udp + 20))
     {
-        p.seq = SeqNum(seq);
-        p.ack = SeqNum(ack);
-        p.tsval = tsval;
-        p.tsecr = tsecr;
+        datagram = Datagram {
+            number,
+            frame,
+            index,
+            packets,
+            ..datagram
+        };
     }
+    p.body = Body::Datagram(datagram);
     Ok(p)
 }
 
@@ -354,8 +398,7 @@ fn flow_of<B: AsRef<[u8]>>(ip: &IpPacket<B>) -> Result<(FlowId, bool), WireError
 }
 
 /// What a QUIC packet shows to the path.
-fn read_quic(bytes: &[u8], p: &mut Packet) {
-    p.proto = Proto::Quic;
+fn read_quic(bytes: &[u8]) -> Body {
     let long = bytes.first().is_some_and(|b| b & 0x80 != 0);
     let (id, number) = if long { (6, 26) } else { (1, 9) };
     let pair = |at: usize| {
@@ -363,57 +406,69 @@ fn read_quic(bytes: &[u8], p: &mut Packet) {
             .get(at..at + 2)
             .map_or(0, |b| u16::from_be_bytes([b[0], b[1]]))
     };
-    p.window = pair(id + 4);
-    p.seq = SeqNum(u32::from(pair(number)));
+    let connection = pair(id + 4);
+    let pn = SeqNum(u32::from(pair(number)));
     if long {
-        p.flags = TcpFlags(QuicBits::LONG.0);
-    } else if bytes.first().is_some_and(|b| b & 0x20 != 0) {
-        p.flags = TcpFlags(QuicBits::SPIN.0);
+        return Body::QuicLong(QuicLong {
+            pn,
+            connection,
+            ..QuicLong::default()
+        });
     }
+    let spins = bytes.first().is_some_and(|b| b & 0x20 != 0);
+    Body::QuicData(QuicData {
+        pn,
+        connection,
+        bits: if spins {
+            QuicBits::SPIN
+        } else {
+            QuicBits::NONE
+        },
+        ..QuicData::default()
+    })
 }
 
-fn read_options(ip: &IpPacket<&mut [u8]>, p: &mut Packet) {
+fn read_options(ip: &IpPacket<&mut [u8]>, s: &mut Segment) {
     let word = |body: &[u8], i: usize| {
         body.get(i..i + 4)
             .map_or(0, |w| u32::from_be_bytes([w[0], w[1], w[2], w[3]]))
     };
-    let syn = p.flags.contains(TcpFlags::SYN);
-    let mut scale = 0;
+    let syn = s.flags.contains(TcpFlags::SYN);
+    let mut offer = SynOptions::default();
+    let mut report = None;
     for (kind, body) in ip.tcp_options() {
         match (kind, body.len()) {
             (kind::MSS, 2) if syn => {
-                p.slots[0].start = SeqNum(word(&[0, 0, body[0], body[1]], 0));
+                offer.mss = Some(u16::from_be_bytes([body[0], body[1]]));
             }
-            (kind::WINDOW_SCALE, 1) if syn => {
-                scale |= Packet::SYN_SCALED | u32::from(body[0].min(14));
-            }
-            (kind::SACK_PERMITTED, 0) if syn => scale |= Packet::SYN_SACK_PERMITTED,
+            (kind::WINDOW_SCALE, 1) if syn => offer.window_scale = Some(body[0].min(14)),
+            (kind::SACK_PERMITTED, 0) if syn => offer.sack_permitted = true,
             (kind::TIMESTAMPS, 8) => {
-                p.bits |= Packet::BIT_TIMESTAMPS;
-                p.tsval = word(body, 0);
-                p.tsecr = word(body, 4);
+                s.bits = s.bits.with(SegmentBits::TIMESTAMPS);
+                s.tsval = word(body, 0);
+                s.tsecr = word(body, 4);
             }
             (kind::SACK, 8 | 16 | 24) if !syn => {
-                for (slot, cell) in p.slots.iter_mut().zip(body.chunks_exact(8)) {
-                    *slot = SackBlock {
-                        start: SeqNum(word(cell, 0)),
-                        end: SeqNum(word(cell, 4)),
-                    };
-                }
-                p.sacks = (body.len() / 8) as u8;
+                let block = |cell: &[u8]| SackBlock {
+                    start: SeqNum(word(cell, 0)),
+                    end: SeqNum(word(cell, 4)),
+                };
+                let mut blocks = SackList::default();
+                body.chunks_exact(8).map(block).for_each(|b| blocks.push(b));
+                s.set_sack_blocks(&blocks);
             }
             (kind::EXPERIMENT, 10) if !syn && body[..2] == EXID.to_be_bytes() => {
-                p.bits |= Packet::BIT_REPORT;
-                p.slots[2] = SackBlock {
-                    start: SeqNum(word(body, 2)),
-                    end: SeqNum(word(body, 6)),
-                };
+                report = body[2..].try_into().ok();
             }
             _ => {}
         }
     }
-    if syn && p.slots[0].start.0 != 0 {
-        p.slots[0].end = SeqNum(scale);
+    if syn {
+        s.set_syn_options(offer);
+    }
+    // After the blocks, of which a third would stand in its place.
+    if let Some(report) = report {
+        s.set_report(report);
     }
 }
 

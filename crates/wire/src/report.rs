@@ -1,6 +1,6 @@
 //! Explicit feedback on its way to a sender: a TCP option on ACKs, or a datagram beside them.
 //!
-//! Both carry the eight bytes of [`slackwater_signal::Body`]. XRC names the carriers and gives no format (XRC, sections
+//! Both carry the eight bytes of [`slackwater_signal::ReportBody`]. XRC names the carriers and gives no format (XRC, sections
 //! III and V); these are ours. The option takes 12 bytes, so that it fits beside time stamps and two SACK blocks:
 //!
 //! | bytes | option | datagram |

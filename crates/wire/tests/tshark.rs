@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use slackwater_core::packet::SackBlock;
-use slackwater_core::{Ecn, FlowId, Instant, Packet, Proto, SeqNum, TcpFlags};
-use slackwater_signal::Body;
+use slackwater_core::{
+    Body, Datagram, Direction, Ecn, FlowId, Instant, Packet, SackBlock, Segment, SegmentBits,
+    SeqNum, SynOptions, TcpFlags,
+};
+use slackwater_signal::ReportBody;
 use slackwater_wire::IpVersion;
 use slackwater_wire::packet::encode;
 use slackwater_wire::pcapng::{Capture, Passage, PcapngWriter};
@@ -50,46 +52,63 @@ fn capture(snaplen: usize) -> (Vec<u8>, usize) {
         start: SeqNum(a),
         end: SeqNum(b),
     };
+    let mut opening = Segment {
+        window: 65_535,
+        flags: TcpFlags::SYN,
+        bits: SegmentBits::TIMESTAMPS,
+        ..Segment::default()
+    };
+    opening.set_syn_options(SynOptions {
+        mss: Some(1460),
+        ..SynOptions::default()
+    });
     let syn = Packet {
         flow: FlowId(3),
         len: 60,
-        window: 65_535,
-        flags: TcpFlags::SYN,
-        bits: Packet::BIT_UP | Packet::BIT_TIMESTAMPS,
-        slots: [block(1460, 7), SackBlock::default(), SackBlock::default()],
+        dir: Direction::Up,
+        body: Body::Tcp(opening),
         ..Packet::default()
     };
-    let data = Packet {
-        flow: FlowId(3),
+    let pushed = Segment {
         seq: SeqNum(1),
         ack: SeqNum(1),
-        len: 1500,
         payload: 1448,
         window: 500,
         flags: TcpFlags::ACK.with(TcpFlags::PSH),
-        ecn: Ecn::Ce,
-        bits: Packet::BIT_TIMESTAMPS,
+        bits: SegmentBits::TIMESTAMPS,
         tsval: 10,
         tsecr: 20,
+        ..Segment::default()
+    };
+    let data = Packet {
+        flow: FlowId(3),
+        len: 1500,
+        ecn: Ecn::Ce,
+        body: Body::Tcp(pushed),
         ..Packet::default()
     };
+    let mut reported = Segment {
+        payload: 0,
+        ack: SeqNum(1449),
+        flags: TcpFlags::ACK,
+        ..pushed
+    };
+    reported.set_sack_blocks(&[block(2897, 4345), block(5793, 7241)]);
+    reported.set_report([0, 0, 0, 7, 0, 0, 0, 8]);
     let ack = Packet {
         len: 80,
-        payload: 0,
-        seq: SeqNum(1),
-        ack: SeqNum(1449),
-        sacks: 2,
-        slots: [block(2897, 4345), block(5793, 7241), block(7, 8)],
-        flags: TcpFlags::ACK,
-        bits: Packet::BIT_UP | Packet::BIT_TIMESTAMPS | Packet::BIT_REPORT,
+        dir: Direction::Up,
+        body: Body::Tcp(reported),
         ..data
     };
     let datagram = Packet {
         flow: FlowId(4),
-        proto: Proto::Udp,
-        payload: 1000,
         len: 1028,
         ecn: Ecn::Ect1,
+        body: Body::Datagram(Datagram {
+            payload: 1000,
+            ..Datagram::default()
+        }),
         ..Packet::default()
     };
     let mut writer = PcapngWriter::new("slackwater test");
@@ -201,18 +220,22 @@ fn tshark_reads_an_ack_that_got_a_report_on_its_way() {
         start: SeqNum(2897),
         end: SeqNum(4345),
     };
-    let ack = Packet {
-        flow: FlowId(3),
-        len: 72,
+    let mut acknowledging = Segment {
         seq: SeqNum(1),
         ack: SeqNum(1449),
         window: 500,
-        sacks: 2,
-        slots: [block, block, SackBlock::default()],
         flags: TcpFlags::ACK,
-        bits: Packet::BIT_UP | Packet::BIT_TIMESTAMPS,
+        bits: SegmentBits::TIMESTAMPS,
         tsval: 10,
         tsecr: 20,
+        ..Segment::default()
+    };
+    acknowledging.set_sack_blocks(&[block, block]);
+    let ack = Packet {
+        flow: FlowId(3),
+        len: 72,
+        dir: Direction::Up,
+        body: Body::Tcp(acknowledging),
         ..Packet::default()
     };
     let mut writer = PcapngWriter::new("slackwater test");
@@ -220,7 +243,8 @@ fn tshark_reads_an_ack_that_got_a_report_on_its_way() {
     for version in [IpVersion::V4, IpVersion::V6] {
         let mut bytes = Vec::new();
         encode(&ack, version, usize::MAX, &mut bytes);
-        report::insert(&mut bytes, Body([1, 2, 3, 4, 5, 6, 7, 8]), 1500).expect("there is room");
+        report::insert(&mut bytes, ReportBody([1, 2, 3, 4, 5, 6, 7, 8]), 1500)
+            .expect("there is room");
         let capture = Capture {
             bytes: &bytes,
             original_len: bytes.len() as u32,

@@ -2,7 +2,7 @@
 
 use slackwater_cli::lab::Plugins;
 use slackwater_cli::lab::control::registry::Plugin;
-use slackwater_cli::lab::control::{Ack, Controller, Intent, Loss, PathView};
+use slackwater_cli::lab::control::{Ack, CongestionEvent, Controller, Intent, PathView};
 use slackwater_cli::lab::core::{Bytes, Duration, Instant};
 
 /// A tenth more each round while the queue delays by less than 20 ms, a tenth less while it delays by more.
@@ -20,7 +20,7 @@ impl Controller for Mine {
             self.window = (self.window * if short { 1.1 } else { 0.9 }).max(self.least);
         }
     }
-    fn on_loss(&mut self, _now: Instant, _path: &PathView, _loss: &Loss) {
+    fn on_congestion(&mut self, _now: Instant, _path: &PathView, _event: &CongestionEvent) {
         self.window = (self.window / 2.0).max(self.least);
     }
     fn intent(&self) -> Intent {

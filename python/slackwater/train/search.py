@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -140,8 +139,7 @@ class Trainer:
         """All that a kill must not lose."""
         return {
             "options": asdict(self.options),
-            # The library's pickle leaves its random numbers out.
-            "cma": pickle.dumps(self.cma),
+            "cma": {name: value for name, value in vars(self.cma).items() if name != "_rng"},
             "rng": self.cma._rng.get_state(),
             "update": self.update,
             "sum": self.sum,
@@ -152,8 +150,8 @@ class Trainer:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from what `state` gave."""
-        self.cma = pickle.loads(state["cma"])
-        self.cma._rng.set_state(state["rng"])
+        vars(self.cma).update(state["cma"])
+        self.cma._rng.set_state(tuple(state["rng"]))
         self.update, self.sum, self.counted = state["update"], state["sum"], state["counted"]
         self.curve, self.best = state["curve"], state["best"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,11 +41,14 @@ def train(task: Task) -> dict[str, Any]:
     folder = Path(task["folder"])
     folder.mkdir(parents=True, exist_ok=True)
     work = trainer(task["scheme"], task["options"])
-    state, curve = folder / "state.pickle", folder / "curve.jsonl"
+    # Imported here: the threads of numpy's libraries are set above.
+    from slackwater.train import state as states
+
+    state, curve = folder / "state.json", folder / "curve.jsonl"
     identity = [task["scheme"], {k: v for k, v in task["options"].items() if k != "jobs"}, sources(task["scheme"])]
     if state.exists():
-        kept = pickle.loads(state.read_bytes())
-        if kept["identity"] == identity:
+        kept = states.load(state)
+        if kept["identity"] == states.plain(identity):
             work.restore(kept["state"])
     curve.write_text("".join(json.dumps(row) + "\n" for row in work.curve))
     with curve.open("a") as lines:
@@ -54,9 +56,7 @@ def train(task: Task) -> dict[str, Any]:
             lines.write(json.dumps(row) + "\n")
             lines.flush()
             if work.at_checkpoint:
-                part = state.with_suffix(".part")
-                part.write_bytes(pickle.dumps({"identity": identity, "state": work.state()}))
-                part.replace(state)
+                states.save(state, {"identity": identity, "state": work.state()})
     files = sorted({Path(t).name for domain in task["options"].get("domains", []) for t in domain.get("traces", [])})
     path = work.finish(
         folder, seed=work.options.seed, revision=task["revision"], traces=task["hashes"], trace_files=files

@@ -11,11 +11,11 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use slackwater_lab::arena::store::Store;
 use slackwater_lab::arena::{self, Class, Options, Plan, Row, Table, Task, cost};
-use slackwater_lab::output::parquet;
 use slackwater_lab::parallel;
-use slackwater_lab::report::arena as page;
 use slackwater_lab::run::{Control, RunResult};
-use slackwater_lab::table::Table as Text;
+use slackwater_report::arena as page;
+use slackwater_results::output::parquet;
+use slackwater_results::table::Table as Text;
 
 use super::run::{command_line, write, write_report};
 use crate::progress::{self, Signal};

@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 use std::process::ExitCode;
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
-use slackwater_lab::Plugins;
-use slackwater_lab::metrics::summary::RunSummary;
-use slackwater_lab::output::{run_folder, tables};
 use slackwater_lab::parallel;
 use slackwater_lab::run::{Control, run_variants};
-use slackwater_lab::scenario::Scenario;
-use std::sync::Mutex;
+use slackwater_results::metrics::summary::RunSummary;
+use slackwater_results::output::{run_folder, tables};
+use slackwater_scenario::Plugins;
+use slackwater_scenario::Scenario;
 
 use super::run::{check, folder, scenario, write, write_report};
 use crate::CompareArgs;

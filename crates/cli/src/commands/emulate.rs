@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use slackwater_lab::core::Duration;
-use slackwater_lab::output::tables;
 use slackwater_lab::wire::trace::MahimahiTrace;
 use slackwater_live::beside::Ports;
 use slackwater_live::cells::{Edge, Middle, Wanted};
 use slackwater_live::emulate::{Health, Options, Outcome, emulate};
 use slackwater_live::logs;
+use slackwater_results::output::tables;
 
 use crate::commands::run::{command_line, write, write_report};
 
@@ -122,7 +122,8 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     } else {
         text.to_owned()
     };
-    let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    let number = |c: char| c.is_ascii_digit() || c == '.';
+    let (number, unit) = text.split_at(text.find(|c| !number(c)).unwrap_or(text.len()));
     let scale = match unit.trim() {
         "us" => 1e3,
         "ms" => 1e6,
@@ -262,12 +263,45 @@ pub(crate) fn json(outcome: &Outcome, void: bool) -> serde_json::Value {
         "reports_sent": health.reports,
         "quic": outcome.spins.iter().map(quic).collect::<Vec<_>>(),
         "cpu_seconds": health.cpu.as_secs_f64(),
+        "stolen_seconds": health.stolen.as_secs_f64(),
         "summary": outcome.result.summary,
     })
 }
 
+/// Where the hypervisor took time from the machine, how much.
+fn stolen_words(health: &Health) -> String {
+    let stolen = health.stolen.as_secs_f64();
+    if stolen == 0.0 {
+        return String::new();
+    }
+    format!("; its hypervisor took {stolen:.2} s of processor time meanwhile")
+}
+
+/// Looks whether all that the run will leave can be written, before an hour of somebody's time goes into it.
+fn writable(args: &EmulateArgs) -> Result<()> {
+    let probe = folder(args).join(".slackwater");
+    if !args.no_files {
+        let cannot = || format!("cannot write into {}", folder(args).display());
+        std::fs::create_dir_all(folder(args)).with_context(cannot)?;
+        std::fs::write(&probe, "").with_context(cannot)?;
+        std::fs::remove_file(&probe).with_context(cannot)?;
+    }
+    for path in [&args.downlink_log, &args.uplink_log, &args.json]
+        .into_iter()
+        .flatten()
+    {
+        std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
 pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode> {
     let options = options(args)?;
+    writable(args)?;
     let outcome = emulate(&options)?;
     let void = outcome.health.missed() * 100.0 > args.void_above;
     write_logs(args, &outcome)?;
@@ -298,8 +332,9 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode> {
     }
     if void {
         eprintln!(
-            "slackwater: void: more than {} % of the slots were missed; the machine could not keep up",
-            args.void_above
+            "slackwater: void: more than {} % of the slots were missed; the machine could not keep up{}",
+            args.void_above,
+            stolen_words(&outcome.health)
         );
     }
     Ok(ExitCode::from(outcome.code))

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde_json::json;
-use slackwater_lab::Plugins;
-use slackwater_lab::scenario;
+use slackwater_scenario as scenario;
+use slackwater_scenario::Plugins;
 
 use crate::say::say;
 
@@ -14,6 +14,7 @@ pub(crate) fn list(json: bool, plugins: &Plugins) -> Result<ExitCode> {
     let controllers = plugins.controllers().names();
     let media = plugins.controllers().media_names();
     let systems = plugins.systems();
+    let (schedulers, laws) = (plugins.schedulers(), plugins.laws());
     if json {
         let named = |rows: &[(&str, &str)]| -> Vec<_> {
             rows.iter()
@@ -25,6 +26,8 @@ pub(crate) fn list(json: bool, plugins: &Plugins) -> Result<ExitCode> {
             "controllers": named(&controllers),
             "media_controllers": named(&media),
             "systems": named(&systems),
+            "schedulers": named(&borrowed(&schedulers)),
+            "laws": named(&borrowed(&laws)),
         });
         say!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(ExitCode::SUCCESS);
@@ -41,6 +44,14 @@ pub(crate) fn list(json: bool, plugins: &Plugins) -> Result<ExitCode> {
     for (name, what) in &media {
         say!("  {name:<22} {what}");
     }
+    say!("\nSchedulers (--set cell.scheduler=NAME):");
+    for (name, what) in &schedulers {
+        say!("  {name:<22} {what}");
+    }
+    say!("\nQueue laws (--set cell.rlc.law=NAME, link.queue.law=NAME):");
+    for (name, what) in &laws {
+        say!("  {name:<22} {what}");
+    }
     if !systems.is_empty() {
         say!("\nSystems (--set upf.system=NAME):");
     }
@@ -48,6 +59,12 @@ pub(crate) fn list(json: bool, plugins: &Plugins) -> Result<ExitCode> {
         say!("  {name:<22} {what}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn borrowed(rows: &[(String, String)]) -> Vec<(&str, &str)> {
+    let rows = rows.iter();
+    rows.map(|(name, what)| (name.as_str(), what.as_str()))
+        .collect()
 }
 
 pub(crate) fn schema() -> Result<ExitCode> {

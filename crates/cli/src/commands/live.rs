@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use slackwater_lab::Plugins;
-use slackwater_lab::metrics::summary::RunSummary;
-use slackwater_lab::output::{run_folder, tables};
 use slackwater_lab::run::{Control, RunResult, run_scenario};
-use slackwater_lab::scenario::Scenario;
 use slackwater_live::emulate::Outcome;
 use slackwater_live::kernel::run_live;
+use slackwater_results::metrics::summary::RunSummary;
+use slackwater_results::output::{run_folder, tables};
+use slackwater_scenario::Plugins;
+use slackwater_scenario::Scenario;
 
 use crate::RunArgs;
 use crate::commands::emulate::{json, lag_line};

@@ -23,11 +23,12 @@ pub(crate) struct PythonArgs {
     pub(crate) args: Vec<OsString>,
 }
 
-/// Runs `python -m module` with the same terminal, and ends as it ends.
+/// Runs `python -P -m module` with the same terminal, and ends as it ends. Without `-P` (Python 3.11) a `slackwater.py` in the
+/// folder would stand for the package.
 pub(crate) fn module(module: &str, args: &[OsString]) -> Result<ExitCode> {
     let python = interpreter();
     let found = Command::new(&python)
-        .args(["-c", "import slackwater"])
+        .args(["-P", "-c", "import slackwater"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
@@ -45,31 +46,62 @@ pub(crate) fn module(module: &str, args: &[OsString]) -> Result<ExitCode> {
     // Ctrl-C goes to the whole group: the interpreter tells what it kept, and we end as it ends.
     crate::progress::catch_interrupts();
     let status = Command::new(&python)
-        .args(["-m", module])
+        .args(["-P", "-m", module])
         .args(args)
         .status()?;
     let code = status.code().and_then(|c| u8::try_from(c).ok());
     Ok(ExitCode::from(code.unwrap_or(1)))
 }
 
-/// The interpreter: the one that is named, the active virtual environment's, `.venv` of this folder or of one above,
-/// `python3`.
+/// The interpreter: the one that is named, the active virtual environment's, one beside this command, that of the checkout
+/// which this command was built in, `python3`. Never one from the folder that the user happens to stand in, or from one
+/// above it: whoever put it there would run code as this user.
 fn interpreter() -> PathBuf {
     if let Some(named) = env::var_os(OVERRIDE) {
         return named.into();
     }
-    let inside = |venv: &Path| {
-        let place = if cfg!(windows) {
-            "Scripts/python.exe"
-        } else {
-            "bin/python"
-        };
-        Some(venv.join(place)).filter(|p| p.exists())
-    };
     let active = env::var_os("VIRTUAL_ENV").and_then(|v| inside(Path::new(&v)));
-    let near = || {
-        let here = env::current_dir().ok()?;
-        here.ancestors().find_map(|d| inside(&d.join(".venv")))
+    let beside = || {
+        let command = env::current_exe().ok()?.canonicalize().ok()?;
+        let folder = command.parent()?;
+        // `pip install` puts the command into the environment's `bin`; cargo into `target/release` of the checkout.
+        let installed = folder.parent().and_then(inside);
+        let built = folder
+            .ancestors()
+            .find(|d| d.ends_with("target"))
+            .and_then(|target| inside(&target.parent()?.join(".venv")));
+        installed.or(built).filter(|p| is_ours(p))
     };
-    active.or_else(near).unwrap_or_else(|| "python3".into())
+    active.or_else(beside).unwrap_or_else(|| "python3".into())
+}
+
+/// The interpreter of the virtual environment at `venv`, where there is one.
+fn inside(venv: &Path) -> Option<PathBuf> {
+    let place = if cfg!(windows) {
+        "Scripts/python.exe"
+    } else {
+        "bin/python"
+    };
+    let is_venv = venv.join("pyvenv.cfg").is_file();
+    Some(venv.join(place)).filter(|p| is_venv && p.exists())
+}
+
+/// True where nobody but this user and root can have put or changed `python`: its folder and that above it belong to one of
+/// the two, and no group and nobody else may write there.
+#[cfg(unix)]
+fn is_ours(python: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let Some(user) = std::fs::metadata("/proc/self").ok().map(|m| m.uid()) else {
+        // Without /proc there is no cheap way to know who we are: the interpreter has to be named.
+        return false;
+    };
+    python.ancestors().skip(1).take(2).all(|folder| {
+        std::fs::metadata(folder)
+            .is_ok_and(|m| (m.uid() == user || m.uid() == 0) && m.mode() & 0o022 == 0)
+    })
+}
+
+#[cfg(not(unix))]
+fn is_ours(_python: &Path) -> bool {
+    true
 }

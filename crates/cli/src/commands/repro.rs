@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use slackwater_lab::check::Check;
-use slackwater_lab::papers::{self, Options, Reproduction, Study};
 use slackwater_lab::parallel;
-use slackwater_lab::report::paper::{asked, ours, short};
-use slackwater_lab::report::validation::{Verdicts, render};
 use slackwater_lab::run::Control;
-use slackwater_lab::table::Table;
+use slackwater_papers::{self as papers, Options, Reproduction, Study};
+use slackwater_report::paper::{asked, ours, short};
+use slackwater_report::validation::{Verdicts, render};
+use slackwater_results::check::Check;
+use slackwater_results::table::Table;
 
 use super::run::command_line;
 use crate::progress::{self, STEPS, Signal};

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use slackwater_lab::metrics::summary::RunSummary;
-use slackwater_lab::output::{self, tables};
 use slackwater_lab::run::{Control, RunResult, run_watched};
-use slackwater_lab::scenario::Scenario;
-use slackwater_lab::{Plugins, report, view};
+use slackwater_report::{self as report, view};
+use slackwater_results::metrics::summary::RunSummary;
+use slackwater_results::output::{self, tables};
+use slackwater_scenario::Plugins;
+use slackwater_scenario::Scenario;
 
 use crate::progress::{self, STEPS, Signal};
 use crate::say::say;
@@ -17,7 +18,7 @@ use crate::{RunArgs, ScenarioArgs};
 /// The scenario that the arguments name, with their changes.
 pub(crate) fn scenario(args: &ScenarioArgs, plugins: &Plugins) -> Result<Scenario> {
     let path = Path::new(&args.scenario);
-    let known = slackwater_lab::scenario::embedded::embedded(&args.scenario);
+    let known = slackwater_scenario::embedded::embedded(&args.scenario);
     let mut scenario = match known {
         Some(text) if !path.exists() => Scenario::parse(&args.scenario, text, Path::new("."))?,
         _ => Scenario::load(path)?,
@@ -53,11 +54,20 @@ pub(crate) fn folder(args: &ScenarioArgs, scenario: &Scenario) -> PathBuf {
 pub(crate) fn command_line() -> String {
     let mut words = vec!["slackwater".to_owned()];
     words.extend(
-        std::env::args()
+        std::env::args_os()
             .skip(1)
-            .map(|a| if a.contains(' ') { format!("'{a}'") } else { a }),
+            .map(|a| quoted(&a.to_string_lossy())),
     );
     words.join(" ")
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=+./:,@%[]".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Writes everything of one run but the report.

@@ -23,9 +23,9 @@ use axum::routing::get;
 use clap::Args;
 use serde_json::{Value, json};
 use slackwater_lab::arena::MEASURES;
-use slackwater_lab::metrics::table::{Better, METRICS};
-use slackwater_lab::report::{self, palette};
-use slackwater_lab::shelf::{self, Shelf, live};
+use slackwater_report::shelf::{self, Shelf, live};
+use slackwater_report::{self as report, palette};
+use slackwater_results::metrics::table::{Better, METRICS};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 

@@ -75,7 +75,7 @@ fn xrc(args: &XrcArgs) -> Result<ExitCode> {
     use std::time::Duration;
 
     use anyhow::Context as _;
-    use slackwater_lab::control::explicit::xrc::MODES;
+    use slackwater_lab::control::phy::xrc::MODES;
     use slackwater_live::bpf::{Loaded, OwnCgroup, Profile, Scope};
 
     use crate::progress;

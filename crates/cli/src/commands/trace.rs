@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use slackwater_lab::core::{Duration, Rate};
-use slackwater_lab::scenario::data::read_text;
-use slackwater_lab::table::Table;
 use slackwater_lab::wire::trace::rate::TimeUnit;
 use slackwater_lab::wire::trace::stats::WINDOW;
 use slackwater_lab::wire::trace::{MahimahiTrace, RateColumns, RateSeries, RateUnit, TraceStats};
+use slackwater_results::table::Table;
+use slackwater_scenario::data::read_text;
 
 use crate::say::say;
 

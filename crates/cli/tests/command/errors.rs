@@ -252,6 +252,9 @@ fn bad_usage_exits_with_2() {
         ],
         &["compare", "constant-12mbps", "--no-files"],
         &["bench", "--case", "nosuch"],
+        &["validate", "--ns3", "--case", "nosuch"],
+        &["validate", "--channels", "2"],
+        &["validate", "linux", "--ns3"],
     ] {
         let ran = f.run(args);
         assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.err);
@@ -279,5 +282,36 @@ fn a_missing_python_package_is_named() {
                 "{err}"
             );
         }
+    }
+}
+
+/// Whoever can write to a folder that the user stands in, or to one above it, must not run code as that user.
+#[cfg(unix)]
+#[test]
+fn python_is_not_taken_from_the_folder_one_stands_in() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let f = Folder::new("errors-planted");
+    let trap = format!("#!/bin/sh\ntouch '{}'\n", f.path("ran").display());
+    std::fs::create_dir_all(f.path(".venv/bin")).expect("a folder");
+    f.write(".venv/pyvenv.cfg", "");
+    f.write(".venv/bin/python", &trap);
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(f.path(".venv/bin/python"), mode).expect("a script");
+    // Without `-P` Python takes the package from the folder.
+    let module = format!("open({:?}, 'w')\n", f.path("ran").display().to_string());
+    f.write("slackwater.py", &module);
+    for command in ["sql", "sweep", "train"] {
+        let mut planted = f.command(&[command, "x"]);
+        planted
+            .env_remove("SLACKWATER_PYTHON")
+            .env_remove("VIRTUAL_ENV");
+        planted.output().expect("the command starts");
+        let mut shadowed = f.command(&[command, "x"]);
+        shadowed.env("SLACKWATER_PYTHON", "python3");
+        shadowed.output().expect("the command starts");
+        assert!(
+            !f.path("ran").exists(),
+            "{command} ran what lay in the folder"
+        );
     }
 }

@@ -118,3 +118,18 @@ fn completions_and_help_name_the_commands() {
         format!("slackwater {}", env!("CARGO_PKG_VERSION"))
     );
 }
+
+/// What is measured beside ours names what it found in place of ns-3, and the check is skipped, not failed.
+#[test]
+fn without_ns3_the_check_says_why_it_is_skipped() {
+    let f = Folder::new("tools-ns3");
+    let ran = f
+        .run(&["validate", "--ns3", "--ns3-home", "nowhere"])
+        .fine();
+    assert!(ran.out.starts_with("skipped: "), "{}", ran.out);
+    let ran = f
+        .run(&["validate", "--ns3", "--ns3-home", "nowhere", "--json"])
+        .fine();
+    let json: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert!(json["skipped"].is_string(), "{json}");
+}

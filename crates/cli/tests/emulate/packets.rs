@@ -119,10 +119,12 @@ while True:
     c.sendall(bytes(range(250)) * 8000)
     c.close()
 ";
-/// Fetches them, and checks every byte.
+/// Fetches them from each host, checks every byte, and writes into a file of its own in the folder which were whole.
 const FETCH: &str = r"
-import socket, sys
-for host in sys.argv[1:]:
+import os, socket, sys, tempfile
+folder, *hosts = sys.argv[1:]
+whole = []
+for host in hosts:
     got = b''
     s = socket.create_connection((host, 7001), timeout=20)
     while True:
@@ -130,11 +132,26 @@ for host in sys.argv[1:]:
         if not piece: break
         got += piece
     assert got == bytes(range(250)) * 8000, (host, len(got))
-    print('whole', host)
+    whole.append(host)
+file, _ = tempfile.mkstemp(prefix='whole-', dir=folder)
+os.write(file, ' '.join(whole).encode())
 ";
 
 fn serve() -> String {
     format!("exec python3 -c \"{SERVE}\"")
+}
+
+/// What the clients wrote into `folder`; the files are gone afterwards.
+fn whole(folder: &Folder) -> Vec<String> {
+    let files = std::fs::read_dir(&folder.0).expect("it is there").flatten();
+    files
+        .filter(|f| f.file_name().to_string_lossy().starts_with("whole-"))
+        .map(|f| {
+            let text = std::fs::read_to_string(f.path()).expect("it is a file");
+            std::fs::remove_file(f.path()).expect("it is ours");
+            text
+        })
+        .collect()
 }
 
 #[test]
@@ -165,17 +182,13 @@ fn a_download_arrives_whole_through_every_kind_of_middle() {
             "30",
         ];
         args.extend(middle);
-        args.extend(["--", "python3", "-c", FETCH, "{server}", v6]);
+        let place = folder.0.display().to_string();
+        args.extend(["--", "python3", "-c", FETCH, &place, "{server}", v6]);
         let done = slackwater(&args);
-        let said = text(&done.stdout);
         assert!(done.status.success(), "{middle:?}: {}", text(&done.stderr));
         let copies = if middle.contains(&"--ues") { 2 } else { 1 };
-        assert_eq!(
-            said.matches("whole 100.64.0.1").count(),
-            copies,
-            "{middle:?}: {said}"
-        );
-        assert_eq!(said.matches(v6).count(), copies, "{middle:?}: {said}");
+        let both = format!("100.64.0.1 {v6}");
+        assert_eq!(whole(&folder), vec![both; copies], "{middle:?}");
         let live = folder.json("run/live.json");
         assert_eq!(live["malformed_frames"], 0, "{middle:?}");
         assert_eq!(live["refused_packets"], 0, "{middle:?}");
@@ -200,6 +213,8 @@ fn emulators_nest() {
     let Some(_one) = allowed() else {
         return;
     };
+    let folder = Folder::new("nest");
+    let place = folder.0.display().to_string();
     let server = serve();
     let inner = env!("CARGO_BIN_EXE_slackwater");
     let done = slackwater(&[
@@ -222,14 +237,10 @@ fn emulators_nest() {
         "python3",
         "-c",
         FETCH,
+        &place,
         "100.64.0.1",
     ]);
-    assert_eq!(
-        text(&done.stdout),
-        "whole 100.64.0.1",
-        "{}",
-        text(&done.stderr)
-    );
+    assert_eq!(whole(&folder), ["100.64.0.1"], "{}", text(&done.stderr));
 }
 
 /// Downloads, and looks at the acknowledgments on the server side.
@@ -272,6 +283,7 @@ threading.Thread(target=look, daemon=True).start()
         "python3",
         "-c",
         FETCH,
+        &folder.0.display().to_string(),
         "{server}",
     ]);
     assert!(done.status.success(), "{}", text(&done.stderr));
@@ -307,5 +319,45 @@ fn a_scenario_runs_with_the_kernels_senders() {
     assert!(
         srtt["p50"].as_f64().is_some_and(|ms| ms >= 20.0),
         "the kernel's own RTT: {srtt}"
+    );
+}
+
+#[test]
+fn the_kernels_senders_are_held_beside_ours() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let done = slackwater(&[
+        "validate",
+        "--live",
+        "--quick",
+        "--repeats",
+        "1",
+        "--case",
+        "constant",
+        "--controller",
+        "cubic",
+        "--json",
+    ]);
+    let said = text(&done.stderr);
+    if said.starts_with("skipped:") {
+        eprintln!("{said}");
+        return;
+    }
+    let all: serde_json::Value = serde_json::from_slice(&done.stdout).expect(&said);
+    let group = &all["groups"][0];
+    assert_eq!(group["group"]["controller"], "cubic");
+    if group["group"]["pairs"][0]["kernel"].is_null() {
+        // A machine on which every try came late says so, and fails.
+        assert_eq!(done.status.code(), Some(1), "{said}");
+        return;
+    }
+    let goodput = &group["rows"][0];
+    assert_eq!(goodput["what"], "goodput");
+    let mean = |side: &str| goodput[side]["mean"].as_f64().unwrap_or(0.0);
+    // Both fill 12 Mbit/s.
+    assert!(
+        mean("simulated") > 11.0 && mean("kernel") > 11.0,
+        "{goodput}"
     );
 }

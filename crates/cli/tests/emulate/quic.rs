@@ -40,9 +40,10 @@ fn download(cc: &str, seconds: &str, emulate: &[&str], serve: &str, get: &[&str]
         "40",
     ];
     args.extend(emulate);
-    // The server writes its line when the client has gone.
+    // The server writes its line when the client has gone: the command stays until then.
     let client = format!(
-        "{program} quic get $SLACKWATER_SERVER --patience '15 s' --seconds {seconds} --json {} > {got}; sleep 1",
+        "{program} quic get $SLACKWATER_SERVER --patience '15 s' --seconds {seconds} --json {} > {got}; \
+         until [ -s {served} ]; do sleep 0.05; done",
         get.join(" ")
     );
     args.extend(["--", "sh", "-c", &client]);

@@ -28,9 +28,34 @@ use self::rate_scaler::RateScaler;
 use super::inbox::{Inbox, News};
 use super::silence::{FACTOR, Silence};
 use super::{Packets, media_intent};
-use crate::{
-    Ack, Controller, EcnMode, Encoder, Feedback, Intent, Loss, PathReport, PathView, Sent,
-};
+use crate::registry::{AnyMedia, Entry};
+use crate::{EcnMode, Encoder, Feedback, Intent, MediaController, PathReport, PathView, Sent};
+
+/// What the registry knows of them.
+pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[
+    Entry {
+        name: "al4s-c",
+        aliases: &["cl4s"],
+        title: "cL4S",
+        about: "cL4S: aL4S-CC that knows the marker; al4s-c:paper as published; te=25,low=5,high=20 (ms) sets it up",
+        make: |cfg, p| {
+            let params = Params::configured(Params::DEFAULT, cfg, p)?;
+            Ok(AnyMedia::Al4s(Al4s::conscious(params, &cfg.encoder).into()))
+        },
+        ..Entry::MEDIA
+    },
+    Entry {
+        name: "al4s-s",
+        aliases: &["sl4s"],
+        title: "sL4S",
+        about: "sL4S: aL4S-CC by the marks alone; al4s-s:paper as published",
+        make: |cfg, p| {
+            let params = Params::configured(Params::DEFAULT, cfg, p)?;
+            Ok(AnyMedia::Al4s(Al4s::standard(params, &cfg.encoder).into()))
+        },
+        ..Entry::MEDIA
+    },
+];
 
 /// The rate counts as this many fair shares at least and at most.
 const OVER: (f64, f64) = (0.25, 4.0);
@@ -91,18 +116,10 @@ impl Al4s {
     }
 }
 
-impl Controller for Al4s {
+impl MediaController for Al4s {
     fn on_sent(&mut self, now: Instant, path: &PathView, _sent: &Sent) {
         let now = self.inbox.clock(now);
         self.silence.on_sent(now, path.srtt);
-    }
-
-    fn on_ack(&mut self, _now: Instant, _path: &PathView, _ack: &Ack) {}
-
-    fn on_loss(&mut self, _now: Instant, _path: &PathView, _loss: &Loss) {}
-
-    fn takes_feedback(&self) -> bool {
-        true
     }
 
     fn on_feedback(&mut self, now: Instant, path: &PathView, feedback: &Feedback<'_>) {
@@ -127,8 +144,8 @@ impl Controller for Al4s {
             }
         }
         if lost && let Some(guard) = &mut self.guard {
-            self.congestion.on_loss();
-            if let Some(rate) = guard.on_loss(now, self.scaler.rate()) {
+            self.congestion.on_congestion();
+            if let Some(rate) = guard.on_congestion(now, self.scaler.rate()) {
                 self.scaler.limit(rate);
             }
         }
@@ -207,7 +224,7 @@ impl Controller for Al4s {
         if self.aware { "al4s-c" } else { "al4s-s" }
     }
 
-    fn clone_box(&self) -> Box<dyn Controller> {
+    fn clone_box(&self) -> Box<dyn MediaController> {
         Box::new(self.clone())
     }
 }

@@ -32,7 +32,32 @@ use self::trendline::Trendline;
 use super::Packets;
 use super::inbox::{Inbox, News};
 use super::silence::{FACTOR, Silence};
-use crate::{Ack, Controller, EcnMode, Encoder, Feedback, Intent, Loss, PathView, Sent};
+use crate::registry::{AnyMedia, Entry};
+use crate::{EcnMode, Encoder, Feedback, Intent, MediaController, PathView, Sent};
+
+/// What the registry knows of them.
+pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[
+    Entry {
+        name: "gcc",
+        title: "GCC",
+        about: "Google Congestion Control as in libwebrtc: trendline, AIMD, loss v2, probes",
+        make: |cfg, p| {
+            p.none()?;
+            Ok(AnyMedia::Gcc(Gcc::webrtc(&cfg.encoder).into()))
+        },
+        ..Entry::MEDIA
+    },
+    Entry {
+        name: "gcc-remb",
+        title: "GCC (REMB)",
+        about: "Google Congestion Control by draft-ietf-rmcat-gcc-02: Kalman filter, REMB",
+        make: |cfg, p| {
+            p.none()?;
+            Ok(AnyMedia::Gcc(Gcc::remb(&cfg.encoder).into()))
+        },
+        ..Entry::MEDIA
+    },
+];
 
 /// Pacing rate in target rates (libwebrtc, `kDefaultPaceMultiplier`).
 const PACE: f64 = 2.5;
@@ -224,21 +249,13 @@ struct Seen {
     bytes: u64,
 }
 
-impl Controller for Gcc {
+impl MediaController for Gcc {
     fn on_sent(&mut self, now: Instant, path: &PathView, sent: &Sent) {
         let now = self.inbox.clock(now);
         self.silence.on_sent(now, path.srtt);
         if let Version::Sender { prober, .. } = &mut self.version {
             prober.on_sent(now, sent.bytes.0, self.target, self.most);
         }
-    }
-
-    fn on_ack(&mut self, _now: Instant, _path: &PathView, _ack: &Ack) {}
-
-    fn on_loss(&mut self, _now: Instant, _path: &PathView, _loss: &Loss) {}
-
-    fn takes_feedback(&self) -> bool {
-        true
     }
 
     fn on_feedback(&mut self, now: Instant, path: &PathView, feedback: &Feedback<'_>) {
@@ -359,7 +376,7 @@ impl Controller for Gcc {
         }
     }
 
-    fn clone_box(&self) -> Box<dyn Controller> {
+    fn clone_box(&self) -> Box<dyn MediaController> {
         Box::new(self.clone())
     }
 }

@@ -4,13 +4,28 @@
 
 use slackwater_core::{Duration, Ecn, Instant};
 
+use super::al4s::Params;
 use super::al4s::pdv::PdvTracker;
 use super::al4s::rate_controller::Variation;
 use super::al4s::rate_scaler::RateScaler;
 use super::inbox::{Inbox, News};
 use super::silence::{FACTOR, Silence};
 use super::{Packets, media_intent};
-use crate::{Ack, Controller, EcnMode, Encoder, Feedback, Intent, Loss, PathView, Sent};
+use crate::registry::{AnyMedia, Entry};
+use crate::{EcnMode, Encoder, Feedback, Intent, MediaController, PathView, Sent};
+
+/// What the registry knows of it.
+pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[Entry {
+    name: "l4s-cc",
+    title: "L4S-CC",
+    about: "L4S-CC, aL4S-CC's predecessor, as told in words",
+    make: |cfg, p| {
+        // The service's delay is all that it takes.
+        let target = Params::configured(Params::PAPER, cfg, p)?.target;
+        Ok(AnyMedia::L4sCc(L4sCc::new(target, &cfg.encoder).into()))
+    },
+    ..Entry::MEDIA
+}];
 
 /// Until when after a mark, in seconds, the rate varies by how much per second: "slight decrease until 300 ms",
 /// "gradual increase from 300 ms to 1 s", "aggressive increase over 1000 ms".
@@ -66,18 +81,10 @@ fn vary(fce: f64, free: f64, pdv: f64, target: f64) -> Variation {
     }
 }
 
-impl Controller for L4sCc {
+impl MediaController for L4sCc {
     fn on_sent(&mut self, now: Instant, path: &PathView, _sent: &Sent) {
         let now = self.inbox.clock(now);
         self.silence.on_sent(now, path.srtt);
-    }
-
-    fn on_ack(&mut self, _now: Instant, _path: &PathView, _ack: &Ack) {}
-
-    fn on_loss(&mut self, _now: Instant, _path: &PathView, _loss: &Loss) {}
-
-    fn takes_feedback(&self) -> bool {
-        true
     }
 
     fn on_feedback(&mut self, now: Instant, path: &PathView, feedback: &Feedback<'_>) {
@@ -135,7 +142,7 @@ impl Controller for L4sCc {
         "l4s-cc"
     }
 
-    fn clone_box(&self) -> Box<dyn Controller> {
+    fn clone_box(&self) -> Box<dyn MediaController> {
         Box::new(self.clone())
     }
 }

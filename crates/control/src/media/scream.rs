@@ -18,7 +18,34 @@ pub use self::params::Params;
 use super::Packets;
 use super::inbox::{Inbox, News};
 use super::silence::{FACTOR, Silence};
-use crate::{Ack, Controller, EcnMode, Encoder, Feedback, Intent, Loss, PathView, Sent};
+use crate::registry::{AnyMedia, Entry};
+use crate::{EcnMode, Encoder, Feedback, Intent, MediaController, PathView, Sent};
+
+/// What the registry knows of them.
+pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[
+    Entry {
+        name: "scream",
+        title: "SCReAMv2",
+        about: "SCReAMv2 with L4S (draft-ietf-ccwg-rfc8298bis-screamv2), Ericsson's constants",
+        make: |cfg, p| {
+            p.none()?;
+            let scream = Scream::new("scream", Params::ERICSSON, &cfg.encoder);
+            Ok(AnyMedia::Scream(scream.into()))
+        },
+        ..Entry::MEDIA
+    },
+    Entry {
+        name: "scream-webrtc",
+        title: "SCReAMv2 (libwebrtc)",
+        about: "SCReAMv2 with libwebrtc's constants",
+        make: |cfg, p| {
+            p.none()?;
+            let scream = Scream::new("scream-webrtc", Params::WEBRTC, &cfg.encoder);
+            Ok(AnyMedia::Scream(scream.into()))
+        },
+        ..Entry::MEDIA
+    },
+];
 
 /// Flows below this RTT in seconds grow as slowly as at it (the draft's `VIRTUAL_RTT`).
 const VIRTUAL_RTT: f64 = 0.025;
@@ -220,19 +247,11 @@ impl Scream {
     }
 }
 
-impl Controller for Scream {
+impl MediaController for Scream {
     fn on_sent(&mut self, now: Instant, path: &PathView, _sent: &Sent) {
         let now = self.inbox.clock(now);
         self.silence.on_sent(now, path.srtt);
         self.flight[0] = self.flight[0].max(path.in_flight.0);
-    }
-
-    fn on_ack(&mut self, _now: Instant, _path: &PathView, _ack: &Ack) {}
-
-    fn on_loss(&mut self, _now: Instant, _path: &PathView, _loss: &Loss) {}
-
-    fn takes_feedback(&self) -> bool {
-        true
     }
 
     fn on_feedback(&mut self, now: Instant, path: &PathView, feedback: &Feedback<'_>) {
@@ -335,7 +354,7 @@ impl Controller for Scream {
         self.name
     }
 
-    fn clone_box(&self) -> Box<dyn Controller> {
+    fn clone_box(&self) -> Box<dyn MediaController> {
         Box::new(self.clone())
     }
 }

@@ -19,9 +19,43 @@ use crate::rate::bbr::cycle::Cycle;
 use crate::rate::bbr::model::{FullPipe, MinRtt, Rounds};
 use crate::rate::bbr::policer::Policer;
 use crate::rate::bbr::probe_rtt::ProbeRtt;
+use crate::registry::{AnyController, Entry};
 use crate::{
-    Ack, Controller, Intent, Loss, LossKind, PathView, RateSample, Recovery, RecoveryMode, Sent,
+    Ack, Cause, CongestionEvent, Controller, Intent, PathView, RateSample, Recovery, RecoveryMode,
+    Sent,
 };
+
+/// What the registry knows of them.
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "bbr",
+        aliases: &["bbr1", "bbrv1"],
+        title: "BBR",
+        about: "BBR version 1 as in Linux 6.18",
+        modes: Some(MODES),
+        make: |cfg, p| {
+            p.none()?;
+            let bbr = Bbr::new(cfg.mss, cfg.initial_window, cfg.draw);
+            Ok(AnyController::Bbr(bbr))
+        },
+        ..Entry::TRANSPORT
+    },
+    Entry {
+        name: "bbr-ns3",
+        title: "BBR (ns-3)",
+        about: "BBR version 1 without policer detection, as in ns-3",
+        modes: Some(MODES),
+        make: |cfg, p| {
+            p.none()?;
+            let bbr = Bbr::new(cfg.mss, cfg.initial_window, cfg.draw);
+            Ok(AnyController::Bbr(bbr.unpoliced()))
+        },
+        ..Entry::TRANSPORT
+    },
+];
+
+/// Names of the modes, in the order of their codes.
+const MODES: &[&str] = &["STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"];
 
 /// 2/ln 2 as Linux has it: 256 * 2885 / 1000 + 1 in 1/256 (`bbr_high_gain`).
 const HIGH_GAIN: f64 = 739.0 / 256.0;
@@ -71,7 +105,8 @@ pub struct Bbr {
     min_rtt: MinRtt,
     full_pipe: FullPipe,
     cycle: Cycle,
-    policer: Policer,
+    /// Looks for token buckets; `None` where the variant does not.
+    policer: Option<Policer>,
     aggregation: Aggregation,
     probe_rtt: ProbeRtt,
     prev_recovery: Recovery,
@@ -106,7 +141,7 @@ impl Bbr {
             min_rtt: MinRtt::default(),
             full_pipe: FullPipe::default(),
             cycle: Cycle::new(draw),
-            policer: Policer::default(),
+            policer: Some(Policer::default()),
             aggregation: Aggregation::default(),
             probe_rtt: ProbeRtt::default(),
             prev_recovery: Recovery::Open,
@@ -125,6 +160,20 @@ impl Bbr {
         bbr
     }
 
+    /// The same without long-term sampling, as ns-3's `TcpBbr`: repeated losses are not taken for a policer.
+    #[must_use]
+    pub fn unpoliced(self) -> Self {
+        Self {
+            policer: None,
+            ..self
+        }
+    }
+
+    /// The rate of the policer that was found.
+    fn policed(&self) -> Option<f64> {
+        self.policer.as_ref().and_then(Policer::rate)
+    }
+
     /// The mode.
     pub const fn mode(&self) -> Mode {
         self.mode
@@ -132,7 +181,7 @@ impl Bbr {
 
     /// Bandwidth in payload bytes per second: the policed rate where a policer was found, else the filtered maximum.
     fn bw(&self) -> f64 {
-        self.policer.rate().unwrap_or_else(|| self.rounds.max_bw())
+        self.policed().unwrap_or_else(|| self.rounds.max_bw())
     }
 
     fn packets(&self, bytes: Bytes) -> u32 {
@@ -233,7 +282,9 @@ impl Bbr {
             round_start: round,
             probing_bw: self.mode == Mode::ProbeBw,
         };
-        if self.policer.update(now, &view) {
+        if let Some(policer) = &mut self.policer
+            && policer.update(now, &view)
+        {
             self.cycle.restart(now);
             self.mode = Mode::ProbeBw;
         }
@@ -347,7 +398,7 @@ impl Bbr {
         (self.pacing_gain, self.cwnd_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
-            Mode::ProbeBw if self.policer.rate().is_some() => (1.0, CWND_GAIN),
+            Mode::ProbeBw if self.policed().is_some() => (1.0, CWND_GAIN),
             Mode::ProbeBw => (self.cycle.gain(), CWND_GAIN),
             Mode::ProbeRtt => (1.0, 1.0),
         };
@@ -457,10 +508,10 @@ impl Controller for Bbr {
         self.set_cwnd(path, ack);
     }
 
-    fn on_loss(&mut self, now: Instant, path: &PathView, loss: &Loss) {
+    fn on_congestion(&mut self, now: Instant, path: &PathView, event: &CongestionEvent) {
         self.view(path);
         self.save_cwnd();
-        if loss.kind == LossKind::Timeout {
+        if event.cause == Cause::Timeout {
             // Linux `tcp_enter_loss` sets the window; `bbr_set_state` treats the timeout as the end of a round.
             self.cwnd = 1;
             self.prev_recovery = Recovery::Timeout;
@@ -473,7 +524,9 @@ impl Controller for Bbr {
         // The slow-down was spurious: look for the full pipe again (`bbr_undo_cwnd`). The window comes back when the
         // host leaves recovery.
         self.full_pipe.forget();
-        self.policer.reset(now, self.delivered, self.lost);
+        if let Some(policer) = &mut self.policer {
+            policer.reset(now, self.delivered, self.lost);
+        }
     }
 
     #[inline]
@@ -499,15 +552,15 @@ impl Controller for Bbr {
         out.push(("pacing_gain", self.pacing_gain));
         out.push(("cwnd_gain", self.cwnd_gain));
         out.push(("mode", f64::from(self.mode as u8)));
-        out.push((
-            "policed",
-            f64::from(u8::from(self.policer.rate().is_some())),
-        ));
+        out.push(("policed", f64::from(u8::from(self.policed().is_some()))));
         out.push(("extra_acked", f64::from(self.aggregation.max())));
     }
 
     fn name(&self) -> &'static str {
-        "bbr"
+        match self.policer {
+            Some(_) => "bbr",
+            None => "bbr-ns3",
+        }
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {

@@ -26,6 +26,7 @@ pub mod short_term;
 use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
 
 use crate::rate::bbr3::aggregation::Aggregation;
+use crate::rate::bbr3::cycle::PHASES;
 use crate::rate::bbr3::cycle::{Cycle, Phase};
 use crate::rate::bbr3::flights::Flights;
 use crate::rate::bbr3::full_bw::FullBw;
@@ -33,7 +34,23 @@ use crate::rate::bbr3::loss::Undo;
 use crate::rate::bbr3::max_bw::MaxBw;
 use crate::rate::bbr3::min_rtt::MinRtt;
 use crate::rate::bbr3::short_term::{NONE, ShortTerm};
-use crate::{Ack, Controller, Intent, Loss, LossKind, PathView, RecoveryMode, Sent};
+use crate::registry::{AnyController, Entry};
+use crate::{Ack, Cause, CongestionEvent, Controller, Intent, PathView, RecoveryMode, Sent};
+
+/// What the registry knows of it.
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "bbr3",
+    aliases: &["bbrv3"],
+    title: "BBRv3",
+    about: "BBR version 3 (draft-ietf-ccwg-bbr): bounded by losses of 2 %",
+    modes: Some(PHASES),
+    make: |cfg, p| {
+        p.none()?;
+        let bbr = Bbr3::new(cfg.mss, cfg.initial_window, cfg.draw);
+        Ok(AnyController::Bbr3(bbr))
+    },
+    ..Entry::TRANSPORT
+}];
 
 /// Loss that a probe for bandwidth may cause (`LossThresh`, 2.8).
 const LOSS_THRESH: f64 = 0.02;
@@ -395,16 +412,16 @@ impl Controller for Bbr3 {
         self.set_cwnd(&rs);
     }
 
-    fn on_loss(&mut self, now: Instant, path: &PathView, loss: &Loss) {
+    fn on_congestion(&mut self, now: Instant, path: &PathView, event: &CongestionEvent) {
         self.view(now, path);
-        match loss.kind {
-            LossKind::Ecn => {}
-            LossKind::Fast => {
+        match event.cause {
+            Cause::Ecn => {}
+            Cause::Loss => {
                 // `OnEnterFastRecovery` (5.6.4.4).
                 self.save_state();
                 self.recovering = true;
             }
-            LossKind::Timeout => {
+            Cause::Timeout => {
                 // `OnEnterRTO` (5.6.4.4): room for one segment.
                 self.save_state();
                 self.recovering = true;

@@ -13,7 +13,43 @@ use slackwater_core::{Bytes, Duration, Instant, Rate};
 use crate::estimate::windowed_min::WindowedMin;
 use crate::rate::copa::mode::Switch;
 use crate::rate::copa::velocity::Velocity;
-use crate::{Ack, Controller, Intent, Loss, LossKind, PathView, RecoveryMode, Sent};
+use crate::registry::{AnyController, Entry, Parameters};
+use crate::{Ack, Cause, CongestionEvent, Controller, Intent, PathView, RecoveryMode, Sent};
+
+/// What the registry knows of them.
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "copa",
+        title: "Copa",
+        about: "Copa (NSDI 2018) with its mode switching; copa:delta=X for another delta",
+        modes: Some(MODES),
+        make: |cfg, p| {
+            let copa = Copa::new(cfg.mss, cfg.initial_window, delta(p)?);
+            Ok(AnyController::Copa(copa))
+        },
+        ..Entry::TRANSPORT
+    },
+    Entry {
+        name: "copa-default",
+        title: "Copa (default mode)",
+        about: "Copa that stays in its default mode, whoever fills the buffer",
+        modes: Some(MODES),
+        make: |cfg, p| {
+            let copa = Copa::fixed(cfg.mss, cfg.initial_window, delta(p)?);
+            Ok(AnyController::Copa(copa))
+        },
+        ..Entry::TRANSPORT
+    },
+];
+
+/// Names of the modes, in the order of their codes.
+const MODES: &[&str] = &["SLOW_START", "DEFAULT", "COMPETITIVE"];
+
+/// The `delta` that the name gives.
+fn delta(p: Parameters<'_>) -> Result<f64, String> {
+    let [delta] = p.numbers([("delta", DELTA, 1e-3, 1e3)])?;
+    Ok(delta)
+}
 
 /// `delta` of the default mode (2.2).
 pub const DELTA: f64 = 0.5;
@@ -212,11 +248,11 @@ impl Controller for Copa {
         self.keep_in_range();
     }
 
-    fn on_loss(&mut self, _now: Instant, path: &PathView, loss: &Loss) {
+    fn on_congestion(&mut self, _now: Instant, path: &PathView, event: &CongestionEvent) {
         self.view(path);
         // In the default mode only delay counts; in the other a loss costs as much as it costs those it competes with.
         self.switch.lost();
-        if loss.kind == LossKind::Timeout {
+        if event.cause == Cause::Timeout {
             // RFC 5681, 3.1; the paper leaves it to TCP. What was learnt of the path may be void.
             self.prior.get_or_insert(self.cwnd);
             self.cwnd = self.cwnd.min(1.0);

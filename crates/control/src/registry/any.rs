@@ -1,22 +1,23 @@
-//! Every built-in controller in one type.
+//! Every built-in controller in one type: those of TCP and QUIC.
 
 use slackwater_core::Instant;
 
-use crate::explicit::xrc::Xrc;
-use crate::learned::claw::Claw;
-use crate::learned::oracle::Oracle;
-use crate::learned::pbe::Pbe;
-use crate::learned::rule::{Rule, Rule2};
-use crate::learned::sprout::Sprout;
-use crate::learned::steered::Steered;
-use crate::learned::tyrus::Pilot;
-use crate::media::al4s::Al4s;
-use crate::media::gcc::Gcc;
-use crate::media::l4s_cc::L4sCc;
-use crate::media::scream::Scream;
+use crate::phy::abc::Abc;
+use crate::phy::claw::Claw;
+use crate::phy::exll::Exll;
+use crate::phy::oracle::Oracle;
+use crate::phy::pbe::Pbe;
+use crate::phy::rule::{Rule, Rule2};
+use crate::phy::sprout::Sprout;
+use crate::phy::steered::Steered;
+use crate::phy::tyrus::Pilot;
+use crate::phy::xrc::{Paper, Sender, Xrc};
 use crate::rate::bbr::Bbr;
 use crate::rate::bbr3::Bbr3;
 use crate::rate::copa::Copa;
+use crate::rate::pcc::allegro::Allegro;
+use crate::rate::pcc::vivace::Vivace;
+use crate::rate::verus::Verus;
 use crate::window::Windowed;
 use crate::window::cubic::Cubic;
 use crate::window::dctcp::Dctcp;
@@ -27,11 +28,11 @@ use crate::window::reno::{Reno, RenoNs3};
 use crate::window::vegas::Vegas;
 use crate::window::veno::{Veno, VenoNs3};
 use crate::window::westwood::{Westwood, WestwoodNs3};
-use crate::{Ack, Controller, Feedback, Intent, Loss, PathReport, PathView, Sent};
+use crate::{Ack, CongestionEvent, Controller, Intent, PathReport, PathView, Sent};
 
 macro_rules! controllers {
     ($($variant:ident($ty:ty)),+ $(,)?) => {
-        /// Every built-in controller without a pointer in between, and one boxed kind for plug-ins.
+        /// Every built-in controller of TCP and QUIC without a pointer in between, and one boxed kind for plug-ins.
         #[derive(Clone, Debug)]
         #[non_exhaustive]
         pub enum AnyController {
@@ -70,19 +71,21 @@ controllers! {
     Bbr(Bbr),
     Bbr3(Bbr3),
     Copa(Copa),
-    Xrc(Xrc),
+    Verus(Box<Verus>),
+    Vivace(Box<Vivace>),
+    Allegro(Box<Allegro>),
+    Xrc(Box<Xrc>),
+    XrcPaper(Box<Sender<Paper>>),
+    Abc(Box<Abc>),
     Fixed(Fixed),
     Tyrus(Box<Steered<Pilot>>),
     Rule(Box<Steered<Rule>>),
     Rule2(Box<Steered<Rule2>>),
     Oracle(Box<Steered<Oracle>>),
     Claw(Box<Steered<Claw>>),
+    Exll(Box<Steered<Exll>>),
     Pbe(Box<Pbe>),
-    Sprout(Box<Steered<Sprout>>),
-    Al4s(Box<Al4s>),
-    L4sCc(Box<L4sCc>),
-    Scream(Box<Scream>),
-    Gcc(Box<Gcc>),
+    Sprout(Box<Sprout>),
 }
 
 impl Controller for AnyController {
@@ -91,17 +94,15 @@ impl Controller for AnyController {
         dispatch!(self, c => c.on_sent(now, path, sent));
     }
     #[inline]
+    fn on_sent_row(&mut self, now: Instant, path: &PathView, sent: &Sent, count: u64) {
+        dispatch!(self, c => c.on_sent_row(now, path, sent, count));
+    }
+    #[inline]
     fn on_ack(&mut self, now: Instant, path: &PathView, ack: &Ack) {
         dispatch!(self, c => c.on_ack(now, path, ack));
     }
-    fn takes_feedback(&self) -> bool {
-        dispatch!(self, c => c.takes_feedback())
-    }
-    fn on_feedback(&mut self, now: Instant, path: &PathView, feedback: &Feedback<'_>) {
-        dispatch!(self, c => c.on_feedback(now, path, feedback));
-    }
-    fn on_loss(&mut self, now: Instant, path: &PathView, loss: &Loss) {
-        dispatch!(self, c => c.on_loss(now, path, loss));
+    fn on_congestion(&mut self, now: Instant, path: &PathView, event: &CongestionEvent) {
+        dispatch!(self, c => c.on_congestion(now, path, event));
     }
     fn on_undo(&mut self, now: Instant, path: &PathView) {
         dispatch!(self, c => c.on_undo(now, path));
@@ -132,7 +133,7 @@ impl Controller for AnyController {
     fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {
         dispatch!(self, c => c.snapshot(out));
     }
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         dispatch!(self, c => c.name())
     }
     fn clone_box(&self) -> Box<dyn Controller> {

@@ -1,20 +1,17 @@
 use slackwater_core::{Draw, Duration, Instant, Rate};
 
 use super::*;
-use crate::explicit::xrc::{self, Params};
-use crate::{Ack, Intent, Loss, PathView};
+use crate::phy::xrc::{self, Params};
+use crate::{Ack, CongestionEvent, Feedback, Intent, PathView};
 
 #[test]
 fn every_name_builds_and_an_unknown_one_says_which_exist() {
     let cfg = Config::new(1448, Draw::new(1));
     for (name, about) in names() {
         let c = build(name, &cfg).expect("a listed name builds");
-        assert_eq!(c.name(), *name);
+        assert_eq!(c.name(), name);
         assert!(!about.is_empty());
         assert!(c.intent().window.is_some());
-        assert_eq!(c.takes_reports(), name.starts_with("xrc"), "{name}");
-        let blocks = ["tyrus", "rule", "rule2", "oracle", "claw", "pbe"].contains(name);
-        assert_eq!(c.takes_blocks(), blocks, "{name}");
     }
     let err = build("cubik", &cfg).unwrap_err();
     assert!(err.to_string().contains("\"cubik\"") && err.to_string().contains("cubic-ns3"));
@@ -28,10 +25,81 @@ fn every_name_builds_and_an_unknown_one_says_which_exist() {
         panic!("Copa has a parameter");
     };
     assert!((copa.delta() - 0.1).abs() < 1e-12 && copa.name() == "copa");
-    for wrong in ["copa:delta=0", "copa:delta=NaN", "copa:0.1", "reno:delta=1"] {
+    for name in [
+        "verus:r=2",
+        "vivace:latency=0",
+        "allegro:latency=1",
+        "exll:g=0.2",
+    ] {
+        assert_eq!(build(name, &cfg).unwrap().name(), base(name));
+        assert_eq!(modes(name).unwrap().len(), 3, "{name}");
+    }
+    let acks = build("exll:blocks=0", &cfg).unwrap();
+    assert!(!acks.takes_blocks());
+    for wrong in [
+        "verus:r=0",
+        "vivace:x=1",
+        "allegro:latency=2",
+        "exll:g=0",
+        "copa:delta=0",
+        "copa:delta=NaN",
+        "copa:0.1",
+        "reno:delta=1",
+    ] {
         assert!(build(wrong, &cfg).is_err(), "{wrong}");
     }
     assert_eq!(modes("copa-default:delta=0.1").unwrap().len(), 3);
+}
+
+#[test]
+fn what_an_entry_says_is_true_of_what_it_builds() {
+    let cfg = Config::new(1448, Draw::new(1));
+    let mut taken = std::collections::BTreeSet::new();
+    for entry in entries() {
+        let Listed { name, .. } = entry;
+        for word in [&[name], entry.aliases].concat() {
+            assert!(taken.insert(word), "{word} names two controllers");
+            assert!(!word.is_empty() && !word.contains(':'), "{word}");
+            assert_eq!(
+                (canonical(word), base(&format!("{word}:x=1"))),
+                (name, name)
+            );
+        }
+        assert!(!entry.title.is_empty() && !entry.about.is_empty(), "{name}");
+        assert_eq!(title(name), entry.title);
+
+        let mut internals = vec![];
+        let (own, reports) = match entry.kind {
+            Kind::Transport => {
+                let c = build(name, &cfg).expect("a name alone builds");
+                c.snapshot(&mut internals);
+                let reports = match (c.takes_reports(), c.takes_blocks()) {
+                    (true, _) => Reports::Share,
+                    (_, true) => Reports::Blocks,
+                    _ => Reports::None,
+                };
+                (c.name().to_owned(), reports)
+            }
+            Kind::Media => {
+                let c = build_media(name, &cfg).expect("a name alone builds");
+                c.snapshot(&mut internals);
+                assert!(!c.takes_reports(), "{name}");
+                (c.name().to_owned(), Reports::None)
+            }
+        };
+        assert_eq!((own.as_str(), reports), (name, entry.reports));
+
+        let mode = internals.iter().find(|(key, _)| *key == "mode");
+        assert_eq!(mode.is_some(), entry.modes.is_some(), "{name}");
+        let nothing = match entry.kind {
+            Kind::Transport => build(&format!("{name}:"), &cfg).map(drop).unwrap_err(),
+            Kind::Media => build_media(&format!("{name}:"), &cfg)
+                .map(drop)
+                .unwrap_err(),
+        };
+        assert!(nothing.to_string().contains("found nothing"), "{nothing}");
+    }
+    assert_eq!(title("nobody's"), "nobody's");
 }
 
 #[test]
@@ -42,25 +110,35 @@ fn media_controllers_build_by_name_and_set_a_target() {
     };
     let cfg = Config::new(1160, Draw::new(1)).with_encoder(encoder);
     for (name, about) in media_names() {
-        let c = build(name, &cfg).expect("a listed name builds");
-        assert_eq!(c.name(), *name);
-        assert!(!about.is_empty() && c.takes_feedback());
+        let c = build_media(name, &cfg).expect("a listed name builds");
+        assert_eq!(c.name(), name);
+        assert!(!about.is_empty());
         assert_eq!(c.intent().target, Some(encoder.start), "{name}");
         assert!(c.intent().pacing >= c.intent().target);
     }
-    assert_eq!(build("cl4s", &cfg).unwrap().name(), "al4s-c");
-    let AnyController::Al4s(c) = build("sl4s:paper,te=25", &cfg).unwrap() else {
+    assert_eq!(build_media("cl4s", &cfg).unwrap().name(), "al4s-c");
+    let AnyMedia::Al4s(c) = build_media("sl4s:paper,te=25", &cfg).unwrap() else {
         panic!("sl4s is an alias");
     };
     assert_eq!(c.params().share, None);
     let cfg = cfg.with_service(Duration::from_millis(150));
     for (name, te) in [("sl4s", 150), ("sl4s:paper", 150), ("sl4s:te=25", 25)] {
-        let AnyController::Al4s(c) = build(name, &cfg).unwrap() else {
+        let AnyMedia::Al4s(c) = build_media(name, &cfg).unwrap() else {
             panic!("{name} is aL4S-CC");
         };
         assert_eq!(c.params().target, Duration::from_millis(te), "{name}");
     }
-    let wrong = build("al4s-c:te=1", &cfg).unwrap_err().to_string();
+    let wrong = build_media("al4s-c:te=1", &cfg).unwrap_err().to_string();
+    let tcp = build_media("cubic", &cfg).unwrap_err().to_string();
+    assert!(
+        tcp.contains("found a controller of TCP, expected one of media"),
+        "{tcp}"
+    );
+    let media = build("gcc", &cfg).unwrap_err().to_string();
+    assert!(
+        media.contains("found a controller of media, expected one of TCP"),
+        "{media}"
+    );
     assert!(wrong.contains("te: found \"1\", expected 6"), "{wrong}");
 }
 
@@ -97,7 +175,7 @@ struct Still(u32);
 
 impl Controller for Still {
     fn on_ack(&mut self, _: Instant, _: &PathView, _: &Ack) {}
-    fn on_loss(&mut self, _: Instant, _: &PathView, _: &Loss) {}
+    fn on_congestion(&mut self, _: Instant, _: &PathView, _: &CongestionEvent) {}
     fn intent(&self) -> Intent {
         Intent {
             window: Some(slackwater_core::Bytes(u64::from(self.0))),
@@ -109,6 +187,19 @@ impl Controller for Still {
         "still"
     }
     fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
+impl MediaController for Still {
+    fn on_feedback(&mut self, _: Instant, _: &PathView, _: &Feedback<'_>) {}
+    fn intent(&self) -> Intent {
+        Controller::intent(self)
+    }
+    fn name(&self) -> &'static str {
+        "still"
+    }
+    fn clone_box(&self) -> Box<dyn MediaController> {
         Box::new(self.clone())
     }
 }
@@ -143,14 +234,19 @@ fn added_controllers_stand_beside_the_built_in_ones() {
 fn an_added_controller_may_take_parameters() {
     let cfg = Config::new(1448, Draw::new(1));
     let mut registry = Registry::new();
-    let plugin = Plugin::with_parameters("still", "stands", |_, text| match text.parse() {
+    let plugin = Plugin::media_with_parameters("still", "stands", |_, text| match text.parse() {
         Ok(n) => Ok(Box::new(Still(n))),
         Err(_) => Err(format!("found {text:?}, expected bytes")),
     });
-    registry.add(plugin.for_media()).unwrap();
-    let made = registry.build("still:7", &cfg).unwrap();
+    registry.add(plugin).unwrap();
+    let tcp = registry.build("still:7", &cfg).unwrap_err().to_string();
+    assert!(
+        tcp.contains("found a controller of media, expected one of TCP"),
+        "{tcp}"
+    );
+    let made = registry.build_media("still:7", &cfg).unwrap();
     assert_eq!(made.intent().window.unwrap().0, 7);
-    let wrong = registry.build("still", &cfg).unwrap_err().to_string();
+    let wrong = registry.build_media("still", &cfg).unwrap_err().to_string();
     assert_eq!(wrong, "controller \"still\": found \"\", expected bytes");
     assert_eq!(registry.media_names().last(), Some(&("still", "stands")));
     assert_eq!((base("cl4s:te=25"), base("still:7")), ("al4s-c", "still"));

@@ -5,10 +5,58 @@
 
 use slackwater_core::{Duration, Instant};
 
+use crate::registry::{AnyController, Entry};
 use crate::window::hystart::{HyStart, Variant};
 use crate::window::hystart_pp::HyStartPp;
+use crate::window::windowed;
 use crate::window::{Cwnd, Law};
-use crate::{Ack, Loss, LossKind, PathView};
+use crate::{Ack, Cause, CongestionEvent, PathView};
+
+/// What the registry knows of them.
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "cubic",
+        aliases: &["cubic-linux"],
+        title: "CUBIC",
+        about: "CUBIC (RFC 9438) as in Linux, slow start ended by HyStart",
+        make: |cfg, p| {
+            p.none()?;
+            Ok(AnyController::Cubic(windowed(Cubic::linux(), cfg)))
+        },
+        ..Entry::TRANSPORT
+    },
+    Entry {
+        name: "cubic-hystart++",
+        aliases: &["cubic-hystartpp"],
+        title: "CUBIC (HyStart++)",
+        about: "CUBIC with HyStart++ (RFC 9406) for slow start",
+        make: |cfg, p| {
+            p.none()?;
+            Ok(AnyController::Cubic(windowed(Cubic::hystart_pp(), cfg)))
+        },
+        ..Entry::TRANSPORT
+    },
+    Entry {
+        name: "cubic-nohystart",
+        title: "CUBIC (standard slow start)",
+        about: "CUBIC with standard slow start",
+        make: |cfg, p| {
+            p.none()?;
+            Ok(AnyController::Cubic(windowed(Cubic::plain(), cfg)))
+        },
+        ..Entry::TRANSPORT
+    },
+    Entry {
+        name: "cubic-ns3",
+        title: "CUBIC (ns-3)",
+        about: "CUBIC with ns-3's HyStart, which seldom ends slow start by delay",
+        make: |cfg, p| {
+            p.none()?;
+            Ok(AnyController::Cubic(windowed(Cubic::ns3(), cfg)))
+        },
+        ..Entry::TRANSPORT
+    },
+];
 
 /// Multiplicative decrease, in 1/1024: 0.7 (RFC 9438, 4.6; Linux `beta`).
 const BETA: u64 = 717;
@@ -226,7 +274,13 @@ impl Law for Cubic {
         w.additive_increase(self.cnt, acked);
     }
 
-    fn threshold(&mut self, _now: Instant, w: &Cwnd, _path: &PathView, _loss: &Loss) -> u32 {
+    fn threshold(
+        &mut self,
+        _now: Instant,
+        w: &Cwnd,
+        _path: &PathView,
+        _event: &CongestionEvent,
+    ) -> u32 {
         self.epoch = None;
         let cwnd = u64::from(w.cwnd);
         self.last_max = if w.cwnd < self.last_max {
@@ -238,11 +292,11 @@ impl Law for Cubic {
         (cwnd * BETA / SCALE).max(2) as u32
     }
 
-    fn timed_out(&mut self, now: Instant, _w: &mut Cwnd, loss: &Loss) {
-        debug_assert_eq!(loss.kind, LossKind::Timeout);
+    fn timed_out(&mut self, now: Instant, _w: &mut Cwnd, event: &CongestionEvent) {
+        debug_assert_eq!(event.cause, Cause::Timeout);
         self.reset();
         if let SlowStart::HyStart(hystart) = &mut self.slow_start {
-            hystart.reset(now, loss.next);
+            hystart.reset(now, event.next);
         }
     }
 

@@ -5,8 +5,22 @@
 
 use slackwater_core::Instant;
 
+use crate::registry::{AnyController, Entry};
+use crate::window::windowed;
 use crate::window::{Cwnd, Law};
-use crate::{Ack, EcnMode, Loss, LossKind, PathView};
+use crate::{Ack, Cause, CongestionEvent, EcnMode, PathView};
+
+/// What the registry knows of it.
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "dctcp",
+    title: "DCTCP",
+    about: "DCTCP (RFC 8257): the window shrinks by the share of marks",
+    make: |cfg, p| {
+        p.none()?;
+        Ok(AnyController::Dctcp(windowed(Dctcp::default(), cfg)))
+    },
+    ..Entry::TRANSPORT
+}];
 
 /// Weight of a round's share in the average (RFC 8257, 4.2: 1/16; Linux `dctcp_shift_g` 4).
 pub(super) const GAIN: f64 = 1.0 / 16.0;
@@ -98,12 +112,18 @@ impl Law for Dctcp {
         }
     }
 
-    fn threshold(&mut self, _now: Instant, w: &Cwnd, _path: &PathView, loss: &Loss) -> u32 {
-        match loss.kind {
+    fn threshold(
+        &mut self,
+        _now: Instant,
+        w: &Cwnd,
+        _path: &PathView,
+        event: &CongestionEvent,
+    ) -> u32 {
+        match event.cause {
             // RFC 8257, 3.3, step 9: cwnd * (1 - alpha / 2).
-            LossKind::Ecn => ((f64::from(w.cwnd) * (1.0 - self.alpha.get() / 2.0)) as u32).max(2),
+            Cause::Ecn => ((f64::from(w.cwnd) * (1.0 - self.alpha.get() / 2.0)) as u32).max(2),
             // RFC 8257, 3.5: losses are answered as in conventional TCP.
-            LossKind::Fast | LossKind::Timeout => w.half(),
+            Cause::Loss | Cause::Timeout => w.half(),
         }
     }
 

@@ -2,7 +2,26 @@
 
 use slackwater_core::{Bytes, Instant};
 
-use crate::{Ack, Controller, Intent, Loss, PathView};
+use crate::registry::{AnyController, Entry};
+use crate::{Ack, CongestionEvent, Controller, Intent, PathView};
+
+/// What the registry knows of it.
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "fixed",
+    title: "fixed window",
+    about: "a window of the initial size that never moves; fixed:N for N segments",
+    make: |cfg, p| {
+        let segments = match p.text() {
+            "" => cfg.initial_window,
+            text => match text.parse::<u32>() {
+                Ok(n) if n > 0 => n,
+                _ => return Err(format!("found \"{text}\", expected segments, 1 or more")),
+            },
+        };
+        Ok(AnyController::Fixed(Fixed::new(cfg.mss, segments)))
+    },
+    ..Entry::TRANSPORT
+}];
 
 /// Always the same number of segments.
 #[derive(Clone, Debug)]
@@ -29,7 +48,7 @@ impl Controller for Fixed {
         }
     }
 
-    fn on_loss(&mut self, _now: Instant, _path: &PathView, _loss: &Loss) {}
+    fn on_congestion(&mut self, _now: Instant, _path: &PathView, _event: &CongestionEvent) {}
 
     #[inline]
     fn intent(&self) -> Intent {

@@ -3,8 +3,38 @@
 
 use slackwater_core::{Duration, Instant};
 
+use crate::registry::{AnyController, Entry};
+use crate::window::windowed;
 use crate::window::{Cwnd, Law};
-use crate::{Ack, Loss, PathView};
+use crate::{Ack, CongestionEvent, PathView};
+
+/// What the registry knows of them.
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "illinois",
+        aliases: &["illinois-linux"],
+        title: "Illinois",
+        about: "Illinois as in Linux: growth and decrease by queue delay",
+        make: |cfg, p| {
+            p.none()?;
+            Ok(AnyController::Illinois(windowed(Illinois::default(), cfg)))
+        },
+        ..Entry::TRANSPORT
+    },
+    Entry {
+        name: "illinois-ns3",
+        title: "Illinois (ns-3)",
+        about: "Illinois as in ns-3: growth stops where alpha is below one",
+        make: |cfg, p| {
+            p.none()?;
+            Ok(AnyController::IllinoisNs3(windowed(
+                IllinoisNs3::default(),
+                cfg,
+            )))
+        },
+        ..Entry::TRANSPORT
+    },
+];
 
 /// Windows below this grow and shrink as Reno's (both: `win_thresh`).
 const WINDOW_THRESHOLD: u32 = 15;
@@ -179,17 +209,23 @@ impl Law for Illinois {
         }
     }
 
-    fn threshold(&mut self, _now: Instant, w: &Cwnd, _path: &PathView, _loss: &Loss) -> u32 {
+    fn threshold(
+        &mut self,
+        _now: Instant,
+        w: &Cwnd,
+        _path: &PathView,
+        _event: &CongestionEvent,
+    ) -> u32 {
         let cut = ((u64::from(w.cwnd) * self.beta) >> BETA_SHIFT) as u32;
         (w.cwnd - cut).max(2)
     }
 
-    fn timed_out(&mut self, _now: Instant, _w: &mut Cwnd, loss: &Loss) {
+    fn timed_out(&mut self, _now: Instant, _w: &mut Cwnd, event: &CongestionEvent) {
         self.alpha = ALPHA_ONE;
         self.beta = BETA_MAX;
         self.low_rounds = 0;
         self.above = false;
-        self.delays.begin_round(loss.next);
+        self.delays.begin_round(event.next);
     }
 
     fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {
@@ -295,17 +331,23 @@ impl Law for IllinoisNs3 {
         w.set(cwnd);
     }
 
-    fn threshold(&mut self, _now: Instant, w: &Cwnd, _path: &PathView, loss: &Loss) -> u32 {
-        let flight = loss.in_flight.0 / u64::from(w.mss);
+    fn threshold(
+        &mut self,
+        _now: Instant,
+        w: &Cwnd,
+        _path: &PathView,
+        event: &CongestionEvent,
+    ) -> u32 {
+        let flight = event.in_flight.0 / u64::from(w.mss);
         ((1.0 - self.beta) * flight as f64).max(2.0) as u32
     }
 
-    fn timed_out(&mut self, _now: Instant, _w: &mut Cwnd, loss: &Loss) {
+    fn timed_out(&mut self, _now: Instant, _w: &mut Cwnd, event: &CongestionEvent) {
         self.alpha = 1.0;
         self.beta = 0.5;
         self.low_rounds = 0;
         self.above = false;
-        self.delays.begin_round(loss.next);
+        self.delays.begin_round(event.next);
     }
 
     fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {

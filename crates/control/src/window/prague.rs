@@ -7,9 +7,23 @@
 
 use slackwater_core::{Bytes, Duration, Instant, Rate};
 
+use crate::registry::{AnyController, Entry};
 use crate::window::dctcp::Alpha;
+use crate::window::windowed;
 use crate::window::{Cwnd, INFINITE, Law};
-use crate::{Ack, EcnMode, Loss, LossKind, PathView};
+use crate::{Ack, Cause, CongestionEvent, EcnMode, PathView};
+
+/// What the registry knows of it.
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "prague",
+    title: "Prague",
+    about: "TCP Prague for L4S (draft-briscoe-iccrg-prague-congestion-control)",
+    make: |cfg, p| {
+        p.none()?;
+        Ok(AnyController::Prague(windowed(Prague::default(), cfg)))
+    },
+    ..Entry::TRANSPORT
+}];
 
 /// Flows with shorter round trips act as if theirs took this long (draft, 2.4.4; Linux `prague_rtt_target`).
 const RTT_TARGET: Duration = Duration::from_millis(25);
@@ -150,11 +164,17 @@ impl Law for Prague {
         self.pace(w.cwnd, w.ssthresh, path);
     }
 
-    fn threshold(&mut self, now: Instant, w: &Cwnd, path: &PathView, loss: &Loss) -> u32 {
+    fn threshold(
+        &mut self,
+        now: Instant,
+        w: &Cwnd,
+        path: &PathView,
+        event: &CongestionEvent,
+    ) -> u32 {
         self.follow(w);
-        let target = match loss.kind {
+        let target = match event.cause {
             // Once per round, and per target RTT (draft, 2.4.2 and 2.4.4).
-            LossKind::Ecn => {
+            Cause::Ecn => {
                 let recent = self.is_rtt_independent(w)
                     && self.reduced.is_some_and(|at| now.since(at) < RTT_TARGET);
                 if recent {
@@ -165,7 +185,7 @@ impl Law for Prague {
                 }
             }
             // Draft, 2.4.1: at least as large an answer as Reno's (RFC 9331, 4.3); Linux halves.
-            LossKind::Fast | LossKind::Timeout => self.window / 2.0,
+            Cause::Loss | Cause::Timeout => self.window / 2.0,
         };
         self.window = target.max(WINDOW_MIN.min(self.window));
         let reduced = whole(self.window);

@@ -2,8 +2,36 @@
 
 use slackwater_core::Instant;
 
+use crate::registry::{AnyController, Entry};
+use crate::window::windowed;
 use crate::window::{Cwnd, Law};
-use crate::{Ack, Loss, PathView};
+use crate::{Ack, CongestionEvent, PathView};
+
+/// What the registry knows of them.
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "reno",
+        aliases: &["newreno", "reno-linux"],
+        title: "NewReno",
+        about: "NewReno (RFC 5681, RFC 6582) as Linux counts it",
+        make: |cfg, p| {
+            p.none()?;
+            Ok(AnyController::Reno(windowed(Reno, cfg)))
+        },
+        ..Entry::TRANSPORT
+    },
+    Entry {
+        name: "reno-ns3",
+        aliases: &["newreno-ns3"],
+        title: "NewReno (ns-3)",
+        about: "NewReno as ns-3 counts it: growth per ACK, half the flight on loss",
+        make: |cfg, p| {
+            p.none()?;
+            Ok(AnyController::RenoNs3(windowed(RenoNs3, cfg)))
+        },
+        ..Entry::TRANSPORT
+    },
+];
 
 /// Reno's growth and halving, counted as in Linux `tcp_cong.c`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +67,13 @@ impl Law for RenoNs3 {
         w.reno_per_ack();
     }
 
-    fn threshold(&mut self, _now: Instant, w: &Cwnd, _path: &PathView, loss: &Loss) -> u32 {
-        w.half_flight(loss)
+    fn threshold(
+        &mut self,
+        _now: Instant,
+        w: &Cwnd,
+        _path: &PathView,
+        event: &CongestionEvent,
+    ) -> u32 {
+        w.half_flight(event)
     }
 }

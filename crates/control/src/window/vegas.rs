@@ -2,8 +2,22 @@
 
 use slackwater_core::{Duration, Instant};
 
+use crate::registry::{AnyController, Entry};
+use crate::window::windowed;
 use crate::window::{Cwnd, Law};
 use crate::{Ack, PathView, Recovery};
+
+/// What the registry knows of it.
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "vegas",
+    title: "Vegas",
+    about: "Vegas: two to four packets in the queue, as in Linux",
+    make: |cfg, p| {
+        p.none()?;
+        Ok(AnyController::Vegas(windowed(Vegas::default(), cfg)))
+    },
+    ..Entry::TRANSPORT
+}];
 
 /// Fewer queued packets than this: grow (Linux `alpha`).
 const ALPHA: u64 = 2;

@@ -3,9 +3,36 @@
 
 use slackwater_core::{Duration, Instant};
 
+use crate::registry::{AnyController, Entry};
 use crate::window::vegas::wide_ratio;
+use crate::window::windowed;
 use crate::window::{Cwnd, Law};
-use crate::{Ack, Loss, PathView, Recovery};
+use crate::{Ack, CongestionEvent, PathView, Recovery};
+
+/// What the registry knows of them.
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "veno",
+        aliases: &["veno-linux"],
+        title: "Veno",
+        about: "Veno as in Linux: Reno that spares random losses",
+        make: |cfg, p| {
+            p.none()?;
+            Ok(AnyController::Veno(windowed(Veno::default(), cfg)))
+        },
+        ..Entry::TRANSPORT
+    },
+    Entry {
+        name: "veno-ns3",
+        title: "Veno (ns-3)",
+        about: "Veno as in ns-3: NewReno's growth, Veno's choice of decrease",
+        make: |cfg, p| {
+            p.none()?;
+            Ok(AnyController::VenoNs3(windowed(VenoNs3::default(), cfg)))
+        },
+        ..Entry::TRANSPORT
+    },
+];
 
 /// Packets in the queue from which the path counts as congested, in halves (Linux: 3 with one fraction bit).
 const BETA_HALVES: u64 = 3 << 1;
@@ -101,7 +128,13 @@ impl Law for Veno {
         self.ack_rtt = Duration::MAX;
     }
 
-    fn threshold(&mut self, _now: Instant, w: &Cwnd, _path: &PathView, _loss: &Loss) -> u32 {
+    fn threshold(
+        &mut self,
+        _now: Instant,
+        w: &Cwnd,
+        _path: &PathView,
+        _event: &CongestionEvent,
+    ) -> u32 {
         if self.diff < BETA_HALVES {
             // A loss without a queue is taken for a random one (Fu and Liew, III-B).
             (u64::from(w.cwnd) * 4 / 5).max(2) as u32
@@ -171,12 +204,21 @@ impl Law for VenoNs3 {
         self.ack_rtt = None;
     }
 
-    fn threshold(&mut self, _now: Instant, w: &Cwnd, _path: &PathView, loss: &Loss) -> u32 {
+    fn threshold(
+        &mut self,
+        _now: Instant,
+        w: &Cwnd,
+        _path: &PathView,
+        event: &CongestionEvent,
+    ) -> u32 {
         if self.diff < BETA_NS3 {
-            let flight = loss.in_flight.0.min(u64::from(u32::MAX) * u64::from(w.mss));
+            let flight = event
+                .in_flight
+                .0
+                .min(u64::from(u32::MAX) * u64::from(w.mss));
             (flight * 4 / 5 / u64::from(w.mss)).max(2) as u32
         } else {
-            w.half_flight(loss)
+            w.half_flight(event)
         }
     }
 

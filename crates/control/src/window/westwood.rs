@@ -3,9 +3,40 @@
 
 use slackwater_core::{Duration, Instant};
 
+use crate::registry::{AnyController, Entry};
 use crate::window::vegas::wide_ratio;
+use crate::window::windowed;
 use crate::window::{Cwnd, Law};
-use crate::{Ack, Loss, PathView};
+use crate::{Ack, CongestionEvent, PathView};
+
+/// What the registry knows of them.
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "westwood",
+        aliases: &["westwood+", "westwood-linux"],
+        title: "Westwood+",
+        about: "Westwood+ as in Linux: after a loss, the measured rate's window",
+        make: |cfg, p| {
+            p.none()?;
+            Ok(AnyController::Westwood(windowed(Westwood::default(), cfg)))
+        },
+        ..Entry::TRANSPORT
+    },
+    Entry {
+        name: "westwood-ns3",
+        aliases: &["westwood+-ns3"],
+        title: "Westwood+ (ns-3)",
+        about: "Westwood+ as in ns-3: a sample per RTT, Tustin's filter",
+        make: |cfg, p| {
+            p.none()?;
+            Ok(AnyController::WestwoodNs3(windowed(
+                WestwoodNs3::default(),
+                cfg,
+            )))
+        },
+        ..Entry::TRANSPORT
+    },
+];
 
 /// Rate samples cover at least this (Linux `TCP_WESTWOOD_RTT_MIN`).
 const WINDOW_MIN: Duration = Duration::from_millis(50);
@@ -129,7 +160,7 @@ impl Law for Westwood {
         }
     }
 
-    fn timed_out(&mut self, _now: Instant, w: &mut Cwnd, _loss: &Loss) {
+    fn timed_out(&mut self, _now: Instant, w: &mut Cwnd, _event: &CongestionEvent) {
         w.ssthresh = self.fitting(w);
         self.reset_rtt_min = true;
     }
@@ -198,7 +229,13 @@ impl Law for WestwoodNs3 {
         w.reno_per_ack();
     }
 
-    fn threshold(&mut self, now: Instant, w: &Cwnd, path: &PathView, _loss: &Loss) -> u32 {
+    fn threshold(
+        &mut self,
+        now: Instant,
+        w: &Cwnd,
+        path: &PathView,
+        _event: &CongestionEvent,
+    ) -> u32 {
         self.catch_up(now, w.mss);
         let bytes = (self.rate * path.min_rtt.as_secs_f64()) as u64;
         (bytes / u64::from(w.mss)).clamp(2, 1 << 30) as u32

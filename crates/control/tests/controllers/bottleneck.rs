@@ -8,7 +8,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use slackwater_control::{
-    Ack, Controller, Loss, LossKind, Pacer, PathView, RateSample, Recovery, RecoveryMode, Sent,
+    Ack, Cause, CongestionEvent, Controller, Pacer, PathView, RateSample, Recovery, RecoveryMode,
+    Sent,
 };
 use slackwater_core::{Bytes, Draw, Duration, Instant};
 
@@ -437,8 +438,9 @@ impl<C: Controller> Bottleneck<C> {
             (self.prr_delivered, self.prr_out) = (0, 0);
             self.prr_flight = prior_flight;
             let flight = Bytes(self.flight * MSS);
-            let loss = Loss::new(LossKind::Fast, Bytes(fresh * MSS), flight, self.next * MSS);
-            self.c.on_loss(self.now, &self.view, &loss);
+            let event =
+                CongestionEvent::new(Cause::Loss, Bytes(fresh * MSS), flight, self.next * MSS);
+            self.c.on_congestion(self.now, &self.view, &event);
         }
         ack.newly_acked = Bytes(newly * MSS);
         ack.cumulative = Bytes((self.una - prior_una) * MSS);
@@ -542,8 +544,8 @@ impl<C: Controller> Bottleneck<C> {
         self.recovery = Recovery::Timeout;
         self.high = self.next;
         let bytes = Bytes(flight * MSS);
-        let loss = Loss::new(LossKind::Timeout, bytes, bytes, self.next * MSS);
-        self.c.on_loss(self.now, &self.view, &loss);
+        let event = CongestionEvent::new(Cause::Timeout, bytes, bytes, self.next * MSS);
+        self.c.on_congestion(self.now, &self.view, &event);
         self.arm_timeout();
         self.send();
     }

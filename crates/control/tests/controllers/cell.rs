@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use slackwater_control::{
-    Ack, AnyController, Config, Controller, Loss, LossKind, Pacer, PathReport, PathView, Recovery,
-    Sent, build,
+    Ack, AnyController, Cause, Config, CongestionEvent, Controller, Pacer, PathReport, PathView,
+    Recovery, Sent, build,
 };
 use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
 
@@ -191,8 +191,9 @@ impl Flow {
             self.path.in_flight = Bytes(self.flight * MSS);
             if self.recovery == Recovery::Open || worst >= self.high {
                 let flight = self.path.in_flight;
-                let loss = Loss::new(LossKind::Fast, Bytes(lost * MSS), flight, self.next * MSS);
-                self.c.on_loss(at, &self.path, &loss);
+                let event =
+                    CongestionEvent::new(Cause::Loss, Bytes(lost * MSS), flight, self.next * MSS);
+                self.c.on_congestion(at, &self.path, &event);
                 self.recovery = Recovery::Fast;
                 self.high = self.next;
             }

@@ -370,3 +370,46 @@ fn a_shallow_buffer_is_used_with_few_losses() {
     assert!(rate > 0.85 * 20.0, "{rate}");
     assert!(loss < 0.02, "{loss}");
 }
+
+/// What became of a flow whose link fell from 20 Mbit/s to `mbps`, with room for any queue: seconds, largest bandwidth
+/// estimate over the link's, smoothed RTT in seconds, times that it probed for bandwidth.
+fn fallen(mbps: f64) -> Vec<(u64, f64, f64, u32)> {
+    let mut w = flow(20.0, 40, 1e5);
+    reach(&mut w, CRUISE);
+    w.rate = mbps * 1e6;
+    let (mut out, mut ups, mut was) = (vec![], 0, CRUISE);
+    for s in 1..=60 {
+        for _ in 0..100 {
+            w.run(10);
+            ups += u32::from(w.mode() == UP && was != UP);
+            was = w.mode();
+        }
+        if s % 15 == 0 {
+            out.push((s, share(&w, "max_bw", w.rate), w.srtt(), ups));
+        }
+    }
+    out
+}
+
+/// The draft's letter in a buffer without end. A probe takes two to three seconds and five rounds or so; `ProbeRTT` each
+/// five seconds begins it anew (5.3.4.4), and the round after it is marked as limited by the application (5.3.4.3), so
+/// that it does not advance the filter either (5.3.3.9). Where a round takes longer than about half a second, the
+/// bandwidth of before therefore stays; half a product of it leaves a queue in `ProbeRTT`, the least RTT of ten seconds
+/// follows that queue (5.5.7), and the window follows the least RTT.
+#[test]
+#[expect(clippy::print_stdout, reason = "it is for reading")]
+fn where_rounds_are_long_no_probe_ends_and_the_queue_grows() {
+    let (near, far) = (fallen(8.0), fallen(1.0));
+    for (to, rows) in [(8, &near), (1, &far)] {
+        for (s, bw, srtt, ups) in rows {
+            println!(
+                "20 to {to} Mbit/s, {s:2} s: max_bw {bw:5.2} of the link's, srtt {srtt:6.2} s, {ups} probes"
+            );
+        }
+    }
+    let (_, bw, srtt, ups) = near[3];
+    assert!(bw < 1.1 && srtt < 0.1 && ups > 10, "{bw} {srtt} {ups}");
+    let (_, bw, srtt, ups) = far[3];
+    assert!(bw > 19.0 && srtt > 10.0, "{bw} {srtt}");
+    assert_eq!(ups, far[0].3, "no further probe");
+}

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use slackwater_control::{
-    Ack, AnyController, Config, Controller, Loss, LossKind, PathReport, PathView, RateSample,
-    Recovery, Sent, build, names,
+    Ack, AnyController, Cause, Config, CongestionEvent, Controller, PathReport, PathView,
+    RateSample, Recovery, Sent, build, names,
 };
 use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
 
@@ -193,12 +193,12 @@ impl Host {
                 c.on_ack(self.now, &self.path, &ack);
             }
             Op::Loss(kind, packets) => {
-                let kind = [LossKind::Fast, LossKind::Ecn, LossKind::Timeout][usize::from(kind)];
+                let kind = [Cause::Loss, Cause::Ecn, Cause::Timeout][usize::from(kind)];
                 let lost = u64::from(packets) * mss;
                 self.lost += lost;
                 let before = c.intent().window;
-                let loss = Loss::new(kind, Bytes(lost), Bytes(self.flight), self.next);
-                c.on_loss(self.now, &self.path, &loss);
+                let event = CongestionEvent::new(kind, Bytes(lost), Bytes(self.flight), self.next);
+                c.on_congestion(self.now, &self.path, &event);
                 // The segment size may have changed since; the law is about the same number of bytes.
                 let after = c.intent().window;
                 if let (Some(before), Some(after)) = (before, after) {
@@ -209,11 +209,11 @@ impl Host {
                     );
                 }
                 self.recovery = match kind {
-                    LossKind::Fast => Recovery::Fast,
-                    LossKind::Ecn => Recovery::Cwr,
-                    LossKind::Timeout => Recovery::Timeout,
+                    Cause::Loss => Recovery::Fast,
+                    Cause::Ecn => Recovery::Cwr,
+                    Cause::Timeout => Recovery::Timeout,
                 };
-                if kind == LossKind::Timeout {
+                if kind == Cause::Timeout {
                     self.flight = 0;
                     self.path.in_flight = Bytes::ZERO;
                 }

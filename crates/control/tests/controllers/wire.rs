@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use slackwater_control::{Ack, Controller, Loss, LossKind, PathView, RateSample, Recovery, Sent};
+use slackwater_control::{
+    Ack, Cause, CongestionEvent, Controller, PathView, RateSample, Recovery, Sent,
+};
 use slackwater_core::{Bytes, Duration, Instant};
 
 pub(crate) const MSS: u64 = 1448;
@@ -110,6 +112,11 @@ impl<C: Controller> Wire<C> {
     }
 
     /// A named internal.
+    /// Smoothed RTT, seconds.
+    pub(crate) fn srtt(&self) -> f64 {
+        self.path.srtt.as_secs_f64()
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<f64> {
         let mut out = Vec::new();
         self.c.snapshot(&mut out);
@@ -255,8 +262,9 @@ impl<C: Controller> Wire<C> {
         if lost > 0 && self.recovery == Recovery::Open {
             self.recovery = Recovery::Fast;
             self.high = self.first + self.txs.len() as u64;
-            let loss = Loss::new(LossKind::Fast, Bytes(lost), ack.prior_in_flight, self.sent);
-            self.c.on_loss(self.now, &self.path, &loss);
+            let event =
+                CongestionEvent::new(Cause::Loss, Bytes(lost), ack.prior_in_flight, self.sent);
+            self.c.on_congestion(self.now, &self.path, &event);
         }
         let mut rate = RateSample::default();
         rate.delivered = Bytes(self.delivered - tx.delivered);
@@ -293,8 +301,8 @@ impl<C: Controller> Wire<C> {
         self.recovery = Recovery::Timeout;
         self.high = self.first;
         self.last_ack = self.now;
-        let loss = Loss::new(LossKind::Timeout, Bytes(lost), Bytes(prior), self.sent);
-        self.c.on_loss(self.now, &self.path, &loss);
+        let event = CongestionEvent::new(Cause::Timeout, Bytes(lost), Bytes(prior), self.sent);
+        self.c.on_congestion(self.now, &self.path, &event);
     }
 
     /// The last losses were none: the originals came late.

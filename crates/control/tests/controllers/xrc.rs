@@ -1,7 +1,7 @@
 //! XRC's closed loop over the toy cell: 34 Mbit/s, 38 ms, 128 packets (XRC, section IV).
 
 use slackwater_control::PathReport;
-use slackwater_control::explicit::xrc::mode_name;
+use slackwater_control::phy::xrc::mode_name;
 use slackwater_core::{Duration, Rate};
 
 use crate::cell::{Agent, Cell, within};

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use slackwater_control::{
-    AnyController, Config, Controller, Encoder, Feedback, PacketReport, PathView, Sent, build,
-    media_names,
+    AnyMedia, Config, Encoder, Feedback, MediaController, PacketReport, PathView, Sent,
+    build_media, media_names,
 };
 use slackwater_core::{Bytes, Draw, Duration, Ecn, Instant};
 
@@ -75,7 +75,7 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 struct Host {
-    c: AnyController,
+    c: AnyMedia,
     now: Instant,
     path: PathView,
     seq: u64,
@@ -88,7 +88,7 @@ impl Host {
         path.mss = 1160;
         path.wire_mss = 1200;
         Self {
-            c: build(name, &Config::new(1160, Draw::new(1))).expect("the name exists"),
+            c: build_media(name, &Config::new(1160, Draw::new(1))).expect("the name exists"),
             now: Instant::from_millis(10_000),
             path,
             seq: 0,

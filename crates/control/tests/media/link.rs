@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use slackwater_control::{
-    AnyController, Config, Controller, Encoder, Feedback, PacketReport, PathView, Sent, build,
+    AnyMedia, Config, Encoder, Feedback, MediaController, PacketReport, PathView, Sent, build_media,
 };
 use slackwater_core::{Bytes, Draw, Duration, Ecn, Instant, Rate};
 use slackwater_signal::MarkingScheme;
@@ -28,7 +28,7 @@ pub(crate) struct Setup {
     /// When each flow starts, in seconds, and its first rate in Mbit/s.
     pub(crate) flows: Vec<(String, f64, f64)>,
     /// A controller from elsewhere in place of those.
-    pub(crate) make: Option<Box<dyn Fn() -> AnyController>>,
+    pub(crate) make: Option<Box<dyn Fn() -> AnyMedia>>,
 }
 
 /// The aL4S-CC study's pattern: RFC 8867, 5.1's steps, then ramps.
@@ -130,7 +130,7 @@ struct Packet {
 }
 
 struct Flow {
-    c: AnyController,
+    c: AnyMedia,
     path: PathView,
     start: Instant,
     next_frame: Instant,
@@ -185,7 +185,7 @@ pub(crate) fn run(setup: &Setup) -> Outcome {
             let start = Instant::from_nanos((start * 1e9) as u64) + (frame / 3) * (i as u64);
             Flow {
                 c: setup.make.as_ref().map_or_else(
-                    || build(name, &cfg).expect("the controller exists"),
+                    || build_media(name, &cfg).expect("the controller exists"),
                     |make| make(),
                 ),
                 path,

@@ -7,8 +7,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use slackwater_control::{
-    Ack, AnyController, Config, Controller, EcnMode, Encoder, Feedback, Intent, Loss, PathView,
-    Sent, build,
+    AnyMedia, Config, EcnMode, Encoder, Feedback, Intent, MediaController, PathView, Sent,
+    build_media,
 };
 use slackwater_core::{Draw, Instant, Rate};
 
@@ -85,19 +85,11 @@ impl Pion {
     }
 }
 
-impl Controller for Pion {
+impl MediaController for Pion {
     fn on_sent(&mut self, now: Instant, _path: &PathView, sent: &Sent) {
         let line = format!("S {} {} {}\n", now.as_nanos(), self.sent, sent.bytes.0);
         self.sent += 1;
         self.process.lock().expect("one user").tell(&line);
-    }
-
-    fn on_ack(&mut self, _now: Instant, _path: &PathView, _ack: &Ack) {}
-
-    fn on_loss(&mut self, _now: Instant, _path: &PathView, _loss: &Loss) {}
-
-    fn takes_feedback(&self) -> bool {
-        true
     }
 
     fn on_feedback(&mut self, now: Instant, _path: &PathView, feedback: &Feedback<'_>) {
@@ -131,7 +123,7 @@ impl Controller for Pion {
         "pion"
     }
 
-    fn clone_box(&self) -> Box<dyn Controller> {
+    fn clone_box(&self) -> Box<dyn MediaController> {
         Box::new(self.clone())
     }
 }
@@ -142,30 +134,22 @@ type Curves = Arc<Mutex<Vec<(f64, f64, f64)>>>;
 /// Two controllers that hear the same feedback, of which the first decides.
 #[derive(Clone, Debug)]
 struct Both {
-    leads: AnyController,
-    follows: AnyController,
+    leads: AnyMedia,
+    follows: AnyMedia,
     curves: Curves,
 }
 
-fn target(controller: &AnyController) -> f64 {
+fn target(controller: &AnyMedia) -> f64 {
     let mut values = Vec::new();
     controller.snapshot(&mut values);
     let rate = values.iter().find(|v| v.0 == "target_rate");
     rate.expect("it is named").1 / 1e6
 }
 
-impl Controller for Both {
+impl MediaController for Both {
     fn on_sent(&mut self, now: Instant, path: &PathView, sent: &Sent) {
         self.leads.on_sent(now, path, sent);
         self.follows.on_sent(now, path, sent);
-    }
-
-    fn on_ack(&mut self, _now: Instant, _path: &PathView, _ack: &Ack) {}
-
-    fn on_loss(&mut self, _now: Instant, _path: &PathView, _loss: &Loss) {}
-
-    fn takes_feedback(&self) -> bool {
-        true
     }
 
     fn on_feedback(&mut self, now: Instant, path: &PathView, feedback: &Feedback<'_>) {
@@ -199,28 +183,28 @@ impl Controller for Both {
         "both"
     }
 
-    fn clone_box(&self) -> Box<dyn Controller> {
+    fn clone_box(&self) -> Box<dyn MediaController> {
         Box::new(self.clone())
     }
 }
 
-fn ours(name: &str) -> AnyController {
+fn ours(name: &str) -> AnyMedia {
     let encoder = Encoder {
         start: Rate::from_mbps(2.0),
         ..Encoder::DEFAULT
     };
     let config = Config::new(1160, Draw::new(1)).with_encoder(encoder);
-    build(name, &config).expect("the controller exists")
+    build_media(name, &config).expect("the controller exists")
 }
 
-fn pion() -> AnyController {
-    AnyController::Plugin(Box::new(Pion::start(2_000_000)))
+fn pion() -> AnyMedia {
+    AnyMedia::Plugin(Box::new(Pion::start(2_000_000)))
 }
 
 /// Runs `leads` over the IETF pattern with `follows` listening.
 fn side_by_side(
-    leads: AnyController,
-    follows: AnyController,
+    leads: AnyMedia,
+    follows: AnyMedia,
     feedback_ms: u64,
 ) -> (Outcome, Vec<(f64, f64, f64)>) {
     let curves = Curves::default();
@@ -231,9 +215,7 @@ fn side_by_side(
     };
     let mut setup = Setup::one("");
     setup.feedback_ms = feedback_ms;
-    setup.make = Some(Box::new(move || {
-        AnyController::Plugin(Box::new(both.clone()))
-    }));
+    setup.make = Some(Box::new(move || AnyMedia::Plugin(Box::new(both.clone()))));
     let outcome = run(&setup);
     drop(setup);
     let rows = core::mem::take(&mut *curves.lock().expect("one user"));

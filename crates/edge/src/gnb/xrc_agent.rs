@@ -4,13 +4,13 @@
 //! | XRC | here |
 //! |---|---|
 //! | new transport blocks only, NDI = 1 | `UeState::on_grant` |
-//! | "the fair share of the free resource blocks" at the UE's MCS | `UeState::offered_q8` |
-//! | mean over a time window of 40 TTIs | [`XrcAgent::capacity`] |
+//! | free resource blocks at the UE's MCS | `UeState::offered_q8` |
+//! | own blocks and "the fair share of the free resource blocks", mean of 40 TTIs | `paper::capacity` |
 //! | active flows by packet inter-arrival time, 200 ms | `ActiveFlows` |
-//! | eq. 1, the rate of a flow: the UE's capacity over its active flows | [`XrcAgent::share`] |
+//! | eq. 1, the rate of a flow: the UE's capacity over its active flows | `paper::fair_share` |
 //! | head-of-line delay of the RLC queue | [`XrcAgent::share`], [`XrcAgent::on_rlc`] |
 //!
-//! What the paper leaves open is decided as the study measured best. Own and free bytes are averaged apart, and the
+//! [`AgentConfig::literal`] is the paper's reading; what it leaves open is decided as measured best. Own and free bytes are averaged apart, and the
 //! free ones divided by the UEs that are active when the report is made: dividing slot by slot promises 10 UEs that
 //! wake together 7 times the cell. Slots without a grant count as zero own bytes, except that a UE which has been idle
 //! is promised its fair share of all blocks. Blocks spent on retransmissions are neither own nor free, so capacity
@@ -19,6 +19,7 @@
 mod config;
 mod flows;
 mod grants;
+mod paper;
 #[cfg(test)]
 mod recorded;
 mod slots;
@@ -28,22 +29,26 @@ mod ue;
 
 pub use config::{AgentConfig, IpScale};
 use flows::ActiveFlows;
+use grants::Granted;
 use std::collections::VecDeque;
 
 use slackwater_core::{Direction, FlowId, Instant, Rate, UeId};
 use slackwater_signal::{Observer, PathReport, PdcpView, RlcView, SlotView};
 use slots::Slots;
-use ue::{Memo, Span, UeState};
+use ue::{Memo, Own, Span, UeState};
 
 use crate::ReportAgent;
 
 /// An XRC agent. It sees one cell and reports on the downlink of its flows.
 #[derive(Clone, Debug)]
 pub struct XrcAgent {
+    /// The parameters.
     config: AgentConfig,
+    /// [`AgentConfig::window`], one at least.
     window: u64,
     /// [`AgentConfig::waking_after`], and slots that are kept.
     reach: (u64, u64),
+    /// The cell's blocks, slot by slot.
     slots: Slots,
     /// One byte per slot, in bit/s.
     bits_per_slot: f64,
@@ -51,7 +56,9 @@ pub struct XrcAgent {
     woken: VecDeque<Span>,
     /// End of a window, and the blocks used within it during those spans.
     woken_used: (u64, u64),
+    /// UEs by number.
     ues: Vec<UeState>,
+    /// Flows that PDCP saw of late.
     flows: ActiveFlows,
 }
 
@@ -128,27 +135,39 @@ impl XrcAgent {
 
     #[inline(never)]
     fn estimate(&mut self, (from, to): (u64, u64), ue: UeId, ues: u32) {
-        let (window, waking_after, next) = (self.window, self.reach.0, self.slots.next());
         let kept = self.kept(from, to, ues);
+        let own = self.own(from, to, ue);
+        let (waking_after, slots) = (self.reach.0, &self.slots);
+        let state = &mut self.ues[ue.index()];
+        let free_q8 = state.offered_q8(ue.index(), slots, from, to, waking_after);
+
+        let bytes = paper::capacity(own, kept, free_q8, ues, to - from);
+        let scale = self.ip_scale(ue, own.granted, bytes);
+        let bps = bytes * scale * self.bits_per_slot;
+        let rate = Rate::from_bps((bps + 0.5) as u64);
+        self.ues[ue.index()].memo = Memo { to, ues, rate };
+    }
+
+    /// New data granted to `ue`: over the window as the paper has it, or over whole turns.
+    fn own(&mut self, from: u64, to: u64, ue: UeId) -> Own {
+        let (window, waking_after) = (self.window, self.reach.0);
         let state = &mut self.ues[ue.index()];
         let turns = (self.config.whole_turns)
             .then(|| state.whole_turns(to, window, waking_after))
             .flatten();
-        let own = turns.unwrap_or_else(|| state.granted(from, to));
-        let free_q8 = state.offered_q8(ue.index(), &self.slots, from, to, waking_after);
-        let granted = own.granted;
-        // Bytes per slot.
-        let mut bytes = granted.bytes as f64 * kept / own.span;
-        if free_q8 > 0 {
-            bytes += free_q8 as f64 / (256.0 * f64::from(ues) * (to - from) as f64);
-        }
-        let scale = match self.config.scale {
+        turns.unwrap_or_else(|| state.granted(from, to))
+    }
+
+    /// IP bytes per byte of transport blocks, of which `bytes` go to `ue` in a slot.
+    fn ip_scale(&mut self, ue: UeId, granted: Granted, bytes: f64) -> f64 {
+        let (window, next) = (self.window, self.slots.next());
+        match self.config.scale {
             IpScale::Blocks => 1.0,
             IpScale::Fixed(scale) => scale,
             IpScale::Headers {
                 per_block,
                 per_packet,
-            } => match state.packets(next, window) {
+            } => match self.ues[ue.index()].packets(next, window) {
                 [size, packets] if packets > 0 && bytes > 0.0 => {
                     let blocks = if granted.blocks > 0 {
                         granted.blocks as f64 / granted.bytes as f64
@@ -161,10 +180,7 @@ impl XrcAgent {
                 }
                 _ => IpScale::UNKNOWN,
             },
-        };
-        let bps = bytes * scale * self.bits_per_slot;
-        let rate = Rate::from_bps((bps + 0.5) as u64);
-        state.memo = Memo { to, ues, rate };
+        }
     }
 
     /// The share of used blocks that their users keep after UEs woke up.
@@ -223,11 +239,7 @@ impl XrcAgent {
         let (rate, seq) = match self.known(now) {
             Some(known) => {
                 let capacity = self.capacity_among(known, rlc.ue, company.ues);
-                // XRC, eq. 1. Mostly one flow is alone, and a division is slow.
-                let rate = match company.flows {
-                    1 => capacity,
-                    flows => Rate::from_bps(capacity.as_bps() / u64::from(flows)),
-                };
+                let rate = paper::fair_share(capacity, company.flows);
                 (rate, (known.1 - 1) as u16)
             }
             None => (Rate::from_bps(0), 0),
@@ -283,8 +295,9 @@ impl Observer for XrcAgent {
         if packet.direction == Direction::Up {
             return;
         }
-        self.flows
-            .on_packet(now, packet.ue, packet.bearer, packet.flow);
+        if let Some(flow) = packet.flow {
+            self.flows.on_packet(now, packet.ue, packet.bearer, flow);
+        }
         let (next, window) = (self.slots.next(), self.window);
         let reach = self.reach;
         let woken = self

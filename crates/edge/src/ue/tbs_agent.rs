@@ -36,6 +36,8 @@ struct Counts {
     capacity: u64,
     /// Slot of the last grant, plus one.
     granted: u64,
+    /// Slots before this one are counted: a cell that sleeps through them shows them when it wakes.
+    counted: u64,
     watched: bool,
 }
 
@@ -70,12 +72,34 @@ impl TbsAgent {
         self.slots
     }
 
-    /// A cell with nothing to do shows no slots: `slots` passed, in each of which `ue` could have had `bytes`.
-    pub fn skip(&mut self, ue: UeId, slots: f64, bytes: Bytes) {
-        let q8 = (slots * bytes.0 as f64 * 256.0) as u64;
+    /// A cell with nothing to do shows no slots before it wakes. Those before slot `upto` have passed without a grant,
+    /// and `ue` could have had `bytes_q8` of each (1/256 byte): they count now, and not again where the cell shows them.
+    pub fn skip(&mut self, ue: UeId, upto: u64, bytes_q8: impl Fn(u64) -> u64) {
+        let (shown, from) = (self.slots, self.slots.max(self.at(ue).counted));
+        let (mut idle, mut capacity) = (0, 0);
+        for slot in from..upto {
+            let all = bytes_q8(slot);
+            // Nobody is active any more a while after the last slot that was shown.
+            let sharers = if slot < shown + ACTIVE {
+                self.sharers(ue, slot + 1)
+            } else {
+                1
+            };
+            idle += all / sharers;
+            capacity += all;
+        }
         let counts = self.at(ue);
-        counts.idle += q8;
-        counts.capacity += q8;
+        counts.idle += idle;
+        counts.capacity += capacity;
+        counts.counted = counts.counted.max(upto);
+    }
+
+    /// Who shares the idle blocks with `ue` once `slots` have passed: all that are active, and itself.
+    fn sharers(&self, ue: UeId, slots: u64) -> u64 {
+        let since = slots.saturating_sub(ACTIVE);
+        let others = self.ues.iter().enumerate();
+        let others = others.filter(|(i, c)| *i != ue.index() && c.granted > since);
+        1 + others.count() as u64
     }
 
     /// Bytes for `ue` so far.
@@ -107,7 +131,7 @@ impl Observer for TbsAgent {
         let since = self.slots.saturating_sub(ACTIVE);
         let active = self.ues.iter().filter(|c| c.granted > since).count() as u64;
         for (counts, &per_block) in self.ues.iter_mut().zip(slot.bytes_per_prb_q8) {
-            if !counts.watched {
+            if !counts.watched || self.slots <= counts.counted {
                 continue;
             }
             // The UE itself shares even where it has not asked for anything yet.
@@ -170,10 +194,42 @@ mod tests {
         assert_eq!(total(&agent, 1, BlocksMode::AllocatedIdle), 2 * 400);
         show(&mut agent, &[grant(1, true, 10, 200)], 40);
         assert_eq!(total(&agent, 0, BlocksMode::AllocatedIdle), 9000 + 2000);
-        // A cell that sleeps has everything to give.
-        agent.skip(UeId(1), 3.0, Bytes(1000));
-        assert_eq!(total(&agent, 1, BlocksMode::Capacity), 3 * 1000 + 3000);
         assert_eq!(total(&agent, 1, BlocksMode::Allocated), 200);
         assert_eq!(agent.slots(), 3);
+    }
+
+    #[test]
+    fn slots_that_a_cell_sleeps_through_count_once() {
+        let mut agent = TbsAgent::new();
+        agent.watch(UeId(0));
+        agent.watch(UeId(1));
+        show(&mut agent, &[grant(0, true, 10, 1000)], 40);
+        let of = |agent: &TbsAgent, mode| agent.total(UeId(1), mode).0;
+        let before = of(&agent, BlocksMode::Capacity);
+        // Three slots of 1,000 bytes pass unseen, read twice; the first UE is still active.
+        for upto in [3, 4, 4] {
+            agent.skip(UeId(1), upto, |_| 1000 << 8);
+        }
+        assert_eq!(of(&agent, BlocksMode::Capacity), before + 3000);
+        let idle = of(&agent, BlocksMode::AllocatedIdle);
+        assert_eq!(idle, 400 + 3 * 500);
+        // The cell wakes and shows them; who read them does not count them again, who did not does.
+        for _ in 0..3 {
+            show(&mut agent, &[], 50);
+        }
+        assert_eq!(of(&agent, BlocksMode::Capacity), before + 3000);
+        assert_eq!(of(&agent, BlocksMode::AllocatedIdle), idle);
+        let first = agent.total(UeId(0), BlocksMode::Capacity).0;
+        assert_eq!(first, 4 * 5000);
+        // The next one is new to both.
+        show(&mut agent, &[], 50);
+        assert_eq!(of(&agent, BlocksMode::Capacity), before + 3000 + 1000);
+        // Long after its last grant nobody shares.
+        agent.skip(UeId(1), 105, |_| 1000 << 8);
+        let active = 40 - 5;
+        assert_eq!(
+            of(&agent, BlocksMode::AllocatedIdle),
+            idle + 500 + active * 500 + (100 - active) * 1000
+        );
     }
 }

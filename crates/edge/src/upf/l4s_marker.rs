@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use slackwater_core::{Direction, Duration, Ecn, Instant, PacketView, UeId};
+use slackwater_core::{Direction, Duration, Ecn, FlowId, Instant, PacketView, UeId};
 
 use super::even::Accumulator;
 use crate::{EdgeFunction, RanReport, Verdict};
@@ -52,8 +52,8 @@ struct Told {
 #[derive(Clone, Debug)]
 pub struct L4sMarker {
     config: L4sMarkerConfig,
-    /// By flow key.
-    told: BTreeMap<u32, Told>,
+    /// By flow, as reports name it.
+    told: BTreeMap<FlowId, Told>,
     /// The chance that the last packet of each UE met, for plots.
     last: Vec<f64>,
     stats: L4sMarkerStats,
@@ -91,12 +91,12 @@ impl L4sMarker {
         }
     }
 
-    /// True where a packet of the flow `key` is to be marked now.
-    fn picks(&mut self, now: Instant, ue: UeId, key: u32) -> bool {
+    /// True where a packet of `flow` is to be marked now.
+    fn picks(&mut self, now: Instant, ue: UeId, flow: FlowId) -> bool {
         let hold = self.config.hold;
         let told = self
             .told
-            .get_mut(&key)
+            .get_mut(&flow)
             .filter(|told| now.since(told.at) <= hold);
         let chance = told.as_ref().map_or(0.0, |told| told.chance);
         if self.last.len() <= ue.index() {
@@ -113,7 +113,8 @@ impl<P: PacketView> EdgeFunction<P> for L4sMarker {
             return Verdict::Forward(packet);
         }
         self.stats.seen += 1;
-        if self.picks(now, ue, packet.flow_key()) {
+        // A real packet names no flow of a report: that takes a session's rules, which come with the edge's own flow table.
+        if packet.flow().is_some_and(|flow| self.picks(now, ue, flow)) {
             self.stats.marked += 1;
             Verdict::Mark(packet)
         } else {
@@ -125,18 +126,16 @@ impl<P: PacketView> EdgeFunction<P> for L4sMarker {
         let RanReport::Congestion { at, flow, per_10k } = *report else {
             return;
         };
-        // A flow of a report is counted as in simulated packets: the key without its direction bit.
-        let key = flow.0 << 1;
-        let late = self.told.get(&key).is_some_and(|told| at < told.at);
+        let late = self.told.get(&flow).is_some_and(|told| at < told.at);
         if late || per_10k > 10_000 || at > now {
             self.stats.refused += 1;
             return;
         }
         self.stats.reports += 1;
-        if !self.told.contains_key(&key) {
+        if !self.told.contains_key(&flow) {
             self.make_room(now);
         }
-        let told = self.told.entry(key).or_insert_with(|| Told {
+        let told = self.told.entry(flow).or_insert_with(|| Told {
             at,
             chance: 0.0,
             owed: Accumulator::default(),
@@ -153,7 +152,7 @@ impl<P: PacketView> EdgeFunction<P> for L4sMarker {
 
 #[cfg(test)]
 mod tests {
-    use slackwater_core::{FlowId, Packet, Proto};
+    use slackwater_core::{Datagram, Packet};
 
     use super::*;
 
@@ -175,7 +174,7 @@ mod tests {
     fn packet(flow: u32, ecn: Ecn) -> Packet {
         Packet {
             flow: FlowId(flow),
-            proto: Proto::Udp,
+            body: Datagram::default().into(),
             ecn,
             ..Packet::default()
         }

@@ -5,7 +5,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use slackwater_core::rng::Draw;
 use slackwater_core::{
-    Bytes, Direction, Duration, FlowId, Instant, Packet, SackBlock, SeqNum, TcpFlags, UeId,
+    Body, Bytes, Direction, Duration, FlowId, Instant, Packet, Segment, SeqNum, SynOptions,
+    TcpFlags, UeId,
 };
 use slackwater_edge::upf::cecc::{Cecc, CeccConfig, CeccStats, Mode, ReportStats, Schedule};
 use slackwater_edge::{EdgeFunction, RanReport, Verdict};
@@ -158,6 +159,10 @@ fn seq(bytes: u64) -> SeqNum {
     SeqNum((bytes as u32).wrapping_add(0xffff_0000))
 }
 
+fn segment(packet: &Packet) -> &Segment {
+    packet.segment().expect("a segment")
+}
+
 fn unseq(seq: SeqNum, near: u64) -> u64 {
     let diff = seq.0.wrapping_sub(self::seq(near).0) as i32;
     near.wrapping_add_signed(i64::from(diff))
@@ -219,16 +224,21 @@ impl Run {
     /// Three packets through the UPF before anything else.
     fn handshake(&mut self, flow: u32) {
         let ue = UeId(flow);
-        let mut options = [SackBlock::default(); 3];
-        options[0].start = SeqNum(MSS);
-        options[0].end = SeqNum(u32::from(SCALE) | Packet::SYN_SCALED);
+        let mut opening = Segment {
+            flags: TcpFlags::SYN,
+            window: 65535,
+            ..Segment::default()
+        };
+        opening.set_syn_options(SynOptions {
+            mss: Some(MSS as u16),
+            window_scale: Some(SCALE),
+            sack_permitted: false,
+        });
         let syn = Packet {
             flow: FlowId(flow),
             len: 52,
-            flags: TcpFlags::SYN,
-            slots: options,
-            bits: Packet::BIT_UP,
-            window: 65535,
+            dir: Direction::Up,
+            body: Body::Tcp(opening),
             ..Packet::default()
         };
         let now = Instant::ZERO;
@@ -236,9 +246,12 @@ impl Run {
         let v = self.upf.on_packet(now, Direction::Up, ue, syn);
         assert_eq!(v, Verdict::Forward(syn));
         let answer = Packet {
-            flags: TcpFlags::SYN.with(TcpFlags::ACK),
-            bits: 0,
-            seq: before,
+            dir: Direction::Down,
+            body: Body::Tcp(Segment {
+                flags: TcpFlags::SYN.with(TcpFlags::ACK),
+                seq: before,
+                ..opening
+            }),
             ..syn
         };
         let v = self
@@ -252,18 +265,21 @@ impl Run {
             panic!("the handshake passes");
         };
         ack = passed;
-        self.servers[flow as usize].edge = u64::from(ack.window) << SCALE;
+        self.servers[flow as usize].edge = u64::from(segment(&ack).window) << SCALE;
     }
 
     fn ack(&self, flow: u32, received: u64) -> Packet {
         Packet {
+            created: self.now,
             flow: FlowId(flow),
             len: 40,
-            flags: TcpFlags::ACK,
-            ack: seq(received),
-            window: (WINDOW >> SCALE) as u16,
-            bits: Packet::BIT_UP,
-            created: self.now,
+            dir: Direction::Up,
+            body: Body::Tcp(Segment {
+                flags: TcpFlags::ACK,
+                ack: seq(received),
+                window: (WINDOW >> SCALE) as u16,
+                ..Segment::default()
+            }),
             ..Packet::default()
         }
     }
@@ -366,6 +382,7 @@ impl Run {
             Place::Ue => self.deliver(packet),
             Place::Server => {
                 let s = &mut self.servers[k];
+                let packet = segment(&packet);
                 let ack = unseq(packet.ack, s.acked);
                 assert!(ack <= s.sent, "an ACK for what was not sent");
                 let edge = ack + (u64::from(packet.window) << SCALE);
@@ -398,10 +415,13 @@ impl Run {
             let packet = Packet {
                 created: now,
                 flow: FlowId(flow),
-                seq: seq(s.sent),
                 len: (payload + 40) as u16,
-                payload: payload as u16,
-                flags: TcpFlags::ACK,
+                body: Body::Tcp(Segment {
+                    seq: seq(s.sent),
+                    payload: payload as u16,
+                    flags: TcpFlags::ACK,
+                    ..Segment::default()
+                }),
                 ..Packet::default()
             };
             s.sent += payload;
@@ -475,7 +495,7 @@ impl Run {
     fn deliver(&mut self, packet: Packet) {
         let now = self.now;
         let k = packet.flow.index();
-        let start = unseq(packet.seq, self.ues[k].received);
+        let start = unseq(segment(&packet).seq, self.ues[k].received);
         assert_eq!(start, self.ues[k].received, "in order and once");
         let s = &mut self.servers[k];
         while s.frames.front().is_some_and(|f| f.0 <= start) {
@@ -483,7 +503,7 @@ impl Run {
         }
         let (frame_end, written) = *s.frames.front().expect("what arrives was written");
         let ue = &mut self.ues[k];
-        let payload = u64::from(packet.payload);
+        let payload = u64::from(packet.payload());
         ue.received += payload;
         let (network, frame) = (now - packet.created, now - written);
         let limit = Duration::from_millis(10);

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slackwater_core::{Duration, Ecn, FlowId, Instant, Packet, Proto, SackBlock, SeqNum, TcpFlags};
+use slackwater_core::{
+    Body, Direction, Duration, Ecn, FlowId, Instant, Packet, SackBlock, Segment, SeqNum, TcpFlags,
+};
 
 use super::{Event, HEADERS, Loop, MSS, at, ms};
 
@@ -67,11 +69,11 @@ impl Loop {
         self.out
             .arrivals
             .push((self.now, packet.flow.0, u32::from(packet.len)));
-        if packet.proto == Proto::Udp {
+        let Some(arrived) = packet.segment() else {
             return;
-        }
+        };
         let receiver = &mut self.receivers[i];
-        let segment = packet.seq.0 / MSS;
+        let segment = arrived.seq.0 / MSS;
         receiver.ce |= packet.ecn == Ecn::Ce;
         let in_order = segment == receiver.next;
         if segment >= receiver.next {
@@ -93,17 +95,13 @@ impl Loop {
         let receiver = &mut self.receivers[i];
         receiver.waiting = 0;
         receiver.epoch += 1;
-        let mut packet = Packet {
-            created: self.now,
-            flow: FlowId(i as u32),
+        let mut ack = Segment {
             ack: SeqNum(receiver.next * MSS),
-            len: HEADERS,
             flags: TcpFlags::ACK,
-            bits: Packet::BIT_UP,
-            ..Packet::default()
+            ..Segment::default()
         };
         if std::mem::take(&mut receiver.ce) {
-            packet.flags = packet.flags.with(TcpFlags::ECE);
+            ack.flags = ack.flags.with(TcpFlags::ECE);
         }
         // The ranges held, the last first.
         let mut ranges: Vec<(u32, u32)> = Vec::new();
@@ -113,13 +111,20 @@ impl Loop {
                 _ => ranges.push((*s, *s + 1)),
             }
         }
-        for (slot, (start, end)) in ranges.iter().rev().take(3).enumerate() {
-            packet.slots[slot] = SackBlock {
-                start: SeqNum(start * MSS),
-                end: SeqNum(end * MSS),
-            };
-            packet.sacks += 1;
-        }
+        let block = |(start, end): &(u32, u32)| SackBlock {
+            start: SeqNum(start * MSS),
+            end: SeqNum(end * MSS),
+        };
+        let blocks: Vec<SackBlock> = ranges.iter().rev().take(3).map(block).collect();
+        ack.set_sack_blocks(&blocks);
+        let packet = Packet {
+            created: self.now,
+            flow: FlowId(i as u32),
+            len: HEADERS,
+            dir: Direction::Up,
+            body: Body::Tcp(ack),
+            ..Packet::default()
+        };
         let jitter = self.net.uplink_jitter.mul_f64(self.chance());
         let arrival = (self.now + at(&self.net.radio_delay, self.now) + jitter).max(self.last_up);
         self.last_up = arrival;
@@ -130,8 +135,9 @@ impl Loop {
         let i = packet.flow.index();
         let now = self.now;
         let sender = &mut self.senders[i];
-        let ack = packet.ack.0 / MSS;
-        for block in packet.sack_blocks() {
+        let arrived = packet.segment().expect("an acknowledgment");
+        let ack = arrived.ack.0 / MSS;
+        for block in arrived.sack_blocks() {
             for s in block.start.0 / MSS..block.end.0 / MSS {
                 if s >= ack.max(sender.una) {
                     sender.sacked.insert(s);
@@ -179,7 +185,7 @@ impl Loop {
             self.arm_rto(i);
         }
         let sender = &mut self.senders[i];
-        let congested = packet.flags.contains(TcpFlags::ECE)
+        let congested = arrived.flags.contains(TcpFlags::ECE)
             || sender.lost().any(|s| !sender.repeated.contains(&s));
         if congested && !sender.in_recovery {
             sender.in_recovery = true;
@@ -252,11 +258,14 @@ impl Loop {
             let packet = Packet {
                 created: self.now,
                 flow: FlowId(i as u32),
-                seq: SeqNum(segment * MSS),
                 len: MSS as u16 + HEADERS,
-                payload: MSS as u16,
-                flags: TcpFlags::ACK,
                 ecn: sender.ecn,
+                body: Body::Tcp(Segment {
+                    seq: SeqNum(segment * MSS),
+                    payload: MSS as u16,
+                    flags: TcpFlags::ACK,
+                    ..Segment::default()
+                }),
                 ..Packet::default()
             };
             self.at(self.now + self.net.wired, Event::AtUpf(packet));

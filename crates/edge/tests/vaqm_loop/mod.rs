@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use slackwater_core::record::DropReason;
 use slackwater_core::{
-    Bytes, Direction, Draw, Duration, Ecn, FlowId, Instant, Packet, Proto, Rate, SeqNum, UeId,
+    Bytes, Datagram, Direction, Draw, Duration, Ecn, FlowId, Instant, Packet, Rate, UeId,
 };
 use slackwater_edge::upf::vaqm::Vaqm;
 use slackwater_edge::{EdgeFunction, RanReport, Verdict};
@@ -353,10 +353,8 @@ impl Loop {
         let packet = Packet {
             created: self.now,
             flow: FlowId(i as u32),
-            seq: SeqNum(sender.next),
             len: 1228,
-            payload: 1200,
-            proto: Proto::Udp,
+            body: Datagram::new(sender.next, 1200).into(),
             ..Packet::default()
         };
         self.at(self.now + self.net.wired, Event::AtUpf(packet));

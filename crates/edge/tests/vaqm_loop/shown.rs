@@ -1,6 +1,6 @@
 //! What the UPF sees of a packet.
 
-use slackwater_core::{Ecn, Packet, PacketView, SackList, TcpHeader};
+use slackwater_core::{Ecn, FlowId, Packet, PacketView, SackList, TcpHeader};
 
 /// A packet as the UPF sees it: with the transport in the clear, or sealed like a VPN's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,9 @@ impl PacketView for Shown {
     }
     fn reverse_key(&self) -> u32 {
         self.packet.reverse_key()
+    }
+    fn flow(&self) -> Option<FlowId> {
+        self.packet.flow()
     }
     fn ecn(&self) -> Ecn {
         self.packet.ecn()

@@ -4,13 +4,13 @@
 use cpu_time::ThreadTime;
 use serde::{Deserialize, Serialize};
 use slackwater_core::{FlowId, Instant, NoRecorder};
+use slackwater_scenario::Scenario;
+use slackwater_scenario::build;
 use slackwater_sim::NoClock;
 
 use super::set::{Set, System};
 use super::task::{Plan, TaskError};
-use crate::build;
 use crate::run::RunError;
-use crate::scenario::Scenario;
 
 /// The best of so many runs: others were disturbed.
 const REPEATS: usize = 3;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use slackwater_core::Duration;
+use slackwater_results::metrics::{Better, Histogram, Metric, Quantiles, jain};
+use slackwater_results::record::Transfer;
+use slackwater_scenario::App;
 
 use super::set::Place;
-use crate::metrics::{Better, Histogram, Metric, Quantiles, jain};
-use crate::record::Transfer;
 use crate::run::RunResult;
-use crate::scenario::App;
 
 /// Numbers by the key of their measure.
 pub type Values = BTreeMap<String, f64>;

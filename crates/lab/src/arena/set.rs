@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use slackwater_scenario::{Scenario, ScenarioError, embedded};
 
-use crate::papers::title;
-use crate::scenario::{Scenario, ScenarioError, embedded};
+use crate::title::title;
 
-const SET: &str = include_str!("../../../../scenarios/arena/set.toml");
+const SET: &str = include_str!("../../arena/set.toml");
 
 /// The environment variable that names a folder with recorded links.
 const TRACES: &str = "SLACKWATER_TRACES";
@@ -283,6 +283,26 @@ enum Kind {
     Link,
 }
 
+/// The recorded link called `name`, plain or packed.
+///
+/// # Errors
+/// Where there is none; the text says so.
+pub fn recorded(name: &str) -> Result<PathBuf, String> {
+    let folder = std::env::var_os(TRACES)
+        .ok_or_else(|| format!("{TRACES} names no folder with recorded links"))?;
+    let mut files = vec![];
+    collect(Path::new(&folder), &mut files);
+    files.sort();
+    let is = |p: &PathBuf| {
+        let file = p.file_name().map(|f| f.to_string_lossy().into_owned());
+        file.is_some_and(|f| f.trim_end_matches(".xz") == name)
+    };
+    files
+        .into_iter()
+        .find(is)
+        .ok_or_else(|| format!("{TRACES} names a folder without {name}"))
+}
+
 impl Place {
     /// Name of the scenario for `slackwater run`.
     pub fn scenario_name(&self) -> String {
@@ -320,20 +340,7 @@ impl Place {
         let Some(name) = &self.trace else {
             return Ok(None);
         };
-        let folder = std::env::var_os(TRACES)
-            .ok_or_else(|| format!("{TRACES} names no folder with recorded links"))?;
-        let mut files = vec![];
-        collect(Path::new(&folder), &mut files);
-        files.sort();
-        let is = |p: &PathBuf| {
-            let file = p.file_name().map(|f| f.to_string_lossy().into_owned());
-            file.is_some_and(|f| f.trim_end_matches(".xz") == name)
-        };
-        files
-            .into_iter()
-            .find(is)
-            .map(Some)
-            .ok_or_else(|| format!("{TRACES} names a folder without {name}"))
+        recorded(name).map(Some)
     }
 
     /// The cell's scenario before any system is in it; `quick` shortens it.

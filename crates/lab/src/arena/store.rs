@@ -5,8 +5,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use slackwater_results::output::OutputError;
+
 use super::task::{Plan, Row, Task};
-use crate::output::OutputError;
 
 /// Name of the file of lines in the folder of an arena.
 pub const LINES: &str = "results.jsonl";
@@ -54,9 +55,10 @@ impl Store {
     pub fn read(&mut self, plan: &Plan) -> Result<(), OutputError> {
         let keys: BTreeMap<&Task, String> = plan.tasks.iter().map(|t| (t, plan.key(t))).collect();
         let file = File::open(&self.path).map_err(OutputError::file(&self.path))?;
-        for line in BufReader::new(file).lines() {
+        // As bytes: a damaged line need not be text.
+        for line in BufReader::new(file).split(b'\n') {
             let line = line.map_err(OutputError::file(&self.path))?;
-            let Ok(row) = serde_json::from_str::<Row>(&line) else {
+            let Ok(row) = serde_json::from_slice::<Row>(&line) else {
                 continue;
             };
             if keys.get(&row.task).is_some_and(|key| *key == row.key) {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use slackwater_results::metrics::{Better, Estimate, discoveries, paired};
+use slackwater_results::output::frame::{Column, Frame, Words};
 
 use super::measure::{MEASURES, Measure, RIVAL, Values};
 use super::set::{Class, NOBODY, Place};
 use super::task::{Plan, Row, Task};
-use crate::metrics::{Better, Estimate, discoveries, paired};
-use crate::output::frame::{Column, Frame, Words};
 
 /// At most this share of the differences called significant in a cell may be chance.
 const FALSE_DISCOVERIES: f64 = 0.05;

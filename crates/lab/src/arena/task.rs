@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use cpu_time::ThreadTime;
 use serde::{Deserialize, Serialize};
+use slackwater_results::metrics::summary::fnv1a;
+use slackwater_scenario::{Scenario, ScenarioError, embedded};
 
 use super::measure::{self, Values};
 use super::set::{Place, QUICK_WARMUP, Set, System};
-use crate::metrics::summary::fnv1a;
 use crate::run::{Control, RunError, RunResult, run_scenario};
-use crate::scenario::{Scenario, ScenarioError, embedded};
 
 /// What of the arena is run.
 #[derive(Clone, Debug, PartialEq, Eq)]

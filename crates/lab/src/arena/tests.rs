@@ -57,7 +57,7 @@ fn every_controller_that_stands_for_a_system_is_in_it() {
     let set = Set::published();
     for name in [
         "xrc", "tyrus", "rule2", "bbr", "bbr3", "copa", "cubic", "reno", "vegas", "prague",
-        "sprout", "pbe", "claw", "dctcp", "al4s-c", "al4s-s", "scream", "gcc", "l4s-cc",
+        "sprout", "pbe", "claw", "dctcp", "abc", "al4s-c", "al4s-s", "scream", "gcc", "l4s-cc",
     ] {
         assert!(set.systems.iter().any(|s| s.sender == name), "{name}");
     }
@@ -69,6 +69,8 @@ fn every_controller_that_stands_for_a_system_is_in_it() {
         "marker",
         "dualpi2",
         "cecc-credit",
+        "router",
+        "zhuge",
     ] {
         assert!(set.systems.iter().any(|s| s.edge == edge), "{edge}");
     }
@@ -101,7 +103,7 @@ fn an_interruption_changes_no_number() {
             store.add(row(&plan, task)).expect("a line");
         }
     }
-    // The kill cut a line off, and an older version left one.
+    // The kill cut a line off, an older version left one, and a disk fault one that is no text.
     let lines = folder.join(store::LINES);
     let mut text = std::fs::read_to_string(&lines).expect("lines");
     let old = text
@@ -113,7 +115,9 @@ fn an_interruption_changes_no_number() {
     text.push_str(&old);
     text.push('\n');
     text.push_str(&cut[..cut.len() / 2]);
-    std::fs::write(&lines, text).expect("lines");
+    let mut bytes = b"\xff\n".to_vec();
+    bytes.extend(text.as_bytes());
+    std::fs::write(&lines, bytes).expect("lines");
 
     let mut store = store::Store::open(&folder, &plan).expect("a folder");
     let left = store.left(&plan);
@@ -155,8 +159,8 @@ fn the_command_of_an_entry_makes_its_run() {
     let command = plan.command(task).expect("a command");
     let mut words = command.split(" --set ");
     assert_eq!(words.next(), Some("slackwater run arena/rival"));
-    let text = crate::scenario::embedded::embedded("arena/rival").expect("embedded");
-    let mut scenario = crate::Scenario::from_toml(text, ".").expect("a scenario");
+    let text = slackwater_scenario::embedded::embedded("arena/rival").expect("embedded");
+    let mut scenario = slackwater_scenario::Scenario::from_toml(text, ".").expect("a scenario");
     for word in words {
         let set = word
             .split(" --seed")

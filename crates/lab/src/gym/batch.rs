@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use slackwater_control::learned::{Action, ActionSet, Policy};
+use slackwater_control::phy::{Action, ActionSet, Policy};
 use slackwater_core::Draw;
 
 use super::domain::DomainError;
@@ -247,7 +247,7 @@ impl Slot {
 /// The number at `u` of the outputs' softmax, and the logarithm of its probability.
 fn sample(out: &[f32], u: f64) -> (usize, f32) {
     let most = out.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let mut weights = [0f64; slackwater_control::learned::action::MAX_ACTIONS];
+    let mut weights = [0f64; slackwater_control::phy::action::MAX_ACTIONS];
     let mut total = 0.0;
     for (w, v) in weights.iter_mut().zip(out) {
         *w = libm::exp(f64::from(v - most));

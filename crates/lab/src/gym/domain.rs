@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use slackwater_scenario::data::read_bytes;
 use slackwater_wire::trace::MahimahiTrace;
 
 use super::pattern::Family;
 use super::reward::Reward;
-use crate::scenario::data::read_bytes;
 
 /// A kind of bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

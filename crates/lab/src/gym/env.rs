@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use slackwater_control::learned::observe::{FEATURES, INPUTS};
-use slackwater_control::learned::rule::Rule2;
-use slackwater_control::learned::track::Source;
-use slackwater_control::learned::{Action, ActionSet, Look, ObsMode, Policy, Seat};
+use slackwater_control::phy::observe::{FEATURES, INPUTS};
+use slackwater_control::phy::rule::Rule2;
+use slackwater_control::phy::track::Source;
+use slackwater_control::phy::{Action, ActionSet, Look, ObsMode, Policy, Seat};
 use slackwater_control::registry::{self, AnyController, Config as ControllerConfig};
 use slackwater_core::{Duration, FlowId, Instant};
+use slackwater_scenario::build;
 use slackwater_sim::{CELL_DOWN, NoClock, World};
 
 use super::domain::{Domain, DomainError, Recorded, SELF};
 use super::episode::{Bases, Episode};
 use super::listen::{Listener, Totals};
 use super::reward::{Reward, Window};
-use crate::build;
 
 /// Most numbers of an observation.
 pub const WIDEST: usize = FEATURES;

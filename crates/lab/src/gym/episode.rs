@@ -4,17 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
+use slackwater_scenario::data::TraceFile;
+use slackwater_scenario::feedback::{Blocks, Carrier};
+use slackwater_scenario::field::Field as _;
+use slackwater_scenario::flow::{App, Flow, Transfers, Transport};
+use slackwater_scenario::link::{Link, Queue, Wired};
+use slackwater_scenario::ue::{Mobility, Static};
+use slackwater_scenario::units::{KmPerHour, Limit, Metres, Percent};
+use slackwater_scenario::{Bottleneck, Scenario};
 
 use super::domain::{Carrier as Transports, Domain, DomainError, Place, Recorded, SELF};
 use super::pattern::{Pattern, between, log_between};
-use crate::scenario::data::TraceFile;
-use crate::scenario::feedback::{Blocks, Carrier};
-use crate::scenario::field::Field as _;
-use crate::scenario::flow::{App, Flow, Transfers, Transport};
-use crate::scenario::link::{Link, Queue, Wired};
-use crate::scenario::ue::{Mobility, Static};
-use crate::scenario::units::{KmPerHour, Limit, Metres, Percent};
-use crate::scenario::{Bottleneck, Scenario};
 
 /// IP bytes of a full packet.
 const PACKET: f64 = 1500.0;
@@ -197,7 +197,7 @@ impl Episode {
                     let at = (u(Key::Family) * traces.len() as f64) as usize;
                     cut(&traces[at.min(traces.len() - 1)], u(Key::Offset), span)
                 };
-                **link = Link::Trace(crate::scenario::link::TraceLink {
+                **link = Link::Trace(slackwater_scenario::link::TraceLink {
                     file,
                     up_file: None,
                     up_rate: None,
@@ -258,7 +258,7 @@ impl Episode {
                     distance: Metres(log_between([50.0, 600.0], u)),
                 });
                 s.ues.push(ue);
-                flow.ue = crate::scenario::UeRef::Index(k as u32 + 1);
+                flow.ue = slackwater_scenario::UeRef::Index(k as u32 + 1);
             }
             s.flows.push(flow);
         }
@@ -298,29 +298,11 @@ fn shape(flow: &mut Flow, transport: Transport, window: u32, batch: f64) {
 
 /// `span` milliseconds of a trace from share `at` of its length on; it starts anew where it ends.
 fn cut(trace: &Recorded, at: f64, span: u64) -> TraceFile {
-    let all = trace.opportunities.as_slice();
-    let period = all.last().copied().unwrap_or(1).max(1);
-    let start = (at * period as f64) as u64;
-    let mut out = Vec::with_capacity((all.len() as u64 * (span + period) / period) as usize);
-    let mut k = all.partition_point(|t| *t <= start);
-    let mut round = 0;
-    loop {
-        if k == all.len() {
-            k = 0;
-            round += period;
-        }
-        let t = all[k] + round - start;
-        if t >= span {
-            break;
-        }
-        out.push(t);
-        k += 1;
-    }
-    out.push(span);
-    TraceFile {
-        file: format!("{}+{start}ms", trace.file),
-        opportunities: Arc::new(out),
-    }
+    let whole = TraceFile {
+        file: trace.file.clone(),
+        opportunities: Arc::clone(&trace.opportunities),
+    };
+    whole.cut((at * whole.period() as f64) as u64, span)
 }
 
 #[cfg(test)]

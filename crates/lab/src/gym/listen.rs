@@ -1,9 +1,8 @@
 //! What an environment hears of its world: counters of the learner's data and of the bottleneck, nothing else.
 
 use slackwater_core::record::{LinkSample, PacketEvent};
-use slackwater_core::{Duration, FlowId, Instant, NodeId, Packet, Recorder};
-
-use crate::metrics::histogram::Histogram;
+use slackwater_core::{Direction, Duration, FlowId, Instant, NodeId, Packet, Recorder};
+use slackwater_results::metrics::histogram::Histogram;
 
 /// How often the bottleneck's counters are read.
 const EVERY: Duration = Duration::from_millis(10);
@@ -78,7 +77,7 @@ impl Listener {
 impl Recorder for Listener {
     #[inline]
     fn packet(&mut self, now: Instant, _node: NodeId, packet: &Packet, event: PacketEvent) {
-        if packet.flow != self.learner || packet.payload == 0 || packet.bits & Packet::BIT_UP != 0 {
+        if packet.flow != self.learner || packet.dir == Direction::Up || packet.payload() == 0 {
             return;
         }
         match event {
@@ -95,6 +94,11 @@ impl Recorder for Listener {
             PacketEvent::Dropped(_) => self.totals.dropped += 1,
             PacketEvent::Sent | PacketEvent::Dequeued { .. } | PacketEvent::Marked => {}
         }
+    }
+
+    fn in_order(&self) -> bool {
+        // A decision may fall between a drop and the slot after it.
+        true
     }
 
     fn sampling(&self) -> Option<Duration> {

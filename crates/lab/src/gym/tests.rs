@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use slackwater_control::Controller as _;
-use slackwater_control::learned::steered::Mode;
-use slackwater_control::learned::{Action, ActionSet, ObsMode, Policy, Seat};
+use slackwater_control::phy::steered::Mode;
+use slackwater_control::phy::{Action, ActionSet, ObsMode, Policy, Seat};
 use slackwater_control::registry::AnyController;
 use slackwater_core::{Draw, Duration, FlowId};
 use slackwater_sim::NoClock;
@@ -106,8 +106,7 @@ fn hold_against_deployment(domain: Domain, policy: Policy, scheme: Scheme, seed:
         };
         let signals = there.signals(look.at);
         assert_eq!(signals, look.signals, "{place:?}, decision {decision}");
-        let bits =
-            |s: &slackwater_control::learned::Signals| features_and_inputs(s).map(f32::to_bits);
+        let bits = |s: &slackwater_control::phy::Signals| features_and_inputs(s).map(f32::to_bits);
         assert_eq!(
             bits(&signals),
             bits(&look.signals),
@@ -144,8 +143,8 @@ fn sender(world: &slackwater_sim::World<Listener>) -> &AnyController {
     }
 }
 
-fn features_and_inputs(s: &slackwater_control::learned::Signals) -> [f32; 19] {
-    use slackwater_control::learned::observe::{features, inputs};
+fn features_and_inputs(s: &slackwater_control::phy::Signals) -> [f32; 19] {
+    use slackwater_control::phy::observe::{features, inputs};
     let mut all = [0.0; 19];
     all[..14].copy_from_slice(&features(s));
     all[14..].copy_from_slice(&inputs(ObsMode::Bdp, s));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration as Wall, Instant};
 
 use ::quinn::{ClientConfig, Connection, ConnectionError, Endpoint, VarInt};
-use slackwater_signal::Body;
+use slackwater_signal::ReportBody;
 use slackwater_wire::report::Datagram;
 
 use super::reports::Budget;
@@ -144,9 +144,9 @@ async fn relay(socket: tokio::net::UdpSocket, connection: Connection, count: Arc
     }
 }
 
-pub(super) fn body(bytes: &[u8]) -> Option<Body> {
+pub(super) fn body(bytes: &[u8]) -> Option<ReportBody> {
     let body = match <[u8; 8]>::try_from(bytes) {
-        Ok(plain) => Body(plain),
+        Ok(plain) => ReportBody(plain),
         Err(_) => Datagram::decode(bytes).ok()?.body,
     };
     body.report().map(|_| body)

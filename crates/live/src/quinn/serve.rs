@@ -16,7 +16,7 @@ use bytes::Bytes;
 use slackwater_core::Draw;
 use slackwater_quic::clock::Epoch;
 use slackwater_quic::control::{Adapter, Shared};
-use slackwater_signal::Body;
+use slackwater_signal::ReportBody;
 
 use super::reports::{self, Directory, Heard};
 use super::{
@@ -242,8 +242,8 @@ async fn timers(control: Shared) {
 /// Hears reports from the client.
 async fn datagrams(connection: Connection, control: Shared, heard: Arc<AtomicU64>) {
     while let Ok(datagram) = connection.read_datagram().await {
-        let body = <[u8; 8]>::try_from(&datagram[..]).ok().map(Body);
-        if let Some(report) = body.and_then(Body::report) {
+        let body = <[u8; 8]>::try_from(&datagram[..]).ok().map(ReportBody);
+        if let Some(report) = body.and_then(ReportBody::report) {
             heard.fetch_add(1, Ordering::Relaxed);
             reports::tell(&control, &report);
         }
@@ -306,6 +306,10 @@ fn find(request: &str, root: Option<&Path>) -> Result<Source, String> {
                 .and_then(|root| Ok((root.clone(), root.join(path).canonicalize()?)))
                 .map_err(|_| none())?;
             if !path.starts_with(&root) {
+                return Err(none());
+            }
+            // Before it is opened: to open a pipe blocks the whole server until somebody writes to it.
+            if !std::fs::metadata(&path).is_ok_and(|m| m.is_file()) {
                 return Err(none());
             }
             let file = File::open(&path).map_err(|_| none())?;

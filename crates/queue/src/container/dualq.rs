@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use slackwater_core::record::DropReason;
 use slackwater_core::{Bytes, Duration, Instant, PacketView};
 
-use super::{Limits, admit};
+use super::{Limits, carry_out};
 use crate::law::{Pi2, ramp};
 use crate::{PacketMeta, Queue, QueueView, Sink, Verdict};
 
@@ -198,7 +198,7 @@ impl<P: PacketView> Queue<P> for DualQ<P> {
             } else {
                 self.law.hit_classic()
             };
-            if verdict == Verdict::Pass || admit(verdict, now, &mut packet, meta, sink) {
+            if verdict == Verdict::Pass || carry_out(verdict, now, &mut packet, sink) {
                 return Some((packet, since));
             }
         }
@@ -219,7 +219,7 @@ impl<P: PacketView> Queue<P> for DualQ<P> {
 
 #[cfg(test)]
 mod tests {
-    use slackwater_core::{Ecn, Packet, SeqNum};
+    use slackwater_core::{Datagram, Ecn, Packet};
 
     use super::*;
     use crate::{NoSink, law::Pi2Config};
@@ -235,7 +235,7 @@ mod tests {
     fn put(q: &mut DualQ<Packet>, at: Instant, ecn: Ecn, n: u32) {
         for seq in 0..n {
             let packet = Packet {
-                seq: SeqNum(seq),
+                body: Datagram::new(seq, 0).into(),
                 len: 1500,
                 ecn,
                 ..Packet::default()
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(marks, [false, true, true, false]);
     }
 
-    /// The controller sees the queue at each period, not where it was asked: 15, 30 and 45 ms of age by then.
+    /// The controller sees the queue at each period, not at the call: 15, 30 and 45 ms of age by then.
     #[test]
     fn the_update_sees_the_head_grow_between_calls() {
         let mut q = dualq(Scheduler::Weighted { classic: 0.1 });

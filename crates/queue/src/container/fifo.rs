@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use slackwater_core::record::DropReason;
 use slackwater_core::{Bytes, Duration, Instant, PacketView};
 
-use super::admit;
+use super::carry_out;
 use crate::{Law, PacketMeta, Queue, QueueView, Sink, Verdict};
 
 /// How much may wait. A limit counts waiting packets, not the one that a link is sending.
@@ -31,6 +31,17 @@ impl Limits {
         Self {
             packets: None,
             bytes: Some(n),
+        }
+    }
+
+    /// Both limits: the lower of each kind.
+    #[must_use]
+    pub fn both(self, other: Self) -> Self {
+        let lower = |a: Option<u32>, b: Option<u32>| a.into_iter().chain(b).min();
+        let fewer = |a: Option<Bytes>, b: Option<Bytes>| a.into_iter().chain(b).min();
+        Self {
+            packets: lower(self.packets, other.packets),
+            bytes: fewer(self.bytes, other.bytes),
         }
     }
 
@@ -80,11 +91,6 @@ impl<P: PacketView, L: Law> Fifo<P, L> {
         &self.law
     }
 
-    /// Replaces the limits. Packets above them stay until they leave.
-    pub const fn set_limits(&mut self, limits: Limits) {
-        self.limits = limits;
-    }
-
     #[inline]
     fn view(&self) -> QueueView {
         QueueView {
@@ -124,7 +130,7 @@ impl<P: PacketView, L: Law> Queue<P> for Fifo<P, L> {
             .front()
             .map_or(Duration::ZERO, |(_, since)| now.since(*since));
         let verdict = self.law.on_enqueue(now, delay, &self.view(), &meta);
-        if verdict != Verdict::Pass && !admit(verdict, now, &mut packet, meta, sink) {
+        if verdict != Verdict::Pass && !carry_out(verdict, now, &mut packet, sink) {
             return;
         }
         while !self.fits(len) {
@@ -151,7 +157,7 @@ impl<P: PacketView, L: Law> Queue<P> for Fifo<P, L> {
                 packets: left.packets - 1,
             };
             let verdict = self.law.on_dequeue(now, now.since(*since), &left, &meta);
-            let passes = verdict == Verdict::Pass || admit(verdict, now, packet, meta, sink);
+            let passes = verdict == Verdict::Pass || carry_out(verdict, now, packet, sink);
             self.bytes = left.bytes;
             let head = self.ring.pop_front();
             if passes {
@@ -169,11 +175,19 @@ impl<P: PacketView, L: Law> Queue<P> for Fifo<P, L> {
     fn head_since(&self) -> Option<Instant> {
         self.ring.front().map(|(_, since)| *since)
     }
+
+    fn wants_capacity(&self) -> bool {
+        self.law.wants_capacity()
+    }
+
+    fn on_capacity(&mut self, now: Instant, capacity: Bytes) {
+        self.law.on_capacity(now, capacity);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use slackwater_core::{Ecn, Packet, SeqNum};
+    use slackwater_core::{Datagram, Ecn, Packet};
 
     use super::*;
     use crate::NoSink;
@@ -181,7 +195,7 @@ mod tests {
 
     fn packet(seq: u32, len: u16) -> Packet {
         Packet {
-            seq: SeqNum(seq),
+            body: Datagram::new(seq, 0).into(),
             len,
             ..Packet::default()
         }
@@ -196,10 +210,10 @@ mod tests {
             } else {
                 "law"
             };
-            self.0.push((packet.seq.0, what));
+            self.0.push((packet.number(), what));
         }
         fn marked(&mut self, _now: Instant, packet: &Packet) {
-            self.0.push((packet.seq.0, "mark"));
+            self.0.push((packet.number(), "mark"));
         }
     }
 
@@ -216,7 +230,7 @@ mod tests {
             let (p, since) = q
                 .dequeue(Instant::from_millis(1), &mut log)
                 .expect("two wait");
-            assert_eq!((p.seq.0, since), (first, Instant::ZERO));
+            assert_eq!((p.number(), since), (first, Instant::ZERO));
         }
     }
 
@@ -257,7 +271,7 @@ mod tests {
         let (p, _) = q
             .dequeue(Instant::ZERO, &mut log)
             .expect("the second passes");
-        assert_eq!((p.seq.0, p.ecn), (2, Ecn::Ce));
+        assert_eq!((p.number(), p.ecn), (2, Ecn::Ce));
         let (p, _) = q
             .dequeue(Instant::ZERO, &mut log)
             .expect("the third passes");

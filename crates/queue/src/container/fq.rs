@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use slackwater_core::record::DropReason;
 use slackwater_core::{Bytes, Draw, Duration, Instant, PacketView};
 
-use super::{Limits, admit};
+use super::{Limits, carry_out};
 use crate::{Law, PacketMeta, Queue, QueueView, Sink, Verdict};
 
 /// The shape of an [`Fq`]. The defaults are those of RFC 8290, 5.2.
@@ -167,7 +167,7 @@ impl<P: PacketView, L: Law> Queue<P> for Fq<P, L> {
             .map_or(Duration::ZERO, |(since, _)| now.since(*since));
         let view = bucket.view();
         let verdict = bucket.law.on_enqueue(now, delay, &view, &meta);
-        if verdict != Verdict::Pass && !admit(verdict, now, &mut packet, meta, sink) {
+        if verdict != Verdict::Pass && !carry_out(verdict, now, &mut packet, sink) {
             return;
         }
         bucket.ring.push_back((now, packet));
@@ -215,7 +215,7 @@ impl<P: PacketView, L: Law> Queue<P> for Fq<P, L> {
                 let bucket = &mut self.buckets[index as usize];
                 let view = bucket.view();
                 let verdict = bucket.law.on_dequeue(now, now.since(since), &view, &meta);
-                if verdict == Verdict::Pass || admit(verdict, now, &mut packet, meta, sink) {
+                if verdict == Verdict::Pass || carry_out(verdict, now, &mut packet, sink) {
                     bucket.deficit -= i64::from(meta.len);
                     return Some((packet, since));
                 }
@@ -254,7 +254,7 @@ impl<P: PacketView, L: Law> Queue<P> for Fq<P, L> {
 
 #[cfg(test)]
 mod tests {
-    use slackwater_core::{FlowId, Packet, SeqNum};
+    use slackwater_core::{Datagram, FlowId, Packet};
 
     use super::*;
     use crate::NoSink;
@@ -263,7 +263,7 @@ mod tests {
     fn packet(flow: u32, seq: u32, len: u16) -> Packet {
         Packet {
             flow: FlowId(flow),
-            seq: SeqNum(seq),
+            body: Datagram::new(seq, 0).into(),
             len,
             ..Packet::default()
         }

@@ -47,11 +47,6 @@ impl<Q> Shaper<Q> {
         &self.inner
     }
 
-    /// The queue behind the bucket.
-    pub const fn inner_mut(&mut self) -> &mut Q {
-        &mut self.inner
-    }
-
     /// The rate.
     pub const fn rate(&self) -> Rate {
         self.config.rate
@@ -144,7 +139,7 @@ mod tests {
         shaper
     }
 
-    /// Departure times in microseconds when asked exactly at `next_ready`.
+    /// Departure times in microseconds of calls exactly at `next_ready`.
     fn departures(shaper: &mut Shaper<Fifo<Packet, NoLaw>>) -> Vec<u64> {
         let mut now = Instant::ZERO;
         let mut out = Vec::new();

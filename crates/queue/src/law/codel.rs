@@ -1,10 +1,11 @@
 //! `CoDel`, controlled delay (RFC 8289).
 
-use slackwater_core::{Bytes, Duration, Instant};
+use slackwater_core::{Bytes, Draw, Duration, Instant};
 
+use super::parameters::{Key, Parameters, keys};
 use crate::{Law, PacketMeta, QueueView, Verdict};
 
-/// What a [`Codel`] can be told.
+/// The parameters of a [`Codel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodelConfig {
     /// The standing delay that is acceptable.
@@ -29,6 +30,24 @@ impl Default for CodelConfig {
     }
 }
 
+impl Parameters for CodelConfig {
+    type Law = Codel;
+    const NAME: &'static str = "codel";
+    const ABOUT: &'static str = "CoDel (RFC 8289).";
+    const KEYS: &'static [Key<Self>] = keys! {
+        /// Acceptable standing delay.
+        target = target in Time(Duration::from_micros(1), Duration::from_secs(10)),
+        /// Window over which the delay must stay above the target.
+        interval = interval in Time(Duration::from_micros(1), Duration::from_secs(100)),
+        /// Mark ECN-capable packets in place of dropping them.
+        ecn = ecn in Flag,
+    };
+
+    fn build(&self, _draw: Draw) -> Codel {
+        Codel::new(*self)
+    }
+}
+
 /// What the law did a moment ago, at the same `now`: RFC 8289's `dequeue` routine takes several packets in one call,
 /// a law sees them one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +60,7 @@ enum Follows {
 
 /// The control law and its state machine, RFC 8289, 5.
 ///
-/// The pseudo-code's loop over packets is the container's: it asks again after each drop.
+/// The pseudo-code's loop over packets is the container's: it calls the law again after each drop.
 #[derive(Clone, Debug)]
 pub struct Codel {
     config: CodelConfig,
@@ -69,17 +88,6 @@ impl Codel {
             dropping: false,
             follows: None,
         }
-    }
-
-    /// True while the law is in its dropping state.
-    pub const fn is_dropping(&self) -> bool {
-        self.dropping
-    }
-
-    /// Changes target and interval from the next packet on, as a queue does whose path's RTT it measures.
-    pub const fn set_timing(&mut self, target: Duration, interval: Duration) {
-        self.config.target = target;
-        self.config.interval = interval;
     }
 
     /// Drops (or marks) since the dropping state was entered.
@@ -123,6 +131,15 @@ impl Codel {
 }
 
 impl Law for Codel {
+    fn on_path(&mut self, target: Duration, interval: Duration) {
+        self.config.target = target;
+        self.config.interval = interval;
+    }
+
+    fn is_dropping(&self) -> bool {
+        self.dropping
+    }
+
     fn on_dequeue(
         &mut self,
         now: Instant,

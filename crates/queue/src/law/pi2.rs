@@ -8,11 +8,12 @@
 //!
 //! The periodic update has no timer: it is made up for at the next call.
 
-use slackwater_core::{Duration, Instant};
+use slackwater_core::{Draw, Duration, Instant};
 
+use super::parameters::{Key, Parameters, keys};
 use crate::{Law, PacketMeta, QueueView, Verdict};
 
-/// What a [`Pi2`] can be told. The defaults are those of RFC 9332, figure 2.
+/// The parameters of a [`Pi2`]. The defaults are those of RFC 9332, figure 2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pi2Config {
     /// Delay of the classic queue to hold.
@@ -30,6 +31,24 @@ impl Default for Pi2Config {
             rtt_max: Duration::from_millis(100),
             coupling: 2.0,
         }
+    }
+}
+
+impl Parameters for Pi2Config {
+    type Law = Pi2;
+    const NAME: &'static str = "pi2";
+    const ABOUT: &'static str = "PI2, coupled for scalable and classic traffic (RFC 9332).";
+    const KEYS: &'static [Key<Self>] = keys! {
+        /// Delay to keep.
+        target = target in Time(Duration::from_micros(1), Duration::from_secs(10)),
+        /// The longest round trip of most traffic; the gains follow from it.
+        rtt_max = rtt_max in Time(Duration::from_millis(1), Duration::from_secs(10)),
+        /// k, the coupling factor.
+        coupling = coupling in Number(0.0, 100.0),
+    };
+
+    fn build(&self, _draw: Draw) -> Pi2 {
+        Pi2::new(*self)
     }
 }
 
@@ -88,7 +107,7 @@ pub struct Pi2 {
     /// The delay at the last update.
     delay_old: Duration,
     next_update: Option<Instant>,
-    /// The delay that a [`Law`]'s caller told last.
+    /// The delay that a [`Law`]'s caller gave last.
     delay: Duration,
     classic: Recur,
     scalable: Recur,
@@ -132,7 +151,7 @@ impl Pi2 {
         self.config.coupling * self.base >= 1.0
     }
 
-    /// Makes up for the updates that were due up to `now`; `delay_at` tells the delay at an instant since the last
+    /// Makes up for the updates that were due up to `now`; `delay_at` gives the delay at an instant since the last
     /// call. For RFC 9332's A.2 that is the larger of both queues'.
     pub fn update_until(&mut self, now: Instant, delay_at: impl Fn(Instant) -> Duration) {
         /// Updates made up for in one call: beyond the controller has long settled.

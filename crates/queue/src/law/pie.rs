@@ -6,9 +6,10 @@
 
 use slackwater_core::{Bytes, Draw, Duration, Instant};
 
+use super::parameters::{Key, Parameters, keys};
 use crate::{Law, PacketMeta, QueueView, Verdict};
 
-/// What a [`Pie`] can be told. The defaults are those of RFC 8033, 4 and 5.
+/// The parameters of a [`Pie`]. The defaults are those of RFC 8033, 4 and 5.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieConfig {
     /// `QDELAY_REF`, the delay to hold.
@@ -44,6 +45,26 @@ impl Default for PieConfig {
             derandomize: true,
             mean_packet: Bytes(1024),
         }
+    }
+}
+
+impl Parameters for PieConfig {
+    type Law = Pie;
+    const NAME: &'static str = "pie";
+    const ABOUT: &'static str = "PIE (RFC 8033).";
+    const KEYS: &'static [Key<Self>] = keys! {
+        /// Delay to keep.
+        target = target in Time(Duration::from_micros(1), Duration::from_secs(10)),
+        /// How often the drop probability is updated.
+        update = update in Time(Duration::from_micros(100), Duration::from_secs(10)),
+        /// Bursts up to this long pass untouched.
+        burst = max_burst in Time(Duration::ZERO, Duration::from_secs(10)),
+        /// Mark ECN-capable packets in place of dropping them.
+        ecn = ecn in Flag,
+    };
+
+    fn build(&self, draw: Draw) -> Pie {
+        Pie::new(*self, draw)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Marks on a linear ramp of the queue's delay, at dequeue unless it is told otherwise.
+//! Marks on a linear ramp of the queue's delay, at dequeue unless its parameters say otherwise.
 //!
 //! With random marks this is the marker of the Jens simulator (Deutsche Telekom; shown at the IETF 115 hackathon): no
 //! marks up to one sojourn time, every packet from another on, a linear chance between. Its own defaults are 4 and
@@ -6,6 +6,7 @@
 
 use slackwater_core::{Bytes, Draw, Duration, Ecn, Instant, Rate};
 
+use super::parameters::{Key, Mismatch, Parameter, Parameters, Value, keys};
 use crate::{Law, PacketMeta, QueueView, Verdict};
 
 /// How a chance becomes marks.
@@ -28,8 +29,8 @@ pub enum RampTarget {
     Capable,
 }
 
-/// Which delay the ramp is of. All but the first are what a marker sees that sits in the wrong place: they are here so that
-/// the cost of the place can be measured.
+/// Which delay the ramp is of. All but the first are what a marker in the wrong place sees: they are here so that the cost
+/// of the place can be measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RampDelay {
     /// How long the packet itself waited, when it leaves.
@@ -37,12 +38,28 @@ pub enum RampDelay {
     Sojourn,
     /// How long the oldest waits when the packet comes.
     Arrival,
-    /// How long what waits when the packet comes would take at this rate: a marker above the queue that is told how much
+    /// How long what waits when the packet comes would take at a nominal rate: a marker above the queue that knows how much
     /// waits and not how fast it drains.
-    Nominal(Rate),
-    /// How long the packet took until the radio had delivered it, retransmissions included. Only a queue of radio link
-    /// control asks so.
+    Nominal,
+    /// How long the packet took until the radio had delivered it, retransmissions included. Known to radio link control
+    /// alone.
     Delivery,
+}
+
+impl RampDelay {
+    /// The words of a scenario, in the order of the variants.
+    const WORDS: [&'static str; 4] = ["sojourn", "arrival", "nominal", "delivery"];
+    const ALL: [Self; 4] = [Self::Sojourn, Self::Arrival, Self::Nominal, Self::Delivery];
+}
+
+impl Parameter for RampDelay {
+    fn to_value(self) -> Value {
+        Value::Word(Self::WORDS[self as usize])
+    }
+    fn from_value(value: Value) -> Option<Self> {
+        let at = Self::WORDS.iter().position(|w| value == Value::Word(w))?;
+        Some(Self::ALL[at])
+    }
 }
 
 /// What happens to a packet that the ramp picks and may not mark.
@@ -55,7 +72,7 @@ pub enum RampOthers {
     Drop,
 }
 
-/// What a [`Ramp`] can be told.
+/// The parameters of a [`Ramp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RampConfig {
     /// The delay up to which nothing is marked.
@@ -64,6 +81,8 @@ pub struct RampConfig {
     pub high: Duration,
     /// Which delay it is.
     pub delay: RampDelay,
+    /// The rate that [`RampDelay::Nominal`] counts with.
+    pub nominal: Rate,
     /// How the chance becomes marks.
     pub mode: RampMode,
     /// Whom it marks.
@@ -73,16 +92,47 @@ pub struct RampConfig {
 }
 
 impl Default for RampConfig {
-    /// The Jens marker's thresholds, for L4S packets.
+    /// The thresholds of a cell's scheduling of some ms, for L4S packets; the Jens marker's own are 4 and 14 ms.
     fn default() -> Self {
         Self {
-            low: Duration::from_millis(4),
-            high: Duration::from_millis(14),
+            low: Duration::from_millis(5),
+            high: Duration::from_millis(20),
             delay: RampDelay::default(),
+            nominal: Rate::from_mbps(10.0),
             mode: RampMode::default(),
             target: RampTarget::default(),
             others: RampOthers::default(),
         }
+    }
+}
+
+impl Parameters for RampConfig {
+    type Law = Ramp;
+    const NAME: &'static str = "ramp";
+    const ABOUT: &'static str = "Linear ECN ramp between two delays at dequeue.";
+    const KEYS: &'static [Key<Self>] = keys! {
+        /// No marks up to this delay.
+        low = low in Time(Duration::ZERO, Duration::from_secs(10)),
+        /// Every packet is marked from this delay on.
+        high = high in Time(Duration::ZERO, Duration::from_secs(10)),
+        /// Which delay it is.
+        delay = delay in Words(&RampDelay::WORDS),
+        /// The rate that `delay = "nominal"` counts with.
+        nominal = nominal in Rate(Rate::from_bps(1_000), Rate::from_bps(1_000_000_000_000)),
+    };
+
+    fn check(&self) -> Result<(), Mismatch> {
+        if self.high < self.low {
+            return Err(Mismatch {
+                found: format!("high = \"{}\" below low = \"{}\"", self.high, self.low),
+                expected: "high of at least low",
+            });
+        }
+        Ok(())
+    }
+
+    fn build(&self, draw: Draw) -> Ramp {
+        Ramp::new(*self, draw)
     }
 }
 
@@ -161,9 +211,9 @@ impl Law for Ramp {
     ) -> Verdict {
         match self.config.delay {
             RampDelay::Arrival => self.judge(delay, *packet),
-            RampDelay::Nominal(rate) => {
+            RampDelay::Nominal => {
                 let waits = Bytes(queue.bytes.0 + u64::from(packet.len));
-                self.judge(rate.time_for(waits), *packet)
+                self.judge(self.config.nominal.time_for(waits), *packet)
             }
             RampDelay::Sojourn | RampDelay::Delivery => Verdict::Pass,
         }
@@ -219,7 +269,16 @@ impl Ramp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::LawConfig;
+    use crate::law::LawConfig;
+
+    /// The Jens marker's thresholds.
+    fn jens() -> RampConfig {
+        RampConfig {
+            low: Duration::from_millis(4),
+            high: Duration::from_millis(14),
+            ..RampConfig::default()
+        }
+    }
 
     fn ramp(mode: RampMode, target: RampTarget, others: RampOthers) -> Ramp {
         Ramp::new(
@@ -227,13 +286,13 @@ mod tests {
                 mode,
                 target,
                 others,
-                ..RampConfig::default()
+                ..jens()
             },
             Draw::new(1),
         )
     }
 
-    fn ask(law: &mut Ramp, delay_us: u64, ecn: Ecn) -> Verdict {
+    fn verdict(law: &mut Ramp, delay_us: u64, ecn: Ecn) -> Verdict {
         let packet = PacketMeta { len: 1500, ecn };
         law.on_dequeue(
             Instant::ZERO,
@@ -253,10 +312,11 @@ mod tests {
             bytes: Bytes(24_750),
             packets: 17,
         };
-        let verdicts = |delay| {
+        let verdicts = |delay, nominal| {
             let config = RampConfig {
                 delay,
-                ..RampConfig::default()
+                nominal,
+                ..jens()
             };
             // As links and cells hold it.
             let mut law = LawConfig::Ramp(config).build(Draw::new(1));
@@ -270,14 +330,13 @@ mod tests {
             ]
         };
         let (yes, no) = (Verdict::Mark, Verdict::Pass);
-        assert_eq!(verdicts(RampDelay::Sojourn), [no, no, yes, no]);
-        assert_eq!(verdicts(RampDelay::Arrival), [yes, no, no, no]);
+        let (slow, fast) = (Rate::from_mbps(15.0), Rate::from_mbps(100.0));
+        assert_eq!(verdicts(RampDelay::Sojourn, slow), [no, no, yes, no]);
+        assert_eq!(verdicts(RampDelay::Arrival, slow), [yes, no, no, no]);
         // 26,250 bytes at 15 Mbit/s are 14 ms, at 100 Mbit/s 2.1 ms.
-        let slow = RampDelay::Nominal(Rate::from_mbps(15.0));
-        let fast = RampDelay::Nominal(Rate::from_mbps(100.0));
-        assert_eq!(verdicts(slow), [yes, yes, no, no]);
-        assert_eq!(verdicts(fast), [no; 4]);
-        assert_eq!(verdicts(RampDelay::Delivery), [no, no, no, yes]);
+        assert_eq!(verdicts(RampDelay::Nominal, slow), [yes, yes, no, no]);
+        assert_eq!(verdicts(RampDelay::Nominal, fast), [no; 4]);
+        assert_eq!(verdicts(RampDelay::Delivery, slow), [no, no, no, yes]);
     }
 
     #[test]
@@ -286,7 +345,7 @@ mod tests {
             let mut law = ramp(mode, RampTarget::Ect1, RampOthers::Pass);
             for (delay_us, want) in [(4_000, 0), (6_500, 2_500), (9_000, 5_000), (14_000, 10_000)] {
                 let marks = (0..10_000)
-                    .filter(|_| ask(&mut law, delay_us, Ecn::Ect1) == Verdict::Mark)
+                    .filter(|_| verdict(&mut law, delay_us, Ecn::Ect1) == Verdict::Mark)
                     .count();
                 // Four standard deviations of 10,000 draws at one half are 200.
                 let slack = if mode == RampMode::Even { 1 } else { 200 };
@@ -302,7 +361,7 @@ mod tests {
     fn even_marks_are_spaced_evenly() {
         let mut law = ramp(RampMode::Even, RampTarget::Ect1, RampOthers::Pass);
         let marks: Vec<bool> = (0..8)
-            .map(|_| ask(&mut law, 6_500, Ecn::Ect1) == Verdict::Mark)
+            .map(|_| verdict(&mut law, 6_500, Ecn::Ect1) == Verdict::Mark)
             .collect();
         assert_eq!(
             marks,
@@ -315,21 +374,21 @@ mod tests {
         let late = 20_000;
         let mut law = ramp(RampMode::Random, RampTarget::Ect1, RampOthers::Pass);
         for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ce] {
-            assert_eq!(ask(&mut law, late, ecn), Verdict::Pass);
+            assert_eq!(verdict(&mut law, late, ecn), Verdict::Pass);
         }
         let mut law = ramp(RampMode::Random, RampTarget::Ect1, RampOthers::Drop);
-        assert_eq!(ask(&mut law, late, Ecn::Ect0), Verdict::Drop);
+        assert_eq!(verdict(&mut law, late, Ecn::Ect0), Verdict::Drop);
         let mut law = ramp(RampMode::Random, RampTarget::Capable, RampOthers::Drop);
-        assert_eq!(ask(&mut law, late, Ecn::Ect0), Verdict::Mark);
-        assert_eq!(ask(&mut law, late, Ecn::NotEct), Verdict::Drop);
-        assert_eq!(ask(&mut law, late, Ecn::Ce), Verdict::Pass);
+        assert_eq!(verdict(&mut law, late, Ecn::Ect0), Verdict::Mark);
+        assert_eq!(verdict(&mut law, late, Ecn::NotEct), Verdict::Drop);
+        assert_eq!(verdict(&mut law, late, Ecn::Ce), Verdict::Pass);
     }
 
     #[test]
     fn equal_thresholds_make_a_step() {
         let mut law = ramp(RampMode::Random, RampTarget::Ect1, RampOthers::Pass);
         law.set_thresholds(Duration::from_millis(1), Duration::from_millis(1));
-        assert_eq!(ask(&mut law, 1_000, Ecn::Ect1), Verdict::Pass);
-        assert_eq!(ask(&mut law, 1_001, Ecn::Ect1), Verdict::Mark);
+        assert_eq!(verdict(&mut law, 1_000, Ecn::Ect1), Verdict::Pass);
+        assert_eq!(verdict(&mut law, 1_001, Ecn::Ect1), Verdict::Mark);
     }
 }

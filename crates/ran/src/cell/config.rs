@@ -2,13 +2,13 @@
 
 use core::fmt;
 
-use slackwater_core::{Duration, Qfi, Rnti};
-use slackwater_queue::Law;
+use slackwater_core::{Draw, Duration, Qfi, Rate, Rnti};
+use slackwater_queue::{Law, QueueConfig};
 
-use crate::mac::{SchedulerKind, SharePolicy};
+use crate::mac::{FiveQi, SchedulerKind, SharePolicy};
 use crate::pdcp::PdcpConfig;
 use crate::phy::bandwidth;
-use crate::phy::{AmcModel, Budget, ChannelConfig, LinkModel, McsTable};
+use crate::phy::{AmcModel, Budget, ChannelConfig, Combining, LinkModel, McsTable};
 use crate::rlc::RlcConfig;
 use crate::tdd::{Duplex, TddPattern};
 
@@ -30,6 +30,8 @@ pub struct HarqConfig {
     pub max_tx: u8,
     /// False: every block is sent once.
     pub enabled: bool,
+    /// What a receiver makes of several transmissions of a block.
+    pub combining: Combining,
     /// Uplink retransmissions come this many slots after the failed one (LTE, synchronous: 8; TS 36.321, 5.4.2.2);
     /// `None` lets the scheduler choose (NR).
     pub uplink_period: Option<u8>,
@@ -86,8 +88,12 @@ pub struct Timing {
     pub sr_tells_backlog: bool,
     /// Bytes granted in answer to a scheduling request, before the buffer status is known.
     pub sr_grant: u32,
-    /// After a block with a buffer status report is lost, a new request waits this many slots (retxBSR-Timer).
-    pub retx_bsr: u16,
+    /// Slots after the latest uplink grant in which data that still waits makes a UE ask anew (retxBSR-Timer; TS 36.321 and
+    /// TS 38.321, 5.4.5).
+    pub retx_bsr: u32,
+    /// Slots after which a block that has no room for padding carries a buffer status report all the same
+    /// (periodicBSR-Timer); 0: each block does.
+    pub periodic_bsr: u32,
 }
 
 /// A cell.
@@ -124,6 +130,8 @@ pub struct CellConfig {
     pub scheduler: SchedulerKind,
     /// Uplink scheduler.
     pub scheduler_ul: SchedulerKind,
+    /// Time over which schedulers average the rates that UEs were given.
+    pub average_window: Duration,
     /// Sharing of a slot.
     pub share: SharePolicy,
     /// Uplink grants hold at least this many bytes where resource blocks are left.
@@ -165,14 +173,21 @@ pub struct BearerConfig {
     pub qfis: Vec<Qfi>,
     /// Lower goes first, strictly; equals take turns.
     pub priority: u8,
+    /// Class of service, for schedulers that go by it.
+    pub class: FiveQi,
+    /// Guaranteed rate, for schedulers that go by it.
+    pub guaranteed: Option<Rate>,
     /// RLC.
     pub rlc: RlcConfig,
     /// PDCP.
     pub pdcp: PdcpConfig,
-    /// Law of the downlink queue, asked with the sojourn time at dequeue and the head's age at enqueue.
+    /// Law of the downlink queue: it goes by the sojourn time at dequeue and the head's age at enqueue.
     pub law: Option<Box<dyn Law>>,
     /// Law of the uplink queue.
     pub law_ul: Option<Box<dyn Law>>,
+    /// A container for the downlink in place of one queue, first in first out, under `law`; the draw decides what it leaves
+    /// to chance. Its limits hold in place of the RLC's.
+    pub queue: Option<(QueueConfig, Draw)>,
 }
 
 impl fmt::Debug for BearerConfig {
@@ -180,10 +195,13 @@ impl fmt::Debug for BearerConfig {
         f.debug_struct("BearerConfig")
             .field("qfis", &self.qfis)
             .field("priority", &self.priority)
+            .field("class", &self.class)
+            .field("guaranteed", &self.guaranteed)
             .field("rlc", &self.rlc)
             .field("pdcp", &self.pdcp)
             .field("law", &self.law.is_some())
             .field("law_ul", &self.law_ul.is_some())
+            .field("queue", &self.queue)
             .finish()
     }
 }
@@ -253,16 +271,16 @@ impl CellConfig {
             layers_ul: 1,
             mcs_table: McsTable::Lte64,
             mcs_table_ul: McsTable::LteUl,
-            scheduler: SchedulerKind::ProportionalFair {
-                time_constant: Duration::from_millis(100),
-            },
+            scheduler: SchedulerKind::ProportionalFair,
             scheduler_ul: SchedulerKind::RoundRobin,
+            average_window: Duration::from_millis(100),
             share: SharePolicy::WholeSlot,
             min_grant_ul: 0,
             harq: HarqConfig {
                 processes: 8,
                 max_tx: 4,
                 enabled: true,
+                combining: Combining::Redundancy,
                 uplink_period: Some(8),
             },
             cqi: CqiConfig {
@@ -289,6 +307,7 @@ impl CellConfig {
                 sr_tells_backlog: false,
                 sr_grant: 64,
                 retx_bsr: 320,
+                periodic_bsr: 0,
             },
             link: LinkModel::default(),
             control_symbols: 0,
@@ -365,6 +384,7 @@ impl CellConfig {
                 processes: 16,
                 max_tx: 4,
                 enabled: true,
+                combining: Combining::Redundancy,
                 uplink_period: None,
             },
             cqi: CqiConfig {
@@ -385,6 +405,7 @@ impl CellConfig {
                 sr_tells_backlog: false,
                 sr_grant: 100,
                 retx_bsr: 80 << mu,
+                periodic_bsr: 0,
             },
             control_symbols: 1,
             dmrs_re: 12,
@@ -551,8 +572,8 @@ impl CellConfig {
         range(
             "harq.max_tx",
             self.harq.max_tx.to_string(),
-            "1 to 8",
-            (1..=8).contains(&self.harq.max_tx),
+            "1 to 16",
+            (1..=16).contains(&self.harq.max_tx),
         )?;
         range(
             "cqi.period",

@@ -12,12 +12,15 @@ const DIR: Direction = Direction::Down;
 /// A grant below this many bytes cannot hold headers and a byte of data.
 const LEAST: u32 = 8;
 
-impl<P: PacketView> Cell<P> {
+impl<P: PacketView + Clone> Cell<P> {
     /// Blocks whose slot on the air ended are decoded; what became complete is delivered.
     pub(super) fn downlink_receive(&mut self, now: Instant, slot: u64, out: &mut CellOut<P>) {
-        let mut due = core::mem::take(&mut self.due);
-        self.down_air.take(slot, &mut due);
-        for &Due { ue, process, .. } in &due {
+        if !self.down_air.has(slot) {
+            return;
+        }
+        self.down_air.take(slot, &mut self.due);
+        for k in 0..self.due.len() {
+            let Due { ue, process, .. } = self.due[k];
             let index = ue as usize;
             let ok = self.down.decode(index, process, &mut self.radio);
             let air = self.down.block(index, process).air;
@@ -32,24 +35,24 @@ impl<P: PacketView> Cell<P> {
                 },
             );
             if ok {
-                let pieces = core::mem::take(&mut self.down.block(index, process).pieces);
-                self.deliver(now, DIR, index, &pieces, out);
-                self.down.block(index, process).pieces = pieces;
+                self.deliver(now, DIR, index, process, out);
             }
         }
-        self.due = due;
     }
 
     /// Feedback reaches the scheduler.
     pub(super) fn downlink_feedback(&mut self, now: Instant, slot: u64, out: &mut CellOut<P>) {
-        let mut due = core::mem::take(&mut self.due);
-        self.down_feedback.take(slot, &mut due);
+        if !self.down_feedback.has(slot) {
+            return;
+        }
+        self.down_feedback.take(slot, &mut self.due);
         let max_tx = self.max_tx();
-        for &Due { ue, process, .. } in &due {
+        for k in 0..self.due.len() {
+            let Due { ue, process, .. } = self.due[k];
             let index = ue as usize;
             let block = self.down.block(index, process);
             let (ack, round) = (block.decoded, block.round);
-            self.down.feedback.push(HarqFeedback {
+            self.down.note_feedback(HarqFeedback {
                 ue: UeId(ue),
                 direction: DIR,
                 harq: process,
@@ -62,12 +65,9 @@ impl<P: PacketView> Cell<P> {
                 self.down.again.push((ue, process));
             } else {
                 self.down.free[index] |= 1 << process;
-                let pieces = core::mem::take(&mut self.down.block(index, process).pieces);
-                self.give_up(now, DIR, index, &pieces, out);
-                self.down.block(index, process).pieces = pieces;
+                self.give_up(now, DIR, index, process, out);
             }
         }
-        self.due = due;
     }
 
     pub(super) fn max_tx(&self) -> u8 {
@@ -95,8 +95,11 @@ impl<P: PacketView> Cell<P> {
         if !self.down.again.is_empty() {
             left = self.again(DIR, slot, air, kind, left);
         }
+        if !self.offers.is_empty() {
+            self.open_offers(left);
+        }
         if !self.down.wants.is_empty() {
-            self.down.scheduler.begin(slot);
+            self.begin_slot(DIR, now, slot);
             let share = self.even_share(kind, left);
             let most = match self.config.share {
                 SharePolicy::WholeSlot => u32::MAX,
@@ -112,16 +115,18 @@ impl<P: PacketView> Cell<P> {
                     self.down.skip(ue);
                     continue;
                 }
-                let mut pieces = core::mem::take(&mut self.down.block(ue, choice.process).pieces);
+                if !self.offers.is_empty() {
+                    self.offer_grant(now, ue, choice.tbs);
+                }
+                let pieces = &mut self.down.block(ue, choice.process).pieces;
                 let dropped = out.dropped.len();
-                let used = fill(&mut self.ues[ue], now, DIR, choice.tbs, &mut pieces, out);
+                let used = fill(&mut self.ues[ue], now, DIR, choice.tbs, pieces, out);
                 let dropped = (out.dropped.len() - dropped) as u64;
                 let need = need_of(&self.ues[ue], now, DIR);
                 let side = &mut self.down;
                 side.stats.dropped += dropped;
                 side.ue_stats[ue].dropped += dropped;
                 side.want[ue] = need;
-                side.block(ue, choice.process).pieces = pieces;
                 if used > 0 {
                     left -= choice.part.groups;
                     self.start(DIR, slot, air, &choice, used);
@@ -145,6 +150,9 @@ impl<P: PacketView> Cell<P> {
             self.down.unskip();
         }
         self.down.count_free(kind, left);
+        if !self.offers.is_empty() {
+            self.close_offers(slot, kind, left);
+        }
         let table = &self.down.tables[kind - 1];
         (table.prbs(all), table.prbs(left))
     }
@@ -220,6 +228,9 @@ impl<P: PacketView> Cell<P> {
         block.mcs = mcs;
         block.round = 0;
         side.scheduler.served(slot, ue, choice.tbs);
+        if let Some(sampler) = &mut side.sampler {
+            sampler.served(slot, ue, choice.tbs);
+        }
         side.stats.capacity += u64::from(choice.tbs);
         for stats in [&mut side.stats, &mut side.ue_stats[ue]] {
             stats.granted += u64::from(choice.tbs);

@@ -7,6 +7,8 @@
 
 pub mod config;
 mod down;
+mod offer;
+mod sample;
 mod side;
 pub mod stats;
 #[cfg(test)]
@@ -16,27 +18,35 @@ mod up;
 pub use config::{
     BearerConfig, CellConfig, ConfigError, CqiConfig, HarqConfig, OllaConfig, Rat, Timing, UeConfig,
 };
+use offer::Offer;
 use side::{Side, slot_start};
 use slackwater_core::{
-    BearerId, Bytes, Direction, Draw, Duration, FlowId, Instant, PacketView, Prbs, Qfi, Rnti,
+    BearerId, Bytes, Direction, Draw, Duration, Instant, PacketView, Prbs, Qfi, Rate, Rnti,
     SlotIdx, UeId,
 };
 use slackwater_signal::{Observer, PdcpView, RlcView, SlotView};
 pub use stats::{CellStats, DirStats};
 use up::Uplink;
 
-use crate::mac::BitSet;
+use crate::mac::{BitSet, FiveQi};
 use crate::out::CellOut;
 use crate::radio::Radio;
 use crate::ring::{Due, Ring};
 use crate::rlc::entity::Place;
-use crate::rlc::{Entity, Headers, Mode, Piece, PieceKind};
+use crate::rlc::{Entity, Headers, Mode, Piece, PieceKind, Waiting};
 use crate::sdap::QfiMap;
 
 struct Bearer<P> {
+    /// RLC of the downlink, both ends.
     down: Entity<P>,
+    /// RLC of the uplink, both ends.
     up: Entity<P>,
+    /// Lower goes first.
     priority: u8,
+    /// Class of service.
+    class: FiveQi,
+    /// Guaranteed rate.
+    guaranteed: Option<Rate>,
 }
 
 impl<P> Bearer<P> {
@@ -85,9 +95,11 @@ pub struct Cell<P> {
     arrivals: Vec<(Instant, PdcpView)>,
     /// Slots before this one were shown to the observer.
     shown: u64,
+    /// The UEs with a law that goes by what their link can carry.
+    offers: Vec<Offer>,
 }
 
-impl<P: PacketView> Cell<P> {
+impl<P: PacketView + Clone> Cell<P> {
     /// Builds a cell. The laws of the bearers move into it.
     ///
     /// # Errors
@@ -115,7 +127,9 @@ impl<P: PacketView> Cell<P> {
                 wait as u8
             })
             .collect();
+        let offers = Offer::of(&built);
         Ok(Self {
+            offers,
             slot_ns: config.slot_duration().as_nanos(),
             ues: built,
             radio: Radio::new(&channels, config.slot_duration().as_nanos(), draw),
@@ -153,22 +167,28 @@ impl<P: PacketView> Cell<P> {
                     ue: UeId(index as u32),
                     bearer: BearerId(b as u8),
                 };
+                let waiting = match config.queue {
+                    None => Waiting::InPlace(config.law),
+                    Some((queue, draw)) => Waiting::Queue(Box::new(queue.build(draw))),
+                };
                 Bearer {
                     down: Entity::new(
                         place(Direction::Down),
                         &config.rlc,
                         &config.pdcp,
                         headers,
-                        config.law,
+                        waiting,
                     ),
                     up: Entity::new(
                         place(Direction::Up),
                         &config.rlc,
                         &config.pdcp,
                         headers,
-                        config.law_ul,
+                        Waiting::InPlace(config.law_ul),
                     ),
                     priority: config.priority,
+                    class: config.class,
+                    guaranteed: config.guaranteed,
                 }
             })
             .collect();
@@ -259,6 +279,7 @@ impl<P: PacketView> Cell<P> {
     }
 
     /// A packet enters PDCP. `now` is not before the last slot that ran. It may be dropped into `out`.
+    #[inline]
     pub fn enqueue(
         &mut self,
         now: Instant,
@@ -276,8 +297,7 @@ impl<P: PacketView> Cell<P> {
                 ue,
                 bearer: BearerId(b as u8),
                 qfi,
-                // `flow_key` of simulated packets is the flow and, in the low bit, the direction.
-                flow: FlowId(packet.flow_key() >> 1),
+                flow: packet.flow(),
                 direction: dir,
                 bytes: Bytes(u64::from(packet.len())),
             };
@@ -288,15 +308,21 @@ impl<P: PacketView> Cell<P> {
         }
         let entity = state.bearers[b].entity(dir);
         let more = entity.need_of_next(packet.len());
-        let queued = !state.am && entity.has_new();
-        let taken = entity.enqueue(now, packet, out);
-        if !taken {
+        // ns-3's UEs report each arrival, which is more than a beginning.
+        let reports = dir == Direction::Up && self.config.timing.sr_tells_backlog;
+        let queued = !state.am && !reports && entity.has_new();
+        let dropped = entity.enqueue(now, packet, out);
+        if dropped > 0 {
+            let container = entity.has_container();
             let side = self.side(dir);
-            side.stats.dropped += 1;
-            side.ue_stats[index].dropped += 1;
-            return;
+            side.stats.dropped += u64::from(dropped);
+            side.ue_stats[index].dropped += u64::from(dropped);
+            if !container {
+                // The packet was not taken, and nothing else changed.
+                return;
+            }
         }
-        if queued {
+        if queued && dropped == 0 {
             // The queue was not empty: no UE begins to want anything.
             let need = match dir {
                 Direction::Down => &mut self.down.want[index],
@@ -375,6 +401,8 @@ impl<P: PacketView> Cell<P> {
         );
         self.cursor = slot + 1;
         let watched = observer.wants_slots();
+        self.down.watched = watched;
+        self.up.watched = watched;
         if watched {
             self.show_slept(slot, observer);
         }
@@ -402,10 +430,10 @@ impl<P: PacketView> Cell<P> {
             self.show(now, slot, Direction::Down, down_free, observer);
             self.show(now, slot, Direction::Up, up_free, observer);
             self.shown = slot + 1;
-        }
-        for side in [&mut self.down, &mut self.up] {
-            side.grants.clear();
-            side.feedback.clear();
+            for side in [&mut self.down, &mut self.up] {
+                side.grants.clear();
+                side.feedback.clear();
+            }
         }
     }
 
@@ -429,6 +457,10 @@ impl<P: PacketView> Cell<P> {
             if kind > 0 {
                 let all = self.down.tables[kind - 1].groups();
                 self.down.count_free(kind, all);
+                if !self.offers.is_empty() {
+                    self.open_offers(all);
+                    self.close_offers(slot, kind, all);
+                }
             }
             self.up.refresh(u, slot, &mut self.radio);
             for target in self.uplink.targets(slot) {
@@ -494,18 +526,19 @@ impl<P: PacketView> Cell<P> {
         now: Instant,
         dir: Direction,
         ue: usize,
-        pieces: &[Piece],
+        process: u8,
         out: &mut CellOut<P>,
     ) {
         let at = now + self.config.timing.decode;
         let (mut delivered, mut dropped) = (0, 0);
-        for piece in pieces {
+        for k in 0..self.side(dir).block(ue, process).pieces.len() {
+            let piece = self.side(dir).block(ue, process).pieces[k];
             let bearer = &mut self.ues[ue].bearers[usize::from(piece.bearer)];
             if piece.kind == PieceKind::Status {
                 bearer.entity(dir.reverse()).on_status(piece.number, true);
                 continue;
             }
-            let moved = bearer.entity(dir).received(now, at, piece, out);
+            let moved = bearer.entity(dir).received(now, at, &piece, out);
             delivered += moved.delivered;
             dropped += u64::from(moved.dropped);
         }
@@ -519,17 +552,18 @@ impl<P: PacketView> Cell<P> {
         now: Instant,
         dir: Direction,
         ue: usize,
-        pieces: &[Piece],
+        process: u8,
         out: &mut CellOut<P>,
     ) {
         let mut dropped = 0;
-        for piece in pieces {
+        for k in 0..self.side(dir).block(ue, process).pieces.len() {
+            let piece = self.side(dir).block(ue, process).pieces[k];
             let bearer = &mut self.ues[ue].bearers[usize::from(piece.bearer)];
             if piece.kind == PieceKind::Status {
                 bearer.entity(dir.reverse()).on_status(piece.number, false);
                 continue;
             }
-            dropped += u64::from(bearer.entity(dir).lost(now, piece, out).dropped);
+            dropped += u64::from(bearer.entity(dir).lost(now, &piece, out).dropped);
         }
         let side = self.side(dir);
         side.stats.lost += 1;
@@ -598,7 +632,7 @@ impl<P: PacketView> Cell<P> {
 
 /// Bytes that all queues of a UE need in one direction.
 #[inline]
-fn need_of<P: PacketView>(ue: &Ue<P>, now: Instant, dir: Direction) -> u32 {
+fn need_of<P: PacketView + Clone>(ue: &Ue<P>, now: Instant, dir: Direction) -> u32 {
     let mut need = 0u32;
     for bearer in &ue.bearers {
         let (entity, other) = match dir {
@@ -614,7 +648,7 @@ fn need_of<P: PacketView>(ue: &Ue<P>, now: Instant, dir: Direction) -> u32 {
 }
 
 /// Fills a block of `room` bytes from the UE's bearers by priority; returns the bytes used.
-fn fill<P: PacketView>(
+fn fill<P: PacketView + Clone>(
     ue: &mut Ue<P>,
     now: Instant,
     dir: Direction,

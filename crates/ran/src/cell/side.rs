@@ -6,8 +6,10 @@ use slackwater_signal::{Grant, HarqFeedback};
 use super::config::{CellConfig, Rat};
 use super::stats::DirStats;
 use crate::mac::grants::{GrantTable, Share};
-use crate::mac::{BitSet, Scheduler};
-use crate::phy::{AmcModel, Bler, CqiTable, TbsTable};
+use crate::mac::{BitSet, Sampler, Scheduler, Setup};
+use crate::phy::harq::limited_buffer_bits;
+use crate::phy::math::from_db;
+use crate::phy::{AmcModel, Bler, CodedBits, Combining, CqiTable, Heard, McsTable, TbsTable};
 use crate::radio::{Kind, Radio};
 use crate::rlc::Piece;
 use crate::tdd::{MIN_PDSCH_SYMBOLS, MIN_PUSCH_SYMBOLS};
@@ -25,6 +27,8 @@ pub(super) struct Block {
     pub(super) mcs: u8,
     pub(super) round: u8,
     pub(super) decoded: bool,
+    /// What the receiver holds of it after a failure.
+    heard: Heard,
     /// Uplink: buffer status as of the filling, and the bytes granted and filled by then.
     pub(super) bsr: Option<u32>,
     pub(super) filled_by: u64,
@@ -49,6 +53,8 @@ pub(super) struct Side {
     /// Blocks that wait for resources to be sent again.
     pub(super) again: Vec<(u32, u8)>,
     pub(super) scheduler: Box<dyn Scheduler>,
+    /// What the scheduler goes by beside rates, where it wants that.
+    pub(super) sampler: Option<Sampler>,
     /// The UE whose MCS values free resource blocks.
     pub(super) reference: usize,
     pub(super) serial: Vec<u64>,
@@ -68,6 +74,12 @@ pub(super) struct Side {
     rated: Vec<bool>,
     quantised: bool,
     bler: Bler,
+    combining: Combining,
+    mcs_table: McsTable,
+    /// Linear distance of the link from Shannon's bound.
+    gap: f64,
+    /// NR downlink: bits that the soft buffer of a block holds at most.
+    soft_bits: Option<f64>,
     draw: Draw,
     cqi_period: u64,
     cqi_delay: u64,
@@ -76,6 +88,8 @@ pub(super) struct Side {
     step_up: f64,
     pub(super) stats: DirStats,
     pub(super) ue_stats: Vec<DirStats>,
+    /// Someone looks at the grants and the feedback of this slot; else they are not kept.
+    pub(super) watched: bool,
     pub(super) grants: Vec<Grant>,
     pub(super) feedback: Vec<HarqFeedback>,
     skipped: Vec<usize>,
@@ -160,6 +174,12 @@ impl Side {
             0.0
         };
         let processes = usize::from(config.harq.processes);
+        let setup = Setup::new(ues, config.slot_duration(), config.average_window);
+        let scheduler = if down {
+            config.scheduler.build(&setup)
+        } else {
+            config.scheduler_ul.build(&setup)
+        };
         Self {
             dir,
             block_q8: tables
@@ -176,12 +196,8 @@ impl Side {
             blocks: vec![Block::default(); ues * processes],
             processes,
             again: Vec::new(),
-            scheduler: if down {
-                config.scheduler
-            } else {
-                config.scheduler_ul
-            }
-            .build(ues, config.slot_duration()),
+            sampler: scheduler.wants_samples().then(|| Sampler::new(&setup)),
+            scheduler,
             reference: 0,
             serial: vec![0; ues],
             mcs: vec![0; ues],
@@ -194,6 +210,14 @@ impl Side {
             quantised: config.cqi.quantised || config.link.amc != AmcModel::Threshold,
             bler: Bler::new(&config.link, mcs_table, CqiTable::for_mcs(mcs_table))
                 .with_target(target),
+            combining: config.harq.combining,
+            mcs_table,
+            gap: from_db(config.link.gap_db),
+            // TS 38.212, 7.2.5: always in the downlink; in the uplink where RRC says so.
+            soft_bits: (config.rat == Rat::Nr && down).then(|| {
+                let qm = mcs_table.qm(mcs_table.len() as u8 - 1);
+                limited_buffer_bits(n_rb, layers, qm.max(6))
+            }),
             draw: draw.fork(0x4841_5251, u64::from(!down)),
             cqi_period: u64::from(config.cqi.period),
             cqi_delay: u64::from(config.cqi.delay),
@@ -202,6 +226,7 @@ impl Side {
             step_up: step * target / (1.0 - target),
             stats: DirStats::default(),
             ue_stats: vec![DirStats::default(); ues],
+            watched: false,
             grants: Vec::new(),
             feedback: Vec::new(),
             skipped: Vec::new(),
@@ -349,9 +374,14 @@ impl Side {
         let block = &self.blocks[index];
         let (air, mcs, round) = (block.air, block.mcs, block.round);
         let sinr_known = radio.kind(ue, self.dir) == Kind::Sinr;
+        let mut sinr = 0.0;
         let bler = if sinr_known {
-            let sinr = radio.sinr_db(ue, self.dir, air);
-            self.bler.bler_combined(mcs, sinr, round + 1)
+            sinr = radio.sinr_db(ue, self.dir, air);
+            let effective = match round {
+                0 => sinr,
+                _ => self.combined_db(index, sinr),
+            };
+            self.bler.bler(mcs, effective)
         } else {
             // Each retransmission divides the odds by ten: 3 dB of combining is far more on the curves of `phy::link`,
             // and ten is what link-level curves show with fading within a block.
@@ -359,7 +389,11 @@ impl Side {
         };
         let key = (ue as u64) << 44 ^ block.serial << 4 ^ u64::from(round);
         let ok = bler <= 0.0 || self.draw.uniform(key) >= bler;
-        self.blocks[index].decoded = ok;
+        let block = &mut self.blocks[index];
+        block.decoded = ok;
+        if !ok && sinr_known {
+            block.heard = block.heard.with(round, sinr);
+        }
         let (all, one) = (&mut self.stats, &mut self.ue_stats[ue]);
         for stats in [all, one] {
             stats.nacks += u64::from(!ok);
@@ -378,6 +412,27 @@ impl Side {
             self.adapt(ue);
         }
         ok
+    }
+
+    /// The SINR that a block is decoded at when `sinr_db` is that of its latest retransmission.
+    fn combined_db(&self, index: usize, sinr_db: f64) -> f64 {
+        let block = &self.blocks[index];
+        let code_rate = self.mcs_table.code_rate_x1024(block.mcs) / 1024.0;
+        let bits = 8 * block.tbs;
+        let coded = if self.mcs_table.is_lte() {
+            CodedBits::TURBO
+        } else {
+            let coded = CodedBits::nr(bits, code_rate);
+            self.soft_bits
+                .map_or(coded, |room| coded.limited(bits, room))
+        };
+        self.combining.effective_db(
+            block.heard.with(block.round, sinr_db),
+            sinr_db,
+            coded,
+            code_rate,
+            self.gap,
+        )
     }
 
     /// The next UE for a block of new data out of `left` groups of a slot of `kind`: what it wants and `extra`
@@ -440,7 +495,17 @@ impl Side {
     }
 
     #[inline]
+    pub(super) fn note_feedback(&mut self, feedback: HarqFeedback) {
+        if self.watched {
+            self.feedback.push(feedback);
+        }
+    }
+
+    #[inline]
     pub(super) fn note_grant(&mut self, ue: usize, process: u8, rnti: slackwater_core::Rnti) {
+        if !self.watched {
+            return;
+        }
         let block = &self.blocks[ue * self.processes + usize::from(process)];
         self.grants.push(Grant {
             ue: slackwater_core::UeId(ue as u32),

@@ -1,10 +1,12 @@
-use slackwater_core::{Direction, Draw, Duration, Instant, Packet, Qfi, Rnti, SeqNum, UeId};
+use slackwater_core::{Datagram, Direction, Draw, Duration, Instant, Packet, Qfi, Rnti, UeId};
 use slackwater_signal::NoObserver;
 
 use super::*;
 use crate::phy::{ChannelConfig, Given, Mobility, Position};
 use crate::rlc::{Limit, RlcConfig};
 
+mod acks;
+mod combining;
 mod laws;
 mod share;
 
@@ -28,7 +30,7 @@ pub(super) fn given(mcs: u8) -> ChannelConfig {
 
 pub(super) fn packet(n: u32, len: u16) -> Packet {
     Packet {
-        seq: SeqNum(n),
+        body: Datagram::new(n, 0).into(),
         len,
         ..Packet::default()
     }
@@ -61,8 +63,8 @@ fn saturate(
         }
         cell.run_slot(now, &mut out, &mut NoObserver);
         for d in out.delivered.drain(..) {
-            assert!(d.packet.seq.0 >= expect, "out of order");
-            expect = d.packet.seq.0 + 1;
+            assert!(d.packet.number() >= expect, "out of order");
+            expect = d.packet.number() + 1;
         }
         out.clear();
     }
@@ -93,7 +95,7 @@ fn one_packet_crosses_both_ways() {
             }
             assert_eq!(out.delivered.len(), 1);
             let d = out.delivered[0];
-            assert_eq!((d.dir, d.packet.seq.0), (dir, 7));
+            assert_eq!((d.dir, d.packet.number()), (dir, 7));
             out.clear();
         }
         assert_eq!(cell.packets(), 0);
@@ -214,7 +216,7 @@ fn five_g_lena_delays() {
         delays.extend(
             drain(&mut cell, &mut out)
                 .iter()
-                .map(|d| (d.at - created[d.packet.seq.0 as usize]).as_nanos()),
+                .map(|d| (d.at - created[d.packet.number() as usize]).as_nanos()),
         );
     }
     delays.sort_unstable();
@@ -249,7 +251,7 @@ fn ns3_air_time_of_a_steady_flow_is_three_down_and_five_up() {
         let slot = cell.next_slot().expect("packets wait");
         cell.run_slot(slot, &mut out, &mut NoObserver);
         for d in out.delivered.drain(..) {
-            delays[d.dir as usize].push((d.at - created[d.packet.seq.0 as usize]).as_nanos());
+            delays[d.dir as usize].push((d.at - created[d.packet.number() as usize]).as_nanos());
         }
     }
     for (of, expect) in delays.iter_mut().zip([3.0, 5.0]) {
@@ -304,7 +306,7 @@ fn strict_priority_and_the_discard_timer() {
     assert_eq!((view.packets, view.backlog.0), (20, 20 * 1502));
     let got: Vec<u32> = drain(&mut cell, &mut out)
         .iter()
-        .map(|d| d.packet.seq.0)
+        .map(|d| d.packet.number())
         .collect();
     assert!(got[..20].iter().all(|&n| n >= 400), "{got:?}");
     // MCS 10 carries about 1,000 bytes a subframe: after 20 ms of the first bearer, 20 ms were over.
@@ -362,6 +364,109 @@ fn a_law_sees_the_sojourn_time_and_marks() {
     assert_eq!(cell.stats().down.dropped, out.dropped.len() as u64);
 }
 
+/// A mark is counted where it is made: at arrival, at dequeue or on delivery, and not again further on.
+#[test]
+fn a_packet_that_carries_ce_is_not_marked_again() {
+    use slackwater_core::Ecn;
+    use slackwater_queue::{Law, PacketMeta, QueueView, Verdict};
+
+    struct Always;
+    impl Law for Always {
+        fn on_enqueue(
+            &mut self,
+            _: Instant,
+            _: Duration,
+            _: &QueueView,
+            _: &PacketMeta,
+        ) -> Verdict {
+            Verdict::Mark
+        }
+        fn on_dequeue(
+            &mut self,
+            _: Instant,
+            _: Duration,
+            _: &QueueView,
+            _: &PacketMeta,
+        ) -> Verdict {
+            Verdict::Mark
+        }
+        fn on_delivered(&mut self, _: Instant, _: Duration, _: &PacketMeta) -> Verdict {
+            Verdict::Mark
+        }
+    }
+
+    let mut ue = ue(given(28), RlcConfig::default());
+    ue.bearers[0].law = Some(Box::new(Always));
+    let mut cell = cell(&CellConfig::lte(10.0), vec![ue]);
+    let mut out = CellOut::new();
+    for n in 0..20 {
+        let ecn = if n % 2 == 0 { Ecn::Ect0 } else { Ecn::Ce };
+        let p = Packet {
+            ecn,
+            ..packet(n, 1500)
+        };
+        cell.enqueue(Instant::ZERO, Direction::Down, UeId(0), Qfi(0), p, &mut out);
+    }
+
+    let got = drain(&mut cell, &mut out);
+    assert_eq!(got.len(), 20);
+    assert!(got.iter().all(|d| d.packet.ecn == Ecn::Ce));
+    assert_eq!(out.marked.len(), 10, "one mark for each ECT(0) packet");
+}
+
+/// Which flows came first when a bulk flow and, 20 packets later, a sparse one wait in one bearer.
+fn order(queue: Option<&str>) -> (Vec<u32>, CellOut<Packet>, u64) {
+    let mut ue = ue(given(20), RlcConfig::default());
+    ue.bearers[0].queue = queue.map(|name| {
+        let queue = slackwater_queue::QueueConfig::from_name(name).expect("known");
+        let limits = slackwater_queue::Limits::packets(30);
+        (queue.with_limits(limits), Draw::new(1))
+    });
+    let mut cell = cell(&CellConfig::lte(5.0), vec![ue]);
+    let mut out = CellOut::new();
+    for n in 0..40 {
+        let sparse = n % 20 == 19;
+        let p = Packet {
+            flow: slackwater_core::FlowId(u32::from(sparse)),
+            ecn: if sparse {
+                slackwater_core::Ecn::Ect1
+            } else {
+                slackwater_core::Ecn::NotEct
+            },
+            ..packet(n, 1400)
+        };
+        cell.enqueue(Instant::ZERO, Direction::Down, UeId(0), Qfi(0), p, &mut out);
+    }
+    let view = cell.rlc_view(Instant::ZERO, Direction::Down, UeId(0), BearerId(0));
+    assert_eq!(view.packets as usize + out.dropped.len(), 40);
+    assert_eq!(view.backlog.0, u64::from(view.packets) * 1402);
+
+    let got = drain(&mut cell, &mut out);
+    assert_eq!(cell.packets(), 0);
+    assert_eq!(got.len() + out.dropped.len(), 40);
+    let dropped = cell.stats().down.dropped;
+    (got.iter().map(|d| d.packet.flow.0).collect(), out, dropped)
+}
+
+#[test]
+fn a_bearer_holds_any_container_of_queue() {
+    // One queue: in the order of arrival, and no limit here.
+    let (flows, ..) = order(None);
+    assert_eq!((flows[0], flows[19], flows[39]), (0, 1, 1));
+
+    // FQ-CoDel: the sparse flow has its turn after the first packets of the bulk flow, which pays for the overflow.
+    let (flows, out, dropped) = order(Some("fq-codel"));
+    assert!(flows[..4].contains(&1), "{flows:?}");
+    assert_eq!(flows.iter().filter(|f| **f == 1).count(), 2);
+    assert!(out.dropped.iter().all(|(_, p, _)| p.flow.0 == 0));
+    assert!(dropped >= 10 && dropped == out.dropped.len() as u64);
+
+    // DualPI2: scalable packets go first; what does not fit is dropped at the tail.
+    let (flows, out, dropped) = order(Some("dualpi2"));
+    assert_eq!(flows[0], 1, "{flows:?}");
+    assert!(dropped >= 10 && dropped == out.dropped.len() as u64);
+}
+
 #[test]
 fn uplink_blocks_out_of_order_leave_no_backlog_behind() {
     for mut config in [CellConfig::lte(5.0), CellConfig::nr(20, 1)] {
@@ -395,4 +500,80 @@ fn uplink_blocks_out_of_order_leave_no_backlog_behind() {
             assert_eq!(cell.packets(), 0, "{:?}, {rlc:?}", config.rat);
         }
     }
+}
+
+/// A law that writes down what it is told of its link.
+struct Told(std::sync::Arc<std::sync::Mutex<Vec<(Instant, u64)>>>);
+
+impl slackwater_queue::Law for Told {
+    fn wants_capacity(&self) -> bool {
+        true
+    }
+    fn on_capacity(&mut self, now: Instant, capacity: slackwater_core::Bytes) {
+        self.0.lock().expect("one thread").push((now, capacity.0));
+    }
+}
+
+/// What the first of `ues` UEs at `mcs` is told after a second in which each gets `packets` of 1,000 bytes a millisecond: bytes,
+/// and what was delivered to it.
+fn told(mcs: &[u8], packets: &[u32]) -> (u64, u64) {
+    let log = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let ues = mcs
+        .iter()
+        .enumerate()
+        .map(|(i, &mcs)| {
+            let mut ue = ue(given(mcs), RlcConfig::default());
+            if i == 0 {
+                ue.bearers[0].law = Some(Box::new(Told(log.clone())));
+            }
+            ue
+        })
+        .collect();
+    let mut cell = cell(&CellConfig::lte(10.0), ues);
+    let mut out = CellOut::new();
+    for ms in 0..1000 {
+        let now = Instant::from_millis(ms);
+        for (i, &n) in packets.iter().enumerate() {
+            for k in 0..n {
+                let p = packet(k, 1000);
+                cell.enqueue(now, Direction::Down, UeId(i as u32), Qfi(1), p, &mut out);
+            }
+        }
+        if cell.next_slot() == Some(now) {
+            cell.run_slot(now, &mut out, &mut NoObserver);
+        }
+    }
+    cell.catch_up(Instant::from_millis(1000));
+    let log = log.lock().expect("one thread");
+    assert!(log.is_sorted(), "times and totals never fall");
+    let delivered = cell.ue_stats(UeId(0)).down.delivered;
+    (log.last().expect("it was told").1, delivered)
+}
+
+#[test]
+fn a_law_is_told_what_its_ues_link_could_carry() {
+    let one = vec![ue(given(20), RlcConfig::default())];
+    let slot = cell(&CellConfig::lte(10.0), one)
+        .slot_bytes_at(Instant::ZERO, UeId(0))
+        .0;
+    let full = slot * 1000;
+    let near = |got: u64, want: u64| got.abs_diff(want) * 100 <= want;
+    // Alone, whether it sends nothing, something or more than fits.
+    for packets in [0, 1, 5] {
+        let (told, delivered) = told(&[20], &[packets]);
+        assert!(near(told, full), "{packets}: told {told} of {full}");
+        assert!(delivered <= told);
+    }
+    // Beside a UE that takes all it can get: half, and no less while it sends nothing itself.
+    for packets in [0, 5] {
+        let (told, _) = told(&[20, 20], &[packets, 5]);
+        assert!(
+            near(told, full / 2),
+            "{packets}: told {told} of {}",
+            full / 2
+        );
+    }
+    // Two UEs that leave blocks free share those.
+    let (told, _) = told(&[20, 20], &[1, 0]);
+    assert!(near(told, full), "told {told} of {full}");
 }

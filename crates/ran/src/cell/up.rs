@@ -4,6 +4,7 @@ use slackwater_core::{Direction, Instant, PacketView, UeId};
 use slackwater_signal::HarqFeedback;
 
 use super::config::CellConfig;
+use super::side::slot_start;
 use super::{Cell, fill, need_of};
 use crate::mac::SharePolicy;
 use crate::out::CellOut;
@@ -15,6 +16,11 @@ const DIR: Direction = Direction::Up;
 const IDLE: u64 = u64::MAX;
 /// Bytes of a short buffer status report with its subheader (TS 36.321, 6.1.3.1; TS 38.321, 6.1.3.1).
 const BSR: u32 = 2;
+/// Failed transmissions in a row after which the scheduler gives a UE no more grants by itself (srsRAN Project's
+/// `max_consecutive_kos`).
+const MOST_FAILURES: u8 = 100;
+/// An ns-3 UE that is left with a backlog reports it again after this (lte-rlc-um.cc, `ExpireRbsTimer`).
+const NS3_REPORT_AGAIN: slackwater_core::Duration = slackwater_core::Duration::from_millis(10);
 
 /// True where `slot` of the pattern can carry a scheduling request or HARQ feedback.
 pub(super) fn carries_control(duplex: &Duplex, slot: usize) -> bool {
@@ -33,15 +39,31 @@ pub(super) struct Uplink {
     asked: Ring,
     /// Failed blocks whose retransmission can be scheduled.
     retry: Ring,
+    /// Looks at `retx_at`, at most one for each UE.
+    retx: Ring,
     /// Bytes that the UE's queues need, as the UE knows it.
     need: Vec<u32>,
     /// Blocks granted and not yet filled.
     unfilled: Vec<u8>,
     /// Slot of the opportunity that a request waits for; `IDLE` where none does.
     asking: Vec<u64>,
+    /// The buffer status that the latest request told, where requests tell it.
+    reported: Vec<u32>,
+    /// A regular buffer status report is triggered and not sent (TS 36.321, 5.4.5).
+    triggered: Vec<bool>,
+    /// Slot of the latest buffer status report.
+    reported_in: Vec<u64>,
+    /// Slot in which retxBSR-Timer runs out; `IDLE` while it does not run.
+    retx_at: Vec<u64>,
+    /// An entry of `retx` is on its way.
+    retx_armed: Vec<bool>,
+    /// Failed transmissions since the last that was decoded.
+    failures: Vec<u8>,
     granted: Vec<u64>,
     filled: Vec<u64>,
-    /// `filled` as of the latest buffer status that the scheduler took.
+    /// `filled` when the latest request left.
+    filled_at_request: Vec<u64>,
+    /// `filled` as of the latest request or buffer status that the scheduler took.
     told: Vec<u64>,
     /// Distances from a scheduler's slot to the uplink slots that it grants, by slot modulo period.
     ahead: Vec<Vec<u8>>,
@@ -91,11 +113,19 @@ impl Uplink {
             ask: Ring::new(),
             asked: Ring::new(),
             retry: Ring::new(),
+            retx: Ring::new(),
             need: vec![0; ues],
             unfilled: vec![0; ues],
             asking: vec![IDLE; ues],
+            reported: vec![0; ues],
+            triggered: vec![false; ues],
+            reported_in: vec![0; ues],
+            retx_at: vec![IDLE; ues],
+            retx_armed: vec![false; ues],
+            failures: vec![0; ues],
             granted: vec![0; ues],
             filled: vec![0; ues],
+            filled_at_request: vec![0; ues],
             told: vec![0; ues],
             ahead,
             control: (0..period)
@@ -109,7 +139,14 @@ impl Uplink {
 
     pub(super) fn next(&self, from: u64) -> u64 {
         let mut next = u64::MAX;
-        for ring in [&self.air, &self.fill, &self.ask, &self.asked, &self.retry] {
+        for ring in [
+            &self.air,
+            &self.fill,
+            &self.ask,
+            &self.asked,
+            &self.retry,
+            &self.retx,
+        ] {
             next = next.min(ring.next(from).unwrap_or(u64::MAX));
         }
         next
@@ -138,6 +175,74 @@ impl Uplink {
         slot
     }
 
+    /// A request of `ue` waits for its first opportunity at or after `from`; `now` is the latest slot that began.
+    fn request(&mut self, now: u64, ue: usize, from: u64) {
+        let slot = self.opportunity(ue, from);
+        if slot < self.asking[ue] {
+            self.asking[ue] = slot;
+            let due = Due {
+                slot,
+                ue: ue as u32,
+                process: 0,
+            };
+            self.ask.push(now, due);
+        }
+    }
+
+    /// True where a block that `ue` fills in `slot` has to carry a buffer status report, padding or not: one is triggered,
+    /// or periodicBSR-Timer of `periodic` slots ran out; with 0, each block carries one (TS 36.321, 5.4.5).
+    fn must_tell(&self, ue: usize, slot: u64, periodic: u32) -> bool {
+        self.triggered[ue] || slot >= self.reported_in[ue] + u64::from(periodic)
+    }
+
+    /// `ue` filled a block in `slot`, with a buffer status report where it `tells`.
+    fn after_block(&mut self, slot: u64, ue: usize, tells: bool, retx: u64) {
+        if tells {
+            self.reported_in[ue] = slot;
+            self.triggered[ue] = false;
+            // No request waits any more (TS 36.321, 5.4.4).
+            self.asking[ue] = IDLE;
+        }
+        if self.need[ue] == 0 {
+            // The next arrival triggers a report by itself.
+            self.retx_at[ue] = IDLE;
+            return;
+        }
+        // Each grant for new data restarts retxBSR-Timer (TS 36.321, 5.4.5; TS 38.321, 5.4.5).
+        self.retx_at[ue] = slot + retx;
+        if !self.retx_armed[ue] {
+            self.watch_retx(slot, ue);
+        }
+    }
+
+    fn watch_retx(&mut self, now: u64, ue: usize) {
+        self.retx_armed[ue] = true;
+        let due = Due {
+            slot: self.retx_at[ue],
+            ue: ue as u32,
+            process: 0,
+        };
+        self.retx.push(now, due);
+    }
+
+    /// Looks at retxBSR-Timer: where it ran out over waiting data, a report is triggered, and a request for it.
+    fn retx_timer(&mut self, slot: u64, ue: usize) {
+        self.retx_armed[ue] = false;
+        let at = self.retx_at[ue];
+        if at == IDLE || self.need[ue] == 0 {
+            return;
+        }
+        if slot < at {
+            self.watch_retx(slot, ue);
+            return;
+        }
+        self.retx_at[ue] = IDLE;
+        self.triggered[ue] = true;
+        if self.unfilled[ue] == 0 {
+            self.request(slot, ue, slot + 1);
+        }
+    }
+
     /// The value that a report of `bytes` shows: the upper edge of its level.
     fn level(&self, bytes: u32) -> u32 {
         if bytes == 0 {
@@ -148,33 +253,41 @@ impl Uplink {
     }
 }
 
-impl<P: PacketView> Cell<P> {
+impl<P: PacketView + Clone> Cell<P> {
     /// A packet entered an uplink queue of `ue`.
     pub(super) fn uplink_arrival(&mut self, now: Instant, ue: usize) {
         let need = need_of(&self.ues[ue], now, DIR);
         let up = &mut self.uplink;
         let idle = up.need[ue] == 0;
         up.need[ue] = need;
-        let coming = up.unfilled[ue] > 0 && !self.config.timing.sr_tells_backlog;
-        if idle && !coming && up.asking[ue] == IDLE && need > 0 {
-            // Where blocks are granted, the next one carries the buffer status.
-            let slot = up.opportunity(ue, self.cursor);
-            up.asking[ue] = slot;
-            up.ask.push(
-                self.cursor.saturating_sub(1),
-                Due {
-                    slot,
-                    ue: ue as u32,
-                    process: 0,
-                },
-            );
+        if need == 0 {
+            return;
+        }
+        let now = self.cursor.saturating_sub(1);
+        if self.config.timing.sr_tells_backlog {
+            // Each arrival is news.
+            up.request(now, ue, self.cursor);
+        } else if idle {
+            up.triggered[ue] = true;
+            if up.unfilled[ue] == 0 {
+                // Where blocks are granted, the next one carries the buffer status.
+                up.request(now, ue, self.cursor);
+            }
         }
     }
 
     /// Scheduling requests leave and arrive.
     pub(super) fn uplink_requests(&mut self, slot: u64) {
+        let up = &self.uplink;
+        if !(up.ask.has(slot) || up.asked.has(slot) || up.retx.has(slot)) {
+            return;
+        }
         let mut due = core::mem::take(&mut self.due);
         let timing = self.config.timing;
+        self.uplink.retx.take(slot, &mut due);
+        for &Due { ue, .. } in &due {
+            self.uplink.retx_timer(slot, ue as usize);
+        }
         self.uplink.ask.take(slot, &mut due);
         for &Due { ue, .. } in &due {
             let (index, up) = (ue as usize, &mut self.uplink);
@@ -182,35 +295,38 @@ impl<P: PacketView> Cell<P> {
                 // A block with the buffer status went out in the meantime.
                 continue;
             }
-            let coming = up.unfilled[index] > 0 && !timing.sr_tells_backlog;
-            if up.need[index] == 0 || coming {
-                up.asking[index] = IDLE;
+            up.asking[index] = IDLE;
+            if up.need[index] == 0 || (up.unfilled[index] > 0 && !timing.sr_tells_backlog) {
                 continue;
             }
-            let event = |slot| Due {
-                slot,
+            let arrival = Due {
+                slot: slot + u64::from(timing.sr_to_mac.max(1)),
                 ue,
                 process: 0,
             };
-            up.asked
-                .push(slot, event(slot + u64::from(timing.sr_to_mac.max(1))));
-            let next = up.opportunity(index, slot + 1);
-            up.asking[index] = next;
-            up.ask.push(slot, event(next));
+            up.asked.push(slot, arrival);
+            up.filled_at_request[index] = up.filled[index];
+            if timing.sr_tells_backlog {
+                up.reported[index] = up.level(up.need[index]);
+            } else {
+                // Pending until a block with the buffer status goes out (TS 36.321, 5.4.4).
+                up.request(slot, index, slot + 1);
+            }
         }
         self.uplink.asked.take(slot, &mut due);
         for &Due { ue, .. } in &due {
             let index = ue as usize;
-            let up = &self.uplink;
-            let told = if timing.sr_tells_backlog {
-                // ns-3's schedulers do not count what is granted and not filled yet.
-                up.level(up.need[index])
-            } else if up.unfilled[index] > 0 {
-                continue;
-            } else {
-                timing.sr_grant
-            };
-            self.learn(index, told.max(self.up.want[index]));
+            let up = &mut self.uplink;
+            if timing.sr_tells_backlog {
+                // ns-3's schedulers do not count what is granted and not filled yet. What was told counts, even where an
+                // older grant took it since: the new grant then serves what comes next.
+                let told = up.reported[index];
+                self.learn(index, told);
+            } else if up.unfilled[index] == 0 {
+                // A status from before the request is out of date: were it taken, an empty one would undo the request.
+                up.told[index] = up.told[index].max(up.filled_at_request[index]);
+                self.learn(index, timing.sr_grant.max(self.up.want[index]));
+            }
         }
         self.due = due;
     }
@@ -228,45 +344,48 @@ impl<P: PacketView> Cell<P> {
 
     /// UEs fill the blocks that go on the air soon.
     pub(super) fn uplink_fill(&mut self, now: Instant, slot: u64, out: &mut CellOut<P>) {
-        let mut due = core::mem::take(&mut self.due);
-        self.uplink.fill.take(slot, &mut due);
-        for &Due { ue, process, .. } in &due {
+        if !self.uplink.fill.has(slot) {
+            return;
+        }
+        self.uplink.fill.take(slot, &mut self.due);
+        for k in 0..self.due.len() {
+            let Due { ue, process, .. } = self.due[k];
             self.fill_block(now, ue as usize, process, out);
         }
-        self.due = due;
     }
 
     fn fill_block(&mut self, now: Instant, ue: usize, process: u8, out: &mut CellOut<P>) {
-        let mut pieces = core::mem::take(&mut self.up.block(ue, process).pieces);
-        let tbs = self.up.block(ue, process).tbs;
+        let slot = self.cursor - 1;
+        let timing = self.config.timing;
+        let out_of_band = timing.sr_tells_backlog;
+        let must_tell = out_of_band || self.uplink.must_tell(ue, slot, timing.periodic_bsr);
+        let block = self.up.block(ue, process);
+        let tbs = block.tbs;
         let dropped = out.dropped.len();
-        let used = fill(
-            &mut self.ues[ue],
-            now,
-            DIR,
-            tbs.saturating_sub(BSR),
-            &mut pieces,
-            out,
-        );
+        let room = tbs.saturating_sub(if must_tell { BSR } else { 0 });
+        let used = fill(&mut self.ues[ue], now, DIR, room, &mut block.pieces, out);
+        // A report in place of padding is free (TS 36.321, 5.4.5; TS 38.321, 5.4.5).
+        let tells = must_tell || tbs - used >= BSR;
         let dropped = (out.dropped.len() - dropped) as u64;
         let need = need_of(&self.ues[ue], now, DIR);
         let up = &mut self.uplink;
         up.need[ue] = need;
         up.unfilled[ue] -= 1;
-        if need == 0 || !self.config.timing.sr_tells_backlog {
-            up.asking[ue] = IDLE;
-        }
         up.filled[ue] += u64::from(tbs);
+        if !out_of_band {
+            up.after_block(slot, ue, tells, u64::from(timing.retx_bsr.max(1)));
+        } else if need > 0 {
+            let again = NS3_REPORT_AGAIN.as_nanos() / self.slot_ns;
+            up.request(slot, ue, slot + again);
+        }
         let (bsr, filled_by) = (up.level(need), up.filled[ue]);
-        let out_of_band = self.config.timing.sr_tells_backlog;
         let side = &mut self.up;
         for stats in [&mut side.stats, &mut side.ue_stats[ue]] {
             stats.dropped += dropped;
-            stats.carried += u64::from(used + BSR.min(tbs));
+            stats.carried += u64::from(used + if tells { BSR.min(tbs) } else { 0 });
         }
         let block = side.block(ue, process);
-        block.pieces = pieces;
-        block.bsr = (tbs >= BSR && !out_of_band).then_some(bsr);
+        block.bsr = (tells && tbs >= BSR && !out_of_band).then_some(bsr);
         block.filled_by = filled_by;
         if self.ues[ue].am {
             self.arm(now, ue);
@@ -275,21 +394,26 @@ impl<P: PacketView> Cell<P> {
 
     /// Blocks whose slot on the air ended are decoded; failed ones are sent again or given up.
     pub(super) fn uplink_receive(&mut self, now: Instant, slot: u64, out: &mut CellOut<P>) {
-        let mut due = core::mem::take(&mut self.due);
-        self.uplink.air.take(slot, &mut due);
+        if !self.uplink.air.has(slot) && !self.uplink.retry.has(slot) {
+            return;
+        }
+        self.uplink.air.take(slot, &mut self.due);
         let max_tx = self.max_tx();
-        for &Due { ue, process, .. } in &due {
+        for k in 0..self.due.len() {
+            let Due { ue, process, .. } = self.due[k];
             let index = ue as usize;
             let ok = self.up.decode(index, process, &mut self.radio);
             let block = self.up.block(index, process);
             let (round, bsr, filled_by) = (block.round, block.bsr, block.filled_by);
-            self.up.feedback.push(HarqFeedback {
+            self.up.note_feedback(HarqFeedback {
                 ue: UeId(ue),
                 direction: DIR,
                 harq: process,
                 round,
                 ack: ok,
             });
+            let failures = &mut self.uplink.failures[index];
+            *failures = if ok { 0 } else { failures.saturating_add(1) };
             if ok {
                 self.up.free[index] |= 1 << process;
                 // HARQ can bring a block after one that was filled later; its status is out of date. Were it taken, an
@@ -302,9 +426,7 @@ impl<P: PacketView> Cell<P> {
                     let left = u64::from(bytes).saturating_sub(coming) as u32;
                     self.learn(index, left);
                 }
-                let pieces = core::mem::take(&mut self.up.block(index, process).pieces);
-                self.deliver(now, DIR, index, &pieces, out);
-                self.up.block(index, process).pieces = pieces;
+                self.deliver(now, DIR, index, process, out);
             } else if round + 1 < max_tx {
                 let again = Due {
                     slot: slot - 1 + self.uplink.retry_after.max(2),
@@ -314,34 +436,24 @@ impl<P: PacketView> Cell<P> {
                 self.uplink.retry.push(slot, again);
             } else {
                 self.up.free[index] |= 1 << process;
-                let pieces = core::mem::take(&mut self.up.block(index, process).pieces);
-                self.give_up(now, DIR, index, &pieces, out);
-                self.up.block(index, process).pieces = pieces;
-                self.ask_later(index, slot);
+                self.give_up(now, DIR, index, process, out);
+                self.grant_again(index, process);
             }
         }
-        self.uplink.retry.take(slot, &mut due);
-        for &Due { ue, process, .. } in &due {
-            self.up.again.push((ue, process));
-        }
-        self.due = due;
+        self.uplink.retry.take(slot, &mut self.due);
+        let ready = self.due.iter().map(|due| (due.ue, due.process));
+        self.up.again.extend(ready);
     }
 
-    /// A buffer status report was lost: the UE asks again when retxBSR-Timer runs out (TS 36.321, 5.4.5).
-    fn ask_later(&mut self, ue: usize, slot: u64) {
-        let up = &mut self.uplink;
-        if up.need[ue] > 0 && up.unfilled[ue] == 0 && up.asking[ue] == IDLE {
-            let at = up.opportunity(ue, slot + u64::from(self.config.timing.retx_bsr.max(1)));
-            up.asking[ue] = at;
-            up.ask.push(
-                slot,
-                Due {
-                    slot: at,
-                    ue: ue as u32,
-                    process: 0,
-                },
-            );
+    /// A block was given up: what it was to bring may still wait, so its bytes are wanted again (as srsRAN Project and
+    /// `OpenAirInterface` count, which subtract from the buffer status what lies in HARQ processes).
+    fn grant_again(&mut self, ue: usize, process: u8) {
+        let timing = &self.config.timing;
+        if timing.sr_tells_backlog || self.uplink.failures[ue] >= MOST_FAILURES {
+            return;
         }
+        let lost = self.up.block(ue, process).tbs - BSR;
+        self.learn(ue, self.up.want[ue].saturating_add(lost));
     }
 
     /// Grants the uplink slots whose grants go out now; returns schedulable and free resource blocks.
@@ -365,7 +477,7 @@ impl<P: PacketView> Cell<P> {
             left = self.again(DIR, slot, air, kind, left);
         }
         if !self.up.wants.is_empty() {
-            self.up.scheduler.begin(slot);
+            self.begin_slot(DIR, slot_start(slot, self.slot_ns), slot);
             let share = self.share(DIR, left);
             let least = self.config.min_grant_ul;
             while left > 0 {

@@ -6,9 +6,7 @@
 //! only the UE that was served changes. The scale is computed from the slot number alone, hence a cell that slept
 //! has the same averages, bit for bit, as one that ran through.
 
-use slackwater_core::Duration;
-
-use super::{BitSet, Scheduler};
+use super::{BitSet, Built, Scheduler, Setup};
 
 /// Slots after which the averages are brought back into range.
 const EPOCH: u64 = 4096;
@@ -18,21 +16,68 @@ const MIN_SLOTS: f64 = 20.0;
 const NEVER: f64 = 1e-9;
 
 pub(super) struct ProportionalFair {
+    /// Weight of a slot in the average.
     alpha: f64,
     /// `g^0 .. g^63` and `g^0, g^64, ..`, with `g = 1 / (1 - alpha)`.
     low: [f64; 64],
     high: [f64; 64],
+    /// What brings averages back into range at the end of an epoch.
     epoch_factor: f64,
+    /// The epoch that the averages are scaled for.
     epoch: u64,
+    /// Bytes that a whole slot would carry, by UE.
     rate: Vec<f64>,
+    /// Scaled average of what it was given, by UE.
     average: Vec<f64>,
+    /// Their ratio, by UE.
     metric: Vec<f64>,
+    /// By word of candidates: who won in it the last time. Most words of a large cell are as they were.
+    winners: Vec<Winner>,
 }
 
-impl ProportionalFair {
-    pub(super) fn new(ues: usize, time_constant: Duration, slot: Duration) -> Self {
+/// The winner among 64 UEs.
+#[derive(Clone, Copy, Default)]
+struct Winner {
+    /// The candidates; zero where a metric has changed since.
+    word: u64,
+    ue: usize,
+    metric: f64,
+}
+
+impl Winner {
+    /// The first of the greatest `metrics` among the candidates in `word`, of UEs from `first`.
+    fn among(word: u64, first: usize, metrics: &[f64]) -> Self {
+        let (mut best, mut most) = (0, -1.0);
+        if word == u64::MAX >> (64 - metrics.len()) {
+            // A full word, as in a loaded cell, needs no search for its bits.
+            most = greatest(metrics);
+            best = metrics.iter().position(|&m| m == most).unwrap_or(0);
+        } else {
+            let mut left = word;
+            while left != 0 {
+                let k = left.trailing_zeros() as usize;
+                if metrics[k] > most {
+                    (best, most) = (k, metrics[k]);
+                }
+                left &= left - 1;
+            }
+        }
+        Self {
+            word,
+            ue: first + best,
+            metric: most,
+        }
+    }
+}
+
+impl Built for ProportionalFair {
+    const NAME: &'static str = "pf";
+    const ABOUT: &'static str = "Proportional fair.";
+
+    fn new(setup: &Setup) -> Self {
+        let ues = setup.ues;
         let slots =
-            (time_constant.as_nanos() as f64 / slot.as_nanos().max(1) as f64).max(MIN_SLOTS);
+            (setup.window.as_nanos() as f64 / setup.slot.as_nanos().max(1) as f64).max(MIN_SLOTS);
         let alpha = 1.0 / slots;
         let g = 1.0 / (1.0 - alpha);
         let mut low = [1.0; 64];
@@ -53,9 +98,12 @@ impl ProportionalFair {
             rate: vec![0.0; ues],
             average: vec![NEVER; ues],
             metric: vec![0.0; ues],
+            winners: vec![Winner::default(); ues.div_ceil(64)],
         }
     }
+}
 
+impl ProportionalFair {
     fn scale(&self, slot: u64) -> f64 {
         self.low[(slot % 64) as usize] * self.high[(slot / 64 % 64) as usize]
     }
@@ -75,7 +123,23 @@ impl ProportionalFair {
             *metric = rate / *average;
         }
         self.epoch = epoch;
+        self.winners.fill(Winner::default());
     }
+}
+
+/// The greatest of `values`, several at a time.
+#[inline]
+fn greatest(values: &[f64]) -> f64 {
+    let greater = |a: f64, b: f64| if b > a { b } else { a };
+    let (rows, rest) = values.as_chunks::<8>();
+    let mut most = [-1.0; 8];
+    for row in rows {
+        for (most, &value) in most.iter_mut().zip(row) {
+            *most = greater(*most, value);
+        }
+    }
+    let most = most.into_iter().fold(-1.0, greater);
+    rest.iter().copied().fold(most, greater)
 }
 
 impl Scheduler for ProportionalFair {
@@ -90,34 +154,27 @@ impl Scheduler for ProportionalFair {
     #[inline]
     fn pick(&mut self, candidates: &BitSet) -> usize {
         let (mut best, mut most) = (usize::MAX, -1.0);
-        for (block, (&word, metrics)) in candidates
+        let metrics = self.metric.chunks(64);
+        for (block, ((&word, metrics), winner)) in candidates
             .words()
             .iter()
-            .zip(self.metric.chunks(64))
+            .zip(metrics)
+            .zip(&mut self.winners)
             .enumerate()
         {
-            let mut consider = |k: usize, metric: f64| {
-                if metric > most {
-                    (best, most) = (block * 64 + k, metric);
-                }
-            };
-            if word == u64::MAX {
-                // A full word, as in a loaded cell, needs no search for its bits.
-                for (k, &metric) in metrics.iter().enumerate() {
-                    consider(k, metric);
-                }
+            if word == 0 {
                 continue;
             }
-            let mut left = word;
-            while left != 0 {
-                let k = left.trailing_zeros() as usize;
-                consider(k, metrics[k]);
-                left &= left - 1;
+            if winner.word != word {
+                *winner = Winner::among(word, block * 64, metrics);
+            }
+            if winner.metric > most {
+                (best, most) = (winner.ue, winner.metric);
             }
         }
         assert!(
             best != usize::MAX,
-            "the cell asks only where a UE is backlogged"
+            "the cell calls this only where a UE is backlogged"
         );
         best
     }
@@ -126,21 +183,26 @@ impl Scheduler for ProportionalFair {
     fn served(&mut self, slot: u64, ue: usize, bytes: u32) {
         self.average[ue] += self.alpha * f64::from(bytes) * self.scale(slot);
         self.metric[ue] = self.rate[ue] / self.average[ue];
+        self.winners[ue / 64].word = 0;
     }
 
     #[inline]
     fn rate_changed(&mut self, ue: usize, bytes_per_slot: u32) {
         self.rate[ue] = f64::from(bytes_per_slot);
         self.metric[ue] = self.rate[ue] / self.average[ue];
+        self.winners[ue / 64].word = 0;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use slackwater_core::Duration;
+
     use super::*;
 
     fn pf(ues: usize) -> ProportionalFair {
-        ProportionalFair::new(ues, Duration::from_millis(100), Duration::from_millis(1))
+        let setup = Setup::new(ues, Duration::from_millis(1), Duration::from_millis(100));
+        ProportionalFair::new(&setup)
     }
 
     #[test]
@@ -217,6 +279,43 @@ mod tests {
                 }
             }
             assert_eq!(pf.pick(&set), expect);
+        }
+    }
+
+    /// What is kept from slot to slot gives the winners of a search from scratch, across epochs too.
+    #[test]
+    fn keeps_no_stale_winner() {
+        let n = 150;
+        let draw = slackwater_core::Draw::new(6);
+        let (mut pf, mut set) = (pf(n), BitSet::new(n));
+        for ue in 0..n {
+            pf.rate_changed(ue, 100 + ue as u32);
+            set.insert(ue);
+        }
+        for slot in 0..10_000u64 {
+            let r = draw.bits(slot);
+            let ue = (r % n as u64) as usize;
+            if (r >> 20).trailing_zeros() >= 2 {
+                set.remove(ue);
+            } else {
+                set.insert(ue);
+            }
+            if (r >> 24).is_multiple_of(5) {
+                pf.rate_changed((r >> 32) as usize % n, 50 + (r >> 50) as u32 % 100);
+            }
+            set.insert(n - 1);
+            pf.begin(slot);
+            let best = |best: usize, ue: usize| {
+                if pf.metric[ue] > pf.metric[best] {
+                    ue
+                } else {
+                    best
+                }
+            };
+            let first = set.next_from(0).expect("the last UE is always in it");
+            let expect = set.iter().fold(first, best);
+            assert_eq!(pf.pick(&set), expect, "slot {slot}");
+            pf.served(slot, expect, 100 + (r >> 40) as u32 % 1000);
         }
     }
 }

@@ -1,15 +1,19 @@
 //! Round robin.
 
-use super::{BitSet, Scheduler};
+use super::{BitSet, Built, Scheduler, Setup};
 
 /// Serves the backlogged UEs in the order of their numbers, one slot (or share of it) each.
 #[derive(Debug)]
 pub(super) struct RoundRobin {
+    /// Who is first in line.
     next: usize,
 }
 
-impl RoundRobin {
-    pub(super) fn new() -> Self {
+impl Built for RoundRobin {
+    const NAME: &'static str = "rr";
+    const ABOUT: &'static str = "Round robin.";
+
+    fn new(_setup: &Setup) -> Self {
         Self { next: 0 }
     }
 }
@@ -20,7 +24,7 @@ impl Scheduler for RoundRobin {
         candidates
             .next_from(self.next)
             .or_else(|| candidates.next_from(0))
-            .expect("the cell asks only where a UE is backlogged")
+            .expect("the cell calls this only where a UE is backlogged")
     }
 
     #[inline]
@@ -39,7 +43,8 @@ mod tests {
         for ue in [1, 4, 9] {
             set.insert(ue);
         }
-        let mut rr = RoundRobin::new();
+        let ms = slackwater_core::Duration::from_millis(1);
+        let mut rr = RoundRobin::new(&Setup::new(10, ms, ms));
         let order: Vec<_> = (0..6)
             .map(|slot| {
                 let ue = rr.pick(&set);

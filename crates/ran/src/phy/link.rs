@@ -41,10 +41,6 @@ pub struct LinkModel {
     /// Width of the logistic error curve in dB: the SINR step that divides the odds of an error by e. 0.14 is AWGN; a
     /// block that sees much fading is wider (0.5 to 1).
     pub width_db: f64,
-    /// Gain per extra transmission beyond Chase combining, in dB (incremental redundancy; zero for none).
-    pub ir_gain_db: f64,
-    /// Gain from combining up to this many transmissions; more add nothing.
-    pub max_combined: u8,
     /// How CQI and MCS are chosen.
     pub amc: AmcModel,
 }
@@ -59,8 +55,6 @@ impl Default for LinkModel {
             a: 0.94,
             // The 10 % point of the fitted curves lies 0.3 dB above the 50 % point.
             width_db: 0.3 / LN_9,
-            ir_gain_db: 0.0,
-            max_combined: 4,
             amc: AmcModel::Threshold,
         }
     }
@@ -75,12 +69,6 @@ impl LinkModel {
     /// The efficiency in bits per resource element that fails in 10 % of the blocks at `sinr_db`.
     pub fn efficiency_10(&self, sinr_db: f64) -> f64 {
         self.a * libm::log2(1.0 + from_db(sinr_db - self.gap_db))
-    }
-
-    /// The gain in dB of a block decoded from `transmissions` copies over one: Chase combining adds their energy.
-    pub fn combining_gain_db(&self, transmissions: u8) -> f64 {
-        let n = transmissions.clamp(1, self.max_combined.max(1));
-        to_db(f64::from(n)) + self.ir_gain_db * f64::from(n - 1)
     }
 }
 
@@ -157,7 +145,6 @@ pub struct Bler {
     /// Threshold of CQI 1..=15, dB; entry 0 lies below CQI 1.
     cqi_sinr: [f64; 16],
     cqi_mcs: [u8; 16],
-    gains: [f64; 16],
     /// The target of the last look-up table, and how far above the 50 % point it lies in dB.
     target: (f64, f64),
 }
@@ -194,10 +181,6 @@ impl Bler {
                 1.0 / (1.0 + libm::exp(x))
             }
         });
-        let mut gains = [0.0; 16];
-        for (n, gain) in (0..).zip(&mut gains) {
-            *gain = model.combining_gain_db(n);
-        }
         let offset = logistic.falls_to(DEFAULT_TARGET) * model.width_db;
         Self {
             model: *model,
@@ -208,7 +191,6 @@ impl Bler {
             logistic,
             cqi_sinr,
             cqi_mcs,
-            gains,
             target: (DEFAULT_TARGET, offset),
         }
     }
@@ -223,18 +205,6 @@ impl Bler {
     pub fn bler(&self, mcs: u8, sinr_db: f64) -> f64 {
         self.logistic
             .at((sinr_db - self.s50[usize::from(mcs)]) * self.per_width)
-    }
-
-    /// The share that fails when the decoder combines `transmissions` copies received at `sinr_db` each.
-    #[inline]
-    pub fn bler_combined(&self, mcs: u8, sinr_db: f64, transmissions: u8) -> f64 {
-        self.bler(mcs, sinr_db + self.combining_gain_db(transmissions))
-    }
-
-    /// [`LinkModel::combining_gain_db`] by table.
-    #[inline]
-    pub fn combining_gain_db(&self, transmissions: u8) -> f64 {
-        self.gains[usize::from(transmissions.min(15))]
     }
 
     /// The highest MCS that fails in at most `target` of the blocks at `sinr_db`, or MCS 0 where none does.

@@ -1,12 +1,13 @@
 //! The physical layer: how many bits a grant carries, and whether they arrive.
 //!
 //! [`tables`] and [`tbs`] hold the numbers of TS 36.213 and TS 38.214, [`bandwidth`] the carrier sizes. [`link`] goes
-//! from SINR to MCS, CQI and block error rate. [`channel`] gives the SINR of one terminal at a time, out of
+//! from SINR to MCS, CQI and block error rate, [`harq`] from several transmissions to one SINR. [`channel`] gives the SINR of one terminal at a time, out of
 //! [`mobility`], [`pathloss`] and [`fading`], or hands on a series that was given.
 
 pub mod bandwidth;
 pub mod channel;
 pub mod fading;
+pub mod harq;
 pub mod link;
 pub mod math;
 pub mod mobility;
@@ -16,6 +17,7 @@ pub mod tbs;
 
 pub use channel::{Budget, Channel, ChannelConfig, ChannelPlan, Given};
 pub use fading::{Averaging, Fading, FadingConfig, FadingPlan, Profile};
+pub use harq::{CodedBits, Combining, Heard};
 pub use link::{AmcModel, Bler, LinkModel};
 pub use mobility::{Mobility, Mover, Position};
 pub use pathloss::{Deployment, PathLoss, Shadowing, ShadowingKind, Sight, Tr38901};

@@ -70,13 +70,13 @@ pub(super) struct Am {
     /// Everything below is acknowledged.
     acked: u64,
     retx: VecDeque<Range>,
-    /// Ranges that were asked for again, with how often.
+    /// Ranges that were requested again, with how often.
     history: Vec<(Range, u32)>,
     last: Range,
     pdus_unpolled: u32,
     bytes_unpolled: u64,
     force_poll: bool,
-    /// The offset that the last poll asked about.
+    /// The offset that the last poll covers.
     poll_offset: u64,
     poll_deadline: Option<Instant>,
     pub(super) max_retx_reached: u64,
@@ -202,7 +202,7 @@ impl Am {
         self.upto = self.upto.max(self.next);
         self.extend_upto();
         if piece.poll {
-            // The poll asks about everything sent by then; what is beyond this piece is on its way.
+            // The poll covers everything sent by then; what is beyond this piece is on its way.
             self.polled = Some(self.polled.unwrap_or(0).max(piece.end));
         }
         if self.gap_deadline.is_some() && self.next >= self.limit {

@@ -1,16 +1,21 @@
 //! Both ends of RLC for one bearer and direction.
 
+mod waiting;
+
+pub use waiting::Waiting;
+
 use std::collections::VecDeque;
 
 use slackwater_core::record::DropReason;
 use slackwater_core::{BearerId, Bytes, Direction, Duration, Instant, PacketView, UeId};
-use slackwater_queue::{Law, PacketMeta, QueueView, Verdict};
+use slackwater_queue::{AnyQueue, Law, PacketMeta, Queue, QueueView, Verdict};
 use slackwater_signal::RlcView;
 
 use super::am::Am;
+use super::flight::{Flight, Moved, Sdu, WAITING, carry_out};
 use super::um::{Step, Window};
 use super::{Headers, Limit, Mode, RlcConfig};
-use crate::out::{CellOut, Delivered, Marked};
+use crate::out::CellOut;
 use crate::pdcp::PdcpConfig;
 
 /// What a transport block carries of one bearer.
@@ -26,7 +31,7 @@ pub struct Piece {
     pub start: u64,
     /// The byte after the last.
     pub end: u64,
-    /// The sender asks for a status report (AM).
+    /// The sender requests a status report (AM: the poll bit).
     pub poll: bool,
 }
 
@@ -52,48 +57,37 @@ pub struct Place {
     pub bearer: BearerId,
 }
 
-/// A packet, from its arrival until the other end has it: it stays in its place of the ring.
-struct Sdu<P> {
-    at: Instant,
-    /// Stream offset after its last byte; [`WAITING`] until its first byte is put into a transport block.
-    end: u64,
-    /// How long it waited for that.
-    sojourn: Duration,
-    packet: P,
-}
-
-/// The `end` of an SDU that has no place in the stream yet.
-const WAITING: u64 = u64::MAX;
-
 /// The receiving side, with what acknowledged mode knows of the sender.
 enum Receiver {
     Um(Window),
     Am(Box<Am>),
 }
 
-/// What receiving did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
-    /// IP bytes delivered.
-    pub delivered: u64,
-    /// Packets dropped.
-    pub dropped: u32,
-}
-
 /// Both ends of RLC, with the queue in front.
 pub struct Entity<P> {
+    /// Direction, UE and bearer.
     place: Place,
+    /// How much may wait in place.
     limit: Limit,
+    /// Bytes in front of data in a block.
     headers: Headers,
     /// PDCP and SDAP header bytes of each SDU.
     per_sdu: u32,
+    /// How long an SDU may wait (PDCP's discardTimer).
     discard: Option<Duration>,
+    /// The law of SDUs that wait in place.
     law: Option<Box<dyn Law>>,
-    /// All packets inside: those in flight, then those that wait.
+    /// The container of those that do not.
+    queue: Option<Box<AnyQueue<P>>>,
+    /// What waits leaves in order, and nothing is dropped: no law, no container, no discard timer.
+    plain: bool,
+    /// Packets in flight, then those that wait in place.
     sdus: VecDeque<Sdu<P>>,
     /// How many are in flight.
     flying: usize,
-    /// Bytes of those that wait, headers of PDCP included.
+    /// Packets that wait in the container.
+    in_queue: usize,
+    /// Bytes of all that wait, headers of PDCP included.
     waiting_bytes: u64,
     /// Stream offset of the last SDU that was scheduled in part at least.
     queued: u64,
@@ -103,27 +97,35 @@ pub struct Entity<P> {
     partial_since: Instant,
     /// An SDU at the front of `flight` lost bytes.
     corrupt: bool,
+    /// The receiving end.
     receiver: Receiver,
 }
 
-impl<P: PacketView> Entity<P> {
+impl<P: PacketView + Clone> Entity<P> {
     /// An empty entity.
     pub fn new(
         place: Place,
         rlc: &RlcConfig,
         pdcp: &PdcpConfig,
         headers: Headers,
-        law: Option<Box<dyn Law>>,
+        waiting: Waiting<P>,
     ) -> Self {
+        let (law, queue) = match waiting {
+            Waiting::InPlace(law) => (law, None),
+            Waiting::Queue(queue) => (None, Some(queue)),
+        };
         Self {
+            plain: law.is_none() && queue.is_none() && pdcp.discard_timer.is_none(),
             place,
             limit: rlc.buffer,
             headers,
             per_sdu: pdcp.header_bytes(),
             discard: pdcp.discard_timer,
             law,
+            queue,
             sdus: VecDeque::new(),
             flying: 0,
+            in_queue: 0,
             waiting_bytes: 0,
             queued: 0,
             sent: 0,
@@ -136,9 +138,12 @@ impl<P: PacketView> Entity<P> {
         }
     }
 
-    /// Takes `packet`, or drops it into `out`. True where it was taken.
+    /// Takes `packet`, or drops it into `out`; a container may drop others in its place. How many were dropped.
     #[inline]
-    pub fn enqueue(&mut self, now: Instant, packet: P, out: &mut CellOut<P>) -> bool {
+    pub fn enqueue(&mut self, now: Instant, packet: P, out: &mut CellOut<P>) -> u32 {
+        if self.queue.is_some() {
+            return self.enqueue_into_queue(now, packet, out);
+        }
         let size = u64::from(packet.len() + self.per_sdu);
         let full = match self.limit {
             Limit::Packets(n) => self.waiting() >= n as usize,
@@ -147,7 +152,7 @@ impl<P: PacketView> Entity<P> {
         };
         if full {
             out.dropped.push((now, packet, DropReason::Full));
-            return false;
+            return 1;
         }
         let mut verdict = Verdict::Pass;
         if let Some(law) = &mut self.law {
@@ -168,26 +173,29 @@ impl<P: PacketView> Entity<P> {
             sojourn: Duration::ZERO,
             packet,
         });
-        verdict == Verdict::Pass || self.obey(verdict, now, size, out)
+        if verdict == Verdict::Pass {
+            return 0;
+        }
+        self.obey(verdict, now, size, out)
     }
 
-    /// Marks the packet that just entered, or drops it; true where it stays.
+    /// Marks the packet that just entered, or drops it; how many were dropped.
     #[cold]
-    fn obey(&mut self, verdict: Verdict, now: Instant, size: u64, out: &mut CellOut<P>) -> bool {
+    fn obey(&mut self, verdict: Verdict, now: Instant, size: u64, out: &mut CellOut<P>) -> u32 {
         let mut sdu = self.sdus.pop_back().expect("it was just pushed");
-        if apply(verdict, now, self.place, &mut sdu.packet, out) {
+        if carry_out(verdict, now, self.place, &mut sdu.packet, out) {
             self.sdus.push_back(sdu);
-            return true;
+            return 0;
         }
         self.waiting_bytes -= size;
         out.dropped.push((now, sdu.packet, DropReason::Law));
-        false
+        1
     }
 
     /// Packets that wait for their first transmission.
     #[inline]
     fn waiting(&self) -> usize {
-        self.sdus.len() - self.flying
+        self.sdus.len() - self.flying + self.in_queue
     }
 
     /// New data waits, whole SDUs or the rest of one.
@@ -277,7 +285,7 @@ impl<P: PacketView> Entity<P> {
             self.sent += take;
             left -= take as u32;
         }
-        if self.law.is_none() && self.discard.is_none() {
+        if self.plain {
             if self.sent == self.queued {
                 let header = if self.sent == start {
                     self.headers.first
@@ -308,6 +316,9 @@ impl<P: PacketView> Entity<P> {
     /// Moves the next waiting SDU that the law and the discard timer let pass to `flight`.
     #[inline]
     fn admit(&mut self, now: Instant, out: &mut CellOut<P>) -> bool {
+        if self.queue.is_some() {
+            return self.admit_from_queue(now, out);
+        }
         loop {
             let behind = (self.sdus.len() - self.flying).saturating_sub(1);
             let Some(sdu) = self.sdus.get_mut(self.flying) else {
@@ -328,7 +339,7 @@ impl<P: PacketView> Entity<P> {
                     packets: behind as u32,
                 };
                 let verdict = law.on_dequeue(now, sojourn, &view, &PacketMeta::of(&sdu.packet));
-                if !apply(verdict, now, self.place, &mut sdu.packet, out) {
+                if !carry_out(verdict, now, self.place, &mut sdu.packet, out) {
                     dropped = Some(DropReason::Law);
                 }
             }
@@ -505,10 +516,10 @@ impl<P: PacketView> Entity<P> {
             Receiver::Um(_) => 0,
             Receiver::Am(am) => am.backlog(),
         };
-        let since = if partial {
-            Some(self.partial_since)
-        } else {
-            self.sdus.get(self.flying).map(|head| head.at)
+        let since = match &self.queue {
+            _ if partial => Some(self.partial_since),
+            Some(queue) => queue.head_since(),
+            None => self.sdus.get(self.flying).map(|head| head.at),
         };
         RlcView {
             ue: self.place.ue,
@@ -520,97 +531,30 @@ impl<P: PacketView> Entity<P> {
         }
     }
 
+    /// The law goes by what the link can carry.
+    pub fn wants_capacity(&self) -> bool {
+        let queue = self.queue.as_ref().is_some_and(|q| q.wants_capacity());
+        queue || self.law.as_ref().is_some_and(Law::wants_capacity)
+    }
+
+    /// The link could have carried `capacity` until `now`; the law goes by that.
+    pub fn on_capacity(&mut self, now: Instant, capacity: Bytes) {
+        if let Some(law) = &mut self.law {
+            law.on_capacity(now, capacity);
+        }
+        if let Some(queue) = &mut self.queue {
+            queue.on_capacity(now, capacity);
+        }
+    }
+
+    /// True where SDUs wait in a container, which may drop any of them when one enters.
+    #[inline]
+    pub fn has_container(&self) -> bool {
+        self.queue.is_some()
+    }
+
     /// Packets inside, waiting or on their way.
     pub fn packets(&self) -> usize {
-        self.sdus.len()
-    }
-}
-
-/// Marks or drops; false where the packet must go.
-#[inline]
-fn apply<P: PacketView>(
-    verdict: Verdict,
-    now: Instant,
-    place: Place,
-    packet: &mut P,
-    out: &mut CellOut<P>,
-) -> bool {
-    match verdict {
-        Verdict::Pass => true,
-        Verdict::Drop => false,
-        Verdict::Mark => {
-            let capable = packet.ecn().is_capable();
-            if capable {
-                packet.set_ecn(slackwater_core::Ecn::Ce);
-                out.marked.push(Marked {
-                    at: now,
-                    dir: place.dir,
-                    ue: place.ue,
-                    bearer: place.bearer,
-                    flow_key: packet.flow_key(),
-                    len: packet.len(),
-                });
-            }
-            capable
-        }
-    }
-}
-
-/// The receiving side's view of the packets.
-struct Flight<'a, P> {
-    sdus: &'a mut VecDeque<Sdu<P>>,
-    flying: &'a mut usize,
-    corrupt: &'a mut bool,
-    law: &'a mut Option<Box<dyn Law>>,
-}
-
-impl<P: PacketView> Flight<'_, P> {
-    /// Takes from the front what ended: delivered where all its bytes arrived, dropped elsewhere.
-    #[inline]
-    fn hand_on(
-        &mut self,
-        (place, per_sdu): (Place, u32),
-        at: Instant,
-        step: Step,
-        moved: &mut Moved,
-        out: &mut CellOut<P>,
-    ) {
-        let (end, good) = match step {
-            Step::Good(end) => (end, true),
-            Step::Bad(end) => (end, false),
-        };
-        while self.sdus.front().is_some_and(|sdu| sdu.end <= end) {
-            let mut sdu = self.sdus.pop_front().expect("the loop saw it");
-            *self.flying -= 1;
-            if good && !*self.corrupt {
-                if let Some(law) = self.law {
-                    let took = at.since(sdu.at);
-                    let verdict = law.on_delivered(at, took, &PacketMeta::of(&sdu.packet));
-                    if verdict == Verdict::Mark {
-                        apply(verdict, at, place, &mut sdu.packet, out);
-                    }
-                }
-                moved.delivered += u64::from(sdu.packet.len());
-                out.delivered.push(Delivered {
-                    at,
-                    dir: place.dir,
-                    ue: place.ue,
-                    packet: sdu.packet,
-                    sojourn: sdu.sojourn,
-                });
-            } else {
-                moved.dropped += 1;
-                out.dropped.push((at, sdu.packet, DropReason::Radio));
-            }
-            *self.corrupt = false;
-        }
-        if !good {
-            // Offsets never end an SDU at `end` here, so whatever is in front now began before it, or follows.
-            let begun = self.sdus.front().is_some_and(|sdu| {
-                let size = u64::from(sdu.packet.len() + per_sdu);
-                sdu.end != WAITING && sdu.end - size < end
-            });
-            *self.corrupt = begun;
-        }
+        self.sdus.len() + self.in_queue
     }
 }

@@ -7,10 +7,12 @@
 
 pub mod am;
 pub mod entity;
+mod flight;
 pub mod um;
 
 pub use am::AmConfig;
-pub use entity::{Entity, Piece, PieceKind};
+pub use entity::{Entity, Piece, PieceKind, Waiting};
+pub use flight::Moved;
 pub use um::UmConfig;
 
 /// How much a queue may hold.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use slackwater_control::AnyController;
 use slackwater_core::record::FlowSample;
-use slackwater_core::{Bytes, Instant, Packet, Proto};
+use slackwater_core::{Body, Bytes, Instant, Packet};
 use slackwater_transport::app::Fetch;
 use slackwater_transport::quic::{self, Config as QuicConfig};
 use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
@@ -271,10 +271,10 @@ struct TcpServer {
 
 impl Answering for TcpServer {
     fn on_packet(&mut self, now: Instant, packet: &Packet, out: &mut Vec<Packet>) -> bool {
-        if packet.proto != Proto::Tcp {
+        let Body::Tcp(segment) = &packet.body else {
             return false;
-        }
-        let anew = self.requests.opens_anew(packet);
+        };
+        let anew = self.requests.opens_anew(segment);
         if anew {
             let endpoint = &self.requests.endpoint;
             let stats = endpoint.stats();
@@ -358,7 +358,7 @@ impl Asking for QuicClient {
 
 impl Answering for quic::Server {
     fn on_packet(&mut self, now: Instant, packet: &Packet, out: &mut Vec<Packet>) -> bool {
-        packet.proto == Proto::Quic && Self::on_packet(self, now, packet, out)
+        Self::on_packet(self, now, packet, out)
     }
     fn write(&mut self, now: Instant, bytes: u64, out: &mut Vec<Packet>) -> u64 {
         Self::write(self, now, bytes, out)

@@ -3,8 +3,8 @@
 
 use slackwater_control::{AnyController, PathReport};
 use slackwater_core::record::FlowSample;
-use slackwater_core::{Bytes, Draw, FlowId, Instant, Packet, Proto};
-use slackwater_signal::Body;
+use slackwater_core::{Body, Bytes, Draw, FlowId, Instant, Packet};
+use slackwater_signal::ReportBody;
 use slackwater_transport::app::{App, Message};
 use slackwater_transport::quic::{self, Config as QuicConfig};
 use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
@@ -114,9 +114,10 @@ impl SendingEnd for slackwater_quic::Sender {
 pub struct StreamSender<E: SendingEnd> {
     endpoint: E,
     app: App,
-    /// The application's next action; kept here because asking for it is on the hot path.
-    app_timer: Option<Instant>,
+    /// The application's next action, `MAX` for none; kept here because asking for it is on the hot path.
+    app_timer: Instant,
     start: Instant,
+    /// When endless data ends; `MAX` for other data, and once it has ended.
     stop: Instant,
     opened: bool,
     /// Bytes that the send buffer has not taken.
@@ -133,10 +134,10 @@ impl<E: SendingEnd> StreamSender<E> {
     pub(super) fn new(fresh: Fresh<E::Config>, app: App, start: Instant, stop: Instant) -> Self {
         Self {
             endpoint: E::fresh(&fresh, 0),
-            app,
-            app_timer: None,
+            app_timer: Instant::MAX,
             start,
-            stop,
+            stop: if app.is_bulk() { stop } else { Instant::MAX },
+            app,
             opened: false,
             pending: 0,
             written: 0,
@@ -161,7 +162,7 @@ impl<E: SendingEnd> StreamSender<E> {
 
     pub(super) fn on_delivered(&mut self, now: Instant) {
         self.app.on_delivered(now);
-        self.app_timer = self.app.next_timer();
+        self.app_timer = self.app.next_timer().unwrap_or(Instant::MAX);
     }
 
     #[inline]
@@ -169,25 +170,19 @@ impl<E: SendingEnd> StreamSender<E> {
         if !self.opened {
             return Some(self.start);
         }
-        let mut next = self.endpoint.next_timer().unwrap_or(Instant::MAX);
-        if let Some(t) = self.app_timer {
-            next = next.min(t);
-        }
-        if self.app.is_bulk() && self.stop != Instant::MAX {
-            next = next.min(self.stop);
-        }
+        let next = self.endpoint.next_timer().unwrap_or(Instant::MAX);
+        let next = next.min(self.app_timer).min(self.stop);
         (next != Instant::MAX).then_some(next)
     }
 
     #[inline]
     pub(super) fn on_packet(&mut self, now: Instant, packet: &Packet, out: &mut Vec<Packet>) {
-        if packet.proto != Proto::Udp {
-            self.endpoint.on_packet(now, packet, out);
-        } else if packet.bits & Packet::BIT_REPORT != 0 {
-            let slot = packet.slots[2];
-            if let Some(report) = Body::from_words(slot.start.0, slot.end.0).report() {
+        if let Body::Report(bytes) = packet.body {
+            if let Some(report) = ReportBody(bytes).report() {
                 self.endpoint.on_report(now, &report, out);
             }
+        } else {
+            self.endpoint.on_packet(now, packet, out);
         }
         if self.pending > 0 {
             self.offer(now, out);
@@ -202,20 +197,20 @@ impl<E: SendingEnd> StreamSender<E> {
     ) {
         if !self.opened && now >= self.start {
             self.opened = true;
-            self.app_timer = self.app.next_timer();
+            self.app_timer = self.app.next_timer().unwrap_or(Instant::MAX);
             self.endpoint.set_bulk(self.app.is_bulk());
             if !self.app.reconnects() {
                 self.endpoint.connect(now, out);
             }
         }
-        if self.app.is_bulk() && now >= self.stop {
+        if now >= self.stop {
             self.endpoint.set_bulk(false);
             self.stop = Instant::MAX;
         }
         self.endpoint.on_timer(now, out);
-        while self.app_timer.is_some_and(|t| t <= now) {
+        while self.app_timer <= now {
             let message = self.app.on_timer(now);
-            self.app_timer = self.app.next_timer();
+            self.app_timer = self.app.next_timer().unwrap_or(Instant::MAX);
             if let Some(message) = message {
                 self.send(now, message, out, events);
             }

@@ -12,14 +12,22 @@ const BYTE: u128 = 8_000_000_000;
 
 #[derive(Debug)]
 pub(super) struct RateServer {
-    series: Series,
     in_service: Option<(Packet, Duration, Instant)>,
-    /// Follows the series for the capacity integral.
-    meter: Cursor,
+    pub(super) meter: Meter,
+    /// The queue wants to know the capacity.
+    tells: bool,
+}
+
+/// Follows a series for the integral of its rate.
+#[derive(Clone, Debug)]
+pub(crate) struct Meter {
+    series: Series,
+    at: Cursor,
+    /// Up to where, and the amount until then.
     metered: (Instant, u128),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Series {
     steps: Arc<[(Instant, Rate)]>,
     period: Option<Duration>,
@@ -88,17 +96,24 @@ impl Series {
 }
 
 impl RateServer {
-    pub(super) fn new(steps: Arc<[(Instant, Rate)]>, period: Option<Duration>) -> Self {
+    pub(super) fn new(
+        steps: Arc<[(Instant, Rate)]>,
+        period: Option<Duration>,
+        tells: bool,
+    ) -> Self {
         assert!(
             steps.first().is_some_and(|s| s.0 == Instant::ZERO),
             "a rate series starts at time zero"
         );
-        let series = Series { steps, period };
-        Self {
-            series,
-            in_service: None,
-            meter: Cursor::default(),
+        let meter = Meter {
+            series: Series { steps, period },
+            at: Cursor::default(),
             metered: (Instant::ZERO, 0),
+        };
+        Self {
+            in_service: None,
+            meter,
+            tells,
         }
     }
 
@@ -112,11 +127,13 @@ impl RateServer {
         if self.in_service.is_some() {
             return;
         }
+        if self.tells {
+            queue.on_capacity(now, self.meter.capacity(now));
+        }
         if let Some((packet, since)) = queue.dequeue(now, outcomes) {
-            self.meter(now);
-            let finish = self
-                .series
-                .finish(now, self.meter, u128::from(packet.len) * BYTE);
+            self.meter.follow(now);
+            let amount = u128::from(packet.len) * BYTE;
+            let finish = self.meter.series.finish(now, self.meter.at, amount);
             self.in_service = Some((packet, now.since(since), finish));
         }
     }
@@ -141,22 +158,25 @@ impl RateServer {
     pub(super) fn finish(&self) -> Option<Instant> {
         self.in_service.map(|s| s.2).filter(|&t| t != Instant::MAX)
     }
+}
 
-    fn meter(&mut self, now: Instant) {
+impl Meter {
+    fn follow(&mut self, now: Instant) {
         while self.metered.0 < now {
-            let end = self.series.end(self.meter);
+            let end = self.series.end(self.at);
             let until = end.min(now);
-            let rate = u128::from(self.series.rate(self.meter).as_bps());
+            let rate = u128::from(self.series.rate(self.at).as_bps());
             self.metered.1 += rate * u128::from(until.since(self.metered.0).as_nanos());
             self.metered.0 = until;
             if end == until {
-                self.meter = self.series.next(self.meter);
+                self.at = self.series.next(self.at);
             }
         }
     }
 
+    /// Bytes that the series gives up to `now`, which does not go back.
     pub(super) fn capacity(&mut self, now: Instant) -> Bytes {
-        self.meter(now);
+        self.follow(now);
         Bytes((self.metered.1 / BYTE) as u64)
     }
 }

@@ -12,8 +12,9 @@ const OPPORTUNITY: u64 = 1_504;
 /// What a packet takes beyond its IP length.
 pub(super) const OVERHEAD: u64 = 4;
 
-#[derive(Debug)]
-pub(super) struct TraceServer {
+/// A position in a trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Cursor {
     opportunities: Arc<[u64]>,
     period: u64,
     /// Start of the current repetition in ms.
@@ -22,28 +23,11 @@ pub(super) struct TraceServer {
     index: usize,
     /// Opportunities used or passed so far.
     passed: u64,
-    /// A packet that needs more bytes: what is missing, and its queue delay.
-    pub(super) in_transit: Option<(Packet, Duration, u64)>,
 }
 
-impl TraceServer {
-    pub(super) fn new(opportunities: Arc<[u64]>, period: u64) -> Self {
-        assert!(
-            !opportunities.is_empty() && period > 0,
-            "a trace has opportunities and a period"
-        );
-        Self {
-            opportunities,
-            period,
-            base: 0,
-            index: 0,
-            passed: 0,
-            in_transit: None,
-        }
-    }
-
+impl Cursor {
     #[inline]
-    pub(super) fn next(&self) -> Instant {
+    fn next(&self) -> Instant {
         Instant::from_millis(self.base + self.opportunities[self.index])
     }
 
@@ -57,15 +41,70 @@ impl TraceServer {
         }
     }
 
-    /// Passes the opportunities that an empty queue left unused, up to and including `now`.
+    /// Passes the opportunities up to and including `now`.
     pub(super) fn skip_until(&mut self, now: Instant) {
         while self.next() <= now {
             self.advance();
         }
     }
 
+    /// Bytes of the opportunities passed.
     pub(super) fn capacity(&self) -> Bytes {
         Bytes(self.passed * OPPORTUNITY)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct TraceServer {
+    pub(super) cursor: Cursor,
+    /// A packet that needs more bytes: what is missing, and its queue delay.
+    pub(super) in_transit: Option<(Packet, Duration, u64)>,
+    /// The queue wants to know of each opportunity.
+    tells: bool,
+}
+
+impl TraceServer {
+    pub(super) fn new(opportunities: Arc<[u64]>, period: u64, tells: bool) -> Self {
+        assert!(
+            !opportunities.is_empty() && period > 0,
+            "a trace has opportunities and a period"
+        );
+        Self {
+            cursor: Cursor {
+                opportunities,
+                period,
+                base: 0,
+                index: 0,
+                passed: 0,
+            },
+            in_transit: None,
+            tells,
+        }
+    }
+
+    #[inline]
+    pub(super) fn next(&self) -> Instant {
+        self.cursor.next()
+    }
+
+    /// Passes the opportunity of `at`, the next one.
+    #[inline]
+    fn advance(&mut self, at: Instant, queue: &mut (dyn Queue<Packet> + Send)) {
+        self.cursor.advance();
+        if self.tells {
+            queue.on_capacity(at, self.capacity());
+        }
+    }
+
+    /// Passes the opportunities that an empty queue left unused, up to and including `now`.
+    pub(super) fn skip_until(&mut self, now: Instant, queue: &mut (dyn Queue<Packet> + Send)) {
+        while self.next() <= now {
+            self.advance(self.next(), queue);
+        }
+    }
+
+    pub(super) fn capacity(&self) -> Bytes {
+        self.cursor.capacity()
     }
 
     pub(super) fn serve(
@@ -77,7 +116,7 @@ impl TraceServer {
     ) {
         while self.next() <= now {
             let at = self.next();
-            self.advance();
+            self.advance(at, queue);
             let mut budget = OPPORTUNITY;
             while budget > 0 {
                 let (packet, sojourn, need) = match self.in_transit.take() {

@@ -1,45 +1,30 @@
 //! A UE's transport blocks on their way to the sender: read at the UE, sent on ACKs, beside them, or on their own.
+//!
+//! A feed lives as long as its flow does. It counts from the first packet that the UE sees of the flow, either way, and
+//! falls silent where the UE has seen none for [`PAUSE`]; the next packet wakes it, and it counts from there. So no
+//! report tells of a time before the flow or within a pause, and what it costs ends with the flow. A shorter gap is told
+//! whole, as one mean: for all that a UE knows it is an outage of the radio, of which the sender must hear.
+//!
+//! | carrier | while packets come | in a gap of up to [`PAUSE`] | in a longer one | after it |
+//! |---|---|---|---|---|
+//! | ACK | on each | nothing; the next ACK tells of all of it | nothing | on the first ACK a sample or more after the packet |
+//! | datagram | beside an ACK, at most one a period | each 100 ms, or the period where that is longer | nothing | beside the first ACK a period after the packet |
+//! | socket | each period | each period | nothing | a period after the packet |
 
 use slackwater_core::{Bytes, Draw, Duration, FlowId, Instant, Packet, Recorder, UeId};
 use slackwater_edge::ue::BlocksMode;
-use slackwater_signal::{Body, PathReport};
+use slackwater_signal::{PathReport, ReportBody};
 
-use super::feedback::{carries, datagram, put};
+use super::carrier::{Carrier, Faults, carries, datagram, put};
+use super::cell::Reading;
 use super::{Hop, Node, World};
-use crate::lane::LaneConfig;
+use crate::link::Meter;
 
 /// A datagram carrier with nothing to ride on still reports this often.
 const IDLE: Duration = Duration::from_millis(100);
-
-/// What carries transport blocks to the sender.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum BlocksCarrier {
-    /// On each ACK; silent while nothing arrives.
-    Ack,
-    /// In a datagram beside an ACK, at most one every so often; each 100 ms without ACKs (RFC 9221).
-    Datagram {
-        /// The least time between two.
-        every: Duration,
-        /// Their way.
-        lane: LaneConfig,
-    },
-    /// From a socket of its own, at this period whatever else happens.
-    Socket {
-        /// The period.
-        every: Duration,
-        /// Their way.
-        lane: LaneConfig,
-    },
-}
-
-impl BlocksCarrier {
-    pub(super) const fn lane(&self) -> Option<LaneConfig> {
-        match *self {
-            Self::Ack => None,
-            Self::Datagram { lane, .. } | Self::Socket { lane, .. } => Some(lane),
-        }
-    }
-}
+/// A flow of which the UE sees nothing for so long is idle: what a sender takes for old (`control::phy::track`), and a
+/// little less than what fits into the span of a report.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// What a UE reports about its transport blocks, and what goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,26 +32,17 @@ pub struct BlocksConfig {
     /// What is counted.
     pub mode: BlocksMode,
     /// What carries it.
-    pub carrier: BlocksCarrier,
-    /// Probability that a report is lost.
-    pub loss: f64,
-    /// From here on no report leaves, or no new one.
-    pub until: Instant,
-    /// After [`BlocksConfig::until`] the last rate is reported again and again.
-    pub stale: bool,
-    /// The UE lies: bytes are multiplied by this.
-    pub scale: f64,
+    pub carrier: Carrier,
+    /// What goes wrong; a stale report repeats the last rate.
+    pub faults: Faults,
 }
 
 impl Default for BlocksConfig {
     fn default() -> Self {
         Self {
             mode: BlocksMode::Capacity,
-            carrier: BlocksCarrier::Ack,
-            loss: 0.0,
-            until: Instant::MAX,
-            stale: false,
-            scale: 1.0,
+            carrier: Carrier::OnAck,
+            faults: Faults::default(),
         }
     }
 }
@@ -84,10 +60,13 @@ pub(super) struct Feed {
     pub(super) draw: Draw,
     /// Length of a sample: a subframe or a slot.
     pub(super) slot: Duration,
-    /// Samples reported so far.
-    index: u64,
-    total: u64,
-    /// Mean bytes of a sample in the last report of before [`BlocksConfig::until`].
+    /// What the link could carry, where it is one.
+    pub(super) meter: Option<Meter>,
+    /// When the UE last saw a packet of the flow; `None` before the first.
+    heard: Option<Instant>,
+    /// Up to where it was reported.
+    read: Reading,
+    /// Mean bytes of a sample in the last report of before [`Faults::until`].
     rate: f64,
     sent: Instant,
     count: u64,
@@ -103,81 +82,109 @@ impl Feed {
             beat: None,
             draw,
             slot: Duration::from_millis(1),
-            index: 0,
-            total: 0,
+            meter: None,
+            heard: None,
+            read: Reading::default(),
             rate: 0.0,
             sent: Instant::ZERO,
             count: 0,
         }
     }
 
-    /// When a report on its own is due next.
-    pub(super) fn next_timer(&self) -> Option<Instant> {
+    /// The UE has seen nothing of the flow for long.
+    fn is_idle(&self, now: Instant) -> bool {
+        self.heard.is_none_or(|t| now.since(t) > PAUSE)
+    }
+
+    /// When a report on its own is due next; `None` before the flow.
+    fn next_timer(&self) -> Option<Instant> {
+        self.heard?;
         let every = match self.config.carrier {
-            BlocksCarrier::Ack => return None,
-            BlocksCarrier::Datagram { every, .. } => every.max(IDLE),
-            BlocksCarrier::Socket { every, .. } => every,
+            Carrier::OnAck => return None,
+            Carrier::Datagram { every, .. } => every.max(IDLE),
+            Carrier::Socket { every, .. } => every,
         };
         let next = self.sent + every.max(self.slot);
-        (next < self.config.until || self.config.stale).then_some(next)
+        (!self.config.faults.is_silent(next)).then_some(next)
     }
 
     /// A report on its own may go beside an ACK now.
     fn may_ride(&self, now: Instant) -> bool {
         match self.config.carrier {
-            BlocksCarrier::Datagram { every, .. } => now.since(self.sent) >= every,
-            BlocksCarrier::Ack | BlocksCarrier::Socket { .. } => false,
+            Carrier::Datagram { every, .. } => now.since(self.sent) >= every,
+            Carrier::OnAck | Carrier::Socket { .. } => false,
         }
     }
 
     /// Whole samples have passed since the last report, and one may leave.
     fn is_ready(&self, now: Instant) -> bool {
-        (now < self.config.until || self.config.stale)
-            && now.as_nanos() / self.slot.as_nanos() > self.index
+        !self.config.faults.is_silent(now)
+            && now.as_nanos() / self.slot.as_nanos() > self.read.samples
     }
 
-    /// The report of all whole samples since the last one, where `total` bytes were there by now. `None` for a lost one.
-    fn report(&mut self, now: Instant, total: u64) -> Option<Body> {
-        let index = now.as_nanos() / self.slot.as_nanos();
-        let samples = index - self.index;
-        self.index = index;
-        let bytes = if now >= self.config.until {
+    /// The report of all samples since the last one, up to `read`. `None` for a lost one.
+    fn report(&mut self, now: Instant, read: Reading) -> Option<ReportBody> {
+        let before = core::mem::replace(&mut self.read, read);
+        let samples = read.samples - before.samples;
+        let faults = &self.config.faults;
+        let bytes = if faults.repeats(now) {
             self.rate * samples as f64
         } else {
-            let bytes = (total - self.total) as f64;
-            self.total = total;
+            let bytes = (read.bytes - before.bytes) as f64;
             self.rate = bytes / samples as f64;
             bytes
         };
         let number = self.count;
         self.count += 1;
-        if self.config.loss > 0.0 && self.draw.uniform(number) < self.config.loss {
+        if faults.loses(self.draw, number) {
             return None;
         }
-        Body::of(&PathReport::TransportBlocks {
-            bytes: Bytes((bytes * self.config.scale) as u64),
+        ReportBody::of(&PathReport::TransportBlocks {
+            bytes: Bytes((bytes * faults.scale) as u64),
             span: self.slot * samples,
-            end: (index * self.slot.as_nanos() / 1_000_000) as u16,
+            end: (read.samples * self.slot.as_nanos() / 1_000_000) as u16,
         })
     }
 }
 
 impl<R: Recorder> World<R> {
-    /// Bytes that the node of `feed` had for its UE by `now`.
-    fn blocks_total(&mut self, now: Instant, feed: &Feed) -> u64 {
+    /// What the node of `feed` had for its UE by `now`.
+    fn read_blocks(&mut self, now: Instant, feed: &mut Feed) -> Reading {
         let mode = feed.config.mode;
-        match &mut self.nodes[feed.node] {
-            Node::Link { link, .. } => {
-                let sample = link.sample(now);
-                match mode {
-                    BlocksMode::Allocated => sample.carried.0,
-                    // A link has one user: what it does not use is all idle.
-                    BlocksMode::Capacity | BlocksMode::AllocatedIdle => sample.capacity.0,
-                }
-            }
-            Node::Cell(cell) => cell.blocks_total(now, feed.ue, mode),
-            Node::Lane { .. } | Node::Edge(_) | Node::Beat(_) => 0,
+        let samples = now.as_nanos() / feed.slot.as_nanos();
+        let bytes = match (&mut self.nodes[feed.node], &mut feed.meter) {
+            (Node::Cell(cell), _) => return cell.read_blocks(now, feed.ue, mode),
+            (Node::Link { link, .. }, _) if mode == BlocksMode::Allocated => link.carried().0,
+            // A link has one user: what it does not use is all idle.
+            (Node::Link { .. }, Some(meter)) => meter.upto(Instant::ZERO + feed.slot * samples).0,
+            _ => 0,
+        };
+        Reading { samples, bytes }
+    }
+
+    /// The UE of `flow` receives or sends a packet of it: a feed that was silent counts from here.
+    #[inline]
+    pub(super) fn hear(&mut self, now: Instant, flow: usize) {
+        let Some(feed) = &mut self.flows[flow].feed else {
+            return;
+        };
+        let idle = feed.is_idle(now);
+        feed.heard = Some(now);
+        if idle {
+            self.wake(now, flow);
         }
+    }
+
+    fn wake(&mut self, now: Instant, flow: usize) {
+        let Some(mut feed) = self.flows[flow].feed.take() else {
+            return;
+        };
+        feed.read = self.read_blocks(now, &mut feed);
+        feed.sent = now;
+        if let Some(beat) = feed.beat {
+            self.kernel.arm(beat, feed.next_timer());
+        }
+        self.flows[flow].feed = Some(feed);
     }
 
     /// The UE of `flow` emits `packets`: puts a report on the last ACK of them, or sends one beside it.
@@ -185,13 +192,13 @@ impl<R: Recorder> World<R> {
         let Some(mut feed) = self.flows[flow].feed.take() else {
             return;
         };
-        let on_ack = feed.config.carrier == BlocksCarrier::Ack;
+        let on_ack = feed.config.carrier == Carrier::OnAck;
         if feed.is_ready(now) && (on_ack || feed.may_ride(now)) {
             let ack = packets.iter_mut().rev().find(|p| carries(p));
             if let Some(ack) = ack {
-                let total = self.blocks_total(now, &feed);
+                let read = self.read_blocks(now, &mut feed);
                 feed.sent = now;
-                match (feed.report(now, total), feed.lane) {
+                match (feed.report(now, read), feed.lane) {
                     (Some(body), Some(lane)) => self.send_report(now, flow, lane, body),
                     (Some(body), None) => put(ack, body),
                     (None, _) => {}
@@ -209,11 +216,17 @@ impl<R: Recorder> World<R> {
         let Some(mut feed) = self.flows[flow].feed.take() else {
             return;
         };
+        if feed.is_idle(now) {
+            // Silent until something comes.
+            self.kernel.arm(n, None);
+            self.flows[flow].feed = Some(feed);
+            return;
+        }
         if feed.next_timer().is_some_and(|t| t <= now) {
             feed.sent = now;
             if feed.is_ready(now) {
-                let total = self.blocks_total(now, &feed);
-                if let (Some(body), Some(lane)) = (feed.report(now, total), feed.lane) {
+                let read = self.read_blocks(now, &mut feed);
+                if let (Some(body), Some(lane)) = (feed.report(now, read), feed.lane) {
                     self.send_report(now, flow, lane, body);
                 }
             }
@@ -222,7 +235,7 @@ impl<R: Recorder> World<R> {
         self.flows[flow].feed = Some(feed);
     }
 
-    fn send_report(&mut self, now: Instant, flow: usize, lane: Hop, body: Body) {
+    fn send_report(&mut self, now: Instant, flow: usize, lane: Hop, body: ReportBody) {
         let packet = datagram(now, FlowId(flow as u32), body);
         self.forward(now, lane, flow, &packet);
     }

@@ -6,6 +6,7 @@ use slackwater_core::{
     Direction, Draw, Duration, FlowId, Instant, NodeId, Packet, Qfi, Recorder, UeId,
 };
 use slackwater_edge::{EdgeAgent, EdgeFunction, RanReport, ReportAgent, ReportCarrier, Session};
+use slackwater_ran::CellOut;
 use slackwater_ran::cell::{Cell, CellConfig, ConfigError, UeConfig};
 use slackwater_signal::Observer;
 use slackwater_transport::app::AppConfig;
@@ -14,7 +15,7 @@ use slackwater_transport::rtp::Mailbox;
 use super::blocks::{BlocksConfig, Feed};
 use super::cell::{Blocks, CellFlow, CellNode};
 use super::edge::{EdgeFlow, EdgeNode};
-use super::feedback::{Feedback, FeedbackCarrier, FeedbackConfig};
+use super::feedback::{Feedback, FeedbackConfig};
 use super::pages::Page;
 use super::reports::{ReportConfig, Reports};
 use super::{Flow, Hop, Node, World, side};
@@ -141,11 +142,15 @@ impl WorldBuilder {
     pub fn add_feed(&mut self, flow: FlowId, node: NodeId, ue: UeId, config: BlocksConfig) {
         let draw = self.draw.fork(purpose::BLOCKS, u64::from(flow.0));
         let mut feed = Feed::new(config, node.index(), ue, draw);
-        if let Node::Cell(cell) = &mut self.nodes[node.index()] {
-            let of_cell = cell.cell.config();
-            feed.slot = of_cell.slot_duration();
-            let blocks = || Box::new(Blocks::new(of_cell));
-            cell.blocks.get_or_insert_with(blocks).agent.watch(ue);
+        match &mut self.nodes[node.index()] {
+            Node::Cell(cell) => {
+                let of_cell = cell.cell.config();
+                feed.slot = of_cell.slot_duration();
+                let blocks = || Box::new(Blocks::new(of_cell));
+                cell.blocks.get_or_insert_with(blocks).agent.watch(ue);
+            }
+            Node::Link { link, .. } => feed.meter = Some(link.meter()),
+            _ => {}
         }
         if let Some(lane) = config.carrier.lane() {
             let lane = self.report_lane(lane);
@@ -283,18 +288,41 @@ impl WorldBuilder {
         let Some(config) = self.cell_mut(node).feedback.as_ref().map(|f| f.config) else {
             return;
         };
-        let lane = match config.carrier {
-            FeedbackCarrier::TcpOption => None,
-            FeedbackCarrier::Datagram(lane) => Some(self.report_lane(lane)),
-        };
+        let lane = config.carrier.lane().map(|lane| self.report_lane(lane));
         let cell = self.cell_mut(node);
         let bearer = cell.cell.bearer(ue, qfi);
         let feedback = cell.feedback.as_mut().expect("seen above");
         feedback.subscribe(flow, ue, bearer, lane);
     }
 
+    /// Lets cells take what arrives on lanes that end at them: no event for each packet.
+    fn feed_cells(&mut self) {
+        for n in 0..self.nodes.len() {
+            let Node::Lane {
+                lane,
+                next: Hop::Node(cell),
+            } = &self.nodes[n]
+            else {
+                continue;
+            };
+            let (longest, cell) = (lane.longest(), *cell);
+            if let Node::Cell(node) = &mut self.nodes[cell as usize]
+                && node.inbox.reach(longest)
+            {
+                let node = core::mem::replace(&mut self.nodes[n], Node::Beat(usize::MAX));
+                let Node::Lane { lane, .. } = node else {
+                    unreachable!("it was one a moment ago")
+                };
+                self.nodes[n] = Node::Feeder { lane, cell };
+            }
+        }
+    }
+
     /// The world, at time zero, telling `recorder` what happens.
-    pub fn build<R: Recorder>(self, recorder: R) -> World<R> {
+    pub fn build<R: Recorder>(mut self, recorder: R) -> World<R> {
+        if !recorder.in_order() {
+            self.feed_cells();
+        }
         let hosts = self.nodes.len();
         let sampler = hosts + 2 * self.flows.len();
         let mut kernel = Kernel::new(sampler + 1 + self.pages.len());
@@ -306,10 +334,6 @@ impl WorldBuilder {
         for (n, node) in self.nodes.iter().enumerate() {
             match node {
                 Node::Edge(edge) => kernel.arm(n, edge.next_timer()),
-                Node::Beat(flow) => {
-                    let feed = self.flows[*flow].feed.as_ref();
-                    kernel.arm(n, feed.and_then(|f| f.next_timer()));
-                }
                 // A cell sleeps until something comes, but for its reports.
                 Node::Cell(cell) if !cell.reports.is_empty() => kernel.arm(n, cell.next_timer()),
                 _ => {}
@@ -321,8 +345,10 @@ impl WorldBuilder {
         if recorder.sampling().is_some() {
             kernel.arm(sampler, Some(Instant::ZERO));
         }
+        let tells = |n: &usize| matches!(self.nodes[*n], Node::Cell(_) | Node::Edge(_));
         World {
             kernel,
+            tellers: (0..hosts).filter(tells).collect(),
             nodes: self.nodes,
             flows: self.flows,
             pages: self.pages,
@@ -332,6 +358,7 @@ impl WorldBuilder {
             packets: Vec::new(),
             served: Vec::new(),
             outcomes: Outcomes::default(),
+            cell_out: CellOut::new(),
             batch: Vec::new(),
             values: Vec::new(),
             host_events: HostEvents::default(),

@@ -7,12 +7,14 @@ use slackwater_core::{BearerId, Bytes, Direction, Instant, Packet, Qfi, UeId};
 use slackwater_edge::ue::{BlocksMode, TbsAgent};
 use slackwater_ran::CellOut;
 use slackwater_ran::cell::{Cell, CellConfig};
-use slackwater_ran::tdd::SYMBOLS;
+use slackwater_ran::out::Delivered;
+use slackwater_ran::tdd::{MIN_PDSCH_SYMBOLS, SYMBOLS};
 use slackwater_signal::{NoObserver, Observer, PdcpView, SlotView};
 
 use super::feedback::Feedback;
 use super::reports::{Reports, Watchers};
 use super::{CELL_DOWN, CELL_UP, Hop};
+use crate::inbox::Inbox;
 
 /// A flow as a cell knows it.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +40,6 @@ impl Default for CellFlow {
 
 pub(super) struct CellNode {
     pub(super) cell: Cell<Packet>,
-    pub(super) out: CellOut<Packet>,
     pub(super) observer: Option<Box<dyn Observer + Send>>,
     /// The agent that reports to senders.
     pub(super) feedback: Option<Box<Feedback>>,
@@ -46,34 +47,61 @@ pub(super) struct CellNode {
     pub(super) blocks: Option<Box<Blocks>>,
     /// Agents that report to edge functions.
     pub(super) reports: Vec<Reports>,
+    /// What is on lanes that end here.
+    pub(super) inbox: Inbox,
     /// Packets that the cell reported before their delivery time.
-    pub(super) pending: VecDeque<(Instant, Packet)>,
+    pub(super) pending: VecDeque<Batch>,
+    /// Room of batches that went on.
+    pub(super) spare: Vec<Vec<Delivered<Packet>>>,
     /// By flow.
     pub(super) flows: Vec<CellFlow>,
 }
 
-/// The agent at the UEs of a cell, and when each of them last read it.
+/// What a cell delivers at one instant.
+pub(super) struct Batch {
+    pub(super) at: Instant,
+    pub(super) delivered: Vec<Delivered<Packet>>,
+    /// Those before this one have gone on.
+    pub(super) next: usize,
+}
+
+impl Batch {
+    pub(super) fn new(at: Instant, delivered: Vec<Delivered<Packet>>, next: usize) -> Self {
+        Self {
+            at,
+            delivered,
+            next,
+        }
+    }
+}
+
+/// The agent at the UEs of a cell, and what it is not shown.
 pub(super) struct Blocks {
     pub(super) agent: TbsAgent,
-    /// By UE: time and downlink slots seen.
-    read: Vec<(Instant, u64)>,
-    /// Downlink slots of full length per second.
-    per_second: f64,
+    /// Downlink symbols of the slots of a period, by when they are decided.
+    symbols: Vec<u8>,
 }
 
 impl Blocks {
     pub(super) fn new(cell: &CellConfig) -> Self {
         let period = cell.duplex.period();
-        let symbols: u32 = (0..period)
-            .map(|k| u32::from(cell.duplex.down_symbols(k)))
-            .sum();
-        let share = f64::from(symbols) / (period as f64 * f64::from(SYMBOLS));
+        let ahead = usize::from(cell.timing.mac_to_air) + usize::from(cell.timing.k0);
+        let symbols = (0..period).map(|k| cell.duplex.down_symbols((k + ahead) % period));
+        let usable = symbols.map(|n| if n < MIN_PDSCH_SYMBOLS { 0 } else { n });
         Self {
             agent: TbsAgent::new(),
-            read: Vec::new(),
-            per_second: share / cell.slot_duration().as_secs_f64(),
+            symbols: usable.collect(),
         }
     }
+}
+
+/// What a feed reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// Samples (subframes or slots) since time zero.
+    pub(super) samples: u64,
+    /// Bytes of all of them.
+    pub(super) bytes: u64,
 }
 
 /// The world's own agents and a guest see the same slots.
@@ -96,34 +124,72 @@ impl Observer for Both<'_> {
 impl CellNode {
     pub(super) fn new(cell: Cell<Packet>, observer: Option<Box<dyn Observer + Send>>) -> Self {
         Self {
+            inbox: Inbox::new(cell.slot_duration()),
             cell,
-            out: CellOut::default(),
             observer,
             feedback: None,
             blocks: None,
             reports: Vec::new(),
             pending: VecDeque::new(),
+            spare: Vec::new(),
             flows: Vec::new(),
         }
     }
 
     /// The next slot, the next delivery or the next report, whichever comes first.
     pub(super) fn next_timer(&self) -> Option<Instant> {
-        let next = match (self.cell.next_slot(), self.pending.front()) {
-            (Some(slot), Some(p)) => Some(slot.min(p.0)),
-            (slot, p) => slot.or(p.map(|p| p.0)),
-        };
-        if self.reports.is_empty() {
-            return next;
+        let earliest = self.cell.earliest_slot();
+        let mut next = self.cell.next_slot().unwrap_or(Instant::MAX);
+        if next > earliest
+            && let Some(arrivals) = self.inbox.next()
+        {
+            next = next.min(arrivals.max(earliest));
         }
-        let reports = self.reports.iter().filter_map(Reports::next_timer);
-        reports.chain(next).min()
+        if let Some(delivery) = self.pending.front() {
+            next = next.min(delivery.at);
+        }
+        for report in self.reports.iter().filter_map(Reports::next_timer) {
+            next = next.min(report);
+        }
+        (next != Instant::MAX).then_some(next)
     }
 
-    /// True where the slot that starts now must run. A cell that reports may be called for that alone; any other is
-    /// called for its slots.
+    /// True where the slot that starts now must run. A cell may be called for a report or an arrival alone.
     pub(super) fn slot_is_due(&self, now: Instant) -> bool {
-        self.reports.is_empty() || self.cell.next_slot().is_some_and(|s| s <= now)
+        self.cell.next_slot().is_some_and(|s| s <= now)
+    }
+
+    /// When the last of what waits is delivered.
+    pub(super) fn last_pending(&self) -> Instant {
+        self.pending.back().map_or(Instant::ZERO, |batch| batch.at)
+    }
+
+    /// Keeps the room of a batch that went on.
+    pub(super) fn recycle(&mut self, mut batch: Vec<Delivered<Packet>>) {
+        batch.clear();
+        self.spare.push(batch);
+    }
+
+    /// Someone sees all packets that enter, in their order.
+    pub(super) fn observes_arrivals(&self) -> bool {
+        self.cell.config().observe_pdcp
+    }
+
+    /// Lets the cell take at most `most` packets that arrive before `end`; returns their number.
+    #[inline]
+    pub(super) fn take_arrivals(
+        &mut self,
+        end: Instant,
+        most: usize,
+        out: &mut CellOut<Packet>,
+    ) -> u64 {
+        let (cell, flows) = (&mut self.cell, &self.flows);
+        let taken = self.inbox.take(end, most, |arrival| {
+            let packet = arrival.packet;
+            let flow = &flows[packet.flow.index()];
+            cell.enqueue(arrival.due, packet.dir, flow.ue, flow.qfi, packet, out);
+        });
+        taken as u64
     }
 
     /// True where queues must be read for a report.
@@ -170,24 +236,25 @@ impl CellNode {
         }
     }
 
-    /// Bytes that `ue` had, or could have had, by `now`.
-    pub(super) fn blocks_total(&mut self, now: Instant, ue: UeId, mode: BlocksMode) -> u64 {
-        let Some(blocks) = &mut self.blocks else {
-            return 0;
+    /// What `ue` had, or could have had, in the slots up to `now`: those that began before, and the present one where it
+    /// has run.
+    pub(super) fn read_blocks(&mut self, now: Instant, ue: UeId, mode: BlocksMode) -> Reading {
+        let Some(Blocks { agent, symbols }) = self.blocks.as_deref_mut() else {
+            return Reading::default();
         };
-        if blocks.read.len() <= ue.index() {
-            blocks.read.resize(ue.index() + 1, (Instant::ZERO, 0));
+        let begun = now.as_nanos() / self.cell.slot_duration().as_nanos();
+        if agent.slots() < begun {
+            // A cell that sleeps shows no slots: they were all idle.
+            let full = self.cell.slot_bytes_at(now, ue).0 << 8;
+            let period = symbols.len() as u64;
+            agent.skip(ue, begun, |slot| {
+                full * u64::from(symbols[(slot % period) as usize]) / u64::from(SYMBOLS)
+            });
         }
-        let seen = blocks.agent.slots();
-        let (last, before) = core::mem::replace(&mut blocks.read[ue.index()], (now, seen));
-        // A cell that sleeps shows no slots: they were all idle.
-        let slots = now.since(last).as_secs_f64() * blocks.per_second;
-        let skipped = slots - (seen - before) as f64;
-        if skipped >= 1.0 && mode != BlocksMode::Allocated {
-            let full = self.cell.slot_bytes_at(now, ue);
-            blocks.agent.skip(ue, skipped, full);
+        Reading {
+            samples: begun.max(agent.slots()),
+            bytes: agent.total(ue, mode).0,
         }
-        blocks.agent.total(ue, mode).0
     }
 
     fn run_watched(&mut self, now: Instant, out: &mut CellOut<Packet>) {

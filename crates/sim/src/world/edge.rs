@@ -55,17 +55,17 @@ impl EdgeNode {
 
     /// The function keeps `packet`.
     pub(super) fn took(&mut self, packet: &Packet) {
-        self.held += u32::from(packet.direction() == Direction::Down);
+        self.held += u32::from(packet.dir == Direction::Down);
     }
 
     /// It keeps it no longer. What it made itself was never counted, but it makes nothing that goes down.
     pub(super) fn let_go(&mut self, packet: &Packet) {
-        self.held -= u32::from(packet.direction() == Direction::Down);
+        self.held -= u32::from(packet.dir == Direction::Down);
     }
 
     /// `packet` goes on.
     pub(super) fn passed(&mut self, packet: &Packet) {
-        if packet.direction() == Direction::Down {
+        if packet.dir == Direction::Down {
             self.carried += u64::from(packet.len);
         }
     }

@@ -1,73 +1,45 @@
 //! Explicit feedback: an agent's reports on their way from the cell to the senders.
 
-use slackwater_core::packet::{IPV4_HEADER, TCP_HEADER, UDP_HEADER};
-use slackwater_core::{
-    BearerId, Direction, Draw, Duration, FlowId, Instant, Packet, Proto, QuicBits, SackBlock,
-    SeqNum, TcpFlags, UeId,
-};
+use slackwater_core::{BearerId, Body, Direction, Draw, FlowId, Instant, Packet, UeId};
 use slackwater_edge::ReportAgent;
 use slackwater_ran::cell::Cell;
-use slackwater_signal::{Body, PathReport};
-use slackwater_transport::quic::{ACK_RANGE, REPORT_FRAME};
+use slackwater_signal::{PathReport, ReportBody};
 
 use super::Hop;
-use crate::lane::LaneConfig;
+use super::carrier::{Carrier, Faults, answers, datagram, put_option};
 
-/// IP bytes of an out-of-band report over UDP and IPv4: key of the flow and body.
-const DATAGRAM: u16 = IPV4_HEADER + UDP_HEADER + 28;
-/// The option with the report (RFC 6994: kind, length, `ExID`, body).
-const OPTION: u16 = 12;
-/// Bytes of options that a TCP header holds (RFC 9293, 3.1).
-const OPTIONS_MAX: u16 = 40;
-/// The largest IP packet that an agent makes by growing one.
-const MTU: u16 = 1500;
-
-/// What carries reports to senders.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FeedbackCarrier {
-    /// A TCP option on each ACK; a QUIC flow gets none.
-    TcpOption,
-    /// A datagram beside each ACK (each packet that a QUIC receiver sends), on a lane of its own.
-    Datagram(LaneConfig),
-}
-
-/// How reports travel, and what goes wrong with them.
+/// How the reports of an agent at the cell travel, and what goes wrong with them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeedbackConfig {
     /// What carries them.
-    pub carrier: FeedbackCarrier,
-    /// Probability that a report is lost: its option stripped, its datagram gone.
-    pub loss: f64,
-    /// From here on no report leaves (an agent that is gone, a middlebox that strips).
-    pub until: Instant,
-    /// The agent lies: rates are multiplied by this. 1 is honest.
-    pub rate_scale: f64,
-    /// The same for head-of-line delays.
-    pub hol_scale: f64,
+    pub carrier: Carrier,
+    /// What goes wrong.
+    pub faults: Faults,
 }
 
 impl Default for FeedbackConfig {
     fn default() -> Self {
         Self {
-            carrier: FeedbackCarrier::TcpOption,
-            loss: 0.0,
-            until: Instant::MAX,
-            rate_scale: 1.0,
-            hol_scale: 1.0,
+            carrier: Carrier::OnAck,
+            faults: Faults::default(),
         }
     }
 }
 
-/// A flow whose sender asked for reports.
+/// A flow whose sender takes reports.
 #[derive(Clone, Copy, Debug)]
 struct Reported {
+    /// Where its data waits.
     ue: UeId,
     bearer: BearerId,
     /// Where its datagrams go.
     lane: Option<Hop>,
     /// Reports so far, for the draws of losses.
     count: u64,
+    /// The last report that left.
     last: Option<PathReport>,
+    /// When it left.
+    sent: Option<Instant>,
 }
 
 /// An agent and the way of its reports.
@@ -110,6 +82,7 @@ impl Feedback {
             lane,
             count: 0,
             last: None,
+            sent: None,
         });
     }
 
@@ -138,120 +111,37 @@ impl Feedback {
         cell: &Cell<Packet>,
         packet: &mut Packet,
     ) -> Option<(Hop, Packet)> {
-        if !answers(packet) || now >= self.config.until {
+        let FeedbackConfig { carrier, faults } = &self.config;
+        if !answers(packet) || faults.is_silent(now) {
             return None;
         }
         let flow = self.flows.get_mut(packet.flow.index())?.as_mut()?;
-        let queue = cell.rlc_view(now, Direction::Down, flow.ue, flow.bearer);
-        let report = self.agent.report(now, packet.flow, &queue)?;
-        flow.last = Some(report);
-        let number = flow.count;
-        flow.count += 1;
-        let lossy = self.config.loss > 0.0;
-        if lossy && self.draw.fork(u64::from(packet.flow.0), 0).uniform(number) < self.config.loss {
+        if let Carrier::Datagram { every, .. } = *carrier
+            && flow.sent.is_some_and(|sent| now.since(sent) < every)
+        {
             return None;
         }
-        let body = Body::of(&self.config.distort(report))?;
+
+        let report = if faults.repeats(now) {
+            flow.last?
+        } else {
+            let queue = cell.rlc_view(now, Direction::Down, flow.ue, flow.bearer);
+            self.agent.report(now, packet.flow, &queue)?
+        };
+        (flow.last, flow.sent) = (Some(report), Some(now));
+        let number = flow.count;
+        flow.count += 1;
+        if faults.loses(self.draw.fork(u64::from(packet.flow.0), 0), number) {
+            return None;
+        }
+
+        let body = ReportBody::of(&faults.distort(report))?;
         if let Some(lane) = flow.lane {
             return Some((lane, datagram(now, packet.flow, body)));
         }
-        if packet.proto == Proto::Tcp {
-            put(packet, body);
+        if let Body::Tcp(segment) = &mut packet.body {
+            put_option(&mut packet.len, segment, body);
         }
         None
-    }
-}
-
-/// True for a packet beside which a report may leave: an ACK of TCP, or anything of QUIC's after the handshake, since an
-/// agent cannot read what it is.
-#[inline]
-fn answers(packet: &Packet) -> bool {
-    packet.direction() == Direction::Up
-        && match packet.proto {
-            Proto::Tcp => {
-                packet.flags.contains(TcpFlags::ACK) && !packet.flags.contains(TcpFlags::SYN)
-            }
-            Proto::Quic => !packet.quic().contains(QuicBits::LONG),
-            Proto::Udp => false,
-        }
-}
-
-/// True for a packet into which the UE can put a report to the sender of its flow: an ACK, but for those of the real QUIC
-/// stack, whose bytes are written.
-#[inline]
-pub(super) fn carries(packet: &Packet) -> bool {
-    answers(packet) && (packet.proto == Proto::Tcp || packet.quic().contains(QuicBits::ACK))
-}
-
-fn slot(body: Body) -> SackBlock {
-    let (start, end) = body.words();
-    SackBlock {
-        start: SeqNum(start),
-        end: SeqNum(end),
-    }
-}
-
-/// A report on its own.
-pub(super) fn datagram(now: Instant, flow: FlowId, body: Body) -> Packet {
-    Packet {
-        created: now,
-        flow,
-        slots: [SackBlock::default(), SackBlock::default(), slot(body)],
-        len: DATAGRAM,
-        proto: Proto::Udp,
-        bits: Packet::BIT_UP | Packet::BIT_REPORT,
-        ..Packet::default()
-    }
-}
-
-/// Puts a report into the options of `packet`, where they have room.
-#[inline]
-pub(super) fn put(packet: &mut Packet, body: Body) {
-    if packet.proto == Proto::Quic {
-        put_frame(packet, body);
-        return;
-    }
-    // A real packet may be of IPv6, whose header of 40 bytes would pass for options.
-    let options = (packet.len - packet.payload - IPV4_HEADER - TCP_HEADER).min(OPTIONS_MAX);
-    // Without padding, time stamps (10), two SACK blocks (18) and the report (12) fill the 40 bytes.
-    let grown = (options + OPTION).min(OPTIONS_MAX);
-    if packet.sacks <= 2 && packet.len - options + grown <= MTU {
-        packet.len += grown - options;
-        packet.bits |= Packet::BIT_REPORT;
-        packet.slots[2] = slot(body);
-    }
-}
-
-/// Puts a report into a DATAGRAM frame of a light QUIC receiver's ACK (RFC 9221), as that receiver would.
-fn put_frame(packet: &mut Packet, body: Body) {
-    let bits = packet.quic().with(QuicBits::DATAGRAM);
-    packet.flags = TcpFlags(bits.0);
-    if packet.sacks > 2 {
-        packet.sacks = 2;
-        packet.len -= ACK_RANGE;
-    }
-    packet.len += REPORT_FRAME;
-    packet.bits |= Packet::BIT_REPORT;
-    packet.slots[2] = slot(body);
-}
-
-impl FeedbackConfig {
-    fn distort(&self, report: PathReport) -> PathReport {
-        match report {
-            PathReport::Share {
-                rate,
-                hol_delay,
-                seq,
-                shared,
-            } => PathReport::Share {
-                rate: rate.mul_f64(self.rate_scale),
-                hol_delay: Duration::from_nanos(
-                    (hol_delay.as_nanos() as f64 * self.hol_scale) as u64,
-                ),
-                seq,
-                shared,
-            },
-            other => other,
-        }
     }
 }

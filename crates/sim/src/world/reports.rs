@@ -10,6 +10,8 @@ use slackwater_ran::mac::SharePolicy;
 use slackwater_ran::tdd::{MIN_PDSCH_SYMBOLS, SYMBOLS};
 use slackwater_signal::{Observer, PdcpView, SlotView};
 
+use super::carrier::Faults;
+
 /// What the cell reports to an edge function, and what goes wrong on the way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReportConfig {
@@ -19,10 +21,8 @@ pub struct ReportConfig {
     pub delay: Duration,
     /// Extra delay of each message, uniform in [0, jitter); messages keep their order.
     pub jitter: Duration,
-    /// Probability that a message is lost: all reports of one instant travel in one.
-    pub loss: f64,
-    /// From here on no report leaves.
-    pub until: Instant,
+    /// What goes wrong with messages: all reports of one instant travel in one.
+    pub faults: Faults,
 }
 
 impl Default for ReportConfig {
@@ -31,8 +31,7 @@ impl Default for ReportConfig {
             reporter: ReporterConfig::default(),
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
-            loss: 0.0,
-            until: Instant::MAX,
+            faults: Faults::default(),
         }
     }
 }
@@ -46,6 +45,8 @@ enum Agent {
         draw: Draw,
         /// Messages so far, for the draws.
         count: u64,
+        /// The last message, where it may be repeated.
+        last: Vec<RanReport>,
     },
     /// An agent and a carrier from elsewhere.
     Own {
@@ -73,6 +74,7 @@ impl Reports {
                 config,
                 draw,
                 count: 0,
+                last: Vec::new(),
             },
             to,
             last: Instant::ZERO,
@@ -113,7 +115,7 @@ impl Reports {
         match &self.agent {
             Agent::Rlc { agent, config, .. } => {
                 let next = agent.next_timer();
-                (next < config.until).then_some(next)
+                (!config.faults.is_silent(next)).then_some(next)
             }
             Agent::Own { agent, .. } => agent.next_timer(),
         }
@@ -150,8 +152,10 @@ impl Reports {
                 config,
                 draw,
                 count,
+                last,
             } => {
                 agent.report(now, views, batch);
+                config.faults.distort_message(now, batch, last);
                 let key = *count;
                 *count += 1;
                 config.arrival(now, *draw, key)
@@ -175,7 +179,7 @@ impl Reports {
 impl ReportConfig {
     /// When message number `key` arrives; `None` where it is lost.
     fn arrival(&self, now: Instant, draw: Draw, key: u64) -> Option<Instant> {
-        if self.loss > 0.0 && draw.uniform(2 * key) < self.loss {
+        if self.faults.loses(draw, 2 * key) {
             return None;
         }
         let late = if self.jitter.is_zero() {

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use slackwater_core::record::{DropReason, FlowSample, Frame, LinkSample, PacketEvent};
-use slackwater_core::{Bytes, Duration, Ecn, FlowId, Instant, NodeId, Packet, Recorder};
+use slackwater_core::{
+    Bytes, Duration, Ecn, FlowId, Instant, NodeId, Packet, Recorder, SegmentBits,
+};
 
 use crate::worlds::DELAY;
 
@@ -44,13 +46,18 @@ fn add(total: &mut (u64, u64), packet: &Packet) {
 
 /// Marking is the only change that the way may make to a packet.
 fn same(a: &Packet, b: &Packet) -> bool {
-    Packet {
-        ecn: Ecn::NotEct,
-        ..*a
-    } == Packet {
-        ecn: Ecn::NotEct,
-        ..*b
-    }
+    // A host that is told what comes along sees a bit that no wire has.
+    let bare = |p: &Packet| {
+        let mut bare = Packet {
+            ecn: Ecn::NotEct,
+            ..*p
+        };
+        if let Some(segment) = bare.segment_mut() {
+            segment.bits = segment.bits.without(SegmentBits::TRAIN);
+        }
+        bare
+    };
+    bare(a) == bare(b)
 }
 
 impl Audit {
@@ -67,7 +74,7 @@ impl Audit {
     }
 
     fn ledger(&mut self, packet: &Packet) -> &mut Ledger {
-        let at = 2 * packet.flow.index() + usize::from(packet.bits & Packet::BIT_UP);
+        let at = 2 * packet.flow.index() + packet.dir as usize;
         if self.ledgers.len() <= at {
             self.ledgers.resize(at + 1, Ledger::default());
         }
@@ -112,7 +119,10 @@ impl Ledger {
 impl Recorder for Audit {
     fn packet(&mut self, now: Instant, node: NodeId, packet: &Packet, event: PacketEvent) {
         self.note(&(now, node, packet, event));
-        assert!(packet.len > packet.payload, "headers take room: {packet:?}");
+        assert!(
+            packet.len > packet.payload(),
+            "headers take room: {packet:?}"
+        );
         match event {
             PacketEvent::Sent => {
                 assert_eq!(packet.created, now, "a copy is created when it is sent");
@@ -125,7 +135,7 @@ impl Recorder for Audit {
                 let place = ledger.end(now, packet, "delivery");
                 ledger.overtakes += u64::from(place > 0);
                 add(&mut ledger.delivered, packet);
-                ledger.payload += u64::from(packet.payload);
+                ledger.payload += u64::from(packet.payload());
                 let took = now.since(packet.created);
                 assert!(took >= DELAY, "{packet:?} took {took}");
                 ledger.fastest = Some(ledger.fastest.map_or(took, |f| f.min(took)));
@@ -141,7 +151,7 @@ impl Recorder for Audit {
                     packet.created + sojourn <= now,
                     "queued for {sojourn} before {now}: {packet:?}"
                 );
-                if packet.payload > 0 {
+                if packet.payload() > 0 {
                     self.sojourns.push(sojourn.as_nanos());
                 }
             }

@@ -15,7 +15,7 @@ use slackwater_ran::cell::{BearerConfig, CellConfig, UeConfig};
 use slackwater_ran::phy::channel::{ChannelConfig, Given};
 use slackwater_ran::rlc::{Limit, RlcConfig};
 use slackwater_sim::{
-    Carrier, FlowConfig, HopConfig, LaneConfig, NoClock, ReportConfig, WorldBuilder,
+    Faults, FlowConfig, HopConfig, LaneConfig, NoClock, ReportConfig, Transport, WorldBuilder,
 };
 use slackwater_transport::app::{AppConfig, FrameClock, FramesConfig};
 use slackwater_transport::tcp::Config as TcpConfig;
@@ -120,10 +120,10 @@ impl Setup {
             let controller = registry::build("cubic", &registry::Config::new(1448, draw));
             world.add_flow(FlowConfig {
                 direction: Direction::Down,
-                carrier: if self.datagrams {
-                    Carrier::Udp { packet: 1_400 }
+                transport: if self.datagrams {
+                    Transport::Udp { packet: 1_400 }
                 } else {
-                    Carrier::Tcp {
+                    Transport::Tcp {
                         config: Box::new(TcpConfig::default()),
                         controller: Box::new(controller.expect("the controller exists")),
                     }
@@ -193,13 +193,13 @@ struct Seen {
 
 impl Recorder for Seen {
     fn packet(&mut self, now: Instant, _node: NodeId, packet: &Packet, event: PacketEvent) {
-        if packet.payload == 0 || now < Instant::from_millis(2_000) {
+        if packet.payload() == 0 || now < Instant::from_millis(2_000) {
             return;
         }
         match event {
             PacketEvent::Delivered => {
                 self.delays.push(now.since(packet.created).as_millis_f64());
-                self.payload += u64::from(packet.payload);
+                self.payload += u64::from(packet.payload());
             }
             PacketEvent::Dropped(reason) => self.dropped.push(reason),
             _ => {}
@@ -341,15 +341,21 @@ fn a_session_keeps_its_ambr() {
 fn cecc_orders_datagrams_as_long_as_reports_come() {
     let way = ReportConfig {
         delay: N3,
-        until: Instant::from_millis(3_000),
+        faults: Faults {
+            until: Instant::from_millis(3_000),
+            ..Faults::default()
+        },
         ..ReportConfig::default()
     };
     let seen = Seen::of(frames(vec![cecc()], way));
     let held = seen.internal("cecc_held_kb");
-    let before = held.iter().filter(|h| h.0 < way.until && h.1 > 0.0).count();
+    let before = held
+        .iter()
+        .filter(|h| h.0 < way.faults.until && h.1 > 0.0)
+        .count();
     assert!(before > 20, "{before} samples with held packets");
     // 10 ms after the last report everything passes.
-    let gone = way.until + Duration::from_millis(12);
+    let gone = way.faults.until + Duration::from_millis(12);
     assert!(held.iter().all(|h| h.0 < gone || h.1 == 0.0));
     let governed = seen.internal("cecc_governed");
     assert!(governed.iter().all(|h| h.0 < gone || h.1 == 0.0));
@@ -362,7 +368,10 @@ fn cecc_orders_datagrams_as_long_as_reports_come() {
     assert!(seen.dropped.is_empty(), "{} drops", seen.dropped.len());
     // Without any report it is not there at all.
     let never = ReportConfig {
-        until: Instant::ZERO,
+        faults: Faults {
+            until: Instant::ZERO,
+            ..Faults::default()
+        },
         ..way
     };
     let without = Seen::of(frames(vec![cecc()], never));
@@ -469,7 +478,10 @@ fn reports_get_lost_and_late_but_keep_their_order() {
     let way = ReportConfig {
         delay: Duration::from_millis(1),
         jitter: Duration::from_millis(5),
-        loss: 0.3,
+        faults: Faults {
+            loss: 0.3,
+            ..Faults::default()
+        },
         ..ReportConfig::default()
     };
     let reports = heard(way);

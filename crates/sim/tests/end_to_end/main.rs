@@ -1,6 +1,7 @@
 //! The whole engine at once: hosts, lanes, links and cells, watched from outside.
 
 mod audit;
+mod blocks;
 mod conservation;
 mod determinism;
 mod edge;

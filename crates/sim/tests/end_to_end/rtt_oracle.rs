@@ -18,7 +18,7 @@ use slackwater_queue::QueueConfig;
 use slackwater_ran::cell::{BearerConfig, CellConfig, UeConfig};
 use slackwater_ran::phy::channel::{ChannelConfig, Given};
 use slackwater_sim::{
-    Carrier, FlowConfig, HopConfig, LaneConfig, LinkConfig, NoClock, Service, WorldBuilder,
+    FlowConfig, HopConfig, LaneConfig, LinkConfig, NoClock, Service, Transport, WorldBuilder,
 };
 use slackwater_transport::app::{AppConfig, CbrConfig, TransfersConfig, VideoConfig};
 use slackwater_transport::quic::{Config as QuicConfig, Spin};
@@ -62,7 +62,7 @@ impl Observer {
         let header = p.tcp().expect("the flow is TCP");
         match way {
             Direction::Down => {
-                notes.passed.insert((p.seq.0, p.created), now);
+                notes.passed.insert((p.number(), p.created), now);
                 flow.on_left(now, &header, p.len());
             }
             Direction::Up => {
@@ -82,7 +82,7 @@ impl Observer {
     ) {
         let Some(bit) = p.spin_bit() else { return };
         if way == Direction::Down {
-            notes.passed.insert((p.seq.0, p.created), now);
+            notes.passed.insert((p.number(), p.created), now);
             notes.down.insert(now);
             flow.on_left(now, bit);
             return;
@@ -166,9 +166,9 @@ struct Truth {
 
 impl Recorder for Truth {
     fn packet(&mut self, now: Instant, _: NodeId, p: &Packet, event: PacketEvent) {
-        match (event, p.direction()) {
-            (PacketEvent::Delivered, Direction::Down) if p.payload > 0 => {
-                self.last = Some((p.seq.0, p.created, now));
+        match (event, p.dir) {
+            (PacketEvent::Delivered, Direction::Down) if p.payload() > 0 => {
+                self.last = Some((p.number(), p.created, now));
             }
             (PacketEvent::Sent, Direction::Up) => {
                 self.answers.extend(self.last.map(|last| (*p, last)));
@@ -302,16 +302,16 @@ impl Setup {
             let config = registry::Config::new(segment, draw);
             Box::new(registry::build("cubic", &config).expect("the controller exists"))
         };
-        let carrier = match self.by {
-            By::Tcp(config) => Carrier::Tcp {
+        let transport = match self.by {
+            By::Tcp(config) => Transport::Tcp {
                 config: Box::new(config),
                 controller: controller(1448),
             },
-            By::Quic(config) => Carrier::Quic {
+            By::Quic(config) => Transport::Quic {
                 config: Box::new(config),
                 controller: controller(u32::from(config.mss())),
             },
-            By::Quinn(config) => Carrier::Quinn {
+            By::Quinn(config) => Transport::Quinn {
                 config: Box::new(config),
                 controller: controller(u32::from(config.packet) - 28),
             },
@@ -319,7 +319,7 @@ impl Setup {
         let stop = Instant::from_millis(20_000);
         world.add_flow(FlowConfig {
             direction: Direction::Down,
-            carrier,
+            transport,
             app: self.app,
             start: Instant::ZERO,
             stop,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use slackwater_control::{Controller as _, registry};
+use slackwater_control::registry;
 use slackwater_core::{Bytes, Direction, Draw, Duration, Instant, Packet, Qfi, Rate, Rnti, UeId};
 use slackwater_queue::{FqConfig, LawConfig, Limits, QueueConfig};
 use slackwater_ran::cell::{BearerConfig, CellConfig, UeConfig};
@@ -10,7 +10,7 @@ use slackwater_ran::phy::channel::{ChannelConfig, Given};
 use slackwater_ran::phy::mobility::Mobility;
 use slackwater_ran::rlc::{Limit, RlcConfig};
 use slackwater_sim::{
-    Carrier, FlowConfig, HopConfig, LaneConfig, LinkConfig, Service, WorldBuilder,
+    self as sim, FlowConfig, HopConfig, LaneConfig, LinkConfig, Service, WorldBuilder,
 };
 use slackwater_transport::app::{AppConfig, TransfersConfig};
 use slackwater_transport::quic::Config as QuicConfig;
@@ -253,28 +253,31 @@ impl Load {
                 (false, Direction::Up) => (vec![lane(loss)], vec![lane(loss), hop]),
             };
             let draw = Draw::new(seed).fork(9, u64::from(i));
-            let controller = registry::build(self.controller, &registry::Config::new(1448, draw))
-                .expect("the controller exists");
+            let config = registry::Config::new(1448, draw);
+            let controller =
+                || Box::new(registry::build(self.controller, &config).expect("it exists"));
             world.add_flow(FlowConfig {
                 direction: self.direction,
-                carrier: match self.transport {
-                    Transport::Udp => Carrier::Udp { packet: 1_400 },
-                    Transport::Tcp if controller.takes_feedback() => Carrier::Rtp {
+                transport: match self.transport {
+                    Transport::Udp => sim::Transport::Udp { packet: 1_400 },
+                    Transport::Tcp if is_media(self.controller) => sim::Transport::Rtp {
                         config: Box::default(),
-                        controller: Box::new(controller),
+                        controller: Box::new(
+                            registry::build_media(self.controller, &config).expect("it exists"),
+                        ),
                         scheme: None,
                     },
-                    Transport::Tcp => Carrier::Tcp {
+                    Transport::Tcp => sim::Transport::Tcp {
                         config: Box::new(TcpConfig::default()),
-                        controller: Box::new(controller),
+                        controller: controller(),
                     },
-                    Transport::Quinn => Carrier::Quinn {
+                    Transport::Quinn => sim::Transport::Quinn {
                         config: Box::new(QuicConfig::default()),
-                        controller: Box::new(controller),
+                        controller: controller(),
                     },
-                    Transport::Quic => Carrier::Quic {
+                    Transport::Quic => sim::Transport::Quic {
                         config: Box::new(QuicConfig::default()),
-                        controller: Box::new(controller),
+                        controller: controller(),
                     },
                 },
                 app: self.app,
@@ -286,4 +289,9 @@ impl Load {
         }
         world
     }
+}
+
+fn is_media(controller: &str) -> bool {
+    let entry = registry::find(controller);
+    entry.is_some_and(|e| e.kind == registry::Kind::Media)
 }

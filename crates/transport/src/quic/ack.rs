@@ -1,7 +1,7 @@
 //! What an ACK does at the sender: the records, RTT, ECN, losses (RFC 9002, 6 and 7), the controller.
 
-use slackwater_control::{Ack, Controller, EcnDelta, Loss, LossKind, Recovery};
-use slackwater_core::{Bytes, Duration, Instant, Packet};
+use slackwater_control::{Ack, Cause, CongestionEvent, Controller, EcnDelta, Recovery};
+use slackwater_core::{Bytes, Duration, Instant, Packet, QuicAck};
 
 use super::sender::{Sender, flag};
 use super::{DELAY_UNIT, full};
@@ -44,17 +44,20 @@ struct Lost {
 }
 
 impl Sender {
-    pub(super) fn on_ack(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
+    pub(super) fn on_ack(&mut self, now: Instant, q: &QuicAck, out: &mut Vec<Packet>) {
         let next = self.head + self.ring.len() as u64;
-        let largest = full(next, p.slots[0].end).wrapping_sub(1);
-        if largest >= next || p.sacks == 0 {
+        let Some(newest) = q.ranges().first() else {
+            return;
+        };
+        let largest = full(next, newest.end).wrapping_sub(1);
+        if largest >= next {
             // RFC 9000, 13.1: it acknowledges what was never sent.
             return;
         }
         self.confirmed = true;
         let prior = self.in_flight;
         let mut news = News::default();
-        let first = full(next, p.slots[0].start);
+        let first = full(next, newest.start);
         if first <= self.head {
             // Nearly every ACK: all up to the largest.
             for _ in self.head..=largest {
@@ -65,7 +68,7 @@ impl Sender {
             self.head = self.head.max(largest + 1);
             self.drop_settled();
         } else {
-            self.scan(p, next, &mut news);
+            self.scan(q, next, &mut news);
         }
         let advanced = self.largest_acked.is_none_or(|l| largest > l);
         if advanced {
@@ -77,12 +80,12 @@ impl Sender {
             // RFC 9002, 5.1: the largest is new and something that asked for it is acknowledged.
             if advanced {
                 let rtt = now.since(news.sent);
-                let delay = Duration::from_nanos(u64::from(p.tsecr >> 16) * DELAY_UNIT);
+                let delay = Duration::from_nanos(u64::from(q.delay) * DELAY_UNIT);
                 self.rtt.sample(rtt, delay.min(self.cfg.ack.delay));
                 sample = Some(rtt);
             }
         }
-        let ecn = self.count_ecn(p, &news, advanced);
+        let ecn = self.count_ecn(q, &news, advanced);
         self.leave_recovery(now, &news);
         let lost = self.find_losses(now);
         self.judge(now, &lost, ecn, &news, prior);
@@ -145,13 +148,8 @@ impl Sender {
     }
 
     /// An ACK with gaps.
-    fn scan(&mut self, p: &Packet, next: u64, news: &mut News) {
-        let count = if p.bits & Packet::BIT_REPORT != 0 {
-            p.sacks.min(2)
-        } else {
-            p.sacks.min(3)
-        };
-        for block in p.slots[..usize::from(count)].iter().rev() {
+    fn scan(&mut self, q: &QuicAck, next: u64, news: &mut News) {
+        for block in q.ranges().iter().rev() {
             let start = full(next, block.start).max(self.head);
             let end = full(next, block.end).min(next);
             for n in start..end {
@@ -167,12 +165,12 @@ impl Sender {
 
     /// New counts (RFC 9000, 13.4.2.1): each packet that left capable must be counted, or ECN is off from here on.
     #[inline]
-    fn count_ecn(&mut self, p: &Packet, news: &News, advanced: bool) -> EcnDelta {
+    fn count_ecn(&mut self, q: &QuicAck, news: &News, advanced: bool) -> EcnDelta {
         let e = &mut self.ecn;
         if e.failed || !advanced {
             return EcnDelta::default();
         }
-        let (ect0, ect1, ce) = ((p.tsval >> 16) as u16, p.tsval as u16, p.tsecr as u16);
+        let (ect0, ect1, ce) = (q.ect0, q.ect1, q.ce);
         let delta = EcnDelta {
             ce: u32::from(ce.wrapping_sub(e.ce)),
             ect0: u32::from(ect0.wrapping_sub(e.ect0)),
@@ -253,26 +251,26 @@ impl Sender {
             let pto = self.rtt.pto(self.cfg.ack.delay);
             if self.rtt.is_sampled() && lost.span > pto * PERSISTENT {
                 self.stats.persistent += 1;
-                self.enter(now, Recovery::Timeout, LossKind::Timeout, lost.bytes, prior);
+                self.enter(now, Recovery::Timeout, Cause::Timeout, lost.bytes, prior);
             } else if fresh {
                 self.stats.recoveries += 1;
-                self.enter(now, Recovery::Fast, LossKind::Fast, lost.bytes, prior);
+                self.enter(now, Recovery::Fast, Cause::Loss, lost.bytes, prior);
             }
         }
         if ecn.ce > 0
             && !self.marking().is_proportional()
             && self.recovery_at.is_none_or(|at| news.sent > at)
         {
-            self.enter(now, Recovery::Cwr, LossKind::Ecn, 0, prior);
+            self.enter(now, Recovery::Cwr, Cause::Ecn, 0, prior);
         }
     }
 
-    fn enter(&mut self, now: Instant, ca: Recovery, kind: LossKind, lost: u64, prior: u64) {
+    fn enter(&mut self, now: Instant, ca: Recovery, kind: Cause, lost: u64, prior: u64) {
         self.recovery_at = Some(now);
         self.ca = ca;
-        let loss = Loss::new(kind, Bytes(lost), Bytes(prior), self.sent_total);
+        let event = CongestionEvent::new(kind, Bytes(lost), Bytes(prior), self.sent_total);
         let path = self.path();
-        self.cc.on_loss(now, &path, &loss);
+        self.cc.on_congestion(now, &path, &event);
         self.follow();
     }
 

@@ -1,11 +1,11 @@
 //! Connections whose data goes both ways: one end opens and asks, the other answers.
 //!
 //! Each end is a [`Sender`] and a [`Receiver`]. Those of the way from the client to the server make the handshake; the two
-//! of the way back join when it is complete. Their packets carry [`Packet::BIT_BACK`].
+//! of the way back join when it is complete. Their packets carry [`QuicBits::BACK`].
 
 use slackwater_control::AnyController;
 use slackwater_core::record::FlowSample;
-use slackwater_core::{Draw, FlowId, Instant, Packet};
+use slackwater_core::{Draw, FlowId, Instant, Packet, QuicBits};
 
 use super::{Config, Receiver, Sender};
 
@@ -53,7 +53,7 @@ impl Client {
 
     /// A packet of this flow arrived.
     pub fn on_packet(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
-        if p.bits & Packet::BIT_BACK == 0 {
+        if !goes_back(p) {
             self.asks.on_packet(now, p, out);
             if let Some(hears) = &mut self.hears {
                 hears.spin = self.asks.spin;
@@ -132,7 +132,7 @@ impl Server {
     /// A packet of this flow arrived. True where it opened another connection in place of the last: what that one had
     /// not sent is gone.
     pub fn on_packet(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) -> bool {
-        if p.bits & Packet::BIT_BACK != 0 {
+        if goes_back(p) {
             self.answers.on_packet(now, p, out);
             self.hears.spin = self.answers.spin;
             return false;
@@ -193,6 +193,11 @@ impl Server {
     }
 }
 
+/// `p` is of the halves whose data goes to the client.
+fn goes_back(p: &Packet) -> bool {
+    p.quic().is_some_and(|bits| bits.contains(QuicBits::BACK))
+}
+
 fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     a.into_iter().chain(b).min()
 }
@@ -202,7 +207,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use slackwater_control::{Config as ControlConfig, build};
-    use slackwater_core::{Duration, QuicBits};
+    use slackwater_core::{Body, Direction, Duration};
 
     use super::*;
 
@@ -280,7 +285,7 @@ mod tests {
                 let mut out = vec![];
                 if wire == next {
                     let (_, p) = self.wire.pop_front().expect("it is there");
-                    if p.bits & Packet::BIT_UP == 0 {
+                    if p.dir == Direction::Down {
                         self.client.on_packet(self.now, &p, &mut out);
                     } else {
                         anew += usize::from(self.server.on_packet(self.now, &p, &mut out));
@@ -318,13 +323,15 @@ mod tests {
         pair.run(|p| p.server.delivered() == 400);
         pair.answer(3_000_000);
         pair.run(|p| p.client.delivered() == 3_000_000);
+        let spin = |(at, bits): (Instant, Option<QuicBits>)| {
+            let bits = bits.expect("a short header");
+            (at, bits.contains(QuicBits::SPIN))
+        };
         let edges = |up: bool| {
             let of_way = pair.trace.iter().filter(|(_, p)| {
-                !p.quic().contains(QuicBits::LONG) && (p.bits & Packet::BIT_UP != 0) == up
+                !matches!(p.body, Body::QuicLong(_)) && (p.dir == Direction::Up) == up
             });
-            let bits: Vec<_> = of_way
-                .map(|(at, p)| (*at, p.quic().contains(QuicBits::SPIN)))
-                .collect();
+            let bits: Vec<_> = of_way.map(|(at, p)| (*at, p.quic())).map(spin).collect();
             let edges = bits.windows(2).filter(|w| w[0].1 != w[1].1);
             edges.map(|w| w[1].0).collect::<Vec<_>>()
         };

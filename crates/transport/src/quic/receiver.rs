@@ -1,13 +1,17 @@
 //! The receiving end: what arrived, when it is acknowledged, and the reports that go back.
 
-use slackwater_core::{Bytes, Duration, Ecn, FlowId, Instant, Packet, QuicBits, SackBlock, SeqNum};
-use slackwater_signal::Body;
+use slackwater_core::packet::OptionRoom;
+use slackwater_core::{
+    Body, Bytes, Direction, Duration, Ecn, FlowId, Instant, Packet, QuicAck, QuicBits, QuicData,
+    QuicLong, SackBlock, SeqNum,
+};
+use slackwater_signal::ReportBody;
 
 use super::config::{Config, Spin};
 use super::ranges::{Ranges, Stream};
 use super::{
-    ACK_FRAME, ACK_RANGE, BELOW, ECN_COUNTS, INITIAL, LIMITS, REPORT_FRAME, blank, encode_delay,
-    full,
+    ACK_FRAME, ACK_RANGE, BELOW, ECN_COUNTS, INITIAL, LIMITS, REPORT_FRAME, SHORT_HEADER,
+    direction, encode_delay, full, packet,
 };
 
 /// Ranges of packet numbers that are remembered (RFC 9000, 13.2.3 leaves it to the receiver); a packet older than all of
@@ -43,7 +47,10 @@ enum State {
 pub struct Receiver {
     cfg: Config,
     flow: FlowId,
-    up: u8,
+    /// Which way its packets go.
+    dir: Direction,
+    /// [`QuicBits::BACK`] on the way back of a connection whose data goes both ways.
+    back: QuicBits,
     pub(super) number: u16,
     state: State,
     /// Numbers of the handshake's and of the data's packets to send.
@@ -80,7 +87,8 @@ impl Receiver {
         Self {
             cfg: *cfg,
             flow,
-            up: if up { Packet::BIT_UP } else { 0 },
+            dir: direction(up),
+            back: QuicBits::NONE,
             number: 0,
             state: State::Listen,
             long: 0,
@@ -108,7 +116,7 @@ impl Receiver {
     /// The receiving half of the end that opened connection `number`, whose handshake is complete.
     pub(super) fn joined(flow: FlowId, up: bool, number: u16, cfg: &Config, spins: bool) -> Self {
         let mut receiver = Self::new(flow, up, cfg);
-        receiver.up |= Packet::BIT_BACK;
+        receiver.back = QuicBits::BACK;
         receiver.number = number;
         receiver.state = State::Established;
         receiver.client = true;
@@ -152,18 +160,22 @@ impl Receiver {
     /// A packet of this flow arrived.
     #[inline]
     pub fn on_packet(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
-        let bits = p.quic();
-        if bits.contains(QuicBits::LONG) {
-            self.on_handshake(now, p, out);
-        } else if self.state == State::Established && p.window == self.number {
+        match &p.body {
+            Body::QuicLong(q) => self.on_handshake(now, q, out),
             // Before the handshake ends there are no keys to read it (RFC 9001, 5.7).
-            self.on_data(now, p, bits, out);
+            Body::QuicData(q)
+                if self.state == State::Established && q.connection == self.number =>
+            {
+                self.on_data(now, q, p.ecn, out);
+            }
+            _ => {}
         }
     }
 
-    fn on_data(&mut self, now: Instant, p: &Packet, bits: QuicBits, out: &mut Vec<Packet>) {
+    fn on_data(&mut self, now: Instant, q: &QuicData, ecn: Ecn, out: &mut Vec<Packet>) {
+        let bits = q.bits;
         let expected = self.seen.end();
-        let pn = full(expected, p.seq);
+        let pn = full(expected, q.pn);
         let in_order = pn == expected;
         if !in_order && (pn < self.seen.floor() || self.seen.contains(pn)) {
             self.stats.duplicates += 1;
@@ -178,7 +190,7 @@ impl Receiver {
             // RFC 9000, 17.4: the server reflects, the client inverts.
             self.spin = bits.contains(QuicBits::SPIN) != self.client;
         }
-        match p.ecn {
+        match ecn {
             Ecn::NotEct => {}
             Ecn::Ect0 => self.ect0 = self.ect0.wrapping_add(1),
             Ecn::Ect1 => self.ect1 = self.ect1.wrapping_add(1),
@@ -188,8 +200,8 @@ impl Receiver {
             }
         }
         if bits.contains(QuicBits::STREAM) {
-            let start = full(self.stream.next(), p.ack);
-            let len = u64::from(p.payload);
+            let start = full(self.stream.next(), q.offset);
+            let len = u64::from(q.payload);
             if start + len > self.limit {
                 // RFC 9000, 4.1: a peer that oversteps is cut off; ours never does.
                 debug_assert!(false, "the sender keeps to the limit");
@@ -206,7 +218,7 @@ impl Receiver {
         }
         // RFC 9000, 13.2.1: out of order, or beyond a gap, or CE, or asked for.
         let at_once = (self.cfg.ack.at_once && !in_order)
-            || p.ecn == Ecn::Ce
+            || ecn == Ecn::Ce
             || bits.contains(QuicBits::BLOCKED);
         let moved = self.limit_moves();
         if self.owed >= self.cfg.ack.packets || at_once || moved {
@@ -222,61 +234,76 @@ impl Receiver {
     }
 
     /// Sends a report to the sender's controller in a DATAGRAM frame, with the ACK that is owed.
-    pub fn send_report(&mut self, now: Instant, body: Body, out: &mut Vec<Packet>) {
+    pub fn send_report(&mut self, now: Instant, body: ReportBody, out: &mut Vec<Packet>) {
         if self.state == State::Established {
             self.acknowledge(now, Some(body), out);
         }
     }
 
-    fn acknowledge(&mut self, now: Instant, report: Option<Body>, out: &mut Vec<Packet>) {
+    fn acknowledge(&mut self, now: Instant, report: Option<ReportBody>, out: &mut Vec<Packet>) {
         let spin = if self.spin && self.spins {
             QuicBits::SPIN
         } else {
-            QuicBits(0)
+            QuicBits::NONE
         };
-        let mut bits = spin;
-        let pn = self.next;
-        self.next += 1;
-        let mut p = blank(now, self.flow, self.up, self.number, pn, bits);
+        let mut q = self.answer(spin);
+        let mut frames = 0;
         if !self.seen.is_empty() {
-            bits = bits.with(QuicBits::ACK);
+            q.bits = q.bits.with(QuicBits::ACK);
             let room = if report.is_some() { 2 } else { 3 };
-            for (slot, (start, end)) in p.slots.iter_mut().zip(self.seen.newest(room)) {
-                *slot = SackBlock {
+            let mut ranges = 0;
+            let places = q.room.blocks_mut().iter_mut();
+            for (place, (start, end)) in places.zip(self.seen.newest(room)) {
+                *place = SackBlock {
                     start: SeqNum(start as u32),
                     end: SeqNum(end as u32),
                 };
-                p.sacks += 1;
+                ranges += 1;
             }
-            p.len += ACK_FRAME + ACK_RANGE * u16::from(p.sacks - 1);
+            frames += ACK_FRAME + ACK_RANGE * (ranges - 1);
             if self.ect0 | self.ect1 | self.ce != 0 {
-                p.len += ECN_COUNTS;
+                frames += ECN_COUNTS;
             }
-            let delay = encode_delay(now.since(self.largest_at));
-            p.tsval = u32::from(self.ect0) << 16 | u32::from(self.ect1);
-            p.tsecr = delay << 16 | u32::from(self.ce);
+            q.delay = encode_delay(now.since(self.largest_at));
+            (q.ect0, q.ect1, q.ce) = (self.ect0, self.ect1, self.ce);
             self.stats.acks += 1;
         }
         if self.limit_moves() {
             self.limit = self.stream.next() + self.cfg.recv_window.0;
-            bits = bits.with(QuicBits::MAX_DATA);
-            p.len += LIMITS;
+            q.bits = q.bits.with(QuicBits::MAX_DATA);
+            q.limit = SeqNum(self.limit as u32);
+            frames += LIMITS;
         }
-        if let Some(body) = report {
-            let (start, end) = body.words();
-            p.slots[2] = SackBlock {
-                start: SeqNum(start),
-                end: SeqNum(end),
-            };
-            p.bits |= Packet::BIT_REPORT;
-            bits = bits.with(QuicBits::DATAGRAM);
-            p.len += REPORT_FRAME;
+        if let Some(report) = report {
+            q.set_report(report.0);
+            frames += REPORT_FRAME;
         }
-        p.ack = SeqNum(self.limit as u32);
-        p.flags.0 = bits.0;
         self.owed = 0;
         self.due = Instant::MAX;
-        out.push(p);
+        out.push(self.short(now, q, frames));
+    }
+
+    /// The body of the next packet with a short header.
+    const fn answer(&mut self, bits: QuicBits) -> QuicAck {
+        let pn = self.next;
+        self.next += 1;
+        QuicAck {
+            room: OptionRoom::EMPTY,
+            pn: SeqNum(pn as u32),
+            limit: SeqNum(self.limit as u32),
+            ect0: 0,
+            ect1: 0,
+            ce: 0,
+            delay: 0,
+            connection: self.number,
+            bits: bits.with(self.back),
+        }
+    }
+
+    /// The packet whose frames take `frames` bytes.
+    const fn short(&self, now: Instant, q: QuicAck, frames: u16) -> Packet {
+        let len = BELOW + SHORT_HEADER + frames;
+        packet(now, self.flow, self.dir, len, Body::QuicAck(q))
     }
 
     /// A deadline may have passed.
@@ -289,23 +316,23 @@ impl Receiver {
         }
     }
 
-    fn on_handshake(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
-        let finished = p.quic().contains(QuicBits::ACK);
-        if !finished && (self.state == State::Listen || p.window != self.number) {
-            if self.state != State::Listen && self.number.wrapping_sub(p.window) < 1 << 15 {
+    fn on_handshake(&mut self, now: Instant, q: &QuicLong, out: &mut Vec<Packet>) {
+        let finished = q.finished;
+        if !finished && (self.state == State::Listen || q.connection != self.number) {
+            if self.state != State::Listen && self.number.wrapping_sub(q.connection) < 1 << 15 {
                 // Of a connection before this one.
                 return;
             }
             // Another connection of the same flow.
             *self = Self {
-                number: p.window,
+                number: q.connection,
                 state: State::Hello,
                 before: self.delivered(),
                 stats: self.stats,
-                ..Self::new(self.flow, self.up != 0, &self.cfg)
+                ..Self::new(self.flow, self.dir == Direction::Up, &self.cfg)
             };
             self.send_flight(now, out);
-        } else if p.window != self.number {
+        } else if q.connection != self.number {
         } else if !finished {
             if self.state == State::Hello {
                 self.send_flight(now, out);
@@ -314,12 +341,8 @@ impl Receiver {
             self.state = State::Established;
             self.hello = Instant::MAX;
             // The server confirms at once (RFC 9001, 4.1.2).
-            let pn = self.next;
-            self.next += 1;
-            let mut done = blank(now, self.flow, self.up, self.number, pn, QuicBits::DONE);
-            done.len += 1;
-            done.ack = SeqNum(self.limit as u32);
-            out.push(done);
+            let done = self.answer(QuicBits::DONE);
+            out.push(self.short(now, done, 1));
         }
     }
 
@@ -327,20 +350,23 @@ impl Receiver {
         let mut left = self.cfg.server_flight.max(1);
         let count = left.div_ceil(INITIAL - BELOW).min(3);
         for index in 0..count {
-            let bits = QuicBits::LONG.with(QuicBits::CRYPTO);
-            let mut p = blank(now, self.flow, self.up, self.number, self.long, bits);
+            let body = Body::QuicLong(QuicLong {
+                pn: SeqNum(self.long as u32),
+                index,
+                count,
+                connection: self.number,
+                ..QuicLong::default()
+            });
             self.long += 1;
-            p.ack = SeqNum(u32::from(index));
-            p.tsecr = u32::from(count);
             // The first holds the Initial and is padded.
             let bytes = left.min(INITIAL - BELOW);
-            p.len = if index == 0 {
+            let len = if index == 0 {
                 INITIAL
             } else {
                 BELOW + bytes.max(50)
             };
             left -= bytes;
-            out.push(p);
+            out.push(packet(now, self.flow, self.dir, len, body));
         }
         if self.tries == 0 {
             self.flight = now;

@@ -8,13 +8,16 @@ use slackwater_control::{
     AnyController, Controller, EcnMode, Intent, Pacer, PathReport, PathView, Recovery,
 };
 use slackwater_core::record::FlowSample;
-use slackwater_core::{Bytes, Draw, Duration, Ecn, FlowId, Instant, Packet, QuicBits, Rate};
-use slackwater_signal::Body;
+use slackwater_core::{
+    Body, Bytes, Direction, Draw, Duration, Ecn, FlowId, Instant, Packet, QuicAck, QuicBits,
+    QuicLong, Rate, SeqNum,
+};
+use slackwater_signal::ReportBody;
 
 use super::config::{Config, Spin};
 use super::ranges::Stream;
 use super::rtt::Rtt;
-use super::{BELOW, INITIAL, SHORT_HEADER, STREAM_FRAME, blank};
+use super::{ACK_FRAME, BELOW, INITIAL, SHORT_HEADER, STREAM_FRAME, direction, packet};
 use crate::tcp::rate_sample::Delivery;
 use crate::tcp::scoreboard::Segment;
 
@@ -94,7 +97,10 @@ pub(super) struct EcnState {
 pub struct Sender {
     pub(super) cfg: Config,
     flow: FlowId,
-    up: u8,
+    /// Which way its packets go.
+    dir: Direction,
+    /// [`QuicBits::BACK`] on the way back of a connection whose data goes both ways.
+    back: QuicBits,
     pub(super) number: u16,
     pub(super) state: State,
     /// The server confirmed the handshake.
@@ -174,7 +180,8 @@ impl Sender {
         Self {
             cfg: *cfg,
             flow,
-            up: if up { Packet::BIT_UP } else { 0 },
+            dir: direction(up),
+            back: QuicBits::NONE,
             number,
             state: State::Closed,
             confirmed: false,
@@ -237,7 +244,7 @@ impl Sender {
     ) -> Self {
         let mut sender = Self::new(flow, up, number, cfg, cc, draw);
         sender.client = false;
-        sender.up |= Packet::BIT_BACK;
+        sender.back = QuicBits::BACK;
         // The client decides whether the bit spins.
         sender.spins = cfg.spin != Spin::Off;
         sender
@@ -368,28 +375,31 @@ impl Sender {
 
     /// A packet of this flow arrived.
     pub fn on_packet(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
-        if p.window != self.number || self.state == State::Closed {
+        if self.state == State::Closed {
             return;
         }
-        let bits = p.quic();
-        if bits.contains(QuicBits::LONG) {
-            self.on_flight(now, p, out);
-        } else if self.state == State::Established {
-            self.hear(now, p, bits);
-            if bits.contains(QuicBits::ACK) {
-                self.on_ack(now, p, out);
-            } else {
-                self.transmit(now, out);
+        match &p.body {
+            Body::QuicLong(q) if q.connection == self.number => self.on_flight(now, q, out),
+            Body::QuicAck(q) if q.connection == self.number => {
+                if self.state == State::Established {
+                    self.hear(now, q);
+                    if q.bits.contains(QuicBits::ACK) {
+                        self.on_ack(now, q, out);
+                    } else {
+                        self.transmit(now, out);
+                    }
+                }
             }
+            _ => return,
         }
         self.settle(now);
     }
 
     /// What a packet of the receiver tells beside its ACK.
     #[inline]
-    fn hear(&mut self, now: Instant, p: &Packet, bits: QuicBits) {
+    fn hear(&mut self, now: Instant, q: &QuicAck) {
         let expected = self.heard.1;
-        let pn = super::full(expected, p.seq);
+        let pn = super::full(expected, q.pn);
         if pn == expected {
             self.heard.1 += 1;
         } else if pn > expected {
@@ -397,20 +407,17 @@ impl Sender {
         }
         if pn >= expected {
             // RFC 9000, 17.4: the client inverts what the largest packet shows, the server reflects it.
-            self.spin = bits.contains(QuicBits::SPIN) != self.client;
-            self.limit = self.limit.max(super::full(self.limit, p.ack));
+            self.spin = q.bits.contains(QuicBits::SPIN) != self.client;
+            self.limit = self.limit.max(super::full(self.limit, q.limit));
         }
-        if bits.is_eliciting() {
+        if q.bits.is_eliciting() {
             self.timers.ack = self.timers.ack.min(now + self.cfg.ack.delay);
-            self.confirmed |= bits.contains(QuicBits::DONE);
-            if p.bits & Packet::BIT_REPORT != 0 {
-                let slot = p.slots[2];
-                if let Some(report) = Body::from_words(slot.start.0, slot.end.0).report() {
-                    self.stats.reports += 1;
-                    let path = self.path();
-                    self.cc.on_report(now, &path, &report);
-                    self.follow();
-                }
+            self.confirmed |= q.bits.contains(QuicBits::DONE);
+            if let Some(report) = q.report().and_then(|bytes| ReportBody(bytes).report()) {
+                self.stats.reports += 1;
+                let path = self.path();
+                self.cc.on_report(now, &path, &report);
+                self.follow();
             }
         }
     }
@@ -440,10 +447,10 @@ impl Sender {
                 self.transmit(now, out);
             }
             if self.timers.ack <= now {
-                let mut p = self.packet(now, QuicBits(0));
-                self.attach_ack(&mut p);
+                let mut q = self.data(QuicBits::NONE);
+                self.attach_ack(&mut q);
                 self.record(now, 0, 0, flag::SETTLED);
-                out.push(p);
+                out.push(self.short(now, q, ACK_FRAME));
             }
         }
         self.timers.wake = Instant::MAX;
@@ -464,11 +471,7 @@ impl Sender {
     // --- the handshake ---
 
     fn send_hello(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        let bits = QuicBits::LONG.with(QuicBits::CRYPTO);
-        let mut p = blank(now, self.flow, self.up, self.number, self.long, bits);
-        self.long += 1;
-        p.len = INITIAL;
-        out.push(p);
+        self.send_long(now, false, out);
         self.hello_at = now;
         // RFC 9002, 6.2.2: three initial RTTs, doubling.
         self.timers.pto = now + self.cfg.initial_rtt * 3 * (1 << self.hellos.min(10));
@@ -476,11 +479,22 @@ impl Sender {
         self.stats.timeouts += u64::from(self.hellos > 1);
     }
 
+    fn send_long(&mut self, now: Instant, finished: bool, out: &mut Vec<Packet>) {
+        let body = Body::QuicLong(QuicLong {
+            pn: SeqNum(self.long as u32),
+            connection: self.number,
+            finished,
+            ..QuicLong::default()
+        });
+        self.long += 1;
+        out.push(packet(now, self.flow, self.dir, INITIAL, body));
+    }
+
     /// A part of the server's flight.
-    fn on_flight(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
+    fn on_flight(&mut self, now: Instant, q: &QuicLong, out: &mut Vec<Packet>) {
         if self.state == State::Established {
             // The server did not hear the end of the handshake.
-            if !self.confirmed && p.ack.0 == 0 {
+            if !self.confirmed && q.index == 0 {
                 self.finish(now, out);
             }
             return;
@@ -488,8 +502,8 @@ impl Sender {
         if self.flight == 0 && self.hellos == 1 {
             self.rtt.sample(now.since(self.hello_at), Duration::ZERO);
         }
-        self.flight |= 1 << p.ack.0.min(31);
-        if self.flight.count_ones() < p.tsecr {
+        self.flight |= 1 << q.index.min(31);
+        if self.flight.count_ones() < u32::from(q.count) {
             return;
         }
         self.state = State::Established;
@@ -504,11 +518,7 @@ impl Sender {
     /// The client's last flight: the acknowledgment of the Initial, which has the datagram padded (RFC 9000, 14.1), and
     /// the end of the handshake.
     fn finish(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        let bits = QuicBits::LONG.with(QuicBits::CRYPTO).with(QuicBits::ACK);
-        let mut p = blank(now, self.flow, self.up, self.number, self.long, bits);
-        self.long += 1;
-        p.len = INITIAL;
-        out.push(p);
+        self.send_long(now, true, out);
     }
 
     /// What marking the packets ask for.

@@ -5,8 +5,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use proptest::prelude::*;
 use slackwater_control::{Config as ControlConfig, PathReport, build};
-use slackwater_core::{Bytes, Draw, Duration, Ecn, FlowId, Instant, Packet, QuicBits, Rate};
-use slackwater_signal::Body;
+use slackwater_core::{Body, Bytes, Draw, Duration, Ecn, FlowId, Instant, Packet, QuicBits, Rate};
+use slackwater_signal::ReportBody;
 
 use super::{AckRule, Config, Receiver, Sender, Spin};
 
@@ -18,6 +18,11 @@ enum Fate {
     Drop,
     Twice(Duration),
     Late(Duration),
+}
+
+/// `p` is of the handshake.
+const fn is_long(p: &Packet) -> bool {
+    matches!(p.body, Body::QuicLong(_))
 }
 
 type Script = Box<dyn FnMut(Instant, u64, &mut Packet) -> Fate>;
@@ -176,7 +181,7 @@ fn the_handshake_takes_one_round_trip_and_its_first_datagrams_are_padded() {
     let long: Vec<_> = pair
         .trace
         .iter()
-        .filter(|(_, _, p)| p.quic().contains(QuicBits::LONG))
+        .filter(|(_, _, p)| is_long(p))
         .map(|(at, from, p)| (at.since(Instant::ZERO).as_millis(), *from, p.len))
         .collect();
     assert_eq!(
@@ -189,7 +194,7 @@ fn the_handshake_takes_one_round_trip_and_its_first_datagrams_are_padded() {
             (40, 0, 1228)
         ]
     );
-    let first = pair.trace.iter().find(|(_, _, p)| p.payload > 0).unwrap();
+    let first = pair.trace.iter().find(|(_, _, p)| p.payload() > 0).unwrap();
     assert_eq!((first.0, first.2.len), (AT(40), 1500));
     assert_eq!(pair.sender.sample().srtt, MS(40));
     pair.run(AT(1000));
@@ -226,10 +231,15 @@ fn an_ack_answers_two_packets_and_a_gap_at_once() {
     };
     let mut pair = Pair::new(&cfg, "fixed:50", MS(20)).connected();
     pair.tracing = true;
-    let acks = |pair: &Pair| -> Vec<(u64, u8)> {
+    let acks = |pair: &Pair| -> Vec<(u64, usize)> {
         let of_receiver = pair.trace.iter().filter(|(_, from, _)| *from == 1);
-        let acks = of_receiver.filter(|(_, _, p)| p.quic().contains(QuicBits::ACK));
-        acks.map(|(at, _, p)| (at.since(Instant::ZERO).as_millis(), p.sacks))
+        of_receiver
+            .filter_map(|(at, _, p)| match &p.body {
+                Body::QuicAck(q) if q.bits.contains(QuicBits::ACK) => {
+                    Some((at.since(Instant::ZERO).as_millis(), q.ranges().len()))
+                }
+                _ => None,
+            })
             .collect()
     };
     let start = pair.now.since(Instant::ZERO).as_millis();
@@ -271,7 +281,7 @@ fn what_is_blocked_by_the_limit_goes_on_although_its_update_is_lost() {
     let mut pair = Pair::new(&cfg, "cubic", MS(10)).connected();
     // All that comes back is lost for a while, the updates with it.
     pair.scripts[1] = Box::new(|now, _, p| {
-        if (AT(60)..AT(500)).contains(&now) && !p.quic().contains(QuicBits::LONG) {
+        if (AT(60)..AT(500)).contains(&now) && !is_long(p) {
             Fate::Drop
         } else {
             Fate::Pass
@@ -321,7 +331,7 @@ fn ecn_run(name: &str, mut mark: impl FnMut(u64, &mut Packet) + 'static) -> Pair
 #[test]
 fn marks_are_counted_and_answered_and_a_path_that_bleaches_ends_ecn() {
     let pair = ecn_run("prague", |n, p| {
-        if p.payload > 0 {
+        if p.payload() > 0 {
             assert_eq!(p.ecn, Ecn::Ect1);
             if n % 10 == 0 {
                 p.ecn = Ecn::Ce;
@@ -383,16 +393,17 @@ fn a_report_reaches_the_controller_in_a_datagram_frame() {
         shared: false,
     };
     pair.tracing = true;
-    let body = Body::of(&report).unwrap();
+    let body = ReportBody::of(&report).unwrap();
     pair.on_receiver(|r, now, out| r.send_report(now, body, out));
     let (_, _, p) = *pair.trace.last().unwrap();
-    assert!(p.quic().contains(QuicBits::DATAGRAM.with(QuicBits::ACK)));
+    let both = QuicBits::DATAGRAM.with(QuicBits::ACK);
+    assert!(p.quic().is_some_and(|bits| bits.contains(both)));
     pair.run(pair.now + MS(200));
     assert_eq!(pair.sender.stats().reports, 1);
     let acked = pair
         .trace
         .iter()
-        .any(|(_, from, p)| *from == 0 && p.sacks == 1);
+        .any(|(_, from, p)| *from == 0 && p.quic().is_some_and(|b| b.contains(QuicBits::ACK)));
     assert!(acked, "it asks for an acknowledgment (RFC 9221, 5.2)");
 }
 
@@ -473,9 +484,9 @@ proptest! {
         prop_assert_eq!(pair.sender.settled_total, pair.sender.sent_total);
         let mut last = [[None; 2]; 2];
         for (_, from, p) in &pair.trace {
-            let space = usize::from(p.quic().contains(QuicBits::LONG));
-            let before = last[*from][space].replace(p.seq.0);
-            prop_assert!(before.is_none_or(|b| b < p.seq.0), "a number used twice");
+            let space = usize::from(is_long(p));
+            let before = last[*from][space].replace(p.number());
+            prop_assert!(before.is_none_or(|b| b < p.number()), "a number used twice");
             prop_assert!(p.len <= packet.max(1228));
         }
     }

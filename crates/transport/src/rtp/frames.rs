@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 pub use slackwater_core::record::Frame;
-use slackwater_core::{Bytes, Duration, Instant, Packet};
+use slackwater_core::{Bytes, Duration, Instant, Media};
 
 use super::config::{Playout, ReceiverConfig};
 
@@ -79,14 +79,15 @@ impl Buffer {
         self.timer
     }
 
-    /// A packet of a frame arrived; true where it was new.
+    /// A packet of a frame, which left at `sent`, arrived; true where it was new.
     pub(super) fn on_packet(
         &mut self,
         now: Instant,
-        packet: &Packet,
+        sent: Instant,
+        media: &Media,
         done: &mut Vec<Frame>,
     ) -> bool {
-        let (number, index, count) = (packet.tsval, packet.ack.0, packet.tsecr);
+        let (number, index, count) = (media.frame, media.index, media.packets);
         let next = *self.next.get_or_insert(number);
         let ahead = number.wrapping_sub(next);
         if (ahead as i32) < 0 || index >= count || count > PACKETS {
@@ -100,7 +101,7 @@ impl Buffer {
             }
             self.next = Some(number);
             self.needs_key |= self.config.needs_key;
-            return self.on_packet(now, packet, done);
+            return self.on_packet(now, sent, media, done);
         }
         while self.open.len() <= place {
             let mut open = Open::default();
@@ -110,11 +111,9 @@ impl Buffer {
         let open = &mut self.open[place];
         let f = &mut open.frame;
         if open.have.is_empty() {
-            let [_, time, _] = packet.slots;
-            let captured = u64::from(time.start.0) << 32 | u64::from(time.end.0);
-            f.captured = Instant::from_nanos(captured);
+            f.captured = media.captured;
             f.packets = count;
-            f.key = packet.slots[0].end.0 & 1 != 0;
+            f.key = media.key;
         }
         let (word, bit) = (index as usize / 64, 1 << (index % 64));
         if word >= open.have.len() {
@@ -125,9 +124,9 @@ impl Buffer {
         }
         open.have[word] |= bit;
         f.arrived += 1;
-        f.retransmitted += u32::from(packet.bits & Packet::BIT_RETX != 0);
-        f.bytes += Bytes(u64::from(packet.payload));
-        f.sent = f.sent.max(packet.created);
+        f.retransmitted += u32::from(media.retransmission);
+        f.bytes += Bytes(u64::from(media.payload));
+        f.sent = f.sent.max(sent);
         if f.arrived == f.packets {
             f.completed = Some(now);
             let delay = now.since(f.captured);

@@ -1,6 +1,6 @@
 //! The receiving end: reports, asks for what is missing, and shows frames.
 
-use slackwater_core::{Bytes, Duration, FlowId, Instant, Packet, Proto, SeqNum};
+use slackwater_core::{Body, Bytes, Direction, Duration, Ecn, FlowId, Instant, Packet};
 
 use super::BELOW_RTCP;
 use super::arrivals::Record;
@@ -47,7 +47,7 @@ pub struct ReceiverStats {
 pub struct RtpReceiver {
     flow: FlowId,
     /// Which way RTCP goes.
-    up: bool,
+    dir: Direction,
     format: Format,
     config: ReceiverConfig,
     record: Record,
@@ -67,7 +67,7 @@ impl RtpReceiver {
     pub fn new(flow: FlowId, up: bool, config: &RtpConfig) -> Self {
         Self {
             flow,
-            up: !up,
+            dir: if up { Direction::Down } else { Direction::Up },
             format: config.format,
             config: config.receiver,
             record: Record::default(),
@@ -90,24 +90,29 @@ impl RtpReceiver {
         mailbox: &mut Mailbox,
         out: &mut Vec<Packet>,
     ) {
+        let Body::Media(media) = &packet.body else {
+            return;
+        };
         self.stats.packets += 1;
-        self.stats.marked += u64::from(packet.ecn == slackwater_core::Ecn::Ce);
+        self.stats.marked += u64::from(packet.ecn == Ecn::Ce);
         let clock = now.saturating_add(self.config.clock_offset);
-        self.record.on_arrival(clock, packet.seq.0, packet.ecn);
-        let of_frame = packet.tsecr > 0;
+        self.record.on_arrival(clock, media.number, packet.ecn);
+
+        let of_frame = media.packets > 0;
         if of_frame {
-            let sequence = packet.slots[0].start.0;
             if self.config.nack {
-                self.missing.on_packet(now, sequence);
+                self.missing.on_packet(now, media.sequence);
             }
-            if self.buffer.on_packet(now, packet, &mut self.done) {
-                self.delivered += u64::from(packet.payload);
+            let buffer = &mut self.buffer;
+            if buffer.on_packet(now, packet.created, media, &mut self.done) {
+                self.delivered += u64::from(media.payload);
                 self.stats.media += 1;
             }
             self.buffer.settle(now, &mut self.done);
         }
+
         match self.config.cadence {
-            Cadence::Frame(_) if of_frame && packet.ack.0 + 1 == packet.tsecr => {
+            Cadence::Frame(_) if of_frame && media.index + 1 == media.packets => {
                 self.report(now, mailbox, out);
             }
             Cadence::Frame(wait) => {
@@ -207,11 +212,12 @@ impl RtpReceiver {
         out.push(Packet {
             created: now,
             flow: self.flow,
-            seq: SeqNum(mailbox.put(message)),
             len,
-            proto: Proto::Udp,
-            bits: if self.up { Packet::BIT_UP } else { 0 },
-            ..Packet::default()
+            ecn: Ecn::NotEct,
+            dir: self.dir,
+            body: Body::Rtcp(slackwater_core::Rtcp {
+                message: mailbox.put(message),
+            }),
         });
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 
 use slackwater_control::{
-    Ack, AnyController, Controller as _, EcnMode, Feedback, Intent, Loss, LossKind, Pacer,
-    PacketReport, PathReport, PathView, Sent,
+    AnyMedia, EcnMode, Feedback, Intent, MediaController as _, Pacer, PacketReport, PathReport,
+    PathView, Sent,
 };
 use slackwater_core::record::FlowSample;
 use slackwater_core::{
-    Bytes, Draw, Duration, Ecn, FlowId, Instant, Packet, Proto, Rate, SackBlock, SeqNum,
+    Body, Bytes, Direction, Draw, Duration, Ecn, FlowId, Instant, Media, Packet, Rate,
 };
-use slackwater_signal::Body;
+use slackwater_signal::ReportBody;
 
 use super::RTX_HEADER;
 use super::config::{Overflow, RtpConfig, SenderConfig};
@@ -66,7 +66,7 @@ pub struct SenderStats {
 /// A media packet that left, and when it last did.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
-    packet: Packet,
+    media: Media,
     sent: Instant,
 }
 
@@ -77,15 +77,17 @@ pub struct RtpSender {
     /// Header bytes of a media packet.
     header: u16,
     payload: u16,
-    /// What all packets of the flow have in common.
-    template: Packet,
-    controller: AnyController,
+    flow: FlowId,
+    /// Which way media goes.
+    dir: Direction,
+    controller: AnyMedia,
     intent: Intent,
     source: Source,
     pacer: Pacer,
     history: History,
-    /// Packets that wait, oldest first; `created` is the time of capture.
-    queue: VecDeque<Packet>,
+    /// Packets that wait, oldest first.
+    queue: VecDeque<Media>,
+    /// IP bytes of those.
     queued: u64,
     /// RTP sequence numbers that wait to be sent again.
     again: VecDeque<u32>,
@@ -100,12 +102,9 @@ pub struct RtpSender {
     min_rtt: Option<Duration>,
     /// Frame sizes in units of what the target allows.
     usage: f64,
-    /// The window was last reduced.
-    reduced: Option<Instant>,
     /// The queue was last thrown away.
     cleared: Option<Instant>,
     acked: u64,
-    lost: u64,
     blocked: bool,
     pace: Option<Instant>,
     news: Vec<PacketReport>,
@@ -118,22 +117,17 @@ impl RtpSender {
         flow: FlowId,
         up: bool,
         config: &RtpConfig,
-        controller: AnyController,
+        controller: AnyMedia,
         start: Instant,
         stop: Instant,
         draw: Draw,
     ) -> Self {
-        let template = Packet {
-            flow,
-            proto: Proto::Udp,
-            bits: if up { Packet::BIT_UP } else { 0 },
-            ..Packet::default()
-        };
         let mut sender = Self {
             config: config.sender,
             header: config.header(),
             payload: config.payload(),
-            template,
+            flow,
+            dir: if up { Direction::Up } else { Direction::Down },
             intent: controller.intent(),
             controller,
             source: Source::new(config.sender.source, start, stop, draw),
@@ -150,10 +144,8 @@ impl RtpSender {
             rtt: Duration::ZERO,
             min_rtt: None,
             usage: 1.0,
-            reduced: None,
             cleared: None,
             acked: 0,
-            lost: 0,
             blocked: false,
             pace: None,
             news: Vec::new(),
@@ -163,7 +155,7 @@ impl RtpSender {
         sender
     }
 
-    /// A packet arrived: RTCP, or an explicit report in [`Packet::BIT_REPORT`]'s form.
+    /// A packet arrived: RTCP, or an explicit report.
     pub fn on_packet(
         &mut self,
         now: Instant,
@@ -171,14 +163,17 @@ impl RtpSender {
         mailbox: &mut Mailbox,
         out: &mut Vec<Packet>,
     ) {
-        if packet.bits & Packet::BIT_REPORT != 0 {
-            let slot = packet.slots[2];
-            if let Some(report) = Body::from_words(slot.start.0, slot.end.0).report() {
-                self.on_path_report(now, &report, out);
+        let message = match &packet.body {
+            Body::Report(bytes) => {
+                if let Some(report) = ReportBody(*bytes).report() {
+                    self.on_path_report(now, &report, out);
+                }
+                return;
             }
-            return;
-        }
-        match mailbox.take(packet.seq.0) {
+            Body::Rtcp(rtcp) => mailbox.take(rtcp.message),
+            _ => None,
+        };
+        match message {
             Some(Rtcp::Arrivals(report)) => self.on_report(now, &report),
             Some(Rtcp::Nack(missing)) => self.on_nack(now, &missing),
             Some(Rtcp::Pli) => self.source.want_key(),
@@ -226,7 +221,7 @@ impl RtpSender {
     }
 
     /// The controller.
-    pub const fn controller(&self) -> &AnyController {
+    pub const fn controller(&self) -> &AnyMedia {
         &self.controller
     }
 
@@ -237,7 +232,7 @@ impl RtpSender {
 
     /// Bytes that wait for the pacer and the window, and for how long the oldest has.
     pub fn queue(&self, now: Instant) -> (Bytes, Duration) {
-        let wait = self.queue.front().map(|p| now.since(p.created));
+        let wait = self.queue.front().map(|m| now.since(m.captured));
         (Bytes(self.queued), wait.unwrap_or_default())
     }
 
@@ -331,37 +326,28 @@ impl RtpSender {
         }
         let count = frame.bytes.div_ceil(u64::from(self.payload)).max(1);
         let (least, larger) = (frame.bytes / count, frame.bytes % count);
-        let captured = frame.captured.as_nanos();
-        let pair = |start, end| SackBlock {
-            start: SeqNum(start),
-            end: SeqNum(end),
-        };
         for index in 0..count {
             let payload = least as u16 + u16::from(index < larger);
-            let len = payload + self.header;
-            self.queue.push_back(Packet {
-                created: frame.captured,
-                slots: [
-                    pair(self.sequence, u32::from(frame.key)),
-                    pair((captured >> 32) as u32, captured as u32),
-                    SackBlock::default(),
-                ],
-                ack: SeqNum(index as u32),
-                tsval: frame.number,
-                tsecr: count as u32,
-                len,
+            self.queue.push_back(Media {
+                captured: frame.captured,
+                // Numbers are given as packets leave.
+                number: 0,
+                sequence: self.sequence,
+                frame: frame.number,
+                index: index as u32,
+                packets: count as u32,
                 payload,
-                ..self.template
+                key: frame.key,
+                retransmission: false,
             });
             self.sequence = self.sequence.wrapping_add(1);
-            self.queued += u64::from(len);
+            self.queued += u64::from(payload + self.header);
         }
         self.set_pace(now);
     }
 
     fn on_report(&mut self, now: Instant, report: &Arrivals) {
         self.stats.reports += 1;
-        let prior = self.history.in_flight();
         let mut news = core::mem::take(&mut self.news);
         let outcome = self
             .history
@@ -373,56 +359,14 @@ impl RtpSender {
             self.srtt = Some(self.srtt.map_or(rtt, |s| (s * 7 + rtt) / 8));
         }
         self.acked += outcome.acked.0;
-        self.lost += outcome.lost.0;
         self.stats.lost += outcome.lost_packets;
         let path = self.path();
-        if self.controller.takes_feedback() {
-            let mut feedback = Feedback::new(&news);
-            feedback.app_limited = self.usage < LIMITED;
-            self.controller.on_feedback(now, &path, &feedback);
-        } else if !news.is_empty() {
-            self.tell_in_sum(now, &path, prior, &news);
-        }
+        let mut feedback = Feedback::new(&news);
+        feedback.app_limited = self.usage < LIMITED;
+        self.controller.on_feedback(now, &path, &feedback);
         news.clear();
         self.news = news;
         self.follow(now);
-    }
-
-    /// A report for window laws that go by acknowledgments. Those that want rate samples (BBR) get none.
-    fn tell_in_sum(&mut self, now: Instant, path: &PathView, prior: Bytes, news: &[PacketReport]) {
-        let mut ack = Ack::default();
-        for packet in news {
-            if packet.arrived.is_some() {
-                ack.newly_acked += packet.bytes;
-                match packet.ecn {
-                    Ecn::Ce => ack.ecn.ce += 1,
-                    Ecn::Ect0 => ack.ecn.ect0 += 1,
-                    Ecn::Ect1 => ack.ecn.ect1 += 1,
-                    Ecn::NotEct => {}
-                }
-            } else {
-                ack.newly_lost += packet.bytes;
-            }
-        }
-        let settled = self
-            .reduced
-            .is_none_or(|t| now.since(t) >= self.srtt.unwrap_or_default());
-        let sent = self.stats.bytes.0;
-        if ack.newly_lost.0 > 0 && settled {
-            self.reduced = Some(now);
-            let loss = Loss::new(LossKind::Fast, ack.newly_lost, prior, sent);
-            self.controller.on_loss(now, path, &loss);
-        }
-        ack.cumulative = ack.newly_acked;
-        ack.prior_in_flight = prior;
-        ack.rtt = self.srtt.map(|_| self.rtt);
-        ack.delivered = Bytes(self.acked);
-        ack.lost = Bytes(self.lost);
-        ack.app_limited = self.usage < LIMITED;
-        ack.cwnd_limited = self.blocked;
-        ack.una = self.acked + self.lost;
-        ack.next = sent;
-        self.controller.on_ack(now, path, &ack);
     }
 
     fn on_nack(&mut self, now: Instant, missing: &[u32]) {
@@ -437,7 +381,7 @@ impl RtpSender {
             if let Some(kept) = self.kept.get_mut(place)
                 && !waits
                 // What was sent again within a round trip may still arrive.
-                && (kept.packet.bits & Packet::BIT_RETX == 0 || now.since(kept.sent) >= pause)
+                && (!kept.media.retransmission || now.since(kept.sent) >= pause)
             {
                 self.again.push_back(sequence);
             }
@@ -463,9 +407,10 @@ impl RtpSender {
             self.again.pop_front();
         }
         self.history.expire(now.saturating_sub(self.silence()));
-        while let Some((packet, kind)) = self.next_packet(now) {
+        while let Some((media, kind)) = self.next_packet(now) {
             let in_flight = self.history.in_flight().0;
-            let len = u64::from(packet.len);
+            let ip_bytes = self.ip_bytes(&media, kind);
+            let len = u64::from(ip_bytes);
             let window = self.intent.window.map_or(u64::MAX, |w| w.0);
             if in_flight > 0 && in_flight + len > window {
                 self.blocked = true;
@@ -476,7 +421,7 @@ impl RtpSender {
                 self.pace = Some(at);
                 return;
             }
-            self.send(now, packet, kind, out);
+            self.send(now, media, ip_bytes, kind, out);
         }
         if self.intent.padding > Rate::ZERO && self.source.next().is_some() {
             self.pace = Some(self.pad);
@@ -484,30 +429,40 @@ impl RtpSender {
     }
 
     /// What leaves next: what was asked for, then media, then padding.
-    fn next_packet(&self, now: Instant) -> Option<(Packet, Kind)> {
+    fn next_packet(&self, now: Instant) -> Option<(Media, Kind)> {
         if let Some(&sequence) = self.again.front() {
             let place = sequence.wrapping_sub(self.oldest) as usize;
-            let mut packet = self.kept.get(place)?.packet;
-            packet.len = packet.payload + self.header + RTX_HEADER;
-            packet.bits |= Packet::BIT_RETX;
-            return Some((packet, Kind::Again));
+            let media = Media {
+                retransmission: true,
+                ..self.kept.get(place)?.media
+            };
+            return Some((media, Kind::Again));
         }
-        if let Some(packet) = self.queue.front() {
-            return Some((*packet, Kind::Media));
+        if let Some(media) = self.queue.front() {
+            return Some((*media, Kind::Media));
         }
         let wanted = self.intent.padding > Rate::ZERO && self.source.next().is_some();
-        (wanted && self.pad <= now).then(|| {
-            let packet = Packet {
-                len: self.config.packet,
-                payload: 0,
-                ..self.template
-            };
-            (packet, Kind::Padding)
-        })
+        (wanted && self.pad <= now).then(|| (Media::default(), Kind::Padding))
     }
 
-    fn send(&mut self, now: Instant, mut packet: Packet, kind: Kind, out: &mut Vec<Packet>) {
-        let len = Bytes(u64::from(packet.len));
+    /// The length of the packet.
+    const fn ip_bytes(&self, media: &Media, kind: Kind) -> u16 {
+        match kind {
+            Kind::Media => media.payload + self.header,
+            Kind::Again => media.payload + self.header + RTX_HEADER,
+            Kind::Padding => self.config.packet,
+        }
+    }
+
+    fn send(
+        &mut self,
+        now: Instant,
+        mut media: Media,
+        ip_bytes: u16,
+        kind: Kind,
+        out: &mut Vec<Packet>,
+    ) {
+        let len = Bytes(u64::from(ip_bytes));
         match kind {
             Kind::Again => {
                 // Media waits while this does, so what `next_packet` found is still kept.
@@ -515,31 +470,30 @@ impl RtpSender {
                     let place = sequence.wrapping_sub(self.oldest) as usize;
                     if let Some(kept) = self.kept.get_mut(place) {
                         kept.sent = now;
-                        kept.packet.bits |= Packet::BIT_RETX;
+                        kept.media.retransmission = true;
                     }
                 }
                 self.stats.retransmits += 1;
                 // Media makes room, so that the rate on the wire stays.
-                self.source.spend(packet.len);
+                self.source.spend(ip_bytes);
             }
             Kind::Media => {
                 self.queue.pop_front();
                 self.queued -= len.0;
-                let wait = now.since(packet.created);
+                let wait = now.since(media.captured);
                 self.stats.longest_wait = self.stats.longest_wait.max(wait);
-                self.keep(now, packet);
+                self.keep(now, media);
             }
             Kind::Padding => self.stats.padding += 1,
         }
         let after_idle = self.history.in_flight() == Bytes::ZERO;
-        packet.seq = SeqNum(self.history.next());
-        packet.created = now;
-        packet.ecn = match self.config.ecn.unwrap_or(self.intent.ecn) {
+        media.number = self.history.next();
+        let ecn = match self.config.ecn.unwrap_or(self.intent.ecn) {
             EcnMode::Off => Ecn::NotEct,
             EcnMode::Classic | EcnMode::Dctcp => Ecn::Ect0,
             EcnMode::L4s => Ecn::Ect1,
         };
-        self.history.on_sent(now, packet.len);
+        self.history.on_sent(now, ip_bytes);
         self.pacer.on_sent(now, len);
         if self.intent.padding > Rate::ZERO {
             let length = self.intent.padding.time_for(len);
@@ -549,7 +503,14 @@ impl RtpSender {
         }
         self.stats.packets += 1;
         self.stats.bytes += len;
-        out.push(packet);
+        out.push(Packet {
+            created: now,
+            flow: self.flow,
+            len: ip_bytes,
+            ecn,
+            dir: self.dir,
+            body: Body::Media(media),
+        });
         let mut sent = Sent::default();
         sent.bytes = len;
         sent.retransmission = kind == Kind::Again;
@@ -564,7 +525,7 @@ impl RtpSender {
     }
 
     /// Remembers a media packet for retransmission.
-    fn keep(&mut self, now: Instant, packet: Packet) {
+    fn keep(&mut self, now: Instant, media: Media) {
         if !self.config.retransmit {
             return;
         }
@@ -572,7 +533,7 @@ impl RtpSender {
             self.kept.pop_front();
             self.oldest = self.oldest.wrapping_add(1);
         }
-        self.kept.push_back(Kept { packet, sent: now });
+        self.kept.push_back(Kept { media, sent: now });
     }
 
     /// Throws away what waited too long, where that is asked for.
@@ -580,7 +541,7 @@ impl RtpSender {
         let Overflow::Discard(limit) = self.config.overflow else {
             return;
         };
-        let waited = |p: &Packet| now.since(p.created) > limit;
+        let waited = |m: &Media| now.since(m.captured) > limit;
         let lately = self
             .cleared
             .is_some_and(|t| now.since(t) < BETWEEN_DISCARDS);
@@ -590,9 +551,9 @@ impl RtpSender {
         self.cleared = Some(now);
         let mut frames = 0;
         let mut last = None;
-        for packet in self.queue.drain(..) {
-            frames += u64::from(last != Some(packet.tsval));
-            last = Some(packet.tsval);
+        for media in self.queue.drain(..) {
+            frames += u64::from(last != Some(media.frame));
+            last = Some(media.frame);
             // Numbers are given again: a receiver must not ask for what never left.
             self.sequence = self.sequence.wrapping_sub(1);
         }

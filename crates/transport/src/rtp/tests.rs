@@ -4,13 +4,20 @@ mod path;
 
 use proptest::prelude::*;
 use slackwater_control::registry::Config as ControlConfig;
-use slackwater_control::{Intent, build};
-use slackwater_core::{Bytes, Draw, Duration, Ecn, FlowId, Instant, Packet, Rate};
+use slackwater_control::{Intent, build_media};
+use slackwater_core::{Body, Bytes, Draw, Duration, Ecn, FlowId, Instant, Media, Packet, Rate};
 use slackwater_wire::rtcp;
 
 use self::path::{Path, START, run, steady, with};
 use super::feedback::nack_len;
 use super::*;
+
+fn frame_of(packet: &Packet) -> u32 {
+    match &packet.body {
+        Body::Media(media) => media.frame,
+        _ => panic!("not media: {packet:?}"),
+    }
+}
 
 fn no_noise() -> RtpConfig {
     let mut config = RtpConfig::default();
@@ -28,19 +35,19 @@ fn a_frame_is_cut_evenly_paced_and_shown() {
         (stats.shown, stats.lost, stats.freezes, stats.late),
         (600, 0, 0, 0)
     );
-    let wire: u64 = r.media.iter().map(|p| u64::from(p.payload)).sum();
+    let wire: u64 = r.media.iter().map(|p| u64::from(p.payload())).sum();
     assert_eq!(r.receiver.delivered(), Bytes(wire));
     let rate = wire as f64 * 8.0 / 10.0 / 1e6;
     // 5 Mbit/s in full packets are 5.217 on the wire, of which ten headers a frame leave 4.977.
     assert!((rate - 4.977).abs() < 0.001, "{rate}");
     // 10,369 bytes of a frame in ten packets of one size.
-    let frame: Vec<_> = r.media.iter().filter(|p| p.tsval == 100).collect();
+    let frame: Vec<_> = r.media.iter().filter(|p| frame_of(p) == 100).collect();
     assert_eq!(frame.len(), 10);
-    assert!(frame.iter().all(|p| p.payload.abs_diff(1037) <= 1));
+    assert!(frame.iter().all(|p| p.payload().abs_diff(1037) <= 1));
     assert!(
         frame
             .iter()
-            .all(|p| p.len == p.payload + 50 && p.ecn == Ecn::Ect1)
+            .all(|p| p.len == p.payload() + 50 && p.ecn == Ecn::Ect1)
     );
     // They leave over the interval, not at once.
     let spread = frame[9].created - frame[0].created;
@@ -142,7 +149,7 @@ fn marks_are_told_by_ccfb_and_hidden_by_twcc() {
     config.format = Format::Twcc;
     let r = run(&config, steady(5.0, 1.0), &path, 5);
     assert!(r.marks > 100 && r.told("marked") == 0.0);
-    assert_eq!(r.media[0].len - r.media[0].payload, 58);
+    assert_eq!(r.media[0].len - r.media[0].payload(), 58);
 }
 
 #[test]
@@ -316,25 +323,6 @@ fn padding_fills_what_media_leaves() {
 }
 
 #[test]
-fn window_laws_of_tcp_carry_media_too() {
-    let mut config = no_noise();
-    config.sender.source.most = Rate::from_mbps(30.0);
-    let control = ControlConfig::new(1150, Draw::new(1));
-    for name in ["reno", "cubic"] {
-        let controller = build(name, &control).unwrap();
-        let path = Path {
-            rate: Rate::from_mbps(10.0),
-            limit: 60,
-            ..Path::default()
-        };
-        let r = run(&config, controller, &path, 20);
-        // What waits for the pacer at the end goes within the two seconds after it.
-        let rate = r.receiver.delivered().0 as f64 * 8.0 / 22.0 / 1e6;
-        assert!((6.0..9.6).contains(&rate), "{name}: {rate}");
-    }
-}
-
-#[test]
 fn sl4s_fills_a_marking_link_and_keeps_its_queue_short() {
     let config = RtpConfig::default();
     let path = Path {
@@ -342,7 +330,7 @@ fn sl4s_fills_a_marking_link_and_keeps_its_queue_short() {
         ..Path::default()
     };
     let control = ControlConfig::new(1150, Draw::new(1));
-    let controller = build("sl4s", &control).unwrap();
+    let controller = build_media("sl4s", &control).unwrap();
     let r = run(&config, controller, &path, 40);
     let rate = r.receiver.delivered().0 as f64 * 8.0 / 40.0 / 1e6;
     assert!((6.5..9.8).contains(&rate), "{rate}");
@@ -469,11 +457,17 @@ proptest! {
         for (seq, index, count, frame, sequence, time) in packets {
             now += Duration::from_millis(1);
             let keep = if near { 0x3ff } else { u32::MAX };
-            let mut packet = Packet { payload: 10, tsval: frame & keep, tsecr: count, ..Packet::default() };
-            packet.seq.0 = seq & keep;
-            packet.ack.0 = index;
-            packet.slots[0].start.0 = sequence & keep;
-            packet.slots[1].start.0 = (time >> 32) as u32;
+            let media = Media {
+                captured: Instant::from_nanos(time),
+                number: seq & keep,
+                sequence: sequence & keep,
+                frame: frame & keep,
+                index,
+                packets: count,
+                payload: 10,
+                ..Media::default()
+            };
+            let packet = Packet { body: Body::Media(media), ..Packet::default() };
             receiver.on_packet(now, &packet, &mut mailbox, &mut out);
             receiver.on_timer(now, &mut mailbox, &mut out);
         }
@@ -486,8 +480,8 @@ proptest! {
                 1 => Rtcp::Nack(vec![first, first & 0x3f]),
                 _ => Rtcp::Pli,
             });
-            let mut packet = Packet::default();
-            packet.seq.0 = number;
+            let body = Body::Rtcp(slackwater_core::Rtcp { message: number });
+            let packet = Packet { body, ..Packet::default() };
             sender.on_packet(now, &packet, &mut mailbox, &mut out);
             let in_flight: u64 = sender.stats().bytes.0;
             prop_assert!(sender.sample().in_flight.0 <= in_flight);

@@ -1,7 +1,8 @@
 //! What an ACK does at the sender (Linux `tcp_ack`): SACK, the cumulative point, RTT, recovery, the controller.
 
 use slackwater_control::{Ack, Controller, Recovery};
-use slackwater_core::{Bytes, Duration, Instant, Packet, SeqNum, TcpFlags};
+use slackwater_core::packet;
+use slackwater_core::{Bytes, Duration, Instant, Packet, SegmentBits, SeqNum, TcpFlags};
 
 use super::connection::{Endpoint, OWD_BASE};
 use super::rack::Rack;
@@ -97,6 +98,9 @@ struct News {
     /// Something was newly `SACKed`.
     sacked: bool,
     original: bool,
+    /// Without progress, the timeout starts anew all the same: what was `SACKed` had left before the oldest segment was
+    /// sent (again), so that its answer may still come (Linux `tcp_clean_rtx_queue`).
+    waits: bool,
 }
 
 /// What the recovery states look at.
@@ -125,7 +129,13 @@ impl Endpoint {
     }
 
     /// The ACK half of segment `p`, whose first byte is at the peer's position `seq`.
-    pub(crate) fn on_ack(&mut self, now: Instant, p: &Packet, seq: u64, out: &mut Vec<Packet>) {
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Instant,
+        p: &packet::Segment,
+        seq: u64,
+        out: &mut Vec<Packet>,
+    ) {
         let una = self.board.una();
         let ack = self.position(p.ack);
         if ack > self.board.nxt() as i64 {
@@ -154,7 +164,7 @@ impl Endpoint {
         }
 
         let prior_in_flight = self.in_flight();
-        let echo = (p.bits & Packet::BIT_TIMESTAMPS != 0 && self.timestamps).then_some(p.tsecr);
+        let echo = (self.timestamps && p.bits.contains(SegmentBits::TIMESTAMPS)).then_some(p.tsecr);
         if blocks.is_empty()
             && self.ca == Recovery::Open
             && self.dup_acks == 0
@@ -177,6 +187,7 @@ impl Endpoint {
                 dsack: None,
                 sacked: false,
                 original: false,
+                waits: false,
             };
             self.conclude(now, p, news, out);
         } else {
@@ -192,7 +203,7 @@ impl Endpoint {
     fn scan(
         &mut self,
         now: Instant,
-        p: &Packet,
+        p: &packet::Segment,
         ack: u64,
         moved: bool,
         prior_in_flight: u64,
@@ -293,6 +304,9 @@ impl Endpoint {
                 sample_rtt = Some((rtt, rtt));
             }
         }
+        let waits = !advanced
+            && !self.board.is_empty()
+            && first_sacked.is_some_and(|at| at < self.board.get(self.board.head()).sent);
         let news = News {
             una,
             ack,
@@ -306,6 +320,7 @@ impl Endpoint {
             dsack,
             sacked: sacked_news,
             original,
+            waits,
         };
         self.conclude(now, p, news, out);
     }
@@ -316,7 +331,7 @@ impl Endpoint {
         reason = "for a plain ACK most of it folds away"
     )]
     #[inline(always)]
-    fn conclude(&mut self, now: Instant, p: &Packet, news: News, out: &mut Vec<Packet>) {
+    fn conclude(&mut self, now: Instant, p: &packet::Segment, news: News, out: &mut Vec<Packet>) {
         let News {
             una,
             ack,
@@ -330,6 +345,7 @@ impl Endpoint {
             dsack,
             sacked: sacked_news,
             original,
+            waits,
         } = news;
         let advanced = ack > una;
         let lost_before = self.lost_total;
@@ -372,6 +388,7 @@ impl Endpoint {
             self.alert(now, &told, prior_in_flight);
         }
 
+        let mut progress = false;
         if advanced {
             if self.board.is_empty() {
                 self.timers.rto = Instant::MAX;
@@ -385,9 +402,11 @@ impl Endpoint {
                 }
             } else {
                 self.timers.rto = now + self.rtt.rto();
-                self.arm_probe(now, true);
+                progress = true;
             }
             self.note_space();
+        } else if waits {
+            self.timers.rto = now + self.rtt.rto();
         }
 
         let (rate, round) = self.delivery.sample(now, newly, &newest, self.rtt.min());
@@ -398,7 +417,8 @@ impl Endpoint {
         a.newly_lost = Bytes(newly_lost);
         a.prior_in_flight = Bytes(prior_in_flight);
         a.rtt = sample_rtt.map(|(_, fresh)| fresh);
-        a.owd = echo.and_then(|echo| self.one_way(p.tsval, echo));
+        a.owd = echo.and_then(|echo| Self::one_way(&mut self.clock_gap, p.tsval, echo));
+        a.back = echo.and_then(|_| Self::one_way(&mut self.back_gap, Self::tick(now), p.tsval));
         a.rate = rate;
         a.ecn = ecn;
         a.delivered = Bytes(self.delivery.delivered);
@@ -420,18 +440,16 @@ impl Endpoint {
                 prr.on_ack(newly, in_flight, progress, self.cfg.prr_bound, mss);
             }
         }
-        self.transmit(now, out);
+        self.transmit_after(now, progress, out);
     }
 
-    /// The delay from this end to the other, up to a constant: the peer's clock when it answered less ours when the segment
-    /// left that it answers.
+    /// The delay from one end to the other, up to a constant: the clock of the end that received less that of the end that
+    /// sent. `gap` remembers the constant.
     #[inline]
-    fn one_way(&mut self, peer: u32, echo: u32) -> Option<Duration> {
-        let gap = peer.wrapping_sub(echo);
-        let base = *self
-            .clock_gap
-            .get_or_insert_with(|| gap.wrapping_sub(OWD_BASE));
-        let delay = gap.wrapping_sub(base);
+    fn one_way(gap: &mut Option<u32>, received: u32, sent: u32) -> Option<Duration> {
+        let apart = received.wrapping_sub(sent);
+        let base = *gap.get_or_insert_with(|| apart.wrapping_sub(OWD_BASE));
+        let delay = apart.wrapping_sub(base);
         // A peer whose clock jumps says nothing.
         (delay < 2 * OWD_BASE).then(|| Duration::from_millis(u64::from(delay)))
     }

@@ -71,6 +71,9 @@ pub struct Config {
     /// Paces a window whose controller names no rate, as Linux does under `fq`. A controller's own rate is always
     /// honoured.
     pub pacing: bool,
+    /// The receiver sees segments that arrive together as one, as behind a network card's receive offload: it
+    /// acknowledges them once (Linux GRO).
+    pub receive_offload: bool,
     /// Detects losses by time (RFC 8985); off: by three duplicate ACKs (RFC 6675).
     pub rack: bool,
     /// Probes the tail (RFC 8985, 7). Needs SACK.
@@ -100,6 +103,7 @@ impl Default for Config {
             initial_rto: Duration::from_secs(1),
             ecn: None,
             pacing: false,
+            receive_offload: false,
             rack: true,
             tlp: true,
             frto: true,
@@ -111,15 +115,6 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The segment size that fills IP packets of `ip_bytes` with these options.
-    #[must_use]
-    pub fn with_packet_size(self, ip_bytes: u16) -> Self {
-        Self {
-            mss: ip_bytes.saturating_sub(self.header()).max(1),
-            ..self
-        }
-    }
-
     /// IP and TCP header bytes of a data segment.
     pub const fn header(&self) -> u16 {
         let options = if self.timestamps {

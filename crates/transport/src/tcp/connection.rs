@@ -5,9 +5,13 @@ mod segment;
 use slackwater_control::{
     AnyController, Controller, EcnMode, Intent, Pacer, PathReport, PathView, Recovery,
 };
+use slackwater_core::packet::{Blocks, OptionRoom};
 use slackwater_core::record::FlowSample;
-use slackwater_core::{Bytes, Draw, Ecn, FlowId, Instant, Packet, Proto, SeqNum, TcpFlags};
-use slackwater_signal::Body;
+use slackwater_core::{
+    Body, Bytes, Direction, Draw, Ecn, FlowId, Instant, Packet, ReportBytes, Segment, SegmentBits,
+    SeqNum, TcpFlags,
+};
+use slackwater_signal::ReportBody;
 
 use super::config::Config;
 use super::ecn::{EcnState, Negotiated};
@@ -98,7 +102,8 @@ pub(crate) struct Timers {
 pub struct Endpoint {
     pub(crate) cfg: Config,
     pub(crate) flow: FlowId,
-    pub(crate) bits: u8,
+    /// Which way its packets go.
+    pub(crate) dir: Direction,
     pub(crate) state: State,
     /// Wire sequence of position 0.
     pub(crate) base: SeqNum,
@@ -114,6 +119,8 @@ pub struct Endpoint {
     pub(crate) ts_recent: u32,
     /// What the first acknowledgment's time stamps differed by, [`OWD_BASE`] subtracted: the clocks' offset.
     pub(crate) clock_gap: Option<u32>,
+    /// The same of the way back.
+    pub(crate) back_gap: Option<u32>,
 
     /// Bytes that the application wrote.
     pub(crate) written: u64,
@@ -198,7 +205,7 @@ impl Endpoint {
         Self {
             cfg: *cfg,
             flow,
-            bits: if up { Packet::BIT_UP } else { 0 },
+            dir: if up { Direction::Up } else { Direction::Down },
             state,
             base: isn + 1,
             peer_base: SeqNum(0),
@@ -209,6 +216,7 @@ impl Endpoint {
             send_scale: 0,
             ts_recent: 0,
             clock_gap: None,
+            back_gap: None,
             written: 0,
             bulk: false,
             closing: false,
@@ -379,9 +387,8 @@ impl Endpoint {
     }
 
     /// A segment carries explicit feedback: the controller hears it before the acknowledgment beside it.
-    fn hear(&mut self, now: Instant, p: &Packet) {
-        let slot = p.slots[2];
-        if let Some(report) = Body::from_words(slot.start.0, slot.end.0).report() {
+    fn hear(&mut self, now: Instant, bytes: ReportBytes) {
+        if let Some(report) = ReportBody(bytes).report() {
             let path = self.path();
             self.cc.on_report(now, &path, &report);
         }
@@ -444,18 +451,24 @@ impl Endpoint {
     }
 
     /// A packet of this flow arrived.
+    #[inline]
     pub fn on_packet(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
-        if self.state == State::Established && !p.flags.contains(TcpFlags::SYN) {
-            if self.is_plain_data(p) {
-                self.on_plain_data(now, p, out);
-                return;
-            }
-            if p.bits & Packet::BIT_REPORT != 0 {
-                self.hear(now, p);
-            }
-            self.on_segment(now, p, out);
+        let Body::Tcp(s) = &p.body else { return };
+        if self.state == State::Established && self.is_plain_data(s) {
+            self.on_plain_data(now, s, p.ecn, out);
         } else {
-            self.on_handshake(now, p, out);
+            self.on_other(now, s, p.ecn, out);
+        }
+    }
+
+    fn on_other(&mut self, now: Instant, s: &Segment, ecn: Ecn, out: &mut Vec<Packet>) {
+        if self.state == State::Established && !s.flags.contains(TcpFlags::SYN) {
+            if let Some(report) = s.report() {
+                self.hear(now, report);
+            }
+            self.on_segment(now, s, ecn, out);
+        } else {
+            self.on_handshake(now, s, ecn, out);
         }
         self.settle(now);
     }
@@ -541,37 +554,50 @@ impl Endpoint {
 
     /// A segment at position `pos` without payload.
     #[inline]
-    pub(crate) fn segment(&mut self, now: Instant, pos: u64) -> Packet {
+    pub(crate) fn segment(&mut self, now: Instant, pos: u64) -> Segment {
         let ts = self.timestamps;
-        Packet {
-            created: now,
-            slots: Default::default(),
-            flow: self.flow,
+        Segment {
+            room: OptionRoom::EMPTY,
             seq: self.base + pos as u32,
             ack: self.peer_base + self.rx.nxt() as u32,
             tsval: if ts { Self::tick(now) } else { 0 },
             tsecr: if ts { self.ts_recent } else { 0 },
-            len: self.header,
-            payload: 0,
             window: self.rx.window(),
             flags: TcpFlags::ACK,
+            payload: 0,
+            bits: if ts {
+                SegmentBits::TIMESTAMPS
+            } else {
+                SegmentBits::NONE
+            },
+            blocks: Blocks::None,
+        }
+    }
+
+    /// The packet of `len` IP bytes that carries `segment`.
+    #[inline]
+    pub(crate) const fn packet(&self, now: Instant, segment: Segment, len: u16) -> Packet {
+        Packet {
+            created: now,
+            flow: self.flow,
+            len,
             ecn: Ecn::NotEct,
-            proto: Proto::Tcp,
-            sacks: 0,
-            bits: self.bits | if ts { Packet::BIT_TIMESTAMPS } else { 0 },
+            dir: self.dir,
+            body: Body::Tcp(segment),
         }
     }
 
     /// Sends an ACK with what SACK has to say.
     pub(crate) fn send_ack(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        let mut p = self.segment(now, self.board.nxt());
+        let mut s = self.segment(now, self.board.nxt());
+        let mut len = self.header;
         if self.sack {
-            p.sacks = self.rx.blocks(self.peer_base, &mut p.slots);
-            p.len += sack_len(p.sacks);
+            s.blocks = self.rx.blocks(self.peer_base, s.room.blocks_mut());
+            len += sack_len(s.blocks);
         }
-        p.flags = p.flags.with(self.ecn.flags(false));
+        s.flags = s.flags.with(self.ecn.flags(false));
         self.rx.on_ack_sent();
-        out.push(p);
+        out.push(self.packet(now, s, len));
     }
 
     /// What a controller sees of the path.

@@ -18,7 +18,12 @@ pub(crate) struct Delivery {
     limited: u64,
     /// A round ends when a packet sent after this count is delivered.
     round: u64,
+    /// Time stamp of the last transmission.
+    last: Instant,
 }
+
+/// What parts a retransmission from all that left before it in its instant.
+const AFTER: Duration = Duration::from_nanos(1);
 
 /// The newest packet that an ACK delivered, and what its record says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,7 +79,8 @@ impl Delivery {
             self.first_sent = now;
             self.at = now;
         }
-        s.sent = now;
+        self.last = now.max(self.last);
+        s.sent = self.last;
         s.first_sent = self.first_sent;
         s.delivered = self.delivered;
         s.delivered_at = self.at;
@@ -83,6 +89,15 @@ impl Delivery {
         } else {
             s.flags |= Segment::LIMITED;
         }
+    }
+
+    /// Stamps a segment that leaves again. Several ACKs of one instant may have let new data out before. RACK tells equal times
+    /// apart by position (RFC 8985, 6.2, step 2), so the new data would seem to have left later than this, and its delivery
+    /// to show that the retransmission is lost; Linux's clock goes on from ACK to ACK.
+    #[inline]
+    pub(crate) fn stamp_again(&mut self, now: Instant, s: &mut Segment) {
+        let after = now.max(self.last) + AFTER;
+        self.stamp(after, false, s);
     }
 
     /// The application has nothing to send while the window has room.

@@ -1,6 +1,6 @@
 //! The receiving half: reassembly, the window, SACK blocks and when to acknowledge.
 
-use slackwater_core::packet::SackBlock;
+use slackwater_core::packet::{Blocks, SackBlock};
 use slackwater_core::{Duration, Instant, SeqNum};
 
 use super::config::DelayedAck;
@@ -13,6 +13,12 @@ const DUP_THRESHOLD: u8 = 3;
 
 /// Most ACKs that one compressed ACK stands for (Linux `tcp_comp_sack_nr`).
 const COMPRESS_MAX: u8 = 44;
+
+/// Blocks that an ACK is trusted to tell, since the one before may be lost (Linux `TCP_SACK_BLOCKS_EXPECTED`).
+const BLOCKS_EXPECTED: usize = 2;
+
+/// Most bytes that a receive offload hands over as one (Linux `GRO_LEGACY_MAX_SIZE`).
+const OFFLOAD_MAX: u64 = 65_536;
 
 /// Longest hold of a compressed ACK (Linux `tcp_comp_sack_delay_ns`).
 const COMPRESS_DELAY: Duration = Duration::from_millis(1);
@@ -31,6 +37,8 @@ pub(crate) enum Reply {
     Now,
     /// Acknowledge by the delayed-ACK rule.
     Later,
+    /// The last segment of a train will say.
+    Never,
 }
 
 /// Reassembly and acknowledgment state. Positions count payload bytes; the FIN counts one.
@@ -66,7 +74,10 @@ pub(crate) struct Receiver {
     /// When a delayed ACK leaves; `MAX` for none.
     pub(crate) due: Instant,
     dups: u8,
+    /// Duplicate ACKs that wait (Linux `compressed_ack`).
     compressed: u8,
+    /// A segment of the present train asks for an ACK, which leaves with the last of them.
+    owed: bool,
     /// Bytes that arrived more than once, or outside the window.
     pub(crate) duplicates: u64,
 }
@@ -96,6 +107,7 @@ impl Receiver {
             due: Instant::MAX,
             dups: 0,
             compressed: 0,
+            owed: false,
             duplicates: 0,
         }
     }
@@ -189,18 +201,62 @@ impl Receiver {
         field as u16
     }
 
-    /// A segment with `start..end` arrived; `fin`: its last position is a FIN.
+    /// A segment with `start..end` arrived; `fin`: its last position is a FIN. `followed`: the next one comes with it,
+    /// and what it asks for is asked for by the last.
     #[inline]
-    pub(crate) fn receive(&mut self, now: Instant, start: u64, end: u64, fin: bool) -> Reply {
+    pub(crate) fn receive(
+        &mut self,
+        now: Instant,
+        start: u64,
+        end: u64,
+        fin: bool,
+        followed: bool,
+    ) -> Reply {
         self.pace_acks(now);
         if fin {
             self.fin = Some(end);
         }
-        if start == self.nxt && self.ahead.is_empty() && end <= self.edge {
+        let reply = if start == self.nxt && self.ahead.is_empty() && end <= self.edge {
             self.advance(end);
-            return self.in_order(fin);
+            self.in_order(fin)
+        } else {
+            self.receive_slow(start, end, fin, followed)
+        };
+        if followed || self.owed {
+            return self.end_of_train(reply, followed);
         }
-        self.receive_slow(start, end, fin)
+        reply
+    }
+
+    /// The reply to a train of segments leaves with the last, or when it fills what an offload may hold.
+    fn end_of_train(&mut self, reply: Reply, followed: bool) -> Reply {
+        self.owed |= reply == Reply::Now;
+        if followed && self.nxt - self.acked + self.mss <= OFFLOAD_MAX {
+            // What waits for a second segment has it in the next.
+            return if self.owed {
+                Reply::Never
+            } else {
+                Reply::Later
+            };
+        }
+        if core::mem::take(&mut self.owed) {
+            Reply::Now
+        } else {
+            reply
+        }
+    }
+
+    /// True where an ACK that waits must leave before `start..end` is taken: it would not fit what an ACK can tell, since a
+    /// new block, or one that comes to the front again, pushes an older one back (Linux `tcp_sack_new_ofo_skb`,
+    /// `TCP_SACK_BLOCKS_EXPECTED` = 2). Without it a sender takes what no ACK named for lost.
+    #[inline]
+    pub(crate) fn would_hide(&self, start: u64, end: u64) -> bool {
+        if self.compressed == 0 || start <= self.nxt {
+            return false;
+        }
+        let recent = &self.recent[..usize::from(self.recents)];
+        let touches = |r: &Range| start <= r.end && r.start <= end;
+        recent.iter().position(touches).unwrap_or(recent.len()) >= BLOCKS_EXPECTED
     }
 
     fn advance(&mut self, to: u64) {
@@ -227,7 +283,7 @@ impl Receiver {
     }
 
     #[cold]
-    fn receive_slow(&mut self, start: u64, end: u64, fin: bool) -> Reply {
+    fn receive_slow(&mut self, start: u64, end: u64, fin: bool, followed: bool) -> Reply {
         if end <= self.nxt {
             // RFC 2883, 4.1: the whole segment was received before.
             self.duplicates += end - start;
@@ -253,6 +309,10 @@ impl Receiver {
         }
         if start > self.nxt {
             self.store(start, end);
+            if followed && self.dsack.is_none() {
+                // The train makes one duplicate ACK.
+                return Reply::Later;
+            }
             return self.duplicate_ack();
         }
         self.advance(end);
@@ -389,9 +449,9 @@ impl Receiver {
 
     /// Writes the SACK blocks of an ACK, most recent first, a DSACK before them (RFC 2883, 4); returns their number.
     #[inline]
-    pub(crate) fn blocks(&mut self, base: SeqNum, slots: &mut [SackBlock; 3]) -> u8 {
+    pub(crate) fn blocks(&mut self, base: SeqNum, slots: &mut [SackBlock; 3]) -> Blocks {
         if self.recents == 0 && self.dsack.is_none() {
-            return 0;
+            return Blocks::None;
         }
         let wire = |r: Range| SackBlock {
             start: base + r.start as u32,
@@ -409,7 +469,7 @@ impl Receiver {
             slots[n] = wire(*r);
             n += 1;
         }
-        n as u8
+        Blocks::new(n)
     }
 }
 
@@ -433,7 +493,7 @@ mod tests {
     fn blocks(r: &mut Receiver) -> Vec<(u32, u32)> {
         let mut slots = [SackBlock::default(); 3];
         let n = r.blocks(SeqNum(0), &mut slots);
-        slots[..usize::from(n)]
+        slots[..n.count()]
             .iter()
             .map(|b| (b.start.0, b.end.0))
             .collect()
@@ -442,10 +502,10 @@ mod tests {
     #[test]
     fn every_second_segment_is_acknowledged() {
         let mut r = receiver();
-        assert_eq!(r.receive(T, 0, 1000, false), Reply::Later);
-        assert_eq!(r.receive(T, 1000, 2000, false), Reply::Now);
+        assert_eq!(r.receive(T, 0, 1000, false, false), Reply::Later);
+        assert_eq!(r.receive(T, 1000, 2000, false, false), Reply::Now);
         r.on_ack_sent();
-        assert_eq!(r.receive(T, 2000, 3000, false), Reply::Later);
+        assert_eq!(r.receive(T, 2000, 3000, false, false), Reply::Later);
         r.hold(T, Duration::ZERO);
         assert_eq!(r.due, Instant::from_millis(40));
     }
@@ -455,33 +515,36 @@ mod tests {
         let mut r = Receiver::new(100_000, 1000, 0, DelayedAck::default());
         r.window();
         for i in 0..16 {
-            assert_eq!(r.receive(T, i * 1000, i * 1000 + 1000, false), Reply::Now);
+            assert_eq!(
+                r.receive(T, i * 1000, i * 1000 + 1000, false, false),
+                Reply::Now
+            );
             r.on_ack_sent();
         }
-        assert_eq!(r.receive(T, 16_000, 17_000, false), Reply::Later);
+        assert_eq!(r.receive(T, 16_000, 17_000, false, false), Reply::Later);
     }
 
     /// The example of RFC 2018, 5: segments of 500 bytes from 5000; the first is lost, later every other.
     #[test]
     fn sack_blocks_as_in_rfc_2018() {
         let mut r = receiver();
-        r.receive(T, 0, 5000, false);
+        r.receive(T, 0, 5000, false, false);
         for i in 1..8u64 {
             assert_eq!(
-                r.receive(T, 5000 + i * 500, 5500 + i * 500, false),
+                r.receive(T, 5000 + i * 500, 5500 + i * 500, false, false),
                 Reply::Now
             );
             assert_eq!(blocks(&mut r), [(5500, 5500 + i as u32 * 500)]);
         }
         let mut r = receiver();
-        r.receive(T, 0, 5000, false);
+        r.receive(T, 0, 5000, false, false);
         for start in [5500, 6500, 7500, 8500] {
-            r.receive(T, start, start + 500, false);
+            r.receive(T, start, start + 500, false, false);
         }
         assert_eq!(blocks(&mut r), [(8500, 9000), (7500, 8000), (6500, 7000)]);
-        r.receive(T, 6000, 6500, false);
+        r.receive(T, 6000, 6500, false, false);
         assert_eq!(blocks(&mut r), [(5500, 7000), (8500, 9000), (7500, 8000)]);
-        assert_eq!(r.receive(T, 5000, 5500, false), Reply::Now);
+        assert_eq!(r.receive(T, 5000, 5500, false, false), Reply::Now);
         assert_eq!(r.nxt(), 7000);
         assert_eq!(blocks(&mut r), [(8500, 9000), (7500, 8000)]);
     }
@@ -489,15 +552,15 @@ mod tests {
     #[test]
     fn duplicates_are_reported_first() {
         let mut r = receiver();
-        r.receive(T, 0, 3000, false);
-        r.receive(T, 4000, 5000, false);
-        assert_eq!(r.receive(T, 1000, 2000, false), Reply::Now);
+        r.receive(T, 0, 3000, false, false);
+        r.receive(T, 4000, 5000, false, false);
+        assert_eq!(r.receive(T, 1000, 2000, false, false), Reply::Now);
         assert_eq!(
             blocks(&mut r),
             [(1000, 2000), (4000, 5000)],
             "RFC 2883, 4.1"
         );
-        r.receive(T, 4000, 5000, false);
+        r.receive(T, 4000, 5000, false, false);
         assert_eq!(
             blocks(&mut r),
             [(4000, 5000), (4000, 5000)],
@@ -512,11 +575,11 @@ mod tests {
         let mut r = Receiver::new(4000, 1000, 0, rule);
         r.set_auto_read(false);
         assert_eq!(r.window(), 4000);
-        r.receive(T, 0, 3000, false);
+        r.receive(T, 0, 3000, false, false);
         assert_eq!((r.window(), r.unread()), (1000, 3000));
-        assert_eq!(r.receive(T, 3000, 5000, false), Reply::Now);
+        assert_eq!(r.receive(T, 3000, 5000, false, false), Reply::Now);
         assert_eq!(r.nxt(), 3000, "beyond the window");
-        r.receive(T, 3000, 4000, false);
+        r.receive(T, 3000, 4000, false, false);
         assert_eq!(r.window(), 0);
         assert_eq!(r.read(500), (500, false));
         assert_eq!(r.window(), 0, "less than a segment is not worth an update");
@@ -533,7 +596,7 @@ mod tests {
         let mut r = Receiver::new(100_000, 1000, 0, rule);
         r.window();
         let replies: Vec<_> = (1..6)
-            .map(|i| r.receive(T, i * 1000, i * 1000 + 1000, false))
+            .map(|i| r.receive(T, i * 1000, i * 1000 + 1000, false, false))
             .collect();
         assert_eq!(
             replies,
@@ -547,5 +610,69 @@ mod tests {
         );
         r.hold(T, Duration::from_millis(100));
         assert_eq!(r.due, Instant::from_millis(1));
+    }
+
+    #[test]
+    fn a_train_is_acknowledged_once_by_its_last_segment() {
+        let mut r = receiver();
+        assert_eq!(r.receive(T, 0, 1000, false, true), Reply::Later);
+        assert_eq!(r.receive(T, 1000, 2000, false, true), Reply::Never);
+        assert_eq!(r.receive(T, 2000, 3000, false, true), Reply::Never);
+        assert_eq!(r.receive(T, 3000, 4000, false, false), Reply::Now);
+        r.on_ack_sent();
+        // One alone waits for a second, and so does what follows a train.
+        assert_eq!(r.receive(T, 4000, 5000, false, false), Reply::Later);
+    }
+
+    #[test]
+    fn a_train_holds_64_kib_at_most() {
+        let mut r = receiver();
+        let replies: Vec<_> = (0..70)
+            .map(|i| {
+                let reply = r.receive(T, i * 1000, i * 1000 + 1000, false, true);
+                if reply == Reply::Now {
+                    r.on_ack_sent();
+                }
+                reply
+            })
+            .collect();
+        let now: Vec<usize> = (0..70).filter(|i| replies[*i] == Reply::Now).collect();
+        assert_eq!(now, [64], "66,000 bytes are too many");
+    }
+
+    #[test]
+    fn a_train_beyond_a_gap_makes_one_duplicate_ack() {
+        let mut r = receiver();
+        assert_eq!(r.receive(T, 1000, 2000, false, true), Reply::Later);
+        assert_eq!(r.receive(T, 2000, 3000, false, false), Reply::Now);
+        assert_eq!(r.dups, 1);
+        // What fills the gap is answered, by the last segment that comes with it.
+        assert_eq!(r.receive(T, 0, 1000, false, true), Reply::Never);
+        assert_eq!(r.receive(T, 3000, 4000, false, false), Reply::Now);
+    }
+
+    #[test]
+    fn an_ack_that_waits_leaves_before_it_would_hide_a_block() {
+        let rule = DelayedAck {
+            quick: 0,
+            ..DelayedAck::default()
+        };
+        let mut r = Receiver::new(100_000, 1000, 0, rule);
+        r.window();
+        for start in [1000, 3000, 5000] {
+            assert!(!r.would_hide(start, start + 1000));
+            assert_eq!(r.receive(T, start, start + 1000, false, false), Reply::Now);
+            r.on_ack_sent();
+        }
+        // Nothing waits yet; then one does.
+        assert!(!r.would_hide(7000, 8000));
+        assert_eq!(r.receive(T, 7000, 8000, false, false), Reply::Later);
+        // It grows the first or the second block, or makes a new one, or brings the third to the front.
+        assert!(!r.would_hide(8000, 9000));
+        assert!(!r.would_hide(6000, 7000));
+        assert!(r.would_hide(9000, 10_000));
+        assert!(r.would_hide(2000, 3000));
+        r.on_ack_sent();
+        assert!(!r.would_hide(9000, 10_000));
     }
 }

@@ -1,6 +1,6 @@
 //! The congestion states (Linux `tcp_fastretrans_alert`, `tcp_enter_loss`), their ends, and undo.
 
-use slackwater_control::{Controller, Loss, LossKind, Recovery, RecoveryMode};
+use slackwater_control::{Cause, CongestionEvent, Controller, Recovery, RecoveryMode};
 use slackwater_core::{Bytes, Instant, Packet};
 
 use super::ack::Told;
@@ -82,13 +82,9 @@ impl Endpoint {
         if told.ce && self.ca != Recovery::Cwr {
             self.undo = None;
             self.high = self.board.nxt();
-            let loss = Loss::new(
-                LossKind::Ecn,
-                Bytes::ZERO,
-                Bytes(prior_in_flight),
-                self.high,
-            );
-            self.congestion(now, &loss);
+            let event =
+                CongestionEvent::new(Cause::Ecn, Bytes::ZERO, Bytes(prior_in_flight), self.high);
+            self.congestion(now, &event);
             self.ca = Recovery::Cwr;
             self.ecn.reduced();
         }
@@ -107,14 +103,14 @@ impl Endpoint {
     }
 
     /// Tells the controller of a reduction and begins it.
-    pub(crate) fn congestion(&mut self, now: Instant, loss: &Loss) {
+    pub(crate) fn congestion(&mut self, now: Instant, event: &CongestionEvent) {
         let prior = self.window();
         let path = self.path();
-        self.cc.on_loss(now, &path, loss);
+        self.cc.on_congestion(now, &path, event);
         self.follow();
         let steered = self.intent.recovery == RecoveryMode::Prr
             && self.cfg.prr
-            && (loss.kind == LossKind::Fast || (loss.kind == LossKind::Ecn && self.classic_ecn()));
+            && (event.cause == Cause::Loss || (event.cause == Cause::Ecn && self.classic_ecn()));
         self.prr = match self.intent.window {
             Some(target) if steered => Some(Prr::start(prior, target.0, u64::from(self.mss))),
             _ => None,
@@ -140,13 +136,13 @@ impl Endpoint {
         // share, which may be small (RFC 9331, 4.3; RFC 8257, 3.5; Linux halves in both).
         if self.ca != Recovery::Cwr || !self.classic_ecn() {
             self.high = self.board.nxt();
-            let loss = Loss::new(
-                LossKind::Fast,
+            let event = CongestionEvent::new(
+                Cause::Loss,
                 Bytes(self.episode_lost),
                 Bytes(prior_in_flight),
                 self.high,
             );
-            self.congestion(now, &loss);
+            self.congestion(now, &event);
         }
         self.ca = Recovery::Fast;
         self.ecn.reduced();
@@ -271,13 +267,13 @@ impl Endpoint {
         self.high = self.board.nxt();
         self.frto_step2 = false;
         self.frto = self.cfg.frto && (first || self.timeouts_in_row > 0);
-        let loss = Loss::new(
-            LossKind::Timeout,
+        let event = CongestionEvent::new(
+            Cause::Timeout,
             Bytes(self.episode_lost),
             Bytes(prior),
             self.high,
         );
-        self.congestion(now, &loss);
+        self.congestion(now, &event);
         self.ecn.reduced();
         self.timeouts_in_row += 1;
         self.rtt.back_off();

@@ -231,6 +231,22 @@ impl Scoreboard {
         self.nxt = segment.end();
     }
 
+    /// Appends `count` segments like `segment`, which is the first of them.
+    #[inline]
+    pub(crate) fn push_row(&mut self, mut segment: Segment, count: u64) {
+        debug_assert_eq!(segment.pos, self.nxt, "segments follow one another");
+        while self.tail + count - self.head > self.mask + 1 {
+            self.grow();
+        }
+        for n in self.tail..self.tail + count {
+            let slot = self.slot(n);
+            self.ring[slot] = segment;
+            segment.pos = segment.end();
+        }
+        self.tail += count;
+        self.nxt = segment.pos;
+    }
+
     #[cold]
     fn grow(&mut self) {
         let old = core::mem::take(&mut self.ring);

@@ -1,7 +1,7 @@
 //! What leaves: retransmissions first, then new data, as the windows, the pacer and the peer allow.
 
 use slackwater_control::{Controller, EcnMode, Recovery, Sent};
-use slackwater_core::{Bytes, Instant, Packet, TcpFlags};
+use slackwater_core::{Bytes, Instant, Packet, SegmentBits, SeqNum, TcpFlags};
 
 use super::connection::Endpoint;
 use super::scoreboard::Segment;
@@ -27,6 +27,12 @@ impl Endpoint {
 
     /// Sends all that may leave now.
     pub(crate) fn transmit(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        self.transmit_after(now, false, out);
+    }
+
+    /// The same. `progress`: an ACK moved the cumulative point and started the timeout anew, so that the probe timer
+    /// starts anew as well, whether or not anything leaves.
+    pub(crate) fn transmit_after(&mut self, now: Instant, progress: bool, out: &mut Vec<Packet>) {
         self.timers.pace = Instant::MAX;
         let mss = u64::from(self.mss);
         let window = self.window();
@@ -34,8 +40,9 @@ impl Endpoint {
         let recovering = matches!(self.ca, Recovery::Fast | Recovery::Timeout);
         let mut sent_new = self.send_row(now, window, out);
         let mut sent_any = sent_new;
+        let mut in_flight;
         loop {
-            let in_flight = self.in_flight();
+            in_flight = self.in_flight();
             if in_flight + mss > window && in_flight > 0 {
                 break;
             }
@@ -51,6 +58,10 @@ impl Endpoint {
             let resend = recovering && !self.frto_step2;
             if resend && let Some(n) = self.board.next_lost() {
                 self.resend(now, n, out);
+                if n == self.board.head() && self.timers.reorder == Instant::MAX {
+                    // The oldest segment has a whole timeout to be answered (Linux `tcp_xmit_retransmit_queue`).
+                    self.timers.rto = now + self.rtt.rto();
+                }
                 sent_any = true;
                 continue;
             }
@@ -78,9 +89,11 @@ impl Endpoint {
         if sent_new {
             self.timers.persist = Instant::MAX;
             self.persist_count = 0;
-            self.arm_probe(now, false);
         }
-        let limited = self.in_flight() + mss > window;
+        if sent_new || progress {
+            self.arm_probe(now);
+        }
+        let limited = in_flight + mss > window;
         if sent_any || limited {
             self.note_usage(limited);
         }
@@ -173,8 +186,8 @@ impl Endpoint {
     /// Sends segment `n` again.
     pub(crate) fn resend(&mut self, now: Instant, n: u64, out: &mut Vec<Packet>) {
         let delivery = &mut self.delivery;
-        let s = self.board.resend(n, |s| delivery.stamp(now, false, s));
-        self.rack.resent(n, now);
+        let s = self.board.resend(n, |s| delivery.stamp_again(now, s));
+        self.rack.resent(n, self.board.get(n).sent);
         self.resent_at.get_or_insert(Self::tick(now));
         self.undo_resent = Some(self.undo_resent.unwrap_or(0) + 1);
         self.stats.retransmits += 1;
@@ -215,18 +228,18 @@ impl Endpoint {
         again: bool,
         out: &mut Vec<Packet>,
     ) {
-        let mut p = self.segment(now, pos);
-        p.payload = len - u16::from(fin);
-        p.len += p.payload;
-        let fresh = !again && p.payload > 0;
-        p.flags = p.flags.with(self.ecn.flags(fresh));
+        let mut s = self.segment(now, pos);
+        s.payload = len - u16::from(fin);
+        let fresh = !again && s.payload > 0;
+        s.flags = s.flags.with(self.ecn.flags(fresh));
         if fin {
-            p.flags = p.flags.with(TcpFlags::FIN);
+            s.flags = s.flags.with(TcpFlags::FIN);
         }
         if again {
-            p.bits |= Packet::BIT_RETX;
+            s.bits = s.bits.with(SegmentBits::RETRANSMISSION);
         }
-        if p.payload > 0 {
+        let mut p = self.packet(now, s, self.header + s.payload);
+        if s.payload > 0 {
             p.ecn = self.ecn.mark(self.marking(), again);
         }
         if !self.rx.has_gap() {
@@ -264,10 +277,10 @@ impl Endpoint {
             self.send_new(now, payload as u16, false, out);
             return;
         }
-        let mut p = self.segment(now, next);
-        p.seq = slackwater_core::SeqNum(p.seq.0.wrapping_sub(1));
-        p.flags = p.flags.with(self.ecn.flags(false));
-        out.push(p);
+        let mut s = self.segment(now, next);
+        s.seq = SeqNum(s.seq.0.wrapping_sub(1));
+        s.flags = s.flags.with(self.ecn.flags(false));
+        out.push(self.packet(now, s, self.header));
         self.timers.persist = self.rtt.persist(now, self.persist_count);
     }
 }

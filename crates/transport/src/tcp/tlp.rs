@@ -1,6 +1,6 @@
 //! Tail loss probes (RFC 8985, 7; Linux `tcp_schedule_loss_probe`, `tcp_send_loss_probe`, `tcp_process_tlp_ack`).
 
-use slackwater_control::{Loss, LossKind, Recovery};
+use slackwater_control::{Cause, CongestionEvent, Recovery};
 use slackwater_core::{Bytes, Duration, Instant, Packet};
 
 use super::connection::Endpoint;
@@ -9,9 +9,9 @@ use super::connection::Endpoint;
 const MARGIN: Duration = Duration::from_millis(2);
 
 impl Endpoint {
-    /// Arms the probe timer. `progress`: an ACK moved the cumulative point, so the timeout starts anew.
+    /// Arms the probe timer, once the timeout is armed.
     #[inline]
-    pub(crate) fn arm_probe(&mut self, now: Instant, progress: bool) {
+    pub(crate) fn arm_probe(&mut self, now: Instant) {
         let may = self.cfg.tlp
             && self.sack
             && matches!(self.ca, Recovery::Open | Recovery::Cwr)
@@ -31,12 +31,7 @@ impl Endpoint {
         } else {
             srtt * 2 + MARGIN
         };
-        let deadline = if progress {
-            now + self.rtt.rto()
-        } else {
-            self.timers.rto
-        };
-        self.timers.tlp = (now + wait).min(deadline);
+        self.timers.tlp = (now + wait).min(self.timers.rto);
     }
 
     /// Sends new data where there is any, else the last segment once more (RFC 8985, 7.3).
@@ -72,13 +67,13 @@ impl Endpoint {
             self.probe = None;
             if self.ca == Recovery::Open {
                 let len = Bytes(u64::from(self.mss));
-                let loss = Loss::new(
-                    LossKind::Fast,
+                let event = CongestionEvent::new(
+                    Cause::Loss,
                     len,
                     Bytes(self.in_flight()),
                     self.board.nxt(),
                 );
-                self.congestion(now, &loss);
+                self.congestion(now, &event);
                 self.end_reduction(now);
             }
         } else if pure {

@@ -1,23 +1,37 @@
 use proptest::prelude::*;
-use slackwater_core::{FlowId, Packet, Proto};
+use slackwater_core::packet::{Blocks, OptionRoom};
+use slackwater_core::{Body, Datagram, Direction, FlowId, Packet, Segment, SegmentBits};
 
 use super::*;
 use crate::packet::{IpVersion, encode};
 
-fn sample(proto: Proto, version: IpVersion) -> IpBuf {
+const SEGMENT: Body = Body::Tcp(Segment {
+    room: OptionRoom::EMPTY,
+    seq: SeqNum(0xffff_fff0),
+    ack: SeqNum(99),
+    tsval: 5,
+    tsecr: 6,
+    window: 501,
+    flags: TcpFlags::ACK.with(TcpFlags::AE),
+    payload: 1448,
+    bits: SegmentBits::TIMESTAMPS,
+    blocks: Blocks::None,
+});
+
+const DATAGRAM: Body = Body::Datagram(Datagram {
+    number: 0xffff_fff0,
+    frame: 5,
+    index: 99,
+    packets: 6,
+    payload: 1448,
+});
+
+fn sample(body: Body, version: IpVersion) -> IpBuf {
     let p = Packet {
         flow: FlowId(7),
-        seq: SeqNum(0xffff_fff0),
-        ack: SeqNum(99),
         len: 1500,
-        payload: 1448,
-        window: 501,
-        flags: TcpFlags::ACK.with(TcpFlags::AE),
         ecn: Ecn::Ect1,
-        bits: Packet::BIT_TIMESTAMPS,
-        tsval: 5,
-        tsecr: 6,
-        proto,
+        body,
         ..Packet::default()
     };
     let mut out = Vec::new();
@@ -28,7 +42,7 @@ fn sample(proto: Proto, version: IpVersion) -> IpBuf {
 #[test]
 fn a_segment_shows_its_fields() {
     for (version, len) in [(IpVersion::V4, 1500), (IpVersion::V6, 1520)] {
-        let ip = sample(Proto::Tcp, version);
+        let ip = sample(SEGMENT, version);
         assert_eq!(ip.len(), len);
         assert_eq!(ip.ecn(), Ecn::Ect1);
         assert!(ip.checksums_hold());
@@ -44,7 +58,7 @@ fn a_segment_shows_its_fields() {
 #[test]
 fn rewriting_keeps_the_checksums_right() {
     for version in [IpVersion::V4, IpVersion::V6] {
-        let mut ip = sample(Proto::Tcp, version);
+        let mut ip = sample(SEGMENT, version);
         ip.set_ecn(Ecn::Ce);
         ip.set_tcp_window(0);
         ip.set_tcp_ack(SeqNum(0xdead_beef));
@@ -60,28 +74,29 @@ fn rewriting_keeps_the_checksums_right() {
 
 #[test]
 fn keys_tell_flows_and_directions_apart() {
-    let key = |flow, bits| {
+    let key = |flow, dir| {
         let p = Packet {
             flow: FlowId(flow),
             len: 40,
-            bits,
+            dir,
             ..Packet::default()
         };
         let mut out = Vec::new();
         encode(&p, IpVersion::V4, usize::MAX, &mut out);
         IpBuf::new(out).expect("well-formed").flow_key()
     };
-    assert_eq!(key(1, 0), key(1, 0));
-    assert_ne!(key(1, 0), key(2, 0));
-    assert_ne!(key(1, 0), key(1, Packet::BIT_UP));
-    assert_ne!(key(1, 0), key(1 | 1 << 24, 0));
+    let down = Direction::Down;
+    assert_eq!(key(1, down), key(1, down));
+    assert_ne!(key(1, down), key(2, down));
+    assert_ne!(key(1, down), key(1, Direction::Up));
+    assert_ne!(key(1, down), key(1 | 1 << 24, down));
 }
 
 #[test]
 fn the_reverse_key_is_the_answers_key() {
     for version in [IpVersion::V4, IpVersion::V6] {
-        for proto in [Proto::Tcp, Proto::Udp] {
-            let down = sample(proto, version);
+        for body in [SEGMENT, DATAGRAM] {
+            let down = sample(body, version);
             let mut bytes = down.bytes().to_vec();
             // Swap the addresses and the ports by hand.
             let (at, size, ports) = match version {
@@ -99,7 +114,7 @@ fn the_reverse_key_is_the_answers_key() {
 
 #[test]
 fn quic_short_headers_show_the_spin_bit() {
-    let mut ip = sample(Proto::Udp, IpVersion::V4);
+    let mut ip = sample(DATAGRAM, IpVersion::V4);
     for (first, spin) in [
         (0x40, Some(false)),
         (0x60, Some(true)),
@@ -114,7 +129,7 @@ fn quic_short_headers_show_the_spin_bit() {
 
 #[test]
 fn extension_headers_are_walked() {
-    let plain = sample(Proto::Tcp, IpVersion::V6).into_inner();
+    let plain = sample(SEGMENT, IpVersion::V6).into_inner();
     let mut bytes = plain[..40].to_vec();
     bytes[6] = 0;
     bytes[5] = bytes[5].wrapping_add(16);
@@ -132,7 +147,7 @@ fn extension_headers_are_walked() {
 
 #[test]
 fn a_later_fragment_has_no_transport_header() {
-    let mut bytes = sample(Proto::Tcp, IpVersion::V4).into_inner();
+    let mut bytes = sample(SEGMENT, IpVersion::V4).into_inner();
     bytes[7] = 1;
     let ip = IpBuf::new(bytes).expect("well-formed");
     assert_eq!((ip.protocol(), ip.tcp()), (None, None));
@@ -185,8 +200,8 @@ proptest! {
         hits in prop::collection::vec((0_usize..90, any::<u8>()), 0..6),
     ) {
         let version = if v6 { IpVersion::V6 } else { IpVersion::V4 };
-        let proto = if udp { Proto::Udp } else { Proto::Tcp };
-        let mut bytes = sample(proto, version).into_inner();
+        let body = if udp { DATAGRAM } else { SEGMENT };
+        let mut bytes = sample(body, version).into_inner();
         for (at, value) in hits {
             bytes[at] = value;
         }

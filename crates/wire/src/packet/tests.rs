@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use slackwater_core::packet::Blocks;
 use slackwater_core::{Ecn, Instant};
 
 use super::*;
@@ -14,16 +15,19 @@ fn bytes_of(p: &Packet, version: IpVersion) -> Vec<u8> {
 fn a_data_segment_has_the_bytes_that_it_should() {
     let p = Packet {
         flow: FlowId(0x01_00_02_03),
-        seq: SeqNum(1),
-        ack: SeqNum(2),
         len: 1500,
-        payload: 1448,
-        window: 0x1234,
-        flags: TcpFlags::ACK,
         ecn: Ecn::Ect0,
-        bits: Packet::BIT_TIMESTAMPS,
-        tsval: 3,
-        tsecr: 4,
+        body: Body::Tcp(Segment {
+            seq: SeqNum(1),
+            ack: SeqNum(2),
+            payload: 1448,
+            window: 0x1234,
+            flags: TcpFlags::ACK,
+            bits: SegmentBits::TIMESTAMPS,
+            tsval: 3,
+            tsecr: 4,
+            ..Segment::default()
+        }),
         ..Packet::default()
     };
     let bytes = bytes_of(&p, IpVersion::V4);
@@ -41,15 +45,18 @@ fn a_data_segment_has_the_bytes_that_it_should() {
 
 #[test]
 fn a_quic_packet_shows_its_header_and_hides_the_rest() {
+    let (pn, connection) = (SeqNum(0x1_2345), 2);
     let p = Packet {
         flow: FlowId(3),
-        seq: SeqNum(0x1_2345),
         len: 1500,
-        payload: 1435,
-        window: 2,
-        flags: TcpFlags(QuicBits::SPIN.with(QuicBits::STREAM).0),
-        proto: Proto::Quic,
-        bits: Packet::BIT_UP,
+        dir: Direction::Up,
+        body: Body::QuicData(QuicData {
+            pn,
+            connection,
+            payload: 1435,
+            bits: QuicBits::SPIN.with(QuicBits::STREAM),
+            ..QuicData::default()
+        }),
         ..Packet::default()
     };
     let bytes = bytes_of(&p, IpVersion::V4);
@@ -59,14 +66,18 @@ fn a_quic_packet_shows_its_header_and_hides_the_rest() {
     assert!(bytes[39..].iter().all(|b| *b == 0));
     let seen = decode(&bytes).unwrap();
     assert_eq!(seen.spin_bit(), Some(true));
-    assert_eq!(
-        (seen.seq, seen.window, seen.flow),
-        (SeqNum(0x2345), 2, p.flow)
-    );
+    assert_eq!((seen.number(), seen.flow), (0x2345, p.flow));
+    let Body::QuicData(q) = seen.body else {
+        panic!("a short header: {seen:?}");
+    };
+    assert_eq!(q.connection, connection);
     let long = Packet {
-        flags: TcpFlags(QuicBits::LONG.with(QuicBits::CRYPTO).0),
         len: 1228,
-        payload: 0,
+        body: Body::QuicLong(QuicLong {
+            pn,
+            connection,
+            ..QuicLong::default()
+        }),
         ..p
     };
     let bytes = bytes_of(&long, IpVersion::V6);
@@ -76,23 +87,25 @@ fn a_quic_packet_shows_its_header_and_hides_the_rest() {
     let left = usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]) & 0x3fff);
     assert_eq!(left, bytes.len() - at - 2);
     let seen = decode(&bytes).unwrap();
-    assert_eq!((seen.spin_bit(), seen.seq), (None, SeqNum(0x2345)));
+    assert_eq!((seen.spin_bit(), seen.number()), (None, 0x2345));
 }
 
 #[test]
 fn a_syn_carries_its_options() {
-    let p = Packet {
-        slots: [
-            SackBlock {
-                start: SeqNum(1460),
-                end: SeqNum(7 | Packet::SYN_SCALED | Packet::SYN_SACK_PERMITTED),
-            },
-            SackBlock::default(),
-            SackBlock::default(),
-        ],
-        len: 60,
+    let mut syn = Segment {
         flags: TcpFlags::SYN,
-        bits: Packet::BIT_TIMESTAMPS | Packet::BIT_UP,
+        bits: SegmentBits::TIMESTAMPS,
+        ..Segment::default()
+    };
+    syn.set_syn_options(SynOptions {
+        mss: Some(1460),
+        window_scale: Some(7),
+        sack_permitted: true,
+    });
+    let p = Packet {
+        len: 60,
+        dir: Direction::Up,
+        body: Body::Tcp(syn),
         ..Packet::default()
     };
     let bytes = bytes_of(&p, IpVersion::V4);
@@ -112,12 +125,17 @@ fn a_report_two_blocks_and_time_stamps_fill_the_header() {
         start: SeqNum(a),
         end: SeqNum(b),
     };
-    let p = Packet {
-        slots: [block(1, 2), block(3, 4), block(5, 6)],
-        sacks: 2,
-        len: 80,
+    let mut ack = Segment {
         flags: TcpFlags::ACK,
-        bits: Packet::BIT_TIMESTAMPS | Packet::BIT_REPORT | Packet::BIT_UP,
+        bits: SegmentBits::TIMESTAMPS,
+        ..Segment::default()
+    };
+    ack.set_sack_blocks(&[block(1, 2), block(3, 4)]);
+    ack.set_report([0, 0, 0, 5, 0, 0, 0, 6]);
+    let p = Packet {
+        len: 80,
+        dir: Direction::Up,
+        body: Body::Tcp(ack),
         ..Packet::default()
     };
     let bytes = bytes_of(&p, IpVersion::V4);
@@ -129,14 +147,17 @@ fn a_report_two_blocks_and_time_stamps_fill_the_header() {
 fn a_snaplen_cuts_the_payload_and_never_the_headers() {
     let p = Packet {
         len: 1500,
-        payload: 1460,
+        body: Body::Tcp(Segment {
+            payload: 1460,
+            ..Segment::default()
+        }),
         ..Packet::default()
     };
     for (snaplen, kept) in [(0, 40), (40, 40), (96, 96), (9000, 1500)] {
         let mut out = vec![9];
         assert_eq!(encode(&p, IpVersion::V4, snaplen, &mut out), 1500);
         assert_eq!(out.len() - 1, kept);
-        assert_eq!(decode(&out[1..]).map(|d| d.payload), Ok(1460));
+        assert_eq!(decode(&out[1..]).map(|d| d.payload()), Ok(1460));
     }
 }
 
@@ -154,52 +175,75 @@ fn foreign_packets_are_refused() {
     assert!(error.starts_with("byte 12: found addresses"), "{error}");
 }
 
-fn packets() -> impl Strategy<Value = Packet> {
-    let slots = prop::array::uniform3((any::<u32>(), any::<u32>()));
+fn segments() -> impl Strategy<Value = Segment> {
+    let blocks = prop::collection::vec((any::<u32>(), any::<u32>()), 0..4);
     let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>());
-    let small = (0_u8..4, any::<bool>(), 0_u8..4, 0_u8..16);
-    (
-        any::<u32>(),
-        slots,
-        numbers,
-        0_u16..9000,
-        any::<u16>(),
-        0_u16..0x200,
-        small,
-    )
-        .prop_map(
-            |(
-                flow,
-                slots,
-                (seq, ack, tsval, tsecr),
-                payload,
+    let header = (0_u16..9000, any::<u16>(), 0_u16..0x200, 0_u8..16);
+    let syn = (
+        any::<Option<u16>>(),
+        any::<Option<u8>>(),
+        any::<bool>(),
+        any::<[u8; 8]>(),
+    );
+    (blocks, numbers, header, syn).prop_map(
+        |(
+            blocks,
+            (seq, ack, tsval, tsecr),
+            (payload, window, flags, bits),
+            (mss, window_scale, sack_permitted, report),
+        )| {
+            let mut s = Segment {
+                seq: SeqNum(seq),
+                ack: SeqNum(ack),
+                tsval,
+                tsecr,
                 window,
-                flags,
-                (ecn, udp, sacks, bits),
-            )| {
-                let slots = slots.map(|(a, b)| SackBlock {
-                    start: SeqNum(a),
-                    end: SeqNum(b),
+                flags: TcpFlags(flags),
+                payload,
+                bits: SegmentBits(bits).without(SegmentBits::REPORT),
+                ..Segment::default()
+            };
+            if s.flags.contains(TcpFlags::SYN) {
+                s.set_syn_options(SynOptions {
+                    mss,
+                    window_scale,
+                    sack_permitted,
                 });
-                Packet {
-                    created: Instant::from_nanos(u64::from(seq)),
-                    slots,
-                    flow: FlowId(flow),
-                    seq: SeqNum(seq),
-                    ack: SeqNum(ack),
-                    tsval,
-                    tsecr,
-                    len: 0,
-                    payload,
-                    window,
-                    flags: TcpFlags(flags),
-                    ecn: Ecn::from_bits(ecn),
-                    proto: if udp { Proto::Udp } else { Proto::Tcp },
-                    sacks,
-                    bits,
-                }
-            },
-        )
+                return s;
+            }
+            let block = |&(a, b): &(u32, u32)| SackBlock {
+                start: SeqNum(a),
+                end: SeqNum(b),
+            };
+            s.set_sack_blocks(&blocks.iter().map(block).collect::<Vec<_>>());
+            if SegmentBits(bits).contains(SegmentBits::REPORT) {
+                s.set_report(report);
+            }
+            s
+        },
+    )
+}
+
+fn packets() -> impl Strategy<Value = Packet> {
+    let datagrams = (any::<[u32; 4]>(), 0_u16..9000).prop_map(|(numbers, payload)| {
+        let [number, frame, index, packets] = numbers;
+        Body::Datagram(Datagram {
+            number,
+            frame,
+            index,
+            packets,
+            payload,
+        })
+    });
+    let bodies = prop_oneof![segments().prop_map(Body::Tcp), datagrams];
+    (any::<u32>(), bodies, 0_u8..4, any::<bool>()).prop_map(|(flow, body, ecn, up)| Packet {
+        created: Instant::from_nanos(u64::from(flow)),
+        flow: FlowId(flow),
+        len: 0,
+        ecn: Ecn::from_bits(ecn),
+        dir: if up { Direction::Up } else { Direction::Down },
+        body,
+    })
 }
 
 /// What of `p` the wire can carry.
@@ -207,49 +251,25 @@ fn carried(p: &Packet, len: u32) -> Packet {
     let mut p = *p;
     p.created = Instant::ZERO;
     p.len = len as u16;
-    p.bits &= !Packet::BIT_RETX;
-    if p.proto == Proto::Udp {
-        p.slots = Default::default();
-        p.sacks = 0;
-        p.window = 0;
-        p.flags = TcpFlags::default();
-        p.bits &= Packet::BIT_UP;
-        if p.payload < 16 {
-            (p.seq, p.ack, p.tsval, p.tsecr) = Default::default();
+    match &mut p.body {
+        Body::Tcp(s) => {
+            let notes = SegmentBits::RETRANSMISSION.with(SegmentBits::TRAIN);
+            s.bits = s.bits.without(notes);
+            if !s.bits.contains(SegmentBits::TIMESTAMPS) {
+                (s.tsval, s.tsecr) = (0, 0);
+            }
+            // What a report took the place of is gone.
+            if s.report().is_some() {
+                assert_ne!(s.blocks, Blocks::Three);
+            }
         }
-        return p;
-    }
-    if p.bits & Packet::BIT_TIMESTAMPS == 0 {
-        (p.tsval, p.tsecr) = (0, 0);
-    }
-    if p.flags.contains(TcpFlags::SYN) {
-        p.sacks = 0;
-        p.bits &= !Packet::BIT_REPORT;
-        let mss = p.slots[0].start.0 & 0xffff;
-        // An MSS that is a multiple of 2^16 is none that a header could state.
-        let scale = p.slots[0].end.0;
-        let flags = scale & (Packet::SYN_SCALED | Packet::SYN_SACK_PERMITTED);
-        let shift = if flags & Packet::SYN_SCALED != 0 {
-            (scale & 0xff).min(14)
-        } else {
-            0
-        };
-        let scale = flags | shift;
-        p.slots = Default::default();
-        if mss != 0 {
-            p.slots[0] = SackBlock {
-                start: SeqNum(mss),
-                end: SeqNum(scale),
+        Body::Datagram(d) if d.payload < 16 => {
+            *d = Datagram {
+                payload: d.payload,
+                ..Datagram::default()
             };
         }
-        return p;
-    }
-    let report = p.bits & Packet::BIT_REPORT != 0;
-    p.sacks = p.sacks.min(if report { 2 } else { 3 });
-    for i in usize::from(p.sacks)..3 {
-        if !(i == 2 && report) {
-            p.slots[i] = SackBlock::default();
-        }
+        _ => {}
     }
     p
 }

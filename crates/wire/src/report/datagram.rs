@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use slackwater_core::PacketView;
-use slackwater_signal::Body;
+use slackwater_signal::ReportBody;
 
 use crate::WireError;
 use crate::ip::{IpPacket, TCP, UDP};
@@ -112,7 +112,7 @@ pub struct Datagram {
     /// Its flow.
     pub flow: FlowKey,
     /// What it says.
-    pub body: Body,
+    pub body: ReportBody,
 }
 
 impl Datagram {
@@ -198,7 +198,7 @@ impl Datagram {
         };
         Ok(Self {
             flow,
-            body: Body(body.try_into().expect("eight bytes are left")),
+            body: ReportBody(body.try_into().expect("eight bytes are left")),
         })
     }
 }
@@ -225,7 +225,7 @@ fn tuple(key: &[u8], width: usize, protocol: u8) -> Option<FlowKey> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use slackwater_core::{FlowId, Packet, Proto};
+    use slackwater_core::{Body, Datagram as Payload, Direction, FlowId, Packet};
 
     use super::*;
     use crate::packet::{IpVersion, encode};
@@ -243,7 +243,7 @@ mod tests {
 
     fn written(flow: FlowKey) -> Vec<u8> {
         let mut out = Vec::new();
-        let body = Body([1, 2, 3, 4, 5, 6, 7, 8]);
+        let body = ReportBody([1, 2, 3, 4, 5, 6, 7, 8]);
         Datagram { flow, body }.encode(&mut out);
         assert_eq!(Datagram::decode(&out), Ok(Datagram { flow, body }));
         out
@@ -272,19 +272,19 @@ mod tests {
 
     #[test]
     fn an_ack_names_the_senders_flow() {
-        for (proto, version, protocol) in [
-            (Proto::Tcp, IpVersion::V4, TCP),
-            (Proto::Udp, IpVersion::V6, UDP),
+        let datagram = Body::Datagram(Payload::default());
+        for (body, version, protocol) in [
+            (Body::default(), IpVersion::V4, TCP),
+            (datagram, IpVersion::V6, UDP),
         ] {
             let data = Packet {
                 flow: FlowId(7),
                 len: 1500,
-                payload: 1400,
-                proto,
+                body,
                 ..Packet::default()
             };
             let ack = Packet {
-                bits: Packet::BIT_UP,
+                dir: Direction::Up,
                 ..data
             };
             let of = |p: &Packet| {

@@ -1,11 +1,12 @@
 //! The TCP option, put into and taken out of packets that others wrote.
 
 use slackwater_core::TcpFlags;
-use slackwater_signal::Body;
+use slackwater_signal::ReportBody;
 use thiserror::Error;
 
 use crate::checksum;
 use crate::ip::IpPacket;
+use crate::ip::TCP;
 
 /// The experiment identifier of a report (RFC 6994, 3), "XR".
 pub const EXID: u16 = 0x5852;
@@ -116,17 +117,20 @@ impl Place {
         }
         // The pseudo-header holds the length of header and payload; the payload stays on even bytes.
         let new_sum = header_sum(&packet[at..at + new_header]);
-        let old = !checksum::finish(old_sum + (total - at) as u64);
-        let new = !checksum::finish(new_sum + (new_total - at) as u64);
+        let old = u16::from_be_bytes(checksum::finish(
+            old_sum + checksum::pseudo(TCP, (total - at) as u32),
+        ));
+        let new = checksum::finish(new_sum + checksum::pseudo(TCP, (new_total - at) as u32));
+        let new = u16::from_be_bytes(new);
         let sum = u16::from_be_bytes([packet[at + 16], packet[at + 17]]);
-        let sum = checksum::update(sum, old, new);
+        let sum = checksum::update(sum, !old, !new);
         packet[at + 16..at + 18].copy_from_slice(&sum.to_be_bytes());
     }
 }
 
 /// The sum of a TCP header without its checksum.
 fn header_sum(header: &[u8]) -> u64 {
-    checksum::sum(checksum::sum(0, &header[..16]), &header[18..])
+    checksum::sum(&header[..16]) + checksum::sum(&header[18..])
 }
 
 /// Refuses fragments and authenticated packets.
@@ -226,7 +230,7 @@ fn pad(options: &mut Vec<u8>) {
 /// # Errors
 /// The packet stays as it is, and the reason is returned, where it is no plain ACK, must not change, or has no room:
 /// its options would take more than 40 bytes, or the packet more than `mtu`.
-pub fn insert(packet: &mut Vec<u8>, body: Body, mtu: usize) -> Result<(), Skip> {
+pub fn insert(packet: &mut Vec<u8>, body: ReportBody, mtu: usize) -> Result<(), Skip> {
     let place = Place::of(packet)?;
     let flags = place.flags(packet);
     let plain = flags.contains(TcpFlags::ACK)
@@ -278,7 +282,7 @@ pub fn strip(packet: &mut Vec<u8>) -> bool {
 
 /// The report on a packet. `None` where there is none, on a SYN, and where the option has another length or stands
 /// there twice: a report that nobody can have meant says nothing.
-pub fn find<B: AsRef<[u8]>>(packet: &IpPacket<B>) -> Option<Body> {
+pub fn find<B: AsRef<[u8]>>(packet: &IpPacket<B>) -> Option<ReportBody> {
     let (at, header) = packet.tcp_extent()?;
     let bytes = packet.bytes();
     let flags = TcpFlags(u16::from_be_bytes([bytes[at + 12], bytes[at + 13]]) & 0x1ff);
@@ -291,7 +295,7 @@ pub fn find<B: AsRef<[u8]>>(packet: &IpPacket<B>) -> Option<Body> {
     walk(bytes.get(at + 20..at + header)?, |option| {
         if is_report(option) {
             count += 1;
-            found = option[4..].try_into().ok().map(Body);
+            found = option[4..].try_into().ok().map(ReportBody);
         }
     })
     .ok()?;

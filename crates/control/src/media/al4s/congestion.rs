@@ -48,7 +48,7 @@ impl CongestionTracker {
     }
 
     /// A lost packet: congestion of another kind (ours, with the guard).
-    pub fn on_loss(&mut self) {
+    pub fn on_congestion(&mut self) {
         self.free = 0.0;
     }
 

@@ -138,7 +138,7 @@ impl DelayGuard {
     }
 
     /// Packets were lost: the rate to fall to, if it is time, for a rate of `rate`.
-    pub fn on_loss(&mut self, now: Instant, rate: f64) -> Option<f64> {
+    pub fn on_congestion(&mut self, now: Instant, rate: f64) -> Option<f64> {
         if self.cut.is_some_and(|last| now.since(last) < LOSS_SPAN) {
             return None;
         }

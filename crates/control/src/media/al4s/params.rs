@@ -3,7 +3,8 @@
 use slackwater_core::Duration;
 use slackwater_signal::MarkingScheme;
 
-use crate::explicit::xrc::WrongParam;
+use crate::phy::xrc::WrongParam;
+use crate::registry::{Config, Parameters};
 
 /// How the delay gradient picks the base of growth (eq. 6 and 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,23 @@ impl Params {
         }),
         ..Self::PAPER
     };
+
+    /// The parameters that `p` gives, or `default`, for the service of `cfg` where `p` names none.
+    pub(crate) fn configured(
+        default: Self,
+        cfg: &Config,
+        p: Parameters<'_>,
+    ) -> Result<Self, String> {
+        let mut params = p.read(default, Self::parse)?;
+        let named = p
+            .text()
+            .split(',')
+            .any(|part| part.trim().starts_with("te="));
+        if let Some(service) = cfg.service.filter(|_| !named) {
+            params.target = service;
+        }
+        Ok(params)
+    }
 
     /// These parameters changed by `text`: words and `key=value` pairs between commas. A profile's word (`paper`,
     /// `default`) stands first.

@@ -3,7 +3,9 @@
 /// New data granted up to a slot, from the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Granted {
+    /// Bytes of new transport blocks.
     pub(super) bytes: u64,
+    /// Their number.
     pub(super) blocks: u64,
 }
 

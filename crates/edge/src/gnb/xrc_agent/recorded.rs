@@ -82,7 +82,7 @@ fn play(course: &Course, counted: bool) -> Told {
                 ue: UeId(ue),
                 bearer: BearerId((of_ue % course.bearers) as u8),
                 qfi: Qfi(0),
-                flow: FlowId(ue * course.flows_per_ue + of_ue),
+                flow: Some(FlowId(ue * course.flows_per_ue + of_ue)),
                 direction: Direction::Down,
                 bytes: Bytes(bytes),
             };

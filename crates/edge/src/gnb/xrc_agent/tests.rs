@@ -55,13 +55,13 @@ fn arrive(agent: &mut XrcAgent, at: Instant, ue: u32, flow: u32, bytes: u64) {
         ue: UeId(ue),
         bearer: BearerId(0),
         qfi: Qfi(0),
-        flow: FlowId(flow),
+        flow: Some(FlowId(flow)),
         direction: Direction::Down,
         bytes: Bytes(bytes),
     };
     agent.on_pdcp(at, &packet);
     packet.direction = Direction::Up;
-    packet.flow = FlowId(flow + 1000);
+    packet.flow = Some(FlowId(flow + 1000));
     agent.on_pdcp(at, &packet);
 }
 

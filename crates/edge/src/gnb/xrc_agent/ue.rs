@@ -13,8 +13,9 @@ use super::slots::{Offer, Slots};
 struct Sizes {
     /// The slot in which the window of `now` ends.
     end: u64,
-    /// Bytes and packets of this window and of the one before.
+    /// Bytes and packets of this window.
     now: [u64; 2],
+    /// Those of the one before.
     before: [u64; 2],
 }
 
@@ -42,6 +43,7 @@ impl Sizes {
 /// New data granted over a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Own {
+    /// Its blocks.
     pub(super) granted: Granted,
     /// Slots.
     pub(super) span: f64,
@@ -50,16 +52,22 @@ pub(super) struct Own {
 /// What a range of slots offered, kept so that the next sum only adds what came and takes off what went.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
+    /// The first slot.
     from: u64,
+    /// The slot after the last.
     to: u64,
+    /// What they offered.
     offer: Offer,
 }
 
 /// A capacity, for all ACKs of one slot: the end of its window, and how many UEs shared the free blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Memo {
+    /// The slot after the window.
     pub(super) to: u64,
+    /// UEs that shared the free blocks.
     pub(super) ues: u32,
+    /// The capacity.
     pub(super) rate: Rate,
 }
 
@@ -71,9 +79,11 @@ type Heads = VecDeque<(Instant, Duration)>;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct UeState {
+    /// New data granted, slot by slot.
     granted: Grants,
-    /// Where the last questions about grants found the begins and ends of their windows.
+    /// Where the last look-up of grants found the begin of its window.
     begin: Cursor,
+    /// Where it found the end.
     end: Cursor,
     /// The latest slot with a grant of any kind.
     last_grant: Option<u64>,
@@ -83,11 +93,15 @@ pub(super) struct UeState {
     emptied: u64,
     /// Spans of slots `from..to` in which the UE was waking and that ended.
     waking: VecDeque<Span>,
+    /// Packets of late.
     sizes: Sizes,
+    /// The last sum of offers.
     sum: Sum,
-    /// By bearer; bearers that were seen are a bit each.
+    /// Head-of-line delays by bearer.
     heads: Vec<Heads>,
+    /// Bearers that were seen, a bit each.
     bearers: u32,
+    /// The last capacity.
     pub(super) memo: Memo,
 }
 

@@ -3,7 +3,7 @@
 use slackwater_core::{Direction, Duration, Instant, PacketView, TcpFlags, UeId};
 
 use super::Cecc;
-use super::ack_manager::{Down, Govern, Tcp};
+use super::ack_manager::{Down, Tcp};
 use super::config::{Mode, Schedule};
 use super::flow::{Flow, Style};
 use super::frames::Frames;
@@ -69,7 +69,8 @@ impl<P: PacketView + Clone> Cecc<P> {
             return None;
         }
         let governs = matches!(self.config.mode, Mode::Paper | Mode::Credit);
-        let tcp = (governs && packet.tcp().is_some()).then(|| Box::new(Tcp::new(syn)));
+        let tcp =
+            (governs && packet.tcp().is_some()).then(|| Box::new(Tcp::new(self.config.mode, syn)));
         let flow = Flow {
             ue,
             key: if direction == Direction::Down {
@@ -166,31 +167,28 @@ impl<P: PacketView + Clone> Cecc<P> {
         let Some(k) = self.flow_of(Direction::Up, ue, &packet, syn) else {
             return Verdict::Forward(packet);
         };
-        let govern = match self.style(k, stale) {
-            Style::Credit => Govern::Credit,
-            Style::Paper => Govern::Paper,
-            Style::Hold | Style::Pass => Govern::No,
-        };
+        let style = self.style(k, stale);
+        let governed = matches!(style, Style::Credit | Style::Paper);
         let flow = &mut self.flows[k];
         flow.seen = now;
         let Some(tcp) = &mut flow.tcp else {
             return Verdict::Forward(packet);
         };
-        let verdict = tcp.on_up(now, packet, &h, govern, &mut self.out);
+        let verdict = tcp.on_up(now, packet, &h, governed, &mut self.out);
         if tcp.recovering() || !tcp.ready() {
             self.leave(k);
         }
-        match govern {
-            Govern::No => {
+        match style {
+            Style::Hold | Style::Pass => {
                 self.governed.remove(&k);
                 self.forget_acks(k);
             }
-            Govern::Credit => {
+            Style::Credit => {
                 self.governed.insert(k);
                 self.settle(k);
                 self.arm(k);
             }
-            Govern::Paper => {
+            Style::Paper => {
                 self.governed.insert(k);
                 if self.flows[k].tcp.as_ref().is_some_and(|t| t.has_acks()) {
                     self.flows[k].acks = true;

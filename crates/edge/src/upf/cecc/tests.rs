@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use slackwater_core::{FlowId, Packet, Proto, SackBlock, SeqNum, TcpFlags};
+use slackwater_core::{
+    Body, Datagram, FlowId, Packet, SackBlock, Segment, SeqNum, SynOptions, TcpFlags,
+};
 
 use super::ack_manager::Tcp;
 use super::predict::tests::dddsu;
@@ -132,21 +134,29 @@ impl Bench {
     }
 
     fn syn(&mut self, scale: Option<u8>) {
-        let mut slots = [SackBlock::default(); 3];
-        slots[0].start = SeqNum(MSS);
-        slots[0].end = SeqNum(scale.map_or(0, |s| u32::from(s) | Packet::SYN_SCALED));
+        let mut opening = Segment {
+            flags: TcpFlags::SYN,
+            ..Segment::default()
+        };
+        opening.set_syn_options(SynOptions {
+            mss: Some(MSS as u16),
+            window_scale: scale,
+            sack_permitted: false,
+        });
         let syn = Packet {
             len: 60,
-            flags: TcpFlags::SYN,
-            bits: Packet::BIT_UP,
-            slots,
+            dir: Direction::Up,
+            body: Body::Tcp(opening),
             ..Packet::default()
         };
         self.pass(Direction::Up, syn);
         let answer = Packet {
-            flags: TcpFlags::SYN.with(TcpFlags::ACK),
-            bits: 0,
-            seq: SeqNum(u32::MAX),
+            dir: Direction::Down,
+            body: Body::Tcp(Segment {
+                flags: TcpFlags::SYN.with(TcpFlags::ACK),
+                seq: SeqNum(u32::MAX),
+                ..opening
+            }),
             ..syn
         };
         self.now += 200;
@@ -160,9 +170,12 @@ impl Bench {
             let payload = MSS.min(to - seq);
             let packet = Packet {
                 len: payload as u16 + 40,
-                payload: payload as u16,
-                seq: SeqNum(seq),
-                flags: TcpFlags::ACK,
+                body: Body::Tcp(Segment {
+                    payload: payload as u16,
+                    seq: SeqNum(seq),
+                    flags: TcpFlags::ACK,
+                    ..Segment::default()
+                }),
                 ..Packet::default()
             };
             self.pass(Direction::Down, packet);
@@ -193,7 +206,7 @@ impl Bench {
 
     /// Right edge that the last packet to the server tells.
     fn edge(&self, scale: u8) -> u32 {
-        let last = self.up.last().expect("something was told");
+        let last = segment(self.up.last().expect("something was told"));
         last.ack.0 + (u32::from(last.window) << scale)
     }
 }
@@ -201,12 +214,19 @@ impl Bench {
 fn up(ack: u32, window: u16) -> Packet {
     Packet {
         len: 40,
-        flags: TcpFlags::ACK,
-        ack: SeqNum(ack),
-        window,
-        bits: Packet::BIT_UP,
+        dir: Direction::Up,
+        body: Body::Tcp(Segment {
+            flags: TcpFlags::ACK,
+            ack: SeqNum(ack),
+            window,
+            ..Segment::default()
+        }),
         ..Packet::default()
     }
+}
+
+fn segment(packet: &Packet) -> &Segment {
+    packet.segment().expect("a segment")
 }
 
 const WINDOW: u16 = (4 << 20 >> 7) as u16;
@@ -222,7 +242,7 @@ fn hold_keeps_packets_while_the_cell_is_full_and_their_order() {
     bench.rbs = 0;
     bench.run(5_000);
     assert_eq!(bench.cecc.held(), Bytes::ZERO);
-    let seqs: Vec<u32> = bench.down.iter().map(|p| p.seq.0).collect();
+    let seqs: Vec<u32> = bench.down.iter().map(Packet::number).collect();
     assert_eq!(seqs.len(), 70);
     assert!(seqs.is_sorted());
 }
@@ -240,7 +260,7 @@ fn what_waits_leaves_when_reports_cease() {
         assert_eq!(bench.cecc.report_stats().silences, 1);
         // The window is the UE's again, and everything is acknowledged.
         bench.ack(600_000, WINDOW);
-        let last = *bench.up.last().unwrap();
+        let last = segment(bench.up.last().unwrap());
         assert_eq!((last.ack.0, last.window), (600_000, WINDOW), "{mode:?}");
         // Three fresh reports, and it acts again.
         bench.run(4_000);
@@ -263,7 +283,7 @@ fn backlogged(bench: &mut Bench, cwnd: u32, at_once: u32) -> u32 {
         // After the last ACK the rest goes, as far as that one lets it.
         let limits = heard.iter().map(|_| at_once).chain([cwnd]);
         for (packet, limit) in heard.iter().map(Some).chain([None]).zip(limits) {
-            if let Some(packet) = packet.filter(|p| p.ack.0 >= told) {
+            if let Some(packet) = packet.map(segment).filter(|s| s.ack.0 >= told) {
                 told = packet.ack.0;
                 edge = told + (u32::from(packet.window) << 7);
             }
@@ -328,9 +348,7 @@ fn beside_a_bulk_transfer_everything_passes() {
     let bulk = |seq: u32| Packet {
         flow: FlowId(1),
         len: 1_500,
-        payload: 1_472,
-        seq: SeqNum(seq),
-        proto: Proto::Udp,
+        body: Datagram::new(seq, 1_472).into(),
         ..Packet::default()
     };
     bench.rbs = 200_000;
@@ -357,7 +375,7 @@ fn datagrams_are_held_in_every_mode() {
         let mut bench = Bench::new(mode);
         let packet = Packet {
             len: 1_400,
-            proto: Proto::Udp,
+            body: Datagram::default().into(),
             flow: FlowId(1),
             ..Packet::default()
         };
@@ -390,7 +408,7 @@ fn window_scale_0_to_14() {
             let bench = Bench::connection(mode, scale, 8);
             let window = u16::try_from((4_u32 << 20) >> scale).unwrap_or(u16::MAX);
             let mut lowered = 0;
-            for packet in bench.up.iter().skip(2) {
+            for packet in bench.up.iter().skip(2).map(segment) {
                 let room = u32::from(packet.window) << scale;
                 // An acknowledgment less one segment leaves one segment more to the same edge.
                 let own = u32::from(window) << scale;
@@ -439,30 +457,33 @@ fn losses_are_told_exactly() {
         let mut duplicates = Vec::new();
         for k in 2..=20 {
             let mut packet = up(800_000, WINDOW);
-            packet.slots[0] = SackBlock {
+            let block = SackBlock {
                 start: SeqNum(800_000 + MSS),
                 end: SeqNum(800_000 + k * MSS),
             };
-            packet.sacks = 1;
+            let duplicate = packet.segment_mut().unwrap();
+            duplicate.set_sack_blocks(&[block]);
+            duplicates.push(*duplicate);
             bench.pass(Direction::Up, packet);
-            duplicates.push(packet);
         }
-        let told: Vec<_> = bench.up.iter().filter(|p| p.sacks > 0).collect();
+        let sent_up: Vec<&Segment> = bench.up.iter().map(segment).collect();
+        let has_blocks = |s: &&Segment| !s.sack_blocks().is_empty();
+        let told: Vec<&Segment> = sent_up.iter().copied().filter(has_blocks).collect();
         assert_eq!(told.len(), duplicates.len(), "{mode:?}");
         for (told, sent) in told.iter().zip(&duplicates) {
-            assert_eq!((told.ack, told.slots), (sent.ack, sent.slots), "{mode:?}");
+            assert_eq!((told.ack, told.room), (sent.ack, sent.room), "{mode:?}");
             assert_eq!(told.window, duplicates[0].window.min(told.window));
-            assert_eq!(told.window, bench.up.last().unwrap().window);
+            assert_eq!(told.window, sent_up.last().unwrap().window);
         }
         // What was kept back went before them.
-        let first = bench.up.iter().position(|p| p.sacks > 0).unwrap();
-        assert!(bench.up[..first].iter().all(|p| p.ack.0 <= 800_000));
+        let first = sent_up.iter().position(has_blocks).unwrap();
+        assert!(sent_up[..first].iter().all(|s| s.ack.0 <= 800_000));
         // Repaired: the next ACKs pass at once until the old maximum is reached.
         bench.data(800_000, 800_000 + MSS);
         bench.up.clear();
         bench.ack(900_000, WINDOW);
         assert_eq!(bench.up.len(), 1);
-        assert_eq!(bench.up[0].ack.0, 900_000);
+        assert_eq!(segment(&bench.up[0]).ack.0, 900_000);
     }
 }
 
@@ -479,7 +500,8 @@ fn t3_the_first_ack_leaves_room_for_a_frame_beside_what_is_in_flight() {
         bench
             .up
             .iter()
-            .any(|p| p.ack.0 + (u32::from(p.window) << 7) >= 900_000 + frame as u32 - 128),
+            .map(segment)
+            .any(|s| s.ack.0 + (u32::from(s.window) << 7) >= 900_000 + frame as u32 - 128),
         "{:?}",
         bench.up
     );
@@ -490,7 +512,7 @@ fn the_second_ack_closes_the_window_and_advances() {
     let mut bench = Bench::connection(Mode::Paper, 7, 8);
     bench.up.clear();
     bench.run(1_200);
-    let pair = &bench.up[..2];
+    let pair = [0, 1].map(|n| segment(&bench.up[n]));
     assert!(pair[1].ack.gt(pair[0].ack));
     assert_eq!(pair[1].ack - pair[0].ack, MSS);
     assert!((u32::from(pair[1].window) << 7) < 2 * MSS);
@@ -546,6 +568,7 @@ struct Believes {
 
 impl Believes {
     fn hear(&mut self, packet: &Packet, scale: u8, sent: u32) {
+        let packet = segment(packet);
         let ack = packet.ack.0;
         assert!(ack <= sent, "acknowledges what was not sent");
         let edge = ack + (u32::from(packet.window) << scale);
@@ -619,7 +642,7 @@ proptest! {
                     sent = to;
                 }
                 Step::Acks(parts) => {
-                    let arrived: u32 = bench.down.iter().map(|p| u32::from(p.payload)).sum();
+                    let arrived: u32 = bench.down.iter().map(|p| u32::from(p.payload())).sum();
                     let from = received;
                     for k in 1..=u32::from(parts) {
                         received = from + ((u64::from(arrived - from) * u64::from(k)) / u64::from(parts)) as u32;
@@ -630,31 +653,33 @@ proptest! {
                 Step::Dark(span) => bench.dark(u64::from(span)),
                 Step::Backlog(bytes) => bench.rbs = u64::from(bytes),
                 Step::UpData => {
-                    let packet = Packet { payload: 100, len: 140, seq: SeqNum(up_seq), ..up(received, window) };
+                    let mut packet = Packet { len: 140, ..up(received, window) };
+                    let s = packet.segment_mut().unwrap();
+                    (s.payload, s.seq) = (100, SeqNum(up_seq));
                     up_seq += 100;
                     data_up += 1;
                     bench.pass(Direction::Up, packet);
                 }
                 Step::Sack => {
                     let mut packet = up(received, window);
-                    packet.seq = SeqNum(up_seq);
-                    packet.sacks = 1;
-                    packet.slots[0] = SackBlock { start: SeqNum(received + MSS), end: SeqNum(received + 2 * MSS) };
+                    let s = packet.segment_mut().unwrap();
+                    s.seq = SeqNum(up_seq);
+                    s.set_sack_blocks(&[SackBlock { start: SeqNum(received + MSS), end: SeqNum(received + 2 * MSS) }]);
                     bench.pass(Direction::Up, packet);
                 }
             }
             hear(&bench, &mut server, sent);
             prop_assert!(server.edge <= received + (u32::from(window) << scale));
             prop_assert!(server.acked <= received);
-            prop_assert_eq!(bench.up.iter().filter(|p| p.payload > 0).count(), data_up);
+            prop_assert_eq!(bench.up.iter().filter(|p| p.payload() > 0).count(), data_up);
         }
         bench.dark(100_000);
         hear(&bench, &mut server, sent);
         prop_assert_eq!(bench.cecc.held(), Bytes::ZERO);
         let mut next = 0;
-        for p in bench.down.iter().filter(|p| p.payload > 0) {
-            prop_assert_eq!(p.seq.0, next);
-            next += u32::from(p.payload);
+        for p in bench.down.iter().filter(|p| p.payload() > 0) {
+            prop_assert_eq!(p.number(), next);
+            next += u32::from(p.payload());
         }
         prop_assert_eq!(next, sent);
         bench.ack(received, window);
@@ -674,7 +699,7 @@ proptest! {
         let mut sent: BTreeMap<u32, u32> = BTreeMap::new();
         for (flow, len, gap) in packets {
             let n = sent.entry(flow).or_default();
-            let packet = Packet { flow: FlowId(flow), len, seq: SeqNum(*n), proto: Proto::Udp, ..Packet::default() };
+            let packet = Packet { flow: FlowId(flow), len, body: Datagram::new(*n, 0).into(), ..Packet::default() };
             *n += 1;
             bench.pass(Direction::Down, packet);
             bench.run(gap);
@@ -683,7 +708,7 @@ proptest! {
         let mut got: BTreeMap<u32, u32> = BTreeMap::new();
         for p in &bench.down {
             let n = got.entry(p.flow.0).or_default();
-            prop_assert_eq!(p.seq.0, *n);
+            prop_assert_eq!(p.number(), *n);
             *n += 1;
         }
         prop_assert_eq!(got, sent);

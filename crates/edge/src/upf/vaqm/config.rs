@@ -1,4 +1,4 @@
-//! What a vAQM can be told. It works without being told anything (the article: "self-learning, making it fully
+//! The parameters of a vAQM. It works without any set (the article: "self-learning, making it fully
 //! automated without any parametrization").
 
 use slackwater_core::{Bytes, Duration, Rate};
@@ -77,7 +77,7 @@ impl Default for L4sConfig {
 }
 
 /// The parameters, each with a default that needs no tuning.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct VaqmConfig {
     /// How the bottleneck is moved here.
     pub mode: Mode,
@@ -93,10 +93,10 @@ pub struct VaqmConfig {
     pub path_window: Duration,
     /// Seek the path RTT anew by letting the radio's queue run empty for some RTTs, where it was not seen again.
     pub revalidate: bool,
-    /// The law of the queues here: `CoDel` (with timing from the path), PIE, or none (the article: "pluggable AQM
-    /// modules").
+    /// The law of the queues here: any of `queue`'s (the article: "pluggable AQM modules"); `CoDel` is timed by the
+    /// path.
     pub module: LawConfig,
-    /// Derive `CoDel`'s target and interval from measured RTTs.
+    /// Derive the target and interval of a law like `CoDel` from measured RTTs.
     pub adaptive_codel: bool,
     /// Bytes that a flow may send in its turn (RFC 8290, 5.2.3).
     pub quantum: u32,

@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 
 use slackwater_core::record::DropReason;
-use slackwater_core::{Bytes, Duration, Ecn, Instant, PacketView};
+use slackwater_core::{Bytes, Duration, Instant, PacketView};
 use slackwater_queue::{AnyLaw, Law, LawConfig, PacketMeta, QueueView, Verdict};
 
-use super::flow::{Flows, List};
+use super::flow::{Flow, Flows, List};
 
 /// At most so many packets go at one overflow, as in [`slackwater_queue::FqShape`].
 const DROP_BATCH: u32 = 64;
@@ -62,7 +62,7 @@ impl Chain {
     }
 }
 
-/// CoDel's timing by the measured path.
+/// A law's timing by the measured path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timing {
     pub(super) target: Duration,
@@ -198,8 +198,31 @@ impl Fair {
     }
 }
 
-/// Asks the flow's law about a packet that waited since `since`; makes the law where there is none yet.
-pub(super) fn judge<P: PacketView>(
+/// The flow's law, which its first packet that waits makes.
+fn law<'a, P: PacketView>(flow: &'a mut Flow<P>, config: &LawConfig) -> &'a mut AnyLaw {
+    let draw = slackwater_core::Draw::new(u64::from(flow.key));
+    flow.law.get_or_insert_with(|| config.build(draw))
+}
+
+/// What the flow's law decides about a packet that is about to wait.
+pub(super) fn arrives<P: PacketView>(
+    now: Instant,
+    flows: &mut Flows<P>,
+    slot: u32,
+    meta: PacketMeta,
+    config: &LawConfig,
+) -> Verdict {
+    let flow = flows.get_mut(slot);
+    let delay = flow
+        .ring
+        .front()
+        .map_or(Duration::ZERO, |(since, _)| now.since(*since));
+    let view = flow.view();
+    law(flow, config).on_enqueue(now, delay, &view, &meta)
+}
+
+/// What it decides about a packet that waited since `since` and is about to leave.
+pub(super) fn leaves<P: PacketView>(
     now: Instant,
     flows: &mut Flows<P>,
     slot: u32,
@@ -210,31 +233,9 @@ pub(super) fn judge<P: PacketView>(
 ) -> Verdict {
     let flow = flows.get_mut(slot);
     let view = flow.view();
-    let key = flow.key;
-    let law = flow
-        .law
-        .get_or_insert_with(|| config.build(slackwater_core::Draw::new(u64::from(key))));
-    if let (AnyLaw::Codel(codel), Some(timing)) = (&mut *law, timing) {
-        codel.set_timing(timing.target, timing.interval);
+    let law = law(flow, config);
+    if let Some(timing) = timing {
+        law.on_path(timing.target, timing.interval);
     }
     law.on_dequeue(now, now.since(since), &view, &meta)
-}
-
-/// Carries out a verdict: false where the packet ends here.
-pub(super) fn carry_out<P: PacketView>(
-    verdict: Verdict,
-    packet: &mut P,
-    marked: &mut bool,
-) -> bool {
-    match verdict {
-        Verdict::Pass => true,
-        Verdict::Mark if packet.ecn().is_capable() => {
-            if packet.ecn() != Ecn::Ce {
-                packet.set_ecn(Ecn::Ce);
-                *marked = true;
-            }
-            true
-        }
-        Verdict::Mark | Verdict::Drop => false,
-    }
 }

@@ -189,7 +189,7 @@ impl<P: PacketView> Flow<P> {
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Flows<P> {
-    /// Key and slot that were asked for last.
+    /// Key and slot of the last look-up.
     last: (u32, u32),
     slots: Vec<Option<Flow<P>>>,
     /// (key, slot) in order of the keys.

@@ -12,12 +12,12 @@ use slackwater_core::record::DropReason;
 use slackwater_core::{
     Bytes, Direction, Duration, Instant, PacketView, Qfi, Rate, TcpHeader, UeId,
 };
-use slackwater_queue::{PacketMeta, Verdict as LawVerdict};
+use slackwater_queue::{Outcome, PacketMeta, Verdict as LawVerdict, admit};
 
 use super::bucket::Bucket;
 use super::config::{Mode, VaqmConfig};
 use super::direct::Direct;
-use super::fair::{self, Fair};
+use super::fair::Fair;
 use super::flow::{Flows, Observer};
 use super::function::{Snapshot, State, VaqmStats};
 use super::modes::{Law, Limit, Offer, Sight, Valve};
@@ -131,7 +131,7 @@ impl<P: PacketView> Instance<P> {
             flows: Flows::new(),
             fair: Fair::default(),
             model: PathModel::new(config),
-            valve: Valve::new(),
+            valve: Valve::new(config.mode),
             limit: Limit::None,
             session: Bucket::open(),
             pace: Bucket::open(),
@@ -368,13 +368,13 @@ impl<P: PacketView> Instance<P> {
             None if self.coupled_signal(now, slot, cx) => LawVerdict::Mark,
             None => self.law_signal(now, slot, since, meta, cx),
         };
-        let mut marked = false;
-        if !fair::carry_out(verdict, &mut packet, &mut marked) {
+        let outcome = admit(verdict, &mut packet);
+        if outcome == Outcome::Dropped {
             cx.stats.dropped += 1;
             cx.dropped.push_back((packet, DropReason::Law));
             return true;
         }
-        cx.stats.marked += u64::from(marked);
+        cx.stats.marked += u64::from(outcome == Outcome::Marked);
         cx.stats.passed += 1;
         Fair::charge(&mut self.flows, slot, meta.len);
         let tcp = packet.tcp();

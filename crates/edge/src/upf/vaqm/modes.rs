@@ -1,10 +1,19 @@
 //! How much may leave: the window of the default mode and the rates of the others.
+//!
+//! The article's text is [`literal`]; [`drain`] adds states to it, and [`int`] and the window are this project's.
+
+mod drain;
+mod int;
+mod literal;
 
 use slackwater_core::{Bytes, Duration, Instant, Rate};
 
 use super::config::{Mode, VaqmConfig};
 use super::path::{MTU, PathModel, SMALL_FLIGHT};
-use crate::upf::passive::WindowedMax;
+
+use self::drain::Drain;
+use self::int::Int;
+use self::literal::Literal;
 
 /// What the modes look at.
 #[derive(Clone, Copy, Debug)]
@@ -23,21 +32,25 @@ pub(super) struct Sight {
     pub(super) empty_for: Duration,
     /// What a round trip takes beyond the UPF: the spin bit gives a sample once in both together.
     pub(super) server_rtt: Duration,
+    /// Rate below which no shaping goes.
     pub(super) floor: Rate,
+    /// The session's largest rate; zero for none.
     pub(super) ceiling: Rate,
+    /// The session's guaranteed rate.
     pub(super) guaranteed: Rate,
 }
 
 /// A report of the radio network on what it can give.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Offer {
+    /// When it arrived.
     pub(super) at: Instant,
+    /// What the radio network can give.
     pub(super) rate: Rate,
+    /// What waits there.
     pub(super) backlog: Bytes,
 }
 
-/// Without a sample for so long, or eight average RTTs, rates learned from RTTs no longer hold.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// How long such a report holds.
 const OFFER_AGE: Duration = Duration::from_millis(500);
 
@@ -47,8 +60,11 @@ pub(super) enum Law {
     /// Bytes in flight up to a cap.
     #[default]
     Window,
+    /// [`Int`].
     Int,
+    /// [`Literal`].
     Literal,
+    /// [`Drain`].
     Drain,
     /// The rate that the radio network reports.
     Reported,
@@ -60,43 +76,65 @@ pub(super) enum Law {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Valve {
+    /// Which decides.
     law: Law,
     /// It limits; else everything passes.
     on: bool,
+    /// [`Law::Window`]: bytes that may be in flight.
     cap: u64,
+    /// The radio network's last report of what it can give.
     pub(super) offer: Option<Offer>,
-    /// `R_bw`, the bottleneck's rate as the rate laws see it.
-    bottleneck: f64,
-    adjusted: Instant,
-    above_since: Option<Instant>,
-    quiet_rounds: u32,
-    slow_since: Option<Instant>,
-    /// The largest ingress seen while the average RTT was at or below the target: `R_max`.
-    largest: WindowedMax,
+    /// The rate of the laws that shape.
+    shaper: Shaper,
+}
+
+/// The laws that shape by a rate. A mode has one of them.
+#[derive(Clone, Debug)]
+enum Shaper {
+    /// Also stands in for the window where acknowledgments are hidden.
+    Int(Int),
+    Literal(Literal),
+    Drain(Drain),
+}
+
+impl Shaper {
+    const fn of(mode: Mode) -> Self {
+        match mode {
+            Mode::Literal => Self::Literal(Literal::new()),
+            Mode::Drain => Self::Drain(Drain::new()),
+            Mode::Window | Mode::Int | Mode::Direct | Mode::Off => Self::Int(Int::new()),
+        }
+    }
+
+    /// `R_bw`, the bottleneck's rate as the law sees it, bit/s.
+    const fn bottleneck(&self) -> f64 {
+        match self {
+            Self::Int(int) => int.bottleneck,
+            Self::Literal(literal) => literal.bottleneck,
+            Self::Drain(drain) => drain.bottleneck,
+        }
+    }
 }
 
 /// What may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limit {
+    /// Everything.
     None,
     /// Bytes in flight, and the rate that paces what is released.
     Cap(u64, Rate),
+    /// Bytes at this rate.
     Rate(Rate),
 }
 
 impl Valve {
-    pub(super) const fn new() -> Self {
+    pub(super) const fn new(mode: Mode) -> Self {
         Self {
             law: Law::Window,
             on: false,
             cap: 0,
-            bottleneck: 0.0,
-            adjusted: Instant::ZERO,
-            above_since: None,
-            quiet_rounds: 0,
-            slow_since: None,
-            largest: WindowedMax::new(Duration::from_secs(10)),
             offer: None,
+            shaper: Shaper::of(mode),
         }
     }
 
@@ -141,7 +179,6 @@ impl Valve {
         if law != self.law {
             self.law = law;
             self.on = false;
-            self.above_since = None;
         }
         if law == Law::Reported {
             self.on = true;
@@ -151,33 +188,22 @@ impl Valve {
             self.on = false;
             return;
         }
-        match law {
-            Law::Window => self.window(path, sight),
-            Law::Int => self.int(now, path, sight),
-            Law::Literal => self.literal(now, path, sight),
-            Law::Drain => self.drain(now, path, sight),
-            Law::Open | Law::Reported => {}
+        match (law, &mut self.shaper) {
+            (Law::Window, _) => self.window(path, sight),
+            (_, Shaper::Int(int)) if law == Law::Int => {
+                self.on = int.update(self.on, now, path, sight);
+            }
+            (_, Shaper::Literal(literal)) => self.on = literal.update(now, path, sight),
+            (_, Shaper::Drain(drain)) => self.on = drain.update(self.on, now, path, sight),
+            _ => {}
         }
-    }
-
-    /// On at the first average above the target, off once the average is not and nothing has waited for 4 path RTTs.
-    fn switch(&mut self, path: &PathModel, sight: &Sight) -> bool {
-        let above = path.above_target();
-        if !self.on && above {
-            self.on = true;
-            return true;
-        }
-        if self.on && !above && sight.empty_for >= path.path() * 4 && !path.dipping() {
-            self.on = false;
-        }
-        false
     }
 
     /// "Bottleneck link bandwidth is determined by correlating the number of bytes in flight with RTT measurements":
     /// as much in flight as the delivery rate carries within the target RTT, and less or more as the average is above
     /// or below it.
     fn window(&mut self, path: &PathModel, sight: &Sight) {
-        self.switch(path, sight);
+        self.on = switched(self.on, path, sight);
         let rate = sight.delivered_max.as_bps() as f64 / 8e9;
         if path.dipping() {
             self.on = true;
@@ -189,113 +215,6 @@ impl Valve {
         let cap = rate * target * (target / average).clamp(0.5, 2.0);
         let least = sight.guaranteed.bytes_in(path.target()).get();
         self.cap = (cap as u64).max(SMALL_FLIGHT).max(least);
-    }
-
-    /// An integrator on the relative distance from the target.
-    fn int(&mut self, now: Instant, path: &PathModel, sight: &Sight) {
-        let target = path.target().as_nanos() as f64;
-        let average = path.average().as_nanos().max(1) as f64;
-        if !self.on && sight.egress == Rate::ZERO {
-            // Counting has just begun.
-            return;
-        }
-        let unheard = now.since(path.last_sample());
-        if unheard > (path.average() * 8).max(PATIENCE) {
-            // Nothing is measured any more: an average of long ago is no ground to hold packets on.
-            self.on = false;
-            return;
-        }
-        if self.switch(path, sight) {
-            // With a queue standing in the radio what leaves is about what the radio gives; the bounding factor drains it.
-            self.bottleneck = sight.egress.as_bps() as f64;
-            self.adjusted = now;
-        }
-        let since = now.since(self.adjusted);
-        if !self.on || since < path.path() / 4 {
-            return;
-        }
-        self.adjusted = now;
-        if unheard > (path.average() + sight.server_rtt) * 5 / 4 {
-            // The effect of the last change has not been seen.
-            return;
-        }
-        let mut e = ((target - average) / target).clamp(-0.5, 0.5);
-        if e > 0.0 && !sight.waiting {
-            // The rate is not what limits: there is nothing to learn.
-            e = 0.0;
-        }
-        let dt = (since.as_nanos() as f64).min(average);
-        self.bottleneck *= libm::exp(0.5 * e * dt / average);
-        let (low, high) = bounds(sight);
-        self.bottleneck = self.bottleneck.clamp(low, high);
-    }
-
-    /// The article's text and nothing else: above the target, the largest rate seen below it times `Target / Avg`.
-    fn literal(&mut self, now: Instant, path: &PathModel, sight: &Sight) {
-        self.on = path.above_target();
-        if self.on {
-            self.bottleneck = self.largest.get(now).unwrap_or(0) as f64;
-            if self.bottleneck == 0.0 {
-                self.bottleneck = sight.egress.as_bps() as f64;
-            }
-        } else {
-            self.largest.update(now, sight.ingress.as_bps());
-        }
-    }
-
-    /// Shape, drain and grow: once an average RTT above the target the rate falls to what is delivered, by half at most;
-    /// at or below it grows each path RTT.
-    fn drain(&mut self, now: Instant, path: &PathModel, sight: &Sight) {
-        if !path.above_target() {
-            self.above_since = None;
-            self.largest.update(now, sight.ingress.as_bps());
-            self.grow(now, path, sight);
-            return;
-        }
-        let since = *self.above_since.get_or_insert(now);
-        self.quiet_rounds = 0;
-        self.slow_since = None;
-        if !self.on {
-            // A queue must stand for half a path RTT.
-            if now.since(since) >= path.path() / 2 {
-                self.on = true;
-                let seen = self
-                    .largest
-                    .get(now)
-                    .unwrap_or(0)
-                    .max(sight.delivered.as_bps());
-                self.bottleneck = seen as f64;
-                self.adjusted = now;
-            }
-        } else if now.since(self.adjusted) >= path.average() {
-            self.adjusted = now;
-            let b = bounding(path);
-            let delivered = sight.delivered.as_bps() as f64;
-            self.bottleneck = delivered
-                .max(self.bottleneck * b)
-                .clamp(0.5 * self.bottleneck, self.bottleneck);
-        }
-        let (low, high) = bounds(sight);
-        self.bottleneck = self.bottleneck.clamp(low, high);
-    }
-
-    fn grow(&mut self, now: Instant, path: &PathModel, sight: &Sight) {
-        if !self.on {
-            return;
-        }
-        let limited = sight.waiting || sight.ingress.as_bps() as f64 >= 0.9 * self.bottleneck;
-        if limited && now.since(self.adjusted) >= path.path() {
-            self.adjusted = now;
-            self.quiet_rounds += 1;
-            let gain = if self.quiet_rounds > 5 { 0.25 } else { 0.125 };
-            self.bottleneck = (self.bottleneck * (1.0 + gain)).min(bounds(sight).1);
-        }
-        let idle = !sight.waiting && (sight.ingress.as_bps() as f64) < 0.8 * self.bottleneck;
-        if !idle {
-            self.slow_since = None;
-        } else if now.since(*self.slow_since.get_or_insert(now)) >= path.path() * 2 {
-            self.on = false;
-        }
     }
 
     /// What may leave at present.
@@ -312,7 +231,9 @@ impl Valve {
         match self.law {
             Law::Open => Limit::None,
             Law::Window => Limit::Cap(self.cap, Rate::from_bps(sight.delivered_max.as_bps() * 2)),
-            Law::Int | Law::Literal | Law::Drain => shaped(self.bottleneck * bounding(path)),
+            Law::Int | Law::Literal | Law::Drain => {
+                shaped(self.shaper.bottleneck() * literal::bounding(path))
+            }
             Law::Reported => self.offer.map_or(Limit::None, |offer| {
                 // Hold 10 to 15 ms in the radio network, with a time constant of 60 ms.
                 let rate = offer.rate.as_bps().max(1) as f64;
@@ -326,7 +247,7 @@ impl Valve {
     pub(super) fn bottleneck(&self, sight: &Sight) -> Rate {
         match self.law {
             Law::Int | Law::Literal | Law::Drain if self.on => {
-                Rate::from_bps(self.bottleneck as u64)
+                Rate::from_bps(self.shaper.bottleneck() as u64)
             }
             Law::Reported => self.offer.map_or(Rate::ZERO, |o| o.rate),
             _ if sight.delivered_max > Rate::ZERO => sight.delivered_max,
@@ -335,11 +256,12 @@ impl Valve {
     }
 }
 
-/// "The difference between Average RTT and Target RTT is used as an additional bounding factor": what drains the
-/// standing excess within one average RTT, and one half at least.
-fn bounding(path: &PathModel) -> f64 {
-    let average = path.average().as_nanos().max(1) as f64;
-    (path.target().as_nanos() as f64 / average).clamp(0.5, 1.0)
+/// On at the first average above the target, off once the average is not and nothing has waited for 4 path RTTs.
+fn switched(on: bool, path: &PathModel, sight: &Sight) -> bool {
+    if !on {
+        return path.above_target();
+    }
+    path.above_target() || sight.empty_for < path.path() * 4 || path.dipping()
 }
 
 /// Least and largest rate, bit/s.

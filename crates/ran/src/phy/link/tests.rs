@@ -147,24 +147,6 @@ fn the_top_cqi_gives_the_top_mcs() {
     }
 }
 
-#[test]
-fn copies_add_their_energy() {
-    let chase = LinkModel::default();
-    assert_eq!(chase.combining_gain_db(1), 0.0);
-    assert!((chase.combining_gain_db(2) - 3.0103).abs() < 1e-4);
-    assert!((chase.combining_gain_db(4) - 6.0206).abs() < 1e-4);
-    assert_eq!(chase.combining_gain_db(9), chase.combining_gain_db(4));
-    let redundant = LinkModel {
-        ir_gain_db: 0.5,
-        ..chase
-    };
-    assert!((redundant.combining_gain_db(3) - (4.7712 + 1.0)).abs() < 1e-4);
-    let link = Bler::new(&redundant, McsTable::Lte64, CqiTable::Qam64);
-    assert_eq!(link.combining_gain_db(3), redundant.combining_gain_db(3));
-    let at = link.threshold_db(20) - 3.0;
-    assert!(link.bler_combined(20, at, 1) > 0.99 && link.bler_combined(20, at, 2) < 0.1);
-}
-
 /// SINR of ns-3's LTE scenario: 30 dBm over 50 blocks of 180 kHz, 9 dB noise figure, 38.6 dB at 1 m, exponent 3.
 fn ns3_sinr_db(metres: f64) -> f64 {
     let noise = -174.0 + to_db(180e3) + 9.0;

@@ -1,10 +1,10 @@
 //! What leaves: data, lost data again, probes.
 
 use slackwater_control::{Controller as _, Sent};
-use slackwater_core::{Bytes, Ecn, Instant, Packet, QuicBits, SackBlock, SeqNum};
+use slackwater_core::{Body, Bytes, Ecn, Instant, Packet, QuicBits, QuicData, SackBlock, SeqNum};
 
 use super::{Sender, flag};
-use crate::quic::{ACK_FRAME, BLOCKED_FRAME, STREAM_FRAME, blank};
+use crate::quic::{ACK_FRAME, BELOW, BLOCKED_FRAME, SHORT_HEADER, STREAM_FRAME, packet};
 use crate::tcp::scoreboard::Segment;
 
 impl Sender {
@@ -76,10 +76,9 @@ impl Sender {
         if len == 0 {
             if self.eliciting == 0 {
                 // RFC 9000, 4.1: a blocked sender that waits for nothing else says so, now and at each probe timeout.
-                let mut p = self.packet(now, QuicBits::BLOCKED);
-                p.len += BLOCKED_FRAME;
+                let q = self.data(QuicBits::BLOCKED);
                 self.record(now, 0, 0, 0);
-                out.push(p);
+                out.push(self.short(now, q, BLOCKED_FRAME));
                 self.arm_probe();
             }
             return false;
@@ -89,28 +88,39 @@ impl Sender {
         true
     }
 
+    /// The body of the next packet with a short header.
     #[inline]
-    pub(super) fn packet(&mut self, now: Instant, bits: QuicBits) -> Packet {
+    pub(super) fn data(&mut self, bits: QuicBits) -> QuicData {
         let spin = if self.spin && self.spins {
             QuicBits::SPIN
         } else {
-            QuicBits(0)
+            QuicBits::NONE
         };
         let pn = self.head + self.ring.len() as u64;
         self.stats.packets += 1;
-        blank(now, self.flow, self.up, self.number, pn, bits.with(spin))
+        QuicData {
+            pn: SeqNum(pn as u32),
+            connection: self.number,
+            bits: bits.with(spin).with(self.back),
+            ..QuicData::default()
+        }
     }
 
-    /// Adds the acknowledgment that is owed.
-    pub(super) fn attach_ack(&mut self, p: &mut Packet) {
+    /// The packet whose frames take `frames` bytes.
+    #[inline]
+    pub(super) const fn short(&self, now: Instant, q: QuicData, frames: u16) -> Packet {
+        let len = BELOW + SHORT_HEADER + frames;
+        packet(now, self.flow, self.dir, len, Body::QuicData(q))
+    }
+
+    /// Adds the acknowledgment that is owed, a frame of [`ACK_FRAME`] bytes.
+    pub(super) const fn attach_ack(&mut self, q: &mut QuicData) {
         self.timers.ack = Instant::MAX;
-        p.slots[0] = SackBlock {
+        q.acked = SackBlock {
             start: SeqNum(self.heard.0 as u32),
             end: SeqNum(self.heard.1 as u32),
         };
-        p.sacks = 1;
-        p.flags.0 |= QuicBits::ACK.0;
-        p.len += ACK_FRAME;
+        q.bits = q.bits.with(QuicBits::ACK);
     }
 
     /// Keeps the record of the packet whose number is the next one.
@@ -147,20 +157,23 @@ impl Sender {
         flags: u8,
         out: &mut Vec<Packet>,
     ) {
-        let mut p = self.packet(now, QuicBits::STREAM);
-        p.ack = SeqNum(offset as u32);
-        p.payload = len;
-        p.len += STREAM_FRAME + len;
-        if self.timers.ack != Instant::MAX && p.len + ACK_FRAME <= self.cfg.packet {
-            self.attach_ack(&mut p);
+        let mut q = self.data(QuicBits::STREAM);
+        q.offset = SeqNum(offset as u32);
+        q.payload = len;
+        let mut frames = STREAM_FRAME + len;
+        let room = self.cfg.packet - BELOW - SHORT_HEADER;
+        if self.timers.ack != Instant::MAX && frames + ACK_FRAME <= room {
+            self.attach_ack(&mut q);
+            frames += ACK_FRAME;
         }
-        p.ecn = self.mark();
-        let ect = if p.ecn == Ecn::NotEct { 0 } else { flag::ECT };
         let again = flags & flag::REPEATS != 0;
         if again {
-            p.bits |= Packet::BIT_RETX;
+            q.bits = q.bits.with(QuicBits::RETRANSMISSION);
             self.stats.retransmits += 1;
         }
+        let mut p = self.short(now, q, frames);
+        p.ecn = self.mark();
+        let ect = if p.ecn == Ecn::NotEct { 0 } else { flag::ECT };
         let idle = self.eliciting == 0;
         self.record(now, offset, len, flags | ect);
         self.pacer.on_sent(now, Bytes(u64::from(p.len)));
@@ -239,10 +252,9 @@ impl Sender {
                 from = i + 1;
                 self.send_stream(now, s.pos, s.len, flag::REPEATS, out);
             } else {
-                let mut p = self.packet(now, QuicBits::PING);
-                p.len += 1;
+                let q = self.data(QuicBits::PING);
                 self.record(now, 0, 0, 0);
-                out.push(p);
+                out.push(self.short(now, q, 1));
             }
         }
         self.arm_probe();

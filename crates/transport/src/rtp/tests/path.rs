@@ -2,10 +2,8 @@
 
 use std::collections::VecDeque;
 
-use slackwater_control::{
-    Ack, AnyController, Controller, EcnMode, Feedback, Intent, Loss, PathView,
-};
-use slackwater_core::{Bytes, Draw, Duration, Ecn, FlowId, Instant, Packet, Rate};
+use slackwater_control::{AnyMedia, EcnMode, Feedback, Intent, MediaController, PathView};
+use slackwater_core::{Bytes, Direction, Draw, Duration, Ecn, FlowId, Instant, Packet, Rate};
 
 use crate::rtp::{Frame, Mailbox, RtpConfig, RtpReceiver, RtpSender};
 
@@ -26,16 +24,7 @@ struct Steady {
     out_of_order: u64,
 }
 
-impl Controller for Steady {
-    fn on_ack(&mut self, _: Instant, _: &PathView, _: &Ack) {
-        panic!("feedback was asked for");
-    }
-    fn on_loss(&mut self, _: Instant, _: &PathView, _: &Loss) {
-        panic!("feedback was asked for");
-    }
-    fn takes_feedback(&self) -> bool {
-        true
-    }
+impl MediaController for Steady {
     fn on_feedback(&mut self, _: Instant, path: &PathView, feedback: &Feedback<'_>) {
         self.rtt = path.srtt;
         self.limited = feedback.app_limited;
@@ -72,12 +61,12 @@ impl Controller for Steady {
     fn name(&self) -> &'static str {
         "steady"
     }
-    fn clone_box(&self) -> Box<dyn Controller> {
+    fn clone_box(&self) -> Box<dyn MediaController> {
         Box::new(self.clone())
     }
 }
 
-pub(super) fn steady(mbps: f64, pace: f64) -> AnyController {
+pub(super) fn steady(mbps: f64, pace: f64) -> AnyMedia {
     let target = Rate::from_mbps(mbps);
     let intent = Intent {
         target: Some(target),
@@ -88,8 +77,8 @@ pub(super) fn steady(mbps: f64, pace: f64) -> AnyController {
     with(intent)
 }
 
-pub(super) fn with(intent: Intent) -> AnyController {
-    let steady: Box<dyn Controller> = Box::new(Steady {
+pub(super) fn with(intent: Intent) -> AnyMedia {
+    let steady: Box<dyn MediaController> = Box::new(Steady {
         intent,
         ..Steady::default()
     });
@@ -138,7 +127,7 @@ impl Run {
     }
 }
 
-pub(super) fn run(config: &RtpConfig, controller: AnyController, path: &Path, seconds: u64) -> Run {
+pub(super) fn run(config: &RtpConfig, controller: AnyMedia, path: &Path, seconds: u64) -> Run {
     let draw = Draw::new(5);
     let stop = START + Duration::from_secs(seconds);
     let end = stop + Duration::from_secs(2);
@@ -192,7 +181,7 @@ pub(super) fn run(config: &RtpConfig, controller: AnyController, path: &Path, se
         }
         for mut packet in out.drain(..) {
             assert_eq!(packet.created, now);
-            let back = packet.bits & Packet::BIT_UP != 0;
+            let back = packet.dir == Direction::Up;
             let (list, key) = if back {
                 (&mut r.rtcp, 1)
             } else {

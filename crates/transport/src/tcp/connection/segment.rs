@@ -1,6 +1,6 @@
 //! Segments of an established connection.
 
-use slackwater_core::{Instant, Packet, TcpFlags};
+use slackwater_core::{Ecn, Instant, Packet, Segment, SegmentBits, TcpFlags};
 
 use super::Endpoint;
 use crate::tcp::handshake::NO_SCALE;
@@ -8,20 +8,26 @@ use crate::tcp::receiver::Reply;
 
 impl Endpoint {
     #[inline]
-    pub(crate) fn on_segment(&mut self, now: Instant, p: &Packet, out: &mut Vec<Packet>) {
+    pub(crate) fn on_segment(
+        &mut self,
+        now: Instant,
+        s: &Segment,
+        ecn: Ecn,
+        out: &mut Vec<Packet>,
+    ) {
         let seq = self.rx.nxt().wrapping_add_signed(i64::from(
-            (p.seq - (self.peer_base + self.rx.nxt() as u32)) as i32,
+            (s.seq - (self.peer_base + self.rx.nxt() as u32)) as i32,
         ));
         // A segment from before the connection's first byte is as old as one can be.
         let seq = if seq > i64::MAX as u64 { 0 } else { seq };
-        let fin = p.flags.contains(TcpFlags::FIN);
-        let len = u64::from(p.payload) + u64::from(fin);
-        self.note_timestamp(p, seq, len);
-        if p.flags.contains(TcpFlags::ACK) {
-            self.on_ack(now, p, seq, out);
+        let fin = s.flags.contains(TcpFlags::FIN);
+        let len = u64::from(s.payload) + u64::from(fin);
+        self.note_timestamp(s, seq, len);
+        if s.flags.contains(TcpFlags::ACK) {
+            self.on_ack(now, s, seq, out);
         }
         if len > 0 {
-            self.on_data(now, p, seq, len, fin, out);
+            self.on_data(now, s, ecn, seq, fin, out);
         } else if seq < self.rx.nxt() {
             // A probe from outside the window asks for an ACK (RFC 9293, 3.10.7.4).
             self.send_ack(now, out);
@@ -31,15 +37,15 @@ impl Endpoint {
     /// Keeps the time stamp of a segment at `seq` for the echo. RFC 7323, 4.3, (2): only a segment that spans the last
     /// ACK updates it; the oldest one counts where an ACK stands for several.
     #[inline]
-    pub(crate) fn note_timestamp(&mut self, p: &Packet, seq: u64, len: u64) {
+    pub(crate) fn note_timestamp(&mut self, s: &Segment, seq: u64, len: u64) {
         let acked = self.rx.acked();
         if self.timestamps
-            && p.bits & Packet::BIT_TIMESTAMPS != 0
+            && s.bits.contains(SegmentBits::TIMESTAMPS)
             && seq <= acked
             && seq + len >= acked
-            && (p.tsval.wrapping_sub(self.ts_recent) as i32) >= 0
+            && (s.tsval.wrapping_sub(self.ts_recent) as i32) >= 0
         {
-            self.ts_recent = p.tsval;
+            self.ts_recent = s.tsval;
         }
     }
 
@@ -47,15 +53,20 @@ impl Endpoint {
     pub(crate) fn on_data(
         &mut self,
         now: Instant,
-        p: &Packet,
+        s: &Segment,
+        ecn: Ecn,
         seq: u64,
-        len: u64,
         fin: bool,
         out: &mut Vec<Packet>,
     ) {
+        let len = u64::from(s.payload) + u64::from(fin);
         let before = self.rx.nxt();
-        let mut reply = self.rx.receive(now, seq, seq + len, fin);
-        if self.ecn.on_data(p.ecn, p.flags) {
+        if self.rx.would_hide(seq, seq + len) {
+            self.send_ack(now, out);
+        }
+        let followed = self.cfg.receive_offload && s.bits.contains(SegmentBits::TRAIN);
+        let mut reply = self.rx.receive(now, seq, seq + len, fin, followed);
+        if self.ecn.on_data(ecn, s.flags) {
             self.rx.quick_for_ce();
             reply = Reply::Now;
         }
@@ -66,10 +77,10 @@ impl Endpoint {
                 self.note_closed();
             }
         }
-        if reply == Reply::Now {
-            self.send_ack(now, out);
-        } else {
-            self.rx.hold(now, self.rtt.srtt());
+        match reply {
+            Reply::Now => self.send_ack(now, out),
+            Reply::Later => self.rx.hold(now, self.rtt.srtt()),
+            Reply::Never => {}
         }
     }
 
@@ -103,10 +114,10 @@ impl Endpoint {
     /// Takes the peer's window from a segment at `seq` that acknowledges `ack` (RFC 9293, 3.10.7.4; Linux
     /// `tcp_may_update_window`). True where it moved.
     #[inline]
-    pub(crate) fn take_window(&mut self, p: &Packet, ack: u64, seq: u64, una: u64) -> bool {
-        let end = ack + (u64::from(p.window) << self.window_shift());
+    pub(crate) fn take_window(&mut self, s: &Segment, ack: u64, seq: u64, una: u64) -> bool {
+        let end = ack + (u64::from(s.window) << self.window_shift());
         let newer = ack > una || seq > self.window_seq;
-        if newer || (seq == self.window_seq && (end > self.window_end || p.window == 0)) {
+        if newer || (seq == self.window_seq && (end > self.window_end || s.window == 0)) {
             self.window_seq = seq;
             let moved = end != self.window_end;
             self.window_end = end;

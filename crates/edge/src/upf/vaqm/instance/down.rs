@@ -2,7 +2,7 @@
 
 use slackwater_core::record::DropReason;
 use slackwater_core::{Duration, Ecn, Instant, PacketView, Rate};
-use slackwater_queue::{Law as _, LawConfig, PacketMeta};
+use slackwater_queue::{Law as _, Outcome, PacketMeta, Verdict as LawVerdict, admit};
 
 use super::super::config::Mode;
 use super::super::fair;
@@ -56,15 +56,16 @@ impl<P: PacketView> Instance<P> {
             if cx.config.mode != Mode::Direct {
                 flow.stuck_since = None;
             }
-            let mut marked = false;
             let signal = self.signal_without_queue(now, slot, tcp.as_ref(), &packet, cx);
-            if !fair::carry_out(signal, &mut packet, &mut marked) {
+            let outcome = admit(signal, &mut packet);
+            if outcome == Outcome::Dropped {
                 cx.stats.dropped += 1;
                 return Verdict::Drop(packet);
             }
+
             self.leave(now, slot, tcp.as_ref(), &packet);
             cx.stats.passed += 1;
-            if marked {
+            if outcome == Outcome::Marked {
                 cx.stats.marked += 1;
                 return Verdict::Mark(packet);
             }
@@ -87,27 +88,20 @@ impl<P: PacketView> Instance<P> {
         if self.fair.is_empty() {
             self.last_push = now;
         }
-        if matches!(config.module, LawConfig::Pie(_)) {
-            // PIE decides on arrival (RFC 8033, 4.1).
-            let flow = self.flows.get_mut(slot);
-            let delay = flow
-                .ring
-                .front()
-                .map_or(Duration::ZERO, |(since, _)| now.since(*since));
-            let view = flow.view();
-            let key = u64::from(flow.key);
-            let law = flow
-                .law
-                .get_or_insert_with(|| config.module.build(slackwater_core::Draw::new(key)));
-            let verdict = law.on_enqueue(now, delay, &view, &PacketMeta::of(&packet));
-            let mut marked = false;
-            if !fair::carry_out(verdict, &mut packet, &mut marked) {
+
+        // Laws that decide on arrival (PIE, RFC 8033, 4.1; a ramp of the head's age) do so here.
+        let meta = PacketMeta::of(&packet);
+        let verdict = fair::arrives(now, &mut self.flows, slot, meta, &config.module);
+        if verdict != LawVerdict::Pass {
+            let outcome = admit(verdict, &mut packet);
+            if outcome == Outcome::Dropped {
                 cx.stats.dropped += 1;
                 cx.dropped.push_back((packet, DropReason::Law));
                 return;
             }
-            cx.stats.marked += u64::from(marked);
+            cx.stats.marked += u64::from(outcome == Outcome::Marked);
         }
+
         let before = self.fair.total.bytes.get();
         self.fair
             .push(now, &mut self.flows, slot, packet, config.quantum);

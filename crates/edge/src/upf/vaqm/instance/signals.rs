@@ -1,7 +1,7 @@
 //! Which signal a packet that leaves carries: L4S marks, coupled signals, its queue's law.
 
 use slackwater_core::{Duration, Ecn, Instant, PacketView, Rate, TcpHeader};
-use slackwater_queue::{AnyLaw, PacketMeta, Verdict as LawVerdict};
+use slackwater_queue::{Law, PacketMeta, Verdict as LawVerdict};
 
 use super::super::config::{Mode, VaqmConfig};
 use super::super::fair::{self, Timing};
@@ -158,7 +158,7 @@ impl<P: PacketView> Instance<P> {
         let config = cx.config;
         let timing = self.timing(slot, config);
         let interval = timing.interval;
-        let mut verdict = fair::judge(
+        let mut verdict = fair::leaves(
             now,
             &mut self.flows,
             slot,
@@ -172,8 +172,8 @@ impl<P: PacketView> Instance<P> {
             verdict = LawVerdict::Drop;
         }
         // A flow that answers leaves the dropping state now and then; one that does not stays in it with a long queue.
-        let stuck = matches!(flow.law.as_ref(), Some(AnyLaw::Codel(c)) if c.is_dropping())
-            && now.since(since) > interval * 4;
+        let stuck =
+            flow.law.as_ref().is_some_and(Law::is_dropping) && now.since(since) > interval * 4;
         if !stuck {
             flow.stuck_since = None;
         } else if now.since(*flow.stuck_since.get_or_insert(now)) >= interval * 20

@@ -1,0 +1,298 @@
+//! The product's sender: the paper's, and what measurements added to it. Each addition is a parameter ([`Params`]); with
+//! [`Params::PAPER`] all are off, and the sender does to the last bit what [`paper`] does (a test compares).
+
+mod internet;
+mod params;
+mod steer;
+
+use slackwater_core::{Duration, Instant, Rate};
+
+use self::internet::Internet;
+pub use self::params::{Alpha, Beyond, Params, Post, Verdict, WrongParam};
+use super::paper;
+use super::round::{LeastRtt, Measured};
+use super::sender::{Algorithm, Sender};
+use super::state::State;
+use super::{MAX_WINDOW, Mode};
+use crate::{Ack, Cause, CongestionEvent, PathView, Sent};
+
+/// START ends where the window has come this near to the target.
+const START_NEAR: f64 = 0.9;
+/// The least one-way delay is that of so many seconds: clocks drift by some 10 us in each.
+const OWD_WINDOW: f64 = 60.0;
+/// A retransmission timeout is taken as the smoothed RTT plus this (Linux `TCP_RTO_MIN`).
+const RTO_MIN: Duration = Duration::from_millis(200);
+
+/// The state of what was added.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// The parameters.
+    p: Params,
+    /// The target was not reached yet.
+    start: bool,
+    /// Factor of the target window.
+    gamma: f64,
+    /// Mean jitter of the radio, seconds.
+    jitter: f64,
+    /// Delay on the way back beyond that of the least RTT, seconds.
+    back: f64,
+    /// The least one-way delay.
+    least_owd: LeastRtt,
+    /// The least RTT of a sliding window, where `RTT_min` ages.
+    least_rtt: LeastRtt,
+    /// Mean head-of-line delay of the last round above the budget, seconds.
+    last_hol: f64,
+    /// Memory of a bottleneck in the Internet.
+    internet: Internet,
+    /// The pacing rate.
+    pacing: Option<Rate>,
+    /// FAST's pacing lasts until then.
+    paced_until: Instant,
+    /// When the last packet was sent.
+    last_sent: Instant,
+    /// What a spurious episode gives back.
+    prior: Prior,
+}
+
+/// What a spurious episode gives back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Prior {
+    /// Factor of the target window.
+    gamma: f64,
+    /// The target was not reached yet.
+    start: bool,
+}
+
+impl Sender<Product> {
+    /// A sender under the registry's `name` with an initial window of `initial` segments of `mss` bytes.
+    pub fn new(name: &'static str, params: Params, mss: u32, initial: u32) -> Self {
+        let product = Product {
+            p: params,
+            start: params.start,
+            gamma: params.gamma,
+            jitter: 0.0,
+            back: 0.0,
+            least_owd: LeastRtt::default(),
+            least_rtt: LeastRtt::default(),
+            last_hol: 0.0,
+            internet: Internet::NONE,
+            pacing: None,
+            paced_until: Instant::ZERO,
+            last_sent: Instant::ZERO,
+            prior: Prior::default(),
+        };
+        Self::with(name, product, State::new(mss, initial, params.clamp))
+    }
+
+    /// The parameters.
+    pub const fn params(&self) -> &Params {
+        &self.algorithm.p
+    }
+}
+
+impl Product {
+    /// The control threshold: a slow flow's packet alone may last longer than lambda.
+    fn budget(&self, s: &State) -> f64 {
+        let least = self.p.least_segments * f64::from(s.sizes.wire) * 8.0;
+        if least > self.p.lambda * s.r_exp() {
+            // A standstill asks for no queue at all, not for an infinite one.
+            (least / s.r_exp().max(1.0)).min(1.0)
+        } else {
+            self.p.lambda
+        }
+    }
+
+    /// A bottleneck in the Internet was seen lately, and the drain profile goes by it.
+    fn is_remembered(&self, now: Instant) -> bool {
+        self.p.beyond == Beyond::Drain && self.internet.is_remembered(now)
+    }
+
+    /// To the target in one RTT of ACKs, paced.
+    fn fast(&mut self, s: &mut State, now: Instant, path: &PathView, mode: Mode) {
+        s.enter_fast(mode, path);
+        if self.p.fast_gain > 0.0 {
+            self.paced_until = now.saturating_add(path.srtt);
+        }
+    }
+
+    /// A loss beside reports: what it says of the Internet, and of the reported rate.
+    fn judge(&mut self, s: &mut State, now: Instant) {
+        let measured = s.round.measured();
+        let hol = s.hol_exp();
+        let budget = self.budget(s);
+        if self.p.beyond == Beyond::Drain {
+            let quiet = measured.hol_max.max(hol) < budget;
+            let share = s.sizes.ip_rate(measured.rate) / s.r_exp().max(1.0);
+            self.internet.loss(now, quiet, share);
+        }
+
+        let mean_hol = measured.hol.unwrap_or(hol);
+        if self.p.gate && !s.reports.last.shared && mean_hol > budget {
+            // Nobody else fills this queue, and it overflows: the report is too high.
+            self.shrink(s, s.round.steady_rate());
+        }
+    }
+}
+
+impl Algorithm for Product {
+    #[inline]
+    fn sample(&mut self, s: &mut State, now: Instant, ack: &Ack) {
+        if let Some(rtt) = ack.rtt.filter(|_| self.p.rtt_window > 0.0) {
+            self.least_rtt.see(now, rtt, self.p.rtt_window);
+        }
+        if let Some(owd) = ack.owd {
+            s.round.owd(owd);
+            self.least_owd.see(now, owd, OWD_WINDOW);
+        }
+        s.rtt_min = self.least_rtt.get().unwrap_or(s.rtt_min);
+    }
+
+    /// `twnd = R_exp * RTT_min` (XRC, eq. 2), times gamma, with slack for a queue that is never quite empty.
+    fn target(&self, s: &State) -> f64 {
+        let reach = s.rtt_min() + self.p.theta + self.jitter + self.back;
+        let twnd = self.gamma * s.sizes.segments(s.r_exp(), reach);
+        twnd.clamp(super::MIN_WINDOW, MAX_WINDOW)
+    }
+
+    fn decide(&mut self, s: &mut State, now: Instant, path: &PathView, window: &Measured) {
+        self.steer(s, now, path, window);
+    }
+
+    #[inline]
+    fn grow(&mut self, s: &mut State, ack: &Ack) {
+        let fast = matches!(s.mode, Mode::Start | Mode::Fast);
+        // A paced sender does not use up its window, and FAST's end does not depend on use.
+        if !(ack.cwnd_limited || (fast && !ack.app_limited)) {
+            return;
+        }
+
+        if fast && self.p.guard && !s.reports.last.shared {
+            let hol = s.hol_exp();
+            if hol > self.p.lambda && hol > self.budget(s) {
+                s.growth.left = 0.0;
+                self.start = false;
+                return;
+            }
+        }
+
+        if s.mode == Mode::Start {
+            // The believed rate rises within the round as data arrives.
+            let gap = s.twnd - s.cwnd;
+            if gap > s.growth.alpha {
+                s.growth.alpha = gap;
+                s.growth.step = gap / s.cwnd.max(1.0);
+            }
+            s.growth.left = gap.max(0.0);
+        }
+
+        let bound = if fast || s.mode == Mode::InternetProbe {
+            s.twnd.max(s.cwnd)
+        } else {
+            MAX_WINDOW
+        };
+        s.add(ack, bound);
+        if self.start && s.cwnd >= START_NEAR * s.twnd {
+            self.start = false;
+        }
+    }
+
+    fn threshold(&self, s: &State, event: &CongestionEvent, explicit: bool) -> f64 {
+        let halves = self.p.post == Post::Half && event.cause != Cause::Timeout;
+        if halves {
+            s.half()
+        } else {
+            paper::threshold(s, event, explicit)
+        }
+    }
+
+    fn lost(&mut self, s: &mut State, now: Instant, fresh: bool, explicit: bool) {
+        if fresh {
+            self.prior = Prior {
+                gamma: self.gamma,
+                start: self.start,
+            };
+            if explicit && s.mode != Mode::Unfair {
+                self.judge(s, now);
+            }
+        }
+        self.start = false;
+        self.paced_until = Instant::ZERO;
+    }
+
+    fn undone(&mut self) {
+        self.gamma = self.gamma.max(self.prior.gamma);
+        self.start = self.prior.start;
+    }
+
+    fn silent(&mut self) {
+        self.paced_until = Instant::ZERO;
+    }
+
+    #[inline]
+    fn sent(&mut self, s: &mut State, now: Instant, path: &PathView, sent: &Sent) {
+        if sent.after_idle {
+            self.restart(s, now, path);
+        }
+        if self.pacing.is_some() && now >= self.paced_until && self.p.pace == 0.0 {
+            self.pacing = None;
+        }
+        self.last_sent = now;
+    }
+
+    #[inline]
+    fn pace(&mut self, s: &State, now: Instant, path: &PathView) {
+        let segments = if now < self.paced_until {
+            self.p.fast_gain * s.twnd
+        } else if self.p.pace > 0.0 {
+            self.p.pace * s.cwnd
+        } else {
+            self.pacing = None;
+            return;
+        };
+        let srtt = path.srtt.as_secs_f64();
+        self.pacing = (srtt > 0.0).then(|| {
+            let bps = segments * f64::from(s.sizes.wire) * 8.0 / srtt;
+            Rate::from_bps(bps.clamp(1.0, 1e15) as u64)
+        });
+    }
+
+    #[inline]
+    fn pacing(&self) -> Option<Rate> {
+        self.pacing
+    }
+
+    fn snapshot(&self, s: &State, out: &mut Vec<(&'static str, f64)>) {
+        let internet = s.mode == Mode::Internet || self.internet.run() > 0;
+        out.extend([
+            ("lambda", self.budget(s)),
+            ("jitter", self.jitter),
+            ("back", self.back),
+            ("gamma", self.gamma),
+            ("internet", f64::from(u8::from(internet))),
+            ("verdicts", self.internet.verdicts as f64),
+        ]);
+    }
+}
+
+impl Product {
+    /// Data leaves after a time without any in flight.
+    #[cold]
+    fn restart(&self, s: &mut State, now: Instant, path: &PathView) {
+        let idle = now.since(self.last_sent);
+        let rto = path.srtt + RTO_MIN;
+        if !self.p.restart || idle <= rto {
+            return;
+        }
+        // RFC 2861, 3.1: half for each timeout that passed in silence; RFC 5681, 4.1: not below the restart window.
+        let floor = s.initial.min(s.cwnd);
+        s.ssthresh = s.ssthresh.max(s.cwnd * 0.75);
+        let halvings = (idle / rto).min(31) as u32;
+        s.cwnd = (s.cwnd / f64::from(1u32 << halvings)).max(floor);
+        s.high = 0;
+        s.round.forget();
+        s.round.cut_short();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! What a controller's module says of itself: all that the registry, scenarios, lists and figures know of it.
+
+use super::{AnyController, AnyMedia, Config};
+
+/// What a controller steers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// TCP and QUIC, by ACKs.
+    Transport,
+    /// An encoder, by reports about each packet.
+    Media,
+}
+
+impl Kind {
+    /// What is wrong where one of this kind was wanted and the other found.
+    pub(super) fn instead(self) -> String {
+        let (wanted, found) = match self {
+            Self::Transport => ("TCP", "media"),
+            Self::Media => ("media", "TCP"),
+        };
+        format!("found a controller of {found}, expected one of {wanted}")
+    }
+}
+
+/// Which reports of the radio network a controller asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reports {
+    /// None.
+    None,
+    /// The fair rate and the queue's delay, from the base station ([`PathReport::Share`](crate::PathReport::Share)).
+    Share,
+    /// Transport blocks, from the phone (`PathReport::TransportBlocks`).
+    Blocks,
+}
+
+/// Builds a controller. An error says what is wrong with the parameters: key, found, expected.
+pub type Make<C> = fn(&Config, Parameters<'_>) -> Result<C, String>;
+
+/// A built-in controller, of TCP and QUIC or of media. Its module exports one for each name; the families' tables list the
+/// modules.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<C = AnyController> {
+    /// The name in scenarios: unique, without `:`.
+    pub name: &'static str,
+    /// Other names for it.
+    pub aliases: &'static [&'static str],
+    /// How text and figures call it: `cubic` is CUBIC.
+    pub title: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// What it steers.
+    pub kind: Kind,
+    /// Which reports it asks for, without parameters.
+    pub reports: Reports,
+    /// Names of the states that `mode` in its [`Controller::snapshot`](crate::Controller::snapshot) counts through.
+    pub modes: Option<&'static [&'static str]>,
+    /// Builds it.
+    pub make: Make<C>,
+}
+
+impl Entry<AnyController> {
+    /// What most controllers of TCP and QUIC have in common; each fills in the rest.
+    pub(crate) const TRANSPORT: Self = Self {
+        name: "",
+        aliases: &[],
+        title: "",
+        about: "",
+        kind: Kind::Transport,
+        reports: Reports::None,
+        modes: None,
+        make: |_, _| Err("no controller".to_owned()),
+    };
+}
+
+impl Entry<AnyMedia> {
+    /// The same for controllers of media.
+    pub(crate) const MEDIA: Self = Self {
+        name: "",
+        aliases: &[],
+        title: "",
+        about: "",
+        kind: Kind::Media,
+        reports: Reports::None,
+        modes: None,
+        make: |_, _| Err("no controller".to_owned()),
+    };
+}
+
+impl<C> Entry<C> {
+    /// What is known of it without building it.
+    pub(super) const fn listed(&self) -> Listed {
+        Listed {
+            name: self.name,
+            aliases: self.aliases,
+            title: self.title,
+            about: self.about,
+            kind: self.kind,
+            reports: self.reports,
+            modes: self.modes,
+        }
+    }
+}
+
+/// What is known of a built-in controller without building it: an [`Entry`] of either kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed {
+    /// As [`Entry::name`].
+    pub name: &'static str,
+    /// As [`Entry::aliases`].
+    pub aliases: &'static [&'static str],
+    /// As [`Entry::title`].
+    pub title: &'static str,
+    /// As [`Entry::about`].
+    pub about: &'static str,
+    /// As [`Entry::kind`].
+    pub kind: Kind,
+    /// As [`Entry::reports`].
+    pub reports: Reports,
+    /// As [`Entry::modes`].
+    pub modes: Option<&'static [&'static str]>,
+}
+
+/// What follows `:` in a controller's name: `g=2` of `rule:g=2`. Empty where nothing does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters<'a>(pub &'a str);
+
+impl<'a> Parameters<'a> {
+    /// As they stand.
+    pub const fn text(self) -> &'a str {
+        self.0
+    }
+
+    /// The controller takes none.
+    ///
+    /// # Errors
+    /// Where there are some.
+    pub fn none(self) -> Result<(), String> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("found \"{}\", expected no parameters", self.0))
+        }
+    }
+
+    /// `read` makes something of them; `none` stands where there are none.
+    ///
+    /// # Errors
+    /// What `read` finds wrong.
+    pub fn read<T, E: ToString>(
+        self,
+        none: T,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<T, String> {
+        if self.0.is_empty() {
+            Ok(none)
+        } else {
+            read(self.0).map_err(|wrong| wrong.to_string())
+        }
+    }
+
+    /// Numbers as `key=value` pairs with commas between: key, default, least and most of each.
+    ///
+    /// # Errors
+    /// Where a pair has another form, its key is none of these or its value is out of range.
+    pub fn numbers<const N: usize>(
+        self,
+        keys: [(&str, f64, f64, f64); N],
+    ) -> Result<[f64; N], String> {
+        let mut values = keys.map(|(_, default, ..)| default);
+        if self.0.is_empty() {
+            return Ok(values);
+        }
+        for pair in self.0.split(',') {
+            let (key, found) = pair
+                .split_once('=')
+                .ok_or_else(|| format!("found \"{pair}\", expected key=value"))?;
+            let i = keys.iter().position(|k| k.0 == key).ok_or_else(|| {
+                let known: Vec<&str> = keys.iter().map(|k| k.0).collect();
+                format!(
+                    "{key}: found \"{found}\", expected one of {}",
+                    known.join(", ")
+                )
+            })?;
+            let (_, _, least, most) = keys[i];
+            values[i] = found
+                .parse()
+                .ok()
+                .filter(|v| (least..=most).contains(v))
+                .ok_or_else(|| {
+                    format!("{key}: found \"{found}\", expected a number from {least} to {most}")
+                })?;
+        }
+        Ok(values)
+    }
+}

@@ -1,0 +1,3 @@
+//! Names as they stand in text.
+
+pub use slackwater_control::registry::title;

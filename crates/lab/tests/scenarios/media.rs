@@ -1,0 +1,52 @@
+//! A run of media and the files that it leaves.
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
+use slackwater_lab::run::{Control, run_scenario};
+use slackwater_results::metrics::Metric;
+use slackwater_results::output::{tables::MEDIA_COLUMNS, write_run};
+use slackwater_results::record::RunRecorder;
+use slackwater_scenario::Scenario;
+
+#[test]
+fn a_run_of_media_gives_these_numbers_and_its_frames() {
+    let scenario = Scenario::embedded("media-demo")
+        .expect("built in")
+        .and_then(|s| s.with("duration", "12 s"))
+        .unwrap_or_else(|e| panic!("{e}"));
+    let result = run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("runs");
+    let flow = &result.summary.flows[0];
+    let media = flow.media.as_ref().expect("a media flow");
+    assert_eq!(media.shown, flow_table_frames(&result.records));
+    let text: Vec<String> = MEDIA_COLUMNS
+        .iter()
+        .filter_map(|k| Some(format!("{k} {:.2}", Metric::find(k)?.of_flow(flow)?)))
+        .collect();
+    assert_eq!(text.join(", "), SNAPSHOT);
+    let folder = std::env::temp_dir().join(format!("slackwater-media-{}", std::process::id()));
+    let files = write_run(&folder, &scenario, &result.summary, &result.records);
+    assert!(
+        files
+            .expect("written")
+            .contains(&folder.join("frames.parquet"))
+    );
+    let file = std::fs::File::open(folder.join("frames.parquet")).expect("open");
+    let reader = SerializedFileReader::new(file).expect("a Parquet file");
+    let row = reader.get_row_iter(None).expect("rows").nth(100);
+    let row = row.expect("a row").expect("readable");
+    let (captured, completed) = (
+        row.get_long(0).expect("time"),
+        row.get_long(6).expect("time"),
+    );
+    assert_eq!(row.get_long(3).expect("number"), 100);
+    assert!(captured > 1_600_000_000 && completed > captured);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+const SNAPSHOT: &str = "goodput 6.81, target 6.81, queue_p95 6.64, queue_p99 11.57, frame_p50 19.07, \
+     frame_p95 25.23, late_frames 0.00, marks 1.57, loss 0.00";
+
+fn flow_table_frames(run: &RunRecorder) -> u64 {
+    let frames = run.flows[0].media.frames.iter();
+    frames.filter(|f| f.shown.is_some()).count() as u64
+}

@@ -1,0 +1,214 @@
+//! Functions at the UPF in scenarios.
+
+use std::path::Path;
+
+use slackwater_lab::run::{Control, RunResult, run_scenario};
+use slackwater_scenario::Scenario;
+
+/// Five UEs whose frames come at once, or with `[upf]` changed, in the order of the keys.
+fn run(changes: &[(&str, &str)]) -> RunResult {
+    let text = r#"
+        name = "upf"
+        duration = "3 s"
+        [path]
+        rtt = "0.6 ms"
+        jitter = "0 ms"
+        [cell]
+        rat = "nr"
+        bandwidth = "20 MHz"
+        scs = "30 kHz"
+        [upf]
+        [[ue]]
+        count = 5
+        mobility = { kind = "static", distance = "50 m" }
+        [[flow]]
+        ue = "each"
+        app = { kind = "vr", rate = "6 Mbit/s", clock = "grid", random_phase = false }
+        [record]
+        late = "10 ms"
+    "#;
+    let mut scenario = Scenario::parse("t", text, Path::new(".")).expect("a good scenario");
+    for (key, value) in changes {
+        scenario = scenario.with(key, value).expect("a good change");
+    }
+    run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("it runs")
+}
+
+fn internal(run: &RunResult, name: &str) -> Vec<f64> {
+    let columns = &run.records.flows[0].internals.columns;
+    let found = columns.iter().find(|c| c.0 == name);
+    found.map(|c| c.1.clone()).unwrap_or_default()
+}
+
+fn delivered(run: &RunResult) -> u64 {
+    run.records.flows.iter().map(|f| f.delivered_payload).sum()
+}
+
+#[test]
+fn functions_stand_on_the_path_and_are_seen() {
+    let plain = run(&[]);
+    assert!(plain.layout.upf.is_empty());
+    let both = run(&[("upf.aqm", "vaqm"), ("upf.cecc", "hold")]);
+    assert_eq!(both.layout.upf.len(), 2);
+    let wired = internal(&both, "cecc_wired_ms");
+    let last = wired.last().copied().unwrap_or(0.0);
+    assert!((last - 0.2).abs() < 1e-9, "n3: {last} ms");
+    assert!(internal(&both, "cecc_held_kb").iter().any(|h| *h > 0.0));
+    assert!(!internal(&both, "vaqm_state").is_empty());
+    assert_eq!(delivered(&both), delivered(&plain));
+    // An edge function's place alone changes nothing for datagrams.
+    let open = run(&[("upf.aqm", "vaqm"), ("upf.mode", "off")]);
+    let late = |r: &RunResult| r.records.flows.iter().map(|f| f.late).sum::<u64>();
+    assert_eq!(
+        (late(&open), delivered(&open)),
+        (late(&plain), delivered(&plain))
+    );
+}
+
+#[test]
+fn keys_reach_the_functions() {
+    // A session of 2 Mbit/s cannot carry 6.
+    let capped = run(&[("upf.aqm", "vaqm"), ("upf.ambr", "2 Mbit/s")]);
+    let mbps = delivered(&capped) as f64 * 8.0 / 3.0 / 5.0 / 1e6;
+    assert!((1.7..2.0).contains(&mbps), "{mbps}");
+    // Without reports nothing is held.
+    for way in [("upf.report_stop", "0 s"), ("upf.report_loss", "100 %")] {
+        let deaf = run(&[("upf.cecc", "hold"), way]);
+        assert!(internal(&deaf, "cecc_held_kb").iter().all(|h| *h == 0.0));
+    }
+    let slow = run(&[("upf.cecc", "hold"), ("upf.report_delay", "3 ms")]);
+    let wired = internal(&slow, "cecc_wired_ms");
+    let last = wired.last().copied().unwrap_or(0.0);
+    assert!((last - 3.0).abs() < 1e-9, "{last} ms");
+}
+
+/// Three bulk flows of Prague, with `[upf]` changed: the median of their queue delays in milliseconds, their rate
+/// together in Mbit/s, and the share of marked packets.
+fn prague(changes: &[(&str, &str)]) -> (f64, f64, f64) {
+    let text = r#"
+        name = "l4s"
+        duration = "6 s"
+        [path]
+        rtt = "10 ms"
+        [cell]
+        rat = "nr"
+        bandwidth = "20 MHz"
+        scs = "30 kHz"
+        rlc = { buffer = "500 kB" }
+        [upf]
+        l4s_marker = true
+        [[ue]]
+        count = 3
+        mobility = { kind = "static", distance = "50 m" }
+        [[flow]]
+        ue = "each"
+        controller = "prague"
+    "#;
+    let mut scenario = Scenario::parse("t", text, Path::new(".")).expect("a good scenario");
+    for (key, value) in changes {
+        scenario = scenario.with(key, value).expect("a good change");
+    }
+    let run = run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("it runs");
+    let flows = &run.summary.flows;
+    let queue = flows.iter().filter_map(|f| f.queue_delay_ms.as_ref());
+    let queue = queue.map(|q| q.p50).sum::<f64>() / flows.len() as f64;
+    let rate = flows.iter().map(|f| f.goodput_mbps).sum();
+    let marked = flows.iter().map(|f| f.mark_share).sum::<f64>() / flows.len() as f64;
+    (queue, rate, marked)
+}
+
+#[test]
+fn the_marker_keeps_the_cells_queue_short_while_reports_come() {
+    let (queue, rate, marked) = prague(&[]);
+    let (full, most, _) = prague(&[("upf.l4s_marker", "false")]);
+    assert!(queue < 20.0 && full > 4.0 * queue, "{queue} {full} ms");
+    assert!(rate > 0.85 * most, "{rate} {most} Mbit/s");
+    assert!((0.001..0.5).contains(&marked), "{marked}");
+    // Thresholds reach the cell.
+    let (later, _, _) = prague(&[("upf.l4s_high", "60 ms"), ("upf.l4s_low", "25 ms")]);
+    assert!(later > queue + 10.0, "{later} {queue}");
+    // Late, rare and lost reports make the loop slower, not blind.
+    for way in [
+        [
+            ("upf.report_delay", "20 ms"),
+            ("upf.report_period", "10 ms"),
+        ],
+        [("upf.report_loss", "90 %"), ("upf.report_jitter", "5 ms")],
+    ] {
+        let (slow, rate, _) = prague(&way);
+        assert!(slow < full / 2.0, "{way:?}: {slow} {full}");
+        assert!(rate > 0.7 * most, "{way:?}: {rate} {most}");
+    }
+    // Without any, nothing is marked.
+    let (queue, _, marked) = prague(&[("upf.report_stop", "0 s")]);
+    assert!(
+        marked == 0.0 && (queue / full - 1.0).abs() < 0.05,
+        "{queue}"
+    );
+}
+
+#[test]
+fn each_session_has_its_own_rates() {
+    let text = r#"
+        name = "rates"
+        duration = "4 s"
+        [cell]
+        bandwidth = "10 MHz"
+        [upf]
+        aqm = "vaqm"
+        ambr = "4 Mbit/s"
+        [[ue]]
+        channel = { kind = "mcs", mcs = 20 }
+        bearers = [{ priority = 8 }, { qfi = [5], priority = 2, gbr = "2 Mbit/s", mbr = "3 Mbit/s" }]
+        [[ue]]
+        channel = { kind = "mcs", mcs = 20 }
+        ambr = "1 Mbit/s"
+        [[flow]]
+        ue = 0
+        [[flow]]
+        ue = 0
+        qfi = 5
+        [[flow]]
+        ue = 1
+    "#;
+    let scenario = Scenario::parse("t", text, Path::new(".")).expect("a good scenario");
+    let run = run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("it runs");
+    let mbps = |i: usize| crate::rate(&run, i, (1.0, 4.0));
+    for (i, most) in [4.0, 3.0, 1.0].into_iter().enumerate() {
+        let rate = mbps(i);
+        assert!(
+            (0.85 * most..most).contains(&rate),
+            "flow {i}: {rate} Mbit/s"
+        );
+    }
+    let wrong = scenario.with("ue[0].bearers[1].mbr", "1 Mbit/s");
+    assert!(wrong.is_err_and(|e| e.to_string().contains("gbr")));
+}
+
+#[test]
+fn a_detour_lengthens_the_path_and_vaqm_is_told() {
+    let found = run(&[
+        ("duration", "6 s"),
+        ("upf.aqm", "vaqm"),
+        ("flow.app", "bulk"),
+        ("upf.detour", "12 ms"),
+        ("upf.detour_period", "3 s"),
+        ("upf.detour_told", "true"),
+    ]);
+    let time = &found.records.flows[0].internals.time;
+    let path = internal(&found, "vaqm_path_ms");
+    let at = |s: f64| path[time.partition_point(|t| *t as f64 * 1e-9 < s)];
+    let (near, far) = (at(2.9), at(5.9));
+    // 24 ms, less what of its own queue it took for the short path.
+    assert!((12.0..40.0).contains(&(far - near)), "{near}, {far} ms");
+}
+
+#[test]
+fn a_upf_needs_a_cell() {
+    let text = "name = \"t\"\nduration = \"1 s\"\n[link]\nkind = \"rate\"\nrate = \"1 Mbit/s\"\n[upf]\n[[flow]]\n";
+    let error = Scenario::parse("t.toml", text, Path::new(".")).expect_err("no cell");
+    assert!(
+        error.to_string().contains("[upf] only with [cell]"),
+        "{error}"
+    );
+}

@@ -1,0 +1,78 @@
+//! Zhuge in scenarios (Meng et al., SIGCOMM 2022).
+
+use slackwater_lab::run::{Control, RunResult, run_scenario};
+use slackwater_scenario::Scenario;
+use slackwater_scenario::embedded::embedded;
+
+/// A download over `scenario` by `controller`, with Zhuge or with an empty function in its place.
+fn run(scenario: &str, controller: &str, zhuge: bool) -> RunResult {
+    let text = embedded(scenario).expect("a scenario of the arena");
+    let mut scenario = Scenario::from_toml(text, ".").expect("a good scenario");
+    for (key, value) in [
+        ("flow[0].controller", controller),
+        ("upf.zhuge", "true"),
+        ("upf.zhuge_most", if zhuge { "200 ms" } else { "0 s" }),
+        ("duration", "30 s"),
+    ] {
+        scenario = scenario.with(key, value).expect("a good change");
+    }
+    run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("it runs")
+}
+
+/// Goodput in Mbit/s, and the queue delay: its median, p95 and p99 in milliseconds.
+fn seen(run: &RunResult) -> [f64; 4] {
+    let flow = &run.summary.flows[0];
+    let queue = flow.queue_delay_ms.as_ref().expect("it sent packets");
+    [flow.goodput_mbps, queue.p50, queue.p95, queue.p99]
+}
+
+/// The longest hold in milliseconds, and the share of samples with one.
+fn holds(run: &RunResult) -> (f64, f64) {
+    let columns = &run.records.flows[0].internals.columns;
+    let found = columns.iter().find(|c| c.0 == "zhuge_hold_ms");
+    let values = &found.expect("the function is on the path").1;
+    let some = values.iter().filter(|v| **v > 0.0).count();
+    let most = values.iter().copied().fold(0.0, f64::max);
+    (most, some as f64 / values.len() as f64)
+}
+
+/// Prints what Zhuge does to three senders where rates change at once, and where the channel fades.
+#[test]
+#[expect(clippy::print_stdout, reason = "the table of docs/controllers.md")]
+fn zhuge_tells_senders_earlier_and_starves_none() {
+    println!(
+        "| cell | sender | without: Mbit/s, ms p50, p95, p99 | with Zhuge | longest hold, share |"
+    );
+    for cell in ["arena/lte-steps", "arena/lte-fading"] {
+        for sender in ["cubic", "copa", "bbr"] {
+            let (without, with) = (run(cell, sender, false), run(cell, sender, true));
+            let (a, b, h) = (seen(&without), seen(&with), holds(&with));
+            println!("| {cell} | {sender} | {a:.1?} | {b:.1?} | {h:.2?} |");
+            assert!(h.0 > 0.0 && h.0 <= 200.0, "{cell} {sender}: {h:?}");
+            assert!(b[0] > 0.5 * a[0], "{cell} {sender}: {a:?} {b:?}");
+            assert!(b[2] < 1.3 * a[2] + 2.0, "{cell} {sender}: {a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn without_reports_zhuge_changes_nothing() {
+    let silent = |most: &str| {
+        let text = embedded("arena/lte-steps").expect("a scenario of the arena");
+        let mut scenario = Scenario::from_toml(text, ".").expect("a good scenario");
+        for (key, value) in [
+            ("upf.zhuge", "true"),
+            ("upf.zhuge_most", most),
+            ("upf.report_loss", "100 %"),
+            ("duration", "10 s"),
+        ] {
+            scenario = scenario.with(key, value).expect("a good change");
+        }
+        let run = run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("it runs");
+        seen(&run)
+    };
+    assert_eq!(
+        silent("200 ms").map(f64::to_bits),
+        silent("0 s").map(f64::to_bits)
+    );
+}

@@ -1,0 +1,848 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * XRC's sender (Kheirkhah, Kassem, Fairhurst, Marina: "XRC: An Explicit Rate Control for Future Cellular Networks",
+ * ICC 2022, section III-B) in integers: the state machine of `control::phy::xrc` for a place without floats.
+ *
+ * No call of the kernel, no loop and no global: the BPF program and a test on the host compile the same lines. One
+ * table of events (tests/xrc_vectors.txt) drives this file and the Rust one.
+ *
+ * Units: times in microseconds, windows in 1/65536 segment (`q16`), rates of reports in bit/s of IP bytes, delivered
+ * rates in payload bytes per second. The includer defines u8, u16, u32, u64 and bool.
+ */
+#ifndef SLACKWATER_XRC_CORE_H
+#define SLACKWATER_XRC_CORE_H
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#define XRC_ONE (1ULL << 16)
+#define XRC_MIN_WINDOW (2 * XRC_ONE)
+/* 2^20 segments: products of windows stay within 64 bits. */
+#define XRC_MAX_WINDOW (XRC_ONE << 20)
+/* No threshold yet. */
+#define XRC_INFINITE (~0ULL)
+/* No sample in this event. */
+#define XRC_NONE (~0ULL)
+
+enum xrc_mode {
+	XRC_NO_FEEDBACK,
+	XRC_START,
+	XRC_FAST,
+	XRC_PROBE,
+	XRC_RESET,
+	XRC_SLOW,
+	XRC_UNFAIR,
+	XRC_INTERNET,
+	XRC_INTERNET_PROBE,
+	XRC_RECOVERY,
+	XRC_SLOW_START,
+};
+
+enum xrc_alpha { XRC_ALPHA_TARGET, XRC_ALPHA_HALF, XRC_ALPHA_QUARTER, XRC_ALPHA_SRTT };
+enum xrc_post { XRC_POST_TARGET, XRC_POST_HALF };
+enum xrc_beyond { XRC_BEYOND_PAPER, XRC_BEYOND_DRAIN };
+enum xrc_verdict { XRC_VERDICT_LATEST, XRC_VERDICT_MEAN, XRC_VERDICT_LEAST };
+enum xrc_loss { XRC_LOSS_FAST, XRC_LOSS_ECN, XRC_LOSS_TIMEOUT };
+
+/* What can be chosen; see `Params` in params.rs for each. */
+struct xrc_params {
+	u64 lambda_us;
+	u64 least_q16;
+	u64 theta_us;
+	u64 jitter_us;
+	u64 gamma_q16;
+	u64 fast_gain_q16;
+	u64 pace_q16;
+	u64 clamp_q16;
+	u32 rounds;
+	u8 start;
+	u8 guard;
+	u8 gate;
+	u8 alpha;
+	u8 post;
+	u8 beyond;
+	u8 verdict;
+	u8 owd;
+	u8 restart;
+};
+
+/* `Params::DEFAULT`. */
+#define XRC_PARAMS_DEFAULT                                                                                             \
+	{                                                                                                              \
+		.lambda_us = 9000, .least_q16 = 3 * XRC_ONE, .theta_us = 3000, .jitter_us = 3000, .gamma_q16 = XRC_ONE, \
+		.fast_gain_q16 = XRC_ONE, .pace_q16 = 0, .clamp_q16 = 4 * XRC_ONE, .rounds = 10, .start = 1,            \
+		.guard = 1, .gate = 1, .alpha = XRC_ALPHA_TARGET, .post = XRC_POST_TARGET, .beyond = XRC_BEYOND_DRAIN, \
+		.verdict = XRC_VERDICT_LEAST, .owd = 1, .restart = 1,                                                  \
+	}
+
+/* `Params::PAPER`. */
+#define XRC_PARAMS_PAPER                                                                                               \
+	{                                                                                                              \
+		.lambda_us = 10000, .least_q16 = 0, .theta_us = 0, .jitter_us = 0, .gamma_q16 = XRC_ONE,               \
+		.fast_gain_q16 = 0, .pace_q16 = 0, .clamp_q16 = 10 * XRC_ONE, .rounds = 10, .start = 0, .guard = 0,    \
+		.gate = 0, .alpha = XRC_ALPHA_TARGET, .post = XRC_POST_TARGET, .beyond = XRC_BEYOND_PAPER,             \
+		.verdict = XRC_VERDICT_LATEST, .owd = 0, .restart = 0,                                                 \
+	}
+
+/* The connection as an event finds it (`PathView`). */
+struct xrc_path {
+	u64 srtt_us;
+	u64 min_rtt_us;
+	u64 in_flight; /* payload bytes */
+	u32 mss;       /* payload bytes */
+	u32 wire;      /* IP bytes of a full packet */
+};
+
+/* An ACK (`Ack`). Positions and totals are payload bytes. */
+struct xrc_ack {
+	u64 rtt_us; /* XRC_NONE without a sample */
+	u64 owd_us; /* up to a constant; XRC_NONE without a sample */
+	u64 newly_acked;
+	u64 delivered;
+	u64 una;
+	u64 next;
+	u8 advanced; /* the cumulative acknowledgement moved */
+	u8 in_recovery;
+	u8 cwnd_limited;
+	u8 app_limited;
+};
+
+/* The agent's report (`PathReport::Share`). */
+struct xrc_report {
+	u64 rate_bps;
+	u64 hol_us;
+	u16 seq;
+	u8 shared;
+};
+
+struct xrc_least {
+	u64 now_us;    /* XRC_NONE before the first */
+	u64 before_us; /* XRC_NONE before the first */
+	u64 since_us;
+};
+
+struct xrc_prior {
+	u64 cwnd;
+	u64 ssthresh;
+	u64 gamma;
+	u8 slow_start;
+	u8 start;
+};
+
+struct xrc {
+	struct xrc_params p;
+	u32 mss;
+	u32 wire;
+	u64 initial; /* q16 */
+	u64 cwnd;    /* q16 */
+	u64 ssthresh;
+	u64 twnd;
+	u64 gamma; /* q16 */
+	/* Growth of the round. */
+	u64 alpha;
+	u64 step; /* q16 per segment */
+	u64 left;
+	/* EWMAs in 1/256 us. */
+	u64 jitter_q8;
+	u64 back_q8;
+	struct xrc_least least_owd;
+	u64 last_hol_us;
+	u64 sigma_us;
+	u64 min_rtt_us;
+	/* Feedback. */
+	u64 rate_bps;
+	u64 hol_us;
+	u64 report_at;
+	u64 accepted;
+	u64 refused;
+	/* Peak. */
+	u64 peak;
+	u64 peak_since;
+	u64 peak_delivered;
+	/* Round. */
+	u64 end;
+	u64 since;
+	u64 delivered;
+	u64 rtt_sum;
+	u64 rtts;
+	u64 rtt_least; /* XRC_NONE without */
+	u64 owd_sum;
+	u64 owds;
+	u64 owd_least; /* XRC_NONE without */
+	u64 hol_sum;
+	u64 hols;
+	u64 hol_max;
+	u64 round_rate;
+	u64 round_before; /* the rate before that one */
+	u64 rounds;
+	/* The bottleneck beyond the radio. */
+	u64 beyond_until;
+	u64 beyond_base;
+	u64 beyond_probe;
+	u64 verdicts;
+	u32 beyond_k;
+	/* Episode. */
+	u64 high;
+	u64 una;
+	struct xrc_prior prior;
+	u64 pacing_bps; /* of IP bytes; zero for none */
+	u64 paced_until;
+	u64 last_sent;
+	u32 hi;
+	u16 report_seq;
+	u8 mode;
+	u8 start;
+	u8 slow_start;
+	u8 explicit_;
+	u8 shared;
+	u8 seen;
+	u8 open;
+	u8 timeout;
+	u8 undo;
+};
+
+static __always_inline u64 xrc_min(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+static __always_inline u64 xrc_max(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+static __always_inline u64 xrc_clamp(u64 v, u64 low, u64 high)
+{
+	return xrc_min(xrc_max(v, low), high);
+}
+
+/* a - b, zero where b is larger. */
+static __always_inline u64 xrc_sub(u64 a, u64 b)
+{
+	return a > b ? a - b : 0;
+}
+
+static __always_inline u64 xrc_mul_q16(u64 a, u64 b_q16)
+{
+	return (a * b_q16) >> 16;
+}
+
+/* Payload bytes as q16 segments. */
+static __always_inline u64 xrc_bytes_q16(const struct xrc *x, u64 bytes)
+{
+	return (xrc_min(bytes, 1ULL << 40) << 16) / xrc_max(x->mss, 1);
+}
+
+/* q16 segments that `bps` bits of IP bytes per second fill in `us`. */
+static __always_inline u64 xrc_segments(const struct xrc *x, u64 bps, u64 us)
+{
+	/* 65536 / 8e6 is 1024 / (125 * 1000). */
+	u64 product = xrc_min(bps, 80000000000ULL) * xrc_min(us, 2000000) / 125;
+
+	return product * 1024 / (1000ULL * xrc_max(x->wire, 1));
+}
+
+/* Payload bytes per second as bit/s of IP bytes. */
+static __always_inline u64 xrc_ip_rate(const struct xrc *x, u64 bytes_per_s)
+{
+	return xrc_min(bytes_per_s, 1ULL << 40) * 8 * x->wire / xrc_max(x->mss, 1);
+}
+
+/* The reported rate as far as it is believed, bit/s (`Params::clamp`). */
+static __always_inline u64 xrc_rate(const struct xrc *x)
+{
+	u64 peak;
+
+	if (!x->p.clamp_q16 || !x->peak)
+		return x->rate_bps;
+	peak = xrc_ip_rate(x, x->peak);
+	return xrc_min(x->rate_bps, (peak >> 8) * x->p.clamp_q16 >> 8);
+}
+
+/* XRC, eq. 2, times gamma, with slack for a queue that is never quite empty. */
+static __always_inline void xrc_retarget(struct xrc *x)
+{
+	u64 reach = x->min_rtt_us + x->p.theta_us + ((x->jitter_q8 + x->back_q8) >> 8);
+	u64 segments = xrc_min(xrc_segments(x, xrc_rate(x), reach), XRC_MAX_WINDOW);
+
+	x->twnd = xrc_clamp(xrc_mul_q16(segments, x->gamma), XRC_MIN_WINDOW, XRC_MAX_WINDOW);
+}
+
+/* The control threshold, us: a slow flow's packet alone may last longer than lambda. */
+static __always_inline u64 xrc_budget(const struct xrc *x)
+{
+	u64 bits = x->p.least_q16 * x->wire * 8 >> 16;
+	u64 us = bits * 1000000 / xrc_max(xrc_rate(x), 1);
+
+	return xrc_max(x->p.lambda_us, xrc_min(us, 1000000));
+}
+
+static __always_inline bool xrc_is_fresh(const struct xrc *x, u64 now, u64 srtt_us)
+{
+	u64 since = xrc_sub(now, x->report_at);
+
+	/* 200 ms, or four smoothed RTTs where that is longer. */
+	return x->seen && (since <= 200000 || since <= srtt_us * 4);
+}
+
+static __always_inline void xrc_enter(struct xrc *x, u8 mode, u64 alpha)
+{
+	x->mode = mode;
+	x->alpha = alpha;
+	x->step = (alpha << 16) / xrc_max(x->cwnd, XRC_ONE);
+	x->left = alpha;
+}
+
+/* To the target in one RTT of ACKs; `flight` q16 segments are acknowledged in the round. */
+static __always_inline void xrc_fast(struct xrc *x, u64 now, const struct xrc_path *path, u64 flight, u8 mode)
+{
+	xrc_enter(x, mode, xrc_sub(x->twnd, x->cwnd));
+	x->step = (x->alpha << 16) / xrc_clamp(flight, XRC_ONE, xrc_max(x->cwnd, XRC_ONE));
+	if (x->p.fast_gain_q16)
+		x->paced_until = now + path->srtt_us;
+}
+
+/* Reports began, came back or ceased. */
+static __always_inline void xrc_turn(struct xrc *x, bool explicit_)
+{
+	x->explicit_ = explicit_;
+	x->hi = 0;
+	x->end = 0;
+	if (!explicit_) {
+		x->ssthresh = xrc_max(x->twnd, XRC_MIN_WINDOW);
+		x->paced_until = 0;
+	}
+}
+
+static __always_inline void xrc_grow(struct xrc *x, const struct xrc_ack *ack)
+{
+	u64 acked = xrc_min(xrc_bytes_q16(x, ack->newly_acked), XRC_ONE << 10);
+	bool fast = x->mode == XRC_START || x->mode == XRC_FAST;
+	u64 step, bound;
+
+	if (x->slow_start || (!x->explicit_ && x->cwnd < x->ssthresh)) {
+		if (!ack->cwnd_limited)
+			return;
+		x->cwnd = xrc_min(xrc_min(x->cwnd + acked, x->ssthresh), XRC_MAX_WINDOW);
+		if (x->cwnd >= x->ssthresh && x->slow_start) {
+			x->slow_start = 0;
+			x->end = 0;
+		}
+		return;
+	}
+	/* A paced sender does not use up its window, and FAST's end does not depend on use. */
+	if (!(ack->cwnd_limited || (fast && !ack->app_limited)))
+		return;
+	if (fast && x->p.guard && !x->shared && x->hol_us > x->p.lambda_us && x->hol_us > xrc_budget(x)) {
+		x->left = 0;
+		x->start = 0;
+		return;
+	}
+	if (x->mode == XRC_START) {
+		/* The believed rate rises within the round as data arrives. */
+		u64 gap = xrc_sub(x->twnd, x->cwnd);
+
+		if (gap > x->alpha) {
+			x->alpha = gap;
+			x->step = (gap << 16) / xrc_max(x->cwnd, XRC_ONE);
+		}
+		x->left = gap;
+	}
+	step = xrc_min(xrc_mul_q16(x->step, acked), x->left);
+	x->left -= step;
+	bound = fast || x->mode == XRC_INTERNET_PROBE ? xrc_max(x->twnd, x->cwnd) : XRC_MAX_WINDOW;
+	x->cwnd = xrc_min(x->cwnd + step, bound);
+	/* START ends at nine tenths of the target. */
+	if (x->start && x->cwnd * 10 >= x->twnd * 9)
+		x->start = 0;
+}
+
+static __always_inline void xrc_pace(struct xrc *x, u64 now, const struct xrc_path *path)
+{
+	u64 segments;
+
+	if (now < x->paced_until)
+		segments = xrc_mul_q16(x->twnd, x->p.fast_gain_q16);
+	else if (x->p.pace_q16)
+		segments = xrc_mul_q16(x->cwnd, x->p.pace_q16);
+	else {
+		x->pacing_bps = 0;
+		return;
+	}
+	/* Eight bits a byte, 65536 parts a segment. */
+	x->pacing_bps = path->srtt_us ? xrc_max((segments * x->wire >> 13) * 1000000 / path->srtt_us, 1) : 0;
+}
+
+/* The target window's factor becomes what arrives of the reported rate; not below a quarter. */
+static __always_inline void xrc_shrink(struct xrc *x, u64 delivered)
+{
+	u64 share = ((xrc_min(xrc_ip_rate(x, delivered), 1ULL << 44)) << 16) / xrc_max(xrc_rate(x), 1);
+
+	x->gamma = xrc_max(xrc_min(x->gamma, share), XRC_ONE / 4);
+	xrc_retarget(x);
+}
+
+static __always_inline void xrc_beyond_forget(struct xrc *x)
+{
+	x->beyond_until = 0;
+	x->beyond_k = 0;
+	x->beyond_base = 0;
+	x->beyond_probe = XRC_ONE;
+}
+
+/* Verdict after verdict: cut to what arrives, wait N rounds, cut deeper, leave it to losses in the end. */
+static __always_inline void xrc_beyond(struct xrc *x, u64 now, u64 round_rate)
+{
+	u64 reach = x->min_rtt_us + x->p.theta_us + (x->back_q8 >> 8);
+	u64 delivered, window, alpha;
+	u32 period = x->p.rounds + 1, cycle, step;
+
+	x->hi = 0;
+	if (x->p.beyond == XRC_BEYOND_PAPER) {
+		xrc_enter(x, XRC_INTERNET, x->cwnd < x->twnd ? XRC_ONE : 0);
+		return;
+	}
+	delivered = xrc_clamp(xrc_segments(x, xrc_ip_rate(x, round_rate), reach), XRC_MIN_WINDOW, XRC_MAX_WINDOW);
+	x->verdicts++;
+	x->beyond_until = now + 10000000;
+	x->beyond_probe = XRC_ONE;
+	/* Four cuts of a period each, then 200 rounds of standard TCP. */
+	if (x->beyond_k >= 4 * period + 200)
+		x->beyond_k = 0;
+	cycle = x->beyond_k / period;
+	step = x->beyond_k % period;
+	x->beyond_k++;
+	if (cycle > 3) {
+		window = x->cwnd;
+		alpha = x->cwnd < x->twnd ? XRC_ONE : 0;
+	} else if (!step) {
+		x->beyond_base = cycle ? delivered * 3 / 4 : delivered;
+		window = x->beyond_base;
+		alpha = 0;
+	} else {
+		window = x->beyond_base + step * XRC_ONE;
+		alpha = XRC_ONE;
+	}
+	x->cwnd = xrc_min(x->cwnd, xrc_max(window, XRC_MIN_WINDOW));
+	xrc_enter(x, XRC_INTERNET, alpha);
+}
+
+/* Growth while a verdict is remembered: doubles while the queue is short, a sixteenth of the window at most. */
+static __always_inline u64 xrc_beyond_probe(struct xrc *x, bool calm)
+{
+	u64 alpha = calm ? x->beyond_probe : XRC_ONE;
+	u64 bound = xrc_max(x->cwnd / 16, XRC_ONE);
+
+	x->beyond_probe = xrc_min(alpha * 2, bound * 2);
+	return xrc_min(alpha, bound);
+}
+
+static __always_inline void xrc_within_budget(struct xrc *x, u64 now, const struct xrc_path *path, u64 flight,
+					      u64 excess, u64 budget)
+{
+	bool quiet = excess <= budget / 2;
+
+	x->hi = 0;
+	x->beyond_k = 0;
+	if (x->mode == XRC_UNFAIR)
+		x->cwnd = xrc_min(x->cwnd, x->twnd);
+	/* Packets are whole: less than a segment below the target is at it. */
+	if (x->cwnd + XRC_ONE > x->twnd) {
+		if (quiet)
+			xrc_beyond_forget(x);
+		/* A hundredth a round. */
+		if (x->sigma_us <= budget / 2 && x->gamma < x->p.gamma_q16)
+			x->gamma = xrc_min(x->gamma + 655, x->p.gamma_q16);
+		xrc_enter(x, XRC_PROBE, XRC_ONE);
+	} else if (x->p.beyond == XRC_BEYOND_DRAIN && now < x->beyond_until) {
+		xrc_enter(x, XRC_INTERNET_PROBE, xrc_beyond_probe(x, quiet));
+	} else {
+		xrc_fast(x, now, path, flight, XRC_FAST);
+	}
+}
+
+static __always_inline u64 xrc_unfair_alpha(const struct xrc *x, const struct xrc_path *path)
+{
+	if (x->p.alpha == XRC_ALPHA_HALF)
+		return x->twnd / 2;
+	if (x->p.alpha == XRC_ALPHA_QUARTER)
+		return x->twnd / 4;
+	if (x->p.alpha == XRC_ALPHA_SRTT)
+		return xrc_clamp(xrc_segments(x, xrc_rate(x), path->srtt_us), x->twnd, XRC_MAX_WINDOW);
+	return x->twnd;
+}
+
+static __always_inline void xrc_cellular(struct xrc *x, const struct xrc_path *path, u64 delivered, u64 mean_hol)
+{
+	/* A queue drains where its mean delay falls below nine tenths of the last round's. */
+	bool falls = mean_hol * 10 < x->last_hol_us * 9;
+
+	xrc_beyond_forget(x);
+	x->hi++;
+	x->last_hol_us = mean_hol;
+	if (x->p.gate && x->mode != XRC_UNFAIR && falls && x->hi > x->p.rounds + 1)
+		x->hi = x->p.rounds + 1;
+	if (x->hi > x->p.rounds + 1) {
+		if (!x->p.gate || x->shared) {
+			xrc_enter(x, XRC_UNFAIR, xrc_unfair_alpha(x, path));
+			return;
+		}
+		if (mean_hol > xrc_budget(x))
+			xrc_shrink(x, delivered);
+		x->hi = 1;
+	}
+	if (x->hi == 1) {
+		/* "resets the CWND to the estimated target window" (XRC, section III-B). */
+		x->cwnd = xrc_min(x->cwnd, x->twnd);
+		xrc_enter(x, XRC_RESET, 0);
+	} else {
+		x->cwnd = xrc_min(x->cwnd, x->twnd + (x->hi - 1) * XRC_ONE);
+		xrc_enter(x, XRC_SLOW, XRC_ONE);
+	}
+}
+
+static __always_inline void xrc_least_see(struct xrc_least *l, u64 now, u64 us, u64 window_us)
+{
+	if (xrc_sub(now, l->since_us) >= window_us / 2) {
+		l->before_us = l->now_us;
+		l->now_us = XRC_NONE;
+		l->since_us = now;
+	}
+	l->now_us = xrc_min(l->now_us, us);
+}
+
+/* The decision of each window of data (XRC, section III-B). */
+static __always_inline void xrc_steer(struct xrc *x, u64 now, const struct xrc_path *path, u64 flight)
+{
+	u64 mean_hol = x->hols ? x->hol_sum / x->hols : x->hol_us;
+	u64 mean_rtt = x->rtts ? x->rtt_sum / x->rtts : path->srtt_us;
+	u64 mean = xrc_sub(mean_rtt, x->min_rtt_us);
+	u64 least = xrc_sub(x->rtts ? x->rtt_least : mean_rtt, x->min_rtt_us);
+	u64 origin = xrc_min(x->least_owd.now_us, x->least_owd.before_us);
+	u64 budget = xrc_budget(x);
+	u64 round_rate = x->round_rate;
+	u64 excess, seen;
+	bool beyond;
+
+	/* Delay on the way back goes into the target window. */
+	if (x->p.owd && x->owds && origin != XRC_NONE) {
+		u64 forward = xrc_min(xrc_sub(x->owd_sum / x->owds, origin), mean);
+		u64 back = (mean - forward) << 8;
+
+		least = xrc_min(xrc_sub(x->owd_least, origin), mean);
+		mean = forward;
+		if (back < x->back_q8)
+			x->back_q8 = back;
+		else
+			x->back_q8 += (back - x->back_q8) / 4;
+	}
+	excess = mean;
+	if (x->p.verdict == XRC_VERDICT_LEAST && mean_hol < budget) {
+		/* Eight samples can tell a queue from jitter. */
+		if (x->rtts < 8)
+			excess = xrc_min(excess, mean_hol);
+		else if (least <= budget)
+			excess = xrc_min(excess, xrc_max(least, mean_hol));
+	}
+	/* XRC, eq. 3. */
+	x->sigma_us = xrc_max(excess, x->hol_us);
+
+	if (x->start && x->cwnd * 10 >= x->twnd * 9)
+		x->start = 0;
+	if (x->start) {
+		xrc_fast(x, now, path, flight, XRC_START);
+		return;
+	}
+	seen = x->p.verdict == XRC_VERDICT_LATEST ? x->hol_us : mean_hol;
+	beyond = seen < budget && excess > seen + budget;
+	if (x->mode != XRC_FAST && x->mode != XRC_START && x->mode != XRC_RECOVERY && !beyond && x->p.jitter_us) {
+		u64 sample = xrc_min(xrc_sub(mean, mean_hol), x->p.jitter_us) << 8;
+
+		if (sample >= x->jitter_q8)
+			x->jitter_q8 += (sample - x->jitter_q8) / 8;
+		else
+			x->jitter_q8 -= (x->jitter_q8 - sample) / 8;
+	}
+	if (x->sigma_us <= budget)
+		xrc_within_budget(x, now, path, flight, excess, budget);
+	else if (beyond)
+		xrc_beyond(x, now, round_rate);
+	else
+		xrc_cellular(x, path, round_rate, mean_hol);
+}
+
+/* Forgets what was measured in the present window. */
+static __always_inline void xrc_round_forget(struct xrc *x)
+{
+	x->rtt_sum = 0;
+	x->rtts = 0;
+	x->rtt_least = XRC_NONE;
+	x->owd_sum = 0;
+	x->owds = 0;
+	x->owd_least = XRC_NONE;
+	x->hol_sum = 0;
+	x->hols = 0;
+	x->hol_max = 0;
+}
+
+static __always_inline void xrc_decide(struct xrc *x, u64 now, const struct xrc_path *path, const struct xrc_ack *ack)
+{
+	u64 passed = xrc_sub(now, x->since);
+
+	/* A window shorter than half of the least RTT gives no rate; the last one stands. */
+	if (passed && passed >= x->min_rtt_us / 2) {
+		x->round_before = x->round_rate;
+		x->round_rate = xrc_min(xrc_sub(ack->delivered, x->delivered), 1ULL << 40) * 1000000 / passed;
+	}
+	/* A peak fades by 2 % a round. */
+	x->peak = x->peak * 98 / 100;
+	if (!x->explicit_)
+		xrc_enter(x, XRC_NO_FEEDBACK, XRC_ONE);
+	else if (x->slow_start)
+		xrc_enter(x, XRC_SLOW_START, 0);
+	else
+		xrc_steer(x, now, path, xrc_bytes_q16(x, path->in_flight));
+	x->end = ack->next;
+	x->since = now;
+	x->delivered = ack->delivered;
+	x->rounds++;
+	xrc_round_forget(x);
+}
+
+static __always_inline void xrc_view(struct xrc *x, const struct xrc_path *path)
+{
+	if (path->mss) {
+		x->mss = path->mss;
+		x->wire = path->wire > path->mss ? path->wire : path->mss;
+	}
+}
+
+/* The largest rate that the path delivered. */
+static __always_inline void xrc_peak_ack(struct xrc *x, u64 now, u64 delivered)
+{
+	u64 span = xrc_max(x->min_rtt_us / 4, 5000);
+	u64 passed = xrc_sub(now, x->peak_since);
+
+	if (!x->peak) {
+		if (!x->min_rtt_us)
+			return;
+		x->peak = (x->initial >> 16) * x->mss * 1000000 / span;
+	} else if (passed >= span) {
+		u64 gained = xrc_min(xrc_sub(delivered, x->peak_delivered), 1ULL << 40);
+
+		x->peak = xrc_max(x->peak, gained * 1000000 / passed);
+	} else {
+		return;
+	}
+	x->peak_since = now;
+	x->peak_delivered = delivered;
+}
+
+/* Makes a sender of an initial window of `initial` segments; `p` is copied. `x` is zero. */
+static __always_inline void xrc_init(struct xrc *x, const struct xrc_params *p, u32 mss, u32 initial)
+{
+	x->p = *p;
+	x->mss = mss ? mss : 1;
+	x->wire = x->mss;
+	x->initial = xrc_clamp((u64)initial << 16, XRC_ONE, XRC_MAX_WINDOW);
+	x->cwnd = x->initial;
+	x->ssthresh = XRC_INFINITE;
+	x->gamma = p->gamma_q16;
+	x->start = p->start;
+	x->beyond_probe = XRC_ONE;
+	x->least_owd.now_us = XRC_NONE;
+	x->least_owd.before_us = XRC_NONE;
+	xrc_round_forget(x);
+}
+
+/* Takes a report if it can be believed; false otherwise. */
+static __always_inline bool xrc_on_report(struct xrc *x, u64 now, u64 srtt_us, const struct xrc_report *r)
+{
+	/* No single UE is told more than 20 Gbit/s (ITU-R M.2410, 4.1); a longer delay saturated its field. */
+	if ((!r->rate_bps && !r->hol_us) || r->rate_bps > 20000000000ULL || r->hol_us >= 8190000) {
+		x->refused++;
+		return 0;
+	}
+	if (xrc_is_fresh(x, now, srtt_us)) {
+		/* Half of the counter's circle lies behind (RFC 1982, 3.2); a slot lasts 62.5 us at least. */
+		u16 ahead = r->seq - x->report_seq;
+		u64 possible = xrc_sub(now, x->report_at) * 10 / 625 + 1024;
+
+		if (ahead >= 1 << 15 || ahead > possible) {
+			x->refused++;
+			return 0;
+		}
+	}
+	x->rate_bps = r->rate_bps;
+	x->hol_us = r->hol_us;
+	x->shared = !!r->shared;
+	x->report_seq = r->seq;
+	x->report_at = now;
+	x->seen = 1;
+	x->accepted++;
+	x->hol_sum += r->hol_us;
+	x->hols++;
+	x->hol_max = xrc_max(x->hol_max, r->hol_us);
+	return 1;
+}
+
+static __always_inline void xrc_on_ack(struct xrc *x, u64 now, const struct xrc_path *path, const struct xrc_ack *ack)
+{
+	bool explicit_;
+
+	xrc_view(x, path);
+	x->una = xrc_max(x->una, ack->una);
+	if (ack->rtt_us != XRC_NONE) {
+		x->rtt_sum += ack->rtt_us;
+		x->rtts++;
+		x->rtt_least = xrc_min(x->rtt_least, ack->rtt_us);
+	}
+	if (ack->owd_us != XRC_NONE) {
+		x->owd_sum += ack->owd_us;
+		x->owds++;
+		x->owd_least = xrc_min(x->owd_least, ack->owd_us);
+		/* The least one-way delay is that of a minute: clocks drift. */
+		xrc_least_see(&x->least_owd, now, ack->owd_us, 60000000);
+	}
+	x->min_rtt_us = path->min_rtt_us;
+	xrc_peak_ack(x, now, ack->delivered);
+	explicit_ = xrc_is_fresh(x, now, path->srtt_us);
+	if (explicit_)
+		xrc_retarget(x);
+	if (explicit_ != x->explicit_)
+		xrc_turn(x, explicit_);
+	if (ack->in_recovery) {
+		x->mode = XRC_RECOVERY;
+	} else {
+		if (ack->una >= x->end)
+			xrc_decide(x, now, path, ack);
+		if (ack->advanced)
+			xrc_grow(x, ack);
+	}
+	xrc_pace(x, now, path);
+}
+
+/* `next` is the position of the next new byte. */
+static __always_inline void xrc_on_loss(struct xrc *x, u64 now, const struct xrc_path *path, u8 kind, u64 next)
+{
+	bool timeout = kind == XRC_LOSS_TIMEOUT;
+	bool fresh = !x->open || x->una >= x->high || (x->timeout && !timeout);
+	bool unfair = x->mode == XRC_UNFAIR;
+	bool explicit_;
+
+	xrc_view(x, path);
+	explicit_ = x->explicit_ && xrc_is_fresh(x, now, path->srtt_us);
+	if (fresh) {
+		x->undo = kind != XRC_LOSS_ECN;
+		x->high = next;
+		x->prior.cwnd = x->cwnd;
+		x->prior.ssthresh = x->ssthresh;
+		x->prior.gamma = x->gamma;
+		x->prior.slow_start = x->slow_start;
+		x->prior.start = x->start;
+	}
+	x->open = 1;
+	x->timeout = timeout;
+	if (fresh && explicit_ && !unfair) {
+		u64 budget = xrc_budget(x);
+		u64 mean_hol = x->hols ? x->hol_sum / x->hols : x->hol_us;
+
+		if (x->p.beyond == XRC_BEYOND_DRAIN) {
+			bool quiet = xrc_max(x->hol_max, x->hol_us) < budget;
+			/* Six tenths. */
+			bool little = xrc_ip_rate(x, x->round_rate) * 10 < xrc_max(xrc_rate(x), 1) * 6;
+
+			x->beyond_k = 0;
+			x->beyond_probe = XRC_ONE;
+			if (quiet && (now < x->beyond_until || little))
+				x->beyond_until = now + 10000000;
+		}
+		if (x->p.gate && !x->shared && mean_hol > budget)
+			/* One window may hold a wait for a block that is sent again; two do not. */
+			xrc_shrink(x, xrc_max(x->round_rate, x->round_before));
+	}
+	if (timeout) {
+		if (fresh)
+			x->ssthresh = xrc_max(explicit_ ? x->twnd : x->cwnd / 2, XRC_MIN_WINDOW);
+		x->cwnd = XRC_ONE;
+		x->slow_start = 1;
+		xrc_enter(x, XRC_SLOW_START, 0);
+	} else {
+		if (fresh) {
+			x->ssthresh = unfair && x->p.post == XRC_POST_TARGET ? xrc_min(x->cwnd, x->twnd) :
+									     xrc_max(x->cwnd / 2, XRC_MIN_WINDOW);
+			x->slow_start = 0;
+		}
+		x->cwnd = xrc_min(x->cwnd, x->ssthresh);
+		xrc_enter(x, XRC_RECOVERY, 0);
+	}
+	x->hi = 0;
+	x->start = 0;
+	x->paced_until = 0;
+	xrc_pace(x, now, path);
+	xrc_round_forget(x);
+}
+
+/* The loss was none (RFC 8985, 7.5; RFC 3708). */
+static __always_inline void xrc_on_undo(struct xrc *x)
+{
+	if (!x->undo)
+		return;
+	x->undo = 0;
+	x->open = 0;
+	x->timeout = 0;
+	x->cwnd = xrc_max(x->cwnd, x->prior.cwnd);
+	x->ssthresh = xrc_max(x->ssthresh, x->prior.ssthresh);
+	x->gamma = xrc_max(x->gamma, x->prior.gamma);
+	x->slow_start = x->prior.slow_start;
+	x->start = x->prior.start;
+	x->end = 0;
+}
+
+static __always_inline void xrc_on_recovered(struct xrc *x)
+{
+	x->open = 0;
+	x->timeout = 0;
+}
+
+/* Data leaves after a time without any in flight (RFC 2861, 3.1; RFC 5681, 4.1). */
+static __always_inline void xrc_on_restart(struct xrc *x, u64 now, const struct xrc_path *path)
+{
+	u64 idle = xrc_sub(now, x->last_sent);
+	/* Linux' TCP_RTO_MIN. */
+	u64 rto = path->srtt_us + 200000;
+	u64 floor = xrc_min(x->initial, x->cwnd);
+
+	if (!x->p.restart || idle <= rto)
+		return;
+	if (x->ssthresh != XRC_INFINITE)
+		x->ssthresh = xrc_max(x->ssthresh, x->cwnd * 3 / 4);
+	x->cwnd = xrc_max(x->cwnd >> xrc_min(idle / rto, 31), floor);
+	x->hi = 0;
+	xrc_round_forget(x);
+	x->end = 0;
+}
+
+static __always_inline void xrc_on_sent(struct xrc *x, u64 now)
+{
+	if (x->pacing_bps && now >= x->paced_until && !x->p.pace_q16)
+		x->pacing_bps = 0;
+	x->last_sent = now;
+}
+
+/* The window in whole segments; rounds of truncation leave it a thousandth low at most. */
+static __always_inline u32 xrc_window(const struct xrc *x)
+{
+	return (x->cwnd + 64) >> 16;
+}
+
+/* The threshold in whole segments; below its target the sender grows as in slow start. */
+static __always_inline u32 xrc_threshold(const struct xrc *x)
+{
+	u64 threshold = x->explicit_ && !x->slow_start ? x->twnd : x->ssthresh;
+
+	return threshold >= XRC_MAX_WINDOW ? 0x7fffffff : (u32)((threshold + 64) >> 16);
+}
+
+#endif

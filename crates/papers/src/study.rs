@@ -1,0 +1,341 @@
+//! A study: experiments, each a scenario run over seeds, reduced to what figures and checks need as soon as it ends.
+
+mod files;
+mod run;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use slackwater_lab::parallel;
+use slackwater_lab::run::{RunError, RunResult};
+use slackwater_report::BandTrack;
+use slackwater_report::paper::{Distribution, Figure, Line, Page};
+use slackwater_results::metrics::{Estimate, quantile};
+use slackwater_scenario::{Scenario, ScenarioError};
+
+/// Why a study could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// A scenario of the study is broken: a defect.
+    #[error("{name}: {cause}")]
+    Scenario {
+        /// The experiment.
+        name: String,
+        /// What is wrong.
+        cause: Box<ScenarioError>,
+    },
+    /// A run failed or was interrupted.
+    #[error("{name}: {cause}")]
+    Run {
+        /// The experiment.
+        name: String,
+        /// Why.
+        cause: RunError,
+    },
+    /// No figure has this name.
+    #[error("no figure is named \"{found}\"; known are {known}")]
+    NoFigure {
+        /// The name asked for.
+        found: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// A recording was trained on by a policy that is measured.
+    #[error(
+        "{file}: found a recording that {policy} was trained on, expected others (--in-sample takes it)"
+    )]
+    InSample {
+        /// The recording.
+        file: String,
+        /// The policy's file, or the controller's name.
+        policy: String,
+    },
+}
+
+/// What of a study is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Seeds of each experiment.
+    pub seeds: u64,
+    /// The first of them.
+    pub first_seed: u64,
+    /// Shorter runs: a look, not a measurement.
+    pub quick: bool,
+    /// Threads.
+    pub jobs: usize,
+    /// Figures to make, by their short names; empty for all.
+    pub only: Vec<String>,
+    /// Also measure policies on recordings that they were trained on.
+    pub in_sample: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seeds: 5,
+            first_seed: 1,
+            quick: false,
+            jobs: parallel::cores(),
+            only: Vec::new(),
+            in_sample: false,
+        }
+    }
+}
+
+/// One paper.
+#[derive(Clone, Copy, Debug)]
+pub struct Study {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// Heading of the page.
+    pub title: &'static str,
+    /// Authors, venue, year.
+    pub citation: &'static str,
+    /// What the paper proposes and how it is reproduced.
+    pub about: &'static [&'static str],
+    /// How to read the page.
+    pub notes: &'static [&'static str],
+    /// The figures.
+    pub parts: fn(&Options) -> Result<Vec<Part>, StudyError>,
+}
+
+type Reduce = dyn Fn(&RunResult, &mut Outcome) + Send + Sync;
+type Draw = dyn Fn(&Outcomes) -> Figure;
+type Prepare = dyn Fn(&mut Scenario, u64) + Send + Sync;
+
+/// One figure: what it needs and how it is drawn.
+pub struct Part {
+    /// Short name: `fig5`.
+    pub id: &'static str,
+    /// What is run. Experiments that several figures name alike are run once.
+    pub experiments: Vec<Experiment>,
+    /// Makes the figure of what the experiments left.
+    pub draw: Box<Draw>,
+}
+
+/// One scenario, run with several seeds.
+#[derive(Clone)]
+pub struct Experiment {
+    /// Unique name: `fig5/xrc-cubic`.
+    pub name: String,
+    /// The scenario, with nothing left to vary.
+    pub scenario: Scenario,
+    reduce: Arc<Reduce>,
+    /// Changes the scenario for a seed.
+    prepare: Option<Arc<Prepare>>,
+}
+
+impl Experiment {
+    /// The scenario of `text` with `changes` (keys and values as in `[vary]`), reduced by `reduce`.
+    ///
+    /// # Errors
+    /// Where the scenario or a change is wrong: a defect of the study.
+    pub fn new<'a>(
+        name: impl Into<String>,
+        text: &str,
+        changes: impl IntoIterator<Item = (&'a str, &'a str)>,
+        reduce: impl Fn(&RunResult, &mut Outcome) + Send + Sync + 'static,
+    ) -> Result<Self, StudyError> {
+        let name = name.into();
+        let bad = |cause| StudyError::Scenario {
+            name: name.clone(),
+            cause: Box::new(cause),
+        };
+        let mut scenario = Scenario::parse(&name, text, Path::new(".")).map_err(bad)?;
+        for (key, value) in changes {
+            scenario = scenario.with(key, value).map_err(bad)?;
+        }
+        scenario.vary.clear();
+        Ok(Self {
+            name,
+            scenario,
+            reduce: Arc::new(reduce),
+            prepare: None,
+        })
+    }
+
+    /// The same, each seed's scenario changed by `prepare`.
+    #[must_use]
+    pub fn prepared(self, prepare: impl Fn(&mut Scenario, u64) + Send + Sync + 'static) -> Self {
+        Self {
+            prepare: Some(Arc::new(prepare)),
+            ..self
+        }
+    }
+}
+
+/// Points that a distribution keeps of one run.
+const QUANTILES: usize = 500;
+/// Points that a curve keeps.
+const POINTS: usize = 4000;
+
+/// What is left of one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// This run's curves are drawn: it is the first seed's.
+    drawn: bool,
+    values: BTreeMap<String, f64>,
+    distributions: BTreeMap<String, Vec<f64>>,
+    lines: BTreeMap<String, Vec<Line>>,
+    tracks: BTreeMap<String, Vec<BandTrack>>,
+}
+
+impl Outcome {
+    /// Keeps a number; `None` keeps nothing.
+    pub fn value(&mut self, name: impl Into<String>, value: Option<f64>) {
+        if let Some(value) = value.filter(|v| v.is_finite()) {
+            self.values.insert(name.into(), value);
+        }
+    }
+
+    /// Keeps a distribution: 500 of its quantiles.
+    pub fn distribution(&mut self, name: impl Into<String>, mut values: Vec<f64>) {
+        values.sort_unstable_by(f64::total_cmp);
+        let kept = if values.len() <= QUANTILES {
+            values
+        } else {
+            (0..QUANTILES)
+                .filter_map(|i| quantile(&values, (i as f64 + 0.5) / QUANTILES as f64))
+                .collect()
+        };
+        self.distributions.insert(name.into(), kept);
+    }
+
+    /// True where curves of this run are drawn; others need not be made.
+    pub const fn is_drawn(&self) -> bool {
+        self.drawn
+    }
+
+    /// Keeps a curve for the plot `plot`, thinned; of a run that is not drawn, nothing.
+    pub fn line(&mut self, plot: &str, mut line: Line) {
+        if self.drawn {
+            (line.t, line.y) = slackwater_report::thin(&line.t, &line.y, POINTS);
+            self.lines.entry(plot.to_owned()).or_default().push(line);
+        }
+    }
+
+    /// Keeps the states of a sender for the plot `plot`; of a run that is not drawn, nothing.
+    pub fn track(&mut self, plot: &str, track: Option<BandTrack>) {
+        if let Some(track) = track.filter(|_| self.drawn) {
+            self.tracks.entry(plot.to_owned()).or_default().push(track);
+        }
+    }
+}
+
+/// What is left of the runs of one experiment, by seed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Runs(Vec<Outcome>);
+
+impl Runs {
+    /// The number called `name`, of each seed that has it.
+    pub fn values(&self, name: &str) -> Vec<f64> {
+        self.0
+            .iter()
+            .filter_map(|o| o.values.get(name).copied())
+            .collect()
+    }
+
+    /// Its mean and interval.
+    pub fn estimate(&self, name: &str) -> Option<Estimate> {
+        Estimate::of(&self.values(name))
+    }
+
+    /// The mean alone; NaN where no seed has the number.
+    pub fn mean(&self, name: &str) -> f64 {
+        self.estimate(name).map_or(f64::NAN, |e| e.mean)
+    }
+
+    /// The number called `name` over the number called `of` of `other`, seed by seed.
+    pub fn ratio(&self, name: &str, other: &Self, of: &str) -> Option<Estimate> {
+        let pairs = self.0.iter().zip(&other.0);
+        let ratios: Vec<f64> = pairs
+            .filter_map(|(a, b)| Some(a.values.get(name)? / b.values.get(of)?))
+            .filter(|r| r.is_finite())
+            .collect();
+        Estimate::of(&ratios)
+    }
+
+    /// The largest over the seeds.
+    pub fn max(&self, name: &str) -> f64 {
+        self.values(name).into_iter().fold(f64::NAN, f64::max)
+    }
+
+    /// The smallest over the seeds.
+    pub fn min(&self, name: &str) -> f64 {
+        self.values(name).into_iter().fold(f64::NAN, f64::min)
+    }
+
+    /// The distribution called `name`, the seeds pooled.
+    pub fn pooled(&self, name: &str) -> Vec<f64> {
+        let mut all: Vec<f64> = self
+            .0
+            .iter()
+            .filter_map(|o| o.distributions.get(name))
+            .flatten()
+            .copied()
+            .collect();
+        all.sort_unstable_by(f64::total_cmp);
+        all
+    }
+
+    /// The pooled distribution as a curve.
+    pub fn cdf(&self, name: &str, label: &str, controller: &str) -> Distribution {
+        Distribution {
+            label: label.to_owned(),
+            controller: controller.to_owned(),
+            side: false,
+            sorted: self.pooled(name),
+        }
+    }
+
+    /// Curves of the first seed for the plot `plot`.
+    pub fn lines(&self, plot: &str) -> Vec<Line> {
+        let drawn = self.0.iter().filter_map(|o| o.lines.get(plot));
+        drawn.flatten().cloned().collect()
+    }
+
+    /// States of the first seed for the plot `plot`.
+    pub fn tracks(&self, plot: &str) -> Vec<BandTrack> {
+        let drawn = self.0.iter().filter_map(|o| o.tracks.get(plot));
+        drawn.flatten().cloned().collect()
+    }
+}
+
+/// What is left of all experiments.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcomes(BTreeMap<String, Runs>);
+
+impl Outcomes {
+    /// The runs of the experiment `name`.
+    ///
+    /// # Panics
+    /// Where no experiment has that name: a figure must list what it draws.
+    pub fn get(&self, name: &str) -> &Runs {
+        self.0
+            .get(name)
+            .unwrap_or_else(|| panic!("the figure lists no experiment {name}"))
+    }
+}
+
+/// A finished study.
+#[derive(Clone, Debug)]
+pub struct Reproduction {
+    /// Name of the study.
+    pub name: &'static str,
+    /// The page; what the study cannot know (the command, the wall time) is empty.
+    pub page: Page,
+    /// Name and text of each scenario as it was run.
+    pub scenarios: Vec<(String, String)>,
+    /// Seeds.
+    pub seeds: Vec<u64>,
+    /// Runs.
+    pub runs: usize,
+    /// Simulated seconds of all runs together.
+    pub simulated_s: f64,
+    /// Events that the kernels handled.
+    pub events: u64,
+}
+
+#[cfg(test)]
+mod tests;

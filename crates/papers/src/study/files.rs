@@ -1,0 +1,162 @@
+//! What a study leaves on disk.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use slackwater_report::paper::{Drawing, Panel};
+use slackwater_results::check::Check;
+use slackwater_results::output::frame::{Column, Frame, Words};
+use slackwater_results::output::{OutputError, parquet};
+
+use super::Reproduction;
+
+#[derive(Serialize)]
+struct FigureCheck<'a> {
+    figure: &'a str,
+    #[serde(flatten)]
+    check: &'a Check,
+}
+
+/// A study's checks as JSON sees them.
+#[derive(Serialize)]
+struct Verdicts<'a> {
+    paper: &'a str,
+    title: &'a str,
+    version: &'static str,
+    seeds: &'a [u64],
+    tested: usize,
+    missed: usize,
+    checks: Vec<FigureCheck<'a>>,
+}
+
+impl Reproduction {
+    /// The checks as JSON: what was asked, what came out, which figure it belongs to.
+    pub fn json(&self) -> serde_json::Value {
+        let checks = self.page.figures.iter().flat_map(|f| {
+            f.checks.iter().map(|check| FigureCheck {
+                figure: &f.id,
+                check,
+            })
+        });
+        let all = || self.page.checks();
+        serde_json::to_value(Verdicts {
+            paper: self.name,
+            title: &self.page.title,
+            version: env!("CARGO_PKG_VERSION"),
+            seeds: &self.seeds,
+            tested: all().filter(|c| c.tested).count(),
+            missed: all().filter(|c| c.misses()).count(),
+            checks: checks.collect(),
+        })
+        .expect("numbers and texts always make JSON")
+    }
+
+    /// Writes `index.html`, `checks.json`, one Parquet file a plot in `data/` and the scenarios in `scenarios/`.
+    ///
+    /// # Errors
+    /// Where a file cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<PathBuf, OutputError> {
+        let file = |path: &Path, text: &str| {
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent).map_err(OutputError::file(parent))?;
+            }
+            std::fs::write(path, text).map_err(OutputError::file(path))
+        };
+        for (name, text) in &self.scenarios {
+            let path = folder
+                .join("scenarios")
+                .join(format!("{}.toml", name.replace('/', "-")));
+            file(&path, text)?;
+        }
+        let data = folder.join("data");
+        std::fs::create_dir_all(&data).map_err(OutputError::file(&data))?;
+        for panel in self.page.figures.iter().flat_map(|f| &f.panels) {
+            if let Some(frame) = frame(panel) {
+                let path = data.join(format!("{}.parquet", panel.id));
+                parquet::write(&path, std::iter::once(frame))?;
+            }
+        }
+        let mut json = serde_json::to_string_pretty(&self.json()).unwrap_or_default();
+        json.push('\n');
+        file(&folder.join("checks.json"), &json)?;
+        let page = folder.join("index.html");
+        file(&page, &slackwater_report::paper::render(&self.page))?;
+        Ok(page)
+    }
+}
+
+/// The numbers behind a plot; tables have none of their own.
+fn frame(panel: &Panel) -> Option<Frame> {
+    let (mut curves, mut controllers) = (Words::default(), Words::default());
+    let columns = match &panel.drawing {
+        Drawing::Time { lines, .. } => {
+            let (mut t, mut y) = (vec![], vec![]);
+            for line in lines {
+                curves.push(&line.label, line.t.len());
+                controllers.push(&line.controller, line.t.len());
+                t.extend_from_slice(&line.t);
+                y.extend_from_slice(&line.y);
+            }
+            vec![
+                ("curve", curves.column()),
+                ("controller", controllers.column()),
+                ("time_s", Column::Float(t)),
+                ("value", Column::Float(y)),
+            ]
+        }
+        Drawing::Cdf { lines, .. } => {
+            let (mut x, mut p) = (vec![], vec![]);
+            for line in lines {
+                let n = line.sorted.len();
+                curves.push(&line.label, n);
+                controllers.push(&line.controller, n);
+                x.extend_from_slice(&line.sorted);
+                p.extend((1..=n).map(|i| i as f64 / n as f64));
+            }
+            vec![
+                ("curve", curves.column()),
+                ("controller", controllers.column()),
+                ("value", Column::Float(x)),
+                ("share_at_or_below", Column::Float(p)),
+            ]
+        }
+        Drawing::Bars { bars, .. } => {
+            let mut groups = Words::default();
+            for bar in bars {
+                groups.push(&bar.group, 1);
+                curves.push(&bar.label, 1);
+                controllers.push(&bar.controller, 1);
+            }
+            let number = |f: fn(&slackwater_report::paper::Bar) -> f64| {
+                Column::Float(bars.iter().map(f).collect())
+            };
+            vec![
+                ("group", groups.column()),
+                ("label", curves.column()),
+                ("controller", controllers.column()),
+                ("mean", number(|b| b.value.mean)),
+                (
+                    "half_width_95",
+                    number(|b| b.value.half_width.unwrap_or(f64::NAN)),
+                ),
+            ]
+        }
+        Drawing::Scatter(trade) => {
+            for p in &trade.points {
+                curves.push(&p.label, 1);
+                controllers.push(&p.controller, 1);
+            }
+            let number = |f: fn(&slackwater_report::TradeOffPoint) -> f64| {
+                Column::Float(trade.points.iter().map(f).collect())
+            };
+            vec![
+                ("label", curves.column()),
+                ("controller", controllers.column()),
+                ("x", number(|p| p.x.mean)),
+                ("y", number(|p| p.y.mean)),
+            ]
+        }
+        Drawing::Table(_) => return None,
+    };
+    Some(Frame { columns })
+}

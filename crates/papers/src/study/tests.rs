@@ -1,0 +1,185 @@
+use slackwater_lab::run::Control;
+use slackwater_report::paper::{Axis, Drawing, Guide, Panel};
+use slackwater_results::check::{Check, Tolerance};
+
+use super::*;
+use crate::measure as m;
+
+const TEXT: &str = r#"
+    name = "small"
+    duration = "2 s"
+    [link]
+    kind = "rate"
+    rate = "12 Mbit/s"
+    [[flow]]
+    controller = "reno"
+    [vary]
+    seed = [1, 2]
+"#;
+
+fn parts(_: &Options) -> Result<Vec<Part>, StudyError> {
+    let experiment = |controller: &str| {
+        Experiment::new(
+            format!("one/{controller}"),
+            TEXT,
+            [("flow.controller", controller), ("path.jitter", "1 ms")],
+            |run, out| {
+                out.value("rate", Some(m::rate(run, 0, (1.0, 2.0))));
+                out.value("nothing", None);
+                out.distribution("window", m::window(run, 0, (0.0, 2.0)));
+                out.line("rate", m::rate_line(run, 0, 2, "flow"));
+            },
+        )
+    };
+    let draw = |o: &Outcomes| {
+        let runs = o.get("one/cubic");
+        let panel = Panel::new(
+            "rate",
+            "Rate",
+            "",
+            Drawing::Time {
+                axis: Axis::new("Rate", "Mbit/s"),
+                lines: runs.lines("rate"),
+                tracks: vec![],
+                guides: vec![Guide::new(12.0, "link")],
+            },
+        );
+        Figure {
+            title: "Figure 1: small".to_owned(),
+            panels: vec![panel],
+            checks: vec![
+                Check::of(
+                    "rate",
+                    "Mbit/s",
+                    5.0,
+                    runs.estimate("rate"),
+                    Tolerance::AtLeast,
+                ),
+                Check::of(
+                    "gone",
+                    "",
+                    5.0,
+                    runs.estimate("nothing"),
+                    Tolerance::AtLeast,
+                ),
+            ],
+            ..Figure::default()
+        }
+    };
+    let part = |id, names: &[&str]| -> Result<Part, StudyError> {
+        Ok(Part {
+            id,
+            experiments: names
+                .iter()
+                .map(|c| experiment(c))
+                .collect::<Result<_, _>>()?,
+            draw: Box::new(draw),
+        })
+    };
+    Ok(vec![
+        part("fig1", &["cubic"])?,
+        part("fig2", &["cubic", "reno"])?,
+    ])
+}
+
+const STUDY: Study = Study {
+    name: "test",
+    title: "A test",
+    citation: "",
+    about: &[],
+    notes: &[],
+    parts,
+};
+
+#[test]
+fn a_study_runs_each_experiment_once_and_checks_it() {
+    let options = Options {
+        seeds: 3,
+        jobs: 2,
+        ..Options::default()
+    };
+    let most = std::sync::Mutex::new(0.0_f64);
+    let tell = |done: f64, all: f64| {
+        assert!(done <= all);
+        if let Ok(mut most) = most.lock() {
+            *most = most.max(done / all);
+        }
+        Control::Continue
+    };
+    let r = STUDY.run(&options, &tell).expect("it runs");
+    assert_eq!((r.runs, r.seeds.as_slice()), (6, [1, 2, 3].as_slice()));
+    assert!((most.into_inner().expect("no panic") - 1.0).abs() < 1e-9);
+    let checks: Vec<&Check> = r.page.checks().collect();
+    assert_eq!(checks.len(), 4);
+    assert!(checks[0].holds && checks[0].interval.is_some());
+    assert!(checks[1].misses(), "what was not measured does not hold");
+    let json = r.json();
+    assert_eq!((&json["tested"], &json["missed"]), (&4.into(), &2.into()));
+    assert_eq!(json["checks"][2]["figure"], "fig2");
+    // One seed's curve, not three.
+    let Drawing::Time { lines, .. } = &r.page.figures[0].panels[0].drawing else {
+        panic!("a plot over time")
+    };
+    assert_eq!(lines.len(), 1);
+    assert_eq!(r.page.figures[0].panels[0].id, "fig1-rate");
+
+    let again = STUDY.run(&Options { jobs: 1, ..options }, &|_, _| Control::Continue);
+    let text = |r: &Reproduction| {
+        (
+            r.json().to_string(),
+            slackwater_report::paper::render(&r.page),
+        )
+    };
+    assert!(
+        text(&again.expect("it runs")) == text(&r),
+        "threads change nothing"
+    );
+}
+
+#[test]
+fn results_are_written() {
+    let folder = std::env::temp_dir().join(format!("slackwater-study-{}", std::process::id()));
+    let options = Options {
+        seeds: 1,
+        only: vec!["fig1".to_owned()],
+        ..Options::default()
+    };
+    let r = STUDY
+        .run(&options, &|_, _| Control::Continue)
+        .expect("it runs");
+    assert_eq!(r.page.figures.len(), 1);
+    let page = r.write(&folder).expect("it can be written");
+    let html = std::fs::read_to_string(page).expect("the page");
+    assert!(html.contains("Figure 1: small"));
+    for name in [
+        "checks.json",
+        "data/fig1-rate.parquet",
+        "scenarios/one-cubic.toml",
+    ] {
+        assert!(folder.join(name).exists(), "{name}");
+    }
+    let text = std::fs::read_to_string(folder.join("scenarios/one-cubic.toml")).expect("text");
+    let scenario = Scenario::parse("again", &text, Path::new(".")).expect("it can be run again");
+    assert!(scenario.vary.is_empty());
+    std::fs::remove_dir_all(&folder).expect("our own folder");
+}
+
+#[test]
+fn wrong_names_and_interrupts_end_a_study() {
+    let only = vec!["fig9".to_owned()];
+    let options = Options {
+        only,
+        ..Options::default()
+    };
+    let error = STUDY.run(&options, &|_, _| Control::Continue).unwrap_err();
+    assert!(error.to_string().contains("fig1, fig2"), "{error}");
+    let stop = STUDY.run(&Options::default(), &|_, _| Control::Stop);
+    assert!(matches!(
+        stop,
+        Err(StudyError::Run {
+            cause: RunError::Interrupted,
+            ..
+        })
+    ));
+    assert!(Experiment::new("x", TEXT, [("flow.controler", "reno")], |_, _| ()).is_err());
+}

@@ -1,0 +1,110 @@
+//! Tyrus (Liu, Xu: "Tyrus: PHY-Assisted Neural Adaptive Congestion Control for Cellular Networks", SIGCOMM 2019 posters).
+//!
+//! The poster's runs were made with Mahimahi and a QUIC prototype that is not public, its policy is not either; ours use
+//! our own links and policies that `slackwater train tyrus` makes. `docs/tyrus.md` says how what it leaves open was decided.
+
+mod beyond;
+mod feed;
+mod fig1;
+mod fig3;
+mod links;
+mod policies;
+mod seeds;
+mod shift;
+mod stats;
+
+use prelude::*;
+
+/// What every figure's file uses.
+mod prelude {
+    pub(super) use super::super::draw::{Entry, table};
+    pub(super) use super::super::measure as m;
+    pub(super) use super::super::study::{
+        Experiment, Options, Outcome, Outcomes, Part, Runs, Study, StudyError,
+    };
+    pub(super) use super::links::{Place, Scene};
+    pub(super) use super::policies::{Sender, senders};
+    pub(super) use super::shift::moved_by_seed;
+    pub(super) use super::{PACKET, keep, length};
+    pub(super) use slackwater_lab::run::RunResult;
+    pub(super) use slackwater_lab::title::title;
+    pub(super) use slackwater_report::paper::{Axis, Drawing, Figure, Line, Panel};
+    pub(super) use slackwater_report::{Better, TradeOff, TradeOffPoint};
+    pub(super) use slackwater_results::check::{Check, Tolerance};
+}
+
+/// The study.
+pub const STUDY: Study = Study {
+    name: "tyrus",
+    title: "Tyrus reproduced",
+    citation: "Libin Liu, Hong Xu: Tyrus: PHY-Assisted Neural Adaptive Congestion Control for Cellular Networks. SIGCOMM \
+               Posters and Demos 2019, doi 10.1145/3342280.3342302",
+    about: &[
+        "The UE tells the sender how many bytes the physical layer carried for it, millisecond by millisecond; a network of \
+         three layers of sixteen neurons, or a correction of a rule, sets the window.",
+    ],
+    notes: &[
+        "Seeds are offsets: seed k sees the link from 37 (k - 1) seconds on, modulo two minutes; flows start at zero. In cells \
+         seeds draw other channels. Delays are one way, of each packet, from the sender to the UE, 20 ms of path included.",
+        "The poster names neither the six traces of its training nor the two of its test. Recorded traces are used where \
+         SLACKWATER_TRACES names a folder that has them; the links of our own are always there. No policy was trained on \
+         either unless its model card says so.",
+        "Means are interquartile means over traces and seeds, with 95 % intervals by a bootstrap stratified by trace. S is ln \
+         used - 0.3 ln p95: 0.01 of it is 3 % of the delay.",
+    ],
+    parts: |options| {
+        if !options.in_sample {
+            policies::unseen()?;
+        }
+        Ok(vec![
+            fig1::part(options)?,
+            fig3::part(options)?,
+            seeds::part(options)?,
+            feed::part(options)?,
+            beyond::part(options)?,
+        ])
+    },
+};
+
+/// Payload bytes of a full packet.
+const PACKET: f64 = 1448.0;
+
+/// Length of a flow.
+const fn length(quick: bool) -> &'static str {
+    if quick { "20 s" } else { "60 s" }
+}
+
+/// What is kept of each run: rate, share of the capacity, delays, and the score of both.
+fn keep(run: &RunResult, out: &mut Outcome) {
+    let span = m::life(run, 0);
+    let rate: f64 = (0..run.layout.labels.len())
+        .map(|i| m::rate(run, i, span))
+        .sum();
+    out.value("rate", Some(rate));
+    out.value("rate_0", Some(m::rate(run, 0, span)));
+    let used = m::utilisation(run, span);
+    out.value("used", used);
+    let delays = &run.records.flows[0].one_way;
+    let ms = |q| {
+        delays
+            .quantile(q)
+            .map(slackwater_core::Duration::as_millis_f64)
+    };
+    out.value("p50", ms(0.5));
+    out.value("p95", ms(0.95));
+    if let (Some(used), Some(p95)) = (used, ms(0.95))
+        && used > 0.0
+        && p95 > 0.0
+    {
+        out.value("score", Some(libm::log(used) - 0.3 * libm::log(p95)));
+        out.value("ln_p95", Some(libm::log(p95)));
+    }
+    let flows: Vec<usize> = (0..run.layout.labels.len()).collect();
+    if flows.len() > 1 {
+        out.value("jain", m::jain_common(run, &flows, span));
+        out.value("share", Some(m::rate(run, 0, span) / rate));
+    }
+    for name in ["frozen", "fallbacks", "doubts"] {
+        out.value(name, m::internal(run, 0, name, span).last().copied());
+    }
+}

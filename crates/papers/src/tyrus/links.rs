@@ -1,0 +1,263 @@
+//! The links: recorded ones where they are, and our own.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use slackwater_control::phy::Policy;
+use slackwater_core::Draw;
+
+use super::super::study::StudyError;
+
+/// What the user does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scene {
+    /// Sits.
+    Stationary,
+    /// Walks or drives.
+    Moving,
+}
+
+impl Scene {
+    pub(super) const ALL: [Self; 2] = [Self::Stationary, Self::Moving];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Stationary => "stationary",
+            Self::Moving => "moving",
+        }
+    }
+}
+
+/// A link to measure on.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// Unique and short.
+    pub(super) name: String,
+    pub(super) scene: Scene,
+    /// Recorded by others, or made here.
+    pub(super) recorded: bool,
+    /// The `[link]` section.
+    pub(super) link: String,
+}
+
+/// Names of recorded traces (none of those that shaped the generator of training links, `gym::pattern::CALIBRATION`), what their users did, and what they are in words.
+const RECORDED: [(&str, Scene); 6] = [
+    ("downlink-3g-no-cross-times-1.pps", Scene::Stationary),
+    ("downlink-3g-with-cross-times-1.pps", Scene::Stationary),
+    ("ATT-LTE-driving.down", Scene::Moving),
+    ("Verizon-LTE-short.down", Scene::Moving),
+    ("trace-3199718-timessquare", Scene::Moving),
+    ("trace-3205967-timessquare", Scene::Moving),
+];
+
+/// The trace of figure 1: of the recordings that are to be had, the one of a drive.
+const DRIVE: &str = "ATT-LTE-driving.down";
+
+/// The environment variable that names the folder of recordings.
+const VARIABLE: &str = "SLACKWATER_TRACES";
+
+/// Every file below `folder`.
+fn files(folder: &Path, out: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for path in entries.flatten().map(|e| e.path()) {
+        if path.is_dir() {
+            files(&path, out);
+        } else {
+            out.push(path);
+        }
+    }
+}
+
+/// The recording called `name`.
+fn recording(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os(VARIABLE)?;
+    let mut all = vec![];
+    files(Path::new(&folder), &mut all);
+    all.sort();
+    all.into_iter().find(|path| {
+        let file = path
+            .file_name()
+            .map(|f| f.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        file.trim_end_matches(".xz") == name
+    })
+}
+
+fn trace(path: &Path) -> String {
+    // JSON's strings are TOML's.
+    let file = serde_json::to_string(&path.to_string_lossy()).expect("a string");
+    format!("[link]\nkind = \"trace\"\nfile = {file}\n")
+}
+
+/// The links of both scenes; `quick` takes one of each kind.
+pub(super) fn all(quick: bool) -> Vec<Place> {
+    let mut out = vec![];
+    for scene in Scene::ALL {
+        let made = if quick { 1 } else { 3 };
+        for k in 0..made {
+            out.push(Place {
+                name: format!("own-{}-{}", scene.name(), k + 1),
+                scene,
+                recorded: false,
+                link: own(scene, k),
+            });
+        }
+        let named = RECORDED.iter().filter(|r| r.1 == scene);
+        let found = named.filter_map(|(name, _)| Some((name, recording(name)?)));
+        for (name, path) in found.take(if quick { 1 } else { RECORDED.len() }) {
+            out.push(Place {
+                name: (*name).to_owned(),
+                scene,
+                recorded: true,
+                link: trace(&path),
+            });
+        }
+    }
+    out
+}
+
+/// The link of figure 1, and what it is.
+pub(super) fn drive() -> Place {
+    recording(DRIVE).map_or_else(
+        || Place {
+            name: "own-moving-1".to_owned(),
+            scene: Scene::Moving,
+            recorded: false,
+            link: own(Scene::Moving, 0),
+        },
+        |path| Place {
+            name: DRIVE.to_owned(),
+            scene: Scene::Moving,
+            recorded: true,
+            link: trace(&path),
+        },
+    )
+}
+
+/// Refuses recordings that one of `policies`, each with its name, was trained on.
+pub(super) fn unseen<'a>(
+    policies: impl Iterator<Item = (&'a str, &'a Policy)>,
+) -> Result<(), StudyError> {
+    for (name, policy) in policies {
+        let files = policy.metadata().get("trace_files");
+        let files: Vec<String> = files
+            .and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_default();
+        let used = RECORDED.iter().map(|r| r.0);
+        let mut used = used.chain(core::iter::once(DRIVE));
+        if let Some(file) = used.find(|r| files.iter().any(|f| f.trim_end_matches(".xz") == *r)) {
+            return Err(StudyError::InSample {
+                file: file.to_owned(),
+                policy: name.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Why recordings are missing, where they are.
+pub(super) fn missing() -> Option<String> {
+    if std::env::var_os(VARIABLE).is_none() {
+        return Some(format!(
+            "Recorded traces were left out: {VARIABLE} names no folder."
+        ));
+    }
+    let lacking: Vec<&str> = RECORDED
+        .iter()
+        .map(|r| r.0)
+        .filter(|name| recording(name).is_none())
+        .collect();
+    (!lacking.is_empty())
+        .then(|| format!("Not in the folder of recordings: {}.", lacking.join(", ")))
+}
+
+/// Seconds of a link of our own.
+const SECONDS: f64 = 180.0;
+/// The rate holds for so long, seconds.
+const STEP: f64 = 0.02;
+
+/// Link number `k` of `scene`: the logarithm of the rate is a slow and a fast Gauss-Markov process (shadowing and fading);
+/// who moves changes more, faster, and has outages. Spreads as in recordings of LTE: 0.2 to 0.7 of a natural logarithm.
+fn own(scene: Scene, k: u64) -> String {
+    let (slow, fast, outages) = match scene {
+        Scene::Stationary => ((0.15, 8.0), (0.2, 0.15), 0.0),
+        Scene::Moving => ((0.55, 3.0), (0.4, 0.12), 0.03),
+    };
+    let draw = Draw::new(0x0054_7972_7573).fork(scene as u64, k);
+    let mean = 6.0 * libm::exp(0.5 * k as f64);
+    let mut x = [draw.normal(u64::MAX), draw.normal(u64::MAX - 1)];
+    let mut until = -1.0;
+    let mut points = String::new();
+    let steps = (SECONDS / STEP) as u64;
+    for i in 0..steps {
+        let t = i as f64 * STEP;
+        for (j, (_, tau)) in [slow, fast].into_iter().enumerate() {
+            let keep = libm::exp(-STEP / tau);
+            let kick = libm::sqrt(1.0 - keep * keep);
+            x[j] = keep * x[j] + kick * draw.fork(1, j as u64).normal(i);
+        }
+        if draw.fork(2, 0).uniform(i) < outages * STEP {
+            until = t - 0.4 * libm::log(1.0 - draw.fork(3, 0).uniform(i));
+        }
+        let shift = f64::midpoint(slow.0 * slow.0, fast.0 * fast.0);
+        let rate = mean * libm::exp(slow.0 * x[0] + fast.0 * x[1] - shift);
+        let rate = if t < until { 0.0 } else { rate.min(200.0) };
+        let comma = if i == 0 { "" } else { ", " };
+        let _ = write!(points, "{comma}[{t:.2}, {rate:.3}]");
+    }
+    format!("[link]\nkind = \"series\"\nperiod = \"{SECONDS} s\"\npoints = [{points}]\n")
+}
+
+impl Place {
+    /// A scenario of one bulk flow for `seconds` over this link, with room for `queue` packets.
+    pub(super) fn scenario(&self, rtt: &str, queue: &str, duration: &str) -> String {
+        format!(
+            "name = \"tyrus\"\nduration = \"{duration}\"\n[path]\nrtt = \"{rtt}\"\n{}queue = {{ kind = \"fifo\", limit = \
+             \"{queue}\" }}\n[feedback]\n[[flow]]\ncontroller = \"cubic\"\n[record]\ninterval = \"20 ms\"\nqlog = false\n",
+            self.link
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackwater_lab::gym::pattern::CALIBRATION;
+
+    use super::*;
+
+    #[test]
+    fn no_recording_of_the_figures_shaped_the_training() {
+        assert!(RECORDED.iter().all(|r| !CALIBRATION.contains(&r.0)));
+        assert!(!CALIBRATION.contains(&DRIVE));
+    }
+
+    #[test]
+    fn a_recording_that_was_trained_on_is_refused_by_name() {
+        let with = |files: &str| {
+            let text = serde_json::json!({
+                "__metadata__": {
+                    "format": "slackwater-policy", "version": "1", "kind": "residual-linear", "interval_ms": "20",
+                    "tbs": "capacity", "bound": "1.5", "z": "0.5", "trace_files": files,
+                },
+                "residual.weight": { "dtype": "F32", "shape": [1, 14], "data_offsets": [0, 56] },
+                "residual.bias": { "dtype": "F32", "shape": [1], "data_offsets": [56, 60] },
+            })
+            .to_string();
+            let mut file = (text.len() as u64).to_le_bytes().to_vec();
+            file.extend(text.into_bytes());
+            file.extend([0; 60]);
+            Policy::from_safetensors(&file).expect("a policy")
+        };
+        let good = with("[\"home.xz\"]");
+        let bad = with("[\"ATT-LTE-driving.down.xz\"]");
+        assert!(unseen([("good", &good)].into_iter()).is_ok());
+        let refused = unseen([("good", &good), ("bad", &bad)].into_iter()).unwrap_err();
+        let words = refused.to_string();
+        assert!(
+            words.contains("ATT-LTE-driving.down: found a recording that bad was trained on"),
+            "{words}"
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! The senders: Tyrus in every policy that is there, and what it is measured against.
+
+use std::path::{Path, PathBuf};
+
+use slackwater_control::registry;
+use slackwater_scenario::build::controller;
+
+use super::super::study::StudyError;
+use super::links;
+
+/// A sender of the study.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    /// Short, for names of experiments.
+    pub(super) id: String,
+    /// As scenarios name it.
+    pub(super) controller: String,
+    /// In text.
+    pub(super) label: String,
+    /// For its colour.
+    pub(super) colour: String,
+    /// A policy that was trained, with the group of seeds that it belongs to.
+    pub(super) group: Option<String>,
+}
+
+/// What Tyrus is measured against; the last knows the capacity.
+const OTHERS: [(&str, &str); 11] = [
+    ("bbr", "BBR"),
+    ("cubic", "CUBIC"),
+    ("vegas", "Vegas"),
+    ("sprout", "Sprout"),
+    ("claw", "CLAW"),
+    ("pbe", "PBE-CC"),
+    ("copa", "Copa"),
+    ("rule", "rule"),
+    ("rule2", "rule2"),
+    ("rule2-acks", "rule2 without PHY"),
+    ("oracle", "oracle"),
+];
+
+/// The policy that `tyrus` names.
+pub(super) fn shipped() -> Sender {
+    Sender {
+        id: "tyrus".to_owned(),
+        controller: "tyrus".to_owned(),
+        label: "Tyrus".to_owned(),
+        colour: "tyrus".to_owned(),
+        group: None,
+    }
+}
+
+/// Tyrus as it ships, and its baselines.
+pub(super) fn senders() -> Vec<Sender> {
+    let other = |(id, label): (&str, &str)| Sender {
+        id: id.to_owned(),
+        controller: id.to_owned(),
+        label: label.to_owned(),
+        colour: id.to_owned(),
+        group: None,
+    };
+    core::iter::once(shipped())
+        .chain(OTHERS.into_iter().map(other))
+        .collect()
+}
+
+/// Every policy below `folder`.
+fn below(folder: &Path, out: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for path in entries.flatten().map(|e| e.path()) {
+        if path.is_dir() {
+            below(&path, out);
+        } else if path.extension().is_some_and(|e| e == "safetensors") {
+            out.push(path);
+        }
+    }
+}
+
+/// Refuses recordings that the shipped policy or a trained one was trained on.
+pub(super) fn unseen() -> Result<(), StudyError> {
+    let shipped = registry::shipped();
+    links::unseen(core::iter::once(("tyrus", &*shipped)))?;
+    for sender in trained() {
+        let file = sender.controller.trim_start_matches("tyrus:policy=");
+        // A file that is no policy is named where it is flown.
+        if let Ok(policy) = controller::read(Path::new(file)) {
+            links::unseen(core::iter::once((file, &policy)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Trained policies: those in `models/`, and those that `slackwater train tyrus` left, seed by seed.
+pub(super) fn trained() -> Vec<Sender> {
+    let mut files = vec![];
+    below(Path::new("models"), &mut files);
+    below(Path::new("runs/train-tyrus"), &mut files);
+    files.sort();
+    files
+        .into_iter()
+        .map(|path| {
+            let shown = path.with_extension("");
+            let label = shown.to_string_lossy().replace(['\\', '/'], " ");
+            let group = path
+                .parent()
+                .and_then(Path::parent)
+                .filter(|p| !p.as_os_str().is_empty())
+                .map_or_else(|| label.clone(), |p| p.to_string_lossy().into_owned());
+            Sender {
+                id: label.replace(' ', "-"),
+                controller: format!("tyrus:policy={}", path.display()),
+                label,
+                colour: "tyrus".to_owned(),
+                group: Some(group),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,212 @@
+//! Figure 7: a bulk flow beside fifty short ones.
+
+use super::prelude::*;
+
+const SCENARIO: &str = include_str!("../../scenarios/xrc/fig7.toml");
+
+const ALL: [&str; 8] = [
+    "xrc",
+    "xrc-paper",
+    "cubic",
+    "reno",
+    "veno",
+    "veno-ns3",
+    "illinois",
+    "illinois-ns3",
+];
+/// XRC with short flows over XRC as well.
+const BOTH: &str = "fig7/xrc-xrc";
+
+fn name(controller: &str) -> String {
+    format!("fig7/{controller}")
+}
+
+pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
+    let duration = if options.quick { "100 s" } else { "300 s" };
+    let mut experiments = vec![];
+    for c in ALL {
+        let changes = [("duration", duration), ("flow[0].controller", c)];
+        experiments.push(Experiment::new(name(c), SCENARIO, changes, reduce)?);
+    }
+    let changes = [
+        ("duration", duration),
+        ("flow[0].controller", "xrc"),
+        ("flow[1].controller", "xrc"),
+    ];
+    experiments.push(Experiment::new(BOTH, SCENARIO, changes, reduce)?);
+    Ok(Part {
+        id: "fig7",
+        experiments,
+        draw: Box::new(draw),
+    })
+}
+
+fn reduce(run: &RunResult, out: &mut Outcome) {
+    let fct = m::transfer_times(run, 1);
+    out.value("count", Some(fct.len() as f64));
+    if let Some(q) = m::quantiles(&fct) {
+        out.value("fct_p50", Some(q.p50));
+        out.value("fct_p90", Some(q.p90));
+        out.value("fct_max", Some(q.max));
+    }
+    out.distribution("fct", fct);
+    // While short flows come; the bulk flow's own start is no part of it.
+    let to = run.records.flows[1]
+        .transfers
+        .last()
+        .map_or(m::all(run).1, |t| t.end.as_secs_f64());
+    keep_hol(run, out, (5.0, to));
+}
+
+fn draw(o: &Outcomes) -> Figure {
+    let runs = |c: &str| o.get(&name(c));
+    let mut fct: Vec<Distribution> = ALL
+        .iter()
+        .map(|c| runs(c).cdf("fct", title(c), c))
+        .collect();
+    fct.push(o.get(BOTH).cdf("fct", "XRC, short flows too", "xrc"));
+    let mut hol: Vec<Distribution> = ALL
+        .iter()
+        .map(|c| runs(c).cdf("hol", title(c), c))
+        .collect();
+    hol.push(o.get(BOTH).cdf("hol", "XRC, short flows too", "xrc"));
+    let bars = [
+        ("fct_p50", "median"),
+        ("fct_p90", "90 %"),
+        ("fct_max", "longest"),
+    ]
+    .into_iter()
+    .flat_map(|(value, group)| {
+        let mut bars: Vec<Bar> = ALL
+            .iter()
+            .filter_map(|c| bar(group, title(c), c, runs(c), value, 1.0))
+            .collect();
+        bars.extend(bar(
+            group,
+            "XRC, short flows too",
+            "xrc",
+            o.get(BOTH),
+            value,
+            1.0,
+        ));
+        bars
+    })
+    .collect();
+    let panels = vec![
+        Panel::new(
+            "a",
+            "(a) Completion time of short flows",
+            "The colour is the bulk flow's; the short flows are NewReno, but for the last curve.",
+            Drawing::Cdf {
+                axis: Axis::new("Completion time", "ms"),
+                lines: fct,
+                guides: vec![],
+            },
+        ),
+        hol_cdf("b", "(b) HoL delay", "", hol),
+        Panel::new(
+            "fct",
+            "Completion time",
+            "",
+            Drawing::Bars {
+                axis: Axis::new("Completion time", "ms"),
+                bars,
+                guides: vec![],
+            },
+        )
+        .wide(),
+    ];
+    let (xrc, both) = (runs("xrc"), o.get(BOTH));
+    Figure {
+        title: "Figure 7: a bulk flow beside short flows".to_owned(),
+        setup: "A bulk flow beside 50 short NewReno flows of 10 kB to 2 MB (uniform), one at a time, each 5 s after the end of \
+                the one before; 34 Mbit/s."
+            .to_owned(),
+        claim: "Beside XRC the short flows take half the time at the median and at 90 %; the longest takes 3 times less than \
+                beside CUBIC and 1.4 times less than beside Illinois. XRC keeps the queue within 10 ms, also when the short \
+                flows are XRC."
+            .to_owned(),
+        seen: format!(
+            "Median {:.0} ms beside XRC, {:.0} beside CUBIC, {:.0} beside NewReno, {:.0} beside Illinois; at 90 % {:.0}, {:.0}, \
+             {:.0} and {:.0} ms; the longest {:.0}, {:.0}, {:.0} and {:.0} ms. HoL delay at 90 %: {:.1} ms; with XRC on both \
+             sides within 10 ms for {:.1} % of the time, median {:.0} ms.",
+            xrc.mean("fct_p50"),
+            runs("cubic").mean("fct_p50"),
+            runs("reno").mean("fct_p50"),
+            runs("illinois").mean("fct_p50"),
+            xrc.mean("fct_p90"),
+            runs("cubic").mean("fct_p90"),
+            runs("reno").mean("fct_p90"),
+            runs("illinois").mean("fct_p90"),
+            xrc.mean("fct_max"),
+            runs("cubic").mean("fct_max"),
+            runs("reno").mean("fct_max"),
+            runs("illinois").mean("fct_max"),
+            xrc.mean("hol_p90"),
+            both.mean("hol_within") * 100.0,
+            both.mean("fct_p50"),
+        ),
+        panels,
+        checks: explain(checks(o), &[("Veno", "beside Veno the queue is short as well: short flows have less to gain")]),
+        ..Figure::default()
+    }
+}
+
+fn checks(o: &Outcomes) -> Vec<Check> {
+    let runs = |c: &str| o.get(&name(c));
+    let mut checks = vec![];
+    let ratio = |what: &str, first: &str, value: &str, other: &str, bound: f64| {
+        Check::of(
+            format!("{what}, beside XRC over beside {}", title(other)),
+            "",
+            bound,
+            runs(first).ratio(value, runs(other), value),
+            Tolerance::AtMost,
+        )
+        .profile(profile(first))
+        .source("XRC, Fig. 7(a)")
+    };
+    for first in ["xrc", "xrc-paper"] {
+        for other in [
+            "cubic",
+            "reno",
+            "illinois",
+            "illinois-ns3",
+            "veno",
+            "veno-ns3",
+        ] {
+            checks.push(ratio("median FCT", first, "fct_p50", other, 0.60).claimed(0.5));
+            let bound = if other.starts_with("veno") {
+                0.70
+            } else {
+                0.60
+            };
+            checks.push(ratio("FCT at 90 %", first, "fct_p90", other, bound).claimed(0.5));
+        }
+    }
+    checks.push(ratio("longest FCT", "xrc", "fct_max", "cubic", 0.5).claimed(1.0 / 3.0));
+    checks.push(ratio("longest FCT", "xrc", "fct_max", "illinois", 1.0).claimed(1.0 / 1.4));
+    checks.push(
+        Check::of(
+            "HoL at 90 %",
+            "ms",
+            BUDGET_MS,
+            runs("xrc").estimate("hol_p90"),
+            Tolerance::AtMost,
+        )
+        .profile("default")
+        .source("XRC, Fig. 7(b)"),
+    );
+    checks.push(
+        Check::of(
+            "time with HoL ≤ 10 ms, short flows XRC as well",
+            "",
+            0.95,
+            o.get(BOTH).estimate("hol_within"),
+            Tolerance::AtLeast,
+        )
+        .profile("default")
+        .source("XRC, Fig. 7(b)"),
+    );
+    checks
+}

@@ -1,0 +1,279 @@
+//! The Internet bottleneck, which the paper describes and never measures.
+
+use super::prelude::*;
+
+const SCENARIO: &str = include_str!("../../scenarios/xrc/internet.toml");
+const MOVING: &str = include_str!("../../scenarios/xrc/internet-moving.toml");
+
+const ALL: [&str; 5] = ["xrc", "xrc-paper", "cubic", "reno", "bbr"];
+const SHARED: [&str; 3] = ["xrc", "xrc-paper", "reno"];
+/// Buffers of the wired hop beside CUBIC: 50, 200 and 500 ms of 10 Mbit/s.
+const BUFFERS: [(&str, &str); 3] = [
+    ("50 ms", "62500 B"),
+    ("200 ms", "250 kB"),
+    ("500 ms", "625 kB"),
+];
+/// The second flow stays away for the run.
+const AWAY: (&str, &str) = ("flow[1].start", "39999 ms");
+/// What the wired hop of 10 Mbit/s carries of payload.
+const WIRED: f64 = 10.0 * 1448.0 / 1500.0;
+
+pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
+    let mut experiments = vec![];
+    for c in ALL {
+        for (key, limit) in [("deep", "625 kB"), ("shallow", "25 kB")] {
+            let changes = [
+                ("flow[0].controller", c),
+                AWAY,
+                ("wired.queue.limit", limit),
+            ];
+            experiments.push(Experiment::new(
+                format!("internet/{key}-{c}"),
+                SCENARIO,
+                changes,
+                reduce,
+            )?);
+        }
+        let name = format!("internet/moving-{c}");
+        experiments.push(Experiment::new(
+            name,
+            MOVING,
+            [("flow.controller", c)],
+            reduce,
+        )?);
+    }
+    for c in SHARED {
+        for (label, bytes) in BUFFERS {
+            let name = format!("internet/shared-{c}-{}", label.replace(' ', ""));
+            let changes = [("flow[0].controller", c), ("wired.queue.limit", bytes)];
+            experiments.push(Experiment::new(name, SCENARIO, changes, reduce)?);
+        }
+    }
+    let two = [("flow[0].controller", "xrc"), ("flow[1].controller", "xrc")];
+    experiments.push(Experiment::new("internet/two-xrc", SCENARIO, two, reduce)?);
+    Ok(Part {
+        id: "internet",
+        experiments,
+        draw: Box::new(draw),
+    })
+}
+
+/// The first five seconds are left out.
+fn reduce(run: &RunResult, out: &mut Outcome) {
+    let end = m::all(run).1;
+    let shared = run.layout.labels.len() > 1 && m::life(run, 1).0 < end - 1.0;
+    let span = if shared { (10.0, end) } else { (5.0, end) };
+    let rate = m::rate(run, 0, span);
+    out.value("rate", Some(rate));
+    out.value("used", Some(rate / WIRED));
+    if shared {
+        out.value("share", Some(rate / (rate + m::rate(run, 1, span))));
+    }
+    out.value("drops", Some(m::drops(run, 0).0 as f64));
+    let wired = &run.records.flows[0].wired_delay;
+    for (name, q) in [("wired_p50", 0.5), ("wired_p90", 0.9), ("wired_p99", 0.99)] {
+        out.value(
+            name,
+            wired
+                .quantile(q)
+                .map(slackwater_core::Duration::as_millis_f64),
+        );
+    }
+    keep_hol(run, out, span);
+    if out.is_drawn() {
+        let label = title(&run.layout.controllers[0]);
+        out.line("window", m::window_line(run, 0, label));
+        out.line(
+            "window",
+            m::internal_line(run, 0, "twnd", 1.0, "target window"),
+        );
+        out.line("rate", m::capacity_line(run, PAYLOAD));
+        out.line("rate", m::rate_line(run, 0, 2, label));
+        for plot in ["window", "rate"] {
+            out.track(plot, m::track(run, 0, label));
+        }
+    }
+}
+
+fn draw(o: &Outcomes) -> Figure {
+    let columns: [Entry; 7] = [
+        ("rate", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
+        (
+            "wired queue p50",
+            "ms",
+            "wired_p50",
+            1.0,
+            Some(Better::Lower),
+        ),
+        (
+            "wired queue p90",
+            "ms",
+            "wired_p90",
+            1.0,
+            Some(Better::Lower),
+        ),
+        (
+            "wired queue p99",
+            "ms",
+            "wired_p99",
+            1.0,
+            Some(Better::Lower),
+        ),
+        ("HoL p90", "ms", "hol_p90", 1.0, Some(Better::Lower)),
+        ("drops", "", "drops", 1.0, Some(Better::Lower)),
+        ("share", "%", "share", 100.0, None),
+    ];
+    let mut rows = vec![];
+    for (key, what) in [
+        ("deep", "deep buffer"),
+        ("shallow", "20 ms buffer"),
+        ("moving", "moving"),
+    ] {
+        for c in ALL {
+            let runs = o.get(&format!("internet/{key}-{c}"));
+            rows.push((format!("{}, {what}", title(c)), c, runs));
+        }
+    }
+    for c in SHARED {
+        for (label, _) in BUFFERS {
+            let runs = o.get(&format!("internet/shared-{c}-{}", label.replace(' ', "")));
+            rows.push((
+                format!("{} beside CUBIC, {label} of buffer", title(c)),
+                c,
+                runs,
+            ));
+        }
+    }
+    rows.push((
+        "two XRC, deep buffer".to_owned(),
+        "xrc",
+        o.get("internet/two-xrc"),
+    ));
+    let window = |id: &str, heading: &str, name: &str, plot: &str, axis: Axis| {
+        let runs = o.get(name);
+        Panel::new(
+            id,
+            heading,
+            "",
+            Drawing::Time {
+                axis,
+                lines: runs.lines(plot),
+                tracks: runs.tracks(plot),
+                guides: vec![],
+            },
+        )
+    };
+    let packets = || Axis::new("Window", "packets");
+    let mbit = || Axis::new("Rate", "Mbit/s");
+    let panels = vec![
+        window(
+            "deep",
+            "Wired 10 Mbit/s, deep buffer: XRC",
+            "internet/deep-xrc",
+            "window",
+            packets(),
+        ),
+        window(
+            "deep-paper",
+            "The same in the paper profile",
+            "internet/deep-xrc-paper",
+            "window",
+            packets(),
+        ),
+        window(
+            "moving",
+            "The bottleneck moves every 5 s: XRC",
+            "internet/moving-xrc",
+            "rate",
+            mbit(),
+        ),
+        window(
+            "moving-cubic",
+            "The same with CUBIC",
+            "internet/moving-cubic",
+            "rate",
+            mbit(),
+        ),
+        table("Wired bottleneck", "controller", &columns, &rows),
+    ];
+    let (xrc, paper) = (o.get("internet/deep-xrc"), o.get("internet/deep-xrc-paper"));
+    let check = |what: &str, unit, bound, runs: &Runs, value: &str, tolerance| {
+        Check::of(what, unit, bound, runs.estimate(value), tolerance)
+            .profile("default")
+            .source("beyond the paper")
+    };
+    let moving = o.get("internet/moving-xrc");
+    let cubic = o.get("internet/moving-cubic");
+    let checks = vec![
+        check(
+            "rate over the wired capacity, deep buffer",
+            "",
+            0.97,
+            xrc,
+            "used",
+            Tolerance::AtLeast,
+        ),
+        check(
+            "wired queue at the median",
+            "ms",
+            BUDGET_MS,
+            xrc,
+            "wired_p50",
+            Tolerance::AtMost,
+        ),
+        check(
+            "wired queue at 99 %",
+            "ms",
+            2.0 * BUDGET_MS,
+            xrc,
+            "wired_p99",
+            Tolerance::AtMost,
+        ),
+        Check::of(
+            "moving bottleneck: rate over CUBIC's",
+            "",
+            0.95,
+            moving.ratio("rate", cubic, "rate"),
+            Tolerance::AtLeast,
+        )
+        .profile("default")
+        .source("beyond the paper"),
+        check(
+            "moving bottleneck: wired queue at 90 %",
+            "ms",
+            2.0 * BUDGET_MS,
+            moving,
+            "wired_p90",
+            Tolerance::AtMost,
+        ),
+    ];
+    Figure {
+        title: "Beyond (a): the bottleneck in the Internet".to_owned(),
+        setup: "A wired hop of 10 Mbit/s in front of a radio of 34 Mbit/s, with a deep buffer (500 ms), a shallow one (20 ms), \
+                beside CUBIC, and, at 20 Mbit/s, in turn with a radio that alternates between 34 and 9 Mbit/s every 5 s."
+            .to_owned(),
+        claim: "Where the HoL delay is low and the end-to-end delay is not, the bottleneck is in the Internet: XRC then acts as \
+                standard TCP up to its target and keeps a steady rate. (Described, never measured.)"
+            .to_owned(),
+        seen: format!(
+            "With the deep buffer XRC takes {:.2} Mbit/s and leaves {:.1} ms of wired queue at the median ({:.1} ms at 99 %); the \
+             paper's words alone leave {:.0} ms. Where the bottleneck moves it gets {:.1} Mbit/s, CUBIC {:.1}, with {:.0} and \
+             {:.0} ms of wired queue at 90 %. The price: beside CUBIC on the wired hop it gets {:.0}, {:.0} and {:.0} % at buffers \
+             of 50, 200 and 500 ms.",
+            xrc.mean("rate"),
+            xrc.mean("wired_p50"),
+            xrc.mean("wired_p99"),
+            paper.mean("wired_p50"),
+            moving.mean("rate"),
+            cubic.mean("rate"),
+            moving.mean("wired_p90"),
+            cubic.mean("wired_p90"),
+            o.get("internet/shared-xrc-50ms").mean("share") * 100.0,
+            o.get("internet/shared-xrc-200ms").mean("share") * 100.0,
+            o.get("internet/shared-xrc-500ms").mean("share") * 100.0,
+        ),
+        panels,
+        checks,
+        ..Figure::default()
+    }
+}

@@ -1,0 +1,92 @@
+//! An upload fills the uplink: ACKs, and the feedback on them, queue.
+
+use super::prelude::*;
+
+const SCENARIO: &str = include_str!("../../scenarios/xrc/uplink.toml");
+
+const ALL: [&str; 5] = ["xrc", "xrc-paper", "cubic", "reno", "bbr"];
+
+pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
+    let reduce = |run: &RunResult, out: &mut Outcome| {
+        let (from, to) = m::life(run, 1);
+        keep_all(run, out, (from + 1.0, to));
+        let before = m::rate(run, 0, (2.0, from));
+        out.value("kept", Some(m::rate(run, 0, (from + 1.0, to)) / before));
+        out.value("up", Some(m::rate(run, 1, (from + 1.0, to))));
+        keep_rates(run, out, 5);
+        out.track("rate", m::track(run, 0, title(&run.layout.controllers[0])));
+    };
+    let experiments = ALL
+        .iter()
+        .map(|c| {
+            Experiment::new(
+                format!("uplink/{c}"),
+                SCENARIO,
+                [("flow[0].controller", *c)],
+                reduce,
+            )
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Part {
+        id: "uplink",
+        experiments,
+        draw: Box::new(draw),
+    })
+}
+
+fn draw(o: &Outcomes) -> Figure {
+    let runs = |c: &str| o.get(&format!("uplink/{c}"));
+    let columns: [Entry; 6] = [
+        ("download", "Mbit/s", "rate_0", 1.0, Some(Better::Higher)),
+        (
+            "of its rate before",
+            "%",
+            "kept",
+            100.0,
+            Some(Better::Higher),
+        ),
+        ("upload", "Mbit/s", "up", 1.0, Some(Better::Higher)),
+        (
+            "HoL ≤ 10 ms",
+            "%",
+            "hol_within",
+            100.0,
+            Some(Better::Higher),
+        ),
+        ("HoL p90", "ms", "hol_p90", 1.0, Some(Better::Lower)),
+        ("drops", "", "drops_0", 1.0, Some(Better::Lower)),
+    ];
+    let rows: Vec<(String, &str, &Runs)> = ALL
+        .iter()
+        .map(|c| (title(c).to_owned(), *c, o.get(&format!("uplink/{c}"))))
+        .collect();
+    let xrc = runs("xrc");
+    Figure {
+        title: "Beyond (g): ACKs that queue".to_owned(),
+        setup: "A download at 200 m; at 10 s a bulk upload over CUBIC fills the uplink's queue, in which the ACKs wait.".to_owned(),
+        claim: String::new(),
+        seen: format!(
+            "The download keeps {:.0} % of its rate with XRC, {:.0} % with CUBIC; the RTT that ACKs add looks to XRC like a \
+             bottleneck in the Internet.",
+            xrc.mean("kept") * 100.0,
+            runs("cubic").mean("kept") * 100.0
+        ),
+        panels: vec![
+            rate_panel("xrc", "XRC's download beside an upload", xrc),
+            rate_panel("cubic", "CUBIC's download beside an upload", runs("cubic")),
+            table("A download beside an upload", "download", &columns, &rows),
+        ],
+        checks: explain(vec![
+            Check::of(
+                "rate kept beside an upload, over what CUBIC keeps",
+                "",
+                0.9,
+                xrc.ratio("kept", runs("cubic"), "kept"),
+                Tolerance::AtLeast,
+            )
+            .profile("default")
+            .source("beyond the paper"),
+        ], &[("", JITTER)]),
+        ..Figure::default()
+    }
+}

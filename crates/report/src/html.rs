@@ -1,0 +1,367 @@
+//! The page's frame: what can be read without a script is written here.
+
+use std::fmt::Write as _;
+
+use super::model::{Better, Cell, Column, Estimate, Report, Row, SummaryTable};
+use super::palette;
+use super::payload;
+
+const PAGE_CSS: &str = include_str!("../assets/report.css");
+const PAGE_JS: &str = include_str!("../assets/report.js");
+/// What the scripts of all pages share; each takes it in at its mark.
+const COMMON_JS: &str = include_str!("../assets/common.js");
+const COMMON_MARK: &str = "  /*common*/\n";
+const PLOT_CSS: &str = include_str!("../assets/vendor/uPlot.min.css");
+const PLOT_JS: &str = include_str!("../assets/vendor/uPlot.iife.min.js");
+const PLOT_LICENCE: &str = include_str!("../assets/vendor/uPlot.LICENSE");
+/// Version of the vendored chart library (see `assets/vendor/README.md`).
+const UPLOT_VERSION: &str = "1.6.32";
+
+/// Nothing may be loaded from anywhere, and nothing may be sent anywhere.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; \
+                      base-uri 'none'; form-action 'none'";
+
+/// Makes the page.
+///
+/// Where no run is marked as shown, the first run of each set of controllers is.
+pub fn render(report: &Report) -> String {
+    if !report.runs.is_empty() && !report.runs.iter().any(|run| run.shown) {
+        let mut marked = report.clone();
+        marked.show_first_of_each();
+        return page(&marked);
+    }
+    page(report)
+}
+
+fn page(report: &Report) -> String {
+    let payload = payload::payload(report);
+    let data = script_safe(&serde_json::to_string(&payload).expect("a report always makes JSON"));
+    let (longest, kept) = payload.thinning();
+
+    let mut out = head(&report.title, &report.generated_by, "", data.len());
+    out.push_str("<a class=\"skip\" href=\"#plots\">Skip to the plots</a>\n");
+    header(&mut out, report);
+    out.push_str("<main>\n");
+    for (i, table) in report.tables.iter().enumerate() {
+        summary(&mut out, i, table);
+    }
+    out.push_str(
+        "<noscript><p class=\"warning\">The plots need JavaScript. The tables and the scenario do not.</p></noscript>\n\
+         <div id=\"plots\" tabindex=\"-1\"></div>\n",
+    );
+    reading(&mut out, report, longest, kept);
+    if !report.scenario_toml.is_empty() {
+        let _ = writeln!(
+            out,
+            "<details class=\"box\"><summary>Scenario as it was run (TOML)</summary>\
+             <pre tabindex=\"0\" aria-label=\"Scenario\"><code>{}</code></pre></details>",
+            escape(&report.scenario_toml)
+        );
+    }
+    foot(&mut out, &data, PAGE_JS);
+    out
+}
+
+/// The page up to and with the start of its body; `css` comes after the style that all pages share.
+pub(super) fn head(title: &str, generator: &str, css: &str, room: usize) -> String {
+    let mut out = String::with_capacity(room + 128 * 1024);
+    let _ = write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"generator\" content=\"{generator}\">\n<title>{title}</title>\n\
+         <!-- Plots: uPlot {UPLOT_VERSION}\n{PLOT_LICENCE}-->\n\
+         <style>{PLOT_CSS}</style>\n<style>\n{PAGE_CSS}{css}</style>\n</head>\n<body>\n",
+        title = escape(title),
+        generator = escape(generator),
+    );
+    out
+}
+
+/// The end of a page: its data, the plots' library and the page's own script. `data` is JSON that [`script_safe`] made.
+pub(super) fn foot(out: &mut String, data: &str, script: &str) {
+    debug_assert!(
+        script.contains(COMMON_MARK),
+        "a page takes in what pages share"
+    );
+    let script = script.replacen(COMMON_MARK, COMMON_JS, 1);
+    let _ = write!(
+        out,
+        "</main>\n<div id=\"say\" class=\"unseen\" aria-live=\"polite\"></div>\n\
+         <script type=\"application/json\" id=\"data\">{data}</script>\n\
+         <script>{PLOT_JS}</script>\n<script>\n{script}</script>\n</body>\n</html>\n"
+    );
+}
+
+fn header(out: &mut String, report: &Report) {
+    let _ = write!(
+        out,
+        "<header class=\"top\">\n<div class=\"heading\"><h1>{}</h1>\
+         <button type=\"button\" id=\"theme\" class=\"quiet\" hidden>Dark</button></div>\n",
+        escape(&report.title)
+    );
+    if !report.subtitle.is_empty() {
+        let _ = writeln!(
+            out,
+            "<p class=\"subtitle\">{}</p>",
+            escape(&report.subtitle)
+        );
+    }
+    out.push_str("<dl class=\"facts\">");
+    if !report.command.is_empty() {
+        let _ = write!(
+            out,
+            "<div><dt>Command</dt><dd><code>{}</code></dd></div>",
+            escape(&report.command)
+        );
+    }
+    for (name, value) in [
+        ("Seeds", &report.seed_note),
+        ("Made by", &report.generated_by),
+    ] {
+        if !value.is_empty() {
+            let _ = write!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(value));
+        }
+    }
+    out.push_str("</dl>\n</header>\n");
+}
+
+/// Notes, and how the page is used.
+fn reading(out: &mut String, report: &Report, longest: usize, kept: usize) {
+    out.push_str(
+        "<details class=\"box\" id=\"reading\"><summary>How to read this page</summary>\n<ul>\n",
+    );
+    for note in &report.notes {
+        let _ = writeln!(out, "<li>{}</li>", escape(note));
+    }
+    if longest > kept {
+        let _ = writeln!(
+            out,
+            "<li>Curves are thinned for drawing: the longest has {longest} points, at most {kept} of a curve are in \
+             this page ({hidden} for runs not shown at first). Time is cut into equal buckets and each keeps its least \
+             and greatest value, so peaks stay; tables and the numbers below a plot are made from every point.</li>",
+            hidden = payload::POINTS_HIDDEN,
+        );
+    }
+    out.push_str(
+        "<li>Pointer: move to read values in every plot at the same time, drag to zoom, double-click to see all. Click a \
+         name above a plot to hide its curve, Shift-click to see it alone.</li>\n\
+         <li>Keyboard: Tab to a plot; <kbd>←</kbd> <kbd>→</kbd> move the cursor (with <kbd>Shift</kbd> by ten), \
+         <kbd>+</kbd> <kbd>−</kbd> zoom at the cursor, <kbd>Home</kbd> <kbd>End</kbd> jump, <kbd>0</kbd> shows all.</li>\n\
+         <li>A controller has one colour everywhere. Several flows or seeds of one controller differ by dash and \
+         shade.</li>\n</ul>\n</details>\n",
+    );
+}
+
+pub(super) fn summary(out: &mut String, index: usize, table: &SummaryTable) {
+    let _ = write!(
+        out,
+        "<section class=\"box\" aria-labelledby=\"table{index}\"><div class=\"bar\"><h2 id=\"table{index}\">{caption}</h2>\
+         <button type=\"button\" class=\"quiet\" data-csv-table=\"{index}\" hidden>CSV</button></div>\n\
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"table{index}\">\
+         <table class=\"summary\" id=\"data-table{index}\" aria-labelledby=\"table{index}\">\n<thead><tr>\
+         <th scope=\"col\" data-sort=\"text\">{heading}</th>",
+        caption = escape(&table.caption),
+        heading = escape(&table.row_heading),
+    );
+    for column in &table.columns {
+        heading(out, column);
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    let looks: Vec<Look> = (0..table.columns.len())
+        .map(|at| Look::of(table, at))
+        .collect();
+    for row in &table.rows {
+        row_of(out, row, &looks);
+    }
+    out.push_str("</tbody></table></div>\n");
+    let intervals = numbers(table).any(|e| e.half_width.is_some());
+    let ranked = looks.iter().any(|look| look.best.is_some());
+    let mut foot = Vec::new();
+    if intervals {
+        foot.push("± is half the 95 % interval of the mean over seeds.");
+    }
+    if ranked && intervals {
+        foot.push("Bold: the best mean, and those whose interval overlaps its interval.");
+    } else if ranked {
+        foot.push("Bold: the best.");
+    }
+    if !foot.is_empty() {
+        let _ = writeln!(out, "<p class=\"foot\">{}</p>", foot.join(" "));
+    }
+    out.push_str("</section>\n");
+}
+
+fn heading(out: &mut String, column: &Column) {
+    let arrow = match column.better {
+        Some(Better::Higher) => {
+            " <span class=\"dir\" title=\"higher is better\" aria-label=\"higher is better\">↑</span>"
+        }
+        Some(Better::Lower) => {
+            " <span class=\"dir\" title=\"lower is better\" aria-label=\"lower is better\">↓</span>"
+        }
+        None => "",
+    };
+    let _ = write!(
+        out,
+        "<th scope=\"col\" data-sort=\"number\" data-unit=\"{unit}\" title=\"{help}\"><span class=\"name\">{label}</span>{arrow}\
+         <span class=\"unit\">{unit}</span></th>",
+        unit = escape(&column.unit),
+        help = escape(&column.help),
+        label = escape(&column.label),
+    );
+}
+
+fn row_of(out: &mut String, row: &Row, looks: &[Look]) {
+    let swatch = if row.controller.is_empty() {
+        String::new()
+    } else {
+        let paint = palette::controller(&row.controller);
+        format!(
+            "<span class=\"swatch\" style=\"--l:{};--d:{}\"></span>",
+            paint.light, paint.dark
+        )
+    };
+    let _ = write!(
+        out,
+        "<tr><th scope=\"row\">{swatch}{}</th>",
+        escape(&row.label)
+    );
+    for (cell, look) in row.cells.iter().zip(looks) {
+        match cell {
+            Cell::Number(e) if e.mean.is_finite() => {
+                let class = if look.is_best(e) {
+                    " class=\"best\""
+                } else {
+                    ""
+                };
+                let _ = write!(out, "<td{class} data-v=\"{}\"", e.mean);
+                let places = look.places;
+                if let Some(half) = e.half_width.filter(|half| half.is_finite()) {
+                    let _ = write!(
+                        out,
+                        " data-h=\"{half}\">{mean:.places$}<span class=\"pm\"> ± {half:.places$}</span></td>",
+                        mean = e.mean
+                    );
+                } else {
+                    let _ = write!(out, ">{:.places$}</td>", e.mean);
+                }
+            }
+            Cell::Text(text) => {
+                let _ = write!(out, "<td class=\"text\">{}</td>", escape(text));
+            }
+            Cell::Number(_) | Cell::Missing => {
+                out.push_str("<td class=\"none\"><span aria-label=\"no value\">–</span></td>");
+            }
+        }
+    }
+    for _ in row.cells.len()..looks.len() {
+        out.push_str("<td class=\"none\"></td>");
+    }
+    out.push_str("</tr>\n");
+}
+
+fn numbers(table: &SummaryTable) -> impl Iterator<Item = &Estimate> {
+    table
+        .rows
+        .iter()
+        .flat_map(|row| &row.cells)
+        .filter_map(|cell| match cell {
+            Cell::Number(e) => Some(e),
+            Cell::Text(_) | Cell::Missing => None,
+        })
+}
+
+/// How a column is written.
+struct Look {
+    /// Digits after the point.
+    places: usize,
+    /// Direction and interval of the best mean, where the column has one and more than one row competes.
+    best: Option<(Better, Estimate)>,
+}
+
+impl Look {
+    fn of(table: &SummaryTable, at: usize) -> Self {
+        let cells: Vec<Estimate> = table
+            .rows
+            .iter()
+            .filter_map(|row| match row.cells.get(at) {
+                Some(Cell::Number(e)) if e.mean.is_finite() => Some(*e),
+                _ => None,
+            })
+            .collect();
+        let greatest = cells.iter().map(|e| e.mean.abs()).fold(0.0, f64::max);
+        let whole = cells
+            .iter()
+            .all(|e| e.mean.fract() == 0.0 && e.half_width.is_none_or(|half| half.fract() == 0.0));
+        let places = match greatest {
+            _ if whole => 0,
+            g if g >= 1000.0 => 0,
+            g if g >= 100.0 => 1,
+            g if g >= 10.0 => 2,
+            g if g >= 0.1 => 3,
+            g if g >= 0.01 => 4,
+            _ => 5,
+        };
+        let better = table.columns[at].better;
+        let best = better.filter(|_| cells.len() > 1).and_then(|better| {
+            let order = |a: &&Estimate, b: &&Estimate| a.mean.total_cmp(&b.mean);
+            let best = match better {
+                Better::Higher => cells.iter().max_by(order),
+                Better::Lower => cells.iter().min_by(order),
+            };
+            best.map(|best| (better, *best))
+        });
+        // A column in which everyone is as good as the best ranks nobody.
+        let best = best.filter(|(better, best)| cells.iter().any(|e| !as_good(e, *better, best)));
+        Self { places, best }
+    }
+
+    fn is_best(&self, e: &Estimate) -> bool {
+        self.best
+            .is_some_and(|(better, best)| as_good(e, better, &best))
+    }
+}
+
+/// Whether the interval of `e` reaches the interval of the best.
+fn as_good(e: &Estimate, better: Better, best: &Estimate) -> bool {
+    match better {
+        Better::Higher => e.bounds().1 >= best.bounds().0,
+        Better::Lower => e.bounds().0 <= best.bounds().1,
+    }
+}
+
+/// Text for an element or a quoted attribute.
+pub(super) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// JSON that cannot end the script element that it stands in, nor open a comment there. Inside JSON these characters
+/// occur in strings only, where an escape means the same.
+pub(super) fn script_safe(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' => out.push_str("\\u003c"),
+            '>' => out.push_str("\\u003e"),
+            '&' => out.push_str("\\u0026"),
+            '\u{2028}' => out.push_str("\\u2028"),
+            '\u{2029}' => out.push_str("\\u2029"),
+            c => out.push(c),
+        }
+    }
+    out
+}

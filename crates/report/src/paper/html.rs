@@ -1,0 +1,278 @@
+//! The frame of a paper's page: claims, verdicts and tables can be read without a script.
+
+use std::fmt::Write as _;
+
+use slackwater_results::check::{Check, Tolerance};
+
+use super::{Drawing, Figure, Page, payload};
+use crate::html::{escape, foot, head, script_safe, summary};
+
+const CSS: &str = include_str!("../../assets/paper.css");
+const JS: &str = include_str!("../../assets/paper.js");
+
+/// Makes the page.
+pub fn render(page: &Page) -> String {
+    let json = serde_json::to_string(&payload::payload(page)).expect("a page always makes JSON");
+    let data = script_safe(&json);
+    let mut out = head(&page.title, &page.generated_by, CSS, data.len());
+    header(&mut out, page);
+    out.push_str("<main>\n<noscript><p class=\"warning\">The plots need JavaScript. Claims, verdicts and tables do not.</p></noscript>\n");
+    let mut tables = 0;
+    for (i, f) in page.figures.iter().enumerate() {
+        figure(&mut out, i, f, &mut tables);
+    }
+    reading(&mut out, page);
+    foot(&mut out, &data, JS);
+    out
+}
+
+fn header(out: &mut String, page: &Page) {
+    let _ = write!(
+        out,
+        "<header class=\"top\">\n<div class=\"heading\"><h1>{}</h1>\
+         <button type=\"button\" id=\"theme\" class=\"quiet\" hidden>Dark</button></div>\n\
+         <p class=\"subtitle\">{}</p>\n",
+        escape(&page.title),
+        escape(&page.citation)
+    );
+    for text in &page.about {
+        let _ = writeln!(out, "<p class=\"about\">{}</p>", escape(text));
+    }
+    let (holds, tested, untested) = count(page.checks());
+    let more = match untested {
+        0 => String::new(),
+        1 => " 1 more is shown and explained, not tested.".to_owned(),
+        n => format!(" {n} more are shown and explained, not tested."),
+    };
+    // A page without verdicts claims none.
+    let verdict = if tested == 0 {
+        "No relation is tested here: this page shows what was measured.".to_owned()
+    } else {
+        let class = if holds == tested { "ok" } else { "miss" };
+        format!("<strong class=\"{class}\">{holds} of {tested} tested relations hold.</strong>")
+    };
+    let _ = write!(
+        out,
+        "<p class=\"about\">{verdict}{more}</p>\n<ul class=\"verdicts\" aria-label=\"Figures\">"
+    );
+    for f in &page.figures {
+        let (holds, tested, _) = count(f.checks.iter());
+        let _ = write!(
+            out,
+            "<li><a href=\"#{}\">{}",
+            escape(&f.id),
+            escape(link_text(&f.title)),
+        );
+        if tested > 0 {
+            let class = if holds == tested { "ok" } else { "miss" };
+            let _ = write!(out, " <b class=\"{class}\">{holds}/{tested}</b>");
+        }
+        out.push_str("</a></li>");
+    }
+    out.push_str("</ul>\n<dl class=\"facts\">");
+    if !page.command.is_empty() {
+        let _ = write!(
+            out,
+            "<div><dt>Command</dt><dd><code>{}</code></dd></div>",
+            escape(&page.command)
+        );
+    }
+    for (name, value) in [
+        ("Seeds", &page.seed_note),
+        ("Runs", &page.effort),
+        ("Made by", &page.generated_by),
+    ] {
+        if !value.is_empty() {
+            let _ = write!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(value));
+        }
+    }
+    out.push_str("</dl>\n</header>\n");
+}
+
+/// How many hold, how many are tested, how many are not.
+fn count<'a>(checks: impl Iterator<Item = &'a Check>) -> (usize, usize, usize) {
+    checks.fold((0, 0, 0), |(holds, tested, not), c| {
+        if c.tested {
+            (holds + usize::from(c.holds), tested + 1, not)
+        } else {
+            (holds, tested, not + 1)
+        }
+    })
+}
+
+fn figure(out: &mut String, index: usize, f: &Figure, tables: &mut usize) {
+    let _ = write!(
+        out,
+        "<section class=\"figure\" id=\"{}\">\n<h2>{}</h2>\n",
+        escape(&f.id),
+        escape(&f.title)
+    );
+    if !f.setup.is_empty() {
+        let _ = writeln!(out, "<p class=\"setup\">{}</p>", escape(&f.setup));
+    }
+    out.push_str("<div class=\"says\">");
+    for (class, heading, text) in [
+        ("theirs", "The paper", &f.claim),
+        ("ours", "Our runs", &f.seen),
+    ] {
+        if !text.is_empty() {
+            let _ = write!(
+                out,
+                "<div class=\"{class}\"><h3>{heading}</h3><p>{}</p></div>",
+                escape(text)
+            );
+        }
+    }
+    let _ = writeln!(
+        out,
+        "</div>\n<div class=\"panels\" data-panels=\"{index}\"></div>"
+    );
+    for panel in &f.panels {
+        if let Drawing::Table(table) = &panel.drawing {
+            summary(out, *tables, table);
+            *tables += 1;
+        }
+    }
+    if !f.checks.is_empty() {
+        verdicts(out, f);
+    }
+    if !f.notes.is_empty() {
+        out.push_str("<ul class=\"notes\">");
+        for note in &f.notes {
+            let _ = write!(out, "<li>{}</li>", escape(note));
+        }
+        out.push_str("</ul>\n");
+    }
+    if !f.scenarios.is_empty() {
+        let names: Vec<String> = f
+            .scenarios
+            .iter()
+            .map(|s| format!("<code>{}</code>", escape(s)))
+            .collect();
+        let _ = writeln!(
+            out,
+            "<p class=\"scenarios\">Scenarios: {}</p>",
+            names.join(", ")
+        );
+    }
+    out.push_str("</section>\n");
+}
+
+/// A number as a reader wants it: three significant digits or so, more where a share is close to one.
+pub fn short(v: f64) -> String {
+    if !v.is_finite() {
+        return "–".to_owned();
+    }
+    let text = match v.abs() {
+        a if a == 0.0 || (a >= 1000.0) => format!("{v:.0}"),
+        a if a >= 100.0 => format!("{v:.1}"),
+        a if a >= 10.0 => format!("{v:.2}"),
+        _ => format!("{v:.4}"),
+    };
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// What is asked for, in words.
+pub fn asked(c: &Check) -> String {
+    asked_of(c.unit, c.reference, c.tolerance)
+}
+
+/// As [`asked`], of the parts.
+pub(crate) fn asked_of(unit: &str, reference: f64, tolerance: Tolerance) -> String {
+    let unit = if unit.is_empty() {
+        String::new()
+    } else {
+        format!(" {unit}")
+    };
+    let reference = short(reference);
+    match tolerance {
+        Tolerance::AtMost => format!("≤ {reference}{unit}"),
+        Tolerance::AtLeast => format!("≥ {reference}{unit}"),
+        Tolerance::Relative(share) => format!("{reference}{unit} ± {} %", short(share * 100.0)),
+        Tolerance::Absolute(by) => format!("{reference} ± {}{unit}", short(by)),
+    }
+}
+
+/// Ours with its interval.
+pub fn ours(c: &Check) -> String {
+    ours_of(c.ours, c.interval)
+}
+
+/// As [`ours`], of the parts.
+pub(crate) fn ours_of(ours: f64, interval: Option<f64>) -> String {
+    let interval = interval
+        .filter(|i| *i > 0.0)
+        .map_or_else(String::new, |i| format!(" ± {}", short(i)));
+    format!("{}{interval}", short(ours))
+}
+
+fn verdicts(out: &mut String, f: &Figure) {
+    let _ = write!(
+        out,
+        "<section class=\"box\" aria-label=\"Verdicts\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Verdicts of {}\">\
+         <table class=\"checks\"><thead><tr><th scope=\"col\">Relation</th><th scope=\"col\" class=\"text opt\">Profile</th>\
+         <th scope=\"col\">Paper</th><th scope=\"col\">Asked</th><th scope=\"col\">Ours</th>\
+         <th scope=\"col\" class=\"text\">Verdict</th></tr></thead>\n<tbody>\n",
+        escape(&f.title)
+    );
+    for c in &f.checks {
+        let class = match (c.tested, c.holds) {
+            (false, _) => "untested",
+            (true, true) => "ok",
+            (true, false) => "miss",
+        };
+        let why: Vec<&str> = [c.source.as_deref(), c.note.as_deref()]
+            .into_iter()
+            .flatten()
+            .collect();
+        let _ = writeln!(
+            out,
+            "<tr><th scope=\"row\">{name}{why}</th><td class=\"text opt\">{profile}</td><td class=\"n\">{claimed}</td>\
+             <td class=\"n\">{asked}</td><td class=\"n\">{ours}</td><td class=\"text n {class}\">{verdict}</td></tr>",
+            name = escape(&c.name),
+            why = if why.is_empty() {
+                String::new()
+            } else {
+                format!("<span class=\"why\">{}</span>", escape(&why.join(". ")))
+            },
+            profile = c.profile.unwrap_or(""),
+            claimed = c.claimed.map_or_else(|| "–".to_owned(), short),
+            asked = escape(&asked(c)),
+            ours = escape(&ours(c)),
+            verdict = c.verdict(),
+        );
+    }
+    out.push_str("</tbody></table></div></section>\n");
+}
+
+fn reading(out: &mut String, page: &Page) {
+    out.push_str(
+        "<details class=\"box\" id=\"reading\"><summary>How to read this page</summary>\n<ul>\n",
+    );
+    for note in &page.notes {
+        let _ = writeln!(out, "<li>{}</li>", escape(note));
+    }
+    out.push_str(
+        "<li>Values are means over the seeds; ± is half of the 95 % interval of the mean (Student's t). Curves over time \
+         are one run, that of the first seed; distributions pool the seeds.</li>\n\
+         <li>A controller has one colour everywhere. Several flows of one controller differ by dash and shade.</li>\n\
+         <li>Pointer: move to read values, drag to zoom, double-click to see all. Click a name above a plot to hide its \
+         curve, Shift-click to see it alone. Keyboard: Tab to a plot, then <kbd>←</kbd> <kbd>→</kbd> <kbd>+</kbd> \
+         <kbd>−</kbd> <kbd>0</kbd>.</li>\n\
+         <li>The same numbers: <code>checks.json</code>, and one Parquet file for each plot in <code>data/</code>; the \
+         scenarios as they were run in <code>scenarios/</code>.</li>\n</ul>\n</details>\n",
+    );
+}
+
+/// What a link to a figure says: `Figure 7` of a paper's figure, the subject of one beyond the paper.
+fn link_text(title: &str) -> &str {
+    match title.split_once(": ") {
+        Some((lead, subject)) if lead.starts_with("Beyond") => subject,
+        Some((lead, _)) => lead,
+        None => title,
+    }
+}

@@ -1,0 +1,202 @@
+use std::path::{Path, PathBuf};
+
+use slackwater_lab::beacon::Beacon;
+use slackwater_lab::run::{Control, run_scenario};
+use slackwater_results::output;
+use slackwater_scenario::Scenario;
+
+use super::*;
+use crate::{self as report, view};
+
+const TEXT: &str = r#"
+name = "shelved"
+duration = "2 s"
+
+[path]
+rtt = "20 ms"
+[link]
+kind = "rate"
+rate = "10 Mbit/s"
+queue = { kind = "fifo", limit = "50 packets" }
+
+[[flow]]
+controller = "bbr"
+"#;
+
+/// A folder of results that goes when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("slackwater-shelf-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn put(folder: &Path, seed: u64) {
+    let scenario = Scenario::parse("shelved.toml", TEXT, Path::new(".")).expect("a scenario");
+    let run = run_scenario(&scenario, seed, &mut |_| Control::Continue).expect("a run");
+    output::write_run(folder, &run.scenario, &run.summary, &run.records).expect("written");
+}
+
+#[test]
+fn a_run_is_read_back_as_it_was_written() {
+    let folder = Folder::new("back");
+    put(&folder.0.join("a/seed-1"), 1);
+    put(&folder.0.join("b"), 2);
+    let shelf = Shelf::new(&folder.0);
+    let mut entries = shelf.entries();
+    entries.sort_by_key(|e| e.seed);
+    let paths: Vec<&str> = entries.iter().map(|e| e.path.as_str()).collect();
+    assert_eq!(paths, ["a/seed-1", "b"]);
+    assert_eq!(entries[0].controllers, ["bbr"]);
+    let goodput = entries[0].metrics["goodput"].as_f64().expect("a number");
+    let page = overlay(&shelf, &["a/seed-1".to_owned(), "b".to_owned()]).expect("both are there");
+    assert_eq!(page.runs.len(), 2);
+    let run = &page.runs[0];
+    let of =
+        |kind: &report::SeriesKind| run.series.iter().find(|s| s.kind == *kind).expect("drawn");
+    let rate = &of(&report::SeriesKind::Throughput).y;
+    let mean = rate.iter().sum::<f64>() / rate.len() as f64;
+    assert!((mean - goodput).abs() < 0.05 * goodput, "{mean} {goodput}");
+    assert!(
+        of(&report::SeriesKind::Capacity)
+            .y
+            .iter()
+            .all(|c| (c - 10.0).abs() < 0.2)
+    );
+    let states: Vec<&str> = run.bands[0]
+        .bands
+        .iter()
+        .map(|b| b.state.as_str())
+        .collect();
+    assert_eq!(states[0], "STARTUP");
+    assert!(states.len() > 1, "{states:?}");
+}
+
+const EDGES: &str = r#"
+name = "edges"
+duration = "4 s"
+
+[path]
+rtt = "20 ms"
+[cell]
+rat = "lte"
+rlc = { buffer = "500 kB" }
+[upf]
+aqm = "vaqm"
+l4s_marker = true
+[[ue]]
+channel = { kind = "mcs", mcs = 12 }
+
+[[flow]]
+controller = "cubic"
+"#;
+
+/// An overlay has the bands and curves that the run's own report has.
+#[test]
+fn states_of_edge_functions_are_read_back() {
+    let folder = Folder::new("edges");
+    let scenario = Scenario::parse("edges.toml", EDGES, Path::new(".")).expect("a scenario");
+    let run = run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("a run");
+    output::write_run(
+        &folder.0.join("x"),
+        &run.scenario,
+        &run.summary,
+        &run.records,
+    )
+    .expect("written");
+    let page = overlay(&Shelf::new(&folder.0), &["x".to_owned()]).expect("it is there");
+    let own = view::report(std::slice::from_ref(&run), "");
+    let labels = |view: &report::RunView| -> Vec<String> {
+        view.bands.iter().map(|b| b.label.clone()).collect()
+    };
+    assert_eq!(labels(&page.runs[0])[0], "UE 0, vAQM");
+    assert_eq!(labels(&page.runs[0]), labels(&own.runs[0]));
+    let vaqm = &page.runs[0].bands[0];
+    assert!(vaqm.bands.iter().any(|b| b.state == "shape"), "{vaqm:?}");
+    assert_eq!(vaqm, &own.runs[0].bands[0]);
+    let plot = |view: &report::RunView| {
+        view.series
+            .iter()
+            .filter(|s| s.controller == "vaqm")
+            .map(|s| s.label.clone())
+            .collect::<Vec<_>>()
+    };
+    assert!(!plot(&own.runs[0]).is_empty());
+    assert_eq!(plot(&page.runs[0]), plot(&own.runs[0]));
+}
+
+#[test]
+fn paths_that_lead_out_and_runs_that_are_not_there_are_refused() {
+    let folder = Folder::new("out");
+    put(&folder.0.join("inside/run"), 1);
+    let shelf = Shelf::new(folder.0.join("inside"));
+    assert!(shelf.resolve("run").is_some());
+    for path in [
+        "",
+        "..",
+        "../inside/run",
+        "/etc/passwd",
+        "run/../..",
+        "none",
+        "./run",
+    ] {
+        assert!(shelf.resolve(path).is_none(), "{path}");
+    }
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/etc", folder.0.join("inside/etc")).expect("a link");
+        assert!(
+            shelf.resolve("etc/passwd").is_none(),
+            "a link must not lead out"
+        );
+    }
+    let error = overlay(&shelf, &["none".to_owned()]).expect_err("it is not there");
+    assert!(
+        error.to_string().starts_with("none: no run of this name"),
+        "{error}"
+    );
+}
+
+#[test]
+fn files_that_are_broken_are_left_out_or_named() {
+    let folder = Folder::new("broken");
+    put(&folder.0.join("good"), 1);
+    put(&folder.0.join("torn"), 2);
+    std::fs::write(folder.0.join("torn/throughput.parquet"), b"PAR1").expect("written");
+    std::fs::create_dir_all(folder.0.join("half")).expect("made");
+    std::fs::write(folder.0.join("half/summary.json"), "{").expect("written");
+    let shelf = Shelf::new(&folder.0);
+    assert_eq!(shelf.entries().len(), 2, "half a summary is none");
+    let error = overlay(&shelf, &["torn".to_owned()]).expect_err("torn");
+    assert!(error.to_string().contains("throughput.parquet"), "{error}");
+    assert!(overlay(&shelf, &["good".to_owned()]).is_ok());
+}
+
+#[test]
+fn what_runs_is_seen_until_it_ends() {
+    let folder = Folder::new("live");
+    let shelf = Shelf::new(&folder.0);
+    let mut beacon = Beacon::light(&folder.0.join("x"), "training", "a policy");
+    assert_eq!(live::running(&shelf).len(), 1);
+    beacon.point("reward", "", 1.0, 0.5);
+    // It writes now and then: until it does.
+    while live::running(&shelf)[0].1.share.is_none() {
+        beacon.share(0.5);
+    }
+    let (path, said) = live::running(&shelf).remove(0);
+    assert_eq!((path.as_str(), said.share), ("x", Some(0.5)));
+    assert_eq!(said.curves[0].y, [0.5]);
+    drop(beacon);
+    assert!(live::running(&shelf).is_empty());
+}

@@ -1,0 +1,122 @@
+//! Controllers of a scenario: what the registry knows, and what needs a file or the link's future.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use slackwater_control::AnyController;
+use slackwater_control::phy::oracle::Schedule;
+use slackwater_control::phy::policy::Policy;
+use slackwater_control::registry::{self, Config, Registry, UnknownController};
+use slackwater_core::{Duration, Instant};
+use slackwater_sim::Service;
+
+use super::link;
+use crate::data::read_bounded;
+use crate::{Bottleneck, Scenario};
+
+/// What stands before the file of a policy.
+const POLICY: &str = "tyrus:policy=";
+
+/// The controller called `name`; `tyrus:policy=FILE` reads a policy.
+///
+/// # Errors
+/// Where no controller has that name, or the file is no policy.
+pub(crate) fn build(
+    known: &Registry,
+    name: &str,
+    config: &Config,
+) -> Result<AnyController, UnknownController> {
+    let Some(file) = name.strip_prefix(POLICY) else {
+        return known.build(name, config);
+    };
+    let policy = read(Path::new(file)).map_err(|reason| UnknownController {
+        name: name.to_owned(),
+        reason: Some(reason),
+    })?;
+    Ok(registry::tyrus(Arc::new(policy), config))
+}
+
+/// No policy is larger: the published ones take some kilobytes.
+const MAX_POLICY: usize = 64 << 20;
+
+/// Reads a policy.
+///
+/// # Errors
+/// Names the file, what was found and what was expected.
+pub fn read(file: &Path) -> Result<Policy, String> {
+    let shown = file.display();
+    let bytes = read_bounded(file, MAX_POLICY).map_err(|e| format!("policy: {shown}: {e}"))?;
+    Policy::from_safetensors(&bytes).map_err(|e| format!("policy: {shown}: {e}"))
+}
+
+/// The same in a scenario: an oracle learns what the link will carry.
+pub(super) fn in_scenario(
+    name: &str,
+    config: &Config,
+    scenario: &Scenario,
+) -> Result<AnyController, UnknownController> {
+    if name == "oracle"
+        && let Some(schedule) = schedule(scenario)
+    {
+        return Ok(registry::oracle(Arc::new(schedule), config));
+    }
+    build(scenario.plugins().controllers(), name, config)
+}
+
+/// IP bytes that one opportunity carries in full packets: 1,504 with the TUN header.
+const OPPORTUNITY: u64 = 1_500;
+
+/// The capacity of the scenario's link by the millisecond; `None` in a cell.
+fn schedule(scenario: &Scenario) -> Option<Schedule> {
+    let Bottleneck::Link(config) = &scenario.bottleneck else {
+        return None;
+    };
+    Some(match link::service(config) {
+        Service::Trace {
+            opportunities,
+            period,
+        } => {
+            let mut bytes = vec![0; period as usize];
+            for &at in opportunities.iter() {
+                bytes[(at % period) as usize] += OPPORTUNITY;
+            }
+            Schedule::new(bytes)
+        }
+        Service::Rate { steps, period } => {
+            let last = steps.last().expect("a rate has a step").0;
+            let end = period.map_or(last + Duration::from_millis(1), |p| Instant::ZERO + p);
+            let mut step = 0;
+            let rate = |k: u64| {
+                while step + 1 < steps.len() && steps[step + 1].0 <= Instant::from_millis(k) {
+                    step += 1;
+                }
+                steps[step].1.as_bps() / 8000
+            };
+            let bytes: Vec<u64> = (0..end.as_nanos().div_ceil(1_000_000)).map(rate).collect();
+            match period {
+                Some(_) => Schedule::new(bytes),
+                None => Schedule::holding(bytes),
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use slackwater_core::Draw;
+
+    use super::*;
+
+    #[test]
+    fn a_policy_that_is_not_there_is_named() {
+        let config = Config::new(1448, Draw::new(1));
+        let wrong = build(
+            &Registry::new(),
+            "tyrus:policy=no/such.safetensors",
+            &config,
+        )
+        .unwrap_err();
+        let wrong = wrong.to_string();
+        assert!(wrong.contains("policy: no/such.safetensors: "), "{wrong}");
+    }
+}

@@ -1,0 +1,114 @@
+//! The agent of a scenario's cell, and the way of its reports.
+
+use slackwater_control::Controller as _;
+use slackwater_control::registry::Config as ControllerConfig;
+use slackwater_core::{Draw, Duration, Instant};
+use slackwater_edge::gnb::{AgentConfig, IpScale, XrcAgent};
+use slackwater_edge::ue::BlocksMode;
+use slackwater_ran::cell::CellConfig;
+use slackwater_sim::{self as sim, BlocksConfig, Faults, FeedbackConfig, LaneConfig};
+
+use super::controller;
+use crate::Scenario;
+use crate::cell::{Rat, RlcMode};
+use crate::feedback::{Agent, Blocks, Carrier};
+use crate::flow;
+
+/// True where a sender asks for reports.
+pub(super) fn is_asked_for(scenario: &Scenario) -> bool {
+    let config = ControllerConfig::new(1448, Draw::new(0));
+    let controlled = |f: &&flow::Flow| f.carrier().is_controlled();
+    scenario
+        .flows
+        .iter()
+        .filter(controlled)
+        .filter_map(|f| {
+            controller::build(scenario.plugins().controllers(), &f.controller, &config).ok()
+        })
+        .any(|c| c.takes_reports())
+}
+
+/// The agent for `cell`.
+pub(super) fn agent(scenario: &Scenario, cell: &CellConfig) -> XrcAgent {
+    let wanted = &scenario.feedback;
+    let spec = scenario.cell();
+    let mut config = match spec.map(|c| c.rat) {
+        Some(Rat::Nr) => AgentConfig::nr(cell.mu),
+        _ => AgentConfig::LTE,
+    };
+    if spec.is_some_and(|c| c.rat == Rat::Nr && c.rlc.mode == RlcMode::Am) {
+        config.scale = IpScale::NR_AM;
+    }
+    if wanted.agent == Agent::Paper {
+        config = config.literal(cell.n_rb_dl - cell.schedulable_dl);
+    }
+    XrcAgent::new(AgentConfig {
+        window: wanted.window,
+        waking_after: wanted.window,
+        flow_timeout: wanted.flow_timeout,
+        f1_delay: wanted.f1_delay,
+        ..config
+    })
+}
+
+/// How its reports travel.
+pub(super) fn way(scenario: &Scenario) -> FeedbackConfig {
+    let wanted = &scenario.feedback;
+    FeedbackConfig {
+        carrier: match wanted.carrier {
+            Carrier::TcpOption => sim::Carrier::OnAck,
+            Carrier::Datagram | Carrier::Socket => sim::Carrier::Datagram {
+                // The agent reports beside each ACK.
+                every: Duration::ZERO,
+                lane: lane(scenario, scenario.path.rtt),
+            },
+        },
+        faults: Faults {
+            // What `stale` repeats are transport blocks alone.
+            stale: false,
+            ..faults(scenario)
+        },
+    }
+}
+
+/// What goes wrong with reports to senders.
+fn faults(scenario: &Scenario) -> Faults {
+    let wanted = &scenario.feedback;
+    Faults {
+        loss: wanted.loss.fraction(),
+        until: wanted.stop.map_or(Instant::MAX, |t| Instant::ZERO + t),
+        stale: wanted.stale,
+        scale: wanted.rate_scale,
+        delay_scale: wanted.hol_scale,
+    }
+}
+
+/// The way of reports that travel beside the packets of a flow with this RTT.
+fn lane(scenario: &Scenario, rtt: Duration) -> LaneConfig {
+    LaneConfig {
+        delay: rtt / 2 + scenario.feedback.delay,
+        jitter: scenario.feedback.jitter,
+        ..LaneConfig::default()
+    }
+}
+
+/// What a UE tells the sender of a flow with this RTT about its transport blocks.
+pub(super) fn blocks(scenario: &Scenario, rtt: Duration) -> BlocksConfig {
+    let wanted = &scenario.feedback;
+    let (every, lane) = (wanted.every, lane(scenario, rtt));
+    let in_cell = scenario.cell().is_some();
+    BlocksConfig {
+        mode: match wanted.blocks {
+            Some(Blocks::Allocated) => BlocksMode::Allocated,
+            Some(Blocks::AllocatedIdle) => BlocksMode::AllocatedIdle,
+            None if in_cell => BlocksMode::AllocatedIdle,
+            Some(Blocks::Capacity) | None => BlocksMode::Capacity,
+        },
+        carrier: match wanted.carrier {
+            Carrier::TcpOption => sim::Carrier::OnAck,
+            Carrier::Datagram => sim::Carrier::Datagram { every, lane },
+            Carrier::Socket => sim::Carrier::Socket { every, lane },
+        },
+        faults: faults(scenario),
+    }
+}

@@ -1,0 +1,289 @@
+//! Flows of a scenario.
+
+use slackwater_control::registry::{Config as ControllerConfig, Encoder};
+use slackwater_control::{AnyController, Controller as _, EcnMode, MediaController as _};
+use slackwater_core::{Bytes, Direction, Draw, Duration, Instant};
+use slackwater_signal::MarkingScheme;
+use slackwater_sim::{FlowConfig, HopConfig, Transport};
+use slackwater_transport::app::{
+    AppConfig, CbrConfig, FrameClock, FramesConfig, PageConfig, TransfersConfig, VideoConfig,
+};
+use slackwater_transport::quic::{AckRule, Config as QuicConfig, Spin};
+use slackwater_transport::rtp::{
+    Cadence, Format, Overflow, Playout, ReceiverConfig, RtpConfig, SenderConfig, SourceConfig,
+};
+use slackwater_transport::tcp::{Config as TcpConfig, DelayedAck};
+
+use super::controller;
+use crate::flow::{self, App, Quic, QuicEcn, QuicSpin, Tcp, TcpEcn, Way};
+use crate::media::{Media, MediaEcn, Report};
+use crate::{FlowInstance, Scenario};
+
+pub(super) fn is_up(flow: &FlowInstance<'_>) -> bool {
+    flow.spec.direction == Way::Up
+}
+
+/// The controller's name; empty for datagrams.
+pub(super) fn controller_name<'a>(flow: &FlowInstance<'a>) -> &'a str {
+    if flow.spec.carrier().is_controlled() {
+        &flow.spec.controller
+    } else {
+        ""
+    }
+}
+
+/// The flow, or why its controller cannot be had; `scheme` is the bottleneck's marker. A controller that is `given` stands
+/// in for a TCP flow's that is named.
+pub(super) fn config(
+    scenario: &Scenario,
+    flow: &FlowInstance<'_>,
+    scheme: Option<MarkingScheme>,
+    down: Vec<HopConfig>,
+    up: Vec<HopConfig>,
+    draw: Draw,
+    given: impl FnOnce(&ControllerConfig) -> Option<AnyController>,
+) -> Result<FlowConfig, String> {
+    let spec = flow.spec;
+    let controller = |window, ssthresh| {
+        let config = ControllerConfig::new(u32::from(spec.mss()), draw)
+            .with_initial_window(window)
+            .with_initial_ssthresh(ssthresh);
+        match given(&config) {
+            Some(controller) => Ok(Box::new(controller)),
+            None => controller::in_scenario(&spec.controller, &config, scenario)
+                .map(Box::new)
+                .map_err(|e| e.to_string()),
+        }
+    };
+    let transport = match (spec.carrier(), &spec.app) {
+        (flow::Carrier::Tcp, _) => Transport::Tcp {
+            config: Box::new(tcp(&spec.tcp)),
+            controller: controller(spec.tcp.initial_window, spec.tcp.initial_ssthresh)?,
+        },
+        (flow::Carrier::Quic, _) => Transport::Quic {
+            config: Box::new(quic(&spec.quic)),
+            controller: controller(spec.quic.initial_window, spec.quic.initial_ssthresh)?,
+        },
+        (flow::Carrier::Quinn, _) => Transport::Quinn {
+            config: Box::new(quic(&spec.quic)),
+            controller: controller(spec.quic.initial_window, spec.quic.initial_ssthresh)?,
+        },
+        (flow::Carrier::Udp, App::Vr(vr)) => Transport::Udp { packet: vr.packet },
+        (flow::Carrier::Udp, App::Cbr(cbr)) => Transport::Udp { packet: cbr.packet },
+        (flow::Carrier::Rtp, App::Media(media)) => {
+            let rtp = rtp(media, &spec.controller);
+            let config = ControllerConfig::new(u32::from(rtp.payload()), draw)
+                .with_encoder(Encoder {
+                    start: media.start,
+                    least: media.min,
+                    most: media.max,
+                })
+                .with_service(media.service);
+            Transport::Rtp {
+                config: Box::new(rtp),
+                controller: Box::new(
+                    scenario
+                        .plugins()
+                        .controllers()
+                        .build_media(&spec.controller, &config)
+                        .map_err(|e| e.to_string())?,
+                ),
+                scheme: scheme.filter(|_| media.told),
+            }
+        }
+        (flow::Carrier::Udp | flow::Carrier::Rtp, _) => {
+            return Err("this application needs TCP or QUIC".to_owned());
+        }
+    };
+    Ok(FlowConfig {
+        direction: if is_up(flow) {
+            Direction::Up
+        } else {
+            Direction::Down
+        },
+        transport,
+        app: app(&spec.app),
+        start: Instant::ZERO + flow.start,
+        stop: Instant::ZERO + flow.stop,
+        down,
+        up,
+    })
+}
+
+/// The flow's packets come from outside, from a sender that reads what `simulated` would have read.
+pub(super) fn external(simulated: &Transport) -> Transport {
+    let (takes_reports, takes_blocks) = match simulated {
+        Transport::Tcp { controller, .. }
+        | Transport::Quic { controller, .. }
+        | Transport::Quinn { controller, .. } => {
+            (controller.takes_reports(), controller.takes_blocks())
+        }
+        Transport::Rtp { controller, .. } => (controller.takes_reports(), false),
+        Transport::Udp { .. } => (false, false),
+        Transport::External {
+            takes_reports,
+            takes_blocks,
+        } => (*takes_reports, *takes_blocks),
+    };
+    Transport::External {
+        takes_reports,
+        takes_blocks,
+    }
+}
+
+/// Media waits so long before it is thrown away (`kMaxRtpQueueDelay` of Ericsson's `ScreamTx.h`)...
+const CLEARED: Duration = Duration::from_millis(100);
+/// ...or the pacer goes faster (libwebrtc's queue time limit).
+const HURRIED: Duration = Duration::from_secs(2);
+
+fn rtp(config: &Media, controller: &str) -> RtpConfig {
+    let every = config.every;
+    RtpConfig {
+        format: match config.feedback {
+            Report::Ccfb => Format::Ccfb,
+            Report::Twcc => Format::Twcc,
+        },
+        sender: SenderConfig {
+            source: SourceConfig {
+                fps: config.fps,
+                least: config.min,
+                most: config.max,
+                start: config.start,
+                lag: config.lag,
+                size_cv: config.size_cv.fraction(),
+                key_interval: config.key_interval,
+                key_scale: config.key_scale,
+                random_phase: config.random_phase,
+                pause: config
+                    .pause
+                    .map(|from| (Instant::ZERO + from, Instant::ZERO + config.resume)),
+            },
+            packet: config.packet,
+            pacing: config.pacing,
+            overflow: if config.discard.unwrap_or(controller == "scream") {
+                Overflow::Discard(config.longest_wait.unwrap_or(CLEARED))
+            } else {
+                Overflow::Hurry(config.longest_wait.unwrap_or(HURRIED))
+            },
+            retransmit: config.nack,
+            ecn: match config.ecn {
+                MediaEcn::Controller => None,
+                MediaEcn::Off => Some(EcnMode::Off),
+                MediaEcn::Ect1 => Some(EcnMode::L4s),
+            },
+            ..SenderConfig::default()
+        },
+        receiver: ReceiverConfig {
+            cadence: every.map_or(ReceiverConfig::default().cadence, Cadence::Interval),
+            nack: config.nack,
+            playout: config
+                .playout
+                .map_or(ReceiverConfig::default().playout, Playout::Fixed),
+            deadline: config.late_after(),
+            needs_key: config.needs_key,
+            ..ReceiverConfig::default()
+        },
+    }
+}
+
+fn tcp(config: &Tcp) -> TcpConfig {
+    let window = config.recv_buffer.get();
+    // The smallest scale that lets the 16-bit field name the whole buffer (RFC 7323, 2.3).
+    let smallest = (0..=14).find(|s| window >> s <= 65_535).unwrap_or(14);
+    let window_scale = config.window_scale.unwrap_or(smallest);
+    TcpConfig {
+        mss: config.mss,
+        timestamps: config.timestamps,
+        sack: config.sack,
+        window_scale,
+        send_buffer: config.send_buffer,
+        recv_buffer: config.recv_buffer,
+        delayed_ack: DelayedAck {
+            segments: u16::from(config.ack_every),
+            timeout: config.delayed_ack,
+            ..DelayedAck::default()
+        },
+        min_rto: config.min_rto,
+        ecn: match config.ecn {
+            // Unless the controller asks for it.
+            TcpEcn::Off => None,
+            TcpEcn::Classic => Some(EcnMode::Classic),
+            TcpEcn::Accurate => Some(EcnMode::L4s),
+        },
+        pacing: config.pacing,
+        receive_offload: config.receive_offload,
+        ..TcpConfig::default()
+    }
+}
+
+fn quic(config: &Quic) -> QuicConfig {
+    QuicConfig {
+        packet: config.packet,
+        send_buffer: config.send_buffer,
+        recv_window: config.recv_window,
+        ack: AckRule {
+            packets: u16::from(config.ack_every),
+            delay: config.max_ack_delay,
+            ..AckRule::default()
+        },
+        pacing: config.pacing,
+        ecn: match config.ecn {
+            // Unless the controller asks for it.
+            QuicEcn::Off => None,
+            QuicEcn::Classic => Some(EcnMode::Classic),
+        },
+        spin: match config.spin {
+            QuicSpin::On => Spin::On,
+            QuicSpin::Off => Spin::Off,
+            QuicSpin::Rfc => Spin::Rfc,
+        },
+        ..QuicConfig::default()
+    }
+}
+
+fn app(config: &App) -> AppConfig {
+    match config {
+        // Media's encoder is a part of the transport.
+        App::Bulk(_) | App::Media(_) => AppConfig::Bulk,
+        App::Transfers(t) => AppConfig::Transfers(TransfersConfig {
+            min: t.min,
+            max: t.max,
+            gap: t.gap,
+            count: t.count,
+            reconnect: t.reconnect,
+        }),
+        App::Page(p) => AppConfig::Page(PageConfig {
+            connections: p.connections,
+            objects: p.objects,
+            size: p.size,
+            document: p.document,
+            sigma: p.spread,
+            request: p.request,
+            multiplexed: p.multiplexed,
+            gap: p.gap,
+            count: p.count,
+        }),
+        App::Video(v) => AppConfig::Video(VideoConfig {
+            rate: v.rate,
+            on: v.on,
+            period: v.period,
+            burst: v.burst,
+        }),
+        App::Vr(v) => AppConfig::Frames(FramesConfig {
+            fps: v.fps,
+            rate: v.rate,
+            size_cv: v.size_cv.fraction(),
+            interval_sigma: v.interval_sigma,
+            clock: match v.clock {
+                flow::VrClock::Gaps => FrameClock::Gaps,
+                flow::VrClock::Grid => FrameClock::Grid,
+            },
+            lead: v.lead,
+            random_phase: v.random_phase,
+        }),
+        App::Cbr(c) => AppConfig::Cbr(CbrConfig {
+            rate: c.rate,
+            piece: Bytes(u64::from(c.packet) - 28),
+        }),
+    }
+}

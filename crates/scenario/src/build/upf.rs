@@ -1,0 +1,196 @@
+//! The user plane function of a scenario: its functions on the path, its sessions and the cell's reports.
+
+use slackwater_core::{Direction, Duration, Instant, NodeId, Qfi, Rate, UeId};
+use slackwater_edge::gnb::ReporterConfig;
+use slackwater_edge::upf::cecc::{self, CeccConfig};
+use slackwater_edge::upf::l4s_marker::{L4sMarker, L4sMarkerConfig};
+use slackwater_edge::upf::vaqm::{self, Vaqm, VaqmConfig};
+use slackwater_edge::upf::zhuge::{Zhuge, ZhugeConfig};
+use slackwater_edge::{RanReport, Session};
+use slackwater_signal::MarkingScheme;
+use slackwater_sim::{Faults, HopConfig, ReportConfig, WorldBuilder};
+
+use crate::plugins::{Parts, Plugins};
+use crate::upf::{Aqm, Cecc, Mode, Preset, Schedule, Upf};
+use crate::{Scenario, Ue};
+
+/// Adds the functions of `upf` and of a system of one's `own` for the `ues` of `cell`; in the order in which packets pass them on their way down.
+pub(super) fn add(
+    world: &mut WorldBuilder,
+    upf: &Upf,
+    cell: NodeId,
+    ues: &[&Ue],
+    duration: Duration,
+    plugins: &Plugins,
+    own: Option<Parts>,
+) -> Vec<NodeId> {
+    let mut nodes = Vec::new();
+    if upf.aqm == Aqm::Vaqm {
+        let node = world.add_edge(Box::new(Vaqm::new(vaqm(upf, plugins))));
+        if upf.detour.is_some() && upf.detour_told {
+            let changes = (1..=duration / upf.detour_period).map(|k| upf.detour_period * k);
+            for at in changes {
+                for ue in (0..ues.len() as u32).map(UeId) {
+                    world.add_report(node, Instant::ZERO + at, RanReport::PathSwitch { ue });
+                }
+            }
+        }
+        nodes.push(node);
+    }
+    if upf.cecc != Cecc::Off {
+        let node = world.add_edge(Box::new(cecc::Cecc::new(cecc(upf))));
+        world.add_reports(cell, node, reports(upf));
+        nodes.push(node);
+    }
+    if upf.zhuge {
+        let config = ZhugeConfig {
+            window: upf.zhuge_window,
+            most: upf.zhuge_most,
+            stale: (upf.report_period * 4).max(ZhugeConfig::default().stale),
+        };
+        let node = world.add_edge(Box::new(Zhuge::new(config)));
+        world.add_reports(cell, node, reports(upf));
+        nodes.push(node);
+    }
+    if upf.l4s_marker {
+        let marker = L4sMarker::new(L4sMarkerConfig { hold: upf.l4s_hold });
+        let node = world.add_edge(Box::new(marker));
+        let mut reports = reports(upf);
+        reports.reporter.congestion = Some(MarkingScheme {
+            low: upf.l4s_low,
+            high: upf.l4s_high,
+        });
+        world.add_reports(cell, node, reports);
+        nodes.push(node);
+    }
+    if let Some(parts) = own {
+        let node = world.add_edge(parts.function);
+        if let Some((agent, carrier)) = parts.agent {
+            world.add_edge_agent(cell, node, agent, carrier);
+        }
+        nodes.push(node);
+    }
+    for &node in &nodes {
+        for (ue, config) in (0..).map(UeId).zip(ues) {
+            for session in sessions(upf, ue, config) {
+                world.add_session(node, &session);
+            }
+        }
+    }
+    nodes
+}
+
+/// True where a system that the program adds may watch the cell.
+pub(super) fn has_own_system(scenario: &Scenario) -> bool {
+    let upf = scenario.upf.as_ref();
+    upf.is_some_and(|u| u.system.is_some())
+}
+
+/// The session of a UE, and its `QoS` flows of guaranteed rate. No limit is zero to a function.
+fn sessions(upf: &Upf, ue: UeId, config: &Ue) -> Vec<Session> {
+    let ambr = config.ambr.or(upf.ambr);
+    let mut all = vec![Session::Up {
+        ue,
+        gbr_flow: None,
+        guaranteed: Rate::ZERO,
+        maximum: ambr.unwrap_or(Rate::ZERO),
+    }];
+    for bearer in &config.bearers {
+        for qfi in &bearer.qfi {
+            if let Some((guaranteed, maximum)) = config.guarantee(*qfi) {
+                all.push(Session::Up {
+                    ue,
+                    gbr_flow: Some(Qfi(*qfi)),
+                    guaranteed,
+                    maximum: maximum.unwrap_or(Rate::ZERO),
+                });
+            }
+        }
+    }
+    all
+}
+
+/// The functions as hops of a path of `ue`.
+pub(super) fn hops(
+    nodes: &[NodeId],
+    ue: UeId,
+    gbr_flow: Option<Qfi>,
+    direction: Direction,
+) -> Vec<HopConfig> {
+    let mut hops: Vec<HopConfig> = nodes
+        .iter()
+        .map(|&node| HopConfig::Edge { node, ue, gbr_flow })
+        .collect();
+    if direction == Direction::Up {
+        hops.reverse();
+    }
+    hops
+}
+
+/// vAQM's settings before the keys beside mode and preset.
+fn preset(upf: &Upf) -> VaqmConfig {
+    let mode = match upf.mode {
+        Mode::Window => vaqm::Mode::Window,
+        Mode::Int => vaqm::Mode::Int,
+        Mode::Literal => vaqm::Mode::Literal,
+        Mode::Drain => vaqm::Mode::Drain,
+        Mode::Direct => vaqm::Mode::Direct,
+        Mode::Off => vaqm::Mode::Off,
+    };
+    let base = VaqmConfig::with_mode(mode);
+    match upf.preset {
+        Preset::Lte => base,
+        Preset::Nr => base.nr(),
+        Preset::Throughput => base.throughput(),
+    }
+}
+
+/// vAQM's least target.
+pub(crate) fn min_target(upf: &Upf) -> Duration {
+    upf.min_target.unwrap_or(preset(upf).min_target)
+}
+
+fn vaqm(upf: &Upf, plugins: &Plugins) -> VaqmConfig {
+    let base = preset(upf);
+    VaqmConfig {
+        fraction: upf.fraction.fraction(),
+        min_target: min_target(upf),
+        max_target: upf.max_target,
+        module: super::link::law(&upf.module.0, plugins),
+        police: upf.police,
+        ..base
+    }
+}
+
+fn cecc(upf: &Upf) -> CeccConfig {
+    let mut config = CeccConfig::default();
+    config.mode = match upf.cecc {
+        Cecc::Off => cecc::Mode::Off,
+        Cecc::Paper => cecc::Mode::Paper,
+        Cecc::Credit => cecc::Mode::Credit,
+        Cecc::Hold => cecc::Mode::Hold,
+    };
+    config.schedule = match upf.schedule {
+        Schedule::Edf => cecc::Schedule::Edf,
+        Schedule::Alg1 => cecc::Schedule::Alg1,
+    };
+    config.standard = upf.standard;
+    config.margin = upf.margin;
+    config
+}
+
+fn reports(upf: &Upf) -> ReportConfig {
+    let mut reporter = ReporterConfig::default();
+    reporter.period = upf.report_period;
+    reporter.phase = upf.report_phase;
+    ReportConfig {
+        reporter,
+        delay: upf.report_delay.unwrap_or(upf.n3),
+        jitter: upf.report_jitter,
+        faults: Faults {
+            loss: upf.report_loss.fraction(),
+            until: upf.report_stop.map_or(Instant::MAX, |t| Instant::ZERO + t),
+            ..Faults::default()
+        },
+    }
+}

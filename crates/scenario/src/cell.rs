@@ -1,0 +1,613 @@
+//! `[cell]`: an LTE or NR cell.
+
+use slackwater_core::Duration;
+use slackwater_ran::mac::SchedulerKind;
+use slackwater_ran::tdd::MAX_PERIOD;
+
+use crate::error::ScenarioError;
+use crate::field::{At, Field, choice, section, tagged};
+use crate::law::Law;
+use crate::link::Queue;
+use crate::scheduler::Scheduler;
+use crate::tree::Value;
+use crate::units::{Db, Dbm, Hertz, Limit, Metres, Percent};
+
+choice! {
+    /// Radio access technology.
+    pub enum Rat {
+        /// LTE (36 series).
+        Lte = "lte",
+        /// NR (38 series).
+        Nr = "nr",
+    }
+}
+choice! {
+    /// How the directions share the carrier.
+    pub enum Duplex {
+        /// Each on its own carrier.
+        Fdd = "fdd",
+        /// In turns.
+        Tdd = "tdd",
+    }
+}
+choice! {
+    /// Which MCS and CQI tables hold.
+    pub enum McsTable {
+        /// Up to 64QAM (36.213 table 7.1.7.1-1; 38.214 table 5.1.3.1-1).
+        Qam64 = "64qam",
+        /// Up to 256QAM (36.213 table 7.1.7.1-1A; 38.214 table 5.1.3.1-2).
+        Qam256 = "256qam",
+        /// Low spectral efficiency (38.214 table 5.1.3.1-3).
+        LowSe = "low-se",
+    }
+}
+choice! {
+    /// Fast fading.
+    pub enum Fading {
+        /// None: path loss and shadowing alone.
+        None = "none",
+        /// Extended pedestrian A (36.101, B.2).
+        Epa = "epa",
+        /// Extended vehicular A.
+        Eva = "eva",
+        /// Extended typical urban.
+        Etu = "etu",
+        /// TDL-A (38.901, 7.7.2).
+        TdlA = "tdl-a",
+        /// TDL-B.
+        TdlB = "tdl-b",
+        /// TDL-C.
+        TdlC = "tdl-c",
+        /// TDL-D, with a line of sight.
+        TdlD = "tdl-d",
+        /// TDL-E, with a line of sight.
+        TdlE = "tdl-e",
+    }
+}
+choice! {
+    /// Line of sight.
+    pub enum Condition {
+        /// Line of sight.
+        Los = "los",
+        /// No line of sight.
+        Nlos = "nlos",
+        /// By the model's probability at each place.
+        Drawn = "drawn",
+    }
+}
+choice! {
+    /// How spectral efficiency follows from SINR.
+    pub enum Amc {
+        /// Shannon with a gap in dB.
+        Gap = "gap",
+        /// Piro's formula, as ns-3 has it, for a BER of 5e-5.
+        Piro = "piro",
+        /// Block error thresholds, and one CQI below an exact match, as ns-3's default has it.
+        Ns3 = "ns3",
+    }
+}
+choice! {
+    /// RLC mode.
+    pub enum RlcMode {
+        /// Unacknowledged.
+        Um = "um",
+        /// Acknowledged.
+        Am = "am",
+    }
+}
+
+section! {
+    /// Received power falls by `10 * exponent` dB per decade of distance.
+    pub struct LogDistance {
+        /// Path-loss exponent.
+        #[within(1.0, 8.0)]
+        pub exponent: f64 = 3.0,
+        /// Loss at 1 m.
+        #[within(Db(0.0), Db(200.0))]
+        pub reference: Db = Db(38.6),
+    }
+}
+section! {
+    /// A scenario of TR 38.901, table 7.4.1-1.
+    pub struct Tr38901 {
+        /// Line of sight or not.
+        pub condition: Condition = Condition::Los,
+        /// Height of the base station; left out, the scenario's own (UMa 25 m, UMi 10 m, RMa 35 m, InH 3 m).
+        #[within(Metres(1.0), Metres(150.0))]
+        pub bs_height: Option<Metres> = None,
+        /// Height of the UE.
+        #[within(Metres(1.0), Metres(22.5))]
+        pub ue_height: Metres = Metres(1.5),
+    }
+}
+tagged! {
+    /// Path loss.
+    pub enum Pathloss by "model" {
+        /// Log-distance.
+        LogDistance(LogDistance) = "log-distance",
+        /// Urban macro.
+        Uma(Tr38901) = "uma",
+        /// Urban micro, street canyon.
+        Umi(Tr38901) = "umi",
+        /// Rural macro.
+        Rma(Tr38901) = "rma",
+        /// Indoor office.
+        Inh(Tr38901) = "inh",
+    }
+}
+
+choice! {
+    /// How the base station learns what waits in a UE.
+    pub enum BufferStatus {
+        /// By buffer status reports inside uplink blocks, after a scheduling request (36.321, 5.4.5; 38.321, 5.4.5).
+        InBand = "in-band",
+        /// At each chance for a scheduling request, without a grant for it, as ns-3 has it.
+        OutOfBand = "out-of-band",
+    }
+}
+
+choice! {
+    /// What a receiver makes of several transmissions of a block.
+    pub enum Combining {
+        /// Incremental redundancy: versions 0, 2, 3, 1 of a circular buffer, mutual information adds up (36.212,
+        /// 5.1.4.1.2; 38.212, 5.4.2.1).
+        Redundancy = "ir",
+        /// Chase combining: the same bits again, energy adds up.
+        Chase = "chase",
+        /// Each transmission by itself.
+        Nothing = "none",
+    }
+}
+
+section! {
+    /// CQI reports.
+    pub struct Cqi {
+        /// Time between reports.
+        #[within(Duration::from_micros(125), Duration::from_secs(1))]
+        pub period: Duration = Duration::from_millis(5),
+        /// From measurement to use.
+        #[within(Duration::ZERO, Duration::from_secs(1))]
+        pub delay: Duration = Duration::from_millis(6),
+    }
+}
+section! {
+    /// Outer-loop link adaptation: steps on the SINR offset that hold the block error rate at the target.
+    pub struct Olla {
+        /// On or off.
+        pub enabled: bool = true,
+        /// Share of first transmissions that may fail.
+        #[within(Percent(0.001), Percent(50.0))]
+        pub target: Percent = Percent(10.0),
+        /// Step down after a failure; the step up follows from the target.
+        #[within(Db(0.0), Db(10.0))]
+        pub step: Db = Db(0.5),
+        /// Largest offset either way.
+        #[within(Db(0.0), Db(40.0))]
+        pub limit: Db = Db(10.0),
+    }
+}
+section! {
+    /// Hybrid ARQ.
+    pub struct Harq {
+        /// Processes; left out, 8 for LTE and 16 for NR.
+        #[within(1, 16)]
+        pub processes: Option<u8> = None,
+        /// Transmissions of one block, the first included.
+        #[within(1, 16)]
+        pub transmissions: u8 = 4,
+        /// LTE: from a transmission to its repetition; left out, 8 ms (36.321, 7.7). In NR it follows from K1 and processing.
+        #[within(Duration::from_micros(125), Duration::from_millis(100))]
+        pub rtt: Option<Duration> = None,
+        /// What the receiver makes of a block's transmissions.
+        pub combining: Combining = Combining::Redundancy,
+    }
+}
+section! {
+    /// Slots between control and data in NR (38.214, 5.1.2.1, 5.2.3 and 6.1.2.1).
+    pub struct Timing {
+        /// From the assignment to its data.
+        #[within(0, 32)]
+        pub k0: u8 = 0,
+        /// From data to its HARQ feedback, at least.
+        #[within(1, 16)]
+        pub k1: u8 = 4,
+        /// From the grant to uplink data, at least.
+        #[within(1, 16)]
+        pub k2: u8 = 4,
+        /// From the packet's arrival at the base station to the first slot that may carry it, at most 8 slots; left out, 1 ms
+        /// for LTE and one slot for NR.
+        #[within(Duration::ZERO, Duration::from_millis(50))]
+        pub processing: Option<Duration> = None,
+    }
+}
+section! {
+    /// How the uplink asks for grants.
+    pub struct Uplink {
+        /// Time between chances for a scheduling request; left out, 10 ms for LTE and 20 ms for NR TDD, 10 ms for NR FDD.
+        #[within(Duration::from_micros(125), Duration::from_millis(640))]
+        pub sr_period: Option<Duration> = None,
+        /// Data that still waits this long after the latest grant makes a UE ask anew (retxBSR-Timer, in-band; 36.331: 320 ms
+        /// to 10.24 s, 38.331: 10 ms to 10.24 s); left out, 320 ms for LTE and 80 ms for NR.
+        #[within(Duration::from_millis(10), Duration::from_millis(10_240))]
+        pub retx_bsr: Option<Duration> = None,
+        /// A block without room for padding carries a buffer status report once this time went by since the last one
+        /// (periodicBSR-Timer, in-band; 36.331: 5 ms to 2.56 s, 38.331: 1 ms to 2.56 s); left out, each block carries one.
+        #[within(Duration::from_millis(1), Duration::from_millis(2_560))]
+        pub periodic_bsr: Option<Duration> = None,
+        /// Bytes granted in answer to a scheduling request, before the first buffer status report.
+        #[within(1, 100_000)]
+        pub first_grant: u32 = 150,
+        /// How the base station learns what waits in a UE.
+        pub buffer_status: BufferStatus = BufferStatus::InBand,
+        /// Bytes of the smallest grant: room for what comes while the grant is on its way.
+        #[within(0, 100_000)]
+        pub min_grant: u32 = 0,
+        /// Time that a UE takes to fill a block before it is on the air, at most K2 slots; left out, 2 ms for LTE and one slot
+        /// for NR.
+        #[within(Duration::ZERO, Duration::from_millis(8))]
+        pub prepare: Option<Duration> = None,
+    }
+}
+section! {
+    /// The RLC entity of each bearer.
+    pub struct Rlc {
+        /// Mode.
+        pub mode: RlcMode = RlcMode::Um,
+        /// Transmission buffer of each bearer.
+        pub buffer: Limit = Limit::Bytes(slackwater_core::Bytes(192_000)),
+        /// Law of the transmission buffer.
+        pub law: Law = Law::NONE,
+        /// How downlink packets wait in it, in place of one queue, first in first out, under `law`. Both its limit and `buffer`
+        /// hold, in IP bytes. Left out, one queue.
+        pub queue: Option<Queue> = None,
+        /// Reassembly (NR) or reordering (LTE) timer; left out, 50 ms.
+        #[within(Duration::ZERO, Duration::from_secs(1))]
+        pub reassembly: Option<Duration> = None,
+        /// AM: time before an unanswered poll is repeated.
+        #[within(Duration::from_millis(1), Duration::from_secs(4))]
+        pub poll_retransmit: Duration = Duration::from_millis(45),
+        /// AM: least time between two status reports.
+        #[within(Duration::ZERO, Duration::from_secs(3))]
+        pub status_prohibit: Duration = Duration::from_millis(10),
+        /// AM: a poll after this many PDUs.
+        #[within(1, 65_536)]
+        pub poll_pdu: u32 = 64,
+        /// AM: transmissions before the link is given up.
+        #[within(1, 64)]
+        pub max_retransmissions: u8 = 32,
+    }
+    check(me, at) {
+        if me.queue.is_some() && me.law != Law::NONE {
+            return Err(at.error("both `queue` and `law`", "one of them: a queue has its own law"));
+        }
+    }
+}
+section! {
+    /// PDCP.
+    pub struct Pdcp {
+        /// How long a packet may wait before it is thrown away; left out, for ever.
+        #[within(Duration::from_millis(1), Duration::from_secs(10))]
+        pub discard: Option<Duration> = None,
+    }
+}
+
+impl Timing {
+    /// K0, K1 and K2.
+    const fn slots(&self) -> (u8, u8, u8) {
+        (self.k0, self.k1, self.k2)
+    }
+
+    /// The same as text.
+    fn text(&self) -> String {
+        format!("k0 = {}, k1 = {}, k2 = {}", self.k0, self.k1, self.k2)
+    }
+}
+
+/// A TDD pattern: one letter a slot, `D`, `S` or `U`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TddPattern(String);
+
+impl TddPattern {
+    /// The pattern, where it has 1 to [`MAX_PERIOD`] slots of `D`, `S`, `U` with at least one `U` and one of `D` or `S`.
+    pub fn new(text: &str) -> Option<Self> {
+        let ok = (1..=MAX_PERIOD).contains(&text.len())
+            && text.bytes().all(|b| matches!(b, b'D' | b'S' | b'U'))
+            && text.contains('U')
+            && text.contains(['D', 'S']);
+        ok.then(|| Self(text.to_owned()))
+    }
+
+    /// The letters.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Field for TddPattern {
+    type Bound = ();
+    fn decode(at: &At<'_>) -> Result<Self, ScenarioError> {
+        match &at.node.value {
+            Value::Str(s) => Self::new(s),
+            _ => None,
+        }
+        .ok_or_else(|| at.wrong(Self::describe()))
+    }
+    fn encode(&self) -> Option<Value> {
+        Some(Value::Str(self.0.clone()))
+    }
+    fn schema() -> serde_json::Value {
+        serde_json::json!({ "type": "string", "pattern": format!("^[DSU]{{1,{MAX_PERIOD}}}$") })
+    }
+    fn describe() -> String {
+        format!("1 to {MAX_PERIOD} letters D, S, U, with downlink and uplink (\"DDDSU\")")
+    }
+    fn example() -> Self {
+        Self("DDDSU".to_owned())
+    }
+}
+
+/// Symbols of the special slot: downlink, guard, uplink; 14 together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SpecialSlot {
+    /// Downlink symbols.
+    pub down: u8,
+    /// Guard symbols.
+    pub guard: u8,
+    /// Uplink symbols.
+    pub up: u8,
+}
+
+impl Field for SpecialSlot {
+    type Bound = ();
+    fn decode(at: &At<'_>) -> Result<Self, ScenarioError> {
+        let parse = |s: &str| {
+            let parts: Vec<u8> = s
+                .split(':')
+                .map(str::parse)
+                .collect::<Result<_, _>>()
+                .ok()?;
+            match *parts.as_slice() {
+                [down, guard, up] if u16::from(down) + u16::from(guard) + u16::from(up) == 14 => {
+                    Some(Self { down, guard, up })
+                }
+                _ => None,
+            }
+        };
+        match &at.node.value {
+            Value::Str(s) => parse(s),
+            _ => None,
+        }
+        .ok_or_else(|| at.wrong(Self::describe()))
+    }
+    fn encode(&self) -> Option<Value> {
+        Some(Value::Str(format!(
+            "{}:{}:{}",
+            self.down, self.guard, self.up
+        )))
+    }
+    fn schema() -> serde_json::Value {
+        serde_json::json!({ "type": "string", "pattern": "^[0-9]+:[0-9]+:[0-9]+$" })
+    }
+    fn describe() -> String {
+        "downlink:guard:uplink symbols, 14 together (\"10:2:2\")".to_owned()
+    }
+    fn example() -> Self {
+        Self {
+            down: 10,
+            guard: 2,
+            up: 2,
+        }
+    }
+}
+
+section! {
+    /// The cell.
+    pub struct Cell {
+        /// Radio access technology.
+        pub rat: Rat = Rat::Lte,
+        /// Channel bandwidth; LTE 1.4, 3, 5, 10, 15 or 20 MHz.
+        #[within(Hertz(1_400_000), Hertz(2_000_000_000))]
+        pub bandwidth: Hertz = if rat == Rat::Lte { Hertz::from_mhz(10) } else { Hertz::from_mhz(100) },
+        /// Resource blocks; left out, they follow from the bandwidth (36.101, 5.6; 38.101-1, 5.3.2; beyond those
+        /// tables, whole blocks of 12 subcarriers in the bandwidth).
+        #[within(1, 1320)]
+        pub n_rb: Option<u16> = None,
+        /// Subcarrier spacing: 15, 30, 60 or 120 kHz; LTE 15 kHz.
+        #[within(Hertz::from_khz(15), Hertz::from_khz(120))]
+        pub scs: Hertz = if rat == Rat::Lte { Hertz::from_khz(15) } else { Hertz::from_khz(30) },
+        /// Duplex mode. LTE: FDD only.
+        pub duplex: Duplex = if rat == Rat::Lte { Duplex::Fdd } else { Duplex::Tdd },
+        /// TDD pattern.
+        pub tdd: TddPattern = TddPattern::example(),
+        /// Symbols of the pattern's S slots.
+        pub special: SpecialSlot = SpecialSlot::example(),
+        /// Downlink layers.
+        #[within(1, 4)]
+        pub layers: u8 = 1,
+        /// MCS and CQI tables.
+        pub mcs_table: McsTable = if rat == Rat::Lte { McsTable::Qam64 } else { McsTable::Qam256 },
+        /// Scheduler.
+        pub scheduler: Scheduler = Scheduler::BuiltIn(SchedulerKind::ProportionalFair),
+        /// Memory of the average rates that schedulers go by.
+        #[within(Duration::from_millis(1), Duration::from_secs(10))]
+        pub pf_window: Duration = Duration::from_millis(100),
+        /// Blocks that the scheduler may give; left out, all (ns-3 gives whole groups: 48 of 50).
+        #[within(1, 1320)]
+        pub schedulable_prbs: Option<u16> = None,
+        /// UEs that share a downlink slot in equal parts, at most; with 1 the cell polls: what a UE does not need of its
+        /// slot is lost. Left out, the first takes what it needs and the rest goes to the next.
+        #[within(1, 64)]
+        pub ues_per_slot: Option<u8> = None,
+        /// Carrier frequency.
+        #[within(Hertz::from_mhz(400), Hertz::from_mhz(100_000))]
+        pub carrier: Hertz = if rat == Rat::Lte { Hertz::from_mhz(2_120) } else { Hertz::from_mhz(3_500) },
+        /// Power of the base station.
+        #[within(Dbm(-30.0), Dbm(80.0))]
+        pub tx_power: Dbm = if rat == Rat::Lte { Dbm(46.0) } else { Dbm(44.0) },
+        /// Power of the UE.
+        #[within(Dbm(-50.0), Dbm(40.0))]
+        pub ue_tx_power: Dbm = Dbm(23.0),
+        /// Gain of the base station's antenna.
+        #[within(Db(-10.0), Db(50.0))]
+        pub antenna_gain: Db = Db(0.0),
+        /// Noise figure of the UE.
+        #[within(Db(0.0), Db(30.0))]
+        pub noise_figure: Db = Db(9.0),
+        /// Noise figure of the base station.
+        #[within(Db(0.0), Db(30.0))]
+        pub bs_noise_figure: Db = Db(5.0),
+        /// Path loss.
+        pub pathloss: Pathloss = Pathloss::LogDistance(LogDistance::example()),
+        /// Standard deviation of shadowing; 0 switches it off.
+        #[within(Db(0.0), Db(20.0))]
+        pub shadowing: Db = Db(0.0),
+        /// Distance over which shadowing decorrelates.
+        #[within(Metres(0.1), Metres(1000.0))]
+        pub shadowing_distance: Metres = Metres(50.0),
+        /// Fast fading.
+        pub fading: Fading = Fading::None,
+        /// Delay spread of the TDL profiles.
+        #[within(Duration::from_nanos(1), Duration::from_micros(10))]
+        pub delay_spread: Duration = Duration::from_nanos(100),
+        /// How spectral efficiency follows from SINR.
+        pub amc: Amc = Amc::Gap,
+        /// SINR gap to Shannon's bound, with `amc = "gap"`.
+        #[within(Db(0.0), Db(20.0))]
+        pub gap: Db = Db(1.9),
+        /// CQI reports.
+        pub cqi: Cqi = Cqi::example(),
+        /// Outer-loop link adaptation.
+        pub olla: Olla = Olla::example(),
+        /// HARQ.
+        pub harq: Harq = Harq::example(),
+        /// Slots between control and data.
+        pub timing: Timing = Timing::example(),
+        /// Uplink requests.
+        pub uplink: Uplink = Uplink::example(),
+        /// RLC.
+        pub rlc: Rlc = Rlc::example(),
+        /// PDCP.
+        pub pdcp: Pdcp = Pdcp::example(),
+    }
+    check(me, at) {
+        check_cell(me, at)?;
+    }
+}
+
+fn check_cell(me: &Cell, at: &At<'_>) -> Result<(), ScenarioError> {
+    // The node of a key, or of the last table on the way to it that the file holds.
+    let place = |key: &str| {
+        let mut node = at.node;
+        for part in key.split('.') {
+            let Value::Table(table) = &node.value else {
+                break;
+            };
+            let Some(below) = table.get(part) else { break };
+            node = below;
+        }
+        at.child(key, node)
+    };
+    let text = |v: &dyn core::fmt::Display| format!("\"{v}\"");
+    match me.rat {
+        Rat::Lte => {
+            const WIDTHS: [u64; 6] = [
+                1_400_000, 3_000_000, 5_000_000, 10_000_000, 15_000_000, 20_000_000,
+            ];
+            if !WIDTHS.contains(&me.bandwidth.0) && me.n_rb.is_none() {
+                return Err(place("bandwidth").error(
+                    text(&me.bandwidth),
+                    "1.4, 3, 5, 10, 15 or 20 MHz for LTE (36.101, 5.6)",
+                ));
+            }
+            if me.scs != Hertz::from_khz(15) {
+                return Err(place("scs").error(text(&me.scs), "15 kHz for LTE"));
+            }
+            if me.duplex == Duplex::Tdd {
+                return Err(place("duplex").error("\"tdd\"", "\"fdd\" for LTE"));
+            }
+            if me.mcs_table == McsTable::LowSe {
+                return Err(
+                    place("mcs_table").error("\"low-se\"", "\"64qam\" or \"256qam\" for LTE")
+                );
+            }
+            if me.n_rb.is_some_and(|n| n > 110) {
+                return Err(place("n_rb").wrong("1 to 110 for LTE"));
+            }
+            if me.timing.slots() != Timing::example().slots() {
+                return Err(place("timing").error(
+                    me.timing.text(),
+                    "k0 = 0, k1 = 4, k2 = 4 for LTE (36.213, 7.3 and 8.0)",
+                ));
+            }
+        }
+        Rat::Nr => {
+            if ![15, 30, 60, 120].map(Hertz::from_khz).contains(&me.scs) {
+                return Err(place("scs").error(text(&me.scs), "15, 30, 60 or 120 kHz"));
+            }
+            if me.duplex == Duplex::Tdd {
+                // Letters and symbols are right by themselves; together they may leave a direction without a slot.
+                let special = format!("{}:{}:{}", me.special.down, me.special.guard, me.special.up);
+                if let Err(e) = slackwater_ran::tdd::TddPattern::parse(me.tdd.as_str(), &special) {
+                    return Err(place("tdd").error(
+                        format!("\"{}\" with special = \"{special}\"", me.tdd.as_str()),
+                        format!("a pattern with both directions ({e})"),
+                    ));
+                }
+            }
+            if let Some(rtt) = &me.harq.rtt {
+                return Err(place("harq.rtt").error(
+                    text(rtt),
+                    "no such key for NR: `timing` has K1 and processing",
+                ));
+            }
+        }
+    }
+    check_slots(me, &place)
+}
+
+/// Times that the cell counts in slots, and blocks: what cannot be is refused.
+fn check_slots<'a>(me: &Cell, place: &dyn Fn(&str) -> At<'a>) -> Result<(), ScenarioError> {
+    let slot = Duration::from_nanos(15_000_000_000 / me.scs.0);
+    let slots = |d: Duration| d.as_nanos().div_ceil(slot.as_nanos());
+    if let Some(p) = me.timing.processing
+        && slots(p) > MOST_PROCESSING
+    {
+        return Err(place("timing.processing").error(
+            format!("\"{p}\""),
+            format!(
+                "at most {MOST_PROCESSING} slots, \"{}\"",
+                slot * MOST_PROCESSING
+            ),
+        ));
+    }
+
+    if let Some(p) = me.uplink.prepare
+        && slots(p) > u64::from(me.timing.k2)
+    {
+        return Err(place("uplink.prepare").error(
+            format!("\"{p}\""),
+            format!("at most K2, \"{}\"", slot * u64::from(me.timing.k2)),
+        ));
+    }
+
+    if let Some(rtt) = me.harq.rtt {
+        // The block takes its way to the air, and its feedback K1: the scheduler knows a slot later at the earliest.
+        let processing = me.timing.processing.unwrap_or(slot);
+        let least = slots(processing) + u64::from(me.timing.k1) + 1;
+        if slots(rtt) < least {
+            return Err(place("harq.rtt").error(
+                format!("\"{rtt}\""),
+                format!("at least \"{}\": processing, K1 and a slot", slot * least),
+            ));
+        }
+    }
+
+    let blocks = crate::build::cell::blocks(me);
+    if me.schedulable_prbs.is_some_and(|n| n > blocks) {
+        return Err(place("schedulable_prbs").wrong(format!("1 to {blocks}, the cell's blocks")));
+    }
+    Ok(())
+}
+
+/// Most slots between a packet's arrival and the air.
+const MOST_PROCESSING: u64 = 8;

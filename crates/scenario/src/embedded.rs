@@ -1,0 +1,107 @@
+//! Scenarios inside the program, so that a demonstration needs no file.
+
+/// Name and text of every built-in scenario.
+pub const ALL: &[(&str, &str)] = &[
+    (
+        "constant-12mbps",
+        include_str!("../scenarios/tour/constant-12mbps.toml"),
+    ),
+    (
+        "varying-link",
+        include_str!("../scenarios/tour/varying-link.toml"),
+    ),
+    ("quic", include_str!("../scenarios/tour/quic.toml")),
+    ("lte-demo", include_str!("../scenarios/tour/lte-demo.toml")),
+    ("nr-demo", include_str!("../scenarios/tour/nr-demo.toml")),
+    (
+        "media-demo",
+        include_str!("../scenarios/tour/media-demo.toml"),
+    ),
+];
+
+/// Name and text of the arena's cells; the arena says who competes there.
+pub const ARENA: &[(&str, &str)] = &[
+    (
+        "arena/handover",
+        include_str!("../scenarios/arena/handover.toml"),
+    ),
+    (
+        "arena/lossy-feedback",
+        include_str!("../scenarios/arena/lossy-feedback.toml"),
+    ),
+    (
+        "arena/lte-fading",
+        include_str!("../scenarios/arena/lte-fading.toml"),
+    ),
+    (
+        "arena/lte-steps",
+        include_str!("../scenarios/arena/lte-steps.toml"),
+    ),
+    (
+        "arena/lte-ten",
+        include_str!("../scenarios/arena/lte-ten.toml"),
+    ),
+    (
+        "arena/media-cell",
+        include_str!("../scenarios/arena/media-cell.toml"),
+    ),
+    (
+        "arena/media-link",
+        include_str!("../scenarios/arena/media-link.toml"),
+    ),
+    (
+        "arena/media-lossy",
+        include_str!("../scenarios/arena/media-lossy.toml"),
+    ),
+    (
+        "arena/media-rival",
+        include_str!("../scenarios/arena/media-rival.toml"),
+    ),
+    (
+        "arena/nr-fading",
+        include_str!("../scenarios/arena/nr-fading.toml"),
+    ),
+    (
+        "arena/nr-fifty",
+        include_str!("../scenarios/arena/nr-fifty.toml"),
+    ),
+    ("arena/rival", include_str!("../scenarios/arena/rival.toml")),
+    (
+        "arena/rival-users",
+        include_str!("../scenarios/arena/rival-users.toml"),
+    ),
+    ("arena/trace", include_str!("../scenarios/arena/trace.toml")),
+    (
+        "arena/vr-mixed",
+        include_str!("../scenarios/arena/vr-mixed.toml"),
+    ),
+    (
+        "arena/vr-tdd",
+        include_str!("../scenarios/arena/vr-tdd.toml"),
+    ),
+    ("arena/web", include_str!("../scenarios/arena/web.toml")),
+    (
+        "arena/wired-hop",
+        include_str!("../scenarios/arena/wired-hop.toml"),
+    ),
+];
+
+/// The text of the built-in scenario `name`.
+pub fn embedded(name: &str) -> Option<&'static str> {
+    let known = ALL.iter().chain(ARENA).find(|(n, _)| *n == name);
+    known.map(|(_, text)| *text)
+}
+
+/// Name and title of every built-in scenario but the arena's cells, which `slackwater arena --list` names.
+pub fn embedded_names() -> Vec<(&'static str, &'static str)> {
+    ALL.iter()
+        .map(|(name, text)| (*name, title(text)))
+        .collect()
+}
+
+/// The title in a scenario's text; built-in scenarios write it on a line of its own.
+pub fn title(text: &'static str) -> &'static str {
+    text.lines()
+        .find_map(|l| l.strip_prefix("title = \"")?.strip_suffix('"'))
+        .unwrap_or("")
+}

@@ -1,0 +1,84 @@
+//! `[feedback]`: what the cell tells senders that ask.
+
+use slackwater_core::Duration;
+
+use crate::field::{choice, section};
+use crate::units::Percent;
+
+choice! {
+    /// What carries reports to senders.
+    pub enum Carrier {
+        /// A TCP option on each ACK.
+        TcpOption = "tcp-option",
+        /// A datagram beside each ACK.
+        Datagram = "datagram",
+        /// A socket of its own, while the flow is not idle; XRC's reports then go as datagrams.
+        Socket = "socket",
+    }
+}
+choice! {
+    /// What the transport blocks that a UE reports count.
+    pub enum Blocks {
+        /// What the link could have carried: a genie in a cell.
+        Capacity = "capacity",
+        /// What was scheduled for the UE.
+        Allocated = "allocated",
+        /// That, and a share of what nobody used.
+        AllocatedIdle = "allocated+idle",
+    }
+}
+choice! {
+    /// How the agent counts.
+    pub enum Agent {
+        /// Schedulable blocks only, bytes of IP packets.
+        Default = "default",
+        /// All blocks of the carrier, bytes of transport blocks: about 8 % too much in an LTE cell of 10 MHz.
+        Paper = "paper",
+    }
+}
+
+section! {
+    /// The agent at the cell that tells senders their fair rate and head-of-line delay (XRC). It is there as soon as a
+    /// flow's controller takes reports; a key changes how it works, how its reports travel, and what goes wrong.
+    pub struct Feedback {
+        /// How the agent counts.
+        pub agent: Agent = Agent::Default,
+        /// Slots over which the agent averages; 1 ms each in LTE.
+        #[within(1, 10_000)]
+        pub window: u16 = 40,
+        /// A flow without a packet for this long is not active.
+        #[within(Duration::from_millis(1), Duration::from_secs(100))]
+        pub flow_timeout: Duration = Duration::from_millis(200),
+        /// Delay of the F1 interface between MAC and RLC (DU) and PDCP (CU), where the agent sits.
+        #[within(Duration::ZERO, Duration::from_millis(100))]
+        pub f1_delay: Duration = Duration::ZERO,
+        /// What carries the reports.
+        pub carrier: Carrier = Carrier::TcpOption,
+        /// Extra delay of a datagram on its way beyond half of the path's RTT.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub delay: Duration = Duration::ZERO,
+        /// Extra delay of each datagram, uniform from zero to this.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub jitter: Duration = Duration::ZERO,
+        /// What the transport blocks count that a UE reports to senders that ask (Tyrus); left out, `capacity` on a link
+        /// and `allocated+idle` in a cell.
+        pub blocks: Option<Blocks> = None,
+        /// Time between the reports of a socket, and the least between datagrams, of transport blocks.
+        #[within(Duration::from_millis(1), Duration::from_secs(10))]
+        pub every: Duration = Duration::from_millis(10),
+        /// After `stop` the last report of transport blocks is repeated.
+        pub stale: bool = false,
+        /// Share of reports that never arrive.
+        #[within(Percent(0.0), Percent(100.0))]
+        pub loss: Percent = Percent(0.0),
+        /// From here on no report leaves; left out, never.
+        #[within(Duration::ZERO, Duration::from_secs(1_000_000))]
+        pub stop: Option<Duration> = None,
+        /// The agent lies: rates and bytes are multiplied by this.
+        #[within(0.0, 1000.0)]
+        pub rate_scale: f64 = 1.0,
+        /// The agent lies: head-of-line delays are multiplied by this.
+        #[within(0.0, 1000.0)]
+        pub hol_scale: f64 = 1.0,
+    }
+}

@@ -1,0 +1,274 @@
+//! What takes a report from where it is made to who acts on it, and what goes wrong on the way.
+//!
+//! A report to a sender is eight bytes ([`ReportBody`]) in the simulator as on the wire: what a sender reads is as coarse as
+//! these make it, and an ACK grows by the option or frame that holds them.
+
+use slackwater_core::packet::{Blocks, IPV4_HEADER, TCP_HEADER, UDP_HEADER};
+use slackwater_core::{
+    Body, Direction, Draw, Duration, Ecn, FlowId, Instant, Packet, QuicBits, Segment, TcpFlags,
+};
+use slackwater_signal::{PathReport, RanReport, ReportBody};
+use slackwater_transport::quic::{ACK_RANGE, REPORT_FRAME};
+
+use crate::lane::LaneConfig;
+
+/// IP bytes of an out-of-band report over UDP and IPv4: key of the flow and body.
+const DATAGRAM: u16 = IPV4_HEADER + UDP_HEADER + 28;
+/// The option with the report (RFC 6994: kind, length, `ExID`, body).
+const OPTION: u16 = 12;
+/// Bytes of options that a TCP header holds (RFC 9293, 3.1).
+const OPTIONS_MAX: u16 = 40;
+/// The largest IP packet that an agent makes by growing one.
+const MTU: u16 = 1500;
+
+/// What carries reports to the sender of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Carrier {
+    /// Each ACK: a TCP option, or a DATAGRAM frame (RFC 9221) that a QUIC receiver puts beside its ACK. An agent on the
+    /// path cannot write into QUIC.
+    OnAck,
+    /// A datagram beside an ACK (or beside a packet of a QUIC receiver), at most one every so often.
+    Datagram {
+        /// The least time between two.
+        every: Duration,
+        /// Their way.
+        lane: LaneConfig,
+    },
+    /// A socket of its own, at this period whatever else happens, while the flow is not idle. What makes reports as packets
+    /// pass sends them as datagrams.
+    Socket {
+        /// The period.
+        every: Duration,
+        /// Their way.
+        lane: LaneConfig,
+    },
+}
+
+impl Carrier {
+    /// The way of reports that travel on their own.
+    pub(super) const fn lane(&self) -> Option<LaneConfig> {
+        match *self {
+            Self::OnAck => None,
+            Self::Datagram { lane, .. } | Self::Socket { lane, .. } => Some(lane),
+        }
+    }
+}
+
+/// What goes wrong with reports; nothing, by default.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Faults {
+    /// Probability that a report is lost: its option stripped, its datagram gone.
+    pub loss: f64,
+    /// From here on no report leaves (an agent that is gone, a middlebox that strips), or no new one.
+    pub until: Instant,
+    /// After [`Faults::until`] the last report is repeated.
+    pub stale: bool,
+    /// The agent lies: rates and bytes are multiplied by this. 1 is honest.
+    pub scale: f64,
+    /// The same for delays.
+    pub delay_scale: f64,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self {
+            loss: 0.0,
+            until: Instant::MAX,
+            stale: false,
+            scale: 1.0,
+            delay_scale: 1.0,
+        }
+    }
+}
+
+impl Faults {
+    /// No report leaves at `now`.
+    #[inline]
+    pub(super) fn is_silent(&self, now: Instant) -> bool {
+        now >= self.until && !self.stale
+    }
+
+    /// What leaves at `now` repeats the last report.
+    #[inline]
+    pub(super) fn repeats(&self, now: Instant) -> bool {
+        now >= self.until && self.stale
+    }
+
+    /// Report number `key` of those that `draw` decides on is lost.
+    #[inline]
+    pub(super) fn loses(&self, draw: Draw, key: u64) -> bool {
+        self.loss > 0.0 && draw.uniform(key) < self.loss
+    }
+
+    /// What an agent that lies says.
+    pub(super) fn distort(&self, report: PathReport) -> PathReport {
+        match report {
+            PathReport::Share {
+                rate,
+                hol_delay,
+                seq,
+                shared,
+            } => PathReport::Share {
+                rate: rate.mul_f64(self.scale),
+                hol_delay: Duration::from_nanos(
+                    (hol_delay.as_nanos() as f64 * self.delay_scale) as u64,
+                ),
+                seq,
+                shared,
+            },
+            other => other,
+        }
+    }
+}
+
+impl Faults {
+    /// Makes of a message to an edge function what arrives of it but for its loss: what an agent that lies says, or `last`
+    /// again. `last` is kept up where that may come.
+    pub(super) fn distort_message(
+        &self,
+        now: Instant,
+        message: &mut Vec<RanReport>,
+        last: &mut Vec<RanReport>,
+    ) {
+        if self.repeats(now) {
+            message.clear();
+            message.extend(last.iter().map(|report| report.read_at(now)));
+            return;
+        }
+        if self.scale != 1.0 {
+            for report in message.iter_mut() {
+                *report = report.scaled(self.scale);
+            }
+        }
+        if self.stale {
+            last.clone_from(message);
+        }
+    }
+}
+
+/// True for a packet beside which a report may leave: an ACK of TCP, or anything of QUIC's after the handshake, since an
+/// agent cannot read what it is.
+#[inline]
+pub(super) const fn answers(packet: &Packet) -> bool {
+    matches!(packet.dir, Direction::Up)
+        && match &packet.body {
+            Body::Tcp(s) => s.flags.contains(TcpFlags::ACK) && !s.flags.contains(TcpFlags::SYN),
+            Body::QuicData(_) | Body::QuicAck(_) => true,
+            _ => false,
+        }
+}
+
+/// True for a packet into which the UE can put a report to the sender of its flow: an ACK, but for those of the real QUIC
+/// stack, whose bytes are written.
+#[inline]
+pub(super) const fn carries(packet: &Packet) -> bool {
+    answers(packet)
+        && match packet.quic() {
+            Some(bits) => bits.contains(QuicBits::ACK),
+            None => true,
+        }
+}
+
+/// A report on its own.
+pub(super) const fn datagram(now: Instant, flow: FlowId, body: ReportBody) -> Packet {
+    Packet {
+        created: now,
+        flow,
+        len: DATAGRAM,
+        ecn: Ecn::NotEct,
+        dir: Direction::Up,
+        body: Body::Report(body.0),
+    }
+}
+
+/// Puts a report into `packet`: into the options of a segment, where they have room, or into a DATAGRAM frame of a light
+/// QUIC receiver's ACK (RFC 9221), as that receiver would.
+#[inline]
+pub(super) fn put(packet: &mut Packet, body: ReportBody) {
+    match &mut packet.body {
+        Body::Tcp(segment) => put_option(&mut packet.len, segment, body),
+        Body::QuicAck(ack) => {
+            if ack.set_report(body.0) {
+                packet.len -= ACK_RANGE;
+            }
+            packet.len += REPORT_FRAME;
+        }
+        // Beside data for the end that sends no reports' flow: the frame takes its room, and nobody reads it.
+        Body::QuicData(data) => {
+            data.bits = data.bits.with(QuicBits::DATAGRAM);
+            packet.len += REPORT_FRAME;
+        }
+        _ => {}
+    }
+}
+
+/// Puts a report into the options of a segment whose packet has `len` bytes, where they have room.
+#[inline]
+pub(super) fn put_option(len: &mut u16, segment: &mut Segment, body: ReportBody) {
+    // A real packet may be of IPv6, whose header of 40 bytes would pass for options.
+    let options = (*len - segment.payload - IPV4_HEADER - TCP_HEADER).min(OPTIONS_MAX);
+    // Without padding, time stamps (10), two SACK blocks (18) and the report (12) fill the 40 bytes.
+    let grown = (options + OPTION).min(OPTIONS_MAX);
+    if segment.blocks != Blocks::Three && *len - options + grown <= MTU {
+        *len += grown - options;
+        segment.set_report(body.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackwater_core::{Bytes, UeId};
+
+    use super::*;
+
+    const STOP: Instant = Instant::from_millis(100);
+
+    fn backlog(at: Instant, bytes: u64) -> RanReport {
+        RanReport::Backlog {
+            at,
+            ue: UeId(1),
+            flow: FlowId(2),
+            bytes: Bytes(bytes),
+        }
+    }
+
+    #[test]
+    fn reports_end_or_repeat_the_last() {
+        let mut faults = Faults {
+            until: STOP,
+            ..Faults::default()
+        };
+        let before = Instant::from_millis(99);
+        assert!(!faults.is_silent(before) && !faults.repeats(before));
+        assert!(faults.is_silent(STOP) && !faults.repeats(STOP));
+
+        faults.stale = true;
+        assert!(!faults.is_silent(STOP) && faults.repeats(STOP));
+        let mut last = Vec::new();
+        let mut message = vec![backlog(before, 7_000)];
+        faults.distort_message(before, &mut message, &mut last);
+        assert_eq!(message, [backlog(before, 7_000)]);
+        let mut message = vec![backlog(STOP, 90)];
+        faults.distort_message(STOP, &mut message, &mut last);
+        assert_eq!(message, [backlog(STOP, 7_000)]);
+    }
+
+    #[test]
+    fn an_agent_lies_about_amounts_and_not_about_time() {
+        let faults = Faults {
+            scale: 0.5,
+            delay_scale: 3.0,
+            ..Faults::default()
+        };
+        let mut message = vec![backlog(STOP, 7_000)];
+        faults.distort_message(STOP, &mut message, &mut Vec::new());
+        assert_eq!(message, [backlog(STOP, 3_500)]);
+        let share = |mbps, ms| PathReport::Share {
+            rate: slackwater_core::Rate::from_mbps(mbps),
+            hol_delay: Duration::from_millis(ms),
+            seq: 9,
+            shared: true,
+        };
+        assert_eq!(faults.distort(share(10.0, 4)), share(5.0, 12));
+    }
+}
