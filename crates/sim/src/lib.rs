@@ -4,6 +4,7 @@
 //! the same events in the same order on every run, host and thread. The loop takes a [`Clock`]: [`NoClock`] runs as
 //! fast as the machine can; an emulator passes one that waits.
 
+mod arena;
 pub mod clock;
 pub mod flow;
 mod inbox;

@@ -15,9 +15,11 @@ use slackwater_core::{Bytes, Draw, Duration, FlowId, Instant, Packet, Recorder, 
 use slackwater_edge::ue::BlocksMode;
 use slackwater_signal::{PathReport, ReportBody};
 
+use super::World;
 use super::carrier::{Carrier, Faults, carries, datagram, put};
-use super::cell::Reading;
-use super::{Hop, Node, World};
+use super::cell::{CellNode, Reading};
+use super::path::{LaneNode, LinkNode};
+use crate::arena::Idx;
 use crate::link::Meter;
 
 /// A datagram carrier with nothing to ride on still reports this often.
@@ -47,21 +49,25 @@ impl Default for BlocksConfig {
     }
 }
 
+/// Whose transport blocks a feed reports.
+pub(super) enum Source {
+    /// Those of a UE in a cell.
+    Cell { cell: Idx<CellNode>, ue: UeId },
+    /// All that a link carried, or could have carried.
+    Link { link: Idx<LinkNode>, meter: Meter },
+}
+
 /// The feed of one flow.
 pub(super) struct Feed {
     pub(super) config: BlocksConfig,
-    /// The node whose blocks these are, and the UE there.
-    pub(super) node: usize,
-    pub(super) ue: UeId,
+    pub(super) source: Source,
     /// Where reports on their own go.
-    pub(super) lane: Option<Hop>,
-    /// The node that beats for it.
+    pub(super) lane: Option<Idx<LaneNode>>,
+    /// The component of its timer.
     pub(super) beat: Option<usize>,
     pub(super) draw: Draw,
     /// Length of a sample: a subframe or a slot.
     pub(super) slot: Duration,
-    /// What the link could carry, where it is one.
-    pub(super) meter: Option<Meter>,
     /// When the UE last saw a packet of the flow; `None` before the first.
     heard: Option<Instant>,
     /// Up to where it was reported.
@@ -73,16 +79,15 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    pub(super) fn new(config: BlocksConfig, node: usize, ue: UeId, draw: Draw) -> Self {
+    /// A feed of samples of length `slot`.
+    pub(super) fn new(config: BlocksConfig, source: Source, slot: Duration, draw: Draw) -> Self {
         Self {
             config,
-            node,
-            ue,
+            source,
             lane: None,
             beat: None,
             draw,
-            slot: Duration::from_millis(1),
-            meter: None,
+            slot,
             heard: None,
             read: Reading::default(),
             rate: 0.0,
@@ -148,16 +153,17 @@ impl Feed {
 }
 
 impl<R: Recorder> World<R> {
-    /// What the node of `feed` had for its UE by `now`.
+    /// What the source of `feed` had for its UE by `now`.
     fn read_blocks(&mut self, now: Instant, feed: &mut Feed) -> Reading {
         let mode = feed.config.mode;
         let samples = now.as_nanos() / feed.slot.as_nanos();
-        let bytes = match (&mut self.nodes[feed.node], &mut feed.meter) {
-            (Node::Cell(cell), _) => return cell.read_blocks(now, feed.ue, mode),
-            (Node::Link { link, .. }, _) if mode == BlocksMode::Allocated => link.carried().0,
+        let bytes = match &mut feed.source {
+            Source::Cell { cell, ue } => return self.cells[*cell].read_blocks(now, *ue, mode),
+            Source::Link { link, .. } if mode == BlocksMode::Allocated => {
+                self.links[*link].link.carried().0
+            }
             // A link has one user: what it does not use is all idle.
-            (Node::Link { .. }, Some(meter)) => meter.upto(Instant::ZERO + feed.slot * samples).0,
-            _ => 0,
+            Source::Link { meter, .. } => meter.upto(Instant::ZERO + feed.slot * samples).0,
         };
         Reading { samples, bytes }
     }
@@ -235,8 +241,8 @@ impl<R: Recorder> World<R> {
         self.flows[flow].feed = Some(feed);
     }
 
-    fn send_report(&mut self, now: Instant, flow: usize, lane: Hop, body: ReportBody) {
+    fn send_report(&mut self, now: Instant, flow: usize, lane: Idx<LaneNode>, body: ReportBody) {
         let packet = datagram(now, FlowId(flow as u32), body);
-        self.forward(now, lane, flow, &packet);
+        self.enter_lane(now, lane, &packet);
     }
 }

@@ -12,13 +12,16 @@ use slackwater_signal::Observer;
 use slackwater_transport::app::AppConfig;
 use slackwater_transport::rtp::Mailbox;
 
-use super::blocks::{BlocksConfig, Feed};
+use super::blocks::{BlocksConfig, Feed, Source};
 use super::cell::{Blocks, CellFlow, CellNode};
 use super::edge::{EdgeFlow, EdgeNode};
 use super::feedback::{Feedback, FeedbackConfig};
 use super::pages::Page;
+use super::path::{Component, Exit, Hop, LaneNode, LinkNode};
 use super::reports::{ReportConfig, Reports};
-use super::{Flow, Hop, Node, World, side};
+use super::sample::Sampled;
+use super::{Flow, World, side};
+use crate::arena::{Arena, Idx};
 use crate::flow::{FlowConfig, HopConfig, Host, HostEvents};
 use crate::kernel::Kernel;
 use crate::lane::{Lane, LaneConfig};
@@ -38,7 +41,12 @@ mod purpose {
 /// Collects nodes and flows.
 pub struct WorldBuilder {
     draw: Draw,
-    nodes: Vec<Node>,
+    /// The nodes, by number: what each is and where it lies.
+    nodes: Vec<Component>,
+    lanes: Arena<LaneNode>,
+    links: Arena<LinkNode>,
+    cells: Arena<CellNode>,
+    edges: Arena<EdgeNode>,
     flows: Vec<Flow>,
     pages: Vec<Page>,
 }
@@ -49,22 +57,46 @@ impl WorldBuilder {
         Self {
             draw: Draw::new(seed),
             nodes: Vec::new(),
+            lanes: Arena::default(),
+            links: Arena::default(),
+            cells: Arena::default(),
+            edges: Arena::default(),
             flows: Vec::new(),
             pages: Vec::new(),
         }
     }
 
-    fn push(&mut self, node: Node) -> NodeId {
+    /// The number of the node that is added next.
+    fn next_id(&self) -> NodeId {
+        NodeId(self.nodes.len() as u32)
+    }
+
+    fn push(&mut self, node: Component) -> NodeId {
+        let id = self.next_id();
         self.nodes.push(node);
-        NodeId(self.nodes.len() as u32 - 1)
+        id
+    }
+
+    fn push_lane(&mut self, config: LaneConfig, next: Hop) -> (NodeId, Idx<LaneNode>) {
+        let id = self.next_id();
+        let draw = self.draw.fork(purpose::LANE, u64::from(id.0));
+        let lane = self.lanes.push(LaneNode {
+            id,
+            lane: Lane::new(config, draw, self.draw),
+            exit: Exit::Hop(next),
+        });
+        self.push(Component::Lane(lane));
+        (id, lane)
     }
 
     /// Adds a bottleneck link; it serves any flow whose path names it.
     pub fn add_link(&mut self, config: LinkConfig) -> NodeId {
-        self.push(Node::Link {
-            link: Box::new(Link::new(config)),
+        let link = self.links.push(LinkNode {
+            id: self.next_id(),
+            link: Link::new(config),
             next: Vec::new(),
-        })
+        });
+        self.push(Component::Link(link))
     }
 
     /// Adds a cell with its UEs; `observer` sees its slots.
@@ -77,9 +109,11 @@ impl WorldBuilder {
         ues: Vec<UeConfig>,
         observer: Option<Box<dyn Observer + Send>>,
     ) -> Result<NodeId, ConfigError> {
-        let draw = self.draw.fork(purpose::CELL, self.nodes.len() as u64);
+        let id = self.next_id();
+        let draw = self.draw.fork(purpose::CELL, u64::from(id.0));
         let cell = Cell::new(config, ues, draw)?;
-        Ok(self.push(Node::Cell(Box::new(CellNode::new(cell, observer)))))
+        let cell = self.cells.push(CellNode::new(id, cell, observer));
+        Ok(self.push(Component::Cell(cell)))
     }
 
     /// Puts an agent at the cell `node`: it sees the cell's slots, and its reports travel to the senders of flows whose
@@ -97,7 +131,9 @@ impl WorldBuilder {
 
     /// Adds an edge function; it acts on the flows whose path names it.
     pub fn add_edge(&mut self, function: Box<dyn EdgeFunction<Packet> + Send>) -> NodeId {
-        self.push(Node::Edge(Box::new(EdgeNode::new(function))))
+        let edge = EdgeNode::new(self.next_id(), function);
+        let edge = self.edges.push(edge);
+        self.push(Component::Edge(edge))
     }
 
     /// Tells the edge function at `node` of a session that is there from the start.
@@ -108,11 +144,11 @@ impl WorldBuilder {
 
     /// Lets the cell at `cell` report its downlink queues to the edge function at `edge`.
     pub fn add_reports(&mut self, cell: NodeId, edge: NodeId, config: ReportConfig) {
-        self.edge_mut(edge);
+        let to = self.edge(edge);
         let key = u64::from(cell.0) << 32 | u64::from(edge.0);
         let draw = self.draw.fork(purpose::REPORTS, key);
         let of_cell = self.cell_mut(cell).cell.config();
-        let reports = Reports::new(of_cell, config, edge.index(), draw);
+        let reports = Reports::new(of_cell, config, to, draw);
         self.push_reports(cell, reports);
     }
 
@@ -125,8 +161,8 @@ impl WorldBuilder {
         agent: Box<dyn EdgeAgent + Send>,
         carrier: Box<dyn ReportCarrier + Send>,
     ) {
-        self.edge_mut(edge);
-        self.push_reports(cell, Reports::own(agent, carrier, edge.index()));
+        let to = self.edge(edge);
+        self.push_reports(cell, Reports::own(agent, carrier, to));
     }
 
     fn push_reports(&mut self, cell: NodeId, mut reports: Reports) {
@@ -141,31 +177,32 @@ impl WorldBuilder {
     /// down. `ue` matters to a cell only.
     pub fn add_feed(&mut self, flow: FlowId, node: NodeId, ue: UeId, config: BlocksConfig) {
         let draw = self.draw.fork(purpose::BLOCKS, u64::from(flow.0));
-        let mut feed = Feed::new(config, node.index(), ue, draw);
-        match &mut self.nodes[node.index()] {
-            Node::Cell(cell) => {
-                let of_cell = cell.cell.config();
-                feed.slot = of_cell.slot_duration();
+        let (source, slot) = match self.nodes.get(node.index()) {
+            Some(&Component::Cell(cell)) => {
+                let node = &mut self.cells[cell];
+                let of_cell = node.cell.config();
+                let slot = of_cell.slot_duration();
                 let blocks = || Box::new(Blocks::new(of_cell));
-                cell.blocks.get_or_insert_with(blocks).agent.watch(ue);
+                node.blocks.get_or_insert_with(blocks).agent.watch(ue);
+                (Source::Cell { cell, ue }, slot)
             }
-            Node::Link { link, .. } => feed.meter = Some(link.meter()),
-            _ => {}
-        }
+            Some(&Component::Link(link)) => {
+                let meter = self.links[link].link.meter();
+                (Source::Link { link, meter }, Duration::from_millis(1))
+            }
+            _ => panic!("{node} is neither a cell nor a link"),
+        };
+        let mut feed = Feed::new(config, source, slot, draw);
         if let Some(lane) = config.carrier.lane() {
-            let lane = self.report_lane(lane);
-            feed.lane = Some(lane);
-            feed.beat = Some(self.push(Node::Beat(flow.index())).index());
+            feed.lane = Some(self.report_lane(lane));
+            feed.beat = Some(self.push(Component::Feed(flow.0)).index());
         }
         self.flows[flow.index()].feed = Some(Box::new(feed));
     }
 
     /// A lane that ends at the sender's host.
-    fn report_lane(&mut self, config: LaneConfig) -> Hop {
-        let draw = self.draw.fork(purpose::LANE, self.nodes.len() as u64);
-        let lane = Lane::new(config, draw, self.draw);
-        let next = Hop::Host;
-        Hop::Node(self.push(Node::Lane { lane, next }).0)
+    fn report_lane(&mut self, config: LaneConfig) -> Idx<LaneNode> {
+        self.push_lane(config, Hop::Host).1
     }
 
     /// Lets the edge function at `node` hear `report` at `at`; call it in the order of time.
@@ -173,18 +210,28 @@ impl WorldBuilder {
         self.edge_mut(node).reports.push_back((at, report));
     }
 
-    fn edge_mut(&mut self, node: NodeId) -> &mut EdgeNode {
-        match self.nodes.get_mut(node.index()) {
-            Some(Node::Edge(edge)) => edge,
+    fn edge(&self, node: NodeId) -> Idx<EdgeNode> {
+        match self.nodes.get(node.index()) {
+            Some(&Component::Edge(edge)) => edge,
             _ => panic!("{node} is not an edge function"),
         }
     }
 
-    fn cell_mut(&mut self, node: NodeId) -> &mut CellNode {
-        match self.nodes.get_mut(node.index()) {
-            Some(Node::Cell(cell)) => cell,
+    fn edge_mut(&mut self, node: NodeId) -> &mut EdgeNode {
+        let edge = self.edge(node);
+        &mut self.edges[edge]
+    }
+
+    fn cell(&self, node: NodeId) -> Idx<CellNode> {
+        match self.nodes.get(node.index()) {
+            Some(&Component::Cell(cell)) => cell,
             _ => panic!("{node} is not a cell"),
         }
+    }
+
+    fn cell_mut(&mut self, node: NodeId) -> &mut CellNode {
+        let cell = self.cell(node);
+        &mut self.cells[cell]
     }
 
     /// Adds a flow. Its paths name nodes added before; each path has at least one hop.
@@ -234,53 +281,60 @@ impl WorldBuilder {
         flows
     }
 
-    /// Turns a path into hops, from its end to its start; returns the first hop.
-    fn lay(&mut self, flow: FlowId, direction: Direction, path: &[HopConfig]) -> Hop {
-        assert!(!path.is_empty(), "a path has at least one hop");
-        let mut next = Hop::Host;
-        for hop in path.iter().rev() {
-            let node = match *hop {
-                HopConfig::Lane(config) => {
-                    let draw = self.draw.fork(purpose::LANE, self.nodes.len() as u64);
-                    self.push(Node::Lane {
-                        lane: Lane::new(config, draw, self.draw),
-                        next,
-                    })
-                }
-                HopConfig::Link(id) => {
-                    let Some(Node::Link { next: table, .. }) = self.nodes.get_mut(id.index())
-                    else {
-                        panic!("{id} is not a link");
-                    };
-                    table.resize(table.len().max(flow.index() + 1), Hop::Host);
-                    table[flow.index()] = next;
-                    id
-                }
-                HopConfig::Cell { node, ue, qfi } => {
-                    let cell = self.cell_mut(node);
-                    let n = cell.flows.len().max(flow.index() + 1);
-                    cell.flows.resize(n, CellFlow::default());
-                    let entry = &mut cell.flows[flow.index()];
-                    (entry.passes, entry.ue, entry.qfi) = (true, ue, qfi);
-                    entry.next[side(direction)] = next;
-                    for reports in &mut cell.reports {
-                        reports.add_flow(&cell.cell, flow, ue, qfi);
-                    }
-                    node
-                }
-                HopConfig::Edge { node, ue, gbr_flow } => {
-                    let edge = self.edge_mut(node);
-                    let n = edge.flows.len().max(flow.index() + 1);
-                    edge.flows.resize(n, EdgeFlow::default());
-                    let entry = &mut edge.flows[flow.index()];
-                    (entry.passes, entry.ue, entry.gbr_flow) = (true, ue, gbr_flow);
-                    entry.next[side(direction)] = next;
-                    node
-                }
-            };
-            next = Hop::Node(node.0);
+    /// Turns a path into hops, from its end to its start; returns the name of its first node and the first hop.
+    fn lay(&mut self, flow: FlowId, direction: Direction, path: &[HopConfig]) -> (NodeId, Hop) {
+        let (last, before) = path.split_last().expect("a path has at least one hop");
+        let mut first = self.lay_hop(flow, direction, last, Hop::Host);
+        for hop in before.iter().rev() {
+            first = self.lay_hop(flow, direction, hop, first.1);
         }
-        next
+        first
+    }
+
+    /// Lets `flow` pass `hop` on its way to `next`.
+    fn lay_hop(
+        &mut self,
+        flow: FlowId,
+        direction: Direction,
+        hop: &HopConfig,
+        next: Hop,
+    ) -> (NodeId, Hop) {
+        match *hop {
+            HopConfig::Lane(config) => {
+                let (id, lane) = self.push_lane(config, next);
+                (id, Hop::Lane(lane))
+            }
+            HopConfig::Link(id) => {
+                let Some(&Component::Link(link)) = self.nodes.get(id.index()) else {
+                    panic!("{id} is not a link");
+                };
+                let table = &mut self.links[link].next;
+                table.resize(table.len().max(flow.index() + 1), Hop::Host);
+                table[flow.index()] = next;
+                (id, Hop::Link(link))
+            }
+            HopConfig::Cell { node, ue, qfi } => {
+                let cell = self.cell_mut(node);
+                let n = cell.flows.len().max(flow.index() + 1);
+                cell.flows.resize(n, CellFlow::default());
+                let entry = &mut cell.flows[flow.index()];
+                (entry.passes, entry.ue, entry.qfi) = (true, ue, qfi);
+                entry.next[side(direction)] = next;
+                for reports in &mut cell.reports {
+                    reports.add_flow(&cell.cell, flow, ue, qfi);
+                }
+                (node, Hop::Cell(self.cell(node)))
+            }
+            HopConfig::Edge { node, ue, gbr_flow } => {
+                let edge = self.edge_mut(node);
+                let n = edge.flows.len().max(flow.index() + 1);
+                edge.flows.resize(n, EdgeFlow::default());
+                let entry = &mut edge.flows[flow.index()];
+                (entry.passes, entry.ue, entry.gbr_flow) = (true, ue, gbr_flow);
+                entry.next[side(direction)] = next;
+                (node, Hop::Edge(self.edge(node)))
+            }
+        }
     }
 
     /// Lays the way of the reports to the sender of `flow`.
@@ -297,23 +351,11 @@ impl WorldBuilder {
 
     /// Lets cells take what arrives on lanes that end at them: no event for each packet.
     fn feed_cells(&mut self) {
-        for n in 0..self.nodes.len() {
-            let Node::Lane {
-                lane,
-                next: Hop::Node(cell),
-            } = &self.nodes[n]
-            else {
-                continue;
-            };
-            let (longest, cell) = (lane.longest(), *cell);
-            if let Node::Cell(node) = &mut self.nodes[cell as usize]
-                && node.inbox.reach(longest)
+        for node in self.lanes.iter_mut() {
+            if let Exit::Hop(Hop::Cell(cell)) = node.exit
+                && self.cells[cell].inbox.reach(node.lane.longest())
             {
-                let node = core::mem::replace(&mut self.nodes[n], Node::Beat(usize::MAX));
-                let Node::Lane { lane, .. } = node else {
-                    unreachable!("it was one a moment ago")
-                };
-                self.nodes[n] = Node::Feeder { lane, cell };
+                node.exit = Exit::Inbox(cell);
             }
         }
     }
@@ -323,35 +365,53 @@ impl WorldBuilder {
         if !recorder.in_order() {
             self.feed_cells();
         }
-        let hosts = self.nodes.len();
-        let sampler = hosts + 2 * self.flows.len();
-        let mut kernel = Kernel::new(sampler + 1 + self.pages.len());
-        for (i, flow) in self.flows.iter().enumerate() {
-            for (s, host) in flow.hosts.iter().enumerate() {
-                kernel.arm(hosts + 2 * i + s, host.next_timer());
-            }
+        let sampled = self.nodes.iter().filter_map(|node| match *node {
+            Component::Link(link) => Some(Sampled::Link(link)),
+            Component::Cell(cell) => Some(Sampled::Cell(cell)),
+            Component::Edge(edge) => Some(Sampled::Edge(edge)),
+            _ => None,
+        });
+        let sampled = sampled.collect();
+
+        let mut components = self.nodes;
+        let first_host = components.len();
+        for flow in 0..self.flows.len() as u32 {
+            components.extend([0, 1].map(|host| Component::Host { flow, host }));
         }
-        for (n, node) in self.nodes.iter().enumerate() {
-            match node {
-                Node::Edge(edge) => kernel.arm(n, edge.next_timer()),
+        components.push(Component::Sampler);
+        let first_page = components.len();
+        components.extend((0..self.pages.len() as u32).map(Component::Page));
+
+        let mut kernel = Kernel::new(components.len());
+        for (n, component) in components.iter().enumerate() {
+            let timer = match *component {
+                // Empty, a lane and a link have nothing to do; a feed begins with its flow.
+                Component::Lane(_) | Component::Link(_) | Component::Feed(_) => None,
                 // A cell sleeps until something comes, but for its reports.
-                Node::Cell(cell) if !cell.reports.is_empty() => kernel.arm(n, cell.next_timer()),
-                _ => {}
-            }
+                Component::Cell(cell) if self.cells[cell].reports.is_empty() => None,
+                Component::Cell(cell) => self.cells[cell].next_timer(),
+                Component::Edge(edge) => self.edges[edge].next_timer(),
+                Component::Host { flow, host } => {
+                    self.flows[flow as usize].hosts[usize::from(host)].next_timer()
+                }
+                Component::Sampler => recorder.sampling().map(|_| Instant::ZERO),
+                Component::Page(page) => self.pages[page as usize].next_timer(),
+            };
+            kernel.arm(n, timer);
         }
-        for (i, page) in self.pages.iter().enumerate() {
-            kernel.arm(sampler + 1 + i, page.next_timer());
-        }
-        if recorder.sampling().is_some() {
-            kernel.arm(sampler, Some(Instant::ZERO));
-        }
-        let tells = |n: &usize| matches!(self.nodes[*n], Node::Cell(_) | Node::Edge(_));
+
         World {
             kernel,
-            tellers: (0..hosts).filter(tells).collect(),
-            nodes: self.nodes,
+            components,
+            lanes: self.lanes,
+            links: self.links,
+            cells: self.cells,
+            edges: self.edges,
+            sampled,
             flows: self.flows,
+            first_host,
             pages: self.pages,
+            first_page,
             recorder,
             now: Instant::ZERO,
             events: 0,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use slackwater_core::record::LinkSample;
-use slackwater_core::{BearerId, Bytes, Direction, Instant, Packet, Qfi, UeId};
+use slackwater_core::{BearerId, Bytes, Direction, Instant, NodeId, Packet, Qfi, UeId};
 use slackwater_edge::ue::{BlocksMode, TbsAgent};
 use slackwater_ran::CellOut;
 use slackwater_ran::cell::{Cell, CellConfig};
@@ -12,8 +12,10 @@ use slackwater_ran::tdd::{MIN_PDSCH_SYMBOLS, SYMBOLS};
 use slackwater_signal::{NoObserver, Observer, PdcpView, SlotView};
 
 use super::feedback::Feedback;
+use super::path::{Hop, LaneNode};
 use super::reports::{Reports, Watchers};
-use super::{CELL_DOWN, CELL_UP, Hop};
+use super::{CELL_DOWN, CELL_UP};
+use crate::arena::Idx;
 use crate::inbox::Inbox;
 
 /// A flow as a cell knows it.
@@ -38,7 +40,10 @@ impl Default for CellFlow {
     }
 }
 
+/// A cell in the world.
 pub(super) struct CellNode {
+    /// Its name in records.
+    pub(super) id: NodeId,
     pub(super) cell: Cell<Packet>,
     pub(super) observer: Option<Box<dyn Observer + Send>>,
     /// The agent that reports to senders.
@@ -122,8 +127,13 @@ impl Observer for Both<'_> {
 }
 
 impl CellNode {
-    pub(super) fn new(cell: Cell<Packet>, observer: Option<Box<dyn Observer + Send>>) -> Self {
+    pub(super) fn new(
+        id: NodeId,
+        cell: Cell<Packet>,
+        observer: Option<Box<dyn Observer + Send>>,
+    ) -> Self {
         Self {
+            id,
             inbox: Inbox::new(cell.slot_duration()),
             cell,
             observer,
@@ -272,7 +282,11 @@ impl CellNode {
     /// Puts the agent's report on a packet that leaves the cell for the sender; the copy that it returns travels on
     /// the flow's side channel.
     #[inline]
-    pub(super) fn stamp(&mut self, now: Instant, packet: &mut Packet) -> Option<(Hop, Packet)> {
+    pub(super) fn stamp(
+        &mut self,
+        now: Instant,
+        packet: &mut Packet,
+    ) -> Option<(Idx<LaneNode>, Packet)> {
         self.feedback.as_mut()?.stamp(now, &self.cell, packet)
     }
 

@@ -2,11 +2,15 @@
 
 use std::collections::VecDeque;
 
-use slackwater_core::record::LinkSample;
-use slackwater_core::{Bytes, Direction, FlowId, Instant, Packet, Qfi, UeId};
-use slackwater_edge::{EdgeFunction, RanReport};
+use slackwater_core::record::{DropReason, LinkSample, PacketEvent};
+use slackwater_core::{
+    Bytes, Direction, Ecn, FlowId, Instant, NodeId, Packet, PacketView as _, Qfi, Recorder, UeId,
+};
+use slackwater_edge::{EdgeFunction, RanReport, Verdict};
 
-use super::Hop;
+use super::path::Hop;
+use super::{World, side};
+use crate::arena::Idx;
 
 /// A flow as an edge function knows it.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +34,10 @@ impl Default for EdgeFlow {
     }
 }
 
+/// An edge function in the world.
 pub(super) struct EdgeNode {
+    /// Its name in records.
+    pub(super) id: NodeId,
     pub(super) function: Box<dyn EdgeFunction<Packet> + Send>,
     /// By flow.
     pub(super) flows: Vec<EdgeFlow>,
@@ -43,8 +50,9 @@ pub(super) struct EdgeNode {
 }
 
 impl EdgeNode {
-    pub(super) fn new(function: Box<dyn EdgeFunction<Packet> + Send>) -> Self {
+    pub(super) fn new(id: NodeId, function: Box<dyn EdgeFunction<Packet> + Send>) -> Self {
         Self {
+            id,
             function,
             flows: Vec::new(),
             reports: VecDeque::new(),
@@ -98,5 +106,65 @@ impl EdgeNode {
         sample.packets = self.held;
         sample.carried = Bytes(self.carried);
         sample
+    }
+}
+
+impl<R: Recorder> World<R> {
+    /// The timer of the edge function `at` ran out: it reads the reports that have arrived, and hands out what is due.
+    pub(super) fn run_edge(&mut self, now: Instant, at: Idx<EdgeNode>) {
+        self.edges[at].take_reports(now);
+        self.drain_edge(now, at);
+    }
+
+    /// Shows `packet` to the edge function `at` and does what it decides.
+    pub(super) fn pass_edge(&mut self, now: Instant, at: Idx<EdgeNode>, packet: &Packet) {
+        let edge = &mut self.edges[at];
+        let direction = packet.dir;
+        let flow = edge.flows[packet.flow.index()];
+        let (ue, gbr_flow) = (flow.ue, flow.gbr_flow);
+        let verdict = edge
+            .function
+            .on_packet_of(now, direction, ue, gbr_flow, *packet);
+        let hop = flow.next[side(direction)];
+        let id = edge.id;
+        match verdict {
+            Verdict::Forward(packet) => {
+                edge.passed(&packet);
+                self.forward(now, hop, id, &packet);
+            }
+            Verdict::Hold => edge.took(packet),
+            Verdict::Mark(mut packet) => {
+                packet.set_ecn(Ecn::Ce);
+                edge.passed(&packet);
+                self.recorder.packet(now, id, &packet, PacketEvent::Marked);
+                self.forward(now, hop, id, &packet);
+            }
+            Verdict::Drop(packet) => {
+                let event = PacketEvent::Dropped(DropReason::Law);
+                self.recorder.packet(now, id, &packet, event);
+            }
+        }
+        self.drain_edge(now, at);
+    }
+
+    /// Sends on what the edge function `at` hands out, records what it dropped, and arms its timer.
+    fn drain_edge(&mut self, now: Instant, at: Idx<EdgeNode>) {
+        while let Some((direction, packet)) = self.edges[at].function.release(now) {
+            let edge = &mut self.edges[at];
+            edge.let_go(&packet);
+            edge.passed(&packet);
+            let hop = edge.flows[packet.flow.index()].next[side(direction)];
+            let id = edge.id;
+            self.forward(now, hop, id, &packet);
+        }
+        let edge = &mut self.edges[at];
+        while let Some((packet, reason)) = edge.function.take_dropped() {
+            edge.let_go(&packet);
+            let event = PacketEvent::Dropped(reason);
+            self.recorder.packet(now, edge.id, &packet, event);
+        }
+        // A function may name a time that has passed: it means at once.
+        let timer = edge.next_timer();
+        self.kernel.arm(edge.id.index(), timer.map(|t| t.max(now)));
     }
 }

@@ -5,8 +5,9 @@ use slackwater_edge::ReportAgent;
 use slackwater_ran::cell::Cell;
 use slackwater_signal::{PathReport, ReportBody};
 
-use super::Hop;
 use super::carrier::{Carrier, Faults, answers, datagram, put_option};
+use super::path::LaneNode;
+use crate::arena::Idx;
 
 /// How the reports of an agent at the cell travel, and what goes wrong with them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,7 +34,7 @@ struct Reported {
     ue: UeId,
     bearer: BearerId,
     /// Where its datagrams go.
-    lane: Option<Hop>,
+    lane: Option<Idx<LaneNode>>,
     /// Reports so far, for the draws of losses.
     count: u64,
     /// The last report that left.
@@ -71,7 +72,7 @@ impl Feedback {
         flow: FlowId,
         ue: UeId,
         bearer: BearerId,
-        lane: Option<Hop>,
+        lane: Option<Idx<LaneNode>>,
     ) {
         if self.flows.len() <= flow.index() {
             self.flows.resize(flow.index() + 1, None);
@@ -110,7 +111,7 @@ impl Feedback {
         now: Instant,
         cell: &Cell<Packet>,
         packet: &mut Packet,
-    ) -> Option<(Hop, Packet)> {
+    ) -> Option<(Idx<LaneNode>, Packet)> {
         let FeedbackConfig { carrier, faults } = &self.config;
         if !answers(packet) || faults.is_silent(now) {
             return None;

@@ -75,7 +75,6 @@ impl<R: Recorder> World<R> {
         }
         let page = &mut self.pages[n];
         page.fetches = fetches;
-        let component = self.nodes.len() + 2 * self.flows.len() + 1 + n;
-        self.kernel.arm(component, page.next_timer());
+        self.kernel.arm(self.first_page + n, page.next_timer());
     }
 }

@@ -11,6 +11,8 @@ use slackwater_ran::tdd::{MIN_PDSCH_SYMBOLS, SYMBOLS};
 use slackwater_signal::{Observer, PdcpView, SlotView};
 
 use super::carrier::Faults;
+use super::edge::EdgeNode;
+use crate::arena::Idx;
 
 /// What the cell reports to an edge function, and what goes wrong on the way.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,14 +60,19 @@ enum Agent {
 /// An agent at a cell, and the way of its messages to one edge function.
 pub(super) struct Reports {
     agent: Agent,
-    /// The node of the function.
-    pub(super) to: usize,
+    /// The function.
+    pub(super) to: Idx<EdgeNode>,
     /// Arrival of the last message.
     last: Instant,
 }
 
 impl Reports {
-    pub(super) fn new(cell: &CellConfig, config: ReportConfig, to: usize, draw: Draw) -> Self {
+    pub(super) fn new(
+        cell: &CellConfig,
+        config: ReportConfig,
+        to: Idx<EdgeNode>,
+        draw: Draw,
+    ) -> Self {
         let mut agent = RlcReporter::new(config.reporter, cell.slot_duration());
         agent.set_slots(slots(cell));
         Self {
@@ -84,7 +91,7 @@ impl Reports {
     pub(super) fn own(
         agent: Box<dyn EdgeAgent + Send>,
         carrier: Box<dyn ReportCarrier + Send>,
-        to: usize,
+        to: Idx<EdgeNode>,
     ) -> Self {
         Self {
             agent: Agent::Own { agent, carrier },
