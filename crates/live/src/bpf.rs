@@ -4,17 +4,20 @@
 //! connections that begin below that cgroup, and reads the agent's option on their ACKs. Connections keep XRC when it is
 //! unloaded, without new reports: they go on as `NewReno`.
 
-use std::fs::{self, File};
-use std::io;
+mod cgroup;
+mod senders;
+
+use std::fs::File;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
-use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle, OpenObject};
+use libbpf_rs::{Link, MapHandle, OpenObject};
 use nix::sched::{CloneFlags, setns};
 
+pub use self::cgroup::{OwnCgroup, cgroup_root};
+pub use self::senders::Senders;
 use crate::{LiveError, sys};
 
 #[expect(
@@ -174,7 +177,7 @@ impl Loaded {
     /// Where the map cannot be opened a second time.
     pub fn senders(&self) -> Result<Senders, LiveError> {
         MapHandle::try_from(&self.skel.maps.socks)
-            .map(Senders)
+            .map(Senders::new)
             .map_err(refused("cannot read the senders"))
     }
 
@@ -200,80 +203,6 @@ impl Loaded {
     }
 }
 
-/// The state of single senders.
-#[derive(Debug)]
-pub struct Senders(MapHandle);
-
-impl Senders {
-    /// Appends the internals of the sender behind `socket` under the names of `control::phy::xrc`'s snapshot; nothing
-    /// where it is not under XRC.
-    pub fn internals(&self, socket: BorrowedFd<'_>, out: &mut Vec<(&'static str, f64)>) {
-        let key = socket.as_raw_fd().to_ne_bytes();
-        let Ok(Some(bytes)) = self.0.lookup(&key, MapFlags::ANY) else {
-            return;
-        };
-        let Some(x) = sender(&bytes) else { return };
-        let q16 = |v: u64| v as f64 / 65536.0;
-        let seconds = |us: u64| us as f64 * 1e-6;
-        out.extend([
-            ("cwnd", q16(x.cwnd)),
-            ("mode", f64::from(x.mode)),
-            ("twnd", q16(x.twnd)),
-            ("alpha", q16(x.alpha)),
-            ("R_exp", x.rate_bps as f64),
-            ("HoL_exp", seconds(x.hol_us)),
-            ("shared", f64::from(x.shared)),
-            ("sigma", seconds(x.sigma_us)),
-            ("RTT_min", seconds(x.min_rtt_us)),
-            ("jitter", seconds(x.jitter_q8 >> 8)),
-            ("back", seconds(x.back_q8 >> 8)),
-            ("gamma", q16(x.gamma)),
-            ("hi", f64::from(x.hi)),
-            ("verdicts", x.verdicts as f64),
-            ("rounds", x.rounds as f64),
-            ("reports", x.accepted as f64),
-            ("reports_stale", x.refused as f64),
-        ]);
-        // No threshold yet is no value.
-        if x.ssthresh < MAX_WINDOW {
-            out.push(("ssthresh", q16(x.ssthresh)));
-        }
-    }
-}
-
-/// `XRC_MAX_WINDOW`.
-const MAX_WINDOW: u64 = 1 << 36;
-
-/// The sender at the start of a socket's storage.
-#[expect(
-    unsafe_code,
-    reason = "a plain copy out of the kernel's bytes, whose length is checked"
-)]
-fn sender(bytes: &[u8]) -> Option<skel::types::xrc> {
-    // SAFETY: `types::xrc` is made of integers, of which every pattern is a value, and the bytes are enough.
-    (bytes.len() >= size_of::<skel::types::xrc>())
-        .then(|| unsafe { bytes.as_ptr().cast::<skel::types::xrc>().read_unaligned() })
-}
-
-/// Where the kernel's cgroups of version 2 are mounted.
-///
-/// # Errors
-/// Where they are not.
-pub fn cgroup_root() -> Result<PathBuf, LiveError> {
-    let mounts = fs::read_to_string("/proc/self/mounts")
-        .map_err(|e| LiveError::kernel("cannot read /proc/self/mounts", e))?;
-    let root = mounts.lines().find_map(|line| {
-        let mut words = line.split(' ');
-        let (_, at, kind) = (words.next()?, words.next()?, words.next()?);
-        (kind == "cgroup2").then(|| PathBuf::from(at))
-    });
-    root.ok_or_else(|| {
-        LiveError::Usage(
-            "no cgroups of version 2: mount -t cgroup2 none /sys/fs/cgroup/unified".to_owned(),
-        )
-    })
-}
-
 fn cookie_of(path: &Path) -> Result<u64, LiveError> {
     let file = File::open(path)
         .map_err(|e| LiveError::kernel(format!("no network namespace {}", path.display()), e))?;
@@ -288,66 +217,4 @@ fn cookie_of(path: &Path) -> Result<u64, LiveError> {
         .join()
         .unwrap_or_else(|_| Err(std::io::Error::other("the thread died")))
         .map_err(|e| LiveError::kernel(format!("cannot look into the network namespace {name}"), e))
-}
-
-/// A cgroup of our own for one command; removed when dropped.
-#[derive(Debug)]
-pub struct OwnCgroup(PathBuf);
-
-impl OwnCgroup {
-    /// Makes one below the root.
-    ///
-    /// # Errors
-    /// Where the kernel refuses: it needs root.
-    pub fn new() -> Result<Self, LiveError> {
-        let root = cgroup_root()?;
-        let pid = std::process::id();
-        for k in 0.. {
-            let path = root.join(format!("slackwater-{pid}-{k}"));
-            match fs::create_dir(&path) {
-                Ok(()) => return Ok(Self(path)),
-                // Numbers of processes come again, in a process namespace with each run: the folder is another's, or one
-                // that was killed left it.
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => remove_stale(&path),
-                Err(e) => {
-                    let what = format!("cannot make the cgroup {}", path.display());
-                    return Err(LiveError::kernel(what, e));
-                }
-            }
-        }
-        unreachable!("some number is free")
-    }
-
-    /// Its folder.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// Lets `command` begin inside: a shell moves itself there first.
-    pub fn inside(&self, command: &[std::ffi::OsString]) -> Command {
-        let mut shell = Command::new("/bin/sh");
-        shell
-            .args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""])
-            .arg(&self.0)
-            .args(command);
-        shell
-    }
-}
-
-/// Removes a cgroup that nobody has used for a minute. One with processes cannot be removed.
-fn remove_stale(path: &Path) {
-    let age = fs::metadata(path).and_then(|m| m.modified()).ok();
-    if age.is_some_and(|t| t.elapsed().is_ok_and(|a| a > STALE)) {
-        let _ = fs::remove_dir(path);
-    }
-}
-
-/// A cgroup that is older and empty was left behind.
-const STALE: std::time::Duration = std::time::Duration::from_secs(60);
-
-impl Drop for OwnCgroup {
-    fn drop(&mut self) {
-        // A process that outlived the command keeps the folder; nothing of ours is attached to it any more.
-        let _ = fs::remove_dir(&self.0);
-    }
 }

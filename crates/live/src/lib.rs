@@ -4,33 +4,25 @@
 //! functions read of a packet is taken out of its headers, and what they change is written back when it leaves. The world
 //! is the one of a simulation; its clock is the machine's. See `docs/design/0015-live.md` and `docs/emulate.md`.
 //!
-//! [`bridge`] joins buffers and world and knows no clock; [`clock`] waits; [`emulate`] makes namespaces and devices,
-//! runs a command behind the cell and leaves the records of a run.
+//! | module | holds |
+//! |---|---|
+//! | [`emulate`] | a command behind a cell: scenario, namespaces, devices, the loop, logs; [`bridge`] joins buffers and world |
+//! | [`kernel`] | a scenario with the kernel's own TCP senders |
+//! | [`validate`] | the kernel's senders beside the simulated ones |
+//! | [`quinn`] | QUIC on sockets under our controllers |
+//! | `bpf` | XRC in the kernel's TCP, with the feature `bpf` |
 
-pub mod beside;
 #[cfg(feature = "bpf")]
 pub mod bpf;
-pub mod bridge;
-pub mod cells;
-pub mod clock;
 pub mod emulate;
-pub mod flows;
-pub mod frame;
-pub mod inside;
 pub mod kernel;
-pub mod logs;
-pub mod merge;
-pub mod meta;
-pub mod meter;
-pub mod netns;
 pub mod quinn;
-pub mod setup;
 mod sys;
-mod teller;
-pub mod tun;
 pub mod validate;
 
 use std::io;
+
+pub use self::emulate::{beside, bridge, cells, flows, inside, logs};
 
 /// Why there is no emulation.
 #[derive(Debug, thiserror::Error)]

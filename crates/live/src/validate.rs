@@ -21,8 +21,8 @@ use slackwater_scenario::Variant;
 pub use self::verdict::{Row, judge};
 use crate::LiveError;
 use crate::emulate::Health;
+use crate::emulate::netns;
 use crate::kernel::run_live;
-use crate::netns;
 use crate::sys::{self, Signals};
 
 /// A run counts only where at most this share of its slots was missed.

@@ -4,9 +4,9 @@ use std::io::{IsTerminal as _, Write as _};
 
 use slackwater_core::{Duration, Instant};
 
-use crate::bridge::Counters;
-use crate::clock::Lag;
-use crate::teller::{Moment, Teller};
+use super::bridge::Counters;
+use super::clock::Lag;
+use super::teller::{Moment, Teller};
 
 /// Time between two lines.
 const EVERY: Duration = Duration::from_millis(500);

@@ -11,8 +11,8 @@ use slackwater_signal::ReportBody;
 use slackwater_sim::{Clock, World};
 use slackwater_wire::IpPacket;
 
-use crate::flows::FlowTable;
-use crate::meta;
+use super::flows::FlowTable;
+use super::meta;
 
 /// A packet that leaves the world.
 #[derive(Debug)]

@@ -311,8 +311,8 @@ mod tests {
 
     use slackwater_signal::ReportBody;
 
+    use super::super::beside;
     use super::*;
-    use crate::beside;
 
     /// A UDP packet from the UE with `payload` at the start of its payload.
     fn packet(payload: &[u8]) -> IpBuf {

@@ -2,9 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use super::netns::{self, Namespace};
+use super::tun::Tun;
 use crate::LiveError;
-use crate::netns::{self, Namespace};
-use crate::tun::Tun;
 
 /// Room for super-packets in a device's own queue: drops are the model's to decide.
 const DEVICE_QUEUE: u32 = 4_000;

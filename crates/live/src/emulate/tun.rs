@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, IoSlice, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 
+use super::frame;
 use crate::LiveError;
-use crate::frame;
 use crate::sys;
 
 const DEVICE: &str = "/dev/net/tun";

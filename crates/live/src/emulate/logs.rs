@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use slackwater_core::Duration;
 use slackwater_wire::trace::MahimahiTrace;
 
-use crate::bridge::{LogEntry, LogEvent};
+use super::bridge::{LogEntry, LogEvent};
 
 /// The log of one way of a run of `length`. `trace` gives the opportunities, where the way is a trace link.
 pub fn mahimahi(

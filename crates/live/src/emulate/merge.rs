@@ -1,7 +1,7 @@
 //! Segments that leave together go back to the kernel as one super-packet, as a network card's receive offload would
 //! hand them over: one call in place of forty.
 
-use crate::frame::HEADER;
+use super::frame::HEADER;
 use slackwater_wire::checksum;
 
 /// A super-packet's length has 16 bits.
@@ -190,8 +190,8 @@ mod tests {
     use slackwater_core::{self as core, Body, Packet, SegmentBits, SeqNum, TcpFlags};
     use slackwater_wire::{IpVersion, packet};
 
+    use super::super::frame;
     use super::*;
-    use crate::frame;
 
     fn data(
         seq: u32,
