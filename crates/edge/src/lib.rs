@@ -1,18 +1,19 @@
 //! Functions of the network's edge: what acts between the sender and the radio.
 //!
-//! The contract that they share is here; [`gnb`] holds the agents of the base station (XRC's, the reporters), [`ue`] those of
-//! the phone, and [`upf`] what stands in the user plane: vAQM, CECC, Zhuge and the passive measurement of RTTs. They know the
-//! radio by [`RanReport`]s alone and are generic over the packet. The simulator and the emulator run them on the simulator's
-//! packet; no caller runs them on real buffers yet.
+//! The contract of functions is here, and that of the agents that report in [`agent`]. [`gnb`] holds the agents of the base
+//! station (XRC's, the reporters), [`ue`] those of the phone, and [`upf`] what stands in the user plane: vAQM, CECC, Zhuge
+//! and the passive measurement of RTTs. Functions know the radio by [`RanReport`]s alone and are generic over the packet. The
+//! simulator and the emulator run them on the simulator's packet; no caller runs them on real buffers yet.
 
+pub mod agent;
 pub mod gnb;
 pub mod ue;
 pub mod upf;
 
+pub use agent::{Agent, CellView, FlowAt, Place, ReportCarrier};
 use slackwater_core::record::DropReason;
-use slackwater_core::{BearerId, Bytes, Direction, FlowId, Instant, PacketView, Qfi, Rate, UeId};
+use slackwater_core::{Bytes, Direction, Instant, PacketView, Qfi, Rate, UeId};
 pub use slackwater_signal::RanReport;
-use slackwater_signal::{Observer, PathReport, RlcView};
 
 /// What becomes of a packet.
 #[derive(Debug, PartialEq, Eq)]
@@ -89,43 +90,4 @@ pub trait EdgeFunction<P: PacketView> {
     }
     /// What the function thinks of the session of `ue`, by name, for plots (as `Controller::snapshot` does for flows).
     fn internals(&self, _ue: UeId, _out: &mut Vec<(&'static str, f64)>) {}
-}
-
-/// An agent of the radio network that tells senders what their path holds. It sees the cell as any [`Observer`] does,
-/// and is asked when a packet that can carry a report passes PDCP on its way up.
-pub trait ReportAgent: Observer {
-    /// What the sender of `flow` should hear now; `queue` is the downlink queue of its bearer at this instant.
-    fn report(&mut self, now: Instant, flow: FlowId, queue: &RlcView) -> Option<PathReport>;
-    /// True where [`ReportAgent::on_queue`] is wanted.
-    fn wants_queues(&self) -> bool {
-        false
-    }
-    /// The downlink queue of a bearer that carries reported flows, once per slot that ran.
-    fn on_queue(&mut self, _now: Instant, _queue: &RlcView) {}
-}
-
-/// An agent of the radio network that tells a function at the edge what the cell does and holds. It sees the cell as any
-/// [`Observer`] does, and is shown the queues when it asks for that.
-pub trait EdgeAgent: Observer {
-    /// `flow` has its packets in `bearer` of `ue`.
-    fn add_flow(&mut self, _ue: UeId, _bearer: BearerId, _flow: FlowId) {}
-    /// The bytes that a full slot would carry for `ue` at this instant; told for every UE before each report.
-    fn on_link(&mut self, _now: Instant, _ue: UeId, _slot_bytes: Bytes) {}
-    /// Writes what is due into `out`; `queues` are the downlink queues of all bearers at this instant. Afterwards
-    /// [`EdgeAgent::next_timer`] lies in the future.
-    fn report(
-        &mut self,
-        now: Instant,
-        queues: &mut dyn Iterator<Item = RlcView>,
-        out: &mut Vec<RanReport>,
-    );
-    /// When [`EdgeAgent::report`] should be called next; `None` for never again.
-    fn next_timer(&self) -> Option<Instant>;
-}
-
-/// Takes an agent's reports to a function: what that costs in time, in precision and in losses.
-pub trait ReportCarrier {
-    /// `reports` leave together. What arrives stays in them, rounded to what the carrier's format holds; the answer is
-    /// when, or `None` where they are lost. Messages keep their order: none arrives before the one ahead of it.
-    fn carry(&mut self, now: Instant, reports: &mut Vec<RanReport>) -> Option<Instant>;
 }

@@ -2,4 +2,4 @@
 
 pub mod tbs_agent;
 
-pub use tbs_agent::{BlocksMode, TbsAgent};
+pub use tbs_agent::{BlocksMode, Reading, TbsAgent};

@@ -11,7 +11,9 @@ use slackwater_control::registry::{AnyController, Config as ControllerConfig};
 use slackwater_core::{Direction, Draw, Duration, FlowId, NodeId, Qfi, Recorder, UeId};
 use slackwater_queue::LawConfig;
 use slackwater_signal::{MarkingScheme, Observer};
-use slackwater_sim::{Detour, HopConfig, LaneConfig, Stalls, World, WorldBuilder};
+use slackwater_sim::{
+    self as sim, Detour, HopConfig, LaneConfig, Sink, Stalls, World, WorldBuilder,
+};
 use slackwater_transport::app::AppConfig;
 
 use crate::{Bottleneck, Law, Queue, Scenario, ScenarioError};
@@ -159,8 +161,9 @@ fn assemble<R: Recorder>(
                 .add_cell(&cell, ues, observer)
                 .map_err(|e| BuildError::Cell(e.to_string()))?;
             if reports {
-                let agent = Box::new(feedback::agent(scenario, &cell));
-                world.add_agent(node, agent, feedback::way(scenario));
+                let agent = world.add_agent(node, Box::new(feedback::agent(scenario, &cell)));
+                let (carrier, faults) = feedback::way(scenario);
+                world.connect(agent, carrier, faults, Sink::Senders);
             }
             layout.cell = true;
             (node, Some(node), slot)
@@ -186,7 +189,8 @@ fn assemble<R: Recorder>(
 
     // The connections of a page that are known so far.
     let mut page = Vec::new();
-    let mut feeds: Vec<(FlowId, UeId, Duration)> = Vec::new();
+    // Flows whose UE reports its transport blocks, and their RTTs.
+    let mut feeds: Vec<(FlowId, Duration)> = Vec::new();
     for flow in scenario.expanded_flows() {
         let ue = UeId(flow.ue.unwrap_or(0));
         let qfi = Qfi(flow.spec.qfi);
@@ -282,7 +286,7 @@ fn assemble<R: Recorder>(
             } else {
                 flow.rtt
             };
-            feeds.push((FlowId(layout.labels.len() as u32), ue, rtt));
+            feeds.push((FlowId(layout.labels.len() as u32), rtt));
         }
         if matches!(config.app, AppConfig::Page(_)) && hosts != Hosts::External {
             page.push(config);
@@ -300,8 +304,18 @@ fn assemble<R: Recorder>(
         layout.ues.push(ue);
         layout.up.push(flow::is_up(&flow));
     }
-    for (id, ue, rtt) in feeds {
-        world.add_feed(id, down, ue, feedback::blocks(scenario, rtt));
+    if !feeds.is_empty() {
+        let mode = feedback::mode(scenario);
+        let agent = if layout.cell {
+            let agent = sim::tbs_agent(world.cell_config(down), mode);
+            world.add_agent(down, Box::new(agent))
+        } else {
+            world.add_link_agent(down, mode)
+        };
+        for (flow, rtt) in feeds {
+            let (carrier, faults) = feedback::way_of_blocks(scenario, rtt);
+            world.connect(agent, carrier, faults, Sink::Sender(flow));
+        }
     }
     let recorder = recorder(&layout);
     Ok((world.build(recorder), layout))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 pub use slackwater_control::registry::{BadName, Plugin, Registry};
 use slackwater_core::Packet;
-use slackwater_edge::{EdgeAgent, EdgeFunction, ReportCarrier};
+use slackwater_edge::{Agent, EdgeFunction, ReportCarrier};
 use slackwater_queue::LawConfig;
 pub use slackwater_queue::OwnLaw;
 pub use slackwater_ran::mac::OwnScheduler;
@@ -18,7 +18,7 @@ pub struct Parts {
     /// The function, on the path of all flows.
     pub function: Box<dyn EdgeFunction<Packet> + Send>,
     /// The agent at the cell and the carrier of its reports, where there is one.
-    pub agent: Option<(Box<dyn EdgeAgent + Send>, Box<dyn ReportCarrier + Send>)>,
+    pub agent: Option<(Box<dyn Agent + Send>, Box<dyn ReportCarrier + Send>)>,
 }
 
 /// Builds the parts from the scenario's `[upf]`, the seed of the run and what follows `:` in the name (nothing: empty).

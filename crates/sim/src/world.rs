@@ -1,30 +1,28 @@
 //! The world: nodes and hosts on one kernel.
 
-mod blocks;
+mod agents;
 mod builder;
 mod carrier;
 mod cell;
 mod edge;
-mod feedback;
+mod feed;
 mod hosts;
 mod pages;
 mod path;
-mod reports;
 mod sample;
+mod senders;
 mod slots;
 
 use std::collections::VecDeque;
 
-pub use blocks::BlocksConfig;
-use blocks::Feed;
+pub use agents::{AgentId, rlc_reporter, tbs_agent};
 pub use builder::WorldBuilder;
-pub use carrier::{Carrier, Faults};
+pub use carrier::{Carrier, Faults, Sink};
 use cell::CellNode;
 use edge::EdgeNode;
-pub use feedback::FeedbackConfig;
+use feed::Feed;
 use pages::Page;
 use path::{Component, Hop, LaneNode, LinkNode};
-pub use reports::ReportConfig;
 use sample::Sampled;
 use slackwater_core::{Direction, Duration, FlowId, Instant, NodeId, Packet, Recorder};
 use slackwater_edge::RanReport;

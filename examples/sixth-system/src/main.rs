@@ -4,9 +4,9 @@
 
 use slackwater_cli::lab::Plugins;
 use slackwater_cli::lab::core::{Bytes, Direction, Draw, Duration, Ecn, Instant, PacketView, UeId};
-use slackwater_cli::lab::edge::{EdgeAgent, EdgeFunction, RanReport, ReportCarrier, Verdict};
+use slackwater_cli::lab::edge::{Agent, CellView, EdgeFunction, RanReport, ReportCarrier, Verdict};
 use slackwater_cli::lab::plugins::{Parts, System};
-use slackwater_cli::lab::signal::{Observer, RlcView, SlotView};
+use slackwater_cli::lab::signal::{Observer, SlotView};
 
 /// Names Ebb's reports among those of other systems.
 const KIND: u16 = 0xEBB;
@@ -36,18 +36,13 @@ impl Observer for Gauge {
     }
 }
 
-impl EdgeAgent for Gauge {
-    fn report(
-        &mut self,
-        now: Instant,
-        queues: &mut dyn Iterator<Item = RlcView>,
-        out: &mut Vec<RanReport>,
-    ) {
+impl Agent for Gauge {
+    fn poll(&mut self, now: Instant, cell: &mut dyn CellView, out: &mut Vec<RanReport>) {
         self.next = now + PERIOD;
         for (fresh, mean) in &mut self.granted {
             *mean += (core::mem::take(fresh) as f64 - *mean) / 8.0;
         }
-        for queue in queues {
+        for queue in cell.queues() {
             let (_, rate) = self
                 .granted
                 .get(queue.ue.index())

@@ -1,11 +1,13 @@
 //! Tells the UPF what waits in RLC and how fast the cell drains it (CECC, section III-A), or what share of a flow's
 //! packets it should mark (TS 23.501, 5.37.3).
 //!
-//! The agent watches the scheduler as an [`Observer`], is shown the downlink queues when [`RlcReporter::next_timer`]
-//! says so, and writes [`RanReport`]s; carrying them is the driver's business.
+//! The agent reads the downlink queues and what a full slot carries for each UE when its period is over. Carrying its
+//! reports is the driver's business.
 
 use slackwater_core::{BearerId, Bytes, Direction, Duration, FlowId, Instant, UeId};
-use slackwater_signal::{MarkingScheme, Observer, RanReport, RlcView, SlotView};
+use slackwater_signal::{MarkingScheme, Observer, RanReport, RlcView};
+
+use crate::{Agent, CellView, FlowAt};
 
 /// Settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,18 +62,6 @@ pub struct CellSlots {
     pub processing: Duration,
     /// The scheduler gives a slot to one UE at a time.
     pub polled: bool,
-}
-
-impl CellSlots {
-    /// True where the slot that starts at `at` carries a full slot's data.
-    fn full(&self, at: Instant) -> bool {
-        let (at, start) = (at.as_nanos() as i64, self.start.as_nanos() as i64);
-        let slot = (self.slot.as_nanos() as i64).max(1);
-        let k = (at - start)
-            .div_euclid(slot)
-            .rem_euclid(i64::from(self.period).max(1));
-        (self.down & !self.special) >> k & 1 != 0
-    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -141,7 +131,7 @@ impl RlcReporter {
         }
     }
 
-    /// The bytes of a full slot for `ue` with all blocks, for drivers that hand in no [`SlotView`]s.
+    /// The bytes of a full slot for `ue` with all blocks.
     pub fn set_link(&mut self, ue: UeId, slot_bytes: Bytes) {
         if self.links.len() <= ue.index() {
             self.links.resize(ue.index() + 1, Link::default());
@@ -153,14 +143,6 @@ impl RlcReporter {
     pub fn set_flow(&mut self, ue: UeId, bearer: BearerId, flow: FlowId) {
         let k = self.bearer(ue, bearer);
         self.bearers[k].flow = flow;
-    }
-
-    /// A `QoS` flow in `bearer` whose congestion is reported under the name `flow`.
-    pub fn add_flow(&mut self, ue: UeId, bearer: BearerId, flow: FlowId) {
-        let entry = (ue, bearer, flow);
-        if let Err(at) = self.marked.binary_search(&entry) {
-            self.marked.insert(at, entry);
-        }
     }
 
     /// The share of packets to mark in each flow of the queue `view`.
@@ -205,8 +187,8 @@ impl RlcReporter {
     }
 
     /// Writes what is due; `views` are the downlink queues at this instant (others are passed over). Nothing happens
-    /// before [`RlcReporter::next_timer`].
-    pub fn report(
+    /// before [`Agent::next_timer`].
+    pub fn read(
         &mut self,
         now: Instant,
         views: impl IntoIterator<Item = RlcView>,
@@ -279,39 +261,38 @@ impl RlcReporter {
             });
         }
     }
-
-    /// When the queues should be shown next.
-    pub const fn next_timer(&self) -> Instant {
-        self.next
-    }
 }
 
 impl Observer for RlcReporter {
-    fn on_slot(&mut self, _now: Instant, slot: &SlotView<'_>) {
-        if slot.direction != Direction::Down || !self.slots.full(slot.start) {
-            return;
+    fn wants_slots(&self) -> bool {
+        false
+    }
+}
+
+impl Agent for RlcReporter {
+    /// Congestion is reported of each flow in a bearer.
+    fn add_flow(&mut self, at: &FlowAt) {
+        let entry = (at.ue, at.bearer, at.flow);
+        if let Err(k) = self.marked.binary_search(&entry) {
+            self.marked.insert(k, entry);
         }
-        let blocks = u64::from(slot.schedulable.0);
-        if blocks == 0 {
-            return;
+    }
+
+    fn poll(&mut self, now: Instant, cell: &mut dyn CellView, out: &mut Vec<RanReport>) {
+        for ue in (0..cell.ues() as u32).map(UeId) {
+            self.set_link(ue, cell.slot_bytes(ue));
         }
-        if self.links.len() < slot.bytes_per_prb_q8.len() {
-            self.links
-                .resize(slot.bytes_per_prb_q8.len(), Link::default());
-        }
-        for (link, &q8) in self.links.iter_mut().zip(slot.bytes_per_prb_q8) {
-            // A UE out of reach has no rate; the last one stands.
-            if q8 > 0 {
-                link.bytes = (u64::from(q8) * blocks) >> 8;
-            }
-        }
+        self.read(now, cell.queues(), out);
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
+        Some(self.next)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use slackwater_core::{Prbs, SlotIdx};
 
     fn view(ue: u32, backlog: u64) -> RlcView {
         RlcView {
@@ -321,20 +302,6 @@ mod tests {
             backlog: Bytes(backlog),
             packets: 0,
             hol: Duration::ZERO,
-        }
-    }
-
-    fn slot(index: u64, q8: &[u32]) -> SlotView<'_> {
-        SlotView {
-            slot: SlotIdx(index),
-            start: Instant::from_millis(index),
-            direction: Direction::Down,
-            grants: &[],
-            feedback: &[],
-            schedulable: Prbs(100),
-            free: Prbs(0),
-            bytes_per_prb_q8: q8,
-            bytes_version: 0,
         }
     }
 
@@ -364,17 +331,20 @@ mod tests {
             },
             Duration::from_millis(1),
         );
-        for flow in [7, 8, 7] {
-            agent.add_flow(UeId(1), BearerId(1), FlowId(flow));
+        for (flow, bearer) in [(7, 1), (8, 1), (7, 1), (9, 2)] {
+            agent.add_flow(&FlowAt {
+                flow: FlowId(flow),
+                ue: UeId(1),
+                bearer: BearerId(bearer),
+            });
         }
-        agent.add_flow(UeId(1), BearerId(2), FlowId(9));
         let mut out = Vec::new();
         for (ms, hol_ms, want) in [(0, 5.0, 0), (1, 11.0, 4_000), (2, 90.0, 10_000)] {
             out.clear();
             let mut queue = view(1, 900);
             queue.hol = Duration::from_secs_f64(hol_ms / 1e3);
             let at = Instant::from_millis(ms);
-            agent.report(at, [queue, view(0, 900)], &mut out);
+            agent.read(at, [queue, view(0, 900)], &mut out);
             let told = |flow| RanReport::Congestion {
                 at,
                 flow: FlowId(flow),
@@ -390,10 +360,9 @@ mod tests {
         agent.set_slots(dddsu());
         agent.set_flow(UeId(1), BearerId(1), FlowId(77));
         let mut out = Vec::new();
-        // The special slot's blocks carry less and tell nothing of a full slot.
-        agent.on_slot(Instant::ZERO, &slot(0, &[256 * 50, 256 * 40]));
-        agent.on_slot(Instant::ZERO, &slot(3, &[256 * 30, 256 * 20]));
-        agent.report(Instant::ZERO, [view(0, 900), view(1, 0)], &mut out);
+        agent.set_link(UeId(0), Bytes(5_000));
+        agent.set_link(UeId(1), Bytes(4_000));
+        agent.read(Instant::ZERO, [view(0, 900), view(1, 0)], &mut out);
         assert_eq!(out.len(), 5, "{out:?}");
         assert!(matches!(out[0], RanReport::SlotPattern { period: 5, .. }));
         assert_eq!(
@@ -415,14 +384,14 @@ mod tests {
             }
         );
         out.clear();
-        assert_eq!(agent.next_timer(), Instant::from_millis(1));
-        agent.report(Instant::from_nanos(999_999), [view(0, 1)], &mut out);
+        assert_eq!(agent.next_timer(), Some(Instant::from_millis(1)));
+        agent.read(Instant::from_nanos(999_999), [view(0, 1)], &mut out);
         assert!(out.is_empty());
-        agent.report(Instant::from_millis(1), [view(0, 1), view(1, 1)], &mut out);
+        agent.read(Instant::from_millis(1), [view(0, 1), view(1, 1)], &mut out);
         assert_eq!(out.len(), 2);
         out.clear();
-        agent.on_slot(Instant::from_millis(1), &slot(1, &[256 * 50, 256 * 44]));
-        agent.report(Instant::from_millis(2), [view(0, 1)], &mut out);
+        agent.set_link(UeId(1), Bytes(4_400));
+        agent.read(Instant::from_millis(2), [view(0, 1)], &mut out);
         assert!(matches!(
             out[0],
             RanReport::LinkState {
@@ -432,7 +401,7 @@ mod tests {
         ));
         out.clear();
         // Everything again after a second: pattern, two links.
-        agent.report(Instant::from_millis(1_002), [view(0, 1)], &mut out);
+        agent.read(Instant::from_millis(1_002), [view(0, 1)], &mut out);
         assert_eq!(out.len(), 4, "{out:?}");
     }
 
@@ -447,7 +416,7 @@ mod tests {
         for ms in 0..20 {
             let mut out = Vec::new();
             let backlog = if ms == 4 { 100 } else { 0 };
-            agent.report(Instant::from_millis(ms), [view(0, backlog)], &mut out);
+            agent.read(Instant::from_millis(ms), [view(0, backlog)], &mut out);
             counts.push(out.len());
         }
         // First, the change, the change back, eight and sixteen milliseconds on.

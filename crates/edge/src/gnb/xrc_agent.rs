@@ -37,7 +37,7 @@ use slackwater_signal::{Observer, PathReport, PdcpView, RlcView, SlotView};
 use slots::Slots;
 use ue::{Memo, Own, Span, UeState};
 
-use crate::ReportAgent;
+use crate::{Agent, CellView, FlowAt};
 
 /// An XRC agent. It sees one cell and reports on the downlink of its flows.
 #[derive(Clone, Debug)]
@@ -307,10 +307,17 @@ impl Observer for XrcAgent {
     }
 }
 
-impl ReportAgent for XrcAgent {
-    fn report(&mut self, now: Instant, flow: FlowId, queue: &RlcView) -> Option<PathReport> {
+impl Agent for XrcAgent {
+    #[inline]
+    fn report(
+        &mut self,
+        now: Instant,
+        flow: &FlowAt,
+        cell: &mut dyn CellView,
+    ) -> Option<PathReport> {
         self.known(now)?;
-        Some(self.share(now, flow, queue))
+        let queue = cell.queue(flow.ue, flow.bearer);
+        Some(self.share(now, flow.flow, &queue))
     }
 
     fn wants_queues(&self) -> bool {

@@ -10,8 +10,10 @@
 //! A block counts once, where its new-data indicator says so; retransmissions are not added. The counters only grow, so
 //! a report is the difference of two readings.
 
-use slackwater_core::{Bytes, Direction, Instant, UeId};
-use slackwater_signal::{Observer, SlotView};
+use slackwater_core::{Bytes, Direction, Duration, FlowId, Instant, UeId};
+use slackwater_signal::{Observer, PathReport, SlotView};
+
+use crate::{Agent, CellView, FlowAt, Place};
 
 /// Slots after its last grant in which a UE counts as active where idle blocks are shared.
 const ACTIVE: u64 = 40;
@@ -28,6 +30,29 @@ pub enum BlocksMode {
     AllocatedIdle,
 }
 
+/// OFDM symbols of a slot (TS 38.211, 4.3.2; LTE's subframe has as many: TS 36.211, 4.1).
+const SYMBOLS: u64 = 14;
+
+/// What was counted by some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Samples (subframes or slots) since time zero.
+    pub samples: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
+}
+
+impl Reading {
+    /// The report of what came after this reading, up to `next`, which covers more samples; a sample takes `slot`.
+    pub fn upto(self, next: Self, slot: Duration) -> PathReport {
+        PathReport::TransportBlocks {
+            bytes: Bytes(next.bytes - self.bytes),
+            span: slot * (next.samples - self.samples),
+            end: (next.samples * slot.as_nanos() / 1_000_000) as u16,
+        }
+    }
+}
+
 /// The counters of one UE, bytes in units of 1/256.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
@@ -41,23 +66,68 @@ struct Counts {
     watched: bool,
 }
 
-/// Counts the transport blocks of the UEs that it watches.
-#[derive(Clone, Debug, Default)]
+/// Counts the transport blocks of the UEs that it watches, and reports those of a flow's UE to the flow's sender.
+#[derive(Clone, Debug)]
 pub struct TbsAgent {
+    /// What its reports count.
+    mode: BlocksMode,
+    /// Length of a slot.
+    slot: Duration,
+    /// Downlink symbols of the slots of a period, by when they are decided.
+    symbols: Vec<u8>,
+    /// Counters, by UE.
     ues: Vec<Counts>,
     /// Downlink slots seen.
     slots: u64,
+    /// Up to where each flow was reported.
+    flows: Vec<Reading>,
 }
 
 impl TbsAgent {
-    /// An agent that watches nobody.
-    pub fn new() -> Self {
-        Self::default()
+    /// An agent that watches nobody, in a cell with slots of length `slot`; `symbols` are those that carry downlink data in
+    /// the slots of a period, by when the slots are decided.
+    pub fn new(mode: BlocksMode, slot: Duration, symbols: Vec<u8>) -> Self {
+        Self {
+            mode,
+            slot,
+            symbols,
+            ues: Vec::new(),
+            slots: 0,
+            flows: Vec::new(),
+        }
     }
 
     /// Watches `ue`.
     pub fn watch(&mut self, ue: UeId) {
         self.at(ue).watched = true;
+    }
+
+    /// What `ue` had, or could have had, in the slots up to `now`: those that began before, and the present one where it
+    /// has run.
+    fn read(&mut self, now: Instant, ue: UeId, cell: &mut dyn CellView) -> Reading {
+        let begun = now.as_nanos() / self.slot.as_nanos();
+        if self.slots < begun {
+            // A cell that sleeps shows no slots: they were all idle.
+            let full = cell.slot_bytes(ue).0 << 8;
+            let symbols = core::mem::take(&mut self.symbols);
+            let period = symbols.len() as u64;
+            self.skip(ue, begun, |slot| {
+                full * u64::from(symbols[(slot % period) as usize]) / SYMBOLS
+            });
+            self.symbols = symbols;
+        }
+        Reading {
+            samples: begun.max(self.slots),
+            bytes: self.total(ue, self.mode).0,
+        }
+    }
+
+    /// Up to where `flow` was reported.
+    fn reported(&mut self, flow: FlowId) -> &mut Reading {
+        if self.flows.len() <= flow.index() {
+            self.flows.resize(flow.index() + 1, Reading::default());
+        }
+        &mut self.flows[flow.index()]
     }
 
     fn at(&mut self, ue: UeId) -> &mut Counts {
@@ -143,6 +213,37 @@ impl Observer for TbsAgent {
     }
 }
 
+impl Agent for TbsAgent {
+    fn place(&self) -> Place {
+        Place::Ue
+    }
+
+    fn add_flow(&mut self, flow: &FlowAt) {
+        self.watch(flow.ue);
+    }
+
+    /// The blocks of all samples since the last report; `None` before a whole one has passed.
+    fn report(
+        &mut self,
+        now: Instant,
+        flow: &FlowAt,
+        cell: &mut dyn CellView,
+    ) -> Option<PathReport> {
+        let before = *self.reported(flow.flow);
+        if now.as_nanos() / self.slot.as_nanos() <= before.samples {
+            return None;
+        }
+        let next = self.read(now, flow.ue, cell);
+        *self.reported(flow.flow) = next;
+        Some(before.upto(next, self.slot))
+    }
+
+    fn resume(&mut self, now: Instant, flow: &FlowAt, cell: &mut dyn CellView) {
+        let next = self.read(now, flow.ue, cell);
+        *self.reported(flow.flow) = next;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use slackwater_core::{Prbs, Rnti, SlotIdx};
@@ -181,7 +282,7 @@ mod tests {
 
     #[test]
     fn blocks_count_once_and_idle_ones_are_shared_by_who_is_active() {
-        let mut agent = TbsAgent::new();
+        let mut agent = TbsAgent::new(BlocksMode::Capacity, Duration::from_millis(1), vec![14]);
         agent.watch(UeId(0));
         agent.watch(UeId(1));
         show(&mut agent, &[grant(0, true, 10, 1000)], 40);
@@ -200,7 +301,7 @@ mod tests {
 
     #[test]
     fn slots_that_a_cell_sleeps_through_count_once() {
-        let mut agent = TbsAgent::new();
+        let mut agent = TbsAgent::new(BlocksMode::Capacity, Duration::from_millis(1), vec![14]);
         agent.watch(UeId(0));
         agent.watch(UeId(1));
         show(&mut agent, &[grant(0, true, 10, 1000)], 40);

@@ -6,7 +6,7 @@ use slackwater_core::{Draw, Duration, Instant};
 use slackwater_edge::gnb::{AgentConfig, IpScale, XrcAgent};
 use slackwater_edge::ue::BlocksMode;
 use slackwater_ran::cell::CellConfig;
-use slackwater_sim::{self as sim, BlocksConfig, Faults, FeedbackConfig, LaneConfig};
+use slackwater_sim::{self as sim, Faults, LaneConfig};
 
 use super::controller;
 use crate::Scenario;
@@ -51,24 +51,22 @@ pub(super) fn agent(scenario: &Scenario, cell: &CellConfig) -> XrcAgent {
     })
 }
 
-/// How its reports travel.
-pub(super) fn way(scenario: &Scenario) -> FeedbackConfig {
-    let wanted = &scenario.feedback;
-    FeedbackConfig {
-        carrier: match wanted.carrier {
-            Carrier::TcpOption => sim::Carrier::OnAck,
-            Carrier::Datagram | Carrier::Socket => sim::Carrier::Datagram {
-                // The agent reports beside each ACK.
-                every: Duration::ZERO,
-                lane: lane(scenario, scenario.path.rtt),
-            },
+/// How its reports travel, and what goes wrong with them.
+pub(super) fn way(scenario: &Scenario) -> (sim::Carrier, Faults) {
+    let carrier = match scenario.feedback.carrier {
+        Carrier::TcpOption => sim::Carrier::OnAck,
+        Carrier::Datagram | Carrier::Socket => sim::Carrier::Datagram {
+            // The agent reports beside each ACK.
+            every: Duration::ZERO,
+            lane: lane(scenario, scenario.path.rtt),
         },
-        faults: Faults {
-            // What `stale` repeats are transport blocks alone.
-            stale: false,
-            ..faults(scenario)
-        },
-    }
+    };
+    let faults = Faults {
+        // What `stale` repeats are transport blocks alone.
+        stale: false,
+        ..faults(scenario)
+    };
+    (carrier, faults)
 }
 
 /// What goes wrong with reports to senders.
@@ -92,23 +90,24 @@ fn lane(scenario: &Scenario, rtt: Duration) -> LaneConfig {
     }
 }
 
-/// What a UE tells the sender of a flow with this RTT about its transport blocks.
-pub(super) fn blocks(scenario: &Scenario, rtt: Duration) -> BlocksConfig {
+/// What the transport blocks count that UEs report.
+pub(super) fn mode(scenario: &Scenario) -> BlocksMode {
+    match scenario.feedback.blocks {
+        Some(Blocks::Allocated) => BlocksMode::Allocated,
+        Some(Blocks::AllocatedIdle) => BlocksMode::AllocatedIdle,
+        None if scenario.cell().is_some() => BlocksMode::AllocatedIdle,
+        Some(Blocks::Capacity) | None => BlocksMode::Capacity,
+    }
+}
+
+/// How the UE of a flow with this RTT tells its sender about them, and what goes wrong.
+pub(super) fn way_of_blocks(scenario: &Scenario, rtt: Duration) -> (sim::Carrier, Faults) {
     let wanted = &scenario.feedback;
     let (every, lane) = (wanted.every, lane(scenario, rtt));
-    let in_cell = scenario.cell().is_some();
-    BlocksConfig {
-        mode: match wanted.blocks {
-            Some(Blocks::Allocated) => BlocksMode::Allocated,
-            Some(Blocks::AllocatedIdle) => BlocksMode::AllocatedIdle,
-            None if in_cell => BlocksMode::AllocatedIdle,
-            Some(Blocks::Capacity) | None => BlocksMode::Capacity,
-        },
-        carrier: match wanted.carrier {
-            Carrier::TcpOption => sim::Carrier::OnAck,
-            Carrier::Datagram => sim::Carrier::Datagram { every, lane },
-            Carrier::Socket => sim::Carrier::Socket { every, lane },
-        },
-        faults: faults(scenario),
-    }
+    let carrier = match wanted.carrier {
+        Carrier::TcpOption => sim::Carrier::OnAck,
+        Carrier::Datagram => sim::Carrier::Datagram { every, lane },
+        Carrier::Socket => sim::Carrier::Socket { every, lane },
+    };
+    (carrier, faults(scenario))
 }

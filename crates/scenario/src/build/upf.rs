@@ -8,7 +8,7 @@ use slackwater_edge::upf::vaqm::{self, Vaqm, VaqmConfig};
 use slackwater_edge::upf::zhuge::{Zhuge, ZhugeConfig};
 use slackwater_edge::{RanReport, Session};
 use slackwater_signal::MarkingScheme;
-use slackwater_sim::{Faults, HopConfig, ReportConfig, WorldBuilder};
+use slackwater_sim::{self as sim, Carrier, Faults, HopConfig, Sink, WorldBuilder};
 
 use crate::plugins::{Parts, Plugins};
 use crate::upf::{Aqm, Cecc, Mode, Preset, Schedule, Upf};
@@ -39,7 +39,7 @@ pub(super) fn add(
     }
     if upf.cecc != Cecc::Off {
         let node = world.add_edge(Box::new(cecc::Cecc::new(cecc(upf))));
-        world.add_reports(cell, node, reports(upf));
+        report(world, upf, cell, node, None);
         nodes.push(node);
     }
     if upf.zhuge {
@@ -49,24 +49,25 @@ pub(super) fn add(
             stale: (upf.report_period * 4).max(ZhugeConfig::default().stale),
         };
         let node = world.add_edge(Box::new(Zhuge::new(config)));
-        world.add_reports(cell, node, reports(upf));
+        report(world, upf, cell, node, None);
         nodes.push(node);
     }
     if upf.l4s_marker {
         let marker = L4sMarker::new(L4sMarkerConfig { hold: upf.l4s_hold });
         let node = world.add_edge(Box::new(marker));
-        let mut reports = reports(upf);
-        reports.reporter.congestion = Some(MarkingScheme {
+        let scheme = MarkingScheme {
             low: upf.l4s_low,
             high: upf.l4s_high,
-        });
-        world.add_reports(cell, node, reports);
+        };
+        report(world, upf, cell, node, Some(scheme));
         nodes.push(node);
     }
     if let Some(parts) = own {
         let node = world.add_edge(parts.function);
         if let Some((agent, carrier)) = parts.agent {
-            world.add_edge_agent(cell, node, agent, carrier);
+            let agent = world.add_agent(cell, agent);
+            let carrier = Carrier::Own(carrier);
+            world.connect(agent, carrier, Faults::default(), Sink::Function(node));
         }
         nodes.push(node);
     }
@@ -179,18 +180,28 @@ fn cecc(upf: &Upf) -> CeccConfig {
     config
 }
 
-fn reports(upf: &Upf) -> ReportConfig {
-    let mut reporter = ReporterConfig::default();
-    reporter.period = upf.report_period;
-    reporter.phase = upf.report_phase;
-    ReportConfig {
-        reporter,
+/// Lets the cell at `cell` report its queues to the function at `node`, or the `congestion` of its flows in place of them.
+fn report(
+    world: &mut WorldBuilder,
+    upf: &Upf,
+    cell: NodeId,
+    node: NodeId,
+    congestion: Option<MarkingScheme>,
+) {
+    let mut config = ReporterConfig::default();
+    config.period = upf.report_period;
+    config.phase = upf.report_phase;
+    config.congestion = congestion;
+    let agent = sim::rlc_reporter(world.cell_config(cell), config);
+    let agent = world.add_agent(cell, Box::new(agent));
+    let carrier = Carrier::N3 {
         delay: upf.report_delay.unwrap_or(upf.n3),
         jitter: upf.report_jitter,
-        faults: Faults {
-            loss: upf.report_loss.fraction(),
-            until: upf.report_stop.map_or(Instant::MAX, |t| Instant::ZERO + t),
-            ..Faults::default()
-        },
-    }
+    };
+    let faults = Faults {
+        loss: upf.report_loss.fraction(),
+        until: upf.report_stop.map_or(Instant::MAX, |t| Instant::ZERO + t),
+        ..Faults::default()
+    };
+    world.connect(agent, carrier, faults, Sink::Function(node));
 }

@@ -2,24 +2,24 @@
 
 use std::collections::VecDeque;
 
-use slackwater_core::{
-    Direction, Draw, Duration, FlowId, Instant, NodeId, Packet, Qfi, Recorder, UeId,
-};
-use slackwater_edge::{EdgeAgent, EdgeFunction, RanReport, ReportAgent, ReportCarrier, Session};
+use slackwater_core::{Direction, Draw, Duration, FlowId, Instant, NodeId, Packet, Recorder};
+use slackwater_edge::ue::BlocksMode;
+use slackwater_edge::{Agent, EdgeFunction, FlowAt, Place, RanReport, Session};
 use slackwater_ran::CellOut;
 use slackwater_ran::cell::{Cell, CellConfig, ConfigError, UeConfig};
 use slackwater_signal::Observer;
 use slackwater_transport::app::AppConfig;
 use slackwater_transport::rtp::Mailbox;
 
-use super::blocks::{BlocksConfig, Feed, Source};
-use super::cell::{Blocks, CellFlow, CellNode};
+use super::agents::{AgentId, AgentKind, Installed, MessageCarrier, ToFunction};
+use super::carrier::{Carrier, Faults, Sink};
+use super::cell::{CellFlow, CellNode};
 use super::edge::{EdgeFlow, EdgeNode};
-use super::feedback::{Feedback, FeedbackConfig};
+use super::feed::{Feed, LinkBlocks, Source};
 use super::pages::Page;
 use super::path::{Component, Exit, Hop, LaneNode, LinkNode};
-use super::reports::{ReportConfig, Reports};
 use super::sample::Sampled;
+use super::senders::ToSenders;
 use super::{Flow, World, side};
 use crate::arena::{Arena, Idx};
 use crate::flow::{FlowConfig, HopConfig, Host, HostEvents};
@@ -116,17 +116,27 @@ impl WorldBuilder {
         Ok(self.push(Component::Cell(cell)))
     }
 
-    /// Puts an agent at the cell `node`: it sees the cell's slots, and its reports travel to the senders of flows whose
-    /// controller takes them. Add it before the flows.
-    pub fn add_agent(
-        &mut self,
-        node: NodeId,
-        agent: Box<dyn ReportAgent + Send>,
-        config: FeedbackConfig,
-    ) {
-        let draw = self.draw.fork(purpose::FEEDBACK, u64::from(node.0));
-        let cell = self.cell_mut(node);
-        cell.feedback = Some(Box::new(Feedback::new(agent, config, draw)));
+    /// The configuration of the cell at `node`.
+    pub fn cell_config(&self, node: NodeId) -> &CellConfig {
+        self.cells[self.cell(node)].cell.config()
+    }
+
+    /// Puts `agent` at the cell `node`: it sees the cell's slots, and packets at PDCP where the cell's configuration observes
+    /// them. [`WorldBuilder::connect`] says who gets its reports.
+    pub fn add_agent(&mut self, node: NodeId, agent: Box<dyn Agent + Send>) -> AgentId {
+        let agents = &mut self.cell_mut(node).agents;
+        agents.push(Installed {
+            agent,
+            function: None,
+        });
+        let kind = AgentKind::OfCell(agents.len() - 1);
+        AgentId { node, kind }
+    }
+
+    /// Lets UEs count what the link at `node` carries for them, or could: a trace of a link stands for a cell with one UE.
+    pub fn add_link_agent(&mut self, node: NodeId, mode: BlocksMode) -> AgentId {
+        let kind = AgentKind::OfLink(mode);
+        AgentId { node, kind }
     }
 
     /// Adds an edge function; it acts on the flows whose path names it.
@@ -142,62 +152,140 @@ impl WorldBuilder {
         function.on_session(Instant::ZERO, session);
     }
 
-    /// Lets the cell at `cell` report its downlink queues to the edge function at `edge`.
-    pub fn add_reports(&mut self, cell: NodeId, edge: NodeId, config: ReportConfig) {
-        let to = self.edge(edge);
-        let key = u64::from(cell.0) << 32 | u64::from(edge.0);
-        let draw = self.draw.fork(purpose::REPORTS, key);
-        let of_cell = self.cell_mut(cell).cell.config();
-        let reports = Reports::new(of_cell, config, to, draw);
-        self.push_reports(cell, reports);
+    /// Lets `carrier` take the reports of `agent` to `sink`, with `faults` on the way.
+    ///
+    /// An agent at a UE ([`Place::Ue`]) is connected to one sender after the other, each of a flow that exists. An agent at the
+    /// cell is connected to senders one by one or to all that are added later.
+    ///
+    /// # Panics
+    /// Where the carrier does not go there, where a flow does not pass the agent's cell, where an agent has a function already,
+    /// or where another agent at the cell reports to senders.
+    pub fn connect(&mut self, agent: AgentId, carrier: Carrier, faults: Faults, sink: Sink) {
+        let to_sender = !matches!(sink, Sink::Function(_));
+        assert!(
+            carrier.reaches_senders() == to_sender,
+            "{carrier:?} does not reach {sink:?}"
+        );
+        match (sink, agent.kind) {
+            (Sink::Function(edge), AgentKind::OfCell(number)) => {
+                self.connect_function(agent.node, number, carrier, faults, edge);
+            }
+            (Sink::Senders, AgentKind::OfCell(number)) => {
+                self.connect_senders(agent.node, number, carrier, faults, true);
+            }
+            (Sink::Sender(flow), AgentKind::OfCell(number)) => {
+                let installed = &self.cell_mut(agent.node).agents[number];
+                if installed.agent.place() == Place::Ue {
+                    self.connect_ue(agent, carrier, faults, flow);
+                } else {
+                    self.connect_senders(agent.node, number, carrier, faults, false);
+                    self.subscribe(agent.node, flow);
+                }
+            }
+            (Sink::Sender(flow), AgentKind::OfLink(_)) => {
+                self.connect_ue(agent, carrier, faults, flow);
+            }
+            (_, AgentKind::OfLink(_)) => panic!("a link's UE reports to the sender of a flow"),
+        }
     }
 
-    /// Lets `agent` watch the cell at `cell` and report by `carrier` to the edge function at `edge`. Packets at PDCP are
-    /// shown to it where the cell's configuration observes them.
-    pub fn add_edge_agent(
+    fn connect_function(
         &mut self,
         cell: NodeId,
+        agent: usize,
+        carrier: Carrier,
+        faults: Faults,
         edge: NodeId,
-        agent: Box<dyn EdgeAgent + Send>,
-        carrier: Box<dyn ReportCarrier + Send>,
     ) {
-        let to = self.edge(edge);
-        self.push_reports(cell, Reports::own(agent, carrier, to));
-    }
-
-    fn push_reports(&mut self, cell: NodeId, mut reports: Reports) {
-        let node = self.cell_mut(cell);
-        for (k, flow) in node.flows.iter().enumerate().filter(|(_, f)| f.passes) {
-            reports.add_flow(&node.cell, FlowId(k as u32), flow.ue, flow.qfi);
-        }
-        node.reports.push(reports);
-    }
-
-    /// Lets the UE of `flow` tell the sender about its transport blocks at `node`, a link or a cell in the flow's path
-    /// down. `ue` matters to a cell only.
-    pub fn add_feed(&mut self, flow: FlowId, node: NodeId, ue: UeId, config: BlocksConfig) {
-        let draw = self.draw.fork(purpose::BLOCKS, u64::from(flow.0));
-        let (source, slot) = match self.nodes.get(node.index()) {
-            Some(&Component::Cell(cell)) => {
-                let node = &mut self.cells[cell];
-                let of_cell = node.cell.config();
-                let slot = of_cell.slot_duration();
-                let blocks = || Box::new(Blocks::new(of_cell));
-                node.blocks.get_or_insert_with(blocks).agent.watch(ue);
-                (Source::Cell { cell, ue }, slot)
-            }
-            Some(&Component::Link(link)) => {
-                let meter = self.links[link].link.meter();
-                (Source::Link { link, meter }, Duration::from_millis(1))
-            }
-            _ => panic!("{node} is neither a cell nor a link"),
+        let key = u64::from(cell.0) << 32 | u64::from(edge.0);
+        let draw = self.draw.fork(purpose::REPORTS, key);
+        let edge = self.edge(edge);
+        let carrier = match carrier {
+            Carrier::N3 { delay, jitter } => MessageCarrier::N3 { delay, jitter },
+            Carrier::Own(carrier) => MessageCarrier::Own(carrier),
+            other => panic!("{other:?} does not reach a function"),
         };
-        let mut feed = Feed::new(config, source, slot, draw);
-        if let Some(lane) = config.carrier.lane() {
+        let node = self.cell_mut(cell);
+        let installed = &mut node.agents[agent];
+        assert!(installed.function.is_none(), "an agent has one function");
+        for (k, flow) in node.flows.iter().enumerate().filter(|(_, f)| f.passes) {
+            installed.agent.add_flow(&FlowAt {
+                flow: FlowId(k as u32),
+                ue: flow.ue,
+                bearer: node.cell.bearer(flow.ue, flow.qfi),
+            });
+        }
+        installed.function = Some(ToFunction::new(edge, carrier, faults, draw));
+    }
+
+    fn connect_senders(
+        &mut self,
+        cell: NodeId,
+        agent: usize,
+        carrier: Carrier,
+        faults: Faults,
+        all: bool,
+    ) {
+        let draw = self.draw.fork(purpose::FEEDBACK, u64::from(cell.0));
+        let new = || Box::new(ToSenders::new(agent, all, carrier, faults, draw));
+        let senders = self.cell_mut(cell).senders.get_or_insert_with(new);
+        assert!(
+            senders.agent == agent,
+            "another agent of this cell reports to senders"
+        );
+    }
+
+    /// Lets the UE of `flow` report to its sender.
+    fn connect_ue(&mut self, agent: AgentId, carrier: Carrier, faults: Faults, flow: FlowId) {
+        let (source, slot) = match (self.nodes.get(agent.node.index()), agent.kind) {
+            (Some(&Component::Cell(cell)), AgentKind::OfCell(number)) => {
+                let at = self.flow_at(agent.node, flow);
+                let node = &mut self.cells[cell];
+                let installed = &mut node.agents[number];
+                installed.agent.add_flow(&at);
+                let source = Source::Cell {
+                    cell,
+                    agent: number,
+                    at,
+                };
+                (source, node.cell.slot_duration())
+            }
+            (Some(&Component::Link(link)), AgentKind::OfLink(mode)) => {
+                let blocks = LinkBlocks::new(mode, &self.links[link].link);
+                (Source::Link { link, blocks }, LinkBlocks::SAMPLE)
+            }
+            _ => panic!("{} is neither a cell nor a link", agent.node),
+        };
+        let draw = self.draw.fork(purpose::BLOCKS, u64::from(flow.0));
+        let lane = carrier.lane();
+        let mut feed = Feed::new(source, carrier, faults, slot, draw);
+        if let Some(lane) = lane {
             feed.lane = Some(self.report_lane(lane));
             feed.beat = Some(self.push(Component::Feed(flow.0)).index());
         }
         self.flows[flow.index()].feed = Some(Box::new(feed));
+    }
+
+    /// Where the data of `flow` waits in the cell at `node`.
+    fn flow_at(&mut self, node: NodeId, flow: FlowId) -> FlowAt {
+        let cell = self.cell_mut(node);
+        let passes = cell.flows.get(flow.index()).filter(|f| f.passes);
+        let &CellFlow { ue, qfi, .. } = passes.expect("the flow passes the agent's cell");
+        let bearer = cell.cell.bearer(ue, qfi);
+        FlowAt { flow, ue, bearer }
+    }
+
+    /// Lays the way of reports from the cell at `node` to the sender of `flow`.
+    fn subscribe(&mut self, node: NodeId, flow: FlowId) {
+        let at = self.flow_at(node, flow);
+        let lane = self.cell_mut(node).senders.as_ref();
+        let lane = lane.and_then(|s| s.carrier.lane());
+        let lane = lane.map(|lane| self.report_lane(lane));
+        let cell = self.cell_mut(node);
+        if let Some(senders) = &mut cell.senders {
+            cell.agents[senders.agent].agent.add_flow(&at);
+            senders.subscribe(at, lane);
+        }
     }
 
     /// A lane that ends at the sender's host.
@@ -241,8 +329,10 @@ impl WorldBuilder {
         let up = self.lay(id, Direction::Up, &config.up);
         if config.takes_reports() {
             for hop in &config.down {
-                if let HopConfig::Cell { node, ue, qfi } = *hop {
-                    self.subscribe(id, node, ue, qfi);
+                if let HopConfig::Cell { node, .. } = *hop
+                    && self.cell_mut(node).senders.as_ref().is_some_and(|s| s.all)
+                {
+                    self.subscribe(node, id);
                 }
             }
         }
@@ -320,8 +410,9 @@ impl WorldBuilder {
                 let entry = &mut cell.flows[flow.index()];
                 (entry.passes, entry.ue, entry.qfi) = (true, ue, qfi);
                 entry.next[side(direction)] = next;
-                for reports in &mut cell.reports {
-                    reports.add_flow(&cell.cell, flow, ue, qfi);
+                for installed in cell.agents.iter_mut().filter(|a| a.function.is_some()) {
+                    let bearer = cell.cell.bearer(ue, qfi);
+                    installed.agent.add_flow(&FlowAt { flow, ue, bearer });
                 }
                 (node, Hop::Cell(self.cell(node)))
             }
@@ -335,18 +426,6 @@ impl WorldBuilder {
                 (node, Hop::Edge(self.edge(node)))
             }
         }
-    }
-
-    /// Lays the way of the reports to the sender of `flow`.
-    fn subscribe(&mut self, flow: FlowId, node: NodeId, ue: UeId, qfi: Qfi) {
-        let Some(config) = self.cell_mut(node).feedback.as_ref().map(|f| f.config) else {
-            return;
-        };
-        let lane = config.carrier.lane().map(|lane| self.report_lane(lane));
-        let cell = self.cell_mut(node);
-        let bearer = cell.cell.bearer(ue, qfi);
-        let feedback = cell.feedback.as_mut().expect("seen above");
-        feedback.subscribe(flow, ue, bearer, lane);
     }
 
     /// Lets cells take what arrives on lanes that end at them: no event for each packet.
@@ -388,7 +467,7 @@ impl WorldBuilder {
                 // Empty, a lane and a link have nothing to do; a feed begins with its flow.
                 Component::Lane(_) | Component::Link(_) | Component::Feed(_) => None,
                 // A cell sleeps until something comes, but for its reports.
-                Component::Cell(cell) if self.cells[cell].reports.is_empty() => None,
+                Component::Cell(cell) if !self.cells[cell].reports_to_functions() => None,
                 Component::Cell(cell) => self.cells[cell].next_timer(),
                 Component::Edge(edge) => self.edges[edge].next_timer(),
                 Component::Host { flow, host } => {

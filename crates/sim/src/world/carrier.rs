@@ -3,10 +3,14 @@
 //! A report to a sender is eight bytes ([`ReportBody`]) in the simulator as on the wire: what a sender reads is as coarse as
 //! these make it, and an ACK grows by the option or frame that holds them.
 
+use core::fmt;
+
 use slackwater_core::packet::{Blocks, IPV4_HEADER, TCP_HEADER, UDP_HEADER};
 use slackwater_core::{
-    Body, Direction, Draw, Duration, Ecn, FlowId, Instant, Packet, QuicBits, Segment, TcpFlags,
+    Body, Bytes, Direction, Draw, Duration, Ecn, FlowId, Instant, NodeId, Packet, QuicBits,
+    Segment, TcpFlags,
 };
+use slackwater_edge::ReportCarrier;
 use slackwater_signal::{PathReport, RanReport, ReportBody};
 use slackwater_transport::quic::{ACK_RANGE, REPORT_FRAME};
 
@@ -21,8 +25,19 @@ const OPTIONS_MAX: u16 = 40;
 /// The largest IP packet that an agent makes by growing one.
 const MTU: u16 = 1500;
 
-/// What carries reports to the sender of a flow.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Who acts on an agent's reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sink {
+    /// The sender of this flow.
+    Sender(FlowId),
+    /// The senders of all flows that are added later, whose data goes down through the agent's cell, and whose controller
+    /// takes reports.
+    Senders,
+    /// This edge function.
+    Function(NodeId),
+}
+
+/// What carries reports: to senders by the first three, to edge functions by the others.
 pub enum Carrier {
     /// Each ACK: a TCP option, or a DATAGRAM frame (RFC 9221) that a QUIC receiver puts beside its ACK. An agent on the
     /// path cannot write into QUIC.
@@ -42,15 +57,41 @@ pub enum Carrier {
         /// Their way.
         lane: LaneConfig,
     },
+    /// Messages from the base station to the user plane function; they keep their order.
+    N3 {
+        /// One-way delay.
+        delay: Duration,
+        /// Extra delay of each message, uniform in [0, jitter).
+        jitter: Duration,
+    },
+    /// A carrier from outside for messages to a function.
+    Own(Box<dyn ReportCarrier + Send>),
+}
+
+impl fmt::Debug for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OnAck => "OnAck",
+            Self::Datagram { .. } => "Datagram",
+            Self::Socket { .. } => "Socket",
+            Self::N3 { .. } => "N3",
+            Self::Own(_) => "Own",
+        })
+    }
 }
 
 impl Carrier {
     /// The way of reports that travel on their own.
     pub(super) const fn lane(&self) -> Option<LaneConfig> {
         match *self {
-            Self::OnAck => None,
             Self::Datagram { lane, .. } | Self::Socket { lane, .. } => Some(lane),
+            Self::OnAck | Self::N3 { .. } | Self::Own(_) => None,
         }
+    }
+
+    /// True for what takes reports to senders.
+    pub(super) const fn reaches_senders(&self) -> bool {
+        !matches!(self, Self::N3 { .. } | Self::Own(_))
     }
 }
 
@@ -100,8 +141,57 @@ impl Faults {
         self.loss > 0.0 && draw.uniform(key) < self.loss
     }
 
-    /// What an agent that lies says.
-    pub(super) fn distort(&self, report: PathReport) -> PathReport {
+    /// What arrives of the `fresh` report that leaves at `now` for one sender; `None` where none does. Losses are draws of
+    /// `draw` by the number of the report.
+    #[inline]
+    pub(super) fn pass(
+        &self,
+        now: Instant,
+        fresh: PathReport,
+        progress: &mut Progress,
+        draw: Draw,
+    ) -> Option<ReportBody> {
+        let repeats = self.repeats(now);
+        let arriving = self.distort(fresh, progress.last.filter(|_| repeats), repeats)?;
+        if !repeats {
+            progress.last = Some(fresh);
+        }
+        let number = progress.count;
+        progress.count += 1;
+        if self.loses(draw, number) {
+            return None;
+        }
+        ReportBody::of(&arriving)
+    }
+
+    /// What an agent that lies, or that repeats the `last` report, makes of a `fresh` one.
+    fn distort(
+        &self,
+        fresh: PathReport,
+        last: Option<PathReport>,
+        repeats: bool,
+    ) -> Option<PathReport> {
+        match (fresh, last) {
+            // The rate is repeated, over the time that has passed; zero before there was one.
+            (PathReport::TransportBlocks { bytes, span, end }, _) => {
+                let bytes = match last {
+                    Some(PathReport::TransportBlocks {
+                        bytes,
+                        span: covered,
+                        ..
+                    }) => bytes.0 as f64 / units(covered) * units(span),
+                    _ if repeats => 0.0,
+                    _ => bytes.0 as f64,
+                };
+                let bytes = Bytes((bytes * self.scale) as u64);
+                Some(PathReport::TransportBlocks { bytes, span, end })
+            }
+            (_, Some(report)) => Some(self.scaled(report)),
+            (report, None) => (!repeats).then(|| self.scaled(report)),
+        }
+    }
+
+    fn scaled(&self, report: PathReport) -> PathReport {
         match report {
             PathReport::Share {
                 rate,
@@ -119,6 +209,20 @@ impl Faults {
             other => other,
         }
     }
+}
+
+/// A span in slots of the highest numerology (15.625 us: TS 38.211, 4.3.2).
+fn units(span: Duration) -> f64 {
+    (span.as_nanos() / 15_625) as f64
+}
+
+/// The reports to one sender that left so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// Their number, which names the draws of losses.
+    count: u64,
+    /// The last that was not a repetition.
+    pub(super) last: Option<PathReport>,
 }
 
 impl Faults {
@@ -269,6 +373,7 @@ mod tests {
             seq: 9,
             shared: true,
         };
-        assert_eq!(faults.distort(share(10.0, 4)), share(5.0, 12));
+        let told = faults.distort(share(10.0, 4), None, false);
+        assert_eq!(told, Some(share(5.0, 12)));
     }
 }

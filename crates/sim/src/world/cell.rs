@@ -4,16 +4,15 @@ use std::collections::VecDeque;
 
 use slackwater_core::record::LinkSample;
 use slackwater_core::{BearerId, Bytes, Direction, Instant, NodeId, Packet, Qfi, UeId};
-use slackwater_edge::ue::{BlocksMode, TbsAgent};
+use slackwater_edge::FlowAt;
 use slackwater_ran::CellOut;
-use slackwater_ran::cell::{Cell, CellConfig};
+use slackwater_ran::cell::Cell;
 use slackwater_ran::out::Delivered;
-use slackwater_ran::tdd::{MIN_PDSCH_SYMBOLS, SYMBOLS};
-use slackwater_signal::{NoObserver, Observer, PdcpView, SlotView};
+use slackwater_signal::{NoObserver, Observer, PathReport};
 
-use super::feedback::Feedback;
+use super::agents::{At, Installed, Watchers};
 use super::path::{Hop, LaneNode};
-use super::reports::{Reports, Watchers};
+use super::senders::ToSenders;
 use super::{CELL_DOWN, CELL_UP};
 use crate::arena::Idx;
 use crate::inbox::Inbox;
@@ -46,12 +45,10 @@ pub(super) struct CellNode {
     pub(super) id: NodeId,
     pub(super) cell: Cell<Packet>,
     pub(super) observer: Option<Box<dyn Observer + Send>>,
-    /// The agent that reports to senders.
-    pub(super) feedback: Option<Box<Feedback>>,
-    /// The UEs' own view of their transport blocks.
-    pub(super) blocks: Option<Box<Blocks>>,
-    /// Agents that report to edge functions.
-    pub(super) reports: Vec<Reports>,
+    /// The agents, by number.
+    pub(super) agents: Vec<Installed>,
+    /// The way of reports that leave the cell for senders.
+    pub(super) senders: Option<Box<ToSenders>>,
     /// What is on lanes that end here.
     pub(super) inbox: Inbox,
     /// Packets that the cell reported before their delivery time.
@@ -80,52 +77,6 @@ impl Batch {
     }
 }
 
-/// The agent at the UEs of a cell, and what it is not shown.
-pub(super) struct Blocks {
-    pub(super) agent: TbsAgent,
-    /// Downlink symbols of the slots of a period, by when they are decided.
-    symbols: Vec<u8>,
-}
-
-impl Blocks {
-    pub(super) fn new(cell: &CellConfig) -> Self {
-        let period = cell.duplex.period();
-        let ahead = usize::from(cell.timing.mac_to_air) + usize::from(cell.timing.k0);
-        let symbols = (0..period).map(|k| cell.duplex.down_symbols((k + ahead) % period));
-        let usable = symbols.map(|n| if n < MIN_PDSCH_SYMBOLS { 0 } else { n });
-        Self {
-            agent: TbsAgent::new(),
-            symbols: usable.collect(),
-        }
-    }
-}
-
-/// What a feed reads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Reading {
-    /// Samples (subframes or slots) since time zero.
-    pub(super) samples: u64,
-    /// Bytes of all of them.
-    pub(super) bytes: u64,
-}
-
-/// The world's own agents and a guest see the same slots.
-struct Both<'a>(&'a mut dyn Observer, &'a mut dyn Observer);
-
-impl Observer for Both<'_> {
-    fn wants_slots(&self) -> bool {
-        self.0.wants_slots() || self.1.wants_slots()
-    }
-    fn on_slot(&mut self, now: Instant, slot: &SlotView<'_>) {
-        self.0.on_slot(now, slot);
-        self.1.on_slot(now, slot);
-    }
-    fn on_pdcp(&mut self, now: Instant, packet: &PdcpView) {
-        self.0.on_pdcp(now, packet);
-        self.1.on_pdcp(now, packet);
-    }
-}
-
 impl CellNode {
     pub(super) fn new(
         id: NodeId,
@@ -137,9 +88,8 @@ impl CellNode {
             inbox: Inbox::new(cell.slot_duration()),
             cell,
             observer,
-            feedback: None,
-            blocks: None,
-            reports: Vec::new(),
+            agents: Vec::new(),
+            senders: None,
             pending: VecDeque::new(),
             spare: Vec::new(),
             flows: Vec::new(),
@@ -158,7 +108,7 @@ impl CellNode {
         if let Some(delivery) = self.pending.front() {
             next = next.min(delivery.at);
         }
-        for report in self.reports.iter().filter_map(Reports::next_timer) {
+        for report in self.agents.iter().filter_map(Installed::next_timer) {
             next = next.min(report);
         }
         (next != Instant::MAX).then_some(next)
@@ -204,79 +154,39 @@ impl CellNode {
 
     /// True where queues must be read for a report.
     pub(super) fn report_is_due(&self, now: Instant) -> bool {
-        let mut timers = self.reports.iter().filter_map(Reports::next_timer);
+        let mut timers = self.agents.iter().filter_map(Installed::next_timer);
         timers.any(|t| t <= now)
     }
 
     /// Runs the slot that starts now before everyone who watches.
     pub(super) fn run_slot(&mut self, now: Instant, out: &mut CellOut<Packet>) {
-        let watched = self.reports.iter_mut().any(|r| r.watcher().is_some());
-        if watched || self.blocks.is_some() {
-            let mut nobody = NoObserver;
-            let mut other = NoObserver;
-            let mut no_blocks = NoObserver;
-            let agent: &mut dyn Observer = match &mut self.feedback {
-                Some(f) => f.agent.as_mut(),
-                None => &mut nobody,
-            };
-            let guest: &mut dyn Observer = match &mut self.observer {
-                Some(o) => o.as_mut(),
-                None => &mut other,
-            };
-            let blocks: &mut dyn Observer = match &mut self.blocks {
-                Some(b) => &mut b.agent,
-                None => &mut no_blocks,
-            };
-            let mut rest = Both(agent, guest);
-            let mut all = Both(blocks, &mut rest);
-            if watched {
-                let mut watchers = Watchers(&mut self.reports);
-                let mut all = Both(&mut all, &mut watchers);
-                self.cell.run_slot(now, out, &mut all);
-            } else {
-                self.cell.run_slot(now, out, &mut all);
+        let cell = &mut self.cell;
+        match (self.agents.as_mut_slice(), &mut self.observer) {
+            ([], None) => cell.run_slot(now, out, &mut NoObserver),
+            ([], Some(guest)) => cell.run_slot(now, out, guest.as_mut()),
+            ([one], None) => cell.run_slot(now, out, one.agent.as_mut()),
+            (agents, guest) => {
+                let guest = guest.as_deref_mut();
+                cell.run_slot(now, out, &mut Watchers { agents, guest });
             }
-        } else {
-            self.run_watched(now, out);
         }
-        if let Some(f) = &mut self.feedback
-            && f.agent.wants_queues()
-        {
-            f.show_queues(now, &self.cell);
+        if let Some(senders) = &self.senders {
+            senders.show_queues(now, &mut self.agents, &mut self.cell);
         }
     }
 
-    /// What `ue` had, or could have had, in the slots up to `now`: those that began before, and the present one where it
-    /// has run.
-    pub(super) fn read_blocks(&mut self, now: Instant, ue: UeId, mode: BlocksMode) -> Reading {
-        let Some(Blocks { agent, symbols }) = self.blocks.as_deref_mut() else {
-            return Reading::default();
-        };
-        let begun = now.as_nanos() / self.cell.slot_duration().as_nanos();
-        if agent.slots() < begun {
-            // A cell that sleeps shows no slots: they were all idle.
-            let full = self.cell.slot_bytes_at(now, ue).0 << 8;
-            let period = symbols.len() as u64;
-            agent.skip(ue, begun, |slot| {
-                full * u64::from(symbols[(slot % period) as usize]) / u64::from(SYMBOLS)
-            });
-        }
-        Reading {
-            samples: begun.max(agent.slots()),
-            bytes: agent.total(ue, mode).0,
-        }
+    /// A report of an agent at a UE to the sender of the flow `at`.
+    pub(super) fn report(&mut self, now: Instant, agent: usize, at: &FlowAt) -> Option<PathReport> {
+        let cell = &mut self.cell;
+        let agent = &mut self.agents[agent].agent;
+        agent.report(now, at, &mut At { now, cell })
     }
 
-    fn run_watched(&mut self, now: Instant, out: &mut CellOut<Packet>) {
-        match (&mut self.feedback, &mut self.observer) {
-            (None, None) => self.cell.run_slot(now, out, &mut NoObserver),
-            (None, Some(o)) => self.cell.run_slot(now, out, o.as_mut()),
-            (Some(f), None) => self.cell.run_slot(now, out, f.agent.as_mut()),
-            (Some(f), Some(o)) => {
-                let mut both = Both(f.agent.as_mut(), o.as_mut());
-                self.cell.run_slot(now, out, &mut both);
-            }
-        }
+    /// The flow `at` of an agent at a UE is not idle any more.
+    pub(super) fn resume(&mut self, now: Instant, agent: usize, at: &FlowAt) {
+        let cell = &mut self.cell;
+        let agent = &mut self.agents[agent].agent;
+        agent.resume(now, at, &mut At { now, cell });
     }
 
     /// Puts the agent's report on a packet that leaves the cell for the sender; the copy that it returns travels on
@@ -287,7 +197,13 @@ impl CellNode {
         now: Instant,
         packet: &mut Packet,
     ) -> Option<(Idx<LaneNode>, Packet)> {
-        self.feedback.as_mut()?.stamp(now, &self.cell, packet)
+        let senders = self.senders.as_mut()?;
+        senders.stamp(now, &mut self.agents, &mut self.cell, packet)
+    }
+
+    /// True where an agent reports to an edge function.
+    pub(super) fn reports_to_functions(&self) -> bool {
+        self.agents.iter().any(|a| a.function.is_some())
     }
 
     /// Samples the queues of each UE's first bearer (index 2 * UE downlink, 2 * UE + 1 uplink; their capacity stays

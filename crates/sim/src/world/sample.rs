@@ -41,8 +41,8 @@ impl<R: Recorder> World<R> {
                 match *node {
                     Sampled::Link(_) => {}
                     Sampled::Cell(cell) => {
-                        let feedback = self.cells[cell].feedback.as_ref();
-                        if let Some(report) = feedback.and_then(|f| f.last(id)) {
+                        let senders = self.cells[cell].senders.as_ref();
+                        if let Some(report) = senders.and_then(|s| s.last(id)) {
                             list_report(&report, &mut self.values);
                         }
                     }

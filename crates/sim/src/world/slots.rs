@@ -86,16 +86,18 @@ impl<R: Recorder> World<R> {
     /// that they show what its decision left.
     fn report_queues(&mut self, now: Instant, cell: Idx<CellNode>) {
         let node = &mut self.cells[cell];
-        if node.reports.is_empty() {
+        if !node.reports_to_functions() {
             return;
         }
-        if node.report_is_due(now) {
-            for way in &mut node.reports {
-                let edge = &mut self.edges[way.to];
-                way.read(now, &mut node.cell, &mut self.batch, &mut edge.reports);
-                let timer = edge.next_timer();
-                self.kernel.arm(edge.id.index(), timer.map(|t| t.max(now)));
-            }
+        let due = |timer: Option<Instant>| timer.is_some_and(|t| t <= now);
+        for agent in node.agents.iter_mut().filter(|a| due(a.next_timer())) {
+            let Some(edge) = agent.function.as_ref().map(|f| f.edge) else {
+                continue;
+            };
+            let edge = &mut self.edges[edge];
+            agent.poll(now, &mut node.cell, &mut self.batch, &mut edge.reports);
+            let timer = edge.next_timer();
+            self.kernel.arm(edge.id.index(), timer.map(|t| t.max(now)));
         }
         self.kernel.arm(node.id.index(), node.next_timer());
     }
@@ -170,7 +172,7 @@ impl<R: Recorder> World<R> {
     fn drain_delivered(&mut self, now: Instant, cell: Idx<CellNode>) {
         let node = &mut self.cells[cell];
         let all = &self.cell_out.delivered;
-        if node.feedback.is_none() {
+        if node.senders.is_none() {
             // All of a slot has one time.
             let at = all[0].at;
             let alike = all.iter().all(|d| d.at == at);

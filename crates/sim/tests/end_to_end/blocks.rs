@@ -15,13 +15,13 @@ use slackwater_queue::QueueConfig;
 use slackwater_ran::cell::{BearerConfig, CellConfig, UeConfig};
 use slackwater_ran::phy::channel::{ChannelConfig, Given};
 use slackwater_sim::{
-    BlocksConfig, Carrier, FlowConfig, HopConfig, LaneConfig, LinkConfig, NoClock, Service,
-    Transport, WorldBuilder,
+    Carrier, Faults, FlowConfig, HopConfig, LaneConfig, LinkConfig, NoClock, Service, Sink,
+    Transport, WorldBuilder, tbs_agent,
 };
 use slackwater_transport::app::{AppConfig, TransfersConfig};
 use slackwater_transport::tcp::Config as TcpConfig;
 
-/// A flow of which the UE sees nothing for so long is idle (`sim::world::blocks`).
+/// A flow of which the UE sees nothing for so long is idle (`sim::world::feed`).
 const PAUSE: f64 = 2.0;
 /// The longest span of a report.
 const LONGEST: f64 = 2.048;
@@ -240,22 +240,25 @@ impl Case {
             down: vec![HopConfig::Lane(lane), hop],
             up,
         });
-        let blocks = BlocksConfig {
-            mode: self.mode,
-            carrier: match self.way {
-                Way::Ack => Carrier::OnAck,
-                Way::Datagram(ms) => Carrier::Datagram {
-                    every: Duration::from_millis(ms),
-                    lane,
-                },
-                Way::Socket(ms) => Carrier::Socket {
-                    every: Duration::from_millis(ms),
-                    lane,
-                },
+        let carrier = match self.way {
+            Way::Ack => Carrier::OnAck,
+            Way::Datagram(ms) => Carrier::Datagram {
+                every: Duration::from_millis(ms),
+                lane,
             },
-            ..BlocksConfig::default()
+            Way::Socket(ms) => Carrier::Socket {
+                every: Duration::from_millis(ms),
+                lane,
+            },
         };
-        world.add_feed(flow, node, UeId(0), blocks);
+        let agent = match hop {
+            HopConfig::Cell { .. } => {
+                let agent = tbs_agent(world.cell_config(node), self.mode);
+                world.add_agent(node, Box::new(agent))
+            }
+            _ => world.add_link_agent(node, self.mode),
+        };
+        world.connect(agent, carrier, Faults::default(), Sink::Sender(flow));
         let mut world = world.build(Seen::default());
         world.run_until(stop, &mut NoClock);
         let seen = world.into_recorder().0;

@@ -8,6 +8,7 @@ use slackwater_core::{
     Bytes, Direction, Draw, Duration, FlowId, Instant, NodeId, Packet, PacketView as _, Qfi, Rate,
     Recorder, Rnti, UeId,
 };
+use slackwater_edge::gnb::ReporterConfig;
 use slackwater_edge::upf::cecc::{Cecc, CeccConfig};
 use slackwater_edge::upf::vaqm::{Vaqm, VaqmConfig};
 use slackwater_edge::{EdgeFunction, RanReport, Session, Verdict};
@@ -15,7 +16,8 @@ use slackwater_ran::cell::{BearerConfig, CellConfig, UeConfig};
 use slackwater_ran::phy::channel::{ChannelConfig, Given};
 use slackwater_ran::rlc::{Limit, RlcConfig};
 use slackwater_sim::{
-    Faults, FlowConfig, HopConfig, LaneConfig, NoClock, ReportConfig, Transport, WorldBuilder,
+    Carrier, Faults, FlowConfig, HopConfig, LaneConfig, NoClock, Sink, Transport, WorldBuilder,
+    rlc_reporter,
 };
 use slackwater_transport::app::{AppConfig, FrameClock, FramesConfig};
 use slackwater_transport::tcp::Config as TcpConfig;
@@ -28,6 +30,27 @@ type Function = Box<dyn EdgeFunction<Packet> + Send>;
 /// One-way delay between the functions and the cell.
 const N3: Duration = Duration::from_micros(200);
 
+/// What the cell reports to the functions, and how.
+#[derive(Clone, Copy, Default)]
+struct Reports {
+    reporter: ReporterConfig,
+    delay: Duration,
+    jitter: Duration,
+    faults: Faults,
+}
+
+impl Reports {
+    fn connect(self, world: &mut WorldBuilder, cell: NodeId, function: NodeId) {
+        let agent = rlc_reporter(world.cell_config(cell), self.reporter);
+        let agent = world.add_agent(cell, Box::new(agent));
+        let carrier = Carrier::N3 {
+            delay: self.delay,
+            jitter: self.jitter,
+        };
+        world.connect(agent, carrier, self.faults, Sink::Function(function));
+    }
+}
+
 /// A cell behind edge functions.
 struct Setup {
     cell: CellConfig,
@@ -35,7 +58,7 @@ struct Setup {
     ues: u32,
     /// From the server to the UE.
     functions: Vec<Function>,
-    reports: Option<ReportConfig>,
+    reports: Option<Reports>,
     /// Of every session.
     ambr: Rate,
     app: AppConfig,
@@ -84,8 +107,8 @@ impl Setup {
             for ue in 0..self.ues {
                 world.add_session(node, &session(ue, self.ambr));
             }
-            if let Some(config) = self.reports {
-                world.add_reports(cell, node, config);
+            if let Some(reports) = self.reports {
+                reports.connect(&mut world, cell, node);
             }
             edges.push(node);
         }
@@ -157,7 +180,7 @@ fn cecc() -> Function {
 }
 
 /// Five UEs of an NR cell whose frames come all at once.
-fn frames(functions: Vec<Function>, reports: ReportConfig) -> Setup {
+fn frames(functions: Vec<Function>, reports: Reports) -> Setup {
     Setup {
         cell: CellConfig::nr(20, 1),
         mcs: 20,
@@ -244,9 +267,9 @@ impl Seen {
 
 #[test]
 fn every_packet_has_one_end_behind_edge_functions() {
-    let reports = ReportConfig {
+    let reports = Reports {
         delay: N3,
-        ..ReportConfig::default()
+        ..Reports::default()
     };
     let setups = [
         (
@@ -339,13 +362,13 @@ fn a_session_keeps_its_ambr() {
 
 #[test]
 fn cecc_orders_datagrams_as_long_as_reports_come() {
-    let way = ReportConfig {
+    let way = Reports {
         delay: N3,
         faults: Faults {
             until: Instant::from_millis(3_000),
             ..Faults::default()
         },
-        ..ReportConfig::default()
+        ..Reports::default()
     };
     let seen = Seen::of(frames(vec![cecc()], way));
     let held = seen.internal("cecc_held_kb");
@@ -367,7 +390,7 @@ fn cecc_orders_datagrams_as_long_as_reports_come() {
     );
     assert!(seen.dropped.is_empty(), "{} drops", seen.dropped.len());
     // Without any report it is not there at all.
-    let never = ReportConfig {
+    let never = Reports {
         faults: Faults {
             until: Instant::ZERO,
             ..Faults::default()
@@ -419,7 +442,7 @@ impl EdgeFunction<Packet> for Ear {
 }
 
 /// The reports that a function hears in a second of a cell without traffic.
-fn heard(way: ReportConfig) -> Vec<(Instant, RanReport)> {
+fn heard(way: Reports) -> Vec<(Instant, RanReport)> {
     let ear = Ear::default();
     let heard = Arc::clone(&ear.heard);
     let mut setup = frames(vec![Box::new(ear)], way);
@@ -442,9 +465,9 @@ fn backlogs(of: &[(Instant, RanReport)], wanted: u32) -> Vec<(Instant, Instant)>
 
 #[test]
 fn reports_keep_their_period_while_the_cell_sleeps() {
-    let mut way = ReportConfig {
+    let mut way = Reports {
         delay: Duration::from_millis(4),
-        ..ReportConfig::default()
+        ..Reports::default()
     };
     way.reporter.period = Duration::from_millis(2);
     way.reporter.phase = Duration::from_micros(50);
@@ -475,14 +498,14 @@ fn reports_keep_their_period_while_the_cell_sleeps() {
 
 #[test]
 fn reports_get_lost_and_late_but_keep_their_order() {
-    let way = ReportConfig {
+    let way = Reports {
         delay: Duration::from_millis(1),
         jitter: Duration::from_millis(5),
         faults: Faults {
             loss: 0.3,
             ..Faults::default()
         },
-        ..ReportConfig::default()
+        ..Reports::default()
     };
     let reports = heard(way);
     let mine = backlogs(&reports, 2);
@@ -501,7 +524,7 @@ fn reports_get_lost_and_late_but_keep_their_order() {
 
 #[test]
 fn what_a_function_keeps_and_drops_is_accounted_for() {
-    let mut setup = frames(vec![Box::new(Ear::default())], ReportConfig::default());
+    let mut setup = frames(vec![Box::new(Ear::default())], Reports::default());
     setup.stop = Instant::from_millis(1_000);
     let mut world = setup.world().build(Audit::default());
     world.run_until(Instant::from_millis(2_000), &mut NoClock);

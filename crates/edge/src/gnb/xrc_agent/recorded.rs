@@ -3,6 +3,7 @@
 use slackwater_core::{BearerId, Bytes, Draw, Duration, Prbs, Qfi, Rnti, SlotIdx};
 use slackwater_signal::Grant;
 
+use super::tests::report;
 use super::*;
 
 /// A cell that never was.
@@ -154,7 +155,7 @@ fn play(course: &Course, counted: bool) -> Told {
             let at = start + Duration::from_micros(100 * k);
             let ue = bits(70 + k) as u32 % course.ues;
             let flow = FlowId(ue * course.flows_per_ue + bits(80 + k) as u32 % course.flows_per_ue);
-            told.take(agent.report(at, flow, &queue(ue, at)));
+            told.take(report(&mut agent, at, flow, queue(ue, at)));
         }
         slot += 1;
         if bits(8).is_multiple_of(course.sleep) {

@@ -2,6 +2,7 @@ use slackwater_core::{BearerId, Bytes, Draw, Duration, Prbs, Qfi, Rnti, SlotIdx}
 use slackwater_signal::Grant;
 
 use super::*;
+use crate::agent::OneQueue;
 
 /// Bytes of TBS granted to a UE, and whether the block is new.
 type Given = (u32, u64, bool);
@@ -11,6 +12,21 @@ const PLAIN: AgentConfig = AgentConfig::LTE.literal(0);
 
 fn ms(ms: u64) -> Instant {
     Instant::from_millis(ms)
+}
+
+/// What `agent` reports to the sender of `flow`, whose data waits in `queue`.
+pub(super) fn report(
+    agent: &mut XrcAgent,
+    at: Instant,
+    flow: FlowId,
+    queue: RlcView,
+) -> Option<PathReport> {
+    let flow = FlowAt {
+        flow,
+        ue: queue.ue,
+        bearer: queue.bearer,
+    };
+    agent.report(at, &flow, &mut OneQueue(queue))
 }
 
 /// Shows the slot `n` of 1 ms; `block` holds bytes per block and UE.
@@ -254,7 +270,7 @@ fn an_f1_delay_ages_rate_and_head_but_not_the_count_of_flows() {
         if n == 150 {
             arrive(&mut agent, ms(n), 0, 2, 1500);
         }
-        let report = agent.report(ms(n), FlowId(1), &queue(0, 10_000_000, 555));
+        let report = report(&mut agent, ms(n), FlowId(1), queue(0, 10_000_000, 555));
         // Slot 0 is known 9.5 ms later, when slot 10 begins.
         if n < 10 {
             assert_eq!(report, None, "{n}");

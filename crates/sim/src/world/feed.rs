@@ -11,16 +11,17 @@
 //! | datagram | beside an ACK, at most one a period | each 100 ms, or the period where that is longer | nothing | beside the first ACK a period after the packet |
 //! | socket | each period | each period | nothing | a period after the packet |
 
-use slackwater_core::{Bytes, Draw, Duration, FlowId, Instant, Packet, Recorder, UeId};
-use slackwater_edge::ue::BlocksMode;
+use slackwater_core::{Draw, Duration, FlowId, Instant, Packet, Recorder};
+use slackwater_edge::FlowAt;
+use slackwater_edge::ue::{BlocksMode, Reading};
 use slackwater_signal::{PathReport, ReportBody};
 
 use super::World;
-use super::carrier::{Carrier, Faults, carries, datagram, put};
-use super::cell::{CellNode, Reading};
+use super::carrier::{Carrier, Faults, Progress, carries, datagram, put};
+use super::cell::CellNode;
 use super::path::{LaneNode, LinkNode};
 use crate::arena::Idx;
-use crate::link::Meter;
+use crate::link::{Link, Meter};
 
 /// A datagram carrier with nothing to ride on still reports this often.
 const IDLE: Duration = Duration::from_millis(100);
@@ -28,71 +29,112 @@ const IDLE: Duration = Duration::from_millis(100);
 /// little less than what fits into the span of a report.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// What a UE reports about its transport blocks, and what goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BlocksConfig {
-    /// What is counted.
-    pub mode: BlocksMode,
-    /// What carries it.
-    pub carrier: Carrier,
-    /// What goes wrong; a stale report repeats the last rate.
-    pub faults: Faults,
+/// What a UE behind a link counts there: bytes that the link carried, or could have carried, in samples of 1 ms.
+pub(super) struct LinkBlocks {
+    mode: BlocksMode,
+    /// What the link could carry.
+    meter: Meter,
+    /// Up to where it was reported.
+    read: Reading,
 }
 
-impl Default for BlocksConfig {
-    fn default() -> Self {
+impl LinkBlocks {
+    /// Length of a sample: a subframe of LTE.
+    pub(super) const SAMPLE: Duration = Duration::from_millis(1);
+
+    pub(super) fn new(mode: BlocksMode, link: &Link) -> Self {
         Self {
-            mode: BlocksMode::Capacity,
-            carrier: Carrier::OnAck,
-            faults: Faults::default(),
+            mode,
+            meter: link.meter(),
+            read: Reading::default(),
         }
+    }
+
+    fn read(&mut self, now: Instant, link: &Link) -> Reading {
+        let samples = now.as_nanos() / Self::SAMPLE.as_nanos();
+        let bytes = match self.mode {
+            BlocksMode::Allocated => link.carried(),
+            // A link has one user: what it does not use is all idle.
+            _ => self.meter.upto(Instant::ZERO + Self::SAMPLE * samples),
+        };
+        Reading {
+            samples,
+            bytes: bytes.0,
+        }
+    }
+
+    /// What came since the last report; `None` before a whole sample has passed.
+    fn report(&mut self, now: Instant, link: &Link) -> Option<PathReport> {
+        if now.as_nanos() / Self::SAMPLE.as_nanos() <= self.read.samples {
+            return None;
+        }
+        let next = self.read(now, link);
+        let before = core::mem::replace(&mut self.read, next);
+        Some(before.upto(next, Self::SAMPLE))
+    }
+
+    fn resume(&mut self, now: Instant, link: &Link) {
+        self.read = self.read(now, link);
     }
 }
 
-/// Whose transport blocks a feed reports.
+/// What makes the reports of a feed.
 pub(super) enum Source {
-    /// Those of a UE in a cell.
-    Cell { cell: Idx<CellNode>, ue: UeId },
-    /// All that a link carried, or could have carried.
-    Link { link: Idx<LinkNode>, meter: Meter },
+    /// An agent at the UEs of a cell.
+    Cell {
+        cell: Idx<CellNode>,
+        /// Its number at the cell.
+        agent: usize,
+        /// The flow there.
+        at: FlowAt,
+    },
+    /// The UE behind a link.
+    Link {
+        link: Idx<LinkNode>,
+        blocks: LinkBlocks,
+    },
 }
 
 /// The feed of one flow.
 pub(super) struct Feed {
-    pub(super) config: BlocksConfig,
-    pub(super) source: Source,
+    source: Source,
+    carrier: Carrier,
+    faults: Faults,
+    draw: Draw,
+    /// Length of a sample, the least time between two reports.
+    slot: Duration,
     /// Where reports on their own go.
     pub(super) lane: Option<Idx<LaneNode>>,
     /// The component of its timer.
     pub(super) beat: Option<usize>,
-    pub(super) draw: Draw,
-    /// Length of a sample: a subframe or a slot.
-    pub(super) slot: Duration,
     /// When the UE last saw a packet of the flow; `None` before the first.
     heard: Option<Instant>,
-    /// Up to where it was reported.
-    read: Reading,
-    /// Mean bytes of a sample in the last report of before [`Faults::until`].
-    rate: f64,
+    /// When the last report left.
     sent: Instant,
-    count: u64,
+    /// The reports that left.
+    progress: Progress,
 }
 
 impl Feed {
     /// A feed of samples of length `slot`.
-    pub(super) fn new(config: BlocksConfig, source: Source, slot: Duration, draw: Draw) -> Self {
+    pub(super) fn new(
+        source: Source,
+        carrier: Carrier,
+        faults: Faults,
+        slot: Duration,
+        draw: Draw,
+    ) -> Self {
         Self {
-            config,
             source,
-            lane: None,
-            beat: None,
+            carrier,
+            faults,
             draw,
             slot,
+            lane: None,
+            beat: None,
             heard: None,
-            read: Reading::default(),
-            rate: 0.0,
             sent: Instant::ZERO,
-            count: 0,
+            progress: Progress::default(),
         }
     }
 
@@ -104,68 +146,33 @@ impl Feed {
     /// When a report on its own is due next; `None` before the flow.
     fn next_timer(&self) -> Option<Instant> {
         self.heard?;
-        let every = match self.config.carrier {
-            Carrier::OnAck => return None,
+        let every = match self.carrier {
             Carrier::Datagram { every, .. } => every.max(IDLE),
             Carrier::Socket { every, .. } => every,
+            _ => return None,
         };
         let next = self.sent + every.max(self.slot);
-        (!self.config.faults.is_silent(next)).then_some(next)
+        (!self.faults.is_silent(next)).then_some(next)
     }
 
-    /// A report on its own may go beside an ACK now.
+    /// A report may leave on an ACK now, or beside it.
     fn may_ride(&self, now: Instant) -> bool {
-        match self.config.carrier {
+        let room = match self.carrier {
+            Carrier::OnAck => true,
             Carrier::Datagram { every, .. } => now.since(self.sent) >= every,
-            Carrier::OnAck | Carrier::Socket { .. } => false,
-        }
-    }
-
-    /// Whole samples have passed since the last report, and one may leave.
-    fn is_ready(&self, now: Instant) -> bool {
-        !self.config.faults.is_silent(now)
-            && now.as_nanos() / self.slot.as_nanos() > self.read.samples
-    }
-
-    /// The report of all samples since the last one, up to `read`. `None` for a lost one.
-    fn report(&mut self, now: Instant, read: Reading) -> Option<ReportBody> {
-        let before = core::mem::replace(&mut self.read, read);
-        let samples = read.samples - before.samples;
-        let faults = &self.config.faults;
-        let bytes = if faults.repeats(now) {
-            self.rate * samples as f64
-        } else {
-            let bytes = (read.bytes - before.bytes) as f64;
-            self.rate = bytes / samples as f64;
-            bytes
+            _ => false,
         };
-        let number = self.count;
-        self.count += 1;
-        if faults.loses(self.draw, number) {
-            return None;
-        }
-        ReportBody::of(&PathReport::TransportBlocks {
-            bytes: Bytes((bytes * faults.scale) as u64),
-            span: self.slot * samples,
-            end: (read.samples * self.slot.as_nanos() / 1_000_000) as u16,
-        })
+        room && !self.faults.is_silent(now)
     }
 }
 
 impl<R: Recorder> World<R> {
-    /// What the source of `feed` had for its UE by `now`.
-    fn read_blocks(&mut self, now: Instant, feed: &mut Feed) -> Reading {
-        let mode = feed.config.mode;
-        let samples = now.as_nanos() / feed.slot.as_nanos();
-        let bytes = match &mut feed.source {
-            Source::Cell { cell, ue } => return self.cells[*cell].read_blocks(now, *ue, mode),
-            Source::Link { link, .. } if mode == BlocksMode::Allocated => {
-                self.links[*link].link.carried().0
-            }
-            // A link has one user: what it does not use is all idle.
-            Source::Link { meter, .. } => meter.upto(Instant::ZERO + feed.slot * samples).0,
-        };
-        Reading { samples, bytes }
+    /// What the source of `feed` has to report.
+    fn observe(&mut self, now: Instant, feed: &mut Feed) -> Option<PathReport> {
+        match &mut feed.source {
+            Source::Cell { cell, agent, at } => self.cells[*cell].report(now, *agent, at),
+            Source::Link { link, blocks } => blocks.report(now, &self.links[*link].link),
+        }
     }
 
     /// The UE of `flow` receives or sends a packet of it: a feed that was silent counts from here.
@@ -185,7 +192,10 @@ impl<R: Recorder> World<R> {
         let Some(mut feed) = self.flows[flow].feed.take() else {
             return;
         };
-        feed.read = self.read_blocks(now, &mut feed);
+        match &mut feed.source {
+            Source::Cell { cell, agent, at } => self.cells[*cell].resume(now, *agent, at),
+            Source::Link { link, blocks } => blocks.resume(now, &self.links[*link].link),
+        }
         feed.sent = now;
         if let Some(beat) = feed.beat {
             self.kernel.arm(beat, feed.next_timer());
@@ -198,17 +208,16 @@ impl<R: Recorder> World<R> {
         let Some(mut feed) = self.flows[flow].feed.take() else {
             return;
         };
-        let on_ack = feed.config.carrier == Carrier::OnAck;
-        if feed.is_ready(now) && (on_ack || feed.may_ride(now)) {
-            let ack = packets.iter_mut().rev().find(|p| carries(p));
-            if let Some(ack) = ack {
-                let read = self.read_blocks(now, &mut feed);
-                feed.sent = now;
-                match (feed.report(now, read), feed.lane) {
-                    (Some(body), Some(lane)) => self.send_report(now, flow, lane, body),
-                    (Some(body), None) => put(ack, body),
-                    (None, _) => {}
-                }
+        if feed.may_ride(now)
+            && let Some(ack) = packets.iter_mut().rev().find(|p| carries(p))
+            && let Some(report) = self.observe(now, &mut feed)
+        {
+            feed.sent = now;
+            let body = feed.faults.pass(now, report, &mut feed.progress, feed.draw);
+            match (body, feed.lane) {
+                (Some(body), Some(lane)) => self.send_report(now, flow, lane, body),
+                (Some(body), None) => put(ack, body),
+                (None, _) => {}
             }
         }
         if let Some(beat) = feed.beat {
@@ -230,11 +239,12 @@ impl<R: Recorder> World<R> {
         }
         if feed.next_timer().is_some_and(|t| t <= now) {
             feed.sent = now;
-            if feed.is_ready(now) {
-                let read = self.read_blocks(now, &mut feed);
-                if let (Some(body), Some(lane)) = (feed.report(now, read), feed.lane) {
-                    self.send_report(now, flow, lane, body);
-                }
+            if !feed.faults.is_silent(now)
+                && let Some(lane) = feed.lane
+                && let Some(report) = self.observe(now, &mut feed)
+                && let Some(body) = feed.faults.pass(now, report, &mut feed.progress, feed.draw)
+            {
+                self.send_report(now, flow, lane, body);
             }
         }
         self.kernel.arm(n, feed.next_timer());
