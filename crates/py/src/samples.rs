@@ -225,6 +225,11 @@ pub(crate) fn report<'py>(py: Python<'py>, report: &PathReport) -> PyResult<Boun
             dict.set_item("kind", "throughput_advice")?;
             dict.set_item("max", max.as_bps())?;
         }
+        PathReport::Own { kind, value } => {
+            dict.set_item("kind", "own")?;
+            dict.set_item("number", kind)?;
+            dict.set_item("value", value)?;
+        }
         _ => {}
     }
     Ok(dict)

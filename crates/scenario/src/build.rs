@@ -9,6 +9,7 @@ pub(crate) mod upf;
 
 use slackwater_control::registry::{AnyController, Config as ControllerConfig};
 use slackwater_core::{Direction, Draw, Duration, FlowId, NodeId, Qfi, Recorder, UeId};
+use slackwater_edge::Place;
 use slackwater_queue::LawConfig;
 use slackwater_signal::{MarkingScheme, Observer};
 use slackwater_sim::{
@@ -33,6 +34,9 @@ pub enum BuildError {
     /// No system has the name that the UPF's has, or it does not take these parameters.
     #[error("upf.system: expected {0}")]
     System(String),
+    /// No agent has the name that the feedback's has, or it does not take these parameters.
+    #[error("feedback.own_agent: expected {0}")]
+    Agent(String),
     /// No part of this workspace or of the program has a name that the scenario has.
     #[error(transparent)]
     Own(Box<ScenarioError>),
@@ -146,6 +150,8 @@ fn assemble<R: Recorder>(
         .wired
         .as_ref()
         .map(|w| world.add_link(link::wired(w, plugins, queue_draw())));
+    // An agent of the program that reports from the UEs.
+    let mut ue_agent = None;
     let (down, up, slot) = match &scenario.bottleneck {
         Bottleneck::Link(config) => {
             let (down, up) = link::both(config, plugins, &mut queue_draw);
@@ -154,14 +160,19 @@ fn assemble<R: Recorder>(
         }
         Bottleneck::Cell(config) => {
             let (mut cell, ues) = cell::configs(config, scenario, &mut queue_draw);
+            let mut agent = feedback::own_agent(scenario, &cell, ues.len(), seed)?;
+            if agent.as_ref().is_some_and(|a| a.place() == Place::Ue) {
+                ue_agent = agent.take();
+            }
             let reports = feedback::is_asked_for(scenario);
-            cell.observe_pdcp |= reports || upf::has_own_system(scenario);
+            cell.observe_pdcp |= reports || ue_agent.is_some() || upf::has_own_system(scenario);
             let slot = cell.slot_duration();
             let node = world
                 .add_cell(&cell, ues, observer)
                 .map_err(|e| BuildError::Cell(e.to_string()))?;
             if reports {
-                let agent = world.add_agent(node, Box::new(feedback::agent(scenario, &cell)));
+                let xrc = || Box::new(feedback::xrc_agent(scenario, &cell)) as Box<_>;
+                let agent = world.add_agent(node, agent.unwrap_or_else(xrc));
                 let (carrier, faults) = feedback::way(scenario);
                 world.connect(agent, carrier, faults, Sink::Senders);
             }
@@ -307,8 +318,8 @@ fn assemble<R: Recorder>(
     if !feeds.is_empty() {
         let mode = feedback::mode(scenario);
         let agent = if layout.cell {
-            let agent = sim::tbs_agent(world.cell_config(down), mode);
-            world.add_agent(down, Box::new(agent))
+            let tyrus = sim::tbs_agent(world.cell_config(down), mode);
+            world.add_agent(down, ue_agent.unwrap_or_else(|| Box::new(tyrus)))
         } else {
             world.add_link_agent(down, mode)
         };

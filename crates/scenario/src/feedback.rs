@@ -52,6 +52,9 @@ section! {
         /// Delay of the F1 interface between MAC and RLC (DU) and PDCP (CU), where the agent sits.
         #[within(Duration::ZERO, Duration::from_millis(100))]
         pub f1_delay: Duration = Duration::ZERO,
+        /// An agent that the running program adds (see docs/tutorials/sender.md), perhaps with parameters after `:`. It takes the
+        /// place of XRC's where it stands at the cell, and of Tyrus' where it stands at the UE.
+        pub own_agent: Option<String> = None,
         /// What carries the reports.
         pub carrier: Carrier = Carrier::TcpOption,
         /// Extra delay of a datagram on its way beyond half of the path's RTT.

@@ -1,8 +1,12 @@
-//! What a program adds to the built-in parts that scenarios name: controllers, systems, queue laws and schedulers of its own.
+//! What a program adds to the built-in parts that scenarios name: controllers, agents, systems, queue laws and schedulers of its
+//! own.
+
+mod agent;
 
 use core::fmt;
 use std::sync::Arc;
 
+pub use agent::{AgentSetup, OwnAgent};
 pub use slackwater_control::registry::{BadName, Plugin, Registry};
 use slackwater_core::Packet;
 use slackwater_edge::{Agent, EdgeFunction, ReportCarrier};
@@ -60,6 +64,7 @@ impl fmt::Debug for System {
 #[derive(Clone, Debug, Default)]
 pub struct Plugins {
     controllers: Registry,
+    agents: Vec<OwnAgent>,
     systems: Vec<System>,
     laws: Vec<OwnLaw>,
     schedulers: Vec<OwnScheduler>,
@@ -77,6 +82,16 @@ impl Plugins {
     /// Where its name is none or is taken.
     pub fn with_controller(mut self, controller: Plugin) -> Result<Self, BadName> {
         self.controllers.add(controller)?;
+        Ok(self)
+    }
+
+    /// Adds an agent that reports to senders.
+    ///
+    /// # Errors
+    /// Where its name is none or is taken.
+    pub fn with_agent(mut self, agent: OwnAgent) -> Result<Self, BadName> {
+        check_name(agent.name(), self.agents.iter().map(OwnAgent::name))?;
+        self.agents.push(agent);
         Ok(self)
     }
 
@@ -116,6 +131,29 @@ impl Plugins {
     /// The controllers.
     pub const fn controllers(&self) -> &Registry {
         &self.controllers
+    }
+
+    /// Names of the added agents, with one line about each.
+    pub fn agents(&self) -> Vec<(&str, &str)> {
+        let agents = self.agents.iter();
+        agents.map(|a| (a.name(), a.about())).collect()
+    }
+
+    /// The agent that `name` calls, for one run.
+    ///
+    /// # Errors
+    /// What is expected in place of `name`.
+    pub fn agent(
+        &self,
+        name: &str,
+        setup: &AgentSetup<'_>,
+    ) -> Result<Box<dyn Agent + Send>, String> {
+        let (own, parameters) = split(name);
+        let known = self.agents.iter().map(OwnAgent::name);
+        let Some(agent) = self.agents.iter().find(|a| a.name() == own) else {
+            return Err(unknown("an agent", "sender", known));
+        };
+        agent.build(setup, parameters)
     }
 
     /// Names of the added systems, with one line about each.
@@ -192,14 +230,20 @@ impl Plugins {
     pub fn system(&self, name: &str, upf: &Upf, seed: u64) -> Result<Parts, String> {
         let (own, parameters) = split(name);
         let Some(system) = self.systems.iter().find(|s| s.name == own) else {
-            let known: Vec<&str> = self.systems.iter().map(|s| s.name.as_str()).collect();
-            return Err(if known.is_empty() {
-                "a program that adds a system of that name (docs/tutorials/system.md)".to_owned()
-            } else {
-                format!("one of {}", known.join(", "))
-            });
+            let known = self.systems.iter().map(|s| s.name.as_str());
+            return Err(unknown("a system", "system", known));
         };
         (system.make)(upf, seed, parameters)
+    }
+}
+
+/// What is expected where a program adds no such part; `page` is the tutorial that shows how it would.
+fn unknown<'a>(what: &str, page: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.collect();
+    if known.is_empty() {
+        format!("a program that adds {what} of that name (docs/tutorials/{page}.md)")
+    } else {
+        format!("one of {}", known.join(", "))
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path as FsPath, PathBuf};
 
 use slackwater_control::{AnyController, Controller as _, registry};
 use slackwater_core::Duration;
+use slackwater_ran::cell::CellConfig;
 
 use crate::cell::Cell;
 use crate::data::DataCache;
@@ -15,7 +16,7 @@ use crate::feedback::{self, Feedback};
 use crate::field::{self, At, Cx, Field, section};
 use crate::flow::{self, Flow, UeRef};
 use crate::link::{Link, Path, Queue, Wired};
-use crate::plugins::Plugins;
+use crate::plugins::{AgentSetup, Plugins};
 use crate::tree::{self, Node, Table, Value};
 use crate::ue::Ue;
 use crate::upf::Upf;
@@ -346,6 +347,7 @@ impl Scenario {
                 expected,
             ));
         }
+        self.check_agent()?;
         let config = registry::Config::new(1448, slackwater_core::Draw::new(0));
         let controllers = self.plugins.controllers();
         for (i, flow) in self.flows.iter().enumerate() {
@@ -385,6 +387,22 @@ impl Scenario {
             return Err(ScenarioError::new(key, format!("{name:?}"), expected));
         }
         Ok(())
+    }
+
+    /// Complains about an agent that the program does not add, or that has no cell.
+    fn check_agent(&self) -> Result<(), ScenarioError> {
+        let Some(name) = &self.feedback.own_agent else {
+            return Ok(());
+        };
+        let wrong =
+            |expected| ScenarioError::new("feedback.own_agent", format!("{name:?}"), expected);
+        if self.cell().is_none() {
+            return Err(wrong("a [cell] for it to observe".to_owned()));
+        }
+        // Which cell it is matters to no name and no parameter.
+        let some = CellConfig::lte(10.0);
+        let setup = AgentSetup::new(&some, 1, self.seed);
+        self.plugins.agent(name, &setup).map(drop).map_err(wrong)
     }
 
     /// Complains about the first law or scheduler that neither this workspace nor the program has.

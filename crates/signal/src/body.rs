@@ -19,9 +19,19 @@
 //! | 6-7 | end of the span, ms modulo 2^16 |
 //!
 //! Where one of span (2.048 s) and bytes (4.3 GB) does not fit, both are cut in the same proportion: the rate stays.
+//!
+//! All other reports have bits 0 and 1 clear, and their type in bits 2 to 7:
+//!
+//! | type | bytes 1-7 |
+//! |---|---|
+//! | 0 | no report |
+//! | 1 | a marking scheme (cL4S): lower and upper threshold, 28 bits each, in us |
+//! | 2-31 | not used |
+//! | 32-63 | a report of a system from outside, of kind 0 to 31: its number, 56 bits |
 
 use slackwater_core::{Bytes, Duration, Rate};
 
+use crate::marking::MarkingScheme;
 use crate::report::PathReport;
 
 /// Nanoseconds of one unit of the head-of-line delay.
@@ -35,12 +45,22 @@ const BLOCKS: u8 = 1 << 1;
 /// Nanoseconds of one unit of a span: the shortest slot that carries data (TS 38.211, 4.3.2: 120 kHz apart).
 const SPAN_UNIT: u64 = 125_000;
 
+/// Type of a marking scheme.
+const SCHEME: u8 = 1;
+/// Type of the first kind of reports from outside.
+const OWN: u8 = 32;
+/// The largest number in 56 bits.
+const NUMBER_MAX: u64 = (1 << 56) - 1;
+/// The largest threshold of a scheme, in us: 268 s.
+const THRESHOLD_MAX: u64 = (1 << 28) - 1;
+
 /// A report as it stands in an option or a datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportBody(pub [u8; 8]);
 
 impl ReportBody {
-    /// Encodes a share or transport blocks; values of a share that are beyond a field saturate. `None` for reports that travel otherwise.
+    /// Encodes a report; values that are beyond a field saturate. `None` for reports that travel otherwise, and for kinds
+    /// of one's own beyond 31.
     pub fn of(report: &PathReport) -> Option<Self> {
         match *report {
             PathReport::Share {
@@ -52,8 +72,22 @@ impl ReportBody {
             PathReport::TransportBlocks { bytes, span, end } => {
                 Some(Self::blocks(bytes, span, end))
             }
-            _ => None,
+            PathReport::MarkingScheme(MarkingScheme { low, high }) => {
+                let [low, high] = [low, high].map(|t| (t.as_nanos() / 1_000).min(THRESHOLD_MAX));
+                Some(Self::typed(SCHEME, low << 28 | high))
+            }
+            PathReport::Own { kind, value } => {
+                (kind < 64 - OWN).then(|| Self::typed(OWN + kind, value.min(NUMBER_MAX)))
+            }
+            PathReport::ThroughputAdvice { .. } => None,
         }
+    }
+
+    /// A report of type `kind` with 56 bits.
+    const fn typed(kind: u8, number: u64) -> Self {
+        let mut octets = number.to_be_bytes();
+        octets[0] = kind << 2;
+        Self(octets)
     }
 
     fn blocks(bytes: Bytes, span: Duration, end: u16) -> Self {
@@ -93,7 +127,7 @@ impl ReportBody {
         Self([flags, hol as u8, a, b, c, d, s, t])
     }
 
-    /// The report; `None` where neither the valid bit nor that of transport blocks is set.
+    /// The report; `None` where there is none, or one of a type that is not used.
     pub fn report(self) -> Option<PathReport> {
         let [flags, low, a, b, c, d, s, t] = self.0;
         let wide = u64::from(flags >> 2) << 8 | u64::from(low);
@@ -107,11 +141,25 @@ impl ReportBody {
                 shared: flags & SHARED != 0,
             });
         }
-        (flags & BLOCKS != 0).then(|| PathReport::TransportBlocks {
-            bytes: Bytes(word),
-            span: Duration::from_nanos(wide * SPAN_UNIT),
-            end: count,
-        })
+        if flags & BLOCKS != 0 {
+            return Some(PathReport::TransportBlocks {
+                bytes: Bytes(word),
+                span: Duration::from_nanos(wide * SPAN_UNIT),
+                end: count,
+            });
+        }
+        let number = u64::from_be_bytes(self.0) & NUMBER_MAX;
+        match flags >> 2 {
+            SCHEME => Some(PathReport::MarkingScheme(MarkingScheme {
+                low: Duration::from_micros(number >> 28),
+                high: Duration::from_micros(number & THRESHOLD_MAX),
+            })),
+            kind @ OWN.. => Some(PathReport::Own {
+                kind: kind - OWN,
+                value: number,
+            }),
+            _ => None,
+        }
     }
 }
 
@@ -176,6 +224,23 @@ mod tests {
             let told = mbps(5_000_000 * ms, ms);
             assert!((9.99..=10.0).contains(&(told / 4000.0)), "{ms} ms: {told}");
         }
+    }
+
+    #[test]
+    fn schemes_and_reports_from_outside_round_trip() {
+        let scheme = PathReport::MarkingScheme(MarkingScheme {
+            low: Duration::from_micros(1_250),
+            high: Duration::from_millis(30),
+        });
+        let own = |kind, value| PathReport::Own { kind, value };
+        for report in [scheme, own(0, 0), own(31, NUMBER_MAX), own(7, 1 << 40)] {
+            assert_eq!(ReportBody::of(&report).unwrap().report(), Some(report));
+        }
+        let most = ReportBody::of(&own(3, u64::MAX)).unwrap();
+        assert_eq!(most.report(), Some(own(3, NUMBER_MAX)));
+        assert_eq!(ReportBody::of(&own(32, 0)), None);
+        // Types that are not used say nothing.
+        assert_eq!(ReportBody([2 << 2, 1, 1, 1, 1, 1, 1, 1]).report(), None);
     }
 
     #[test]

@@ -36,6 +36,13 @@ pub enum PathReport {
         /// The advised maximum.
         max: Rate,
     },
+    /// A system of one's own: a number whose meaning its agent and its controller agree on. Built-in controllers pass it over.
+    Own {
+        /// Which system and which report of it: 0 to 31.
+        kind: u8,
+        /// The number, of which 56 bits travel.
+        value: u64,
+    },
 }
 
 /// A report of the radio network to an edge function.

@@ -13,7 +13,7 @@ pub(crate) fn list(json: bool, plugins: &Plugins) -> Result<ExitCode> {
     let scenarios = scenario::embedded_names();
     let controllers = plugins.controllers().names();
     let media = plugins.controllers().media_names();
-    let systems = plugins.systems();
+    let (agents, systems) = (plugins.agents(), plugins.systems());
     let (schedulers, laws) = (plugins.schedulers(), plugins.laws());
     if json {
         let named = |rows: &[(&str, &str)]| -> Vec<_> {
@@ -25,6 +25,7 @@ pub(crate) fn list(json: bool, plugins: &Plugins) -> Result<ExitCode> {
             "scenarios": named(&scenarios),
             "controllers": named(&controllers),
             "media_controllers": named(&media),
+            "agents": named(&agents),
             "systems": named(&systems),
             "schedulers": named(&borrowed(&schedulers)),
             "laws": named(&borrowed(&laws)),
@@ -50,6 +51,12 @@ pub(crate) fn list(json: bool, plugins: &Plugins) -> Result<ExitCode> {
     }
     say!("\nQueue laws (--set cell.rlc.law=NAME, link.queue.law=NAME):");
     for (name, what) in &laws {
+        say!("  {name:<22} {what}");
+    }
+    if !agents.is_empty() {
+        say!("\nAgents (--set feedback.own_agent=NAME):");
+    }
+    for (name, what) in &agents {
         say!("  {name:<22} {what}");
     }
     if !systems.is_empty() {

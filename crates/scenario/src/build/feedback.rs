@@ -3,16 +3,18 @@
 use slackwater_control::Controller as _;
 use slackwater_control::registry::Config as ControllerConfig;
 use slackwater_core::{Draw, Duration, Instant};
+use slackwater_edge as edge;
 use slackwater_edge::gnb::{AgentConfig, IpScale, XrcAgent};
 use slackwater_edge::ue::BlocksMode;
 use slackwater_ran::cell::CellConfig;
 use slackwater_sim::{self as sim, Faults, LaneConfig};
 
-use super::controller;
+use super::{BuildError, controller};
 use crate::Scenario;
 use crate::cell::{Rat, RlcMode};
 use crate::feedback::{Agent, Blocks, Carrier};
 use crate::flow;
+use crate::plugins::AgentSetup;
 
 /// True where a sender asks for reports.
 pub(super) fn is_asked_for(scenario: &Scenario) -> bool {
@@ -28,8 +30,24 @@ pub(super) fn is_asked_for(scenario: &Scenario) -> bool {
         .any(|c| c.takes_reports())
 }
 
-/// The agent for `cell`.
-pub(super) fn agent(scenario: &Scenario, cell: &CellConfig) -> XrcAgent {
+/// The agent of the program that the scenario names.
+///
+/// # Errors
+/// What is expected in place of its name.
+pub(super) fn own_agent(
+    scenario: &Scenario,
+    cell: &CellConfig,
+    ues: usize,
+    seed: u64,
+) -> Result<Option<Box<dyn edge::Agent + Send>>, BuildError> {
+    let setup = AgentSetup::new(cell, ues, seed);
+    let name = scenario.feedback.own_agent.as_deref();
+    let agent = name.map(|name| scenario.plugins().agent(name, &setup));
+    agent.transpose().map_err(BuildError::Agent)
+}
+
+/// XRC's agent for `cell`.
+pub(super) fn xrc_agent(scenario: &Scenario, cell: &CellConfig) -> XrcAgent {
     let wanted = &scenario.feedback;
     let spec = scenario.cell();
     let mut config = match spec.map(|c| c.rat) {
