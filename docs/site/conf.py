@@ -49,7 +49,7 @@ NAVIGATION = {
 BELOW = {
     "docs/al4s": ["rfc8867"],
     "docs/validation/README": ["live", "ns3"],
-    "docs/tutorials/README": ["controller", "python", "scheduler", "system"],
+    "docs/tutorials/README": ["controller", "python", "scheduler", "sender", "system"],
     "docs/design/README": sorted(p.stem for p in (ROOT / "docs/design").glob("0*.md")),
 }
 

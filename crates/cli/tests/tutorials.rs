@@ -79,6 +79,57 @@ fn a_system_of_ones_own_gives_what_its_page_says() {
 }
 
 #[test]
+fn a_cross_layer_sender_of_ones_own_gives_what_its_page_says() {
+    let cell = root().join("examples/my-sender/cell.toml");
+    let cell = cell.to_str().expect("UTF-8");
+    let out = text(&example("my-sender", &["compare", cell, "--no-files"]));
+    let page = read("docs/tutorials/sender.md");
+    for name in ["brim", "cubic", "bbr"] {
+        let row = page
+            .lines()
+            .find(|l| l.starts_with(&format!("| `{name}` |")));
+        let row = row.unwrap_or_else(|| panic!("the page lacks {name}"));
+        let line = out.lines().find(|l| l.starts_with(&format!("{name} ")));
+        let line = line.unwrap_or_else(|| panic!("no run {name}: {out}"));
+        for number in row
+            .split('|')
+            .skip(2)
+            .map(str::trim)
+            .filter(|n| !n.is_empty())
+        {
+            assert!(
+                line.split_whitespace().any(|w| w == number),
+                "{number}: {line}"
+            );
+        }
+    }
+
+    // The reports travel beside the ACKs too, and without any the sender stays at its first window.
+    let flow = |more: &[&str]| -> Vec<f64> {
+        let args = ["run", cell, "--no-files", "--json"];
+        let out = text(&example("my-sender", &[&args[..], more].concat()));
+        let run: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        let of = &run["flows"][0];
+        let numbers = [&of["goodput_mbps"], &of["queue_delay_ms"]["p95"]];
+        numbers.map(|n| n.as_f64().expect("a number")).to_vec()
+    };
+    let datagrams = flow(&["--set", "feedback.carrier=datagram"]);
+    assert!(datagrams[0] > 30.0 && datagrams[1] < 10.0, "{datagrams:?}");
+    let none = flow(&["--set", "feedback.stop=0 s"]);
+    assert!(none[0] < 10.0, "{none:?}");
+
+    assert!(text(&example("my-sender", &["list"])).contains("  gauge  "));
+    for (set, expected) in [
+        ("feedback.own_agent=gage", "expected one of gauge"),
+        ("feedback.own_agent=gauge:3", "no parameters, not \"3\""),
+    ] {
+        let wrong = example("my-sender", &["run", cell, "--set", set]);
+        let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
 fn a_scheduler_and_a_law_of_ones_own_give_what_their_page_says() {
     let cell = root().join("examples/my-scheduler/cell.toml");
     let cell = cell.to_str().expect("UTF-8");
