@@ -38,6 +38,11 @@ impl Default for ReporterConfig {
     }
 }
 
+/// Set in the names of bearers.
+const BEARER: u32 = 1 << 31;
+/// Bits of a bearer's number: a UE has 29 data bearers at most in NR (TS 38.331, `maxDRB`).
+const BEARER_BITS: u32 = 5;
+
 /// An empty queue is reported at least this often; below the time after which a UPF stops to rely on reports.
 const SIGN_OF_LIFE: Duration = Duration::from_millis(8);
 
@@ -139,7 +144,22 @@ impl RlcReporter {
         self.links[ue.index()].bytes = slot_bytes.get();
     }
 
-    /// The name by which reports call a bearer; without one it is the bearer's number.
+    /// The name by which reports call a bearer where nobody gave it one ([`RlcReporter::set_flow`]). It is that of no flow: no
+    /// number of a simulated flow has the highest bit.
+    pub const fn name_of(ue: UeId, bearer: BearerId) -> FlowId {
+        FlowId(BEARER | ue.0 << BEARER_BITS | bearer.0 as u32)
+    }
+
+    /// The UE and bearer that `name` is [`RlcReporter::name_of`], if it is.
+    pub const fn bearer_of(name: FlowId) -> Option<(UeId, BearerId)> {
+        if name.0 & BEARER == 0 {
+            return None;
+        }
+        let bearer = BearerId((name.0 & ((1 << BEARER_BITS) - 1)) as u8);
+        Some((UeId((name.0 & !BEARER) >> BEARER_BITS), bearer))
+    }
+
+    /// The name by which reports call a bearer; without one it is [`RlcReporter::name_of`].
     pub fn set_flow(&mut self, ue: UeId, bearer: BearerId, flow: FlowId) {
         let k = self.bearer(ue, bearer);
         self.bearers[k].flow = flow;
@@ -176,7 +196,7 @@ impl RlcReporter {
                 let new = Bearer {
                     ue,
                     id: bearer,
-                    flow: FlowId(u32::from(bearer.0)),
+                    flow: Self::name_of(ue, bearer),
                     empty: false,
                     told_at: Instant::ZERO,
                 };

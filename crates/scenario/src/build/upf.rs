@@ -8,7 +8,7 @@ use slackwater_edge::upf::vaqm::{self, Vaqm, VaqmConfig};
 use slackwater_edge::upf::zhuge::{Zhuge, ZhugeConfig};
 use slackwater_edge::{RanReport, Session};
 use slackwater_signal::MarkingScheme;
-use slackwater_sim::{self as sim, Carrier, Faults, HopConfig, Sink, WorldBuilder};
+use slackwater_sim::{self as sim, Carrier, Faults, HopConfig, Profile, Sink, WorldBuilder};
 
 use crate::plugins::{Parts, Plugins};
 use crate::upf::{Aqm, Cecc, Mode, Preset, Schedule, Upf};
@@ -194,7 +194,8 @@ fn report(
     config.congestion = congestion;
     let agent = sim::rlc_reporter(world.cell_config(cell), config);
     let agent = world.add_agent(cell, Box::new(agent));
-    let carrier = Carrier::N3 {
+    let carrier = Carrier::Gtpu {
+        profile: Profile::Multi,
         delay: upf.report_delay.unwrap_or(upf.n3),
         jitter: upf.report_jitter,
     };

@@ -13,6 +13,7 @@ use slackwater_signal::{Observer, PdcpView, RlcView, SlotView};
 
 use super::carrier::Faults;
 use super::edge::EdgeNode;
+use super::gtpu::Gtpu;
 use crate::arena::Idx;
 
 /// An agent in a world; see [`WorldBuilder::connect`](crate::WorldBuilder::connect).
@@ -119,8 +120,10 @@ impl Observer for Watchers<'_> {
 
 /// What takes messages to a function.
 pub(super) enum MessageCarrier {
-    /// The interface between base station and user plane function.
-    N3 {
+    /// GTP-U between base station and user plane function.
+    Gtpu {
+        /// What the octets make of the reports.
+        gtpu: Gtpu,
         /// One-way delay.
         delay: Duration,
         /// Extra delay, uniform in [0, jitter).
@@ -181,13 +184,19 @@ impl ToFunction {
             return;
         }
         let arrival = match &mut self.carrier {
-            MessageCarrier::N3 { delay, jitter } => {
+            MessageCarrier::Gtpu {
+                gtpu,
+                delay,
+                jitter,
+            } => {
                 let late = if jitter.is_zero() {
                     Duration::ZERO
                 } else {
                     jitter.mul_f64(self.draw.uniform(2 * key + 1))
                 };
-                Some(now + *delay + late)
+                let arrival = now + *delay + late;
+                gtpu.cross(arrival, message);
+                Some(arrival)
             }
             MessageCarrier::Own(carrier) => carrier.carry(now, message),
         };

@@ -16,6 +16,7 @@ use super::carrier::{Carrier, Faults, Sink};
 use super::cell::{CellFlow, CellNode};
 use super::edge::{EdgeFlow, EdgeNode};
 use super::feed::{Feed, LinkBlocks, Source};
+use super::gtpu::Gtpu;
 use super::pages::Page;
 use super::path::{Component, Exit, Hop, LaneNode, LinkNode};
 use super::sample::Sampled;
@@ -201,7 +202,15 @@ impl WorldBuilder {
         let draw = self.draw.fork(purpose::REPORTS, key);
         let edge = self.edge(edge);
         let carrier = match carrier {
-            Carrier::N3 { delay, jitter } => MessageCarrier::N3 { delay, jitter },
+            Carrier::Gtpu {
+                profile,
+                delay,
+                jitter,
+            } => MessageCarrier::Gtpu {
+                gtpu: Gtpu::new(profile),
+                delay,
+                jitter,
+            },
             Carrier::Own(carrier) => MessageCarrier::Own(carrier),
             other => panic!("{other:?} does not reach a function"),
         };

@@ -14,6 +14,7 @@ use slackwater_edge::ReportCarrier;
 use slackwater_signal::{PathReport, RanReport, ReportBody};
 use slackwater_transport::quic::{ACK_RANGE, REPORT_FRAME};
 
+use super::gtpu::Profile;
 use crate::lane::LaneConfig;
 
 /// IP bytes of an out-of-band report over UDP and IPv4: key of the flow and body.
@@ -57,8 +58,10 @@ pub enum Carrier {
         /// Their way.
         lane: LaneConfig,
     },
-    /// Messages from the base station to the user plane function; they keep their order.
-    N3 {
+    /// GTP-U from the base station to the user plane function. Messages keep their order.
+    Gtpu {
+        /// Which fields hold the reports.
+        profile: Profile,
         /// One-way delay.
         delay: Duration,
         /// Extra delay of each message, uniform in [0, jitter).
@@ -74,7 +77,7 @@ impl fmt::Debug for Carrier {
             Self::OnAck => "OnAck",
             Self::Datagram { .. } => "Datagram",
             Self::Socket { .. } => "Socket",
-            Self::N3 { .. } => "N3",
+            Self::Gtpu { .. } => "Gtpu",
             Self::Own(_) => "Own",
         })
     }
@@ -85,13 +88,13 @@ impl Carrier {
     pub(super) const fn lane(&self) -> Option<LaneConfig> {
         match *self {
             Self::Datagram { lane, .. } | Self::Socket { lane, .. } => Some(lane),
-            Self::OnAck | Self::N3 { .. } | Self::Own(_) => None,
+            Self::OnAck | Self::Gtpu { .. } | Self::Own(_) => None,
         }
     }
 
     /// True for what takes reports to senders.
     pub(super) const fn reaches_senders(&self) -> bool {
-        !matches!(self, Self::N3 { .. } | Self::Own(_))
+        !matches!(self, Self::Gtpu { .. } | Self::Own(_))
     }
 }
 

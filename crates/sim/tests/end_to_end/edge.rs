@@ -16,8 +16,8 @@ use slackwater_ran::cell::{BearerConfig, CellConfig, UeConfig};
 use slackwater_ran::phy::channel::{ChannelConfig, Given};
 use slackwater_ran::rlc::{Limit, RlcConfig};
 use slackwater_sim::{
-    Carrier, Faults, FlowConfig, HopConfig, LaneConfig, NoClock, Sink, Transport, WorldBuilder,
-    rlc_reporter,
+    Carrier, Faults, FlowConfig, HopConfig, LaneConfig, NoClock, Profile, Sink, Transport,
+    WorldBuilder, rlc_reporter,
 };
 use slackwater_transport::app::{AppConfig, FrameClock, FramesConfig};
 use slackwater_transport::tcp::Config as TcpConfig;
@@ -43,7 +43,8 @@ impl Reports {
     fn connect(self, world: &mut WorldBuilder, cell: NodeId, function: NodeId) {
         let agent = rlc_reporter(world.cell_config(cell), self.reporter);
         let agent = world.add_agent(cell, Box::new(agent));
-        let carrier = Carrier::N3 {
+        let carrier = Carrier::Gtpu {
+            profile: Profile::Multi,
             delay: self.delay,
             jitter: self.jitter,
         };
