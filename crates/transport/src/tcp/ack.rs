@@ -1,328 +1,111 @@
 //! What an ACK does at the sender (Linux `tcp_ack`): SACK, the cumulative point, RTT, recovery, the controller.
 
-use slackwater_control::{Ack, Controller, Recovery};
-use slackwater_core::packet;
-use slackwater_core::{Bytes, Duration, Instant, Packet, SegmentBits, SeqNum, TcpFlags};
+use slackwater_control::Ack;
+use slackwater_core::packet::{SackBlock, Segment};
+use slackwater_core::{Bytes, Instant, Packet, TcpFlags};
 
-use super::connection::{Endpoint, OWD_BASE};
-use super::rack::Rack;
-use super::rate_sample::Newest;
-use super::scoreboard::{Segment, Was};
-
-/// What one ACK told about segments.
-struct Scan<'a> {
-    now: Instant,
-    rack: &'a mut Rack,
-    min_rtt: Duration,
-    /// Tick that the peer echoed, where it did.
-    echo: Option<u32>,
-    /// End of the present episode (F-RTO looks at what was sent before it).
-    high: u64,
-    /// Position of the highest segment `SACKed` before this ACK.
-    fack: u64,
-    newest: Newest,
-    newly: u64,
-    packets: u32,
-    acked_segments: u64,
-    first_acked: Option<Instant>,
-    last_acked: Instant,
-    first_sacked: Option<Instant>,
-    last_sacked: Instant,
-    resent_acked: bool,
-    /// A segment that was sent once and before the episode arrived (Linux `FLAG_ORIG_SACK_ACKED`).
-    original: bool,
-}
-
-impl Scan<'_> {
-    #[inline]
-    fn delivered(&mut self, s: &Segment) {
-        self.newly += u64::from(s.len);
-        self.packets += 1;
-        self.newest.see(s);
-        let spurious = s.is(Segment::RESENT)
-            && self
-                .echo
-                .is_some_and(|e| (e.wrapping_sub(Endpoint::tick(s.sent)) as i32) < 0);
-        self.rack.delivered(self.now, s, self.min_rtt, spurious);
-        if !s.is(Segment::RESENT) {
-            // RFC 8985, 6.2, step 3: an original below what was received before.
-            if s.pos < self.fack {
-                self.rack.reordered = true;
-            }
-            self.original |= s.end() <= self.high;
-        }
-    }
-
-    #[inline]
-    fn sacked(&mut self, s: &Segment) {
-        self.delivered(s);
-        if !s.is(Segment::RESENT) {
-            self.first_sacked.get_or_insert(s.sent);
-            self.last_sacked = s.sent;
-        }
-    }
-
-    #[inline]
-    fn acked(&mut self, s: &Segment, was: Was) {
-        self.acked_segments += 1;
-        if s.is(Segment::RESENT) {
-            self.resent_acked = true;
-        } else if !was.sacked {
-            self.first_acked.get_or_insert(s.sent);
-            self.last_acked = s.sent;
-        }
-        if !was.sacked {
-            self.delivered(s);
-        }
-    }
-}
-
-/// What an ACK brought, as far as the scoreboard tells.
-#[derive(Clone, Copy)]
-struct News {
-    /// The cumulative point before and after.
-    una: u64,
-    ack: u64,
-    /// The peer's window moved.
-    moved: bool,
-    prior_in_flight: u64,
-    /// Tick that the peer echoed, where it did.
-    echo: Option<u32>,
-    newest: Newest,
-    /// Bytes and segments newly delivered.
-    newly: u64,
-    packets: u32,
-    /// The longest and the shortest round trip that it shows.
-    rtt: Option<(Duration, Duration)>,
-    dsack: Option<(u64, u64)>,
-    /// Something was newly `SACKed`.
-    sacked: bool,
-    original: bool,
-    /// Without progress, the timeout starts anew all the same: what was `SACKed` had left before the oldest segment was
-    /// sent (again), so that its answer may still come (Linux `tcp_clean_rtx_queue`).
-    waits: bool,
-}
+use super::connection::Endpoint;
+use super::reliability::{Arrival, News};
 
 /// What the recovery states look at.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(super) struct Signs {
     /// The cumulative point before.
-    pub(crate) una: u64,
+    pub(super) una: u64,
     /// It moved.
-    pub(crate) advanced: bool,
+    pub(super) advanced: bool,
     /// Something was newly `SACKed`.
-    pub(crate) sacked: bool,
+    pub(super) sacked: bool,
     /// A duplicate ACK: no data, no news, no window update.
-    pub(crate) duplicate: bool,
-    pub(crate) dsack: bool,
+    pub(super) duplicate: bool,
+    /// A DSACK names something that was sent without need.
+    pub(super) dsack: bool,
     /// A classic ECN echo, or a CE count.
-    pub(crate) ce: bool,
-    pub(crate) original: bool,
-    pub(crate) echo: Option<u32>,
+    pub(super) ce: bool,
+    /// See [`News::original`].
+    pub(super) original: bool,
+    /// Tick that the peer echoed, where it did.
+    pub(super) echo: Option<u32>,
 }
 
 impl Endpoint {
+    /// The SACK blocks of `s` that count.
     #[inline]
-    fn position(&self, seq: SeqNum) -> i64 {
-        let una = self.board.una();
-        una as i64 + i64::from((seq - (self.base + una as u32)) as i32)
+    fn blocks<'a>(&self, s: &'a Segment) -> &'a [SackBlock] {
+        if self.reliability.sack() {
+            s.sack_blocks()
+        } else {
+            &[]
+        }
     }
 
     /// The ACK half of segment `p`, whose first byte is at the peer's position `seq`.
-    pub(crate) fn on_ack(
-        &mut self,
-        now: Instant,
-        p: &packet::Segment,
-        seq: u64,
-        out: &mut Vec<Packet>,
-    ) {
-        let una = self.board.una();
-        let ack = self.position(p.ack);
-        if ack > self.board.nxt() as i64 {
+    pub(super) fn on_ack(&mut self, now: Instant, p: &Segment, seq: u64, out: &mut Vec<Packet>) {
+        let una = self.reliability.una();
+        let ack = self.handshake.position(p.ack, una);
+        if ack > self.reliability.nxt() as i64 {
             // RFC 9293, 3.10.7.4: it acknowledges what was never sent.
             self.send_ack(now, out);
             return;
         }
-        let blocks = if self.sack { p.sack_blocks() } else { &[] };
+        let blocks = self.blocks(p);
         let current = ack >= una as i64;
         if !current && blocks.is_empty() {
             return;
         }
         let ack = if current { ack as u64 } else { una };
-        let moved = current && self.take_window(p, ack, seq, una);
-        if self.board.is_empty() && self.ca == Recovery::Open && blocks.is_empty() {
-            self.probe = None;
-            if moved {
-                self.persist_count = 0;
-                self.timers.persist = Instant::MAX;
-                self.transmit(now, out);
-            } else if self.timers.persist != Instant::MAX {
-                // The probe was answered: the peer lives, and its window is shut.
-                self.timers.persist = self.rtt.persist(now, self.persist_count);
-            }
+        let moved = current && self.window.take(p, ack, seq, una);
+        if self.reliability.is_empty() && self.episode.is_open() && blocks.is_empty() {
+            self.on_idle_ack(now, moved, out);
             return;
         }
 
-        let prior_in_flight = self.in_flight();
-        let echo = (self.timestamps && p.bits.contains(SegmentBits::TIMESTAMPS)).then_some(p.tsecr);
-        if blocks.is_empty()
-            && self.ca == Recovery::Open
-            && self.dup_acks == 0
-            && let Some(row) = self.board.acknowledge_row(ack)
-        {
-            // Nearly every ACK: it moves the point over segments of which nothing is known but that they left. They
-            // left in order, so that the last one says what a look at each would.
-            let last = &row.last;
-            self.rack.delivered(now, last, self.rtt.min(), false);
-            let news = News {
-                una,
-                ack,
-                moved,
-                prior_in_flight,
-                echo,
-                newest: Newest::of(last),
-                newly: ack - una,
-                packets: row.count as u32,
-                rtt: Some((now.since(row.first_sent), now.since(last.sent))),
-                dsack: None,
-                sacked: false,
-                original: false,
-                waits: false,
-            };
-            self.conclude(now, p, news, out);
-        } else {
-            self.scan(now, p, ack, moved, prior_in_flight, echo, out);
-        }
-    }
-
-    /// Looks at each segment of which the ACK tells something.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one function cut in two for speed"
-    )]
-    fn scan(
-        &mut self,
-        now: Instant,
-        p: &packet::Segment,
-        ack: u64,
-        moved: bool,
-        prior_in_flight: u64,
-        echo: Option<u32>,
-        out: &mut Vec<Packet>,
-    ) {
-        let una = self.board.una();
-        let blocks = if self.sack { p.sack_blocks() } else { &[] };
-        let fack = self.board.fack();
-        self.rack.advanced = false;
-        let mut scan = Scan {
-            now,
-            min_rtt: self.rtt.min(),
-            rack: &mut self.rack,
-            echo,
-            high: self.high,
-            fack: if fack > self.board.head() {
-                self.board.get(fack - 1).pos
-            } else {
-                una
-            },
-            newest: Newest::default(),
-            newly: 0,
-            packets: 0,
-            acked_segments: 0,
-            first_acked: None,
-            last_acked: Instant::ZERO,
-            first_sacked: None,
-            last_sacked: Instant::ZERO,
-            resent_acked: false,
-            original: false,
-        };
-        let mut dsack = None;
-        if !blocks.is_empty() {
-            let at = |s: SeqNum| una as i64 + i64::from((s - (self.base + una as u32)) as i32);
-            for (i, b) in blocks.iter().enumerate() {
-                let (start, end) = (at(b.start), at(b.end));
-                if start >= end || end > self.board.nxt() as i64 {
-                    continue;
-                }
-                // RFC 2883, 4: a first block below the ACK, or within the second, reports a duplicate.
-                let within = i == 0
-                    && blocks
-                        .get(1)
-                        .is_some_and(|o| at(o.start) <= start && end <= at(o.end));
-                if i == 0 && (end <= ack as i64 || within) {
-                    dsack = Some((start.max(0) as u64, end.max(0) as u64));
-                } else {
-                    self.board
-                        .sack(start.max(0) as u64, end.max(0) as u64, |s| scan.sacked(s));
-                }
-            }
-        }
-        let sacked_news = scan.packets > 0;
-        let advanced = ack > una;
-        if advanced {
-            self.board.acknowledge(ack, |s, was| scan.acked(s, was));
-        }
-        let Scan {
-            newest,
-            newly,
-            packets,
-            acked_segments,
-            first_acked,
-            last_acked,
-            first_sacked,
-            last_sacked,
-            resent_acked,
-            original,
-            ..
-        } = scan;
-
-        // Non-SACK: what duplicate ACKs counted is now acknowledged (Linux `tcp_remove_reno_sacks`).
-        if advanced && self.dup_acks > 0 {
-            self.dup_acks = self
-                .dup_acks
-                .saturating_sub(acked_segments.saturating_sub(1));
-            self.dup_acks = self.dup_acks.min(self.board.segments());
-        }
-
-        // RTT (RFC 6298, 3; Karn): segments sent once; else what SACK shows; else the time stamps.
-        let mut sample_rtt = None;
-        if let Some(first) = first_acked.filter(|_| !resent_acked) {
-            sample_rtt = Some((now.since(first), now.since(last_acked)));
-        }
-        if let Some(first) = first_sacked {
-            let (old, new) = (now.since(first), now.since(last_sacked));
-            sample_rtt = Some((sample_rtt.map_or(old, |(a, _)| a), new));
-        }
-        if sample_rtt.is_none()
-            && advanced
-            && let Some(echo) = echo
-        {
-            let ticks = Self::tick(now).wrapping_sub(echo);
-            // Linux `tcp_rtt_tsopt_us`: less than a tick counts as one.
-            if ticks < 1 << 20 {
-                let rtt = Duration::from_millis(u64::from(ticks.max(1)));
-                sample_rtt = Some((rtt, rtt));
-            }
-        }
-        let waits = !advanced
-            && !self.board.is_empty()
-            && first_sacked.is_some_and(|at| at < self.board.get(self.board.head()).sent);
-        let news = News {
+        let arrival = Arrival {
             una,
             ack,
             moved,
-            prior_in_flight,
-            echo,
-            newest,
-            newly,
-            packets,
-            rtt: sample_rtt,
-            dsack,
-            sacked: sacked_news,
-            original,
-            waits,
+            prior_in_flight: self.reliability.in_flight(),
+            echo: self.timestamps.echo(p),
         };
-        self.conclude(now, p, news, out);
+        if blocks.is_empty()
+            && self.episode.is_open()
+            && self.reliability.has_no_duplicates()
+            && let Some(news) = self.reliability.acknowledge_row(now, &arrival, &self.rtt)
+        {
+            // Nearly every ACK.
+            self.conclude(now, p, &arrival, news, out);
+        } else {
+            self.on_other_ack(now, p, &arrival, out);
+        }
+    }
+
+    /// An ACK while nothing is in flight: it may be about the peer's window.
+    fn on_idle_ack(&mut self, now: Instant, moved: bool, out: &mut Vec<Packet>) {
+        self.probe.clear();
+        if moved {
+            self.window.opened();
+            self.timers.persist = Instant::MAX;
+            self.transmit(now, out);
+        } else if self.timers.persist != Instant::MAX {
+            // The probe was answered: the peer lives, and its window is shut.
+            self.timers.persist = self.rtt.persist(now, self.window.probes());
+        }
+    }
+
+    /// An ACK of which each segment must be looked at.
+    fn on_other_ack(
+        &mut self,
+        now: Instant,
+        p: &Segment,
+        arrival: &Arrival,
+        out: &mut Vec<Packet>,
+    ) {
+        let (base, end) = (self.handshake.base(), self.episode.end());
+        let blocks = self.blocks(p);
+        let news = self
+            .reliability
+            .acknowledge(now, arrival, blocks, base, end, &self.rtt);
+        self.conclude(now, p, arrival, news, out);
     }
 
     /// What follows once the scoreboard is up to date: RTT, recovery, timers, the controller, and what may leave.
@@ -331,151 +114,145 @@ impl Endpoint {
         reason = "for a plain ACK most of it folds away"
     )]
     #[inline(always)]
-    fn conclude(&mut self, now: Instant, p: &packet::Segment, news: News, out: &mut Vec<Packet>) {
-        let News {
+    fn conclude(
+        &mut self,
+        now: Instant,
+        p: &Segment,
+        arrival: &Arrival,
+        news: News,
+        out: &mut Vec<Packet>,
+    ) {
+        let Arrival {
             una,
             ack,
             moved,
             prior_in_flight,
             echo,
+        } = *arrival;
+        let News {
             newest,
             newly,
             packets,
             rtt: sample_rtt,
             dsack,
-            sacked: sacked_news,
+            sacked,
             original,
             waits,
         } = news;
         let advanced = ack > una;
-        let lost_before = self.lost_total;
+        let lost_before = self.reliability.lost_total();
         if let Some((rtt, fresh)) = sample_rtt {
-            self.rtt
-                .sample(rtt, fresh, self.board.una(), self.board.nxt());
+            let (una, nxt) = (self.reliability.una(), self.reliability.nxt());
+            self.rtt.sample(rtt, fresh, una, nxt);
         }
 
         if let Some((start, end)) = dsack {
             self.on_dsack(start, end);
         }
-        let delivered = self.delivery.delivered + newly;
-        self.rack.adapt(newest.prior_delivered(), delivered);
+        self.reliability.adapt(&newest, newly);
         let mut ecn = self.ecn.on_ack(p.flags, packets, false);
         ecn.ce = ecn.ce.min(packets.max(1) * 8);
         self.stats.ce_echoed += u64::from(ecn.ce);
         if advanced {
-            self.timeouts_in_row = 0;
-            self.persist_count = 0;
+            self.episode.on_progress();
+            self.window.opened();
         }
         let duplicate = !advanced && !moved && p.payload == 0 && !p.flags.contains(TcpFlags::FIN);
-        let probe_named = dsack.is_some_and(|(_, end)| self.probe.is_some_and(|(e, _)| e == end));
-        if self.probe.is_some() {
-            let pure = duplicate && !sacked_news;
+        let probe_named = dsack.is_some_and(|(_, end)| self.probe.is_named_by(end));
+        if self.probe.is_out() {
+            let pure = duplicate && !sacked;
             self.on_probe_ack(now, ack, probe_named, pure);
         }
 
-        let news = sacked_news || duplicate || dsack.is_some() || ecn.ce > 0;
-        if self.ca != Recovery::Open || news {
-            let told = Told {
+        let unusual = sacked || duplicate || dsack.is_some() || ecn.ce > 0;
+        if !self.episode.is_open() || unusual {
+            let signs = Signs {
                 una,
                 advanced,
-                sacked: sacked_news,
+                sacked,
                 duplicate,
                 dsack: dsack.is_some(),
                 ce: ecn.ce > 0,
                 original,
                 echo,
             };
-            self.alert(now, &told, prior_in_flight);
+            self.alert(now, &signs, prior_in_flight);
         }
 
-        let mut progress = false;
-        if advanced {
-            if self.board.is_empty() {
-                self.timers.rto = Instant::MAX;
-                self.timers.tlp = Instant::MAX;
-                self.timers.reorder = Instant::MAX;
-                if self.fin_sent {
-                    self.note_closed();
-                }
-                if !self.bulk && self.unsent() == 0 {
-                    self.events.drained = true;
-                }
-            } else {
-                self.timers.rto = now + self.rtt.rto();
-                progress = true;
-            }
-            self.note_space();
-        } else if waits {
-            self.timers.rto = now + self.rtt.rto();
-        }
+        let progress = self.rearm(now, advanced, waits);
 
-        let (rate, round) = self.delivery.sample(now, newly, &newest, self.rtt.min());
-        let newly_lost = self.lost_total.saturating_sub(lost_before);
+        let min_rtt = self.rtt.min();
+        let (rate, round) = self.reliability.sample(now, newly, &newest, min_rtt);
+        let lost = self.reliability.lost_total();
+        let newly_lost = lost.saturating_sub(lost_before);
         let mut a = Ack::default();
         a.newly_acked = Bytes(newly);
-        a.cumulative = Bytes(self.board.una() - una);
+        a.cumulative = Bytes(self.reliability.una() - una);
         a.newly_lost = Bytes(newly_lost);
         a.prior_in_flight = Bytes(prior_in_flight);
         a.rtt = sample_rtt.map(|(_, fresh)| fresh);
-        a.owd = echo.and_then(|echo| Self::one_way(&mut self.clock_gap, p.tsval, echo));
-        a.back = echo.and_then(|_| Self::one_way(&mut self.back_gap, Self::tick(now), p.tsval));
+        a.owd = echo.and_then(|_| self.timestamps.one_way(p));
+        a.back = echo.and_then(|_| self.timestamps.way_back(now, p));
         a.rate = rate;
         a.ecn = ecn;
-        a.delivered = Bytes(self.delivery.delivered);
-        a.lost = Bytes(self.lost_total);
-        a.app_limited = self.delivery.is_limited();
+        a.delivered = Bytes(self.reliability.delivered());
+        a.lost = Bytes(lost);
+        a.app_limited = self.reliability.is_app_limited();
         a.cwnd_limited = self.is_cwnd_limited();
         a.round_start = round;
-        a.recovery = self.ca;
-        a.una = self.board.una();
-        a.next = self.board.nxt();
+        a.recovery = self.episode.state();
+        a.una = self.reliability.una();
+        a.next = self.reliability.nxt();
         let path = self.path();
-        self.cc.on_ack(now, &path, &a);
-        self.follow();
-        if self.prr.is_some() {
-            let in_flight = self.in_flight();
-            let progress = advanced && newly_lost == 0;
-            let mss = u64::from(self.mss);
-            if let Some(prr) = &mut self.prr {
-                prr.on_ack(newly, in_flight, progress, self.cfg.prr_bound, mss);
-            }
+        self.congestion.on_ack(now, &path, &a);
+        if self.episode.is_reducing() {
+            let in_flight = self.reliability.in_flight();
+            let good = advanced && newly_lost == 0;
+            let mss = u64::from(self.handshake.mss());
+            self.episode
+                .on_delivered(newly, in_flight, good, self.cfg.prr_bound, mss);
         }
         self.transmit_after(now, progress, out);
     }
 
-    /// The delay from one end to the other, up to a constant: the clock of the end that received less that of the end that
-    /// sent. `gap` remembers the constant.
+    /// Starts the timeout anew where the cumulative point `advanced` or where an answer may still come (`waits`), and wakes
+    /// the application. True where the probe timer starts anew as well.
     #[inline]
-    fn one_way(gap: &mut Option<u32>, received: u32, sent: u32) -> Option<Duration> {
-        let apart = received.wrapping_sub(sent);
-        let base = *gap.get_or_insert_with(|| apart.wrapping_sub(OWD_BASE));
-        let delay = apart.wrapping_sub(base);
-        // A peer whose clock jumps says nothing.
-        (delay < 2 * OWD_BASE).then(|| Duration::from_millis(u64::from(delay)))
+    fn rearm(&mut self, now: Instant, advanced: bool, waits: bool) -> bool {
+        if !advanced {
+            if waits {
+                self.timers.rto = now + self.rtt.rto();
+            }
+            return false;
+        }
+        let in_flight = !self.reliability.is_empty();
+        if in_flight {
+            self.timers.rto = now + self.rtt.rto();
+        } else {
+            self.timers.rto = Instant::MAX;
+            self.timers.tlp = Instant::MAX;
+            self.timers.reorder = Instant::MAX;
+            if self.stream.fin_sent() {
+                self.note_closed();
+            }
+            if self.stream.is_drained(self.reliability.nxt()) {
+                self.events.drained = true;
+            }
+        }
+        if self.stream.has_room_again(self.reliability.una()) {
+            self.events.writable = true;
+        }
+        in_flight
     }
 
     /// A DSACK: something was sent without need (RFC 2883; Linux `tcp_check_dsack`).
     fn on_dsack(&mut self, start: u64, end: u64) {
-        let probe = self
-            .probe
-            .is_some_and(|(high, repeated)| repeated && end == high);
-        if probe {
+        if self.probe.accounts_for(end) {
             return;
         }
-        self.rack.dsack = true;
-        self.rack.reordered = true;
-        if let (Some(marker), Some(n)) = (self.undo, self.undo_resent)
-            && end > marker
-            && end <= self.board.una().max(self.high)
-        {
-            let count = (end - start).div_ceil(u64::from(self.mss)) as u32;
-            self.undo_resent = Some(n.saturating_sub(count));
-        }
-    }
-
-    /// True where the controller answers CE as it answers loss.
-    #[inline]
-    pub(crate) fn classic_ecn(&self) -> bool {
-        !self.intent.ecn.is_proportional()
+        self.reliability.on_dsack();
+        let segments = (end - start).div_ceil(u64::from(self.handshake.mss()));
+        self.episode
+            .on_dsack(end, self.reliability.una(), segments as u32);
     }
 }

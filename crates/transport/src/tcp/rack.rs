@@ -24,6 +24,7 @@ pub(crate) struct Rack {
     pub(crate) reordered: bool,
     /// Reordering window in quarters of the minimum RTT.
     steps: u8,
+    /// Recoveries for which the widened window stays (`RACK.reo_wnd_persist`).
     persist: u8,
     /// A DSACK waits to be answered with a wider window.
     pub(crate) dsack: bool,

@@ -50,29 +50,41 @@ pub(crate) struct Receiver {
     acked: u64,
     /// Out-of-order data, sorted and disjoint.
     ahead: Vec<Range>,
+    /// The blocks to which data came last, the newest first (RFC 2018, 4).
     recent: [Range; RECENT],
+    /// How many of them there are.
     recents: u8,
+    /// What came twice, for the next ACK to say (RFC 2883).
     dsack: Option<Range>,
     /// Position after the FIN, once it was seen.
     fin: Option<u64>,
+    /// Bytes that the application may leave unread.
     buffer: u64,
     /// Positions up to here were offered; the edge never moves back (RFC 9293, 3.8.6.2.1).
     edge: u64,
     /// In-order bytes that the application has not read.
     unread: u64,
-    /// The last window field, and whether something moved since.
+    /// The last window field.
     field: u16,
+    /// Something moved since that field was made.
     stale: bool,
+    /// The application reads at once.
     auto_read: bool,
+    /// By how much the window field is scaled (RFC 7323, 2.3).
     scale: u8,
+    /// Payload bytes of a full segment of the peer.
     mss: u64,
+    /// When to acknowledge.
     rule: DelayedAck,
     /// Segments still acknowledged at once.
     quick: u8,
+    /// Data has come, after which silence starts such a count anew.
     quick_armed: bool,
+    /// When the last segment with data came.
     last_arrival: Instant,
     /// When a delayed ACK leaves; `MAX` for none.
     pub(crate) due: Instant,
+    /// Duplicate ACKs that left at once since the gap opened (Linux `dup_ack_counter`).
     dups: u8,
     /// Duplicate ACKs that wait (Linux `compressed_ack`).
     compressed: u8,

@@ -1,376 +1,287 @@
 //! The congestion states (Linux `tcp_fastretrans_alert`, `tcp_enter_loss`), their ends, and undo.
 
-use slackwater_control::{Cause, CongestionEvent, Controller, Recovery, RecoveryMode};
+use slackwater_control::{Cause, CongestionEvent, Recovery, RecoveryMode};
 use slackwater_core::{Bytes, Instant, Packet};
 
-use super::ack::Told;
+use super::ack::Signs;
 use super::connection::Endpoint;
+use super::episode::FrtoVerdict;
 use super::prr::Prr;
-use super::rack::View;
-
-/// Duplicate ACKs that mean a loss (RFC 5681, 3.2).
-const DUP_THRESHOLD: u64 = 3;
+use super::reliability::Detection;
 
 impl Endpoint {
     /// An ACK that is not plain progress, or any ACK outside the open state.
-    pub(crate) fn alert(&mut self, now: Instant, told: &Told, prior_in_flight: u64) {
-        if told.ce && self.classic_ecn() {
+    pub(super) fn alert(&mut self, now: Instant, signs: &Signs, prior_in_flight: u64) {
+        if signs.ce && self.congestion.answers_marks_as_loss() {
             // A mark is never spurious.
-            self.undo = None;
+            self.episode.forbid_undo();
         }
-        if told.duplicate && !self.sack && !self.board.is_empty() {
-            self.dup_acks = (self.dup_acks + 1).min(self.board.segments());
+        if signs.duplicate && !self.reliability.sack() && !self.reliability.is_empty() {
+            self.reliability.count_duplicate();
         }
-        let una = self.board.una();
-        if self.ca == Recovery::Open {
-            if self.board.resent() == 0 {
-                self.resent_at = None;
+
+        let una = self.reliability.una();
+        let end = self.episode.end();
+        if self.episode.is_open() {
+            if self.reliability.has_no_copies() {
+                self.episode.forget_resent();
             }
-        } else if una >= self.high {
-            match self.ca {
+        } else if una >= end {
+            let beyond = una > end || self.reliability.is_empty();
+            match self.episode.state() {
                 // Held until data above the point is acknowledged, so that CWR was seen (Linux).
-                Recovery::Cwr if una > self.high || self.board.is_empty() => {
-                    self.ca = Recovery::Open;
+                Recovery::Cwr if beyond => {
+                    self.episode.open();
                     self.end_reduction(now);
                 }
                 // RFC 6582, 3.2, step 3: without SACK the episode lasts a little longer.
-                Recovery::Fast if self.sack || una > self.high || self.board.is_empty() => {
-                    self.try_undo(now, told, false);
+                Recovery::Fast if self.reliability.sack() || beyond => {
+                    if self.episode.is_spurious(signs.echo) {
+                        self.take_back(now, false);
+                    }
                     self.leave(now);
                 }
                 _ => {}
             }
         }
-        match self.ca {
+
+        match self.episode.state() {
             Recovery::Fast => {
-                if told.advanced {
-                    self.try_undo_partial(now, told);
+                if signs.advanced {
+                    self.try_undo_partial(now, signs);
                 }
-                if told.dsack && self.all_resent_in_vain() {
+                if signs.dsack && self.episode.all_resent_in_vain() {
                     self.take_back(now, true);
                 }
-                if self.ca == Recovery::Fast {
-                    self.find_losses(now, told);
+                if self.episode.state() == Recovery::Fast {
+                    self.find_losses(now, signs);
                     return;
                 }
             }
             Recovery::Timeout => {
-                self.after_timeout(now, told);
-                if self.ca == Recovery::Timeout {
-                    self.find_losses(now, told);
+                self.after_timeout(now, signs);
+                if self.episode.state() == Recovery::Timeout {
+                    self.find_losses(now, signs);
                     return;
                 }
             }
-            Recovery::Open | Recovery::Disorder if told.dsack && self.all_resent_in_vain() => {
+            Recovery::Open | Recovery::Disorder
+                if signs.dsack && self.episode.all_resent_in_vain() =>
+            {
                 self.take_back(now, false);
             }
             _ => {}
         }
-        self.find_losses(now, told);
-        if self.board.lost() > 0 {
+
+        self.find_losses(now, signs);
+        if self.reliability.lost() > 0 {
             self.enter_fast(now, prior_in_flight);
         } else {
-            self.try_open(now, told, prior_in_flight);
+            self.try_open(now, signs, prior_in_flight);
         }
     }
 
     /// Neither lost nor recovering: perhaps marked, perhaps in disorder (Linux `tcp_try_to_open`).
-    fn try_open(&mut self, now: Instant, told: &Told, prior_in_flight: u64) {
-        if self.board.resent() == 0 && self.ca == Recovery::Open {
-            self.resent_at = None;
+    fn try_open(&mut self, now: Instant, signs: &Signs, prior_in_flight: u64) {
+        if self.reliability.has_no_copies() && self.episode.is_open() {
+            self.episode.forget_resent();
         }
-        if told.ce && self.ca != Recovery::Cwr {
-            self.undo = None;
-            self.high = self.board.nxt();
-            let event =
-                CongestionEvent::new(Cause::Ecn, Bytes::ZERO, Bytes(prior_in_flight), self.high);
-            self.congestion(now, &event);
-            self.ca = Recovery::Cwr;
+        if signs.ce && self.episode.state() != Recovery::Cwr {
+            let nxt = self.reliability.nxt();
+            self.episode.begin_marked(nxt);
+            let prior = Bytes(prior_in_flight);
+            let event = CongestionEvent::new(Cause::Ecn, Bytes::ZERO, prior, nxt);
+            self.on_congestion(now, &event);
+            self.episode.marked();
             self.ecn.reduced();
         }
-        if self.ca != Recovery::Cwr {
-            self.ca = self.calm();
+        if self.episode.state() != Recovery::Cwr {
+            self.episode.calm(self.reliability.in_disorder());
         }
     }
 
-    /// Open, or Disorder where something is `SACKed` or duplicated.
-    fn calm(&self) -> Recovery {
-        if self.board.sacked() > 0 || self.board.lost() > 0 || self.dup_acks > 0 {
-            Recovery::Disorder
-        } else {
-            Recovery::Open
-        }
-    }
-
-    /// Tells the controller of a reduction and begins it.
-    pub(crate) fn congestion(&mut self, now: Instant, event: &CongestionEvent) {
+    /// Shows the controller a congestion event and begins the reduction that it wants.
+    pub(super) fn on_congestion(&mut self, now: Instant, event: &CongestionEvent) {
         let prior = self.window();
         let path = self.path();
-        self.cc.on_congestion(now, &path, event);
-        self.follow();
-        let steered = self.intent.recovery == RecoveryMode::Prr
-            && self.cfg.prr
-            && (event.cause == Cause::Loss || (event.cause == Cause::Ecn && self.classic_ecn()));
-        self.prr = match self.intent.window {
-            Some(target) if steered => Some(Prr::start(prior, target.0, u64::from(self.mss))),
+        self.congestion.on_congestion(now, &path, event);
+        let as_loss = event.cause == Cause::Loss
+            || (event.cause == Cause::Ecn && self.congestion.answers_marks_as_loss());
+        let intent = self.congestion.intent();
+        let steered = intent.recovery == RecoveryMode::Prr && self.cfg.prr && as_loss;
+        let mss = u64::from(self.handshake.mss());
+        self.episode.reduce(match intent.window {
+            Some(target) if steered => Some(Prr::start(prior, target.0, mss)),
             _ => None,
-        };
+        });
         self.timers.tlp = Instant::MAX;
-        self.probe = None;
+        self.probe.clear();
     }
 
     /// The window is the controller's again.
-    pub(crate) fn end_reduction(&mut self, now: Instant) {
-        self.prr = None;
+    pub(super) fn end_reduction(&mut self, now: Instant) {
+        self.episode.reduce(None);
         let path = self.path();
-        self.cc.on_recovered(now, &path);
-        self.follow();
+        self.congestion.on_recovered(now, &path);
     }
 
     fn enter_fast(&mut self, now: Instant, prior_in_flight: u64) {
-        self.undo = (self.ca != Recovery::Cwr).then(|| self.board.una());
-        self.undo_resent = None;
-        self.episode_lost = self.board.lost();
+        let lost = self.reliability.lost();
+        self.episode.begin_fast(self.reliability.una(), lost);
         self.stats.recoveries += 1;
         // A reduction for marks covers a loss in the same round (RFC 3168, 6.1.2), but not one in proportion to their
         // share, which may be small (RFC 9331, 4.3; RFC 8257, 3.5; Linux halves in both).
-        if self.ca != Recovery::Cwr || !self.classic_ecn() {
-            self.high = self.board.nxt();
-            let event = CongestionEvent::new(
-                Cause::Loss,
-                Bytes(self.episode_lost),
-                Bytes(prior_in_flight),
-                self.high,
-            );
-            self.congestion(now, &event);
+        if self.episode.state() != Recovery::Cwr || !self.congestion.answers_marks_as_loss() {
+            let nxt = self.reliability.nxt();
+            self.episode.extend(nxt);
+            let prior = Bytes(prior_in_flight);
+            let event = CongestionEvent::new(Cause::Loss, Bytes(lost), prior, nxt);
+            self.on_congestion(now, &event);
         }
-        self.ca = Recovery::Fast;
+        self.episode.fast();
         self.ecn.reduced();
         self.timers.tlp = Instant::MAX;
     }
 
     /// Fast recovery or loss recovery is over.
     fn leave(&mut self, now: Instant) {
-        self.undo = None;
-        self.frto = false;
-        self.frto_step2 = false;
-        if !self.sack {
-            self.dup_acks = 0;
-        }
-        self.rack.recovered();
-        self.episode_lost = 0;
-        self.ca = Recovery::Open;
+        self.reliability.forget_duplicates();
+        self.reliability.recovered();
+        self.episode.leave();
         self.end_reduction(now);
-        self.ca = self.calm();
+        self.episode.calm(self.reliability.in_disorder());
     }
+
+    // --- losses ---
 
     /// Marks what is lost by now.
-    fn find_losses(&mut self, now: Instant, told: &Told) {
-        let lost = if !self.sack {
-            let due = if self.ca == Recovery::Fast {
-                told.advanced && self.board.una() < self.high
-            } else {
-                self.dup_acks >= DUP_THRESHOLD && self.ca != Recovery::Timeout
-            };
-            let head = self.board.head();
-            if due && !self.board.is_empty() && !self.board.is_lost(head) {
-                self.board.mark_lost(head)
-            } else {
-                0
+    fn find_losses(&mut self, now: Instant, signs: &Signs) {
+        let lost = match self.reliability.detection() {
+            Detection::Duplicates => {
+                let due = if self.episode.state() == Recovery::Fast {
+                    signs.advanced && self.reliability.una() < self.episode.end()
+                } else {
+                    self.reliability.duplicates_mean_loss()
+                        && self.episode.state() != Recovery::Timeout
+                };
+                if due {
+                    self.reliability.lose_oldest()
+                } else {
+                    0
+                }
             }
-        } else if self.cfg.rack {
-            self.detect(now)
-        } else {
-            self.board.mark_below_sacked(DUP_THRESHOLD)
+            Detection::Sacks => self.reliability.lose_below_sacks(),
+            Detection::Time if self.reliability.has_news_of_time() => self.lose_by_time(now),
+            Detection::Time => 0,
         };
-        self.count_lost(lost);
+        self.episode.add_lost(lost);
     }
 
-    fn count_lost(&mut self, lost: u64) {
-        self.lost_total += lost;
-        self.episode_lost += lost;
-    }
-
-    fn detect(&mut self, now: Instant) -> u64 {
-        if !self.rack.advanced {
-            return 0;
-        }
-        let (lost, again) = self.look(now);
+    /// Marks what RACK takes for lost, and sets its timer.
+    fn lose_by_time(&mut self, now: Instant) -> u64 {
+        let recovering = self.episode.is_recovering();
+        let (lost, again) = self.reliability.lose_by_time(now, &self.rtt, recovering);
         self.timers.reorder = again;
         lost
     }
 
-    fn look(&mut self, now: Instant) -> (u64, Instant) {
-        let view = View {
-            now,
-            srtt: self.rtt.srtt(),
-            min_rtt: self.rtt.min(),
-            recovering: matches!(self.ca, Recovery::Fast | Recovery::Timeout),
-            dup_threshold: self.board.sacked() >= DUP_THRESHOLD * u64::from(self.mss),
-        };
-        let (lost, again) = self.rack.detect(&mut self.board, &view);
-        (lost, again.map_or(Instant::MAX, |d| now + d))
-    }
-
     /// The reordering window ran out (RFC 8985, 6.3).
-    pub(crate) fn on_reorder_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        let prior = self.in_flight();
-        let (lost, again) = self.look(now);
-        self.timers.reorder = again;
-        self.count_lost(lost);
+    pub(super) fn on_reorder_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        let prior = self.reliability.in_flight();
+        let lost = self.lose_by_time(now);
+        self.episode.add_lost(lost);
         if lost > 0 {
-            if !matches!(self.ca, Recovery::Fast | Recovery::Timeout) {
+            if !self.episode.is_recovering() {
                 self.enter_fast(now, prior);
             }
             // No ACK came to move the window: the retransmission goes out by the rule for the first one.
-            if let Some(prr) = &mut self.prr {
-                let in_flight = self.board.in_flight();
-                prr.on_silence(in_flight, u64::from(self.mss));
-            }
+            let mss = u64::from(self.handshake.mss());
+            self.episode.on_silence(self.reliability.in_flight(), mss);
         }
         self.transmit(now, out);
     }
 
     /// The retransmission timeout (RFC 6298, 5.4 to 5.7; Linux `tcp_enter_loss`).
-    pub(crate) fn on_timeout(&mut self, now: Instant, out: &mut Vec<Packet>) {
+    pub(super) fn on_timeout(&mut self, now: Instant, out: &mut Vec<Packet>) {
         self.timers.rto = Instant::MAX;
         self.timers.tlp = Instant::MAX;
         self.timers.reorder = Instant::MAX;
-        self.probe = None;
-        if self.board.is_empty() {
+        self.probe.clear();
+        if self.reliability.is_empty() {
             return;
         }
         self.stats.timeouts += 1;
-        let prior = self.in_flight();
-        let fresh = matches!(self.ca, Recovery::Open | Recovery::Disorder)
-            || self.board.una() >= self.high
-            || (self.ca == Recovery::Timeout && self.timeouts_in_row == 0);
-        let first = !matches!(self.ca, Recovery::Fast | Recovery::Timeout);
-        if self.board.is_sacked(self.board.head()) {
-            // The receiver dropped what it had SACKed (RFC 2018, 8).
-            self.board.forget_sacks();
-        }
-        let lost = if self.cfg.rack && self.sack {
-            self.rack.timed_out(&mut self.board, now)
-        } else {
-            self.board.mark_all_lost()
-        };
-        self.dup_acks = 0;
-        if fresh {
-            self.undo = Some(self.board.una());
-            self.undo_resent = None;
-            self.resent_at = None;
-            self.episode_lost = 0;
-        }
-        self.count_lost(lost);
-        self.ca = Recovery::Timeout;
-        self.high = self.board.nxt();
-        self.frto_step2 = false;
-        self.frto = self.cfg.frto && (first || self.timeouts_in_row > 0);
-        let event = CongestionEvent::new(
-            Cause::Timeout,
-            Bytes(self.episode_lost),
-            Bytes(prior),
-            self.high,
-        );
-        self.congestion(now, &event);
+        let prior = Bytes(self.reliability.in_flight());
+        let lost = self.reliability.lose_by_timeout(now);
+        let (una, nxt) = (self.reliability.una(), self.reliability.nxt());
+        self.episode.begin_timeout(una, nxt, lost, self.cfg.frto);
+        let lost = Bytes(self.episode.lost());
+        let event = CongestionEvent::new(Cause::Timeout, lost, prior, nxt);
+        self.on_congestion(now, &event);
         self.ecn.reduced();
-        self.timeouts_in_row += 1;
+        self.episode.count_timeout();
         self.rtt.back_off();
-        self.resend(now, self.board.head(), out);
+        self.resend(now, self.reliability.oldest(), out);
         self.timers.rto = now + self.rtt.rto();
         self.transmit(now, out);
     }
 
     /// An ACK in loss recovery (Linux `tcp_process_loss`).
-    fn after_timeout(&mut self, now: Instant, told: &Told) {
-        let una = self.board.una();
-        let recovered = una >= self.high;
-        if told.advanced && self.try_undo(now, told, true) {
+    fn after_timeout(&mut self, now: Instant, signs: &Signs) {
+        let una = self.reliability.una();
+        if signs.advanced && self.episode.is_spurious(signs.echo) {
+            self.take_back(now, true);
             self.leave(now);
             return;
         }
-        if self.frto {
-            if told.original && self.undo.is_some() {
-                // RFC 5682, 2.1, step 3b: something that was sent before the timeout arrived.
+        let news = signs.sacked || signs.duplicate;
+        match self
+            .episode
+            .on_frto_ack(signs.original, news, signs.advanced, una)
+        {
+            FrtoVerdict::None if una >= self.episode.end() => self.leave(now),
+            FrtoVerdict::None => {}
+            FrtoVerdict::Spurious => {
                 self.take_back(now, true);
                 self.leave(now);
-                return;
             }
-            if self.frto_step2 {
-                if told.sacked || told.duplicate {
-                    // Step 3a: the timeout was real.
-                    self.frto = false;
-                    self.frto_step2 = false;
-                }
-            } else if told.advanced && !recovered {
-                self.high = self.board.nxt();
-                if self.has_new() {
-                    self.frto_step2 = true;
-                    return;
-                }
-                self.frto = false;
+            FrtoVerdict::TryNewData => {
+                let some = self.has_new();
+                self.episode.try_new_data(self.reliability.nxt(), some);
             }
         }
-        if recovered {
-            self.leave(now);
-        }
     }
 
-    /// The retransmissions of this episode were all in vain (DSACK).
-    fn all_resent_in_vain(&self) -> bool {
-        self.undo.is_some() && self.undo_resent == Some(0)
-    }
-
-    /// The echo is older than the first retransmission: the original arrived (Eifel, RFC 3522, 3.2).
-    fn is_delayed(&self, told: &Told) -> bool {
-        match (self.resent_at, told.echo) {
-            (Some(at), Some(echo)) => (echo.wrapping_sub(at) as i32) < 0,
-            _ => false,
-        }
-    }
-
-    /// Undoes the episode if it proved spurious.
-    fn try_undo(&mut self, now: Instant, told: &Told, unmark: bool) -> bool {
-        if self.undo.is_some() && (self.undo_resent == Some(0) || self.is_delayed(told)) {
-            self.take_back(now, unmark);
-            true
-        } else {
-            false
-        }
-    }
+    // --- undo ---
 
     /// A partial ACK that came too early to be for the retransmission (Linux `tcp_try_undo_partial`).
-    fn try_undo_partial(&mut self, now: Instant, told: &Told) {
-        if self.undo.is_some() && self.is_delayed(told) && self.board.una() > told.una {
-            self.rack.reordered = true;
-            if self.board.resent() == 0 {
+    fn try_undo_partial(&mut self, now: Instant, signs: &Signs) {
+        if self.episode.may_undo()
+            && self.episode.is_delayed(signs.echo)
+            && self.reliability.una() > signs.una
+        {
+            self.reliability.saw_reordering();
+            if self.reliability.has_no_copies() {
                 self.take_back(now, true);
             }
         }
     }
 
-    /// Takes the last reduction back.
+    /// Takes the last reduction back, and the losses that it was for where `unmark`.
     fn take_back(&mut self, now: Instant, unmark: bool) {
-        self.undo = None;
+        let fast = self.episode.take_back();
         self.stats.undos += 1;
         if unmark {
-            self.lost_total -= self.board.lost().min(self.lost_total);
-            self.board.forget_losses();
-            self.rack.rewind();
+            self.reliability.forget_losses();
         }
-        self.prr = None;
         let path = self.path();
-        self.cc.on_undo(now, &path);
-        self.follow();
-        if self.ca == Recovery::Fast {
-            self.frto = false;
-            self.rack.recovered();
-            self.episode_lost = 0;
-            self.ca = self.calm();
+        self.congestion.on_undo(now, &path);
+        if fast {
+            self.episode.end_fast();
+            self.reliability.recovered();
+            self.episode.calm(self.reliability.in_disorder());
             let path = self.path();
-            self.cc.on_recovered(now, &path);
-            self.follow();
+            self.congestion.on_recovered(now, &path);
         }
     }
 }

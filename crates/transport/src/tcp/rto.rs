@@ -15,10 +15,15 @@ pub(crate) struct Rtt {
     rttvar: u64,
     /// The round ends when this position is acknowledged.
     round_end: u64,
+    /// The last sample.
     latest: Duration,
+    /// The least sample so far.
     min: Duration,
+    /// The timeout, back-off included.
     rto: Duration,
+    /// The least variance term.
     min_rto: Duration,
+    /// The longest timeout.
     max_rto: Duration,
 }
 

@@ -47,7 +47,9 @@ impl Segment {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
+    /// Received beyond the cumulative point.
     sacked: u64,
+    /// Thought lost.
     lost: u64,
     /// Sent again and that copy is thought to be in flight; only lost segments have it.
     resent: u64,
@@ -62,17 +64,25 @@ pub(crate) struct Was {
 /// All segments between the cumulative acknowledgment and the next new byte.
 #[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
+    /// The segments, by number modulo a power of two.
     ring: Vec<Segment>,
+    /// Three bits a segment, 64 segments a word, by the same numbers.
     words: Vec<Word>,
+    /// That power of two less one.
     mask: u64,
     /// Number of the first unacknowledged segment.
     head: u64,
     /// Number of the next segment.
     tail: u64,
+    /// First unacknowledged position.
     una: u64,
+    /// Next new position.
     nxt: u64,
+    /// Bytes `SACKed` above the cumulative point.
     sacked: u64,
+    /// Bytes thought lost.
     lost: u64,
+    /// Bytes sent again and in flight.
     resent: u64,
     /// One past the highest `SACKed` segment (Linux `highest_sack`).
     fack: u64,
@@ -80,6 +90,7 @@ pub(crate) struct Scoreboard {
     resend_from: u64,
     /// One past the highest segment that was ever sent again.
     resent_end: u64,
+    /// Payload bytes of a full segment.
     mss: u64,
 }
 

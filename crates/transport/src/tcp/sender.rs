@@ -1,10 +1,10 @@
 //! What leaves: retransmissions first, then new data, as the windows, the pacer and the peer allow.
 
-use slackwater_control::{Controller, EcnMode, Recovery, Sent};
+use slackwater_control::{EcnMode, Sent};
 use slackwater_core::{Bytes, Instant, Packet, SegmentBits, SeqNum, TcpFlags};
 
 use super::connection::Endpoint;
-use super::scoreboard::Segment;
+use super::scoreboard;
 
 /// Why no new segment can leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,47 +18,46 @@ enum Stop {
 impl Endpoint {
     /// The congestion window in force, in payload bytes.
     #[inline]
-    pub(crate) fn window(&self) -> u64 {
-        match &self.prr {
-            Some(prr) => prr.window(),
-            None => self.intent.window.map_or(u64::MAX >> 1, |w| w.0),
-        }
+    pub(super) fn window(&self) -> u64 {
+        let wanted = self.congestion.intent().window;
+        let wanted = wanted.map_or(u64::MAX >> 1, |w| w.0);
+        self.episode.window().unwrap_or(wanted)
     }
 
     /// Sends all that may leave now.
-    pub(crate) fn transmit(&mut self, now: Instant, out: &mut Vec<Packet>) {
+    pub(super) fn transmit(&mut self, now: Instant, out: &mut Vec<Packet>) {
         self.transmit_after(now, false, out);
     }
 
     /// The same. `progress`: an ACK moved the cumulative point and started the timeout anew, so that the probe timer
     /// starts anew as well, whether or not anything leaves.
-    pub(crate) fn transmit_after(&mut self, now: Instant, progress: bool, out: &mut Vec<Packet>) {
+    pub(super) fn transmit_after(&mut self, now: Instant, progress: bool, out: &mut Vec<Packet>) {
         self.timers.pace = Instant::MAX;
-        let mss = u64::from(self.mss);
+        let mss = u64::from(self.handshake.mss());
         let window = self.window();
-        let paced = self.pacer.rate().is_some();
-        let recovering = matches!(self.ca, Recovery::Fast | Recovery::Timeout);
+        let paced = self.congestion.pacer().rate().is_some();
+        let recovering = self.episode.is_recovering();
         let mut sent_new = self.send_row(now, window, out);
         let mut sent_any = sent_new;
         let mut in_flight;
         loop {
-            in_flight = self.in_flight();
+            in_flight = self.reliability.in_flight();
             if in_flight + mss > window && in_flight > 0 {
                 break;
             }
             if paced {
-                let wire = Bytes(mss + u64::from(self.header));
-                let at = self.pacer.earliest_departure(now, wire);
+                let wire = Bytes(mss + u64::from(self.handshake.header()));
+                let at = self.congestion.pacer().earliest_departure(now, wire);
                 if at > now {
                     self.timers.pace = at;
                     break;
                 }
             }
             // After a timeout, F-RTO tries new data before it repeats more (RFC 5682, 2.1, step 2b).
-            let resend = recovering && !self.frto_step2;
-            if resend && let Some(n) = self.board.next_lost() {
+            let resend = recovering && !self.episode.tries_new_data();
+            if resend && let Some(n) = self.reliability.next_lost() {
                 self.resend(now, n, out);
-                if n == self.board.head() && self.timers.reorder == Instant::MAX {
+                if self.reliability.is_oldest(n) && self.timers.reorder == Instant::MAX {
                     // The oldest segment has a whole timeout to be answered (Linux `tcp_xmit_retransmit_queue`).
                     self.timers.rto = now + self.rtt.rto();
                 }
@@ -72,15 +71,12 @@ impl Endpoint {
                     sent_any = true;
                 }
                 Err(Stop::NoData) => {
-                    // Linux `tcp_rate_check_app_limited`.
-                    if self.board.lost() <= self.board.resent() {
-                        self.delivery.limit(in_flight);
-                    }
+                    self.reliability.limit_by_application(in_flight);
                     break;
                 }
                 Err(Stop::PeerWindow) => {
-                    if self.board.is_empty() && self.timers.persist == Instant::MAX {
-                        self.timers.persist = self.rtt.persist(now, self.persist_count);
+                    if self.reliability.is_empty() && self.timers.persist == Instant::MAX {
+                        self.timers.persist = self.rtt.persist(now, self.window.probes());
                     }
                     break;
                 }
@@ -88,115 +84,90 @@ impl Endpoint {
         }
         if sent_new {
             self.timers.persist = Instant::MAX;
-            self.persist_count = 0;
+            self.window.opened();
         }
         if sent_new || progress {
             self.arm_probe(now);
         }
         let limited = in_flight + mss > window;
         if sent_any || limited {
-            self.note_usage(limited);
-        }
-    }
-
-    /// Whether the window was used up in this round (Linux `tcp_cwnd_validate`).
-    #[inline]
-    fn note_usage(&mut self, limited: bool) {
-        let out = self.board.segments();
-        if self.board.una() >= self.usage_end
-            || limited
-            || (!self.cwnd_limited && out > self.max_out)
-        {
-            self.cwnd_limited = limited;
-            self.max_out = out;
-            self.usage_end = self.board.nxt();
+            let segments = self.reliability.segments();
+            let (una, nxt) = (self.reliability.una(), self.reliability.nxt());
+            self.usage.note(limited, segments, una, nxt);
         }
     }
 
     /// Linux `tcp_is_cwnd_limited`: in slow start a window that is more than half used counts.
     #[inline]
-    pub(crate) fn is_cwnd_limited(&self) -> bool {
-        if self.cwnd_limited {
+    pub(super) fn is_cwnd_limited(&self) -> bool {
+        if self.usage.is_limited() {
             return true;
         }
         let window = self.window();
-        let slow_start = self.intent.ssthresh.is_none_or(|t| window < t.0);
-        slow_start && window < 2 * self.max_out * u64::from(self.mss)
+        let ssthresh = self.congestion.intent().ssthresh;
+        let slow_start = ssthresh.is_none_or(|t| window < t.0);
+        slow_start && window < 2 * self.usage.most() * u64::from(self.handshake.mss())
     }
 
     /// Payload bytes and FIN of the next new segment.
     #[inline]
     fn next_new(&self) -> Result<(u16, bool), Stop> {
-        let mss = u64::from(self.mss);
-        let next = self.board.nxt();
-        let (payload, fin) = if self.bulk {
-            (mss, false)
-        } else {
-            let left = self.written.saturating_sub(next);
-            let payload = left.min(mss);
-            (payload, self.closing && !self.fin_sent && left == payload)
-        };
+        let next = self.reliability.nxt();
+        let mss = u64::from(self.handshake.mss());
+        let (payload, fin) = self.stream.next(next, mss);
         if payload == 0 && !fin {
             return Err(Stop::NoData);
         }
         // A segment leaves whole or not at all (RFC 9293, 3.8.6.2.1: no silly windows); probes break the rule.
-        if next + payload + u64::from(fin) > self.window_end {
+        if next + payload + u64::from(fin) > self.window.end() {
             return Err(Stop::PeerWindow);
         }
         Ok((payload as u16, fin))
     }
 
     /// There is new data, and the peer's window has room for it.
-    pub(crate) fn has_new(&self) -> bool {
+    pub(super) fn has_new(&self) -> bool {
         self.next_new().is_ok()
     }
 
     /// Sends one new segment whatever the congestion window says, where there is one.
-    pub(crate) fn send_one_new(&mut self, now: Instant, out: &mut Vec<Packet>) {
+    pub(super) fn send_one_new(&mut self, now: Instant, out: &mut Vec<Packet>) {
         if let Ok((payload, fin)) = self.next_new() {
             self.send_new(now, payload, fin, out);
         }
     }
 
     fn send_new(&mut self, now: Instant, payload: u16, fin: bool, out: &mut Vec<Packet>) {
-        let pos = self.board.nxt();
-        let idle = self.board.is_empty();
-        let mut s = Segment {
-            pos,
-            len: payload + u16::from(fin),
-            flags: if fin { Segment::FIN } else { 0 },
-            ..Segment::default()
-        };
-        self.delivery.stamp(now, idle, &mut s);
-        self.board.push(s);
-        self.fin_sent |= fin;
-        self.emit(now, pos, s.len, fin, false, out);
+        let idle = self.reliability.is_empty();
+        let len = payload + u16::from(fin);
+        let pos = self.reliability.push(now, len, fin);
+        if fin {
+            self.stream.on_fin();
+        }
+        self.emit(now, pos, len, fin, false, out);
         let mut sent = Sent::default();
         sent.bytes = Bytes(u64::from(payload));
         sent.after_idle = idle;
         let path = self.path();
-        self.cc.on_sent(now, &path, &sent);
+        self.congestion.on_sent(now, &path, &sent);
         if idle {
             // The controller may have restarted its window.
-            self.follow();
+            self.congestion.follow(&path);
             self.timers.rto = now + self.rtt.rto();
         }
     }
 
     /// Sends segment `n` again.
-    pub(crate) fn resend(&mut self, now: Instant, n: u64, out: &mut Vec<Packet>) {
-        let delivery = &mut self.delivery;
-        let s = self.board.resend(n, |s| delivery.stamp_again(now, s));
-        self.rack.resent(n, self.board.get(n).sent);
-        self.resent_at.get_or_insert(Self::tick(now));
-        self.undo_resent = Some(self.undo_resent.unwrap_or(0) + 1);
+    pub(super) fn resend(&mut self, now: Instant, n: u64, out: &mut Vec<Packet>) {
+        let s = self.reliability.resend(now, n);
+        self.episode.on_resent(now);
         self.stats.retransmits += 1;
-        self.emit(now, s.pos, s.len, s.is(Segment::FIN), true, out);
+        self.emit(now, s.pos, s.len, s.is(scoreboard::Segment::FIN), true, out);
         let mut sent = Sent::default();
         sent.bytes = Bytes(u64::from(s.len));
         sent.retransmission = true;
         let path = self.path();
-        self.cc.on_sent(now, &path, &sent);
+        self.congestion.on_sent(now, &path, &sent);
         if self.timers.rto == Instant::MAX {
             self.timers.rto = now + self.rtt.rto();
         }
@@ -206,7 +177,7 @@ impl Endpoint {
     /// for any (Linux `tcp_ecn`: a mark is then answered as a loss).
     #[inline]
     const fn marking(&self) -> EcnMode {
-        match (self.intent.ecn, self.cfg.ecn) {
+        match (self.congestion.intent().ecn, self.cfg.ecn) {
             (EcnMode::Off, None | Some(EcnMode::Off)) => EcnMode::Off,
             (EcnMode::Off, Some(_)) => EcnMode::Classic,
             (wanted, _) => wanted,
@@ -238,7 +209,7 @@ impl Endpoint {
         if again {
             s.bits = s.bits.with(SegmentBits::RETRANSMISSION);
         }
-        let mut p = self.packet(now, s, self.header + s.payload);
+        let mut p = self.packet(now, s, self.handshake.header() + s.payload);
         if s.payload > 0 {
             p.ecn = self.ecn.mark(self.marking(), again);
         }
@@ -246,32 +217,27 @@ impl Endpoint {
             // The segment acknowledges as well as an ACK would; with a gap only an ACK has room for SACK.
             self.rx.on_data_sent();
         }
-        self.pacer.on_sent(now, Bytes(u64::from(p.len)));
-        if let Some(prr) = &mut self.prr {
-            prr.on_sent(u64::from(len));
-        }
+        let bytes = Bytes(u64::from(p.len));
+        self.congestion.pacer_mut().on_sent(now, bytes);
+        self.episode.on_sent(u64::from(len));
         out.push(p);
     }
 
     /// Probes a closed window (RFC 9293, 3.8.6.1). What fits into it leaves as data; into a shut one goes an old
     /// sequence number without payload, which asks for an ACK (Linux `tcp_write_wakeup`).
-    pub(crate) fn on_persist_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        if !self.board.is_empty() {
+    pub(super) fn on_persist_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if !self.reliability.is_empty() {
             return;
         }
-        let next = self.board.nxt();
-        let left = if self.bulk {
-            u64::from(self.mss)
-        } else {
-            self.written.saturating_sub(next).min(u64::from(self.mss))
-        };
-        let fin = self.closing && !self.fin_sent;
+        let next = self.reliability.nxt();
+        let mss = u64::from(self.handshake.mss());
+        let (left, fin) = self.stream.probe(next, mss);
         if left == 0 && !fin {
             return;
         }
         self.stats.window_probes += 1;
-        self.persist_count += 1;
-        let room = self.window_end.saturating_sub(next);
+        self.window.on_probe();
+        let room = self.window.end().saturating_sub(next);
         let payload = left.min(room);
         if payload > 0 {
             self.send_new(now, payload as u16, false, out);
@@ -280,7 +246,7 @@ impl Endpoint {
         let mut s = self.segment(now, next);
         s.seq = SeqNum(s.seq.0.wrapping_sub(1));
         s.flags = s.flags.with(self.ecn.flags(false));
-        out.push(self.packet(now, s, self.header));
-        self.timers.persist = self.rtt.persist(now, self.persist_count);
+        out.push(self.packet(now, s, self.handshake.header()));
+        self.timers.persist = self.rtt.persist(now, self.window.probes());
     }
 }

@@ -8,16 +8,72 @@ use super::connection::Endpoint;
 /// Added to twice the RTT where more than one segment is in flight (Linux `TCP_TIMEOUT_MIN`: two jiffies; of 1 ms).
 const MARGIN: Duration = Duration::from_millis(2);
 
+/// The tail loss probe in flight, where there is one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Probe {
+    /// What it was.
+    out: Option<Sent>,
+}
+
+/// A probe that left.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// Position after its last byte (`TLP.end_seq`).
+    end: u64,
+    /// It repeated data (`TLP.is_retrans`).
+    repeated: bool,
+}
+
+impl Probe {
+    /// One is in flight.
+    #[inline]
+    pub(super) const fn is_out(&self) -> bool {
+        self.out.is_some()
+    }
+
+    /// None is in flight any more, or none that matters.
+    #[inline]
+    pub(super) const fn clear(&mut self) {
+        self.out = None;
+    }
+
+    /// A DSACK that ends at `end` names it.
+    #[inline]
+    pub(super) fn is_named_by(&self, end: u64) -> bool {
+        self.out.is_some_and(|probe| probe.end == end)
+    }
+
+    /// A DSACK that ends at `end` names it, and it repeated data: so the DSACK says nothing of other retransmissions.
+    pub(super) fn accounts_for(&self, end: u64) -> bool {
+        self.out
+            .is_some_and(|probe| probe.repeated && probe.end == end)
+    }
+
+    /// An ACK of `ack` arrived (RFC 8985, 7.4). `duplicate`: it names the probe in a DSACK; `pure`: it says nothing new.
+    /// True where the probe repaired a loss that nothing else showed.
+    fn on_ack(&mut self, ack: u64, duplicate: bool, pure: bool) -> bool {
+        let Some(Sent { end, repeated }) = self.out.filter(|probe| ack >= probe.end) else {
+            return false;
+        };
+        let repaired = repeated && !duplicate && ack > end;
+        // Without news at its end, both the original and the probe arrived.
+        if !repeated || duplicate || ack > end || pure {
+            self.clear();
+        }
+        repaired
+    }
+}
+
 impl Endpoint {
     /// Arms the probe timer, once the timeout is armed.
     #[inline]
-    pub(crate) fn arm_probe(&mut self, now: Instant) {
+    pub(super) fn arm_probe(&mut self, now: Instant) {
         let may = self.cfg.tlp
-            && self.sack
-            && matches!(self.ca, Recovery::Open | Recovery::Cwr)
-            && !self.board.is_empty()
-            && self.board.sacked() == 0
-            && self.probe.is_none();
+            && self.reliability.sack()
+            && matches!(self.episode.state(), Recovery::Open | Recovery::Cwr)
+            && !self.reliability.is_empty()
+            && self.reliability.has_no_sacks()
+            && !self.probe.is_out();
         if !may {
             self.timers.tlp = Instant::MAX;
             return;
@@ -25,7 +81,7 @@ impl Endpoint {
         let srtt = self.rtt.srtt();
         let wait = if srtt.is_zero() {
             self.cfg.initial_rto
-        } else if self.board.segments() == 1 {
+        } else if self.reliability.segments() == 1 {
             // RFC 8985, 7.2: a lone segment may wait for a delayed ACK (Linux allows its least timeout for that).
             srtt * 2 + self.rtt.min_rto()
         } else {
@@ -35,50 +91,35 @@ impl Endpoint {
     }
 
     /// Sends new data where there is any, else the last segment once more (RFC 8985, 7.3).
-    pub(crate) fn on_probe_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        if self.board.is_empty() || self.probe.is_some() {
+    pub(super) fn on_probe_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        if self.reliability.is_empty() || self.probe.is_out() {
             return;
         }
         self.stats.probes += 1;
-        let before = self.board.nxt();
+        let before = self.reliability.nxt();
         self.send_one_new(now, out);
-        let repeated = self.board.nxt() == before;
+        let end = self.reliability.nxt();
+        let repeated = end == before;
         if repeated {
-            self.resend(now, self.board.tail() - 1, out);
+            self.resend(now, self.reliability.newest(), out);
         }
-        self.probe = Some((self.board.nxt(), repeated));
+        self.probe.out = Some(Sent { end, repeated });
         self.timers.tlp = Instant::MAX;
         self.timers.rto = now + self.rtt.rto();
     }
 
-    /// An ACK of `ack` arrived while a probe is out (RFC 8985, 7.4). `duplicate`: it names the probe in a DSACK;
-    /// `pure`: it says nothing new.
-    pub(crate) fn on_probe_ack(&mut self, now: Instant, ack: u64, duplicate: bool, pure: bool) {
-        let Some((end, repeated)) = self.probe else {
-            return;
-        };
-        if ack < end {
-            return;
-        }
-        if !repeated || duplicate {
-            self.probe = None;
-        } else if ack > end {
-            // The probe repaired a loss that nothing else told of: the window shrinks as if it had.
-            self.probe = None;
-            if self.ca == Recovery::Open {
-                let len = Bytes(u64::from(self.mss));
-                let event = CongestionEvent::new(
-                    Cause::Loss,
-                    len,
-                    Bytes(self.in_flight()),
-                    self.board.nxt(),
-                );
-                self.congestion(now, &event);
-                self.end_reduction(now);
-            }
-        } else if pure {
-            // Both the original and the probe arrived.
-            self.probe = None;
+    /// An ACK of `ack` arrived while a probe is out. `duplicate`: it names the probe in a DSACK; `pure`: it says nothing
+    /// new.
+    pub(super) fn on_probe_ack(&mut self, now: Instant, ack: u64, duplicate: bool, pure: bool) {
+        let repaired = self.probe.on_ack(ack, duplicate, pure);
+        if repaired && self.episode.is_open() {
+            // The window shrinks as if the loss had been seen.
+            let len = Bytes(u64::from(self.handshake.mss()));
+            let in_flight = Bytes(self.reliability.in_flight());
+            let nxt = self.reliability.nxt();
+            let event = CongestionEvent::new(Cause::Loss, len, in_flight, nxt);
+            self.on_congestion(now, &event);
+            self.end_reduction(now);
         }
     }
 }

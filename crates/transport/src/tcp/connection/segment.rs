@@ -1,28 +1,25 @@
-//! Segments of an established connection.
+//! Segments of an established connection: those that arrive, and the headers of those that leave.
 
-use slackwater_core::{Ecn, Instant, Packet, Segment, SegmentBits, TcpFlags};
+use slackwater_core::packet::{Blocks, OptionRoom};
+use slackwater_core::{Body, Ecn, Instant, Packet, Segment, SegmentBits, TcpFlags};
 
 use super::Endpoint;
-use crate::tcp::handshake::NO_SCALE;
+use crate::tcp::options::sack_len;
 use crate::tcp::receiver::Reply;
 
 impl Endpoint {
     #[inline]
-    pub(crate) fn on_segment(
+    pub(in crate::tcp) fn on_segment(
         &mut self,
         now: Instant,
         s: &Segment,
         ecn: Ecn,
         out: &mut Vec<Packet>,
     ) {
-        let seq = self.rx.nxt().wrapping_add_signed(i64::from(
-            (s.seq - (self.peer_base + self.rx.nxt() as u32)) as i32,
-        ));
-        // A segment from before the connection's first byte is as old as one can be.
-        let seq = if seq > i64::MAX as u64 { 0 } else { seq };
+        let seq = self.handshake.peer_position(s.seq, self.rx.nxt());
         let fin = s.flags.contains(TcpFlags::FIN);
         let len = u64::from(s.payload) + u64::from(fin);
-        self.note_timestamp(s, seq, len);
+        self.timestamps.note(s, seq, len, self.rx.acked());
         if s.flags.contains(TcpFlags::ACK) {
             self.on_ack(now, s, seq, out);
         }
@@ -34,23 +31,8 @@ impl Endpoint {
         }
     }
 
-    /// Keeps the time stamp of a segment at `seq` for the echo. RFC 7323, 4.3, (2): only a segment that spans the last
-    /// ACK updates it; the oldest one counts where an ACK stands for several.
     #[inline]
-    pub(crate) fn note_timestamp(&mut self, s: &Segment, seq: u64, len: u64) {
-        let acked = self.rx.acked();
-        if self.timestamps
-            && s.bits.contains(SegmentBits::TIMESTAMPS)
-            && seq <= acked
-            && seq + len >= acked
-            && (s.tsval.wrapping_sub(self.ts_recent) as i32) >= 0
-        {
-            self.ts_recent = s.tsval;
-        }
-    }
-
-    #[inline]
-    pub(crate) fn on_data(
+    pub(in crate::tcp) fn on_data(
         &mut self,
         now: Instant,
         s: &Segment,
@@ -84,45 +66,59 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn note_closed(&mut self) {
-        if self.rx.fin_received() && self.fin_sent && self.board.is_empty() {
+    /// Notes that both directions are closed, where they are.
+    pub(in crate::tcp) fn note_closed(&mut self) {
+        if self.rx.fin_received() && self.stream.fin_sent() && self.reliability.is_empty() {
             self.events.closed = true;
         }
     }
 
-    /// Wakes a writer that found the buffer full, at half empty.
+    /// A segment at position `pos` without payload.
     #[inline]
-    pub(crate) fn note_space(&mut self) {
-        if self.write_blocked
-            && self.written - self.board.una().min(self.written) <= self.cfg.send_buffer.0 / 2
-        {
-            self.write_blocked = false;
-            self.events.writable = true;
+    pub(in crate::tcp) fn segment(&mut self, now: Instant, pos: u64) -> Segment {
+        let (tsval, tsecr) = self.timestamps.stamp(now);
+        Segment {
+            room: OptionRoom::EMPTY,
+            seq: self.handshake.seq(pos),
+            ack: self.handshake.peer_seq(self.rx.nxt()),
+            tsval,
+            tsecr,
+            window: self.rx.window(),
+            flags: TcpFlags::ACK,
+            payload: 0,
+            bits: if self.timestamps.on() {
+                SegmentBits::TIMESTAMPS
+            } else {
+                SegmentBits::NONE
+            },
+            blocks: Blocks::None,
         }
     }
 
-    /// By how much the peer's window field is scaled.
+    /// The packet of `len` IP bytes that carries `segment`.
     #[inline]
-    pub(crate) const fn window_shift(&self) -> u8 {
-        if self.send_scale == NO_SCALE {
-            0
-        } else {
-            self.send_scale
+    pub(in crate::tcp) const fn packet(&self, now: Instant, segment: Segment, len: u16) -> Packet {
+        Packet {
+            created: now,
+            flow: self.flow,
+            len,
+            ecn: Ecn::NotEct,
+            dir: self.dir,
+            body: Body::Tcp(segment),
         }
     }
 
-    /// Takes the peer's window from a segment at `seq` that acknowledges `ack` (RFC 9293, 3.10.7.4; Linux
-    /// `tcp_may_update_window`). True where it moved.
-    #[inline]
-    pub(crate) fn take_window(&mut self, s: &Segment, ack: u64, seq: u64, una: u64) -> bool {
-        let end = ack + (u64::from(s.window) << self.window_shift());
-        let newer = ack > una || seq > self.window_seq;
-        if newer || (seq == self.window_seq && (end > self.window_end || s.window == 0)) {
-            self.window_seq = seq;
-            let moved = end != self.window_end;
-            self.window_end = end;
-            return moved;
+    /// Sends an ACK, with SACK blocks where data is missing or came twice.
+    pub(in crate::tcp) fn send_ack(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        let mut s = self.segment(now, self.reliability.nxt());
+        let mut len = self.handshake.header();
+        if self.reliability.sack() {
+            let base = self.handshake.peer_seq(0);
+            s.blocks = self.rx.blocks(base, s.room.blocks_mut());
+            len += sack_len(s.blocks);
         }
-        false
+        s.flags = s.flags.with(self.ecn.flags(false));
+        self.rx.on_ack_sent();
+        out.push(self.packet(now, s, len));
     }
 }

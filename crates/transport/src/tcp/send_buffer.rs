@@ -1,0 +1,146 @@
+//! What the application hands over: how much of it there is, and whether more may follow.
+
+use slackwater_core::Bytes;
+
+/// The sending application's side of a connection. Positions count payload bytes; the FIN counts one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SendBuffer {
+    /// Bytes that the application may have unacknowledged or unsent.
+    limit: u64,
+    /// Bytes that the application wrote.
+    written: u64,
+    /// Data without end.
+    bulk: bool,
+    /// A FIN follows what was written.
+    closing: bool,
+    /// The FIN has left.
+    fin_sent: bool,
+    /// A write found the buffer full, and the application was not told since that there is room.
+    blocked: bool,
+}
+
+impl SendBuffer {
+    pub(super) const fn new(limit: Bytes) -> Self {
+        Self {
+            limit: limit.0,
+            written: 0,
+            bulk: false,
+            closing: false,
+            fin_sent: false,
+            blocked: false,
+        }
+    }
+
+    /// Takes up to `bytes` while all before `una` is acknowledged; returns how many.
+    pub(super) fn write(&mut self, bytes: u64, una: u64) -> u64 {
+        if self.closing {
+            return 0;
+        }
+        let taken = bytes.min(self.limit.saturating_sub(self.held(una)));
+        self.blocked |= taken < bytes;
+        self.written += taken;
+        taken
+    }
+
+    /// Bytes that wait for their acknowledgment or have not left.
+    #[inline]
+    fn held(&self, una: u64) -> u64 {
+        self.written - una.min(self.written)
+    }
+
+    /// Data without end, or an end of it: what has left, up to `nxt`, stands as written.
+    pub(super) fn set_bulk(&mut self, on: bool, nxt: u64) {
+        let was = core::mem::replace(&mut self.bulk, on);
+        if was && !on {
+            self.written = self.written.max(nxt);
+        }
+    }
+
+    /// Nothing more is written; false where that was known.
+    pub(super) fn close(&mut self, nxt: u64) -> bool {
+        if self.closing {
+            return false;
+        }
+        self.set_bulk(false, nxt);
+        self.closing = true;
+        true
+    }
+
+    /// Payload bytes, of those written, below `una`.
+    pub(super) fn acked(&self, una: u64) -> u64 {
+        if self.bulk {
+            una
+        } else {
+            una.min(self.written)
+        }
+    }
+
+    /// Bytes that were written and lie at or above `nxt`.
+    #[inline]
+    pub(super) const fn unsent(&self, nxt: u64) -> u64 {
+        self.written.saturating_sub(nxt)
+    }
+
+    /// Neither data nor a FIN waits at `nxt`.
+    pub(super) const fn is_done(&self, nxt: u64) -> bool {
+        !self.bulk && self.unsent(nxt) == 0 && self.closing == self.fin_sent
+    }
+
+    /// All that was written has left by `nxt`.
+    #[inline]
+    pub(super) const fn is_drained(&self, nxt: u64) -> bool {
+        !self.bulk && self.unsent(nxt) == 0
+    }
+
+    /// The FIN has left.
+    #[inline]
+    pub(super) const fn fin_sent(&self) -> bool {
+        self.fin_sent
+    }
+
+    /// A segment that ends with a FIN leaves.
+    #[inline]
+    pub(super) const fn on_fin(&mut self) {
+        self.fin_sent = true;
+    }
+
+    /// Payload bytes and FIN of the segment at `nxt`, of at most `mss` bytes.
+    #[inline]
+    pub(super) fn next(&self, nxt: u64, mss: u64) -> (u64, bool) {
+        if self.bulk {
+            return (mss, false);
+        }
+        let left = self.unsent(nxt);
+        let payload = left.min(mss);
+        (payload, self.closing && !self.fin_sent && left == payload)
+    }
+
+    /// What a probe of a closed window at `nxt` may carry: payload bytes, and whether a FIN waits behind them.
+    pub(super) fn probe(&self, nxt: u64, mss: u64) -> (u64, bool) {
+        let left = if self.bulk {
+            mss
+        } else {
+            self.unsent(nxt).min(mss)
+        };
+        (left, self.closing && !self.fin_sent)
+    }
+
+    /// The position up to which data may leave in segments that bring no FIN.
+    #[inline]
+    pub(super) fn end_without_fin(&self) -> u64 {
+        if self.bulk {
+            u64::MAX >> 1
+        } else {
+            // The last byte may bring the FIN along.
+            self.written.saturating_sub(u64::from(self.closing))
+        }
+    }
+
+    /// True once where a writer found the buffer full and it is half empty again.
+    #[inline]
+    pub(super) fn has_room_again(&mut self, una: u64) -> bool {
+        let again = self.blocked && self.held(una) <= self.limit / 2;
+        self.blocked &= !again;
+        again
+    }
+}
