@@ -76,29 +76,44 @@ pub struct World<R> {
     kernel: Kernel,
     /// Who acts, by the number that the kernel knows it by.
     components: Vec<Component>,
+    /// Paths without a bottleneck.
     lanes: Arena<LaneNode>,
+    /// Bottleneck links.
     links: Arena<LinkNode>,
+    /// Cells.
     cells: Arena<CellNode>,
+    /// Edge functions.
     edges: Arena<EdgeNode>,
     /// Nodes of which there are samples, in the order of their numbers.
     sampled: Vec<Sampled>,
+    /// Flows, by [`FlowId`].
     flows: Vec<Flow>,
     /// Component of the first flow's host at the network; two a flow follow one another.
     first_host: usize,
+    /// Browsers.
     pages: Vec<Page>,
     /// Component of the first page.
     first_page: usize,
+    /// What takes down what happens.
     recorder: R,
+    /// Up to when the world has run.
     now: Instant,
     /// Events handled so far.
     events: u64,
     // Buffers reused by every event.
+    /// What a host emits.
     packets: Vec<Packet>,
+    /// What leaves a link, with its queue delay.
     served: Vec<(Packet, Duration)>,
+    /// What a link's queue drops and marks.
     outcomes: Outcomes,
+    /// What a cell drops, marks and delivers.
     cell_out: CellOut<Packet>,
+    /// A message of reports to an edge function.
     batch: Vec<RanReport>,
+    /// Named internals of a flow.
     values: Vec<(&'static str, f64)>,
+    /// What hosts have to report beyond packets.
     host_events: HostEvents,
     /// The largest lag behind the clock.
     late: Duration,

@@ -9,7 +9,8 @@ use slackwater_transport::app::Fetch;
 use slackwater_transport::quic::{self, Config as QuicConfig};
 use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
 
-use super::{Fresh, HostEvents, SendingEnd, TcpReceiver, purpose};
+use super::host::{End, Io};
+use super::{Fresh, SendingEnd, TcpReceiver, purpose};
 
 /// The end of a connection that opens it, asks, and takes what comes.
 trait Asking: core::fmt::Debug + Send {
@@ -102,22 +103,6 @@ impl PageClient {
         Self::new(Box::new(QuicClient { client, fresh }), request)
     }
 
-    pub(super) fn delivered(&self) -> u64 {
-        self.before + self.end.delivered()
-    }
-
-    pub(super) fn endpoint(&self) -> Option<&Endpoint> {
-        self.end.tcp()
-    }
-
-    pub(super) fn next_timer(&self) -> Option<Instant> {
-        self.end.next_timer()
-    }
-
-    pub(super) fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        self.end.on_timer(now, out);
-    }
-
     /// Asks for an object.
     pub(crate) fn fetch(&mut self, now: Instant, fetch: &Fetch, out: &mut Vec<Packet>) {
         if fetch.opens {
@@ -146,20 +131,28 @@ impl PageClient {
             self.pending -= self.end.write(now, self.pending, out);
         }
     }
+}
 
-    pub(super) fn on_packet(
-        &mut self,
-        now: Instant,
-        packet: &Packet,
-        out: &mut Vec<Packet>,
-        events: &mut HostEvents,
-    ) {
-        self.end.on_packet(now, packet, out);
-        self.offer(now, out);
+impl End for PageClient {
+    fn on_packet(&mut self, now: Instant, packet: &Packet, io: &mut Io<'_>) {
+        self.end.on_packet(now, packet, io.packets);
+        self.offer(now, io.packets);
         let waited = self.objects.len();
         self.objects
             .retain(|(start, end)| !self.end.holds(*start, *end));
-        events.objects += (waited - self.objects.len()) as u32;
+        io.events.objects += (waited - self.objects.len()) as u32;
+    }
+    fn on_timer(&mut self, now: Instant, io: &mut Io<'_>) {
+        self.end.on_timer(now, io.packets);
+    }
+    fn next_timer(&self) -> Option<Instant> {
+        self.end.next_timer()
+    }
+    fn delivered(&self) -> Bytes {
+        Bytes(self.before + self.end.delivered())
+    }
+    fn tcp(&self) -> Option<&Endpoint> {
+        self.end.tcp()
     }
 }
 
@@ -187,33 +180,15 @@ impl PageServer {
         Self::new(Box::new(server), request)
     }
 
-    pub(super) fn sample(&self) -> FlowSample {
-        self.end.sample()
-    }
-
-    pub(super) fn internals(&self, out: &mut Vec<(&'static str, f64)>) {
-        self.end.internals(out);
-    }
-
-    pub(super) fn endpoint(&self) -> Option<&Endpoint> {
-        self.end.tcp()
-    }
-
-    pub(super) fn next_timer(&self) -> Option<Instant> {
-        self.end.next_timer()
-    }
-
-    pub(super) fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        self.end.on_timer(now, out);
-    }
-
     /// A request for `bytes` is on its way.
     pub(crate) fn expect(&mut self, bytes: u64) {
         self.asked.push_back(bytes);
     }
+}
 
-    pub(super) fn on_packet(&mut self, now: Instant, packet: &Packet, out: &mut Vec<Packet>) {
-        if self.end.on_packet(now, packet, out) {
+impl End for PageServer {
+    fn on_packet(&mut self, now: Instant, packet: &Packet, io: &mut Io<'_>) {
+        if self.end.on_packet(now, packet, io.packets) {
             self.pending = 0;
         }
         while self.answered + self.request <= self.end.delivered() {
@@ -224,8 +199,23 @@ impl PageServer {
             self.pending += bytes;
         }
         if self.pending > 0 {
-            self.pending -= self.end.write(now, self.pending, out);
+            self.pending -= self.end.write(now, self.pending, io.packets);
         }
+    }
+    fn on_timer(&mut self, now: Instant, io: &mut Io<'_>) {
+        self.end.on_timer(now, io.packets);
+    }
+    fn next_timer(&self) -> Option<Instant> {
+        self.end.next_timer()
+    }
+    fn sample(&self) -> Option<FlowSample> {
+        Some(self.end.sample())
+    }
+    fn internals(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.end.internals(out);
+    }
+    fn tcp(&self) -> Option<&Endpoint> {
+        self.end.tcp()
     }
 }
 

@@ -1,7 +1,7 @@
 //! An application over a connection of whatever transport: it writes, waits for room, and may open a new connection for
 //! each message.
 
-use slackwater_control::{AnyController, PathReport};
+use slackwater_control::{AnyController, Controller as _, PathReport};
 use slackwater_core::record::FlowSample;
 use slackwater_core::{Body, Bytes, Draw, FlowId, Instant, Packet};
 use slackwater_signal::ReportBody;
@@ -9,7 +9,8 @@ use slackwater_transport::app::{App, Message};
 use slackwater_transport::quic::{self, Config as QuicConfig};
 use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
 
-use super::{HostEvents, purpose};
+use super::host::{End, HostEvents, Io};
+use super::purpose;
 
 /// The sending end of a connection, as an application drives it.
 pub trait SendingEnd: Sized {
@@ -33,6 +34,14 @@ pub trait SendingEnd: Sized {
     fn next_timer(&self) -> Option<Instant>;
     /// Its state; counters are those of this connection.
     fn sample(&self) -> FlowSample;
+    /// The transport counts what is acknowledged.
+    const COUNTS_ACKED: bool = true;
+    /// Appends the controller's named internals.
+    fn internals(&self, out: &mut Vec<(&'static str, f64)>);
+    /// The TCP endpoint, where it is one.
+    fn tcp(&self) -> Option<&Endpoint> {
+        None
+    }
 }
 
 /// What a new connection is made of.
@@ -85,6 +94,12 @@ impl SendingEnd for Endpoint {
         let draw = f.draw.fork(purpose::CLIENT, n);
         Self::client(f.flow, f.up, &f.config, f.controller.clone(), draw)
     }
+    fn internals(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.controller().snapshot(out);
+    }
+    fn tcp(&self) -> Option<&Endpoint> {
+        Some(self)
+    }
     forward!();
 }
 
@@ -95,16 +110,24 @@ impl SendingEnd for quic::Sender {
         let cc = f.controller.clone();
         Self::new(f.flow, f.up, n as u16, &f.config, cc, draw)
     }
+    fn internals(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.controller().snapshot(out);
+    }
     forward!();
 }
 
 impl SendingEnd for slackwater_quic::Sender {
     type Config = (QuicConfig, slackwater_quic::Mailboxes);
+    // Quinn does not tell its application.
+    const COUNTS_ACKED: bool = false;
     fn fresh(f: &Fresh<Self::Config>, n: u64) -> Self {
         let draw = f.draw.fork(purpose::CLIENT, n);
         let cc = f.controller.clone();
         let (config, mailboxes) = &f.config;
         Self::new(f.flow, f.up, n as u16, config, cc, draw, mailboxes.clone())
+    }
+    fn internals(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.snapshot(out);
     }
     forward!();
 }
@@ -152,69 +175,13 @@ impl<E: SendingEnd> StreamSender<E> {
         &self.endpoint
     }
 
-    pub(super) fn sample(&self) -> FlowSample {
+    /// The state of the present connection; counters are those of all connections.
+    fn total(&self) -> FlowSample {
         let mut sample = self.endpoint.sample();
         sample.acked += self.before.0;
         sample.retransmits += self.before.1;
         sample.timeouts += self.before.2;
         sample
-    }
-
-    pub(super) fn on_delivered(&mut self, now: Instant) {
-        self.app.on_delivered(now);
-        self.app_timer = self.app.next_timer().unwrap_or(Instant::MAX);
-    }
-
-    #[inline]
-    pub(super) fn next_timer(&self) -> Option<Instant> {
-        if !self.opened {
-            return Some(self.start);
-        }
-        let next = self.endpoint.next_timer().unwrap_or(Instant::MAX);
-        let next = next.min(self.app_timer).min(self.stop);
-        (next != Instant::MAX).then_some(next)
-    }
-
-    #[inline]
-    pub(super) fn on_packet(&mut self, now: Instant, packet: &Packet, out: &mut Vec<Packet>) {
-        if let Body::Report(bytes) = packet.body {
-            if let Some(report) = ReportBody(bytes).report() {
-                self.endpoint.on_report(now, &report, out);
-            }
-        } else {
-            self.endpoint.on_packet(now, packet, out);
-        }
-        if self.pending > 0 {
-            self.offer(now, out);
-        }
-    }
-
-    pub(super) fn on_timer(
-        &mut self,
-        now: Instant,
-        out: &mut Vec<Packet>,
-        events: &mut HostEvents,
-    ) {
-        if !self.opened && now >= self.start {
-            self.opened = true;
-            self.app_timer = self.app.next_timer().unwrap_or(Instant::MAX);
-            self.endpoint.set_bulk(self.app.is_bulk());
-            if !self.app.reconnects() {
-                self.endpoint.connect(now, out);
-            }
-        }
-        if now >= self.stop {
-            self.endpoint.set_bulk(false);
-            self.stop = Instant::MAX;
-        }
-        self.endpoint.on_timer(now, out);
-        while self.app_timer <= now {
-            let message = self.app.on_timer(now);
-            self.app_timer = self.app.next_timer().unwrap_or(Instant::MAX);
-            if let Some(message) = message {
-                self.send(now, message, out, events);
-            }
-        }
     }
 
     fn send(
@@ -237,7 +204,7 @@ impl<E: SendingEnd> StreamSender<E> {
 
     fn reconnect(&mut self, now: Instant, out: &mut Vec<Packet>) {
         if self.connections > 0 {
-            let so_far = self.sample();
+            let so_far = self.total();
             self.before = (so_far.acked, so_far.retransmits, so_far.timeouts);
             self.endpoint = E::fresh(&self.fresh, self.connections);
         }
@@ -249,5 +216,78 @@ impl<E: SendingEnd> StreamSender<E> {
         if self.pending > 0 {
             self.pending -= self.endpoint.write(now, self.pending, out);
         }
+    }
+}
+
+impl<E: SendingEnd + core::fmt::Debug + Send> End for StreamSender<E>
+where
+    E::Config: Send,
+{
+    #[inline]
+    fn on_packet(&mut self, now: Instant, packet: &Packet, io: &mut Io<'_>) {
+        if let Body::Report(bytes) = packet.body {
+            if let Some(report) = ReportBody(bytes).report() {
+                self.endpoint.on_report(now, &report, io.packets);
+            }
+        } else {
+            self.endpoint.on_packet(now, packet, io.packets);
+        }
+        if self.pending > 0 {
+            self.offer(now, io.packets);
+        }
+    }
+
+    fn on_timer(&mut self, now: Instant, io: &mut Io<'_>) {
+        if !self.opened && now >= self.start {
+            self.opened = true;
+            self.app_timer = self.app.next_timer().unwrap_or(Instant::MAX);
+            self.endpoint.set_bulk(self.app.is_bulk());
+            if !self.app.reconnects() {
+                self.endpoint.connect(now, io.packets);
+            }
+        }
+        if now >= self.stop {
+            self.endpoint.set_bulk(false);
+            self.stop = Instant::MAX;
+        }
+        self.endpoint.on_timer(now, io.packets);
+        while self.app_timer <= now {
+            let message = self.app.on_timer(now);
+            self.app_timer = self.app.next_timer().unwrap_or(Instant::MAX);
+            if let Some(message) = message {
+                self.send(now, message, io.packets, io.events);
+            }
+        }
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<Instant> {
+        if !self.opened {
+            return Some(self.start);
+        }
+        let next = self.endpoint.next_timer().unwrap_or(Instant::MAX);
+        let next = next.min(self.app_timer).min(self.stop);
+        (next != Instant::MAX).then_some(next)
+    }
+
+    fn on_delivered(&mut self, now: Instant) {
+        self.app.on_delivered(now);
+        self.app_timer = self.app.next_timer().unwrap_or(Instant::MAX);
+    }
+
+    fn sample(&self) -> Option<FlowSample> {
+        Some(self.total())
+    }
+
+    fn acked(&self) -> Option<Bytes> {
+        E::COUNTS_ACKED.then(|| self.total().acked)
+    }
+
+    fn internals(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.endpoint.internals(out);
+    }
+
+    fn tcp(&self) -> Option<&Endpoint> {
+        self.endpoint.tcp()
     }
 }

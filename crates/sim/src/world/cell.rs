@@ -43,7 +43,9 @@ impl Default for CellFlow {
 pub(super) struct CellNode {
     /// Its name in records.
     pub(super) id: NodeId,
+    /// The cell itself.
     pub(super) cell: Cell<Packet>,
+    /// A guest that sees its slots.
     pub(super) observer: Option<Box<dyn Observer + Send>>,
     /// The agents, by number.
     pub(super) agents: Vec<Installed>,

@@ -38,6 +38,7 @@ impl Default for EdgeFlow {
 pub(super) struct EdgeNode {
     /// Its name in records.
     pub(super) id: NodeId,
+    /// The function itself.
     pub(super) function: Box<dyn EdgeFunction<Packet> + Send>,
     /// By flow.
     pub(super) flows: Vec<EdgeFlow>,

@@ -5,6 +5,7 @@ use slackwater_core::{Body, Bytes, FlowId, Instant, NodeId, Packet, Recorder};
 
 use super::path::{Exit, Hop};
 use super::{World, side};
+use crate::flow::Io;
 
 impl<R: Recorder> World<R> {
     /// The component of a host of `flow`.
@@ -24,17 +25,25 @@ impl<R: Recorder> World<R> {
         if host != self.flows[flow].sender {
             self.hear(now, flow);
         }
-        let (out, events) = (&mut self.packets, &mut self.host_events);
         let state = &mut self.flows[flow];
-        state.hosts[host].on_packet(now, packet, &mut state.mailbox, out, events);
+        let mut io = Io {
+            packets: &mut self.packets,
+            mailbox: &mut state.mailbox,
+            events: &mut self.host_events,
+        };
+        state.hosts[host].on_packet(now, packet, &mut io);
         self.after_host(now, flow, host);
     }
 
     /// The timer of a host ran out.
     pub(super) fn run_host(&mut self, now: Instant, flow: usize, host: usize) {
-        let (out, events) = (&mut self.packets, &mut self.host_events);
         let state = &mut self.flows[flow];
-        state.hosts[host].on_timer(now, &mut state.mailbox, out, events);
+        let mut io = Io {
+            packets: &mut self.packets,
+            mailbox: &mut state.mailbox,
+            events: &mut self.host_events,
+        };
+        state.hosts[host].on_timer(now, &mut io);
         self.after_host(now, flow, host);
     }
 

@@ -56,7 +56,9 @@ pub(super) enum Component {
 pub(super) struct LaneNode {
     /// Its name in records.
     pub(super) id: NodeId,
+    /// The lane itself.
     pub(super) lane: Lane,
+    /// Where what comes off it goes.
     pub(super) exit: Exit,
 }
 
@@ -73,6 +75,7 @@ pub(super) enum Exit {
 pub(super) struct LinkNode {
     /// Its name in records.
     pub(super) id: NodeId,
+    /// The link itself.
     pub(super) link: Link,
     /// Next hop of each flow.
     pub(super) next: Vec<Hop>,
