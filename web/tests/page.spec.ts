@@ -71,7 +71,7 @@ rtt = "20 ms"
 rat = "lte"
 rlc = { buffer = "500 kB" }
 [upf]
-aqm = "vaqm"
+vaqm.mode = "window"
 [[ue]]
 channel = { kind = "mcs", mcs = 12 }
 [[flow]]
@@ -164,7 +164,7 @@ test("filters and sorts an arena beside the runs", async ({ page }) => {
   await expect(rows.first()).toContainText("±");
   await page.getByRole("button", { name: "The run of CUBIC + vAQM in rival" }).click();
   await expect(page.locator("#arena-run")).toContainText("slackwater run arena/rival --set");
-  await expect(page.locator("#arena-run")).toContainText("--set 'upf.aqm=vaqm'");
+  await expect(page.locator("#arena-run")).toContainText("--set 'upf.vaqm.mode=window'");
   await shot(page, "arena-table");
   await page.click("#arena-page");
   await expect(page.locator("h1")).toContainText("The arena");

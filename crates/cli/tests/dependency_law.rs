@@ -14,9 +14,10 @@ use serde_json::Value;
 /// A crate may use anything below it, and nothing beside or above it.
 const LAW: &[(&str, &[&str])] = &[
     ("core", &[]),
+    ("schema", &["core"]),
     ("signal", &["core"]),
     ("queue", &["core"]),
-    ("ran", &["signal", "queue"]),
+    ("ran", &["signal", "queue", "schema"]),
     ("edge", &["signal", "queue"]),
     ("wire", &["signal"]),
     ("control", &["signal"]),

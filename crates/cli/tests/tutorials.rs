@@ -115,7 +115,7 @@ fn a_cross_layer_sender_of_ones_own_gives_what_its_page_says() {
     };
     let datagrams = flow(&["--set", "feedback.carrier=datagram"]);
     assert!(datagrams[0] > 30.0 && datagrams[1] < 10.0, "{datagrams:?}");
-    let none = flow(&["--set", "feedback.stop=0 s"]);
+    let none = flow(&["--set", "feedback.faults.stop=0 s"]);
     assert!(none[0] < 10.0, "{none:?}");
 
     assert!(text(&example("my-sender", &["list"])).contains("  gauge  "));

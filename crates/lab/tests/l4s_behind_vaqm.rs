@@ -15,7 +15,7 @@ rtt = "40 ms"
 rat = "lte"
 bandwidth = "10 MHz"
 [upf]
-aqm = "vaqm"
+vaqm.mode = "window"
 [[ue]]
 channel = { kind = "mcs", mcs = 11 }
 [[flow]]
@@ -25,16 +25,16 @@ controller = "prague"
 #[test]
 fn a_lone_scalable_flow_keeps_most_of_its_rate() {
     for mcs in ["5", "11", "20"] {
-        let goodput = |aqm: &str| {
+        let goodput = |mode: &str| {
             let key = format!(r#"{{ kind = "mcs", mcs = {mcs} }}"#);
             let scenario = Scenario::parse("lone", CELL, Path::new("."))
                 .and_then(|s| s.with("ue.channel", &key))
-                .and_then(|s| s.with("upf.aqm", aqm))
+                .and_then(|s| s.with("upf.vaqm.mode", mode))
                 .expect("a scenario");
             let run = run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("a run");
             run.summary.goodput_mbps
         };
-        let (with, without) = (goodput("vaqm"), goodput("none"));
+        let (with, without) = (goodput("window"), goodput("off"));
         assert!(
             with > 0.5 * without,
             "mcs {mcs}: {with} of {without} Mbit/s"

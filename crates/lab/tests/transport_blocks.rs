@@ -54,7 +54,10 @@ fn every_carrier_tells_the_capacity_of_a_link() {
         for loss in ["0 %", "40 %"] {
             let r = run(
                 LINK,
-                &[("feedback.carrier", carrier), ("feedback.loss", loss)],
+                &[
+                    ("feedback.carrier", carrier),
+                    ("feedback.faults.loss", loss),
+                ],
             );
             let tbs = internal(&r, "tbs_mbps");
             // One opportunity of 1,504 bytes each millisecond. What is lost is not taken for zero.
@@ -66,17 +69,20 @@ fn every_carrier_tells_the_capacity_of_a_link() {
 
 #[test]
 fn an_agent_that_falls_silent_hands_over_and_one_that_lies_is_found_out() {
-    let silent = run(LINK, &[("feedback.stop", "1 s")]);
+    let silent = run(LINK, &[("feedback.faults.stop", "1 s")]);
     assert_eq!(
         (internal(&silent, "frozen"), internal(&silent, "fallbacks")),
         (1.0, 1.0)
     );
     assert_eq!(internal(&silent, "mode"), 2.0);
-    let half = run(LINK, &[("feedback.rate_scale", "0.5")]);
+    let half = run(LINK, &[("feedback.faults.rate_scale", "0.5")]);
     assert!(internal(&half, "doubts") >= 1.0);
     let stale = run(
         LINK,
-        &[("feedback.stop", "1 s"), ("feedback.stale", "true")],
+        &[
+            ("feedback.faults.stop", "1 s"),
+            ("feedback.faults.stale", "true"),
+        ],
     );
     // The link is constant: what it said then is still right.
     assert_eq!(internal(&stale, "mode"), 0.0);
@@ -85,7 +91,7 @@ fn an_agent_that_falls_silent_hands_over_and_one_that_lies_is_found_out() {
 #[test]
 fn in_a_cell_the_three_counts_differ_as_they_should() {
     let of = |blocks: &str| {
-        let r = run(CELL, &[("feedback.blocks", blocks)]);
+        let r = run(CELL, &[("feedback.tyrus.blocks", blocks)]);
         internal(&r, "tbs_mbps")
     };
     let (capacity, allocated, both) = (of("capacity"), of("allocated"), of("allocated+idle"));

@@ -174,7 +174,7 @@ fn reports_on_acknowledgments_are_the_same() {
 
 #[test]
 fn what_vaqm_and_marks_change_is_the_same() {
-    let flow = "[upf]\naqm = \"vaqm\"\n[[flow]]\ncontroller = \"cubic\"\n";
+    let flow = "[upf]\nvaqm.mode = \"window\"\n[[flow]]\ncontroller = \"cubic\"\n";
     agree(&format!("{CELL}{flow}"));
     let marked = LINK
         .replace(

@@ -73,7 +73,7 @@ type Changes = &'static [(&'static str, &'static str)];
 /// A way to treat queues: short name, title, colour, changes.
 type Way = (&'static str, &'static str, &'static str, Changes);
 
-const VAQM: (&str, &str) = ("upf.aqm", "vaqm");
+const VAQM: (&str, &str) = ("upf.vaqm.mode", "window");
 
 const WAYS: [Way; 3] = [
     ("none", "no AQM", "no-aqm", &[]),

@@ -75,7 +75,7 @@ fn channel(c: &mut Criterion) {
                 }),
                 ..ChannelConfig::default()
             };
-            let name = format!("sinr_{}_{speed}_1ms", profile.name());
+            let name = format!("sinr_{}_{speed}_1ms", profile.word());
             bench(&name, &config, 1_000_000);
         }
     }

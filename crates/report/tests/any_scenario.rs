@@ -116,24 +116,23 @@ impl Author {
             writeln!(out, "[wired]\nrate = \"20 Mbit/s\"\nqueue = {queue}")?;
         }
         if self.often(3) {
-            let (aqm, mode) = (
-                self.pick(&["none", "vaqm"]),
-                self.pick(&["window", "int", "literal", "drain", "direct", "off"]),
-            );
+            let mode = self.pick(&[
+                "off", "window", "int", "literal", "drain", "direct", "measure",
+            ]);
             let (cecc, schedule) = (
                 self.pick(&["off", "paper", "credit", "hold"]),
                 self.pick(&["edf", "alg1"]),
             );
             let reports = self.pick(&[
-                "report_loss = \"0 %\"",
-                "report_loss = \"50 %\"\nreport_jitter = \"5 ms\"",
-                "report_period = \"125 us\"\nreport_stop = \"200 ms\"",
+                "reports.loss = \"0 %\"",
+                "reports.loss = \"50 %\"\nreports.jitter = \"5 ms\"",
+                "reports.period = \"125 us\"\nreports.stop = \"200 ms\"",
                 "ambr = \"64 kbit/s\"",
             ]);
-            writeln!(out, "[upf]\naqm = \"{aqm}\"\nmode = \"{mode}\"")?;
+            writeln!(out, "[upf]\nvaqm.mode = \"{mode}\"")?;
             writeln!(
                 out,
-                "cecc = \"{cecc}\"\nschedule = \"{schedule}\"\n{reports}"
+                "cecc.mode = \"{cecc}\"\ncecc.schedule = \"{schedule}\"\n{reports}"
             )?;
         }
         let (count, mobility) = (

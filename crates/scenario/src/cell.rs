@@ -1,26 +1,22 @@
 //! `[cell]`: an LTE or NR cell.
 
 use slackwater_core::Duration;
+use slackwater_ran::cell::range;
+pub use slackwater_ran::cell::{OllaConfig, Rat};
 use slackwater_ran::mac::SchedulerKind;
+pub use slackwater_ran::phy::fading::Profile;
+pub use slackwater_ran::phy::harq::Combining;
+pub use slackwater_ran::phy::pathloss::Sight;
 use slackwater_ran::tdd::MAX_PERIOD;
 
 use crate::error::ScenarioError;
-use crate::field::{At, Field, choice, section, tagged};
+use crate::field::{At, Field, choice, one_of, section, tagged};
 use crate::law::Law;
 use crate::link::Queue;
 use crate::scheduler::Scheduler;
 use crate::tree::Value;
-use crate::units::{Db, Dbm, Hertz, Limit, Metres, Percent};
+use crate::units::{Db, Dbm, Hertz, Limit, Metres};
 
-choice! {
-    /// Radio access technology.
-    pub enum Rat {
-        /// LTE (36 series).
-        Lte = "lte",
-        /// NR (38 series).
-        Nr = "nr",
-    }
-}
 choice! {
     /// How the directions share the carrier.
     pub enum Duplex {
@@ -39,40 +35,6 @@ choice! {
         Qam256 = "256qam",
         /// Low spectral efficiency (38.214 table 5.1.3.1-3).
         LowSe = "low-se",
-    }
-}
-choice! {
-    /// Fast fading.
-    pub enum Fading {
-        /// None: path loss and shadowing alone.
-        None = "none",
-        /// Extended pedestrian A (36.101, B.2).
-        Epa = "epa",
-        /// Extended vehicular A.
-        Eva = "eva",
-        /// Extended typical urban.
-        Etu = "etu",
-        /// TDL-A (38.901, 7.7.2).
-        TdlA = "tdl-a",
-        /// TDL-B.
-        TdlB = "tdl-b",
-        /// TDL-C.
-        TdlC = "tdl-c",
-        /// TDL-D, with a line of sight.
-        TdlD = "tdl-d",
-        /// TDL-E, with a line of sight.
-        TdlE = "tdl-e",
-    }
-}
-choice! {
-    /// Line of sight.
-    pub enum Condition {
-        /// Line of sight.
-        Los = "los",
-        /// No line of sight.
-        Nlos = "nlos",
-        /// By the model's probability at each place.
-        Drawn = "drawn",
     }
 }
 choice! {
@@ -111,7 +73,7 @@ section! {
     /// A scenario of TR 38.901, table 7.4.1-1.
     pub struct Tr38901 {
         /// Line of sight or not.
-        pub condition: Condition = Condition::Los,
+        pub condition: Sight = Sight::Los,
         /// Height of the base station; left out, the scenario's own (UMa 25 m, UMi 10 m, RMa 35 m, InH 3 m).
         #[within(Metres(1.0), Metres(150.0))]
         pub bs_height: Option<Metres> = None,
@@ -146,19 +108,6 @@ choice! {
     }
 }
 
-choice! {
-    /// What a receiver makes of several transmissions of a block.
-    pub enum Combining {
-        /// Incremental redundancy: versions 0, 2, 3, 1 of a circular buffer, mutual information adds up (36.212,
-        /// 5.1.4.1.2; 38.212, 5.4.2.1).
-        Redundancy = "ir",
-        /// Chase combining: the same bits again, energy adds up.
-        Chase = "chase",
-        /// Each transmission by itself.
-        Nothing = "none",
-    }
-}
-
 section! {
     /// CQI reports.
     pub struct Cqi {
@@ -171,29 +120,13 @@ section! {
     }
 }
 section! {
-    /// Outer-loop link adaptation: steps on the SINR offset that hold the block error rate at the target.
-    pub struct Olla {
-        /// On or off.
-        pub enabled: bool = true,
-        /// Share of first transmissions that may fail.
-        #[within(Percent(0.001), Percent(50.0))]
-        pub target: Percent = Percent(10.0),
-        /// Step down after a failure; the step up follows from the target.
-        #[within(Db(0.0), Db(10.0))]
-        pub step: Db = Db(0.5),
-        /// Largest offset either way.
-        #[within(Db(0.0), Db(40.0))]
-        pub limit: Db = Db(10.0),
-    }
-}
-section! {
     /// Hybrid ARQ.
     pub struct Harq {
         /// Processes; left out, 8 for LTE and 16 for NR.
-        #[within(1, 16)]
+        #[within(range::PROCESSES.0, range::PROCESSES.1)]
         pub processes: Option<u8> = None,
         /// Transmissions of one block, the first included.
-        #[within(1, 16)]
+        #[within(range::TRANSMISSIONS.0, range::TRANSMISSIONS.1)]
         pub transmissions: u8 = 4,
         /// LTE: from a transmission to its repetition; left out, 8 ms (36.321, 7.7). In NR it follows from K1 and processing.
         #[within(Duration::from_micros(125), Duration::from_millis(100))]
@@ -209,10 +142,10 @@ section! {
         #[within(0, 32)]
         pub k0: u8 = 0,
         /// From data to its HARQ feedback, at least.
-        #[within(1, 16)]
+        #[within(range::K1.0, range::K1.1)]
         pub k1: u8 = 4,
         /// From the grant to uplink data, at least.
-        #[within(1, 16)]
+        #[within(range::K2.0, range::K2.1)]
         pub k2: u8 = 4,
         /// From the packet's arrival at the base station to the first slot that may carry it, at most 8 slots; left out, 1 ms
         /// for LTE and one slot for NR.
@@ -260,7 +193,7 @@ section! {
         /// How downlink packets wait in it, in place of one queue, first in first out, under `law`. Both its limit and `buffer`
         /// hold, in IP bytes. Left out, one queue.
         pub queue: Option<Queue> = None,
-        /// Reassembly (NR) or reordering (LTE) timer; left out, 50 ms.
+        /// Reassembly (NR) or reordering (LTE) timer; left out, 50 ms in UM and 40 ms in AM.
         #[within(Duration::ZERO, Duration::from_secs(1))]
         pub reassembly: Option<Duration> = None,
         /// AM: time before an unanswered poll is repeated.
@@ -300,6 +233,46 @@ impl Timing {
     /// The same as text.
     fn text(&self) -> String {
         format!("k0 = {}, k1 = {}, k2 = {}", self.k0, self.k1, self.k2)
+    }
+}
+
+/// Fast fading by a profile; none leaves path loss and shadowing alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fading(pub Option<Profile>);
+
+impl Fading {
+    /// The word for none.
+    const NONE: &'static str = "none";
+
+    /// Every word.
+    fn words() -> Vec<&'static str> {
+        let profiles = Profile::WORDS.iter().copied();
+        core::iter::once(Self::NONE).chain(profiles).collect()
+    }
+}
+
+impl Field for Fading {
+    type Bound = ();
+    fn decode(at: &At<'_>) -> Result<Self, ScenarioError> {
+        match &at.node.value {
+            Value::Str(s) if s == Self::NONE => Ok(Self(None)),
+            _ => Profile::decode(at)
+                .map(|profile| Self(Some(profile)))
+                .map_err(|_| at.wrong(Self::describe())),
+        }
+    }
+    fn encode(&self) -> Option<Value> {
+        let word = self.0.map_or(Self::NONE, Profile::word);
+        Some(Value::Str(word.to_owned()))
+    }
+    fn schema() -> serde_json::Value {
+        serde_json::json!({ "enum": Self::words() })
+    }
+    fn describe() -> String {
+        one_of(&Self::words())
+    }
+    fn example() -> Self {
+        Self(None)
     }
 }
 
@@ -422,7 +395,7 @@ section! {
         /// Symbols of the pattern's S slots.
         pub special: SpecialSlot = SpecialSlot::example(),
         /// Downlink layers.
-        #[within(1, 4)]
+        #[within(range::LAYERS.0, range::LAYERS.1)]
         pub layers: u8 = 1,
         /// MCS and CQI tables.
         pub mcs_table: McsTable = if rat == Rat::Lte { McsTable::Qam64 } else { McsTable::Qam256 },
@@ -465,7 +438,7 @@ section! {
         #[within(Metres(0.1), Metres(1000.0))]
         pub shadowing_distance: Metres = Metres(50.0),
         /// Fast fading.
-        pub fading: Fading = Fading::None,
+        pub fading: Fading = Fading(None),
         /// Delay spread of the TDL profiles.
         #[within(Duration::from_nanos(1), Duration::from_micros(10))]
         pub delay_spread: Duration = Duration::from_nanos(100),
@@ -477,7 +450,7 @@ section! {
         /// CQI reports.
         pub cqi: Cqi = Cqi::example(),
         /// Outer-loop link adaptation.
-        pub olla: Olla = Olla::example(),
+        pub olla: OllaConfig = OllaConfig::example(),
         /// HARQ.
         pub harq: Harq = Harq::example(),
         /// Slots between control and data.
@@ -530,8 +503,9 @@ fn check_cell(me: &Cell, at: &At<'_>) -> Result<(), ScenarioError> {
                     place("mcs_table").error("\"low-se\"", "\"64qam\" or \"256qam\" for LTE")
                 );
             }
-            if me.n_rb.is_some_and(|n| n > 110) {
-                return Err(place("n_rb").wrong("1 to 110 for LTE"));
+            if me.n_rb.is_some_and(|n| n > range::LTE_BLOCKS.1) {
+                let (low, high) = range::LTE_BLOCKS;
+                return Err(place("n_rb").wrong(format!("{low} to {high} for LTE")));
             }
             if me.timing.slots() != Timing::example().slots() {
                 return Err(place("timing").error(
@@ -610,4 +584,4 @@ fn check_slots<'a>(me: &Cell, place: &dyn Fn(&str) -> At<'a>) -> Result<(), Scen
 }
 
 /// Most slots between a packet's arrival and the air.
-const MOST_PROCESSING: u64 = 8;
+const MOST_PROCESSING: u64 = range::MAC_TO_AIR.1 as u64;

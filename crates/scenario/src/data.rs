@@ -10,7 +10,7 @@ use slackwater_core::Duration;
 use slackwater_wire::trace::{MahimahiTrace, TraceError};
 
 use crate::error::ScenarioError;
-use crate::field::{At, Field};
+use crate::field::{At, Cx, Field};
 use crate::tree::Value;
 
 /// Texts that were read already, so that a comparison reads each file once.
@@ -277,6 +277,12 @@ fn unpack(bytes: &[u8]) -> Result<Vec<u8>, DataError> {
 }
 
 impl DataCache {
+    /// The cache of a scenario that is being read.
+    pub(crate) fn of<'a>(cx: &Cx<'a>) -> &'a Self {
+        let files = cx.files.downcast_ref();
+        files.expect("what reads a scenario hands its cache on")
+    }
+
     /// The opportunities of the Mahimahi trace at `path`.
     ///
     /// # Errors
@@ -332,9 +338,7 @@ impl Field for TraceFile {
         let Value::Str(file) = &at.node.value else {
             return Err(at.wrong(Self::describe()));
         };
-        let opportunities = at
-            .cx
-            .cache
+        let opportunities = DataCache::of(&at.cx)
             .opportunities(&at.cx.base_dir.join(file))
             .map_err(|e| data_error(at, file, &e))?;
         Ok(Self {
@@ -378,10 +382,7 @@ macro_rules! series_file {
                     return Err(at.wrong(Self::describe()));
                 };
                 let (path, column) = file.split_once('#').unwrap_or((file, $column));
-                let series = at
-                    .cx
-                    .cache
-                    .series(&at.cx.base_dir.join(path), column)
+                let series = DataCache::of(&at.cx).series(&at.cx.base_dir.join(path), column)
                     .map_err(|e| data_error(at, path, &e))?;
                 if let Some(i) = series.values.iter().position(|v| *v > $max) {
                     return Err(at.error(

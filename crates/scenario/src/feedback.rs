@@ -2,7 +2,7 @@
 
 use slackwater_core::Duration;
 
-use crate::field::{choice, section};
+use crate::field::{Field as _, choice, section};
 use crate::units::Percent;
 
 choice! {
@@ -38,9 +38,9 @@ choice! {
 }
 
 section! {
-    /// The agent at the cell that tells senders their fair rate and head-of-line delay (XRC). It is there as soon as a
-    /// flow's controller takes reports; a key changes how it works, how its reports travel, and what goes wrong.
-    pub struct Feedback {
+    /// XRC: the agent at the cell that reports fair rate and head-of-line delay. It is there as soon as a flow's controller
+    /// takes such reports.
+    pub struct Xrc {
         /// How the agent counts.
         pub agent: Agent = Agent::Default,
         /// Slots over which the agent averages; 1 ms each in LTE.
@@ -52,9 +52,42 @@ section! {
         /// Delay of the F1 interface between MAC and RLC (DU) and PDCP (CU), where the agent sits.
         #[within(Duration::ZERO, Duration::from_millis(100))]
         pub f1_delay: Duration = Duration::ZERO,
-        /// An agent that the running program adds (see docs/tutorials/sender.md), perhaps with parameters after `:`. It takes the
-        /// place of XRC's where it stands at the cell, and of Tyrus' where it stands at the UE.
-        pub own_agent: Option<String> = None,
+    }
+}
+section! {
+    /// Tyrus: the transport blocks that a UE reports to a sender that takes such reports.
+    pub struct Tyrus {
+        /// What they count; left out, `capacity` on a link and `allocated+idle` in a cell.
+        pub blocks: Option<Blocks> = None,
+        /// Time between the reports of a socket, and the least between datagrams.
+        #[within(Duration::from_millis(1), Duration::from_secs(10))]
+        pub every: Duration = Duration::from_millis(10),
+    }
+}
+section! {
+    /// What goes wrong with reports to senders.
+    pub struct Faults {
+        /// Share of reports that never arrive.
+        #[within(Percent(0.0), Percent(100.0))]
+        pub loss: Percent = Percent(0.0),
+        /// From here on no report leaves; left out, never.
+        #[within(Duration::ZERO, Duration::from_secs(1_000_000))]
+        pub stop: Option<Duration> = None,
+        /// After `stop` the last report of transport blocks is repeated.
+        pub stale: bool = false,
+        /// Rates and bytes are multiplied by this.
+        #[within(0.0, 1000.0)]
+        pub rate_scale: f64 = 1.0,
+        /// Head-of-line delays are multiplied by this.
+        #[within(0.0, 1000.0)]
+        pub hol_scale: f64 = 1.0,
+    }
+}
+
+section! {
+    /// Reports of the cell to senders. They flow as soon as a flow's controller takes them; a key changes how they are made,
+    /// how they travel, and what goes wrong.
+    pub struct Feedback {
         /// What carries the reports.
         pub carrier: Carrier = Carrier::TcpOption,
         /// Extra delay of a datagram on its way beyond half of the path's RTT.
@@ -63,25 +96,14 @@ section! {
         /// Extra delay of each datagram, uniform from zero to this.
         #[within(Duration::ZERO, Duration::from_secs(10))]
         pub jitter: Duration = Duration::ZERO,
-        /// What the transport blocks count that a UE reports to senders that ask (Tyrus); left out, `capacity` on a link
-        /// and `allocated+idle` in a cell.
-        pub blocks: Option<Blocks> = None,
-        /// Time between the reports of a socket, and the least between datagrams, of transport blocks.
-        #[within(Duration::from_millis(1), Duration::from_secs(10))]
-        pub every: Duration = Duration::from_millis(10),
-        /// After `stop` the last report of transport blocks is repeated.
-        pub stale: bool = false,
-        /// Share of reports that never arrive.
-        #[within(Percent(0.0), Percent(100.0))]
-        pub loss: Percent = Percent(0.0),
-        /// From here on no report leaves; left out, never.
-        #[within(Duration::ZERO, Duration::from_secs(1_000_000))]
-        pub stop: Option<Duration> = None,
-        /// The agent lies: rates and bytes are multiplied by this.
-        #[within(0.0, 1000.0)]
-        pub rate_scale: f64 = 1.0,
-        /// The agent lies: head-of-line delays are multiplied by this.
-        #[within(0.0, 1000.0)]
-        pub hol_scale: f64 = 1.0,
+        /// An agent that the running program adds (see docs/tutorials/sender.md), perhaps with parameters after `:`. It takes the
+        /// place of XRC's where it stands at the cell, and of Tyrus' where it stands at the UE.
+        pub own_agent: Option<String> = None,
+        /// The agent of XRC.
+        pub xrc: Xrc = Xrc::example(),
+        /// The reports of Tyrus.
+        pub tyrus: Tyrus = Tyrus::example(),
+        /// What goes wrong.
+        pub faults: Faults = Faults::example(),
     }
 }

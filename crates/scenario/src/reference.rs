@@ -67,7 +67,12 @@ pub fn markdown() -> String {
         if section.rows.is_empty() || !seen.insert(id) {
             continue;
         }
-        let _ = writeln!(out, "### `{}`\n\n{}\n", section.key, section.about);
+        let _ = writeln!(
+            out,
+            "### `{}`\n\n{}\n",
+            heading(&section.key),
+            section.about
+        );
         out.push_str("| key | value | default | range | meaning |\n|---|---|---|---|---|\n");
         for [key, kind, default, range, doc] in &section.rows {
             let cell = |s: &str| s.replace('|', "\\|");
@@ -87,6 +92,16 @@ pub fn markdown() -> String {
         out.push('\n');
     }
     out
+}
+
+/// `[cell].rlc` as a file has it, `[cell.rlc]`; a key that takes one of several tables stays below its section.
+fn heading(key: &str) -> String {
+    match key.split_once("].") {
+        Some((section, below)) if !section.starts_with("[[") && !below.contains(" = ") => {
+            format!("{section}.{below}]")
+        }
+        _ => key.to_owned(),
+    }
 }
 
 /// `a time in ns, us, .. ("30 ms")` becomes `time: "30 ms"`: the page lists units once.

@@ -1,5 +1,6 @@
 //! A scenario as a whole: its sections, and what must hold between them.
 
+mod moved;
 mod vary;
 
 use std::path::{Path as FsPath, PathBuf};
@@ -10,6 +11,7 @@ use slackwater_ran::cell::CellConfig;
 
 use crate::cell::Cell;
 use crate::data::DataCache;
+use crate::document;
 use crate::embedded::embedded;
 use crate::error::{self, ScenarioError};
 use crate::feedback::{self, Feedback};
@@ -140,7 +142,7 @@ const RECORD: &str = "record";
 /// The value that a text of the command line means: TOML where it is some, otherwise the text itself.
 fn value_of(text: &str) -> Node {
     let line = format!("value = {text}\n");
-    let mut node = tree::parse_toml("", &line)
+    let mut node = document::parse_toml("", &line)
         .ok()
         .and_then(|mut t| (t.entries.len() == 1).then(|| t.remove("value")).flatten())
         .unwrap_or_else(|| Node::new(Value::Str(text.to_owned())));
@@ -188,13 +190,13 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::load`].
     pub fn parse(file: &str, text: &str, base_dir: &FsPath) -> Result<Self, ScenarioError> {
-        let table = tree::parse_toml(file, text)?;
+        let table = document::parse_toml(file, text)?;
         let cache = DataCache::default();
         let cx = Cx {
             file,
             text: Some(text),
             base_dir,
-            cache: &cache,
+            files: &cache,
         };
         Self::decode(cx, &Node::new(Value::Table(table)))
     }
@@ -214,7 +216,7 @@ impl Scenario {
             file: "<json>",
             text: None,
             base_dir: base_dir.as_ref(),
-            cache: &cache,
+            files: &cache,
         };
         Self::decode(cx, &node)
     }
@@ -250,7 +252,7 @@ impl Scenario {
             file,
             text: None,
             base_dir: &self.base_dir,
-            cache: &self.cache,
+            files: &self.cache,
         };
         let again = Self::decode(cx, &Node::new(Value::Table(tree)))?;
         Ok(again.with_plugins(&self.plugins))
@@ -425,7 +427,7 @@ impl Scenario {
             }
         }
         if let Some(upf) = &self.upf {
-            self.plugins.law(&upf.module.0)?;
+            self.plugins.law(&upf.vaqm.module.0)?;
         }
         Ok(())
     }
@@ -462,6 +464,7 @@ impl Scenario {
         let table = at.table()?;
         let keys: Vec<&str> = KEYS.into_iter().chain([RECORD]).collect();
         at.only(table, &keys)?;
+        moved::check(&at, table)?;
         let scenario = Self {
             name: match table.get("name") {
                 Some(n) => decode_name(&at.child("name", n))?,
@@ -503,7 +506,7 @@ impl Scenario {
             vary: vary::decode(&at, table)?,
             record: optional(&at, table, RECORD)?.unwrap_or_else(Record::example),
             base_dir: cx.base_dir.to_owned(),
-            cache: cx.cache.clone(),
+            cache: DataCache::of(&cx).clone(),
             plugins: Plugins::new(),
         };
         let scenario = scenario.checked(&at, table)?;

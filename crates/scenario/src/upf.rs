@@ -3,22 +3,15 @@
 use slackwater_core::{Duration, Rate};
 use slackwater_queue::{CodelConfig, LawConfig};
 
-use crate::field::{choice, section};
+use crate::field::{Field as _, choice, section};
 use crate::law::{Law, LawName};
 use crate::units::Percent;
 
 choice! {
-    /// Active queue management at the UPF.
-    pub enum Aqm {
-        /// None.
-        None = "none",
-        /// Virtual AQM: queues wait at the UPF in place of the cell.
-        Vaqm = "vaqm",
-    }
-}
-choice! {
-    /// How vAQM moves the bottleneck.
+    /// Whether vAQM is there, and how it moves the bottleneck.
     pub enum Mode {
+        /// Not there.
+        Off = "off",
         /// Packets leave while less is in flight than the bottleneck holds at the target RTT.
         Window = "window",
         /// A rate that integrates the distance from the target RTT.
@@ -29,8 +22,8 @@ choice! {
         Drain = "drain",
         /// No queue: the RTT drives drops and marks at once.
         Direct = "direct",
-        /// Measures alone.
-        Off = "off",
+        /// It measures alone.
+        Measure = "measure",
     }
 }
 choice! {
@@ -45,8 +38,8 @@ choice! {
     }
 }
 choice! {
-    /// How CECC keeps a frame back.
-    pub enum Cecc {
+    /// Whether CECC is there, and how it keeps a frame back.
+    pub enum CeccMode {
         /// Not there.
         Off = "off",
         /// As printed: two acknowledgments, a large and a small window.
@@ -62,8 +55,127 @@ choice! {
     pub enum Schedule {
         /// The earliest, while the backlog stays below a slot.
         Edf = "edf",
-        /// Algorithm 1 of the paper; `cecc = "paper"` always uses it.
+        /// Algorithm 1 of the paper; `mode = "paper"` always uses it.
         Alg1 = "alg1",
+    }
+}
+
+section! {
+    /// vAQM: active queue management for each session, before the cell's queue.
+    pub struct Vaqm {
+        /// Whether it is there, and how it moves the bottleneck.
+        pub mode: Mode = Mode::Off,
+        /// What `min_target` is where it is left out.
+        pub preset: Preset = Preset::Lte,
+        /// Target queue delay as a share of the path RTT.
+        #[within(Percent(1.0), Percent(1000.0))]
+        pub fraction: Percent = Percent(50.0),
+        /// Least target queue delay; left out, by `preset`.
+        #[within(Duration::from_millis(1), Duration::from_secs(1))]
+        pub min_target: Option<Duration> = None,
+        /// Largest target queue delay.
+        #[within(Duration::from_millis(1), Duration::from_secs(10))]
+        pub max_target: Duration = Duration::from_millis(100),
+        /// The law of its queues; `CoDel` is timed by the path.
+        pub module: LawName = LawName(Law::BuiltIn(LawConfig::Codel(CodelConfig::default()))),
+        /// Limit flows that do not answer to drops.
+        pub police: bool = true,
+    }
+    check(me, at) {
+        let least = crate::build::upf::min_target(me);
+        if me.max_target < least {
+            return Err(at.error(
+                format!("max_target = \"{}\" below min_target = \"{least}\"", me.max_target),
+                "max_target of at least min_target"));
+        }
+    }
+}
+section! {
+    /// CECC: frames of real-time media wait outside of the cell until their slot.
+    pub struct Cecc {
+        /// Whether it is there, and how a frame is kept back.
+        pub mode: CeccMode = CeccMode::Off,
+        /// Whose frame may go.
+        pub schedule: Schedule = Schedule::Edf,
+        /// The delay standard.
+        #[within(Duration::from_millis(1), Duration::from_secs(1))]
+        pub standard: Duration = Duration::from_millis(10),
+        /// How long before a slot is decided on the bytes granted for it should be at the base station.
+        #[within(Duration::ZERO, Duration::from_millis(10))]
+        pub margin: Duration = Duration::from_micros(200),
+    }
+}
+section! {
+    /// Zhuge (SIGCOMM 2022): hold each ACK by what the packets that come now will wait in the cell beyond what those that
+    /// leave now have waited.
+    pub struct Zhuge {
+        /// Whether it is there.
+        pub on: bool = false,
+        /// The rate of the cell's queue is that of so much time.
+        #[within(Duration::from_millis(1), Duration::from_secs(10))]
+        pub window: Duration = Duration::from_millis(40),
+        /// The longest hold.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub most: Duration = Duration::from_millis(200),
+    }
+}
+section! {
+    /// Mark ECT(1) packets as the cell's congestion reports say (TS 23.501, 5.37.3).
+    pub struct L4s {
+        /// Whether the marker is there.
+        pub on: bool = false,
+        /// The cell asks for no marks while the oldest packet in the queue is younger than this.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub low: Duration = Duration::from_millis(5),
+        /// From this age on it asks for a mark on every packet.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub high: Duration = Duration::from_millis(20),
+        /// A report counts for this long after the cell read it.
+        #[within(Duration::from_millis(1), Duration::from_secs(100))]
+        pub hold: Duration = Duration::from_millis(200),
+    }
+    check(me, at) {
+        if me.high < me.low {
+            return Err(at.error(
+                format!("high = \"{}\" below low = \"{}\"", me.high, me.low),
+                "high of at least low"));
+        }
+    }
+}
+section! {
+    /// The cell's reports of its queues to CECC, Zhuge and the marker.
+    pub struct Reports {
+        /// Time between two reports.
+        #[within(Duration::from_micros(125), Duration::from_secs(1))]
+        pub period: Duration = Duration::from_millis(1),
+        /// When the first report is made.
+        #[within(Duration::ZERO, Duration::from_secs(1))]
+        pub phase: Duration = Duration::ZERO,
+        /// One-way delay of a report; left out, `upf.n3`.
+        #[within(Duration::ZERO, Duration::from_secs(1))]
+        pub delay: Option<Duration> = None,
+        /// Extra delay of each report, uniform from zero to this; order is kept.
+        #[within(Duration::ZERO, Duration::from_secs(1))]
+        pub jitter: Duration = Duration::ZERO,
+        /// Share of reports that never arrive.
+        #[within(Percent(0.0), Percent(100.0))]
+        pub loss: Percent = Percent(0.0),
+        /// From here on no report leaves; left out, never.
+        #[within(Duration::ZERO, Duration::from_secs(1_000_000))]
+        pub stop: Option<Duration> = None,
+    }
+}
+section! {
+    /// A longer way between the UPF and the base station in every second `period`, as after handovers.
+    pub struct Detour {
+        /// How much longer it is, each way; left out, there is no detour.
+        #[within(Duration::from_micros(1), Duration::from_secs(1))]
+        pub extra: Option<Duration> = None,
+        /// How long each way holds.
+        #[within(Duration::from_millis(1), Duration::from_secs(1_000_000))]
+        pub period: Duration = Duration::from_secs(10),
+        /// vAQM receives a notice of each change, as of a path switch (TS 23.502, 4.9.1.2).
+        pub notice: bool = false,
     }
 }
 
@@ -74,100 +186,23 @@ section! {
         /// One-way delay between the UPF and the base station; the rest of a flow's wired RTT lies beyond the UPF.
         #[within(Duration::ZERO, Duration::from_secs(1))]
         pub n3: Duration = Duration::from_micros(200),
-        /// In every second `detour_period` the way between the UPF and the base station is longer by so much each way, as
-        /// after handovers; left out, never.
-        #[within(Duration::from_micros(1), Duration::from_secs(1))]
-        pub detour: Option<Duration> = None,
-        /// How long each way holds.
-        #[within(Duration::from_millis(1), Duration::from_secs(1_000_000))]
-        pub detour_period: Duration = Duration::from_secs(10),
-        /// vAQM is told of each change, as by a path switch (TS 23.502, 4.9.1.2).
-        pub detour_told: bool = false,
+        /// A longer way to the base station now and then.
+        pub detour: Detour = Detour::example(),
         /// Session AMBR of every UE (TS 23.501, 5.7.1.6), which vAQM enforces; left out, none. A UE may have its own.
         #[within(Rate::from_bps(64_000), Rate::from_bps(100_000_000_000))]
         pub ambr: Option<Rate> = None,
         /// Active queue management.
-        pub aqm: Aqm = Aqm::None,
-        /// vAQM: how it moves the bottleneck.
-        pub mode: Mode = Mode::Window,
-        /// vAQM: what `min_target` is where it is left out.
-        pub preset: Preset = Preset::Lte,
-        /// vAQM: target queue delay as a share of the path RTT.
-        #[within(Percent(1.0), Percent(1000.0))]
-        pub fraction: Percent = Percent(50.0),
-        /// vAQM: least target queue delay; left out, by `preset`.
-        #[within(Duration::from_millis(1), Duration::from_secs(1))]
-        pub min_target: Option<Duration> = None,
-        /// vAQM: largest target queue delay.
-        #[within(Duration::from_millis(1), Duration::from_secs(10))]
-        pub max_target: Duration = Duration::from_millis(100),
-        /// vAQM: the law of its queues; `CoDel` is timed by the path.
-        pub module: LawName = LawName(Law::BuiltIn(LawConfig::Codel(CodelConfig::default()))),
-        /// vAQM: limit flows that do not answer to drops.
-        pub police: bool = true,
-        /// CECC: how a frame is kept back.
-        pub cecc: Cecc = Cecc::Off,
-        /// CECC: whose frame may go.
-        pub schedule: Schedule = Schedule::Edf,
-        /// CECC: the delay standard.
-        #[within(Duration::from_millis(1), Duration::from_secs(1))]
-        pub standard: Duration = Duration::from_millis(10),
-        /// CECC: how long before a slot is decided on the bytes granted for it should be at the base station.
-        #[within(Duration::ZERO, Duration::from_millis(10))]
-        pub margin: Duration = Duration::from_micros(200),
-        /// Zhuge (SIGCOMM 2022): hold each ACK by what the packets that come now will wait in the cell beyond what those that
-        /// leave now have waited.
-        pub zhuge: bool = false,
-        /// Zhuge: the rate of the cell's queue is that of so much time.
-        #[within(Duration::from_millis(1), Duration::from_secs(10))]
-        pub zhuge_window: Duration = Duration::from_millis(40),
-        /// Zhuge: the longest hold.
-        #[within(Duration::ZERO, Duration::from_secs(10))]
-        pub zhuge_most: Duration = Duration::from_millis(200),
-        /// Mark ECT(1) packets as the cell's congestion reports say (TS 23.501, 5.37.3).
-        pub l4s_marker: bool = false,
-        /// Marker: the cell asks for no marks while the oldest packet in the queue is younger than this.
-        #[within(Duration::ZERO, Duration::from_secs(10))]
-        pub l4s_low: Duration = Duration::from_millis(5),
-        /// Marker: from this age on it asks for a mark on every packet.
-        #[within(Duration::ZERO, Duration::from_secs(10))]
-        pub l4s_high: Duration = Duration::from_millis(20),
-        /// Marker: a report counts for this long after the cell read it.
-        #[within(Duration::from_millis(1), Duration::from_secs(100))]
-        pub l4s_hold: Duration = Duration::from_millis(200),
+        pub vaqm: Vaqm = Vaqm::example(),
+        /// Frames kept outside of the cell.
+        pub cecc: Cecc = Cecc::example(),
+        /// Held ACKs.
+        pub zhuge: Zhuge = Zhuge::example(),
+        /// Marks for L4S.
+        pub l4s: L4s = L4s::example(),
         /// A system that the running program adds (see docs/tutorials/system.md), perhaps with parameters after `:`; it
         /// stands nearest to the cell.
         pub system: Option<String> = None,
-        /// Time between two reports of the cell's queues.
-        #[within(Duration::from_micros(125), Duration::from_secs(1))]
-        pub report_period: Duration = Duration::from_millis(1),
-        /// When the first report is made.
-        #[within(Duration::ZERO, Duration::from_secs(1))]
-        pub report_phase: Duration = Duration::ZERO,
-        /// One-way delay of a report; left out, `n3`.
-        #[within(Duration::ZERO, Duration::from_secs(1))]
-        pub report_delay: Option<Duration> = None,
-        /// Extra delay of each report, uniform from zero to this; order is kept.
-        #[within(Duration::ZERO, Duration::from_secs(1))]
-        pub report_jitter: Duration = Duration::ZERO,
-        /// Share of reports that never arrive.
-        #[within(Percent(0.0), Percent(100.0))]
-        pub report_loss: Percent = Percent(0.0),
-        /// From here on no report leaves; left out, never.
-        #[within(Duration::ZERO, Duration::from_secs(1_000_000))]
-        pub report_stop: Option<Duration> = None,
-    }
-    check(me, at) {
-        if me.l4s_high < me.l4s_low {
-            return Err(at.error(
-                format!("l4s_high = \"{}\" below l4s_low = \"{}\"", me.l4s_high, me.l4s_low),
-                "l4s_high of at least l4s_low"));
-        }
-        let least = crate::build::upf::min_target(me);
-        if me.max_target < least {
-            return Err(at.error(
-                format!("max_target = \"{}\" below min_target = \"{least}\"", me.max_target),
-                "max_target of at least min_target"));
-        }
+        /// The cell's reports to these functions.
+        pub reports: Reports = Reports::example(),
     }
 }

@@ -147,7 +147,7 @@ fn main() -> std::process::ExitCode {
                     .map_err(|_| "whole milliseconds after \"ebb:\"")?,
             };
             let carrier = OneByte {
-                delay: upf.report_delay.unwrap_or(upf.n3),
+                delay: upf.reports.delay.unwrap_or(upf.n3),
                 draw: Draw::new(seed).fork(KIND.into(), 0),
                 sent: 0,
             };

@@ -62,7 +62,7 @@ fn watch(mode: &str) -> u64 {
     let (out, server, mode) = (
         folder.file("run"),
         format!("exec python3 -c \"{}\"", SEND.replace("{folder}", &place)),
-        format!("upf.cecc={mode}"),
+        format!("upf.cecc.mode={mode}"),
     );
     let done = slackwater(&[
         "emulate",

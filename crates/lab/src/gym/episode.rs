@@ -161,13 +161,14 @@ impl Episode {
             s.path.loss = Percent(between(domain.loss_percent, u(Key::Loss)));
         }
         let late = between(domain.feedback_delay_ms, u(Key::FeedbackDelay));
-        s.feedback.loss = Percent(between(domain.feedback_loss_percent, u(Key::FeedbackLoss)));
+        s.feedback.faults.loss =
+            Percent(between(domain.feedback_loss_percent, u(Key::FeedbackLoss)));
         if late > 0.0 {
             // Reports on ACKs come when these come; later ones travel by themselves.
             s.feedback.carrier = Carrier::Datagram;
             s.feedback.delay = ms(late);
         }
-        s.feedback.blocks = match domain.tbs.as_str() {
+        s.feedback.tyrus.blocks = match domain.tbs.as_str() {
             "capacity" => Some(Blocks::Capacity),
             "allocated" => Some(Blocks::Allocated),
             "allocated+idle" => Some(Blocks::AllocatedIdle),

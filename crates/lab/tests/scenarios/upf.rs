@@ -48,7 +48,7 @@ fn delivered(run: &RunResult) -> u64 {
 fn functions_stand_on_the_path_and_are_seen() {
     let plain = run(&[]);
     assert!(plain.layout.upf.is_empty());
-    let both = run(&[("upf.aqm", "vaqm"), ("upf.cecc", "hold")]);
+    let both = run(&[("upf.vaqm.mode", "window"), ("upf.cecc.mode", "hold")]);
     assert_eq!(both.layout.upf.len(), 2);
     let wired = internal(&both, "cecc_wired_ms");
     let last = wired.last().copied().unwrap_or(0.0);
@@ -57,7 +57,7 @@ fn functions_stand_on_the_path_and_are_seen() {
     assert!(!internal(&both, "vaqm_state").is_empty());
     assert_eq!(delivered(&both), delivered(&plain));
     // An edge function's place alone changes nothing for datagrams.
-    let open = run(&[("upf.aqm", "vaqm"), ("upf.mode", "off")]);
+    let open = run(&[("upf.vaqm.mode", "measure")]);
     let late = |r: &RunResult| r.records.flows.iter().map(|f| f.late).sum::<u64>();
     assert_eq!(
         (late(&open), delivered(&open)),
@@ -68,15 +68,15 @@ fn functions_stand_on_the_path_and_are_seen() {
 #[test]
 fn keys_reach_the_functions() {
     // A session of 2 Mbit/s cannot carry 6.
-    let capped = run(&[("upf.aqm", "vaqm"), ("upf.ambr", "2 Mbit/s")]);
+    let capped = run(&[("upf.vaqm.mode", "window"), ("upf.ambr", "2 Mbit/s")]);
     let mbps = delivered(&capped) as f64 * 8.0 / 3.0 / 5.0 / 1e6;
     assert!((1.7..2.0).contains(&mbps), "{mbps}");
     // Without reports nothing is held.
-    for way in [("upf.report_stop", "0 s"), ("upf.report_loss", "100 %")] {
-        let deaf = run(&[("upf.cecc", "hold"), way]);
+    for way in [("upf.reports.stop", "0 s"), ("upf.reports.loss", "100 %")] {
+        let deaf = run(&[("upf.cecc.mode", "hold"), way]);
         assert!(internal(&deaf, "cecc_held_kb").iter().all(|h| *h == 0.0));
     }
-    let slow = run(&[("upf.cecc", "hold"), ("upf.report_delay", "3 ms")]);
+    let slow = run(&[("upf.cecc.mode", "hold"), ("upf.reports.delay", "3 ms")]);
     let wired = internal(&slow, "cecc_wired_ms");
     let last = wired.last().copied().unwrap_or(0.0);
     assert!((last - 3.0).abs() < 1e-9, "{last} ms");
@@ -96,7 +96,7 @@ fn prague(changes: &[(&str, &str)]) -> (f64, f64, f64) {
         scs = "30 kHz"
         rlc = { buffer = "500 kB" }
         [upf]
-        l4s_marker = true
+        l4s.on = true
         [[ue]]
         count = 3
         mobility = { kind = "static", distance = "50 m" }
@@ -120,27 +120,27 @@ fn prague(changes: &[(&str, &str)]) -> (f64, f64, f64) {
 #[test]
 fn the_marker_keeps_the_cells_queue_short_while_reports_come() {
     let (queue, rate, marked) = prague(&[]);
-    let (full, most, _) = prague(&[("upf.l4s_marker", "false")]);
+    let (full, most, _) = prague(&[("upf.l4s.on", "false")]);
     assert!(queue < 20.0 && full > 4.0 * queue, "{queue} {full} ms");
     assert!(rate > 0.85 * most, "{rate} {most} Mbit/s");
     assert!((0.001..0.5).contains(&marked), "{marked}");
     // Thresholds reach the cell.
-    let (later, _, _) = prague(&[("upf.l4s_high", "60 ms"), ("upf.l4s_low", "25 ms")]);
+    let (later, _, _) = prague(&[("upf.l4s.high", "60 ms"), ("upf.l4s.low", "25 ms")]);
     assert!(later > queue + 10.0, "{later} {queue}");
     // Late, rare and lost reports make the loop slower, not blind.
     for way in [
         [
-            ("upf.report_delay", "20 ms"),
-            ("upf.report_period", "10 ms"),
+            ("upf.reports.delay", "20 ms"),
+            ("upf.reports.period", "10 ms"),
         ],
-        [("upf.report_loss", "90 %"), ("upf.report_jitter", "5 ms")],
+        [("upf.reports.loss", "90 %"), ("upf.reports.jitter", "5 ms")],
     ] {
         let (slow, rate, _) = prague(&way);
         assert!(slow < full / 2.0, "{way:?}: {slow} {full}");
         assert!(rate > 0.7 * most, "{way:?}: {rate} {most}");
     }
     // Without any, nothing is marked.
-    let (queue, _, marked) = prague(&[("upf.report_stop", "0 s")]);
+    let (queue, _, marked) = prague(&[("upf.reports.stop", "0 s")]);
     assert!(
         marked == 0.0 && (queue / full - 1.0).abs() < 0.05,
         "{queue}"
@@ -155,7 +155,7 @@ fn each_session_has_its_own_rates() {
         [cell]
         bandwidth = "10 MHz"
         [upf]
-        aqm = "vaqm"
+        vaqm.mode = "window"
         ambr = "4 Mbit/s"
         [[ue]]
         channel = { kind = "mcs", mcs = 20 }
@@ -189,11 +189,11 @@ fn each_session_has_its_own_rates() {
 fn a_detour_lengthens_the_path_and_vaqm_is_told() {
     let found = run(&[
         ("duration", "6 s"),
-        ("upf.aqm", "vaqm"),
+        ("upf.vaqm.mode", "window"),
         ("flow.app", "bulk"),
-        ("upf.detour", "12 ms"),
-        ("upf.detour_period", "3 s"),
-        ("upf.detour_told", "true"),
+        ("upf.detour.extra", "12 ms"),
+        ("upf.detour.period", "3 s"),
+        ("upf.detour.notice", "true"),
     ]);
     let time = &found.records.flows[0].internals.time;
     let path = internal(&found, "vaqm_path_ms");

@@ -10,8 +10,8 @@ fn run(scenario: &str, controller: &str, zhuge: bool) -> RunResult {
     let mut scenario = Scenario::from_toml(text, ".").expect("a good scenario");
     for (key, value) in [
         ("flow[0].controller", controller),
-        ("upf.zhuge", "true"),
-        ("upf.zhuge_most", if zhuge { "200 ms" } else { "0 s" }),
+        ("upf.zhuge.on", "true"),
+        ("upf.zhuge.most", if zhuge { "200 ms" } else { "0 s" }),
         ("duration", "30 s"),
     ] {
         scenario = scenario.with(key, value).expect("a good change");
@@ -61,9 +61,9 @@ fn without_reports_zhuge_changes_nothing() {
         let text = embedded("arena/lte-steps").expect("a scenario of the arena");
         let mut scenario = Scenario::from_toml(text, ".").expect("a good scenario");
         for (key, value) in [
-            ("upf.zhuge", "true"),
-            ("upf.zhuge_most", most),
-            ("upf.report_loss", "100 %"),
+            ("upf.zhuge.on", "true"),
+            ("upf.zhuge.most", most),
+            ("upf.reports.loss", "100 %"),
             ("duration", "10 s"),
         ] {
             scenario = scenario.with(key, value).expect("a good change");

@@ -293,8 +293,14 @@ impl Wanted {
                     .replace("Cecc", "cecc")
                     .replace("Xrc", "xrc")));
                 }
-                Edge::Vaqm => put(sub(root, "upf")?, "aqm", "vaqm"),
-                Edge::Cecc => put(sub(root, "upf")?, "cecc", "hold"),
+                // The file may have chosen another mode.
+                Edge::Vaqm => {
+                    let vaqm = sub(sub(root, "upf")?, "vaqm")?;
+                    if !vaqm.contains_key("mode") {
+                        put(vaqm, "mode", "window");
+                    }
+                }
+                Edge::Cecc => put(sub(sub(root, "upf")?, "cecc")?, "mode", "hold"),
                 // The cell's agent follows from the flows' controller.
                 Edge::Xrc => {}
             }

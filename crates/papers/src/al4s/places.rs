@@ -42,7 +42,7 @@ const REPORTED: Place = at_upf("upf", "UPF, by a report each ms", "");
 const LATE: Place = at_upf(
     "upf-late",
     "UPF, by a report each 100 ms, 50 ms late",
-    ", report_period = \"100 ms\", report_delay = \"50 ms\"",
+    ", reports = { period = \"100 ms\", delay = \"50 ms\" }",
 );
 const DELIVERED: Place = at_cell(
     "delivery",
@@ -89,7 +89,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
                     changes.push(("cell.rlc.law".to_owned(), law));
                 } else {
                     let upf = format!(
-                        "{{ l4s_marker = true, l4s_low = \"{low} ms\", l4s_high = \"{high} ms\"{} }}",
+                        "{{ l4s = {{ on = true, low = \"{low} ms\", high = \"{high} ms\" }}{} }}",
                         place.upf
                     );
                     changes.extend(words(&[("cell.rlc.law", "none")]));

@@ -14,26 +14,26 @@ pub(super) const PAPER: Way = (
     "paper",
     "CECC, paper",
     "cecc-paper",
-    &[("upf.cecc", "paper")],
+    &[("upf.cecc.mode", "paper")],
 );
 pub(super) const CREDIT: Way = (
     "credit",
     "CECC, credit",
     "cecc-credit",
-    &[("upf.cecc", "credit")],
+    &[("upf.cecc.mode", "credit")],
 );
-pub(super) const HOLD: Way = ("hold", "CECC, hold", "cecc", &[("upf.cecc", "hold")]);
+pub(super) const HOLD: Way = ("hold", "CECC, hold", "cecc", &[("upf.cecc.mode", "hold")]);
 pub(super) const HOLD_ALG1: Way = (
     "hold-alg1",
     "CECC, hold, Algorithm 1",
     "cecc-alg1",
-    &[("upf.cecc", "hold"), ("upf.schedule", "alg1")],
+    &[("upf.cecc.mode", "hold"), ("upf.cecc.schedule", "alg1")],
 );
 pub(super) const HOLD_UDP: Way = (
     "hold-udp",
     "CECC, hold, over UDP",
     "cecc-udp",
-    &[("upf.cecc", "hold"), ("flow.app.transport", "udp")],
+    &[("upf.cecc.mode", "hold"), ("flow.app.transport", "udp")],
 );
 
 /// All of them, in the order of tables.

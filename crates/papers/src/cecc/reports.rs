@@ -4,39 +4,39 @@ use super::prelude::*;
 
 const PERIODS: [(&str, &str, Changes); 7] = [
     ("1ms", "each 1 ms", &[]),
-    ("2ms", "each 2 ms", &[("upf.report_period", "2 ms")]),
-    ("3ms", "each 3 ms", &[("upf.report_period", "3 ms")]),
-    ("4ms", "each 4 ms", &[("upf.report_period", "4 ms")]),
-    ("5ms", "each 5 ms", &[("upf.report_period", "5 ms")]),
+    ("2ms", "each 2 ms", &[("upf.reports.period", "2 ms")]),
+    ("3ms", "each 3 ms", &[("upf.reports.period", "3 ms")]),
+    ("4ms", "each 4 ms", &[("upf.reports.period", "4 ms")]),
+    ("5ms", "each 5 ms", &[("upf.reports.period", "5 ms")]),
     (
         "7ms",
         "each 7 ms (passes)",
-        &[("upf.report_period", "7 ms")],
+        &[("upf.reports.period", "7 ms")],
     ),
     (
         "10ms",
         "each 10 ms (passes)",
-        &[("upf.report_period", "10 ms")],
+        &[("upf.reports.period", "10 ms")],
     ),
 ];
 
 const FAULTS: [(&str, &str, Changes); 8] = [
-    ("late2", "2 ms late", &[("upf.report_delay", "2 ms")]),
-    ("late5", "5 ms late", &[("upf.report_delay", "5 ms")]),
+    ("late2", "2 ms late", &[("upf.reports.delay", "2 ms")]),
+    ("late5", "5 ms late", &[("upf.reports.delay", "5 ms")]),
     (
         "jitter2",
         "0 to 2 ms late",
-        &[("upf.report_jitter", "2 ms")],
+        &[("upf.reports.jitter", "2 ms")],
     ),
     (
         "jitter5",
         "0 to 5 ms late",
-        &[("upf.report_jitter", "5 ms")],
+        &[("upf.reports.jitter", "5 ms")],
     ),
-    ("loss1", "1 % lost", &[("upf.report_loss", "1 %")]),
-    ("loss10", "10 % lost", &[("upf.report_loss", "10 %")]),
-    ("loss50", "50 % lost", &[("upf.report_loss", "50 %")]),
-    ("cut", "cut off at 1 s", &[("upf.report_stop", "1 s")]),
+    ("loss1", "1 % lost", &[("upf.reports.loss", "1 %")]),
+    ("loss10", "10 % lost", &[("upf.reports.loss", "10 %")]),
+    ("loss50", "50 % lost", &[("upf.reports.loss", "50 %")]),
+    ("cut", "cut off at 1 s", &[("upf.reports.stop", "1 s")]),
 ];
 
 /// Every mode when reports end.

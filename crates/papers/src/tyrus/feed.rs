@@ -26,7 +26,10 @@ const HONEST: [Feed; 14] = [
     (
         "every50",
         "a socket, each 50 ms",
-        &[("feedback.carrier", "socket"), ("feedback.every", "50 ms")],
+        &[
+            ("feedback.carrier", "socket"),
+            ("feedback.tyrus.every", "50 ms"),
+        ],
     ),
     (
         "late10",
@@ -48,24 +51,27 @@ const HONEST: [Feed; 14] = [
         "200 ms late",
         &[("feedback.carrier", "socket"), ("feedback.delay", "200 ms")],
     ),
-    ("loss10", "10 % lost", &[("feedback.loss", "10 %")]),
-    ("loss30", "30 % lost", &[("feedback.loss", "30 %")]),
-    ("loss50", "50 % lost", &[("feedback.loss", "50 %")]),
+    ("loss10", "10 % lost", &[("feedback.faults.loss", "10 %")]),
+    ("loss30", "30 % lost", &[("feedback.faults.loss", "30 %")]),
+    ("loss50", "50 % lost", &[("feedback.faults.loss", "50 %")]),
     (
         "socket-loss50",
         "socket, 50 % lost",
-        &[("feedback.carrier", "socket"), ("feedback.loss", "50 %")],
+        &[
+            ("feedback.carrier", "socket"),
+            ("feedback.faults.loss", "50 %"),
+        ],
     ),
     (
         "allocated",
         "allocated, on ACKs",
-        &[("feedback.blocks", "allocated")],
+        &[("feedback.tyrus.blocks", "allocated")],
     ),
     (
         "allocated-socket",
         "allocated, socket",
         &[
-            ("feedback.blocks", "allocated"),
+            ("feedback.tyrus.blocks", "allocated"),
             ("feedback.carrier", "socket"),
         ],
     ),
@@ -73,29 +79,47 @@ const HONEST: [Feed; 14] = [
 
 /// What a broken or lying UE may do.
 const BROKEN: [Feed; 8] = [
-    ("absent", "no feed", &[("feedback.stop", "0 s")]),
+    ("absent", "no feed", &[("feedback.faults.stop", "0 s")]),
     (
         "silent",
         "silent from the tenth second on",
-        &[("feedback.stop", "10 s"), ("feedback.carrier", "socket")],
+        &[
+            ("feedback.faults.stop", "10 s"),
+            ("feedback.carrier", "socket"),
+        ],
     ),
     (
         "stale",
         "repeats its tenth second",
-        &[("feedback.stop", "10 s"), ("feedback.stale", "true")],
+        &[
+            ("feedback.faults.stop", "10 s"),
+            ("feedback.faults.stale", "true"),
+        ],
     ),
-    ("nothing", "claims nothing", &[("feedback.rate_scale", "0")]),
-    ("tenth", "claims a tenth", &[("feedback.rate_scale", "0.1")]),
-    ("half", "claims half", &[("feedback.rate_scale", "0.5")]),
+    (
+        "nothing",
+        "claims nothing",
+        &[("feedback.faults.rate_scale", "0")],
+    ),
+    (
+        "tenth",
+        "claims a tenth",
+        &[("feedback.faults.rate_scale", "0.1")],
+    ),
+    (
+        "half",
+        "claims half",
+        &[("feedback.faults.rate_scale", "0.5")],
+    ),
     (
         "double",
         "claims the double",
-        &[("feedback.rate_scale", "2")],
+        &[("feedback.faults.rate_scale", "2")],
     ),
     (
         "tenfold",
         "claims the tenfold",
-        &[("feedback.rate_scale", "10")],
+        &[("feedback.faults.rate_scale", "10")],
     ),
 ];
 

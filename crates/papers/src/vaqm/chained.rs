@@ -4,7 +4,7 @@ use super::prelude::*;
 
 const SCENARIO: &str = include_str!("../../scenarios/vaqm/chained.toml");
 
-const HOLD: (&str, &str) = ("upf.cecc", "hold");
+const HOLD: (&str, &str) = ("upf.cecc.mode", "hold");
 
 const CHAINS: [Way; 4] = [
     ("none", "neither", "no-aqm", &[]),

@@ -4,7 +4,7 @@ use slackwater_report::paper::Role;
 
 use super::prelude::*;
 
-const DETOUR: (&str, &str) = ("upf.detour", "12.5 ms");
+const DETOUR: (&str, &str) = ("upf.detour.extra", "12.5 ms");
 
 const PATHS: [Way; 4] = [
     ("none", "no AQM", "no-aqm", &[DETOUR]),
@@ -13,7 +13,7 @@ const PATHS: [Way; 4] = [
         "told",
         "vAQM, told of each change",
         "vaqm-told",
-        &[DETOUR, VAQM, ("upf.detour_told", "true")],
+        &[DETOUR, VAQM, ("upf.detour.notice", "true")],
     ),
     (
         "codel",

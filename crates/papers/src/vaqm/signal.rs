@@ -4,36 +4,36 @@ use super::prelude::*;
 
 const MODES: [Way; 7] = [
     ("window", "window", "vaqm", &[VAQM]),
-    ("int", "int", "vaqm-int", &[VAQM, ("upf.mode", "int")]),
+    ("int", "int", "vaqm-int", &[("upf.vaqm.mode", "int")]),
     (
         "literal",
         "literal",
         "vaqm-literal",
-        &[VAQM, ("upf.mode", "literal")],
+        &[("upf.vaqm.mode", "literal")],
     ),
     (
         "drain",
         "drain",
         "vaqm-drain",
-        &[VAQM, ("upf.mode", "drain")],
+        &[("upf.vaqm.mode", "drain")],
     ),
     (
         "direct",
         "direct",
         "vaqm-direct",
-        &[VAQM, ("upf.mode", "direct")],
+        &[("upf.vaqm.mode", "direct")],
     ),
     (
         "throughput",
         "window, least target 40 ms",
         "vaqm-throughput",
-        &[VAQM, ("upf.preset", "throughput")],
+        &[VAQM, ("upf.vaqm.preset", "throughput")],
     ),
     (
         "pie",
         "window, with PIE",
         "vaqm-pie",
-        &[VAQM, ("upf.module", "pie")],
+        &[VAQM, ("upf.vaqm.module", "pie")],
     ),
 ];
 

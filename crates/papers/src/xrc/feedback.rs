@@ -14,9 +14,9 @@ type Fault = (
 
 const FAULTS: [Fault; 14] = [
     ("none", "nothing", &[]),
-    ("loss1", "1 % lost", &[("feedback.loss", "1 %")]),
-    ("loss10", "10 % lost", &[("feedback.loss", "10 %")]),
-    ("loss50", "50 % lost", &[("feedback.loss", "50 %")]),
+    ("loss1", "1 % lost", &[("feedback.faults.loss", "1 %")]),
+    ("loss10", "10 % lost", &[("feedback.faults.loss", "10 %")]),
+    ("loss50", "50 % lost", &[("feedback.faults.loss", "50 %")]),
     (
         "delay30",
         "datagrams, 30 ms late",
@@ -25,19 +25,51 @@ const FAULTS: [Fault; 14] = [
             ("feedback.delay", "30 ms"),
         ],
     ),
-    ("f1-2", "F1 delay of 2 ms", &[("feedback.f1_delay", "2 ms")]),
-    ("f1-5", "F1 delay of 5 ms", &[("feedback.f1_delay", "5 ms")]),
-    ("f1", "F1 delay of 10 ms", &[("feedback.f1_delay", "10 ms")]),
-    ("stripped", "stripped at 10 s", &[("feedback.stop", "10 s")]),
+    (
+        "f1-2",
+        "F1 delay of 2 ms",
+        &[("feedback.xrc.f1_delay", "2 ms")],
+    ),
+    (
+        "f1-5",
+        "F1 delay of 5 ms",
+        &[("feedback.xrc.f1_delay", "5 ms")],
+    ),
+    (
+        "f1",
+        "F1 delay of 10 ms",
+        &[("feedback.xrc.f1_delay", "10 ms")],
+    ),
+    (
+        "stripped",
+        "stripped at 10 s",
+        &[("feedback.faults.stop", "10 s")],
+    ),
     (
         "never",
         "stripped from the start",
-        &[("feedback.loss", "100 %")],
+        &[("feedback.faults.loss", "100 %")],
     ),
-    ("high", "rates × 10", &[("feedback.rate_scale", "10")]),
-    ("double", "rates × 2", &[("feedback.rate_scale", "2")]),
-    ("low", "rates × 0.5", &[("feedback.rate_scale", "0.5")]),
-    ("zero", "rates always zero", &[("feedback.rate_scale", "0")]),
+    (
+        "high",
+        "rates × 10",
+        &[("feedback.faults.rate_scale", "10")],
+    ),
+    (
+        "double",
+        "rates × 2",
+        &[("feedback.faults.rate_scale", "2")],
+    ),
+    (
+        "low",
+        "rates × 0.5",
+        &[("feedback.faults.rate_scale", "0.5")],
+    ),
+    (
+        "zero",
+        "rates always zero",
+        &[("feedback.faults.rate_scale", "0")],
+    ),
 ];
 const ALL: [&str; 2] = ["xrc", "xrc-paper"];
 const AWAY: (&str, &str) = ("flow[1].start", "29999 ms");

@@ -53,7 +53,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
                 ("duration", duration),
                 ("flow[0].controller", "xrc-paper"),
                 ("flow[1].controller", other),
-                ("feedback.agent", "paper"),
+                ("feedback.xrc.agent", "paper"),
             ],
             reduce,
         )?);

@@ -4,6 +4,8 @@ use core::fmt;
 
 use slackwater_core::{Draw, Duration, Qfi, Rate, Rnti};
 use slackwater_queue::{Law, QueueConfig};
+use slackwater_schema::units::{Db, Percent};
+use slackwater_schema::{choice, field::Field as _, section};
 
 use crate::mac::{FiveQi, SchedulerKind, SharePolicy};
 use crate::pdcp::PdcpConfig;
@@ -12,13 +14,32 @@ use crate::phy::{AmcModel, Budget, ChannelConfig, Combining, LinkModel, McsTable
 use crate::rlc::RlcConfig;
 use crate::tdd::{Duplex, TddPattern};
 
-/// Radio access technology.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rat {
-    /// LTE.
-    Lte,
-    /// NR.
-    Nr,
+choice! {
+    /// Radio access technology.
+    pub enum Rat {
+        /// LTE (36 series).
+        Lte = "lte",
+        /// NR (38 series).
+        Nr = "nr",
+    }
+}
+
+/// Ranges of values, least and most, that a cell can work with; scenarios take theirs from here.
+pub mod range {
+    /// HARQ processes of a UE and direction; NR allows 32 for some bands, the cell has bits for 16.
+    pub const PROCESSES: (u8, u8) = (1, 16);
+    /// Transmissions of a block, the first included.
+    pub const TRANSMISSIONS: (u8, u8) = (1, 16);
+    /// Slots from data to its HARQ feedback.
+    pub const K1: (u8, u8) = (1, 16);
+    /// Slots from an uplink grant to its data.
+    pub const K2: (u8, u8) = (1, 16);
+    /// Slots from the scheduler's decision to the air.
+    pub const MAC_TO_AIR: (u8, u8) = (0, 8);
+    /// Spatial layers.
+    pub const LAYERS: (u8, u8) = (1, 4);
+    /// Resource blocks of an LTE carrier (TS 36.101, 5.6).
+    pub const LTE_BLOCKS: (u16, u16) = (1, 110);
 }
 
 /// Hybrid ARQ.
@@ -49,17 +70,21 @@ pub struct CqiConfig {
     pub quantised: bool,
 }
 
-/// Outer-loop link adaptation: the SINR offset that steers the error rate of first transmissions to a target.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct OllaConfig {
-    /// False: the offset stays zero.
-    pub enabled: bool,
-    /// Target block error rate.
-    pub target_bler: f64,
-    /// Step down per failed block in dB; a decoded one steps up by `step * target / (1 - target)`.
-    pub step_db: f64,
-    /// Largest offset either way, in dB.
-    pub limit_db: f64,
+section! {
+    /// Outer-loop link adaptation: steps on the SINR offset that hold the block error rate at the target.
+    pub struct OllaConfig {
+        /// On or off.
+        pub enabled: bool = true,
+        /// Share of first transmissions that may fail.
+        #[within(Percent(0.001), Percent(50.0))]
+        pub target: Percent = Percent(10.0),
+        /// Step down after a failure; the step up follows from the target.
+        #[within(Db(0.0), Db(10.0))]
+        pub step: Db = Db(0.5),
+        /// Largest offset either way.
+        #[within(Db(0.0), Db(40.0))]
+        pub limit: Db = Db(10.0),
+    }
 }
 
 /// Delays, in slots unless stated otherwise.
@@ -227,7 +252,7 @@ pub enum ConfigError {
         /// Its value.
         found: String,
         /// What would do.
-        expected: &'static str,
+        expected: String,
     },
     /// A UE has no bearer.
     NoBearer(usize),
@@ -288,12 +313,7 @@ impl CellConfig {
                 delay: 6,
                 quantised: true,
             },
-            olla: OllaConfig {
-                enabled: true,
-                target_bler: 0.1,
-                step_db: 0.5,
-                limit_db: 10.0,
-            },
+            olla: OllaConfig::example(),
             timing: Timing {
                 mac_to_air: 1,
                 k0: 0,
@@ -496,16 +516,25 @@ impl CellConfig {
 
     /// Checks ranges.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        let range = |field, found: String, expected, ok: bool| {
+        let range = |field, found: String, expected: &str, ok: bool| {
             if ok {
                 Ok(())
             } else {
                 Err(ConfigError::Range {
                     field,
                     found,
-                    expected,
+                    expected: expected.to_owned(),
                 })
             }
+        };
+        let within = |field, value: u8, (low, high): (u8, u8)| {
+            let expected = format!("{low} to {high}");
+            range(
+                field,
+                value.to_string(),
+                &expected,
+                (low..=high).contains(&value),
+            )
         };
         let lte = self.rat == Rat::Lte;
         range(
@@ -514,7 +543,7 @@ impl CellConfig {
             "0 in LTE, 0 to 4 in NR",
             self.mu <= if lte { 0 } else { 4 },
         )?;
-        let most = if lte { 110 } else { 4400 };
+        let most = if lte { range::LTE_BLOCKS.1 } else { 4400 };
         range(
             "n_rb_dl",
             self.n_rb_dl.to_string(),
@@ -539,18 +568,8 @@ impl CellConfig {
             "1 to n_rb_ul",
             (1..=self.n_rb_ul).contains(&self.schedulable_ul),
         )?;
-        range(
-            "layers",
-            self.layers.to_string(),
-            "1 to 4",
-            (1..=4).contains(&self.layers),
-        )?;
-        range(
-            "layers_ul",
-            self.layers_ul.to_string(),
-            "1 to 4",
-            (1..=4).contains(&self.layers_ul),
-        )?;
+        within("layers", self.layers, range::LAYERS)?;
+        within("layers_ul", self.layers_ul, range::LAYERS)?;
         range(
             "mcs_table",
             self.mcs_table.name().to_owned(),
@@ -563,18 +582,8 @@ impl CellConfig {
             "a table of the cell's technology",
             self.mcs_table_ul.is_lte() == lte,
         )?;
-        range(
-            "harq.processes",
-            self.harq.processes.to_string(),
-            "1 to 16",
-            (1..=16).contains(&self.harq.processes),
-        )?;
-        range(
-            "harq.max_tx",
-            self.harq.max_tx.to_string(),
-            "1 to 16",
-            (1..=16).contains(&self.harq.max_tx),
-        )?;
+        within("harq.processes", self.harq.processes, range::PROCESSES)?;
+        within("harq.max_tx", self.harq.max_tx, range::TRANSMISSIONS)?;
         range(
             "cqi.period",
             self.cqi.period.to_string(),
@@ -582,10 +591,10 @@ impl CellConfig {
             self.cqi.period >= 1,
         )?;
         range(
-            "olla.target_bler",
-            self.olla.target_bler.to_string(),
-            "above 0 and below 1",
-            self.olla.target_bler > 0.0 && self.olla.target_bler < 1.0,
+            "olla.target",
+            self.olla.target.to_string(),
+            "above 0 % and below 100 %",
+            self.olla.target.0 > 0.0 && self.olla.target.0 < 100.0,
         )?;
         range(
             "timing.sr_period",
@@ -593,23 +602,12 @@ impl CellConfig {
             "at least 1 slot",
             self.timing.sr_period >= 1,
         )?;
-        range(
-            "timing.k1",
-            self.timing.k1.to_string(),
-            "1 to 16 slots",
-            (1..=16).contains(&self.timing.k1),
-        )?;
-        range(
-            "timing.k2",
-            self.timing.k2.to_string(),
-            "1 to 16 slots",
-            (1..=16).contains(&self.timing.k2),
-        )?;
-        range(
+        within("timing.k1", self.timing.k1, range::K1)?;
+        within("timing.k2", self.timing.k2, range::K2)?;
+        within(
             "timing.mac_to_air",
-            self.timing.mac_to_air.to_string(),
-            "at most 8 slots",
-            self.timing.mac_to_air <= 8,
+            self.timing.mac_to_air,
+            range::MAC_TO_AIR,
         )?;
         range(
             "control_symbols",

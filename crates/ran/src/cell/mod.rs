@@ -16,7 +16,8 @@ mod tests;
 mod up;
 
 pub use config::{
-    BearerConfig, CellConfig, ConfigError, CqiConfig, HarqConfig, OllaConfig, Rat, Timing, UeConfig,
+    BearerConfig, CellConfig, ConfigError, CqiConfig, HarqConfig, OllaConfig, Rat, Timing,
+    UeConfig, range,
 };
 use offer::Offer;
 use side::{Side, slot_start};

@@ -167,9 +167,9 @@ impl Side {
                 })
             })
             .collect();
-        let target = config.olla.target_bler;
+        let target = config.olla.target.fraction();
         let step = if config.olla.enabled {
-            config.olla.step_db
+            config.olla.step.0
         } else {
             0.0
         };
@@ -202,7 +202,7 @@ impl Side {
             serial: vec![0; ues],
             mcs: vec![0; ues],
             offset_db: vec![0.0; ues],
-            offset_limit: config.olla.limit_db,
+            offset_limit: config.olla.limit.0,
             told_db: vec![0.0; ues],
             valid_until: vec![0; ues],
             quiet_until: vec![0; usize::from(config.cqi.period)],

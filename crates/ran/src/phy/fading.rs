@@ -16,76 +16,37 @@ mod taps;
 #[cfg(test)]
 mod tests;
 
-/// A power delay profile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Profile {
-    /// One Rayleigh tap: all sub-bands fade alike.
-    Flat,
-    /// Extended pedestrian A (TS 36.101, B.2).
-    #[default]
-    Epa,
-    /// Extended vehicular A (TS 36.101, B.2).
-    Eva,
-    /// Extended typical urban (TS 36.101, B.2).
-    Etu,
-    /// TDL-A (TR 38.901, 7.7.2), no line of sight; delays scale with the delay spread, as those up to TDL-E do.
-    TdlA,
-    /// TDL-B, no line of sight.
-    TdlB,
-    /// TDL-C, no line of sight.
-    TdlC,
-    /// TDL-D, line of sight with K = 13.3 dB.
-    TdlD,
-    /// TDL-E, line of sight with K = 22 dB.
-    TdlE,
-    /// TDL-A simplified, 30 ns.
-    TdlA30,
-    /// TDL-B simplified, 100 ns.
-    TdlB100,
-    /// TDL-C simplified, 300 ns.
-    TdlC300,
+slackwater_schema::choice! {
+    /// A power delay profile.
+    pub enum Profile {
+        /// One Rayleigh tap: all sub-bands fade alike.
+        Flat = "flat",
+        /// Extended pedestrian A (TS 36.101, B.2).
+        Epa = "epa",
+        /// Extended vehicular A (TS 36.101, B.2).
+        Eva = "eva",
+        /// Extended typical urban (TS 36.101, B.2).
+        Etu = "etu",
+        /// TDL-A (TR 38.901, 7.7.2), no line of sight; delays scale with the delay spread, as those up to TDL-E do.
+        TdlA = "tdl-a",
+        /// TDL-B, no line of sight.
+        TdlB = "tdl-b",
+        /// TDL-C, no line of sight.
+        TdlC = "tdl-c",
+        /// TDL-D, line of sight with K = 13.3 dB.
+        TdlD = "tdl-d",
+        /// TDL-E, line of sight with K = 22 dB.
+        TdlE = "tdl-e",
+        /// TDL-A simplified, 30 ns.
+        TdlA30 = "tdl-a30",
+        /// TDL-B simplified, 100 ns.
+        TdlB100 = "tdl-b100",
+        /// TDL-C simplified, 300 ns.
+        TdlC300 = "tdl-c300",
+    }
 }
 
 impl Profile {
-    /// Every profile.
-    pub const ALL: [Self; 12] = [
-        Self::Flat,
-        Self::Epa,
-        Self::Eva,
-        Self::Etu,
-        Self::TdlA,
-        Self::TdlB,
-        Self::TdlC,
-        Self::TdlD,
-        Self::TdlE,
-        Self::TdlA30,
-        Self::TdlB100,
-        Self::TdlC300,
-    ];
-
-    /// The name used in scenarios.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Flat => "flat",
-            Self::Epa => "epa",
-            Self::Eva => "eva",
-            Self::Etu => "etu",
-            Self::TdlA => "tdl-a",
-            Self::TdlB => "tdl-b",
-            Self::TdlC => "tdl-c",
-            Self::TdlD => "tdl-d",
-            Self::TdlE => "tdl-e",
-            Self::TdlA30 => "tdl-a30",
-            Self::TdlB100 => "tdl-b100",
-            Self::TdlC300 => "tdl-c300",
-        }
-    }
-
-    /// The profile called `name` in scenarios.
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|p| p.name() == name)
-    }
-
     /// The taps, and whether their delays are in units of the delay spread.
     const fn taps(self) -> (&'static [taps::Tap], bool) {
         match self {
@@ -150,7 +111,7 @@ impl Default for FadingConfig {
     /// EPA at 2 GHz and 3 km/h (5.6 Hz of Doppler; the specification's EPA5 has 5 Hz) over 50 LTE blocks.
     fn default() -> Self {
         Self {
-            profile: Profile::default(),
+            profile: Profile::Epa,
             delay_spread_ns: 100.0,
             carrier_ghz: 2.0,
             speed_mps: 3.0 / 3.6,

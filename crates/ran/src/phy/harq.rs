@@ -14,16 +14,17 @@ use super::math::{from_db, to_db};
 #[cfg(test)]
 mod tests;
 
-/// How the transmissions of a block are put together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Combining {
-    /// Redundancy versions 0, 2, 3, 1 in turn (TS 36.321, 5.4.2.2; TS 38.214, table 6.1.2.1-2).
-    #[default]
-    Redundancy,
-    /// The same coded bits each time: their energy adds up.
-    Chase,
-    /// Each transmission by itself.
-    Nothing,
+slackwater_schema::choice! {
+    /// What a receiver makes of several transmissions of a block.
+    pub enum Combining {
+        /// Incremental redundancy: versions 0, 2, 3, 1 of a circular buffer, mutual information adds up (36.212, 5.1.4.1.2;
+        /// 38.212, 5.4.2.1; the order by 36.321, 5.4.2.2, and 38.214, table 6.1.2.1-2). The default.
+        Redundancy = "ir",
+        /// Chase combining: the same bits again, energy adds up.
+        Chase = "chase",
+        /// Each transmission by itself.
+        Nothing = "none",
+    }
 }
 
 /// Redundancy versions; the turn begins anew after them.

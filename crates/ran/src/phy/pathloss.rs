@@ -28,16 +28,16 @@ pub enum Deployment {
     InhOpen,
 }
 
-/// Whether the terminal sees the base station.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sight {
-    /// Always.
-    Los,
-    /// Never.
-    Nlos,
-    /// With the deployment's probability at each place, correlated between near places.
-    #[default]
-    Drawn,
+slackwater_schema::choice! {
+    /// Line of sight.
+    pub enum Sight {
+        /// Line of sight.
+        Los = "los",
+        /// No line of sight.
+        Nlos = "nlos",
+        /// By the deployment's probability at each place, correlated between near places.
+        Drawn = "drawn",
+    }
 }
 
 /// Parameters of a TR 38.901 model.

@@ -93,8 +93,8 @@ rtt = "20 ms"
 rat = "lte"
 rlc = { buffer = "500 kB" }
 [upf]
-aqm = "vaqm"
-l4s_marker = true
+vaqm.mode = "window"
+l4s.on = true
 [[ue]]
 channel = { kind = "mcs", mcs = 12 }
 

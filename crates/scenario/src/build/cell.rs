@@ -6,19 +6,16 @@ use slackwater_ran::cell::{BearerConfig, CellConfig, UeConfig};
 use slackwater_ran::mac::{FiveQi, SharePolicy};
 use slackwater_ran::pdcp::PdcpConfig;
 use slackwater_ran::phy::channel::{Budget, ChannelConfig, Given};
-use slackwater_ran::phy::fading::{FadingConfig, Profile};
-use slackwater_ran::phy::harq::Combining;
+use slackwater_ran::phy::fading::FadingConfig;
 use slackwater_ran::phy::link::AmcModel;
 use slackwater_ran::phy::mobility::{Mobility, Position};
-use slackwater_ran::phy::pathloss::{
-    Deployment, PathLoss, Shadowing, ShadowingKind, Sight, Tr38901,
-};
+use slackwater_ran::phy::pathloss::{Deployment, PathLoss, Shadowing, ShadowingKind, Tr38901};
 use slackwater_ran::phy::tables::McsTable;
 use slackwater_ran::rlc::{AmConfig, Limit, Mode, RlcConfig, UmConfig};
 use slackwater_ran::tdd::{Duplex, TddPattern};
 
 use super::link::{law, limits, queue};
-use crate::cell::{self, Amc, Cell, Condition, Fading, Pathloss, Rat, Rlc, RlcMode};
+use crate::cell::{self, Amc, Cell, Pathloss, Rat, Rlc, RlcMode};
 use crate::law::Law;
 use crate::plugins::Plugins;
 use crate::ue::{self, Bearer, Channel, Ue};
@@ -97,19 +94,12 @@ pub(crate) fn radio(cell: &Cell, plugins: &Plugins) -> CellConfig {
     let slots = |d: Duration| d.as_nanos().div_ceil(slot.as_nanos());
     c.cqi.period = slots(cell.cqi.period) as u16;
     c.cqi.delay = slots(cell.cqi.delay) as u16;
-    c.olla.enabled = cell.olla.enabled;
-    c.olla.target_bler = cell.olla.target.fraction();
-    c.olla.step_db = cell.olla.step.0;
-    c.olla.limit_db = cell.olla.limit.0;
+    c.olla = cell.olla.clone();
     if let Some(n) = cell.harq.processes {
         c.harq.processes = n;
     }
     c.harq.max_tx = cell.harq.transmissions;
-    c.harq.combining = match cell.harq.combining {
-        cell::Combining::Redundancy => Combining::Redundancy,
-        cell::Combining::Chase => Combining::Chase,
-        cell::Combining::Nothing => Combining::Nothing,
-    };
+    c.harq.combining = cell.harq.combining;
     if nr {
         c.timing.k0 = cell.timing.k0;
         c.timing.k1 = cell.timing.k1;
@@ -145,7 +135,7 @@ pub(crate) fn radio(cell: &Cell, plugins: &Plugins) -> CellConfig {
         Amc::Piro => AmcModel::Piro { ber: 5e-5 },
         Amc::Ns3 => AmcModel::Ns3Mi,
     };
-    if cell.fading != Fading::None {
+    if cell.fading.0.is_some() {
         // A block that sees fading is blurred: the data's recommendation is 0.5 to 1 dB.
         c.link.width_db = c.link.width_db.max(0.5);
     }
@@ -184,7 +174,7 @@ fn channel(cell: &Cell, config: &CellConfig, ue: &Ue) -> ChannelConfig {
         } else {
             ShadowingKind::None
         },
-        fading: profile(cell.fading).map(|profile| FadingConfig {
+        fading: cell.fading.0.map(|profile| FadingConfig {
             profile,
             delay_spread_ns: cell.delay_spread.as_nanos() as f64,
             carrier_ghz,
@@ -262,11 +252,7 @@ fn path_loss(config: &Pathloss, carrier_ghz: f64) -> PathLoss {
     let tr = |deployment, default_height: f64, t: &cell::Tr38901| {
         PathLoss::Tr38901(Tr38901 {
             deployment,
-            sight: match t.condition {
-                Condition::Los => Sight::Los,
-                Condition::Nlos => Sight::Nlos,
-                Condition::Drawn => Sight::Drawn,
-            },
+            sight: t.condition,
             carrier_ghz,
             bs_height_m: t.bs_height.map_or(default_height, |h| h.0),
             ut_height_m: t.ue_height.0,
@@ -282,20 +268,6 @@ fn path_loss(config: &Pathloss, carrier_ghz: f64) -> PathLoss {
         Pathloss::Rma(t) => tr(Deployment::Rma, 35.0, t),
         Pathloss::Inh(t) => tr(Deployment::InhMixed, 3.0, t),
     }
-}
-
-fn profile(fading: Fading) -> Option<Profile> {
-    Some(match fading {
-        Fading::None => return None,
-        Fading::Epa => Profile::Epa,
-        Fading::Eva => Profile::Eva,
-        Fading::Etu => Profile::Etu,
-        Fading::TdlA => Profile::TdlA,
-        Fading::TdlB => Profile::TdlB,
-        Fading::TdlC => Profile::TdlC,
-        Fading::TdlD => Profile::TdlD,
-        Fading::TdlE => Profile::TdlE,
-    })
 }
 
 fn bearers(

@@ -48,7 +48,7 @@ pub(super) fn own_agent(
 
 /// XRC's agent for `cell`.
 pub(super) fn xrc_agent(scenario: &Scenario, cell: &CellConfig) -> XrcAgent {
-    let wanted = &scenario.feedback;
+    let wanted = &scenario.feedback.xrc;
     let spec = scenario.cell();
     let mut config = match spec.map(|c| c.rat) {
         Some(Rat::Nr) => AgentConfig::nr(cell.mu),
@@ -89,7 +89,7 @@ pub(super) fn way(scenario: &Scenario) -> (sim::Carrier, Faults) {
 
 /// What goes wrong with reports to senders.
 fn faults(scenario: &Scenario) -> Faults {
-    let wanted = &scenario.feedback;
+    let wanted = &scenario.feedback.faults;
     Faults {
         loss: wanted.loss.fraction(),
         until: wanted.stop.map_or(Instant::MAX, |t| Instant::ZERO + t),
@@ -110,7 +110,7 @@ fn lane(scenario: &Scenario, rtt: Duration) -> LaneConfig {
 
 /// What the transport blocks count that UEs report.
 pub(super) fn mode(scenario: &Scenario) -> BlocksMode {
-    match scenario.feedback.blocks {
+    match scenario.feedback.tyrus.blocks {
         Some(Blocks::Allocated) => BlocksMode::Allocated,
         Some(Blocks::AllocatedIdle) => BlocksMode::AllocatedIdle,
         None if scenario.cell().is_some() => BlocksMode::AllocatedIdle,
@@ -121,7 +121,7 @@ pub(super) fn mode(scenario: &Scenario) -> BlocksMode {
 /// How the UE of a flow with this RTT tells its sender about them, and what goes wrong.
 pub(super) fn way_of_blocks(scenario: &Scenario, rtt: Duration) -> (sim::Carrier, Faults) {
     let wanted = &scenario.feedback;
-    let (every, lane) = (wanted.every, lane(scenario, rtt));
+    let (every, lane) = (wanted.tyrus.every, lane(scenario, rtt));
     let carrier = match wanted.carrier {
         Carrier::TcpOption => sim::Carrier::OnAck,
         Carrier::Datagram => sim::Carrier::Datagram { every, lane },

@@ -11,7 +11,7 @@ use slackwater_signal::MarkingScheme;
 use slackwater_sim::{self as sim, Carrier, Faults, HopConfig, Profile, Sink, WorldBuilder};
 
 use crate::plugins::{Parts, Plugins};
-use crate::upf::{Aqm, Cecc, Mode, Preset, Schedule, Upf};
+use crate::upf::{self, CeccMode, Mode, Preset, Schedule, Upf};
 use crate::{Scenario, Ue};
 
 /// Adds the functions of `upf` and of a system of one's `own` for the `ues` of `cell`; in the order in which packets pass them on their way down.
@@ -25,10 +25,11 @@ pub(super) fn add(
     own: Option<Parts>,
 ) -> Vec<NodeId> {
     let mut nodes = Vec::new();
-    if upf.aqm == Aqm::Vaqm {
-        let node = world.add_edge(Box::new(Vaqm::new(vaqm(upf, plugins))));
-        if upf.detour.is_some() && upf.detour_told {
-            let changes = (1..=duration / upf.detour_period).map(|k| upf.detour_period * k);
+    if let Some(config) = vaqm(&upf.vaqm, plugins) {
+        let node = world.add_edge(Box::new(Vaqm::new(config)));
+        let detour = &upf.detour;
+        if detour.extra.is_some() && detour.notice {
+            let changes = (1..=duration / detour.period).map(|k| detour.period * k);
             for at in changes {
                 for ue in (0..ues.len() as u32).map(UeId) {
                     world.add_report(node, Instant::ZERO + at, RanReport::PathSwitch { ue });
@@ -37,27 +38,27 @@ pub(super) fn add(
         }
         nodes.push(node);
     }
-    if upf.cecc != Cecc::Off {
-        let node = world.add_edge(Box::new(cecc::Cecc::new(cecc(upf))));
+    if let Some(config) = cecc(&upf.cecc) {
+        let node = world.add_edge(Box::new(cecc::Cecc::new(config)));
         report(world, upf, cell, node, None);
         nodes.push(node);
     }
-    if upf.zhuge {
+    if upf.zhuge.on {
         let config = ZhugeConfig {
-            window: upf.zhuge_window,
-            most: upf.zhuge_most,
-            stale: (upf.report_period * 4).max(ZhugeConfig::default().stale),
+            window: upf.zhuge.window,
+            most: upf.zhuge.most,
+            stale: (upf.reports.period * 4).max(ZhugeConfig::default().stale),
         };
         let node = world.add_edge(Box::new(Zhuge::new(config)));
         report(world, upf, cell, node, None);
         nodes.push(node);
     }
-    if upf.l4s_marker {
-        let marker = L4sMarker::new(L4sMarkerConfig { hold: upf.l4s_hold });
+    if upf.l4s.on {
+        let marker = L4sMarker::new(L4sMarkerConfig { hold: upf.l4s.hold });
         let node = world.add_edge(Box::new(marker));
         let scheme = MarkingScheme {
-            low: upf.l4s_low,
-            high: upf.l4s_high,
+            low: upf.l4s.low,
+            high: upf.l4s.high,
         };
         report(world, upf, cell, node, Some(scheme));
         nodes.push(node);
@@ -128,56 +129,63 @@ pub(super) fn hops(
     hops
 }
 
-/// vAQM's settings before the keys beside mode and preset.
-fn preset(upf: &Upf) -> VaqmConfig {
-    let mode = match upf.mode {
+/// vAQM's mode, where it is there.
+fn mode(mode: Mode) -> Option<vaqm::Mode> {
+    Some(match mode {
+        Mode::Off => return None,
         Mode::Window => vaqm::Mode::Window,
         Mode::Int => vaqm::Mode::Int,
         Mode::Literal => vaqm::Mode::Literal,
         Mode::Drain => vaqm::Mode::Drain,
         Mode::Direct => vaqm::Mode::Direct,
-        Mode::Off => vaqm::Mode::Off,
-    };
+        Mode::Measure => vaqm::Mode::Off,
+    })
+}
+
+/// vAQM's settings before the keys beside mode and preset.
+fn preset(mode: vaqm::Mode, preset: Preset) -> VaqmConfig {
     let base = VaqmConfig::with_mode(mode);
-    match upf.preset {
+    match preset {
         Preset::Lte => base,
         Preset::Nr => base.nr(),
         Preset::Throughput => base.throughput(),
     }
 }
 
-/// vAQM's least target.
-pub(crate) fn min_target(upf: &Upf) -> Duration {
-    upf.min_target.unwrap_or(preset(upf).min_target)
+/// vAQM's least target; without vAQM, that of its default mode.
+pub(crate) fn min_target(config: &upf::Vaqm) -> Duration {
+    let mode = mode(config.mode).unwrap_or_default();
+    let preset = preset(mode, config.preset);
+    config.min_target.unwrap_or(preset.min_target)
 }
 
-fn vaqm(upf: &Upf, plugins: &Plugins) -> VaqmConfig {
-    let base = preset(upf);
-    VaqmConfig {
-        fraction: upf.fraction.fraction(),
-        min_target: min_target(upf),
-        max_target: upf.max_target,
-        module: super::link::law(&upf.module.0, plugins),
-        police: upf.police,
+fn vaqm(config: &upf::Vaqm, plugins: &Plugins) -> Option<VaqmConfig> {
+    let base = preset(mode(config.mode)?, config.preset);
+    Some(VaqmConfig {
+        fraction: config.fraction.fraction(),
+        min_target: min_target(config),
+        max_target: config.max_target,
+        module: super::link::law(&config.module.0, plugins),
+        police: config.police,
         ..base
-    }
+    })
 }
 
-fn cecc(upf: &Upf) -> CeccConfig {
+fn cecc(from: &upf::Cecc) -> Option<CeccConfig> {
     let mut config = CeccConfig::default();
-    config.mode = match upf.cecc {
-        Cecc::Off => cecc::Mode::Off,
-        Cecc::Paper => cecc::Mode::Paper,
-        Cecc::Credit => cecc::Mode::Credit,
-        Cecc::Hold => cecc::Mode::Hold,
+    config.mode = match from.mode {
+        CeccMode::Off => return None,
+        CeccMode::Paper => cecc::Mode::Paper,
+        CeccMode::Credit => cecc::Mode::Credit,
+        CeccMode::Hold => cecc::Mode::Hold,
     };
-    config.schedule = match upf.schedule {
+    config.schedule = match from.schedule {
         Schedule::Edf => cecc::Schedule::Edf,
         Schedule::Alg1 => cecc::Schedule::Alg1,
     };
-    config.standard = upf.standard;
-    config.margin = upf.margin;
-    config
+    config.standard = from.standard;
+    config.margin = from.margin;
+    Some(config)
 }
 
 /// Lets the cell at `cell` report its queues to the function at `node`, or the `congestion` of its flows in place of them.
@@ -188,20 +196,21 @@ fn report(
     node: NodeId,
     congestion: Option<MarkingScheme>,
 ) {
+    let from = &upf.reports;
     let mut config = ReporterConfig::default();
-    config.period = upf.report_period;
-    config.phase = upf.report_phase;
+    config.period = from.period;
+    config.phase = from.phase;
     config.congestion = congestion;
     let agent = sim::rlc_reporter(world.cell_config(cell), config);
     let agent = world.add_agent(cell, Box::new(agent));
     let carrier = Carrier::Gtpu {
         profile: Profile::Multi,
-        delay: upf.report_delay.unwrap_or(upf.n3),
-        jitter: upf.report_jitter,
+        delay: from.delay.unwrap_or(upf.n3),
+        jitter: from.jitter,
     };
     let faults = Faults {
-        loss: upf.report_loss.fraction(),
-        until: upf.report_stop.map_or(Instant::MAX, |t| Instant::ZERO + t),
+        loss: from.loss.fraction(),
+        until: from.stop.map_or(Instant::MAX, |t| Instant::ZERO + t),
         ..Faults::default()
     };
     world.connect(agent, carrier, faults, Sink::Function(node));

@@ -29,7 +29,7 @@ impl<'a> AgentSetup<'a> {
 type Make =
     Arc<dyn Fn(&AgentSetup<'_>, &str) -> Result<Box<dyn Agent + Send>, String> + Send + Sync>;
 
-/// An agent that a program adds, under a name: `feedback.agent` puts it into a scenario. It takes the place of the built-in
+/// An agent that a program adds, under a name: `feedback.own_agent` puts it into a scenario. It takes the place of the built-in
 /// agent that stands where it does: one at the cell that of XRC, one at the UE that of Tyrus.
 #[derive(Clone)]
 pub struct OwnAgent {

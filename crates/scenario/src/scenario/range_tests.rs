@@ -251,7 +251,7 @@ fn what_a_cell_cannot_do_is_refused() {
         (LTE, "cell.schedulable_prbs", "51", "1 to 50"),
         (
             LTE,
-            "upf.max_target",
+            "upf.vaqm.max_target",
             "19 ms",
             "max_target of at least min_target",
         ),

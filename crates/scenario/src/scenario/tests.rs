@@ -622,7 +622,7 @@ mod fuzz {
             file: "",
             text: None,
             base_dir: FsPath::new("."),
-            cache: &cache,
+            files: &cache,
         };
         let back = T::decode(&At {
             cx,

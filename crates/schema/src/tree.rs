@@ -3,8 +3,6 @@
 use core::fmt::Write as _;
 use core::ops::Range;
 
-use toml::de::{DeTable, DeValue};
-
 use crate::error::ScenarioError;
 
 /// A value and where it stands; two are equal where their values are.
@@ -233,80 +231,6 @@ pub fn to_toml(root: &Table) -> String {
         }
     }
     out
-}
-
-/// Reads TOML. The error names line and column.
-///
-/// # Errors
-/// Where it is no TOML.
-pub fn parse_toml(file: &str, text: &str) -> Result<Table, ScenarioError> {
-    let table = DeTable::parse(text).map_err(|e| {
-        let message = e.message().lines().next().unwrap_or("").to_owned();
-        // The reader says "unclosed table, expected `]`" or only what it did not like.
-        let mut error = match message.split_once(", expected ") {
-            Some((found, expected)) => ScenarioError::new("", found, expected),
-            None => ScenarioError::new("", message, "TOML"),
-        };
-        error.locate(file, Some(text), e.span());
-        error
-    })?;
-    convert_table(file, text, table.get_ref())
-}
-
-fn convert_table(file: &str, text: &str, table: &DeTable<'_>) -> Result<Table, ScenarioError> {
-    let mut entries = Vec::with_capacity(table.len());
-    for (k, v) in table {
-        entries.push(Entry {
-            key: k.get_ref().to_string(),
-            span: Some(k.span()),
-            node: convert(file, text, k.get_ref(), v.get_ref(), v.span())?,
-        });
-    }
-    // `DeTable` sorts by key; people read in the order of the file.
-    entries.sort_by_key(|e| e.span.as_ref().map_or(0, |s| s.start));
-    Ok(Table { entries })
-}
-
-fn convert(
-    file: &str,
-    text: &str,
-    name: &str,
-    value: &DeValue<'_>,
-    span: Range<usize>,
-) -> Result<Node, ScenarioError> {
-    let fail = |found: &str, expected: &str| {
-        let mut e = ScenarioError::new(name, found, expected);
-        e.locate(file, Some(text), Some(span.clone()));
-        e
-    };
-    let value = match value {
-        DeValue::String(s) => Value::Str(s.to_string()),
-        DeValue::Integer(i) => Value::Int(
-            i64::from_str_radix(&i.as_str().replace('_', ""), i.radix())
-                .map_err(|_| fail("an integer beyond 64 bits", "a smaller number"))?,
-        ),
-        DeValue::Float(f) => Value::Float(
-            f.as_str()
-                .replace('_', "")
-                .parse()
-                .map_err(|_| fail("a malformed number", "a number"))?,
-        ),
-        DeValue::Boolean(b) => Value::Bool(*b),
-        DeValue::Datetime(_) => {
-            return Err(fail("a date", "text, a number, a list or a table"));
-        }
-        DeValue::Array(items) => Value::Array(
-            items
-                .iter()
-                .map(|v| convert(file, text, name, v.get_ref(), v.span()))
-                .collect::<Result<_, _>>()?,
-        ),
-        DeValue::Table(t) => Value::Table(convert_table(file, text, t)?),
-    };
-    Ok(Node {
-        value,
-        span: Some(span),
-    })
 }
 
 /// Takes a JSON value (a Python dictionary, say) as a tree.

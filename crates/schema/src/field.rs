@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use crate::data::DataCache;
 use crate::error::{ScenarioError, nearest};
 use crate::tree::{Node, Table, Value};
 
@@ -16,8 +15,8 @@ pub struct Cx<'a> {
     pub text: Option<&'a str>,
     /// Where relative paths start.
     pub base_dir: &'a Path,
-    /// Traces that were read already.
-    pub cache: &'a DataCache,
+    /// What the program holds of files that were read already, for fields that name a file.
+    pub files: &'a dyn core::any::Any,
 }
 
 /// A node in its context: where it stands and what it is called.
@@ -186,6 +185,7 @@ pub fn range_text<L: core::fmt::Display, H: core::fmt::Display>(lo: L, hi: H) ->
 /// Defines a table: `/// about` `pub struct Name { /// doc  #[within(lo, hi)] pub key: Type = default, ... }`.
 ///
 /// A key without a default is required. Defaults may use the keys above them. `check` sees the whole.
+#[macro_export]
 macro_rules! section {
     (
         $(#[doc = $about:literal])+
@@ -219,10 +219,10 @@ macro_rules! section {
                             let child = at.child(stringify!($field), node);
                             $crate::field::decode_within::<$ty>(
                                 &child,
-                                section!(@range $($lo, $hi)?),
+                                $crate::section!(@range $($lo, $hi)?),
                             )?
                         }
-                        None => section!(@default at, $field, $ty $(, $default)?),
+                        None => $crate::section!(@default at, $field, $ty $(, $default)?),
                     };
                 )*
                 let this = Self { $($field),* };
@@ -243,13 +243,13 @@ macro_rules! section {
                 let _ = out;
             }
 
-            fn properties() -> (serde_json::Map<String, serde_json::Value>, Vec<serde_json::Value>) {
-                let required: Vec<serde_json::Value> =
-                    [$(section!(@required $field $(, $default)?)),*]
+            fn properties() -> ($crate::serde_json::Map<String, $crate::serde_json::Value>, Vec<$crate::serde_json::Value>) {
+                let required: Vec<$crate::serde_json::Value> =
+                    [$($crate::section!(@required $field $(, $default)?)),*]
                         .into_iter()
-                        .filter_map(|required: Option<&str>| required.map(serde_json::Value::from))
+                        .filter_map(|required: Option<&str>| required.map($crate::serde_json::Value::from))
                         .collect();
-                let mut map = serde_json::Map::new();
+                let mut map = $crate::serde_json::Map::new();
                 $(
                     let mut schema = <$ty as $crate::field::Field>::schema();
                     if let Some(o) = schema.as_object_mut() {
@@ -264,13 +264,13 @@ macro_rules! section {
             fn rows() -> Vec<[String; 5]> {
                 let mut rows = Vec::new();
                 $(
-                    let $field: $ty = section!(@example $ty $(, $default)?);
+                    let $field: $ty = $crate::section!(@example $ty $(, $default)?);
                     let _ = &$field;
                     rows.push([
                         stringify!($field).to_owned(),
                         <$ty as $crate::field::Field>::describe(),
-                        section!(@default_text $field $(, $default)?),
-                        section!(@range_text $($lo, $hi)?),
+                        $crate::section!(@default_text $field $(, $default)?),
+                        $crate::section!(@range_text $($lo, $hi)?),
                         concat!($($doc),+).trim().to_owned(),
                     ]);
                 )*
@@ -297,9 +297,9 @@ macro_rules! section {
                 $crate::field::Section::encode_table(self, &mut table);
                 Some($crate::tree::Value::Table(table))
             }
-            fn schema() -> serde_json::Value {
+            fn schema() -> $crate::serde_json::Value {
                 let (properties, required) = <Self as $crate::field::Section>::properties();
-                serde_json::json!({
+                $crate::serde_json::json!({
                     "type": "object",
                     "additionalProperties": false,
                     "properties": properties,
@@ -310,7 +310,7 @@ macro_rules! section {
                 "table".to_owned()
             }
             fn example() -> Self {
-                $(let $field: $ty = section!(@example $ty $(, $default)?);)*
+                $(let $field: $ty = $crate::section!(@example $ty $(, $default)?);)*
                 Self { $($field),* }
             }
             fn reference(key: &str, out: &mut Vec<$crate::field::Reference>) {
@@ -346,6 +346,7 @@ macro_rules! section {
 }
 
 /// Defines a choice between words.
+#[macro_export]
 macro_rules! choice {
     (
         $(#[doc = $about:literal])+
@@ -360,7 +361,10 @@ macro_rules! choice {
         }
 
         impl $name {
-            /// Every word.
+            /// Every choice.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Every word, in the same order.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
             /// The word of the scenario file.
@@ -382,8 +386,8 @@ macro_rules! choice {
             fn encode(&self) -> Option<$crate::tree::Value> {
                 Some($crate::tree::Value::Str(self.word().to_owned()))
             }
-            fn schema() -> serde_json::Value {
-                serde_json::json!({ "enum": Self::WORDS })
+            fn schema() -> $crate::serde_json::Value {
+                $crate::serde_json::json!({ "enum": Self::WORDS })
             }
             fn describe() -> String {
                 $crate::field::one_of(Self::WORDS)
@@ -396,6 +400,7 @@ macro_rules! choice {
 }
 
 /// Defines a choice between tables, told apart by the key `$tag`. A bare word stands for a table of defaults.
+#[macro_export]
 macro_rules! tagged {
     (
         $(#[doc = $about:literal])+
@@ -453,25 +458,25 @@ macro_rules! tagged {
                 }
                 Some($crate::tree::Value::Table(table))
             }
-            fn schema() -> serde_json::Value {
+            fn schema() -> $crate::serde_json::Value {
                 let mut any = Vec::new();
                 $({
                     let (mut properties, mut required) =
                         <$section as $crate::field::Section>::properties();
                     if required.is_empty() {
-                        any.push(serde_json::json!({ "const": $word }));
+                        any.push($crate::serde_json::json!({ "const": $word }));
                     }
-                    properties.insert($tag.into(), serde_json::json!({
+                    properties.insert($tag.into(), $crate::serde_json::json!({
                         "const": $word, "description": concat!($($doc),+).trim() }));
                     required.insert(0, $tag.into());
-                    any.push(serde_json::json!({
+                    any.push($crate::serde_json::json!({
                         "type": "object",
                         "additionalProperties": false,
                         "properties": properties,
                         "required": required,
                     }));
                 })+
-                serde_json::json!({ "anyOf": any })
+                $crate::serde_json::json!({ "anyOf": any })
             }
             fn describe() -> String {
                 format!("table or word, by `{}`: {}", $tag, Self::WORDS.join(", "))
@@ -496,7 +501,7 @@ macro_rules! tagged {
     };
 }
 
-pub(crate) use {choice, section, tagged};
+pub use crate::{choice, section, tagged};
 
 /// "one of "a", "b"".
 pub fn one_of(words: &[&str]) -> String {
