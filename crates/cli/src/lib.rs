@@ -166,7 +166,7 @@ pub fn main_with(plugins: &Plugins) -> ExitCode {
         Command::List { json } => commands::list::list(json, plugins),
         Command::Validate(args) => commands::validate::validate(&args),
         Command::Repro(args) => commands::repro::repro(&args),
-        Command::Arena(args) => commands::arena::arena(&args),
+        Command::Arena(args) => commands::arena::arena(&args, plugins),
         Command::Tcp(args) => commands::tcp::tcp(&args),
         Command::Quic(args) => commands::quic::quic(&args),
         Command::Serve(args) => commands::serve::serve(&args),

@@ -189,6 +189,11 @@ impl Registry {
         Self::default()
     }
 
+    /// True where nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.own.is_empty()
+    }
+
     /// Adds a controller.
     ///
     /// # Errors

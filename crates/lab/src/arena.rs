@@ -6,6 +6,7 @@
 
 pub mod cost;
 mod measure;
+mod own;
 mod set;
 pub mod store;
 mod table;

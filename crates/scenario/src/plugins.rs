@@ -76,6 +76,17 @@ impl Plugins {
         Self::default()
     }
 
+    /// True where nothing was added.
+    pub fn is_empty(&self) -> bool {
+        let Self {
+            controllers,
+            systems,
+            laws,
+            schedulers,
+        } = self;
+        controllers.is_empty() && systems.is_empty() && laws.is_empty() && schedulers.is_empty()
+    }
+
     /// Adds a controller.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! `slackwater arena`: every system on the same cells under the same conditions.
 
 use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
@@ -16,6 +17,7 @@ use slackwater_lab::run::{Control, RunResult};
 use slackwater_report::arena as page;
 use slackwater_results::output::parquet;
 use slackwater_results::table::Table as Text;
+use slackwater_scenario::Plugins;
 
 use super::run::{command_line, write, write_report};
 use crate::progress::{self, Signal};
@@ -39,9 +41,12 @@ pub(crate) struct ArenaArgs {
     /// These cells alone, for example --cells lte-steps,rival
     #[arg(long, value_delimiter = ',', value_name = "CELL,..")]
     cells: Vec<String>,
-    /// These systems alone, for example --systems xrc,cubic,cubic+vaqm
+    /// These systems alone, for example --systems xrc,cubic,cubic+vaqm; names as of --also too
     #[arg(long, value_delimiter = ',', value_name = "SYSTEM,..")]
     systems: Vec<String>,
+    /// Further rows, SENDER or SENDER+EDGE: any controller behind any edge, those that the program adds among them
+    #[arg(long, value_delimiter = ',', value_name = "SYSTEM,..")]
+    also: Vec<String>,
     /// Print cells and systems, and run nothing
     #[arg(long)]
     list: bool,
@@ -71,7 +76,7 @@ pub(crate) struct ArenaArgs {
     json: bool,
 }
 
-pub(crate) fn arena(args: &ArenaArgs) -> Result<ExitCode> {
+pub(crate) fn arena(args: &ArenaArgs, plugins: &Plugins) -> Result<ExitCode> {
     progress::catch_interrupts();
     let options = Options {
         seeds: args.seeds.unwrap_or(SEEDS[usize::from(!args.quick)]),
@@ -79,8 +84,9 @@ pub(crate) fn arena(args: &ArenaArgs) -> Result<ExitCode> {
         quick: args.quick,
         cells: args.cells.clone(),
         systems: args.systems.clone(),
+        also: args.also.clone(),
     };
-    let plan = Plan::new(&options)?;
+    let plan = Plan::with_plugins(&options, plugins, &program(plugins)?)?;
     if args.list {
         list(&plan);
         return Ok(ExitCode::SUCCESS);
@@ -100,6 +106,14 @@ pub(crate) fn arena(args: &ArenaArgs) -> Result<ExitCode> {
         .unwrap_or_else(|| Path::new("runs").join(name));
     let mut store = Store::open(&folder, &plan).map_err(|e| anyhow::anyhow!("{e}"))?;
     let mut left = store.left(&plan);
+    if args.ray.is_some()
+        && let [own, ..] = &plan.added(&left)[..]
+    {
+        bail!(
+            "--ray: found {own}, expected systems of the published set: the workers are Python processes that know no other; \
+             run {own} without --ray first, into the same folder"
+        );
+    }
     let jobs = args.jobs.unwrap_or_else(parallel::cores);
     if !left.is_empty() {
         tell(&plan, &left, jobs)?;
@@ -140,6 +154,19 @@ pub(crate) fn arena(args: &ArenaArgs) -> Result<ExitCode> {
         open(&made);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Identifies this program where it adds parts: a hash of its file, so that no result of another build is taken for one of
+/// these parts. The file is read only where there are such parts.
+fn program(plugins: &Plugins) -> Result<String> {
+    if plugins.is_empty() {
+        return Ok(String::new());
+    }
+    let file = std::env::current_exe().context("cannot find the program's own file")?;
+    let bytes = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&bytes);
+    Ok(format!("{:016x} {}", hasher.finish(), bytes.len()))
 }
 
 /// Shows `page` in a browser. Without a screen nothing happens: the page's name was printed.

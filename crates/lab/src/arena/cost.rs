@@ -65,7 +65,7 @@ fn per_packet(set: &Set, system: &System) -> Result<f64, TaskError> {
         system: system.name.clone(),
         cause: Box::new(cause),
     };
-    let mut scenario = place.scenario(false).map_err(bad)?;
+    let mut scenario = set.base(place, false).map_err(bad)?;
     for (key, value) in set.changes(place, system) {
         scenario = scenario.with(&key, &value).map_err(bad)?;
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use slackwater_scenario::{Scenario, ScenarioError, embedded};
+use slackwater_scenario::{Plugins, Scenario, ScenarioError, embedded};
 
 use crate::title::title;
 
@@ -65,18 +65,27 @@ fn rate_and_delay() -> [String; 2] {
     ["goodput".to_owned(), "delay_p95".to_owned()]
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Edge {
-    name: String,
-    title: String,
-    about: String,
-    cell: Option<Changes>,
-    wired: Option<Changes>,
-    link: Option<Changes>,
+pub(super) struct Edge {
+    /// What follows `+` in a system's name.
+    pub(super) name: String,
+    /// Name for people.
+    pub(super) title: String,
+    /// What stands there, in a sentence.
+    pub(super) about: String,
+    /// What it changes in a cell.
+    pub(super) cell: Option<Changes>,
+    /// What it changes in a cell whose bottleneck may be wired.
+    pub(super) wired: Option<Changes>,
+    /// What it changes on a link.
+    pub(super) link: Option<Changes>,
+    /// The running program adds it.
+    #[serde(skip)]
+    pub(super) own: bool,
 }
 
-type Changes = BTreeMap<String, String>;
+pub(super) type Changes = BTreeMap<String, String>;
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -88,7 +97,7 @@ struct Compete {
     quick: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     cell: Vec<Place>,
@@ -111,8 +120,12 @@ pub struct System {
     pub edge: String,
     /// Part of a quick look.
     pub quick: bool,
+    /// The published set lacks it.
+    pub added: bool,
+    /// It has a part that the running program adds: no other program makes its numbers.
+    pub own: bool,
     /// The cells that it is in, where not in all of its class.
-    cells: Option<Vec<String>>,
+    pub(super) cells: Option<Vec<String>>,
 }
 
 /// Who is missing when a rival's own rate is measured.
@@ -120,7 +133,7 @@ pub(super) const NOBODY: &str = "nobody";
 /// What metrics leave out of a quick run.
 pub(super) const QUICK_WARMUP: &str = "2 s";
 /// Datagrams without control.
-const UDP: &str = "udp";
+pub(super) const UDP: &str = "udp";
 
 impl System {
     /// Nobody: the rival alone.
@@ -132,19 +145,24 @@ impl System {
             sender: NOBODY.to_owned(),
             edge: "none".to_owned(),
             quick: true,
+            added: false,
+            own: false,
             cells: None,
         }
     }
 }
 
 /// The arena's set.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Set {
     /// Cells and links.
     pub places: Vec<Place>,
     /// Systems.
     pub systems: Vec<System>,
-    edges: Vec<Edge>,
+    /// What may stand at the edge.
+    pub(super) edges: Vec<Edge>,
+    /// The parts that the running program adds.
+    pub(super) plugins: Plugins,
 }
 
 impl Set {
@@ -183,6 +201,8 @@ impl Set {
                 sender: sender.clone(),
                 edge: edge.name.clone(),
                 quick: c.quick.contains(sender),
+                added: false,
+                own: false,
                 cells: c.cells.clone(),
             }));
         }
@@ -190,6 +210,7 @@ impl Set {
             places: file.cell,
             systems,
             edges: file.edge,
+            plugins: Plugins::new(),
         })
     }
 
@@ -234,6 +255,14 @@ impl Set {
         }
     }
 
+    /// The scenario of `place` before any system is in it, among the program's parts; `quick` shortens it.
+    ///
+    /// # Errors
+    /// As [`Place::scenario`].
+    pub(super) fn base(&self, place: &Place, quick: bool) -> Result<Scenario, ScenarioError> {
+        Ok(place.scenario(quick)?.with_plugins(&self.plugins))
+    }
+
     /// What is set in the scenario of `place` for `system`: keys and values as `--set` takes them.
     pub fn changes(&self, place: &Place, system: &System) -> Vec<(String, String)> {
         let edge = self.changes_at(place, &system.edge);
@@ -253,7 +282,7 @@ impl Set {
     }
 }
 
-fn joined(sender: &str, edge: &str, alone: bool) -> String {
+pub(super) fn joined(sender: &str, edge: &str, alone: bool) -> String {
     if alone {
         sender.to_owned()
     } else {
@@ -261,7 +290,7 @@ fn joined(sender: &str, edge: &str, alone: bool) -> String {
     }
 }
 
-fn joined_titles(sender: &str, edge: &str) -> String {
+pub(super) fn joined_titles(sender: &str, edge: &str) -> String {
     if edge.is_empty() {
         sender.to_owned()
     } else {
@@ -269,7 +298,7 @@ fn joined_titles(sender: &str, edge: &str) -> String {
     }
 }
 
-fn sender_title(sender: &str) -> &str {
+pub(super) fn sender_title(sender: &str) -> &str {
     match sender {
         UDP => "UDP",
         other => title(other),
@@ -277,7 +306,8 @@ fn sender_title(sender: &str) -> &str {
 }
 
 /// Where the bottleneck of a cell may be.
-enum Kind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
     Cell,
     Wired,
     Link,
@@ -314,7 +344,7 @@ impl Place {
         embedded::embedded(&self.scenario_name()).expect("tests find every cell's scenario")
     }
 
-    fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> Kind {
         if self.wired {
             Kind::Wired
         } else if self.text().contains("\n[link]") {

@@ -1,11 +1,11 @@
 //! The runs of an arena: what they are, what they cost, and one of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cpu_time::ThreadTime;
 use serde::{Deserialize, Serialize};
 use slackwater_results::metrics::summary::fnv1a;
-use slackwater_scenario::{Scenario, ScenarioError, embedded};
+use slackwater_scenario::{Plugins, Scenario, ScenarioError, embedded};
 
 use super::measure::{self, Values};
 use super::set::{Place, QUICK_WARMUP, Set, System};
@@ -22,8 +22,11 @@ pub struct Options {
     pub quick: bool,
     /// Cells by name; empty for all.
     pub cells: Vec<String>,
-    /// Systems by name; empty for all.
+    /// Systems by name; empty for all. Those that the set lacks are added to it as those of `also` are.
     pub systems: Vec<String>,
+    /// Further systems, `SENDER` or `SENDER+EDGE`: controllers by their names, with parameters where they take some, behind an
+    /// edge of the set or a system, law or scheduler that the program adds.
+    pub also: Vec<String>,
 }
 
 impl Default for Options {
@@ -34,6 +37,7 @@ impl Default for Options {
             quick: false,
             cells: vec![],
             systems: vec![],
+            also: vec![],
         }
     }
 }
@@ -119,15 +123,32 @@ pub struct Plan {
     pub tasks: Vec<Task>,
     /// Cells that cannot be run here, and why.
     pub skipped: Vec<(String, String)>,
+    /// Identifies the running program among the keys of systems that have parts of its own.
+    program: String,
 }
 
 impl Plan {
-    /// The runs that `options` ask for.
+    /// The runs that `options` ask for, of built-in parts alone.
     ///
     /// # Errors
     /// Where a cell or system of `options` does not exist.
     pub fn new(options: &Options) -> Result<Self, TaskError> {
-        let set = Set::published();
+        Self::with_plugins(options, &Plugins::new(), "")
+    }
+
+    /// The same where systems may also have parts that the running program adds. `program` identifies that program, for
+    /// example by a hash of its file: results of such systems are taken up again by the same program alone.
+    ///
+    /// # Errors
+    /// Where a cell or system of `options` does not exist, or a part of a system that the set lacks does not fit a cell.
+    pub fn with_plugins(
+        options: &Options,
+        plugins: &Plugins,
+        program: &str,
+    ) -> Result<Self, TaskError> {
+        let mut set = Set::published();
+        set.plugins = plugins.clone();
+        set.add(options.also.iter().chain(&options.systems))?;
         let known = |kind, wanted: &[String], names: Vec<&str>| {
             let missing = wanted.iter().find(|w| !names.contains(&w.as_str()));
             missing.map_or(Ok(()), |found| {
@@ -140,10 +161,6 @@ impl Plan {
         };
         let places = set.places.iter().map(|p| p.name.as_str());
         known("cell", &options.cells, places.collect())?;
-        let mut names: Vec<&str> = set.systems.iter().map(|s| s.name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        known("system", &options.systems, names)?;
         let (mut tasks, mut skipped) = (vec![], vec![]);
         for place in &set.places {
             let named = options.cells.contains(&place.name);
@@ -156,7 +173,8 @@ impl Plan {
                 continue;
             }
             for system in set.systems_of(place) {
-                let named = options.systems.contains(&system.name);
+                let named =
+                    options.systems.contains(&system.name) || options.also.contains(&system.name);
                 let quick = !options.quick || system.quick;
                 let nobody = system == System::nobody(place.class);
                 if !(named || nobody || options.systems.is_empty() && quick) {
@@ -171,16 +189,38 @@ impl Plan {
                 }));
             }
         }
-        Ok(Self {
+        let plan = Self {
             set,
             options: options.clone(),
             tasks,
             skipped,
-        })
+            program: program.to_owned(),
+        };
+        plan.check_added()?;
+        Ok(plan)
+    }
+
+    /// What tests have shown of the published set is checked here of what was added: the parts fit each cell.
+    fn check_added(&self) -> Result<(), TaskError> {
+        let first = |t: &&Task| t.seed == self.options.first_seed;
+        for task in self.tasks.iter().filter(first) {
+            let (_, system) = self.set.find(task).expect("a task of this plan");
+            if system.added {
+                let scenario = self.set.scenario(task)?;
+                let checked = scenario.check_controllers();
+                checked.map_err(|cause| TaskError::Scenario {
+                    cell: task.cell.clone(),
+                    system: task.system.clone(),
+                    cause: Box::new(cause),
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Hash of all that decides the result of `task`: scenario, changes, length and version. The place of a recording on
-    /// a disk is no part of it, so that other machines may share the work.
+    /// a disk is no part of it, so that other machines may share the work. Where a part is the running program's own, the
+    /// program is part of it too: two builds of a plug-in never share a result.
     ///
     /// # Panics
     /// Where the plan has no such task.
@@ -188,13 +228,25 @@ impl Plan {
         let (place, system) = self.set.find(task).expect("a task of this plan");
         let text = embedded::embedded(&place.scenario_name()).unwrap_or_default();
         let length = place.quick.as_deref().filter(|_| task.quick);
-        fnv1a(&format!(
+        let mut all = format!(
             "{}\n{text}\n{:?}\n{length:?}\n{:?}\n{:?}",
             env!("CARGO_PKG_VERSION"),
             place.trace,
             place.players,
             self.set.changes(place, &system)
-        ))
+        );
+        if system.own {
+            all.push('\n');
+            all.push_str(&self.program);
+        }
+        fnv1a(&all)
+    }
+
+    /// The systems of `tasks` that the published set lacks, each once.
+    pub fn added(&self, tasks: &[Task]) -> Vec<String> {
+        let is_added = |task: &&Task| self.set.find(task).is_some_and(|(_, system)| system.added);
+        let added = tasks.iter().filter(is_added).map(|t| t.system.clone());
+        added.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The command that makes one run of a cell and system again, with its report.
@@ -258,7 +310,7 @@ impl Set {
             system: task.system.clone(),
             cause: Box::new(cause),
         };
-        let mut scenario = place.scenario(task.quick).map_err(bad)?;
+        let mut scenario = self.base(place, task.quick).map_err(bad)?;
         for (key, value) in self.changes(place, &system) {
             scenario = scenario.with(&key, &value).map_err(bad)?;
         }

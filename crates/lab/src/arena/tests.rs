@@ -1,6 +1,11 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use slackwater_control::registry::Plugin;
+use slackwater_control::{Ack, CongestionEvent, Controller, Intent, PathView};
+use slackwater_core::{Bytes, Instant};
+use slackwater_scenario::Plugins;
+
 use super::*;
 use crate::run::Control;
 
@@ -192,4 +197,78 @@ fn the_length_is_told_beforehand() {
     let costs = cost::measure(&plan).expect("costs");
     assert_eq!(costs.len(), 3);
     assert!(costs.iter().all(|c| c.ns > 10.0), "{costs:?}");
+}
+
+/// A window that stands still.
+#[derive(Clone, Debug)]
+struct Still;
+
+impl Controller for Still {
+    fn on_congestion(&mut self, _now: Instant, _path: &PathView, _event: &CongestionEvent) {}
+    fn on_ack(&mut self, _now: Instant, _path: &PathView, _ack: &Ack) {}
+    fn intent(&self) -> Intent {
+        Intent {
+            window: Some(Bytes(20 * 1448)),
+            ..Intent::default()
+        }
+    }
+    fn name(&self) -> &'static str {
+        "still"
+    }
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
+/// A look at one cell, with systems that the set lacks.
+fn extended(also: &[&str], program: &str) -> Result<Plan, TaskError> {
+    let still = Plugin::new("still", "20 segments", |_| Still);
+    let plugins = Plugins::new().with_controller(still).expect("a free name");
+    let options = Options {
+        seeds: 1,
+        quick: true,
+        cells: vec!["lte-steps".to_owned()],
+        systems: vec!["cubic".to_owned()],
+        also: also.iter().map(|s| (*s).to_owned()).collect(),
+        ..Options::default()
+    };
+    Plan::with_plugins(&options, &plugins, program)
+}
+
+/// Rows of the published set are shared with every other program, rows of a plug-in with the same build of it alone.
+#[test]
+fn a_row_of_ones_own_is_kept_by_the_build_that_made_it() {
+    let also = ["still", "cubic+pie", "xrc:theta=3"];
+    let [a, b] = ["a", "b"].map(|program| extended(&also, program).expect("they can be had"));
+    let systems: Vec<&str> = a.tasks.iter().map(|t| t.system.as_str()).collect();
+    assert_eq!(systems, ["cubic", "still", "cubic+pie", "xrc:theta=3"]);
+    assert_eq!(a.added(&a.tasks), ["cubic+pie", "still", "xrc:theta=3"]);
+    let same: Vec<bool> = a.tasks.iter().map(|t| a.key(t) == b.key(t)).collect();
+    assert_eq!(same, [true, false, true, true]);
+    assert_eq!(a.key(&a.tasks[0]), small().key(&a.tasks[0]));
+
+    let rows: Vec<Row> = a.tasks.iter().map(|t| row(&a, t)).collect();
+    let table = Table::new(&a, &rows);
+    let still = &table.cells[0].systems[1];
+    assert_eq!(
+        (still.name.as_str(), still.edge.as_str()),
+        ("still", "none")
+    );
+    assert!(still.values["delay_p95"].0 < table.cells[0].systems[0].values["delay_p95"].0);
+}
+
+#[test]
+fn what_a_row_of_ones_own_lacks_is_named() {
+    let error = |name: &str| {
+        let wrong = extended(&[name], "").expect_err(name);
+        wrong.to_string()
+    };
+    for (name, expected) in [
+        ("stil", "still"),
+        ("still+vaq", "cubic+vaqm"),
+        ("still:3", "expected no parameters"),
+        ("xrc:theta=x", "theta: found \"x\""),
+    ] {
+        assert!(error(name).contains(expected), "{name}: {}", error(name));
+    }
 }
