@@ -4,11 +4,13 @@ mod dualq;
 mod fifo;
 mod fq;
 mod shaper;
+mod turns;
 
 pub use dualq::{DualQ, DualQShape, Scheduler};
 pub use fifo::{Fifo, Limits, Overflow};
 pub use fq::{Fq, FqShape};
 pub use shaper::{Shaper, ShaperConfig};
+pub use turns::{FlowQueue, FlowQueues, Turns};
 
 use slackwater_core::record::DropReason;
 use slackwater_core::{Instant, PacketView};

@@ -11,7 +11,8 @@ mod verdict;
 
 pub use config::{AnyQueue, ContainerConfig, DualQConfig, FifoConfig, FqConfig, QueueConfig};
 pub use container::{
-    DualQ, DualQShape, Fifo, Fq, FqShape, Limits, Overflow, Scheduler, Shaper, ShaperConfig,
+    DualQ, DualQShape, Fifo, FlowQueue, FlowQueues, Fq, FqShape, Limits, Overflow, Scheduler,
+    Shaper, ShaperConfig, Turns,
 };
 pub use law::{
     Abc, AbcConfig, AnyLaw, Codel, CodelConfig, LawConfig, NoLaw, OwnLaw, Pi2, Pi2Config, Pie,

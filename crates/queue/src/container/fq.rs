@@ -1,10 +1,9 @@
 //! Flow queues served in turns by deficit round robin, each with a law of its own (FQ-CoDel, RFC 8290).
 
-use std::collections::VecDeque;
-
 use slackwater_core::record::DropReason;
-use slackwater_core::{Bytes, Draw, Duration, Instant, PacketView};
+use slackwater_core::{Bytes, Draw, Instant, PacketView};
 
+use super::turns::{FlowQueue, FlowQueues, Turns};
 use super::{Limits, carry_out};
 use crate::{Law, PacketMeta, Queue, QueueView, Sink, Verdict};
 
@@ -38,36 +37,35 @@ impl Default for FqShape {
     }
 }
 
-/// The list that a bucket is on (RFC 8290, 4.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum List {
-    None,
-    New,
-    Old,
-}
-
+/// The queue of the flows that hash to one number, and its law.
 #[derive(Debug)]
 struct Bucket<P, L> {
-    ring: VecDeque<(Instant, P)>,
-    bytes: Bytes,
-    /// Bytes that it may still send in this turn; a packet may overdraw it.
-    deficit: i64,
-    list: List,
+    /// What waits.
+    queue: FlowQueue<P>,
+    /// What decides about its packets.
     law: L,
 }
 
-impl<P: PacketView, L> Bucket<P, L> {
-    fn view(&self) -> QueueView {
-        QueueView {
-            bytes: self.bytes,
-            packets: self.ring.len() as u32,
-        }
-    }
+/// All buckets, by number.
+#[derive(Debug)]
+struct Buckets<P, L>(Vec<Bucket<P, L>>);
 
-    fn pop(&mut self) -> Option<(Instant, P)> {
-        let (since, packet) = self.ring.pop_front()?;
-        self.bytes -= Bytes(u64::from(packet.len()));
-        Some((since, packet))
+impl<P, L> Buckets<P, L> {
+    fn get(&mut self, slot: u32) -> &mut Bucket<P, L> {
+        &mut self.0[slot as usize]
+    }
+}
+
+impl<P: PacketView, L: Law> FlowQueues<P> for Buckets<P, L> {
+    const SPARSE: bool = false;
+    fn queue(&self, slot: u32) -> &FlowQueue<P> {
+        &self.0[slot as usize].queue
+    }
+    fn queue_mut(&mut self, slot: u32) -> &mut FlowQueue<P> {
+        &mut self.0[slot as usize].queue
+    }
+    fn on_empty(&mut self, now: Instant, slot: u32) {
+        self.get(slot).law.on_empty(now);
     }
 }
 
@@ -77,10 +75,10 @@ pub struct Fq<P, L> {
     shape: FqShape,
     /// Perturbs the hash, so that flows that collide in one run do not in another (RFC 8290, 4.1.1).
     perturbation: Draw,
-    buckets: Vec<Bucket<P, L>>,
-    new: VecDeque<u32>,
-    old: VecDeque<u32>,
-    total: QueueView,
+    /// The queues with their laws.
+    buckets: Buckets<P, L>,
+    /// Whose turn it is.
+    turns: Turns,
 }
 
 impl<P: PacketView, L: Law> Fq<P, L> {
@@ -88,20 +86,15 @@ impl<P: PacketView, L: Law> Fq<P, L> {
     pub fn new(shape: FqShape, perturbation: Draw, mut law: impl FnMut(u32) -> L) -> Self {
         let buckets = (0..shape.buckets.max(1))
             .map(|i| Bucket {
-                ring: VecDeque::new(),
-                bytes: Bytes::ZERO,
-                deficit: 0,
-                list: List::None,
+                queue: FlowQueue::default(),
                 law: law(i),
             })
             .collect();
         Self {
             shape,
             perturbation,
-            buckets,
-            new: VecDeque::new(),
-            old: VecDeque::new(),
-            total: QueueView::default(),
+            buckets: Buckets(buckets),
+            turns: Turns::default(),
         }
     }
 
@@ -109,12 +102,12 @@ impl<P: PacketView, L: Law> Fq<P, L> {
     pub fn bucket_of(&self, flow_key: u32) -> u32 {
         let hash = self.perturbation.bits(u64::from(flow_key));
         // The high half scaled to the number of buckets, which need not be a power of two.
-        (((hash >> 32) * self.buckets.len() as u64) >> 32) as u32
+        (((hash >> 32) * self.buckets.0.len() as u64) >> 32) as u32
     }
 
     /// What waits in one bucket.
     pub fn bucket_backlog(&self, bucket: u32) -> QueueView {
-        self.buckets[bucket as usize].view()
+        self.buckets.queue(bucket).view()
     }
 
     /// Quantum of one turn; a quantum of zero would give no turn.
@@ -124,29 +117,19 @@ impl<P: PacketView, L: Law> Fq<P, L> {
             .clamp(1, i64::MAX / 2)
     }
 
-    fn forget(&mut self, len: u32) {
-        self.total.packets -= 1;
-        self.total.bytes -= Bytes(u64::from(len));
-    }
-
     /// Drops from the head of the fattest queue (RFC 8290, 4.1).
     fn drop_from_fattest(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
-        let fattest = (0..self.buckets.len())
-            .max_by_key(|i| (self.buckets[*i].bytes, std::cmp::Reverse(*i)))
+        let fattest = (0..self.buckets.0.len() as u32)
+            .max_by_key(|i| (self.buckets.queue(*i).view().bytes, std::cmp::Reverse(*i)))
             .expect("there is at least one bucket");
-        let half = self.buckets[fattest].bytes.get() / 2;
-        let mut gone = 0;
-        for _ in 0..self.shape.drop_batch.max(1) {
-            let Some((_, packet)) = self.buckets[fattest].pop() else {
-                break;
-            };
-            self.forget(packet.len());
-            gone += u64::from(packet.len());
-            sink.dropped(now, &packet, DropReason::Full);
-            if gone >= half {
-                break;
-            }
-        }
+        self.turns.drop_half(
+            &mut self.buckets,
+            fattest,
+            self.shape.drop_batch,
+            |packet| {
+                sink.dropped(now, &packet, DropReason::Full);
+            },
+        );
     }
 }
 
@@ -160,95 +143,44 @@ impl<P: PacketView, L: Law> Queue<P> for Fq<P, L> {
         }
         let index = self.bucket_of(packet.flow_key());
         let quantum = self.quantum();
-        let bucket = &mut self.buckets[index as usize];
-        let delay = bucket
-            .ring
-            .front()
-            .map_or(Duration::ZERO, |(since, _)| now.since(*since));
-        let view = bucket.view();
+        let bucket = self.buckets.get(index);
+        let (delay, view) = (bucket.queue.delay(now), bucket.queue.view());
         let verdict = bucket.law.on_enqueue(now, delay, &view, &meta);
         if verdict != Verdict::Pass && !carry_out(verdict, now, &mut packet, sink) {
             return;
         }
-        bucket.ring.push_back((now, packet));
-        bucket.bytes += len;
-        if bucket.list == List::None {
-            bucket.list = List::New;
-            bucket.deficit = quantum;
-            self.new.push_back(index);
-        }
-        self.total.packets += 1;
-        self.total.bytes += len;
-        while !self
-            .shape
-            .limits
-            .allow(self.total.packets, self.total.bytes)
-        {
+        self.turns
+            .push(now, &mut self.buckets, index, packet, quantum);
+        loop {
+            let total = self.turns.total();
+            if self.shape.limits.allow(total.packets, total.bytes) {
+                return;
+            }
             self.drop_from_fattest(now, sink);
         }
     }
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<(P, Instant)> {
-        // RFC 8290, 4.2.
+        let quantum = self.quantum();
         loop {
-            let (index, is_new) = match (self.new.front(), self.old.front()) {
-                (Some(i), _) => (*i, true),
-                (None, Some(i)) => (*i, false),
-                (None, None) => return None,
-            };
-            let quantum = self.quantum();
-            let bucket = &mut self.buckets[index as usize];
-            if bucket.deficit <= 0 {
-                bucket.deficit += quantum;
-                bucket.list = List::Old;
-                if is_new {
-                    self.new.pop_front();
-                } else {
-                    self.old.pop_front();
-                }
-                self.old.push_back(index);
-                continue;
-            }
-            while let Some((since, mut packet)) = self.buckets[index as usize].pop() {
-                let meta = PacketMeta::of(&packet);
-                self.forget(meta.len);
-                let bucket = &mut self.buckets[index as usize];
-                let view = bucket.view();
-                let verdict = bucket.law.on_dequeue(now, now.since(since), &view, &meta);
-                if verdict == Verdict::Pass || carry_out(verdict, now, &mut packet, sink) {
-                    bucket.deficit -= i64::from(meta.len);
-                    return Some((packet, since));
-                }
-            }
-            let bucket = &mut self.buckets[index as usize];
-            bucket.law.on_empty(now);
-            if is_new {
-                // A queue that runs empty takes one turn among the old ones, lest it be new at each packet.
-                self.new.pop_front();
-                bucket.list = List::Old;
-                self.old.push_back(index);
-            } else {
-                self.old.pop_front();
-                bucket.list = List::None;
+            let (slot, since, mut packet) = self.turns.pop(now, &mut self.buckets, quantum)?;
+            let meta = PacketMeta::of(&packet);
+            let bucket = self.buckets.get(slot);
+            let view = bucket.queue.view();
+            let verdict = bucket.law.on_dequeue(now, now.since(since), &view, &meta);
+            if verdict == Verdict::Pass || carry_out(verdict, now, &mut packet, sink) {
+                bucket.queue.charge(meta.len);
+                return Some((packet, since));
             }
         }
     }
 
     fn backlog(&self) -> QueueView {
-        self.total
+        self.turns.total()
     }
 
     fn head_since(&self) -> Option<Instant> {
-        self.new
-            .iter()
-            .chain(&self.old)
-            .filter_map(|i| {
-                self.buckets[*i as usize]
-                    .ring
-                    .front()
-                    .map(|(since, _)| *since)
-            })
-            .min()
+        self.turns.head_since(&self.buckets)
     }
 }
 

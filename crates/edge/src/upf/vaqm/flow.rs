@@ -1,11 +1,8 @@
 //! The flows of an instance: what measures each, and the queue it waits in.
 
-use std::collections::VecDeque;
-
 use slackwater_core::{Bytes, Duration, Instant, PacketView, Rate, TcpHeader};
-use slackwater_queue::{AnyLaw, QueueView};
+use slackwater_queue::{AnyLaw, FlowQueue};
 
-use super::fair::NIL;
 use super::l4s::CeWatch;
 use super::police::Police;
 use crate::upf::even::Accumulator;
@@ -27,15 +24,6 @@ pub(super) enum Observer {
     Quic(SpinFlow),
     /// Nothing seen so far.
     Opaque,
-}
-
-/// The list that a flow's queue is on (RFC 8290, 4.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum List {
-    #[default]
-    None,
-    New,
-    Old,
 }
 
 /// A rate from whole spans.
@@ -67,14 +55,10 @@ impl SpanRate {
 #[repr(C)]
 pub(super) struct Flow<P> {
     pub(super) key: u32,
-    /// The next flow on the list that this one is on.
-    pub(super) next: u32,
-    pub(super) list: List,
     /// Chances of marks and of coupled signals not yet used.
     pub(super) owed: Accumulator,
-    pub(super) bytes: u64,
-    pub(super) deficit: i64,
-    pub(super) ring: VecDeque<(Instant, P)>,
+    /// What waits, and its place among the turns.
+    pub(super) queue: FlowQueue<P>,
     pub(super) last_seen: Instant,
     pub(super) last_down: Instant,
     pub(super) arrivals: SpanRate,
@@ -93,7 +77,6 @@ impl<P: PacketView> Flow<P> {
     fn new(now: Instant, key: u32) -> Self {
         Self {
             key,
-            next: NIL,
             observer: Observer::Opaque,
             first_seen: now,
             last_down: now,
@@ -102,23 +85,13 @@ impl<P: PacketView> Flow<P> {
                 since: now,
                 ..SpanRate::default()
             },
-            ring: VecDeque::new(),
-            bytes: 0,
-            deficit: 0,
-            list: List::None,
+            queue: FlowQueue::default(),
             law: None,
             owed: Accumulator::default(),
             ce: None,
             stuck_since: None,
             police: None,
             signalled: None,
-        }
-    }
-
-    pub(super) fn view(&self) -> QueueView {
-        QueueView {
-            bytes: Bytes(self.bytes),
-            packets: self.ring.len() as u32,
         }
     }
 
@@ -173,7 +146,7 @@ impl<P: PacketView> Flow<P> {
             Observer::Tcp(..) => Duration::from_secs(60),
             _ => Duration::from_secs(10),
         };
-        self.list == List::None && self.ring.is_empty() && now.since(self.last_seen) >= patience
+        self.queue.is_idle() && now.since(self.last_seen) >= patience
     }
 
     pub(super) fn heap(&self) -> usize {
@@ -181,7 +154,7 @@ impl<P: PacketView> Flow<P> {
             Observer::Tcp(tcp, _) => tcp.heap(),
             _ => 0,
         };
-        segments + self.ring.capacity() * size_of::<(Instant, P)>()
+        segments + self.queue.heap()
     }
 }
 

@@ -12,12 +12,11 @@ use slackwater_core::record::DropReason;
 use slackwater_core::{
     Bytes, Direction, Duration, Instant, PacketView, Qfi, Rate, TcpHeader, UeId,
 };
-use slackwater_queue::{Outcome, PacketMeta, Verdict as LawVerdict, admit};
+use slackwater_queue::{Outcome, PacketMeta, Turns, Verdict as LawVerdict, admit};
 
 use super::bucket::Bucket;
 use super::config::{Mode, VaqmConfig};
 use super::direct::Direct;
-use super::fair::Fair;
 use super::flow::{Flows, Observer};
 use super::function::{Snapshot, State, VaqmStats};
 use super::modes::{Law, Limit, Offer, Sight, Valve};
@@ -83,7 +82,8 @@ impl Visibility {
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Instance<P> {
-    fair: Fair,
+    /// Whose turn it is among the flows that wait.
+    fair: Turns,
     flight: u64,
     last_active: Instant,
     evaluated: Instant,
@@ -129,7 +129,7 @@ impl<P: PacketView> Instance<P> {
             guaranteed: Rate::ZERO,
             maximum: Rate::ZERO,
             flows: Flows::new(),
-            fair: Fair::default(),
+            fair: Turns::default(),
             model: PathModel::new(config),
             valve: Valve::new(config.mode),
             limit: Limit::None,
@@ -356,9 +356,8 @@ impl<P: PacketView> Instance<P> {
 
     /// Takes one packet through its law; false where nothing waits.
     fn let_out(&mut self, now: Instant, cx: &mut Shared<'_, P>) -> bool {
-        let Some((slot, since, mut packet)) =
-            self.fair.pop(now, &mut self.flows, cx.config.quantum)
-        else {
+        let quantum = i64::from(cx.config.quantum.max(1));
+        let Some((slot, since, mut packet)) = self.fair.pop(now, &mut self.flows, quantum) else {
             return false;
         };
         let meta = PacketMeta::of(&packet);
@@ -376,7 +375,7 @@ impl<P: PacketView> Instance<P> {
         }
         cx.stats.marked += u64::from(outcome == Outcome::Marked);
         cx.stats.passed += 1;
-        Fair::charge(&mut self.flows, slot, meta.len);
+        self.flows.get_mut(slot).queue.charge(meta.len);
         let tcp = packet.tcp();
         self.leave(now, slot, tcp.as_ref(), &packet);
         cx.ready.push_back((Direction::Down, packet));
@@ -411,11 +410,10 @@ impl<P: PacketView> Instance<P> {
 
     /// Gives up everything that waits.
     pub(super) fn close(&mut self, cx: &mut Shared<'_, P>) {
-        while let Some((slot, _, packet)) =
-            self.fair.pop(Instant::MAX, &mut self.flows, u32::MAX >> 1)
-        {
+        let quantum = i64::from(u32::MAX >> 1);
+        while let Some((slot, _, packet)) = self.fair.pop(Instant::MAX, &mut self.flows, quantum) {
             let len = packet.len();
-            Fair::charge(&mut self.flows, slot, len);
+            self.flows.get_mut(slot).queue.charge(len);
             *cx.held -= u64::from(len);
             cx.stats.dropped += 1;
             cx.dropped.push_back((packet, DropReason::NoRoute));
@@ -450,8 +448,8 @@ impl<P: PacketView> Instance<P> {
             delivered: self.delivered_rate,
             delivered_max: Rate::from_bps(self.delivered_max.peek().unwrap_or(0)),
             flight: Bytes(self.flight),
-            backlog: self.fair.total.bytes,
-            packets: self.fair.total.packets,
+            backlog: self.fair.total().bytes,
+            packets: self.fair.total().packets,
             flows: self.flows.len() as u32,
             unresponsive: self.unresponsive,
             path_changes: self.model.changes(),

@@ -102,9 +102,9 @@ impl<P: PacketView> Instance<P> {
             cx.stats.marked += u64::from(outcome == Outcome::Marked);
         }
 
-        let before = self.fair.total.bytes.get();
-        self.fair
-            .push(now, &mut self.flows, slot, packet, config.quantum);
+        let before = self.fair.total().bytes.get();
+        let quantum = i64::from(config.quantum.max(1));
+        self.fair.push(now, &mut self.flows, slot, packet, quantum);
         cx.stats.held += 1;
         let sight_rate = self
             .delivered_max
@@ -115,12 +115,13 @@ impl<P: PacketView> Instance<P> {
             .bytes_in(Duration::from_secs(1))
             .get();
         let room = config.memory.get().min(second.max(64 * MTU));
-        let over_all = *cx.held + self.fair.total.bytes.get() - before > config.memory_total.get();
-        if self.fair.total.bytes.get() > room || over_all {
+        let over_all =
+            *cx.held + self.fair.total().bytes.get() - before > config.memory_total.get();
+        if self.fair.total().bytes.get() > room || over_all {
             let waiting = cx.dropped.len();
-            self.fair.drop_fattest(&mut self.flows, cx.dropped);
+            fair::drop_fattest(&mut self.fair, &mut self.flows, cx.dropped);
             cx.stats.dropped += (cx.dropped.len() - waiting) as u64;
         }
-        *cx.held = *cx.held + self.fair.total.bytes.get() - before;
+        *cx.held = *cx.held + self.fair.total().bytes.get() - before;
     }
 }
