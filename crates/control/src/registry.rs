@@ -266,6 +266,11 @@ impl Registry {
             None => modes(name),
         }
     }
+
+    /// As [`modes`], for added controllers alone.
+    pub fn own_modes(&self, name: &str) -> Option<&'static [&'static str]> {
+        self.own(name)?.modes
+    }
 }
 
 fn after_colon(name: &str) -> &str {

@@ -40,6 +40,14 @@ pub enum ShelfError {
         /// Why.
         source: serde_json::Error,
     },
+    /// The names of a controller's states could not be read.
+    #[error("{path}: {source}; expected an object of lists of names")]
+    States {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
     /// A table could not be read.
     #[error("{path}: {source}")]
     Parquet {

@@ -1,8 +1,10 @@
 //! The curves of runs on one time axis, from their Parquet files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use slackwater_results::metrics::RunSummary;
+use slackwater_results::output::STATES;
 
 use super::read::TableFile;
 use super::{Shelf, ShelfError};
@@ -238,6 +240,18 @@ fn events(folder: &Path, summary: &RunSummary, view: &mut RunView) -> Result<(),
     Ok(())
 }
 
+/// Names of the states of controllers that this program may not know, by controller.
+fn own_states(folder: &Path) -> Result<BTreeMap<String, Vec<String>>, ShelfError> {
+    let path = folder.join(STATES);
+    match std::fs::read(&path) {
+        Ok(bytes) => {
+            serde_json::from_slice(&bytes).map_err(|source| ShelfError::States { path, source })
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+        Err(source) => Err(ShelfError::File { path, source }),
+    }
+}
+
 /// Bands of what controllers call `mode`, and bands and curves of what edge functions think.
 fn internals(folder: &Path, summary: &RunSummary, view: &mut RunView) -> Result<(), ShelfError> {
     let Some(file) = TableFile::open(folder, "internals")? else {
@@ -246,6 +260,7 @@ fn internals(folder: &Path, summary: &RunSummary, view: &mut RunView) -> Result<
     let time = file.ints("time_ns")?;
     let names = file.texts("name")?;
     let values = file.floats("value")?;
+    let own = own_states(folder)?;
     let mut sessions = vec![];
     for (i, rows) in by_flow(&file.ints("flow")?, summary.flows.len())
         .iter()
@@ -266,11 +281,17 @@ fn internals(folder: &Path, summary: &RunSummary, view: &mut RunView) -> Result<
                 view.bands.extend(states::edge_bands(ue, &samples));
             }
         }
-        let modes = slackwater_control::registry::modes(&flow.controller);
-        let Some((known, modes)) = modes.zip(samples("mode")) else {
+        let known = match slackwater_control::registry::modes(&flow.controller) {
+            Some(known) => known.to_vec(),
+            None => match own.get(&flow.controller) {
+                Some(names) => names.iter().map(String::as_str).collect(),
+                None => continue,
+            },
+        };
+        let Some(modes) = samples("mode") else {
             continue;
         };
-        let bands: Vec<Band> = states::bands_of(known, modes.into_iter());
+        let bands: Vec<Band> = states::bands_of(&known, modes.into_iter());
         if !bands.is_empty() {
             view.bands.push(BandTrack {
                 label: flow.label.clone(),

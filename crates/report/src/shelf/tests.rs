@@ -1,9 +1,12 @@
 use std::path::{Path, PathBuf};
 
+use slackwater_control::registry::Plugin;
+use slackwater_control::{Ack, CongestionEvent, Controller, Intent, PathView};
+use slackwater_core::{Bytes, Instant};
 use slackwater_lab::beacon::Beacon;
 use slackwater_lab::run::{Control, run_scenario};
 use slackwater_results::output;
-use slackwater_scenario::Scenario;
+use slackwater_scenario::{Plugins, Scenario};
 
 use super::*;
 use crate::{self as report, view};
@@ -81,6 +84,62 @@ fn a_run_is_read_back_as_it_was_written() {
         .collect();
     assert_eq!(states[0], "STARTUP");
     assert!(states.len() > 1, "{states:?}");
+}
+
+/// A window that stands still, in one of two states.
+#[derive(Clone, Debug)]
+struct Still(bool);
+
+impl Controller for Still {
+    fn on_ack(&mut self, now: Instant, _path: &PathView, _ack: &Ack) {
+        self.0 = now >= Instant::from_millis(1000);
+    }
+    fn on_congestion(&mut self, _now: Instant, _path: &PathView, _event: &CongestionEvent) {}
+    fn intent(&self) -> Intent {
+        Intent {
+            window: Some(Bytes(20 * 1448)),
+            ..Intent::default()
+        }
+    }
+    fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.push(("mode", f64::from(u8::from(self.0))));
+    }
+    fn name(&self) -> &'static str {
+        "still"
+    }
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
+/// A run names the states of controllers that the program which reads it back does not know.
+#[test]
+fn states_of_a_controller_from_outside_are_read_back() {
+    let folder = Folder::new("own");
+    let still =
+        Plugin::new("still", "20 segments", |_| Still(false)).with_modes(&["EARLY", "LATE"]);
+    let plugins = Plugins::new().with_controller(still).expect("a free name");
+    let text = TEXT.replace("bbr", "still");
+    let scenario = Scenario::parse("own.toml", &text, Path::new(".")).expect("a scenario");
+    let scenario = scenario.with_plugins(&plugins);
+    let run = run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("a run");
+    let own = folder.0.join("own");
+    output::write_run(&own, &run.scenario, &run.summary, &run.records).expect("written");
+    put(&folder.0.join("built-in"), 1);
+    assert!(!folder.0.join("built-in").join(output::STATES).exists());
+
+    let shelf = Shelf::new(&folder.0);
+    let page = overlay(&shelf, &["own".to_owned()]).expect("it is there");
+    let bands = &page.runs[0].bands[0];
+    let states: Vec<&str> = bands.bands.iter().map(|b| b.state.as_str()).collect();
+    assert_eq!(
+        (bands.controller.as_str(), &states[..]),
+        ("still", &["EARLY", "LATE"][..])
+    );
+
+    std::fs::write(own.join(output::STATES), "[]").expect("written");
+    let broken = overlay(&shelf, &["own".to_owned()]).expect_err("no object");
+    assert!(broken.to_string().contains(output::STATES), "{broken}");
 }
 
 const EDGES: &str = r#"

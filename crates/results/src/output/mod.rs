@@ -5,6 +5,7 @@ pub mod frame;
 pub mod parquet;
 pub mod tables;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use slackwater_scenario::Scenario;
@@ -82,6 +83,10 @@ pub fn run_folder(labels: &[(String, String)], seed: u64) -> String {
     out + &format!("seed-{seed}")
 }
 
+/// Name of the file that names the states of controllers from outside, where a run has such controllers: a JSON object of
+/// lists, by the controller.
+pub const STATES: &str = "states.json";
+
 /// Writes everything about a run into `folder`, which is made where it is missing. Returns the files, in order.
 ///
 /// # Errors
@@ -102,6 +107,11 @@ pub fn write_run(
     };
     text("summary.json", summary_json(summary).as_bytes())?;
     text("scenario.toml", scenario.to_toml().as_bytes())?;
+    let states = own_states(scenario, summary);
+    if !states.is_empty() {
+        let json = serde_json::to_string_pretty(&states).expect("texts always make JSON");
+        text(STATES, format!("{json}\n").as_bytes())?;
+    }
     if scenario.record.qlog {
         for (name, log) in captures::qlogs(scenario, run) {
             text(&name, log.as_bytes())?;
@@ -117,6 +127,19 @@ pub fn write_run(
         }
     }
     Ok(files)
+}
+
+/// The states of controllers that only the running program knows, by the controller's name in the summary: who reads the run
+/// back may be another program.
+fn own_states<'a>(
+    scenario: &Scenario,
+    summary: &'a RunSummary,
+) -> BTreeMap<&'a str, &'static [&'static str]> {
+    let names = summary.flows.iter().map(|f| f.controller.as_str());
+    let known = scenario.plugins().controllers();
+    names
+        .filter_map(|name| Some((name, known.own_modes(name)?)))
+        .collect()
 }
 
 /// The summary as indented JSON with a final line end.
