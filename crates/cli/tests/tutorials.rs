@@ -1,7 +1,8 @@
 //! The tutorials' programs run, and the pages show their code.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -177,6 +178,202 @@ fn a_scheduler_and_a_law_of_ones_own_give_what_their_page_says() {
         let expected = format!("{key}: found \"{found}\", expected ");
         assert!(said.contains(&expected), "{said}");
     }
+}
+
+/// A folder of results of its own, gone afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("tutorials-{name}-{}", std::process::id());
+        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("UTF-8")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn json(out: &Output) -> serde_json::Value {
+    serde_json::from_str(&text(out)).expect("JSON")
+}
+
+fn said(out: &Output) -> String {
+    assert_eq!(out.status.code(), Some(2));
+    String::from_utf8_lossy(&out.stderr).into_owned()
+}
+
+/// Names of the systems of the first cell.
+fn rows(table: &serde_json::Value) -> Vec<String> {
+    let systems = table["cells"][0]["systems"].as_array().expect("systems");
+    let names = systems.iter().filter_map(|s| s["name"].as_str());
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_part_of_ones_own_has_a_row_in_the_arena() {
+    let folder = Folder::new("arena");
+    let look = ["--quick", "--seeds", "1", "--cells", "lte-steps"];
+    let arena = |program: &str, more: &[&str]| {
+        let place = ["--out", folder.path(), "--json"];
+        example(program, &[&["arena"], &look[..], &place, more].concat())
+    };
+    let built_in = arena("my-controller", &["--systems", "cubic"]);
+    assert_eq!(rows(&json(&built_in)), ["cubic"]);
+    // CUBIC's run is there already, whichever program made it.
+    let mine = arena("my-controller", &["--systems", "cubic", "--also", "mine"]);
+    let progress = String::from_utf8_lossy(&mine.stderr).into_owned();
+    assert!(
+        progress.contains("1 runs (1 of 2 are there already)"),
+        "{progress}"
+    );
+    let table = json(&mine);
+    assert_eq!(rows(&table), ["cubic", "mine"]);
+    let queue = |i: usize| table["cells"][0]["systems"][i]["values"]["delay_p95"][0].as_f64();
+    assert!(queue(1) < queue(0), "{table}");
+    let system = arena("sixth-system", &["--systems", "cubic,cubic+ebb:30"]);
+    assert_eq!(rows(&json(&system)), ["cubic", "cubic+ebb:30"]);
+    let others = ["--systems", "cubic+blue:40,cubic+m-lwdf"];
+    let parts = arena("my-scheduler", &others);
+    assert_eq!(rows(&json(&parts)), ["cubic+blue:40", "cubic+m-lwdf"]);
+
+    let refused = said(&arena(
+        "my-controller",
+        &["--seed", "9", "--also", "mine", "--ray", "auto"],
+    ));
+    assert!(refused.contains("--ray: found mine"), "{refused}");
+    let unknown = said(&arena("sixth-system", &["--also", "mine"]));
+    assert!(unknown.contains("found \"mine\""), "{unknown}");
+}
+
+#[test]
+fn a_controller_of_ones_own_stands_beside_a_studys_senders() {
+    let folder = Folder::new("repro");
+    let out = ["--out", folder.path()];
+    let study = |more: &[&str]| {
+        let args = ["repro", "xrc", "--only", "fig3", "--seeds", "1"];
+        example("my-controller", &[&args[..], &out, more].concat())
+    };
+    let plain = study(&["--json"]).stdout;
+    let mine = study(&["--json", "--also", "mine"]);
+    assert_eq!(mine.stdout, plain, "no verdict changes");
+    let page = std::fs::read_to_string(folder.0.join("index.html")).expect("the page");
+    assert!(page.contains("Beside the paper: mine"));
+    let refused = said(&study(&["--also", "min"]));
+    assert!(
+        refused.contains("--also min") && refused.contains("\"mine\"?"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_system_of_ones_own_takes_real_packets() {
+    let unknown = said(&example(
+        "sixth-system",
+        &["emulate", "--cell", "lte", "--edge", "eb"],
+    ));
+    assert!(
+        unknown.contains("--edge: found \"eb\", expected one of vaqm, cecc, xrc, l4s, ebb"),
+        "{unknown}"
+    );
+    let refused = [
+        "emulate",
+        "--cell",
+        "lte",
+        "--edge",
+        "ebb:soon",
+        "--no-files",
+        "--",
+        "true",
+    ];
+    let refused = said(&example("sixth-system", &refused));
+    assert!(
+        refused.contains("upf.system: found \"ebb:soon\""),
+        "{refused}"
+    );
+
+    let folder = Folder::new("emulate");
+    let bin = env!("CARGO_BIN_EXE_slackwater");
+    let server = format!("{bin} quic serve --transfers 1");
+    let through = |program: &str, more: &[&str]| {
+        let args = [
+            "emulate",
+            "--cell",
+            "lte",
+            "--isolated",
+            "--quiet",
+            "--server",
+            &server,
+        ];
+        let out = ["--out", folder.path()];
+        let patience = ["--patience", "10 s", "--json"];
+        let get = ["--", bin, "quic", "get", "{server}", "--bytes", "200kB"];
+        example(program, &[&args[..], &out, more, &get, &patience].concat())
+    };
+    let done = through("sixth-system", &["--edge", "ebb:30"]);
+    if !done.status.success() {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&done.stderr));
+        return;
+    }
+    assert_eq!(json(&done)["bytes"], 200_000);
+    let scenario = std::fs::read_to_string(folder.0.join("scenario.toml")).expect("the scenario");
+    assert!(scenario.contains("system = \"ebb:30\""), "{scenario}");
+    let keys = [
+        "--set",
+        "cell.scheduler=m-lwdf",
+        "--set",
+        "cell.rlc.law=blue:40",
+    ];
+    assert_eq!(json(&through("my-scheduler", &keys))["bytes"], 200_000);
+    let scenario = std::fs::read_to_string(folder.0.join("scenario.toml")).expect("the scenario");
+    assert!(
+        scenario.contains("\"m-lwdf\"") && scenario.contains("\"blue:40\""),
+        "{scenario}"
+    );
+}
+
+#[test]
+fn a_controller_of_ones_own_serves_files() {
+    let bin = Path::new(env!("CARGO_BIN_EXE_slackwater"));
+    let program = bin
+        .parent()
+        .expect("in a folder")
+        .join("examples/my-controller");
+    let serve = [
+        "quic",
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--transfers",
+        "1",
+        "--json",
+        "--cc",
+    ];
+    let mut server = Command::new(&program)
+        .args([&serve[..], &["mine"]].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut lines = BufReader::new(server.stderr.take().expect("a pipe")).lines();
+    let first = lines.next().expect("a line").expect("text");
+    let address = first.strip_prefix("quic: mine at ").expect(&first);
+    let get = ["quic", "get", address, "--bytes", "200kB", "--json"];
+    let got = Command::new(bin).args(get).output().expect("it starts");
+    let done = server.wait_with_output().expect("it ends");
+    assert_eq!(json(&got)["bytes"], 200_000);
+    assert_eq!(json(&done)["controller"], "mine");
+    let unknown = said(&example("sixth-system", &[&serve[..], &["mine"]].concat()));
+    assert!(
+        unknown.contains("--cc: no controller is named \"mine\""),
+        "{unknown}"
+    );
 }
 
 fn read(path: &str) -> String {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration as Wall;
 
 use ::quinn::TransportConfig;
-use slackwater_control::registry;
+use slackwater_control::registry::{Config, Registry};
 use slackwater_control::{AnyController, Controller as _, EcnMode};
 use slackwater_core::Draw;
 
@@ -66,16 +66,19 @@ fn transport(spin: bool) -> TransportConfig {
     t
 }
 
-/// The controller called `name`, for one connection.
+/// The controller called `name` among those `known`, for one connection.
 ///
 /// # Errors
-/// Where there is none of that name, or it needs what quinn cannot do: it sets ECT(0) alone and counts no marks.
-fn controller(name: &str, draw: Draw) -> Result<AnyController, LiveError> {
-    let config = registry::Config::new(u32::from(SEGMENT), draw);
-    let cc = registry::build(name, &config).map_err(|e| usage(format!("--cc: {e}")))?;
-    if !registry::names().iter().any(|known| known.0 == cc.name()) {
+/// Where there is none of that name, or it needs what quinn cannot do: it sets ECT(0) alone, counts no marks and knows a
+/// window but no rate without one.
+fn controller(known: &Registry, name: &str, draw: Draw) -> Result<AnyController, LiveError> {
+    let config = Config::new(u32::from(SEGMENT), draw);
+    let cc = known
+        .build(name, &config)
+        .map_err(|e| usage(format!("--cc: {e}")))?;
+    if cc.intent().window.is_none() {
         return Err(usage(format!(
-            "--cc: found \"{name}\", which steers media, expected a controller with a window"
+            "--cc: found \"{name}\", which has a rate alone, expected a controller with a window (docs/quic.md)"
         )));
     }
     match cc.intent().ecn {
@@ -86,12 +89,12 @@ fn controller(name: &str, draw: Draw) -> Result<AnyController, LiveError> {
     }
 }
 
-/// `name` is one that a server can use.
+/// `name` is one of those `known` that a server can use.
 ///
 /// # Errors
 /// As [`LiveError::Usage`], with what was found and expected.
-pub fn check_controller(name: &str) -> Result<(), LiveError> {
-    controller(name, Draw::new(0)).map(drop)
+pub fn check_controller(known: &Registry, name: &str) -> Result<(), LiveError> {
+    controller(known, name, Draw::new(0)).map(drop)
 }
 
 /// The line at the start of `bytes`, once it is whole.

@@ -1,5 +1,6 @@
 //! A study: experiments, each a scenario run over seeds, reduced to what figures and checks need as soon as it ends.
 
+mod also;
 mod files;
 mod run;
 
@@ -12,7 +13,7 @@ use slackwater_lab::run::{RunError, RunResult};
 use slackwater_report::BandTrack;
 use slackwater_report::paper::{Distribution, Figure, Line, Page};
 use slackwater_results::metrics::{Estimate, quantile};
-use slackwater_scenario::{Scenario, ScenarioError};
+use slackwater_scenario::{Plugins, Scenario, ScenarioError};
 
 /// Why a study could not run.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +42,20 @@ pub enum StudyError {
         /// The names that exist.
         known: String,
     },
+    /// A controller is to stand beside the study's senders, and none of the figures compares any of its kind.
+    #[error("--also {name}: found no figure that compares senders of its kind, expected one")]
+    NothingCompared {
+        /// The controller.
+        name: String,
+    },
+    /// A controller that is to stand beside the study's senders cannot be had.
+    #[error("--also {name}: {cause}")]
+    Also {
+        /// The controller.
+        name: String,
+        /// What is wrong.
+        cause: Box<ScenarioError>,
+    },
     /// A recording was trained on by a policy that is measured.
     #[error(
         "{file}: found a recording that {policy} was trained on, expected others (--in-sample takes it)"
@@ -54,7 +69,7 @@ pub enum StudyError {
 }
 
 /// What of a study is run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Seeds of each experiment.
     pub seeds: u64,
@@ -68,6 +83,10 @@ pub struct Options {
     pub only: Vec<String>,
     /// Also measure policies on recordings that they were trained on.
     pub in_sample: bool,
+    /// Controllers that take part wherever senders are compared, by name; shown apart from the paper's claims.
+    pub also: Vec<String>,
+    /// Controllers that the program adds, which `also` may name.
+    pub plugins: Plugins,
 }
 
 impl Default for Options {
@@ -79,6 +98,8 @@ impl Default for Options {
             jobs: parallel::cores(),
             only: Vec::new(),
             in_sample: false,
+            also: Vec::new(),
+            plugins: Plugins::new(),
         }
     }
 }
@@ -102,7 +123,7 @@ pub struct Study {
 
 type Reduce = dyn Fn(&RunResult, &mut Outcome) + Send + Sync;
 type Draw = dyn Fn(&Outcomes) -> Figure;
-type Prepare = dyn Fn(&mut Scenario, u64) + Send + Sync;
+type Prepare = fn(&mut Scenario, u64);
 
 /// One figure: what it needs and how it is drawn.
 pub struct Part {
@@ -123,7 +144,7 @@ pub struct Experiment {
     pub scenario: Scenario,
     reduce: Arc<Reduce>,
     /// Changes the scenario for a seed.
-    prepare: Option<Arc<Prepare>>,
+    prepare: Option<Prepare>,
 }
 
 impl Experiment {
@@ -157,9 +178,9 @@ impl Experiment {
 
     /// The same, each seed's scenario changed by `prepare`.
     #[must_use]
-    pub fn prepared(self, prepare: impl Fn(&mut Scenario, u64) + Send + Sync + 'static) -> Self {
+    pub fn prepared(self, prepare: fn(&mut Scenario, u64)) -> Self {
         Self {
-            prepare: Some(Arc::new(prepare)),
+            prepare: Some(prepare),
             ..self
         }
     }

@@ -1,11 +1,12 @@
 //! `slackwater emulate`: a command behind a cell.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use slackwater_lab::core::Duration;
 use slackwater_lab::wire::trace::MahimahiTrace;
 use slackwater_live::beside::Ports;
@@ -13,6 +14,7 @@ use slackwater_live::cells::{Edge, Middle, Wanted};
 use slackwater_live::emulate::{Health, Options, Outcome, emulate};
 use slackwater_live::logs;
 use slackwater_results::output::tables;
+use slackwater_scenario::Plugins;
 
 use crate::commands::run::{command_line, write, write_report};
 
@@ -32,9 +34,9 @@ pub(crate) struct EmulateArgs {
     /// A constant rate towards the command, in Mbit/s
     #[arg(long, value_name = "MBIT", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     rate: Option<u64>,
-    /// Functions inside the network, separated by commas
-    #[arg(long, value_delimiter = ',', value_name = "FUNCTION,..")]
-    edge: Vec<EdgeName>,
+    /// Functions inside the network, separated by commas; a system that the program adds is one too
+    #[arg(long, value_delimiter = ',', value_name = "FUNCTION,..", value_parser = EdgeNames)]
+    edge: Vec<String>,
     /// Send the cell's reports to this UDP port of the server side instead of putting them on acknowledgments (QUIC)
     #[arg(long, value_name = "PORT")]
     reports: Option<u16>,
@@ -103,16 +105,26 @@ pub(crate) struct EmulateArgs {
     command: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum EdgeName {
-    /// The UPF delays acknowledgments or drops for what the radio can carry
-    Vaqm,
-    /// The UPF holds packets until their deadlines ask for them
-    Cecc,
-    /// The cell puts rate and queue delay on acknowledgments
-    Xrc,
-    /// The cell's queue marks ECT packets
-    L4s,
+/// Takes every name, and shows the built-in functions in help and completions.
+#[derive(Clone, Copy, Debug)]
+struct EdgeNames;
+
+impl TypedValueParser for EdgeNames {
+    type Value = String;
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let built_in = Edge::BUILT_IN.into_iter();
+        Some(Box::new(
+            built_in.map(|(name, about)| PossibleValue::new(name).help(about)),
+        ))
+    }
 }
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -142,7 +154,7 @@ fn folder(args: &EmulateArgs) -> PathBuf {
     args.out.clone().unwrap_or_else(own)
 }
 
-fn options(args: &EmulateArgs) -> Result<Options> {
+fn options(args: &EmulateArgs, plugins: &Plugins) -> Result<Options> {
     let middle = match (&args.cell, &args.trace, args.rate) {
         (Some(cell), _, _) => Middle::Cell(cell.clone()),
         (_, Some(down), _) => Middle::Trace {
@@ -151,12 +163,7 @@ fn options(args: &EmulateArgs) -> Result<Options> {
         },
         (_, _, rate) => Middle::Rate(rate.unwrap_or(12)),
     };
-    let edge = args.edge.iter().map(|e| match e {
-        EdgeName::Vaqm => Edge::Vaqm,
-        EdgeName::Cecc => Edge::Cecc,
-        EdgeName::Xrc => Edge::Xrc,
-        EdgeName::L4s => Edge::L4s,
-    });
+    let edge = args.edge.iter().map(|name| Edge::find(name, plugins));
     let set = args.set.iter().map(|set| {
         let (key, value) = set
             .split_once('=')
@@ -176,12 +183,13 @@ fn options(args: &EmulateArgs) -> Result<Options> {
             ues: args.ues,
             delay: args.delay.unwrap_or(Duration::ZERO),
             queue: args.queue.clone(),
-            edge: edge.collect(),
+            edge: edge.collect::<Result<_, _>>()?,
             datagrams: args.reports.is_some(),
             blocks: args.blocks.is_some(),
             seed: args.seed,
             flows: args.flows,
             set: set.collect::<Result<_>>()?,
+            plugins: plugins.clone(),
         },
         command,
         server: args.server.clone(),
@@ -299,8 +307,8 @@ fn writable(args: &EmulateArgs) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode> {
-    let options = options(args)?;
+pub(crate) fn run(args: &EmulateArgs, plugins: &Plugins) -> Result<ExitCode> {
+    let options = options(args, plugins)?;
     writable(args)?;
     let outcome = emulate(&options)?;
     let void = outcome.health.missed() * 100.0 > args.void_above;

@@ -12,6 +12,7 @@ use clap::{Args, Subcommand};
 use slackwater_live::quinn::get::{self, Got, Wanted};
 use slackwater_live::quinn::serve::{self, Listening, Served};
 use slackwater_live::quinn::{Fingerprint, PORT};
+use slackwater_scenario::Plugins;
 
 use crate::commands::emulate::duration;
 use crate::progress;
@@ -137,10 +138,10 @@ fn resolve(server: &str) -> Result<SocketAddr> {
         .with_context(|| format!("{server} has no address"))
 }
 
-pub(crate) fn quic(args: &QuicArgs) -> Result<ExitCode> {
+pub(crate) fn quic(args: &QuicArgs, plugins: &Plugins) -> Result<ExitCode> {
     progress::catch_interrupts();
     match &args.command {
-        QuicCommand::Serve(args) => serve(args),
+        QuicCommand::Serve(args) => serve(args, plugins),
         QuicCommand::Get(args) => get(args),
     }
 }
@@ -158,12 +159,13 @@ fn stop() -> Arc<AtomicBool> {
     flag
 }
 
-fn serve(args: &ServeArgs) -> Result<ExitCode> {
+fn serve(args: &ServeArgs, plugins: &Plugins) -> Result<ExitCode> {
     let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
     let options = serve::Options {
         listen: args.listen.unwrap_or(any),
         root: args.root.clone(),
         controller: args.cc.clone(),
+        controllers: plugins.controllers().clone(),
         reports: args.reports,
         transfers: args.transfers,
         spin: !args.no_spin,

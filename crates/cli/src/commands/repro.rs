@@ -9,10 +9,12 @@ use clap::{Args, ValueEnum};
 use slackwater_lab::parallel;
 use slackwater_lab::run::Control;
 use slackwater_papers::{self as papers, Options, Reproduction, Study};
-use slackwater_report::paper::{asked, ours, short};
+use slackwater_report::Cell;
+use slackwater_report::paper::{Drawing, Panel, asked, ours, short};
 use slackwater_report::validation::{Verdicts, render};
 use slackwater_results::check::Check;
 use slackwater_results::table::Table;
+use slackwater_scenario::Plugins;
 
 use super::run::command_line;
 use crate::progress::{self, STEPS, Signal};
@@ -57,6 +59,15 @@ pub(crate) struct ReproArgs {
     /// Measure policies also on recordings that they were trained on
     #[arg(long)]
     in_sample: bool,
+    /// These controllers too wherever senders are compared, shown apart from the paper's claims: any of `slackwater list`,
+    /// those that the program adds among them
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAME,..",
+        conflicts_with = "saved"
+    )]
+    also: Vec<String>,
     /// Where results go (default: `runs/repro-<paper>`; with `all`, a folder for each paper below DIR)
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -74,7 +85,7 @@ pub(crate) struct ReproArgs {
     jobs: Option<usize>,
 }
 
-pub(crate) fn repro(args: &ReproArgs) -> Result<ExitCode> {
+pub(crate) fn repro(args: &ReproArgs, plugins: &Plugins) -> Result<ExitCode> {
     progress::catch_interrupts();
     let studies: Vec<&Study> = match args.paper {
         Paper::Xrc => papers::find("xrc").into_iter().collect(),
@@ -96,6 +107,8 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<ExitCode> {
         jobs: args.jobs.unwrap_or_else(parallel::cores),
         only: args.only.clone(),
         in_sample: args.in_sample,
+        also: args.also.clone(),
+        plugins: plugins.clone(),
     };
     let (mut rows, mut verdicts) = (vec![], vec![]);
     for study in studies {
@@ -227,6 +240,11 @@ fn show(made: &Reproduction) {
         }
         say!("{table}");
     }
+    let panels = made.page.figures.iter().flat_map(|f| &f.panels);
+    let beside = panels.filter(|p| p.id.starts_with("also-"));
+    for table in beside.filter_map(comparison) {
+        say!("{table}");
+    }
     let (tested, missed): (Vec<&Check>, Vec<&Check>) = (
         made.page.checks().filter(|c| c.tested).collect(),
         made.page.checks().filter(|c| c.misses()).collect(),
@@ -241,4 +259,32 @@ fn show(made: &Reproduction) {
         tested.len(),
         made.page.seed_note
     );
+}
+
+/// A table of senders as text: those of the study and those that were added to it.
+fn comparison(panel: &Panel) -> Option<Table> {
+    let Drawing::Table(table) = &panel.drawing else {
+        return None;
+    };
+    let heads = table.columns.iter().map(|c| match c.unit.as_str() {
+        "" => c.label.clone(),
+        unit => format!("{}, {unit}", c.label),
+    });
+    let heads: Vec<String> = core::iter::once(table.caption.clone())
+        .chain(heads)
+        .collect();
+    let mut text = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
+    for row in &table.rows {
+        let cells = row.cells.iter().map(|cell| match cell {
+            Cell::Missing => String::new(),
+            Cell::Number(e) => match e.half_width {
+                Some(half) => format!("{:.2} ± {half:.2}", e.mean),
+                None => format!("{:.2}", e.mean),
+            },
+            Cell::Text(words) => words.clone(),
+        });
+        let cells: Vec<String> = core::iter::once(row.label.clone()).chain(cells).collect();
+        text.row(&cells);
+    }
+    Some(text)
 }

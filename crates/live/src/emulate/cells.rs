@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use slackwater_core::Duration;
-use slackwater_scenario::Scenario;
+use slackwater_scenario::{Plugins, Scenario};
 use toml::{Table, Value};
 
 use crate::LiveError;
@@ -44,7 +44,7 @@ pub fn named() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// An edge function to be put in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// vAQM at the user plane function.
     Vaqm,
@@ -54,6 +54,60 @@ pub enum Edge {
     Xrc,
     /// Marking in the cell's or link's own queue.
     L4s,
+    /// A system that the program adds, perhaps with parameters after `:`.
+    System(String),
+}
+
+impl Edge {
+    /// Name and description of every built-in function.
+    pub const BUILT_IN: [(&'static str, &'static str); 4] = [
+        (
+            "vaqm",
+            "The UPF delays acknowledgments or drops for what the radio can carry",
+        ),
+        (
+            "cecc",
+            "The UPF holds packets until their deadlines ask for them",
+        ),
+        (
+            "xrc",
+            "The cell puts rate and queue delay on acknowledgments",
+        ),
+        ("l4s", "The cell's queue marks ECT packets"),
+    ];
+
+    /// The function called `name`: a built-in one, or a system of `plugins`.
+    ///
+    /// # Errors
+    /// Where there is none of that name.
+    pub fn find(name: &str, plugins: &Plugins) -> Result<Self, LiveError> {
+        let systems = plugins.systems();
+        let base = name.split_once(':').map_or(name, |(base, _)| base);
+        Ok(match name {
+            "vaqm" => Self::Vaqm,
+            "cecc" => Self::Cecc,
+            "xrc" => Self::Xrc,
+            "l4s" => Self::L4s,
+            _ if systems.iter().any(|s| s.0 == base) => Self::System(name.to_owned()),
+            _ => {
+                let known = Self::BUILT_IN.iter().chain(&systems).map(|e| e.0);
+                return Err(LiveError::Usage(format!(
+                    "--edge: found \"{name}\", expected one of {}",
+                    known.collect::<Vec<_>>().join(", ")
+                )));
+            }
+        })
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Vaqm => "vaqm",
+            Self::Cecc => "cecc",
+            Self::Xrc => "xrc",
+            Self::L4s => "l4s",
+            Self::System(name) => name,
+        }
+    }
 }
 
 /// What stands between the sides.
@@ -97,6 +151,8 @@ pub struct Wanted {
     pub flows: u32,
     /// Further keys, as in `slackwater run --set`.
     pub set: Vec<(String, String)>,
+    /// Systems, queue laws and schedulers that the program adds.
+    pub plugins: Plugins,
 }
 
 fn read(text: &str, from: &str) -> Result<Table, LiveError> {
@@ -184,13 +240,17 @@ impl Wanted {
         // Numbers, texts, lists and tables all have a JSON form; no key of a scenario takes a date.
         let json = serde_json::to_value(&root)
             .map_err(|e| LiveError::Usage(format!("{}: {e}", self.source())))?;
-        let mut scenario = Scenario::from_json(&json, &base).map_err(|mut e| {
-            e.file = self.source();
-            e
-        })?;
+        let mut scenario = Scenario::from_json(&json, &base)
+            .map_err(|mut e| {
+                e.file = self.source();
+                e
+            })?
+            .with_plugins(&self.plugins);
         for (key, value) in &self.set {
             scenario = scenario.with(key, value)?;
         }
+        // Before anything is started: a name may be nobody's, or have parameters that its owner refuses.
+        scenario.check_controllers()?;
         Ok(scenario)
     }
 
@@ -287,11 +347,9 @@ impl Wanted {
                 }
                 _ if !cell => {
                     return Err(LiveError::Usage(format!(
-                        "found --edge {edge:?} with a trace, expected a cell: it acts on what a radio network knows"
-                    )
-                    .replace("Vaqm", "vaqm")
-                    .replace("Cecc", "cecc")
-                    .replace("Xrc", "xrc")));
+                        "found --edge {} with a trace, expected a cell: it acts on what a radio network knows",
+                        edge.name()
+                    )));
                 }
                 // The file may have chosen another mode.
                 Edge::Vaqm => {
@@ -301,6 +359,15 @@ impl Wanted {
                     }
                 }
                 Edge::Cecc => put(sub(sub(root, "upf")?, "cecc")?, "mode", "hold"),
+                Edge::System(name) => {
+                    let upf = sub(root, "upf")?;
+                    if let Some(other) = upf.get("system").and_then(Value::as_str) {
+                        return Err(LiveError::Usage(format!(
+                            "--edge: found {other} and {name}, expected one system that the program adds"
+                        )));
+                    }
+                    put(upf, "system", name.clone());
+                }
                 // The cell's agent follows from the flows' controller.
                 Edge::Xrc => {}
             }
@@ -311,6 +378,8 @@ impl Wanted {
 
 #[cfg(test)]
 mod tests {
+    use slackwater_scenario::plugins::System;
+
     use super::*;
 
     fn wanted(middle: Middle) -> Wanted {
@@ -326,6 +395,7 @@ mod tests {
             seed: 1,
             flows: 4,
             set: Vec::new(),
+            plugins: Plugins::new(),
         }
     }
 
@@ -334,7 +404,7 @@ mod tests {
         for (name, _) in named() {
             for edge in [Edge::Vaqm, Edge::Cecc, Edge::Xrc, Edge::L4s] {
                 let mut w = wanted(Middle::Cell(name.to_owned()));
-                w.edge = vec![edge];
+                w.edge = vec![edge.clone()];
                 w.ues = 3;
                 w.queue = Some("64 packets".to_owned());
                 let scenario = w.scenario().expect(name);
@@ -343,6 +413,29 @@ mod tests {
         }
         let embedded = wanted(Middle::Cell("lte-demo".to_owned()));
         assert!(embedded.scenario().is_ok());
+    }
+
+    #[test]
+    fn a_system_that_the_program_adds_is_an_edge_function() {
+        let none = |_: &_, _, _: &str| Err("no parameters".to_owned());
+        let system = System::new("own", "refuses all", none);
+        let plugins = Plugins::new().with_system(system).expect("a free name");
+        let edge = Edge::find("own:3", &plugins).expect("it is known");
+        assert_eq!(edge, Edge::System("own:3".to_owned()));
+        assert_eq!(Edge::find("vaqm", &plugins).ok(), Some(Edge::Vaqm));
+        let mut w = wanted(Middle::Cell("lte".to_owned()));
+        w.plugins = plugins.clone();
+        let says = |w: &Wanted, words: &str| {
+            let error = w.scenario().expect_err(words).to_string();
+            assert!(error.contains(words), "{error}");
+        };
+        // What the system itself refuses stops the emulation before it starts.
+        w.edge = vec![edge.clone()];
+        says(&w, "upf.system: found \"own:3\", expected no parameters");
+        w.edge.push(edge);
+        says(&w, "expected one system");
+        let error = Edge::find("ow", &plugins).expect_err("no such function");
+        assert!(error.to_string().contains("l4s, own"), "{error}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use ::quinn::{
     TokioRuntime, VarInt,
 };
 use bytes::Bytes;
+use slackwater_control::registry::Registry;
 use slackwater_core::Draw;
 use slackwater_quic::clock::Epoch;
 use slackwater_quic::control::{Adapter, Shared};
@@ -33,6 +34,8 @@ pub struct Options {
     pub root: Option<PathBuf>,
     /// The controller of each connection, by name.
     pub controller: String,
+    /// The controllers that it may be one of: the built-in ones and those that the program adds.
+    pub controllers: Registry,
     /// Where reports come in beside the connections.
     pub reports: Option<SocketAddr>,
     /// It ends after so many transfers.
@@ -112,7 +115,7 @@ pub fn serve(
     mut each: impl FnMut(&Served),
     stop: &AtomicBool,
 ) -> Result<Heard, LiveError> {
-    controller(&options.controller, Draw::new(options.seed))?;
+    super::check_controller(&options.controllers, &options.controller)?;
     if let Some(root) = &options.root
         && !root.is_dir()
     {
@@ -184,7 +187,8 @@ async fn connection(
 ) {
     let options = &common.options;
     let draw = Draw::new(options.seed).fork(number, 0);
-    let cc = controller(&options.controller, draw).expect("the name was checked at the start");
+    let cc = controller(&options.controllers, &options.controller, draw)
+        .expect("the name was checked at the start");
     let control = Shared::new(Epoch::new(), cc, SEGMENT);
     let mut config = transport(options.spin);
     config.congestion_controller_factory(Arc::new(Adapter(control.clone())));

@@ -4,7 +4,9 @@ use std::str::FromStr as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
-use slackwater_core::{Bytes, Duration, Rate};
+use slackwater_control::registry::Plugin;
+use slackwater_control::{Ack, CongestionEvent, Controller, Intent, PathView};
+use slackwater_core::{Bytes, Duration, Instant, Rate};
 use slackwater_signal::{PathReport, ReportBody};
 use slackwater_wire::report::{Datagram, FiveTuple, FlowKey};
 
@@ -15,11 +17,34 @@ use super::*;
 
 const LOCAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
+/// A controller from outside: this window, or a rate.
+#[derive(Clone, Debug)]
+struct Own(Option<Bytes>);
+
+impl Controller for Own {
+    fn on_ack(&mut self, _now: Instant, _path: &PathView, _ack: &Ack) {}
+    fn on_congestion(&mut self, _now: Instant, _path: &PathView, _event: &CongestionEvent) {}
+    fn intent(&self) -> Intent {
+        Intent {
+            window: self.0,
+            pacing: Some(Rate::from_mbps(10.0)),
+            ..Intent::default()
+        }
+    }
+    fn name(&self) -> &'static str {
+        "own"
+    }
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
 fn options(controller: &str) -> serve::Options {
     serve::Options {
         listen: LOCAL,
         root: None,
         controller: controller.to_owned(),
+        controllers: Registry::new(),
         reports: None,
         transfers: None,
         spin: true,
@@ -174,8 +199,19 @@ fn what_cannot_be_had_is_said() {
     );
     server.end();
     assert!(Fingerprint::from_str("12").is_err());
-    for (name, words) in [("cubik", "cubik"), ("prague", "marks"), ("gcc", "media")] {
-        let e = check_controller(name).expect_err(name).to_string();
+    let mut known = Registry::new();
+    for (name, window) in [("own", Some(Bytes(14_520))), ("paced", None)] {
+        let plugin = Plugin::new(name, "", move |_| Own(window));
+        known.add(plugin).expect("a free name");
+    }
+    assert!(check_controller(&known, "own").is_ok());
+    for (name, words) in [
+        ("cubik", "cubik"),
+        ("prague", "marks"),
+        ("gcc", "media"),
+        ("paced", "a rate alone"),
+    ] {
+        let e = check_controller(&known, name).expect_err(name).to_string();
         assert!(e.contains(words), "{e}");
     }
     let none = serve::Options {

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use slackwater_lab::parallel;
 use slackwater_lab::run::{Control, RunError, run_scenario};
-use slackwater_report::paper::Page;
+use slackwater_report::paper::{Figure, Page};
 use slackwater_scenario::Scenario;
 
+use super::also::Comparisons;
 use super::{Experiment, Options, Outcome, Outcomes, Part, Reproduction, Runs, Study, StudyError};
 
 impl Study {
@@ -40,8 +41,10 @@ impl Study {
         progress: &(dyn Fn(f64, f64) -> Control + Sync),
     ) -> Result<Reproduction, StudyError> {
         let parts = self.plan(options)?;
+        let also = Comparisons::new(&parts, options)?;
         let mut experiments: BTreeMap<&str, &Experiment> = BTreeMap::new();
-        for e in parts.iter().flat_map(|p| &p.experiments) {
+        let all = parts.iter().flat_map(|p| &p.experiments);
+        for e in all.chain(also.experiments()) {
             if let Some(other) = experiments.insert(&e.name, e) {
                 assert!(
                     other.scenario == e.scenario,
@@ -99,6 +102,7 @@ impl Study {
                 ..Outcome::default()
             };
             (experiment.reduce)(&run, &mut outcome);
+            also.reduce(&experiment.name, &run, &mut outcome);
             Ok((run.events, outcome))
         });
         // A run that failed explains more than those that were stopped for its sake.
@@ -123,7 +127,7 @@ impl Study {
                 })
                 .collect(),
         );
-        let figures = parts
+        let mut figures: Vec<Figure> = parts
             .iter()
             .map(|part| {
                 let mut figure = (part.draw)(&outcomes);
@@ -135,6 +139,7 @@ impl Study {
                 figure
             })
             .collect();
+        figures.extend(also.draw(&outcomes));
         let text = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
         let page = Page {
             title: self.title.to_owned(),

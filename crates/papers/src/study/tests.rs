@@ -1,3 +1,6 @@
+use slackwater_control::registry::Plugin;
+use slackwater_control::{Ack, CongestionEvent, Controller, Intent, PathView};
+use slackwater_core::{Bytes, Instant};
 use slackwater_lab::run::Control;
 use slackwater_report::paper::{Axis, Drawing, Guide, Panel};
 use slackwater_results::check::{Check, Tolerance};
@@ -182,4 +185,80 @@ fn wrong_names_and_interrupts_end_a_study() {
         })
     ));
     assert!(Experiment::new("x", TEXT, [("flow.controler", "reno")], |_, _| ()).is_err());
+}
+
+/// A window that stands still.
+#[derive(Clone, Debug)]
+struct Still;
+
+impl Controller for Still {
+    fn on_ack(&mut self, _now: Instant, _path: &PathView, _ack: &Ack) {}
+    fn on_congestion(&mut self, _now: Instant, _path: &PathView, _event: &CongestionEvent) {}
+    fn intent(&self) -> Intent {
+        Intent {
+            window: Some(Bytes(20 * 1448)),
+            ..Intent::default()
+        }
+    }
+    fn name(&self) -> &'static str {
+        "still"
+    }
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
+fn with_others(also: &[&str], only: &[&str]) -> Result<Reproduction, StudyError> {
+    let still = Plugin::new("still", "20 segments", |_| Still);
+    let plugins = Plugins::new().with_controller(still).expect("a free name");
+    let list = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
+    let options = Options {
+        seeds: 2,
+        jobs: 2,
+        also: list(also),
+        only: list(only),
+        plugins,
+        ..Options::default()
+    };
+    STUDY.run(&options, &|_, _| Control::Continue)
+}
+
+#[test]
+fn further_controllers_stand_beside_the_senders_and_change_no_verdict() {
+    let plain = with_others(&[], &[]).expect("it runs");
+    let more = with_others(&["still", "copa:delta=0.1"], &[]).expect("it runs");
+    assert_eq!(more.json(), plain.json());
+    let (beside, figures) = more.page.figures.split_last().expect("figures");
+    // As text: a check without a value holds NaN, which equals nothing.
+    let text = |figures: &[Figure]| format!("{figures:?}");
+    assert_eq!(text(figures), text(&plain.page.figures));
+    // Figure 1 has one sender and compares none.
+    assert_eq!((beside.panels.len(), beside.checks.len()), (1, 0));
+    let Drawing::Table(table) = &beside.panels[0].drawing else {
+        panic!("a table")
+    };
+    let rows: Vec<&str> = table.rows.iter().map(|r| r.label.as_str()).collect();
+    assert_eq!(rows, ["CUBIC", "NewReno", "still", "copa:delta=0.1"]);
+    let goodput = |row: usize| match &table.rows[row].cells[0] {
+        slackwater_report::Cell::Number(e) => e.mean,
+        other => panic!("{other:?}"),
+    };
+    assert!((0..4).all(|row| goodput(row) > 1.0 && goodput(row) < 12.0));
+    assert!(
+        more.scenarios
+            .iter()
+            .any(|s| s.1.contains("controller = \"still\""))
+    );
+}
+
+#[test]
+fn a_controller_that_fits_nowhere_is_refused() {
+    for (name, only, expected) in [
+        ("stil", "fig2", "\"still\"?"),
+        ("gcc", "fig2", "a controller for TCP"),
+        ("still", "fig1", "no figure that compares senders"),
+    ] {
+        let error = with_others(&[name], &[only]).expect_err(name).to_string();
+        assert!(error.contains(expected), "{name}: {error}");
+    }
 }
