@@ -80,11 +80,13 @@ impl Plugins {
     pub fn is_empty(&self) -> bool {
         let Self {
             controllers,
+            agents,
             systems,
             laws,
             schedulers,
         } = self;
-        controllers.is_empty() && systems.is_empty() && laws.is_empty() && schedulers.is_empty()
+        let radio = agents.is_empty() && laws.is_empty() && schedulers.is_empty();
+        controllers.is_empty() && systems.is_empty() && radio
     }
 
     /// Adds a controller.
