@@ -9,6 +9,7 @@ mod segments;
 mod server_rtt;
 mod spin;
 mod tcp;
+mod uplink;
 
 pub use extreme::{WindowedMax, WindowedMin};
 pub use rate::RateMeter;
@@ -16,6 +17,7 @@ pub use segments::Segments;
 pub use server_rtt::ServerRtt;
 pub use spin::{SpinFlow, SpinState};
 pub use tcp::{AckInfo, TcpFlow};
+pub use uplink::UplinkClock;
 
 use slackwater_core::Duration;
 

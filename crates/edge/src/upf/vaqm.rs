@@ -17,6 +17,7 @@ mod l4s;
 mod modes;
 mod path;
 mod police;
+mod uplink;
 
 pub use config::{L4sConfig, Mode, VaqmConfig};
 pub use function::{Snapshot, State, Vaqm, VaqmStats};

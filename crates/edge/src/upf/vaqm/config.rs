@@ -93,6 +93,9 @@ pub struct VaqmConfig {
     pub path_window: Duration,
     /// Seek the path RTT anew by letting the radio's queue run empty for some RTTs, where it was not seen again.
     pub revalidate: bool,
+    /// Take what the UE's packets wait on their way up out of the round trips, so that an upload does not slow downloads. The
+    /// article's round trip holds both ways.
+    pub split_uplink: bool,
     /// The law of the queues here: any of `queue`'s (the article: "pluggable AQM modules"); `CoDel` is timed by the
     /// path.
     pub module: LawConfig,
@@ -129,6 +132,7 @@ impl Default for VaqmConfig {
             jitter_margin: Duration::from_millis(12),
             path_window: Duration::from_secs(10),
             revalidate: true,
+            split_uplink: true,
             module: LawConfig::Codel(CodelConfig {
                 target: Duration::from_millis(5),
                 interval: Duration::from_millis(100),
@@ -154,6 +158,7 @@ impl VaqmConfig {
     pub fn with_mode(mode: Mode) -> Self {
         Self {
             mode,
+            split_uplink: mode != Mode::Literal,
             ..Self::default()
         }
     }

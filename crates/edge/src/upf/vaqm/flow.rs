@@ -6,7 +6,7 @@ use slackwater_queue::{AnyLaw, FlowQueue};
 use super::l4s::CeWatch;
 use super::police::Police;
 use crate::upf::even::Accumulator;
-use crate::upf::passive::{ServerRtt, SpinFlow, TcpFlow};
+use crate::upf::passive::{ServerRtt, SpinFlow, TcpFlow, UplinkClock};
 
 /// Flows of one instance; those beyond share a slot and are not measured.
 const MOST_FLOWS: usize = 4096;
@@ -66,6 +66,8 @@ pub(super) struct Flow<P> {
     pub(super) ce: Option<Box<CeWatch>>,
     pub(super) police: Option<Box<Police>>,
     pub(super) observer: Observer,
+    /// What its packets wait in the uplink, by their time stamps.
+    pub(super) clock: UplinkClock,
     /// Since when its queue has been far too long for a flow that answers.
     pub(super) stuck_since: Option<Instant>,
     pub(super) law: Option<AnyLaw>,
@@ -89,6 +91,7 @@ impl<P: PacketView> Flow<P> {
             law: None,
             owed: Accumulator::default(),
             ce: None,
+            clock: UplinkClock::default(),
             stuck_since: None,
             police: None,
             signalled: None,

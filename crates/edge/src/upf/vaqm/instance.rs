@@ -21,6 +21,7 @@ use super::flow::{Flows, Observer};
 use super::function::{Snapshot, State, VaqmStats};
 use super::modes::{Law, Limit, Offer, Sight, Valve};
 use super::path::{MTU, PathModel};
+use super::uplink::Uplink;
 use crate::upf::passive::{RateMeter, WindowedMax};
 
 /// Over such a time it is seen whether acknowledgments are visible.
@@ -108,6 +109,7 @@ pub(super) struct Instance<P> {
     empty_since: Instant,
     delivered_rate: Rate,
     model: PathModel,
+    uplink: Uplink,
     valve: Valve,
     delivered_max: WindowedMax,
     delivered: RateMeter,
@@ -131,6 +133,7 @@ impl<P: PacketView> Instance<P> {
             flows: Flows::new(),
             fair: Turns::default(),
             model: PathModel::new(config),
+            uplink: Uplink::default(),
             valve: Valve::new(config.mode),
             limit: Limit::None,
             session: Bucket::open(),
@@ -338,12 +341,12 @@ impl<P: PacketView> Instance<P> {
 
     /// When a packet leaves though no ACK came.
     fn push_due(&self) -> Instant {
-        let patience = (self.model.average() * 2).max(Duration::from_millis(200));
+        let patience = (self.model.loop_time() * 2).max(Duration::from_millis(200));
         self.last_ack.max(self.last_push) + patience
     }
 
     fn expire(&mut self, now: Instant) {
-        let age = (self.model.average() * 4).max(Duration::from_secs(1));
+        let age = (self.model.loop_time() * 4).max(Duration::from_secs(1));
         let mut flight = 0;
         self.flows.for_each(|flow| {
             if let Observer::Tcp(tcp, _) = &mut flow.observer {

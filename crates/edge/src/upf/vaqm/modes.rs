@@ -207,12 +207,15 @@ impl Valve {
         let rate = sight.delivered_max.as_bps() as f64 / 8e9;
         if path.dipping() {
             self.on = true;
-            self.cap = ((rate * path.dip_to().as_nanos() as f64) as u64).max(SMALL_FLIGHT);
+            let whole = path.dip_to() + path.uplink();
+            self.cap = ((rate * whole.as_nanos() as f64) as u64).max(SMALL_FLIGHT);
             return;
         }
         let target = path.target().as_nanos() as f64;
         let average = path.average().as_nanos().max(1) as f64;
-        let cap = rate * target * (target / average).clamp(0.5, 2.0);
+        // What the ACKs wait for in the uplink is in flight too, and no queue of the downlink.
+        let uplink = path.uplink().as_nanos() as f64;
+        let cap = rate * (target * (target / average).clamp(0.5, 2.0) + uplink);
         let least = sight.guaranteed.bytes_in(path.target()).get();
         self.cap = (cap as u64).max(SMALL_FLIGHT).max(least);
     }

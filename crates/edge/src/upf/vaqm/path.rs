@@ -35,6 +35,19 @@ struct Dip {
     deep: bool,
 }
 
+/// A round trip, and what was seen with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// The round trip without what its ACK waited in the uplink.
+    pub(super) sample: RttSample,
+    /// What its ACK waited there.
+    pub(super) uplink: Duration,
+    /// What was in flight before its ACK, bytes.
+    pub(super) flight: u64,
+    /// What the bottleneck delivers.
+    pub(super) rate: Rate,
+}
+
 /// What each sample uses stands first.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -42,6 +55,8 @@ pub(super) struct PathModel {
     /// Nanoseconds; zero until the first sample.
     path: u64,
     average: f64,
+    /// Mean wait of ACKs in the uplink, which `average` does not hold; nanoseconds.
+    uplink: f64,
     target: Duration,
     last_sample: Instant,
     /// When the path RTT was last seen to hold.
@@ -64,6 +79,7 @@ impl PathModel {
             window: WindowedMin::new(config.path_window),
             validated: Instant::ZERO,
             average: 0.0,
+            uplink: 0.0,
             last_sample: Instant::ZERO,
             jitter: 0.0,
             target: Duration::ZERO,
@@ -93,6 +109,16 @@ impl PathModel {
 
     pub(super) const fn average(&self) -> Duration {
         Duration::from_nanos(self.average as u64)
+    }
+
+    /// The average of the whole control loop between here and the UE, the wait of ACKs in the uplink with it.
+    pub(super) const fn loop_time(&self) -> Duration {
+        Duration::from_nanos((self.average + self.uplink) as u64)
+    }
+
+    /// Mean wait of ACKs in the uplink.
+    pub(super) const fn uplink(&self) -> Duration {
+        Duration::from_nanos(self.uplink as u64)
     }
 
     pub(super) fn target(&self) -> Duration {
@@ -157,16 +183,20 @@ impl PathModel {
         }
     }
 
-    /// A sample; `flight` is what was in flight before its ACK, `rate` what the bottleneck delivers.
+    /// A sample.
     pub(super) fn on_sample(
         &mut self,
         now: Instant,
-        sample: RttSample,
-        flight: u64,
-        rate: Rate,
+        seen: Seen,
         can_dip: bool,
         config: &VaqmConfig,
     ) {
+        let Seen {
+            sample,
+            uplink,
+            flight,
+            rate,
+        } = seen;
         let rtt = sample.rtt.as_nanos();
         if rtt == 0 {
             return;
@@ -178,6 +208,7 @@ impl PathModel {
         if !self.known() {
             self.path = rtt;
             self.average = rtt as f64;
+            self.uplink = uplink.as_nanos() as f64;
             self.last_sample = now;
             self.validated = now;
         }
@@ -199,6 +230,7 @@ impl PathModel {
                 1.0 - libm::exp(-dt / tau)
             };
             self.average += weight * (rtt as f64 - self.average);
+            self.uplink += weight * (uplink.as_nanos() as f64 - self.uplink);
             self.last_sample = now;
             self.learn_jitter(rtt, flight, rate);
             self.follow(now, rtt, flight, can_dip && config.revalidate);
@@ -262,7 +294,7 @@ impl PathModel {
     }
 
     fn start_dip(&mut self, now: Instant, deep: bool) {
-        let average = self.average();
+        let average = self.loop_time();
         self.dip = Some(Dip {
             listen: now + average,
             until: now + (average * 2).max(Duration::from_millis(100)),
@@ -273,7 +305,7 @@ impl PathModel {
 
     /// Access jitter: what is above the path though there is no queue.
     fn learn_jitter(&mut self, rtt: u64, flight: u64, rate: Rate) {
-        let quiet = rate.bytes_in(self.path()).get() / 2;
+        let quiet = rate.bytes_in(self.path() + self.uplink()).get() / 2;
         if flight > quiet.max(SMALL_FLIGHT) {
             return;
         }
@@ -288,11 +320,11 @@ impl PathModel {
 
     /// Detects a longer path: twice running the flight fell to 0.8 and the RTT stayed.
     fn follow(&mut self, now: Instant, rtt: u64, flight: u64, can_dip: bool) {
+        let period = self.loop_time() * 2;
         let check = &mut self.check;
         check.flight_sum += flight as f64;
         check.samples += 1;
         check.least = check.least.min(rtt);
-        let period = Duration::from_nanos(2 * self.average as u64);
         let Some(due) = check.due else {
             check.due = Some(now + period);
             return;
@@ -374,24 +406,31 @@ mod tests {
         }
     }
 
+    const fn seen(sample: RttSample, flight: u64, rate: Rate) -> Seen {
+        Seen {
+            sample,
+            uplink: Duration::ZERO,
+            flight,
+            rate,
+        }
+    }
+
     const RATE: Rate = Rate::from_bps(20_000_000);
     const BIG: u64 = 100_000;
 
     #[test]
     fn the_target_is_the_largest_of_its_floors() {
         let (mut m, config) = model();
-        m.on_sample(Instant::ZERO, full(17), BIG, RATE, false, &config);
+        m.on_sample(Instant::ZERO, seen(full(17), BIG, RATE), false, &config);
         assert_eq!(m.target(), Duration::from_millis(37));
         let (mut m, config) = model();
-        m.on_sample(Instant::ZERO, full(60), BIG, RATE, false, &config);
+        m.on_sample(Instant::ZERO, seen(full(60), BIG, RATE), false, &config);
         assert_eq!(m.target(), Duration::from_millis(90));
         // 200 kbit/s: two packets take 120 ms, more than the largest target else.
         let (mut m, config) = model();
         m.on_sample(
             Instant::ZERO,
-            full(17),
-            BIG,
-            Rate::from_bps(200_000),
+            seen(full(17), BIG, Rate::from_bps(200_000)),
             false,
             &config,
         );
@@ -402,13 +441,11 @@ mod tests {
     fn the_averages_time_constant_is_time_not_samples() {
         for step_ms in [1_u64, 10] {
             let (mut m, config) = model();
-            m.on_sample(Instant::ZERO, full(20), BIG, RATE, false, &config);
+            m.on_sample(Instant::ZERO, seen(full(20), BIG, RATE), false, &config);
             for ms in (step_ms..=20).step_by(step_ms as usize) {
                 m.on_sample(
                     Instant::from_millis(ms),
-                    full(120),
-                    BIG,
-                    RATE,
+                    seen(full(120), BIG, RATE),
                     false,
                     &config,
                 );
@@ -422,7 +459,7 @@ mod tests {
     #[test]
     fn idle_time_samples_and_delayed_acks_do_not_raise_the_average() {
         let (mut m, config) = model();
-        m.on_sample(Instant::ZERO, full(20), BIG, RATE, false, &config);
+        m.on_sample(Instant::ZERO, seen(full(20), BIG, RATE), false, &config);
         for (i, kind) in [SampleKind::MinOnly, SampleKind::IfLower]
             .into_iter()
             .enumerate()
@@ -433,9 +470,7 @@ mod tests {
             };
             m.on_sample(
                 Instant::from_millis(50 * (i as u64 + 1)),
-                slow,
-                BIG,
-                RATE,
+                seen(slow, BIG, RATE),
                 false,
                 &config,
             );
@@ -446,28 +481,24 @@ mod tests {
     #[test]
     fn a_longer_path_is_found_by_a_small_flight_a_window_or_the_rtt_not_following() {
         let (mut m, config) = model();
-        m.on_sample(Instant::ZERO, full(20), BIG, RATE, false, &config);
+        m.on_sample(Instant::ZERO, seen(full(20), BIG, RATE), false, &config);
         for s in 1..=12 {
             m.on_sample(
                 Instant::from_millis(s * 1000),
-                full(45),
-                BIG,
-                RATE,
+                seen(full(45), BIG, RATE),
                 false,
                 &config,
             );
         }
         assert_eq!(m.path(), Duration::from_millis(45), "window");
         let (mut m, config) = model();
-        m.on_sample(Instant::ZERO, full(20), BIG, RATE, true, &config);
+        m.on_sample(Instant::ZERO, seen(full(20), BIG, RATE), true, &config);
         let mut flight = BIG as f64;
         for ms in (5..1500).step_by(5) {
             flight *= 0.985;
             m.on_sample(
                 Instant::from_millis(ms),
-                full(60),
-                flight as u64,
-                RATE,
+                seen(full(60), flight as u64, RATE),
                 true,
                 &config,
             );
@@ -476,9 +507,7 @@ mod tests {
         // And a lower sample undoes a wrong jump.
         m.on_sample(
             Instant::from_millis(1500),
-            full(22),
-            BIG,
-            RATE,
+            seen(full(22), BIG, RATE),
             true,
             &config,
         );
@@ -488,7 +517,7 @@ mod tests {
     #[test]
     fn a_switch_that_was_told_is_followed_by_a_dip_that_shows_the_new_path() {
         let (mut m, config) = model();
-        m.on_sample(Instant::ZERO, full(42), BIG, RATE, true, &config);
+        m.on_sample(Instant::ZERO, seen(full(42), BIG, RATE), true, &config);
         m.path_switched(Instant::from_millis(100));
         // The path is 25 ms shorter, and the queue of 45 ms stands until less may fly than the path alone takes.
         for ms in (110..500).step_by(5) {
@@ -499,9 +528,7 @@ mod tests {
             };
             m.on_sample(
                 Instant::from_millis(ms),
-                full(rtt),
-                BIG,
-                RATE,
+                seen(full(rtt), BIG, RATE),
                 true,
                 &config,
             );
@@ -513,14 +540,12 @@ mod tests {
     #[test]
     fn a_standing_queue_of_its_own_does_not_become_the_path() {
         let (mut m, config) = model();
-        m.on_sample(Instant::ZERO, full(20), BIG, RATE, true, &config);
+        m.on_sample(Instant::ZERO, seen(full(20), BIG, RATE), true, &config);
         for ms in (10..60_000).step_by(10) {
             let rtt = if m.dipping() { 21 } else { 40 };
             m.on_sample(
                 Instant::from_millis(ms),
-                full(rtt),
-                BIG,
-                RATE,
+                seen(full(rtt), BIG, RATE),
                 true,
                 &config,
             );

@@ -4,6 +4,7 @@ use slackwater_core::{Duration, Instant, PacketView};
 
 use super::super::config::{Mode, VaqmConfig};
 use super::super::flow::Observer;
+use super::super::path::Seen;
 use super::{EGRESS_SPAN, Instance, LEAST_SPAN, Shared};
 use crate::upf::passive::{RttSample, SampleKind};
 
@@ -26,6 +27,11 @@ impl<P: PacketView> Instance<P> {
         let flow = self.flows.get_mut(slot);
         flow.observe_as(tcp.as_ref(), packet);
         flow.last_seen = now;
+        if cx.config.split_uplink {
+            let stamp = tcp.as_ref().and_then(|tcp| tcp.timestamps);
+            let waited = stamp.and_then(|(tsval, _)| flow.clock.on_uplink(now, tsval));
+            self.uplink.on_packet(now, packet.len(), waited);
+        }
         let mut sample = None;
         let mut spins = false;
         match (&mut flow.observer, &tcp, spin) {
@@ -85,8 +91,18 @@ impl<P: PacketView> Instance<P> {
             sample.kind = SampleKind::MinOnly;
         }
         let capped = self.valve.can_dip();
-        self.model
-            .on_sample(now, sample, flight, self.delivered_rate, capped, config);
+        let uplink = if config.split_uplink {
+            self.uplink.split(now, &mut sample, config.jitter_margin)
+        } else {
+            Duration::ZERO
+        };
+        let seen = Seen {
+            sample,
+            uplink,
+            flight,
+            rate: self.delivered_rate,
+        };
+        self.model.on_sample(now, seen, capped, config);
         self.evaluate(now, config);
         if config.mode == Mode::Direct && !self.model.above_target() {
             self.flows.for_each(|f| f.stuck_since = None);

@@ -13,8 +13,11 @@ const DNS: u16 = 53;
 
 impl<P: PacketView> Instance<P> {
     pub(super) fn choose_victim(&mut self, now: Instant, config: &VaqmConfig) {
-        let (path, target, average) =
-            (self.model.path(), self.model.target(), self.model.average());
+        let (path, target, average) = (
+            self.model.path(),
+            self.model.target(),
+            self.model.loop_time(),
+        );
         let Some(rtt) = self.model.recent(now) else {
             return;
         };
