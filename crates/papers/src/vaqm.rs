@@ -11,6 +11,7 @@ mod loads;
 mod measures;
 mod quic;
 mod signal;
+mod upload;
 
 use super::study::{Part, Study};
 
@@ -59,6 +60,7 @@ pub const STUDY: Study = Study {
             loads::session(options)?,
             quic::part(options)?,
             handover::part(options)?,
+            upload::part(options)?,
             beside::unanswered(options)?,
             beside::scalable(options)?,
             crowd::sessions(options)?,

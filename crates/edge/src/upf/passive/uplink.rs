@@ -71,6 +71,11 @@ impl UplinkClock {
         Some(Duration::from_nanos(late - least.min(late)).saturating_sub(tick))
     }
 
+    /// The way up has another length from here on; the clock and its tick are as before.
+    pub const fn path_switched(&mut self) {
+        self.least.clear();
+    }
+
     fn restart(&mut self, now: Instant, tsval: u32) {
         *self = Self::default();
         self.origin = Some((now, tsval));
@@ -142,6 +147,21 @@ mod tests {
         // The path gets 40 ms longer: an hour of it would be no queue.
         let seen = watch(1_000, 3, |t| if t < 5_000_000 { 0 } else { 40_000 });
         assert!(seen[1_000].0 >= Duration::from_millis(38));
+    }
+
+    #[test]
+    fn after_a_switch_a_longer_way_is_no_queue() {
+        let mut clock = UplinkClock::default();
+        let at = |clock: &mut UplinkClock, ms: u32, way: u64| {
+            clock.on_uplink(Instant::from_millis(u64::from(ms) + way), ms)
+        };
+        for ms in 0..600 {
+            at(&mut clock, ms, 5);
+        }
+        assert_eq!(at(&mut clock, 600, 30), Some(Duration::from_millis(24)));
+        clock.path_switched();
+        assert_eq!(at(&mut clock, 610, 30), Some(Duration::ZERO));
+        assert_eq!(at(&mut clock, 620, 40), Some(Duration::from_millis(9)));
     }
 
     #[test]

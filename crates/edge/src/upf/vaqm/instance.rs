@@ -176,6 +176,7 @@ impl<P: PacketView> Instance<P> {
     pub(super) fn path_switched(&mut self, now: Instant) {
         self.model.path_switched(now);
         self.delivered_max.clear();
+        self.flows.for_each(|flow| flow.clock.path_switched());
     }
 
     pub(super) const fn offered(&mut self, offer: Offer) {

@@ -54,9 +54,10 @@ impl Uplink {
         self.before + self.bytes > BUSY
     }
 
-    /// Takes the wait in the uplink beyond `usual` out of a sample, and returns it. `usual` is what grants and repetitions delay an
-    /// ACK without any queue: the target delay holds it already. Where nothing shows it and the uplink is busy, the sample
-    /// may lower the average and not raise it: a download that is slowed for another's queue is worse than one that is not.
+    /// Takes the wait in the uplink out of a sample, and returns what it took. Up to `usual` it takes nothing, and all of it from
+    /// twice that on: grants and repetitions delay an ACK so much without any queue, which the target delay holds already.
+    /// Where nothing shows the wait and the uplink is busy, the sample may lower the average and not raise it: a download that is
+    /// slowed for another's queue is worse than one that is not.
     pub(super) fn split(
         &mut self,
         now: Instant,
@@ -65,9 +66,8 @@ impl Uplink {
     ) -> Duration {
         let fresh = |(at, _): &(Instant, Duration)| now.since(*at) <= FRESH;
         if let Some((_, waited)) = self.waited.filter(fresh) {
-            let waited = waited
-                .saturating_sub(usual)
-                .min(sample.rtt.saturating_sub(Duration::from_nanos(1)));
+            let queued = waited.min(waited.saturating_sub(usual) * 2);
+            let waited = queued.min(sample.rtt.saturating_sub(Duration::from_nanos(1)));
             sample.rtt = sample.rtt.saturating_sub(waited);
             return waited;
         }
@@ -101,8 +101,8 @@ mod tests {
         );
         let mut sample = full(100);
         let waited = uplink.split(Instant::from_millis(50), &mut sample, USUAL);
-        assert_eq!(waited, Duration::from_millis(60));
-        assert_eq!(sample, full(40));
+        assert_eq!(waited, Duration::from_millis(70));
+        assert_eq!(sample, full(30));
         let mut sample = full(100);
         assert!(
             uplink
@@ -110,10 +110,17 @@ mod tests {
                 .is_zero()
         );
         assert_eq!(sample, full(100), "and no longer");
+        // Grants and repetitions are no queue.
+        for (wait, taken) in [(10, 0), (14, 8), (20, 20)] {
+            let now = Instant::from_millis(65 + wait);
+            uplink.on_packet(now, 60, Some(Duration::from_millis(wait)));
+            let taken = Duration::from_millis(taken);
+            assert_eq!(uplink.split(now, &mut full(100), USUAL), taken);
+        }
         // More than the whole: something of the round trip is left.
-        uplink.on_packet(Instant::from_millis(70), 60, Some(Duration::from_secs(1)));
+        uplink.on_packet(Instant::from_millis(90), 60, Some(Duration::from_secs(1)));
         let mut sample = full(20);
-        uplink.split(Instant::from_millis(70), &mut sample, USUAL);
+        uplink.split(Instant::from_millis(90), &mut sample, USUAL);
         assert!(!sample.rtt.is_zero());
     }
 

@@ -63,7 +63,8 @@ impl<P: PacketView> Instance<P> {
             target: (interval / 20)
                 .max(Duration::from_millis(5))
                 .max(packet_floor(bottleneck)),
-            interval,
+            // A sender answers no sooner than its ACKs come up (RFC 8289, 4.3: an interval of about the worst RTT).
+            interval: interval + self.model.uplink(),
         }
     }
 
