@@ -28,7 +28,7 @@ const TRANSPORTS: [Changed; 3] = [
     (
         "unstamped",
         "TCP without time stamps",
-        &[("tcp.timestamps", "false")],
+        &[("flow.tcp.timestamps", "false")],
     ),
     ("quic", "QUIC", &[("flow.transport", "quic")]),
 ];
