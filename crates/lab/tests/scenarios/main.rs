@@ -1,6 +1,7 @@
 //! Small scenarios, each asserted on what it shows.
 
 mod abc;
+mod controllers;
 mod media;
 mod page;
 mod slots;

@@ -236,11 +236,11 @@ fn beside_an_upload(cell: &str, transport: &str) -> (f64, f64, f64) {
     "#
     );
     let plain = Scenario::parse("t", &text, Path::new(".")).expect("a good scenario");
-    let of = |aqm: &str| {
+    let of = |mode: &str| {
         let (mut goodput, mut queue) = (0.0, 0.0);
         for seed in ["1", "2", "3"] {
             let changed = plain
-                .with("upf.aqm", aqm)
+                .with("upf.vaqm.mode", mode)
                 .and_then(|s| s.with("seed", seed));
             let scenario = changed.expect("a good change");
             let run = run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("it runs");
@@ -250,7 +250,7 @@ fn beside_an_upload(cell: &str, transport: &str) -> (f64, f64, f64) {
         }
         (goodput, queue)
     };
-    let ((before, long), (after, short)) = (of("none"), of("vaqm"));
+    let ((before, long), (after, short)) = (of("off"), of("window"));
     (after / before, long, short)
 }
 

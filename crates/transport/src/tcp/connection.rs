@@ -385,8 +385,9 @@ impl Endpoint {
 
     /// Sets the wake-up for the earliest deadline.
     fn settle(&mut self, now: Instant) {
+        // A controller may name a time that has passed (an interval ended while its samples were still to come): it is due now.
         let controller = self.congestion.next_timer();
-        self.timers.controller = controller.unwrap_or(Instant::MAX);
+        self.timers.controller = controller.map_or(Instant::MAX, |at| at.max(now));
         self.timers.settle(now, self.rx.due);
     }
 
