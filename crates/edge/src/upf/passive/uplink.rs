@@ -1,6 +1,6 @@
 //! What a UE's packets waited on their way up, from the time stamps of TCP (RFC 7323).
 //!
-//! A TSval is the UE's clock as the packet was made; how much later than the least it comes by is what it waited in the
+//! A `TSval` is the UE's clock as the packet was made; how much later than the least it comes by is what it waited in the
 //! uplink's queue. The clock's tick is the sender's choice and is learned, its offset is not needed.
 
 use slackwater_core::{Duration, Instant};
@@ -27,7 +27,7 @@ const MOST: i64 = 3_000_000_000;
 /// The uplink's queue as one TCP connection shows it.
 #[derive(Clone, Debug)]
 pub struct UplinkClock {
-    /// Arrival and TSval of the packet that the others are compared with.
+    /// Arrival and `TSval` of the packet that the others are compared with.
     origin: Option<(Instant, u32)>,
     /// What the UE's clock counts in; `None` until it is known, and where it is none of [`TICKS`].
     tick: Option<Duration>,
