@@ -71,8 +71,12 @@ deny: ## Licences, bans and sources of all dependencies (needs cargo-deny)
 docs: ## Build the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
+# What cargo unpacked of our packages the last time: it would take that again, for they have the same version.
+PACKED = $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src/-*/slackwater-*
+
 # Each crate is packed, and built from what was packed and from its neighbours' packages. The Python half goes to PyPI.
 package: ## Pack every crate as a registry would take it, and build it from that
+	rm -rf $(PACKED)
 	$(CARGO) package --workspace --exclude slackwater-py --allow-dirty
 
 check: lint docs deny test ## Everything that CI runs
