@@ -60,6 +60,18 @@ choice! {
     }
 }
 
+choice! {
+    /// Which fields of GTP-U carry the cell's reports (docs/wire.md).
+    pub enum GtpuProfile {
+        /// Profile A: the uplink PDU session container, which has congestion and no queues.
+        Container = "container",
+        /// Profile B: assistance information on the tunnel of each session.
+        Session = "session",
+        /// Profile C: assistance information of all sessions on a tunnel of its own.
+        Multi = "multi",
+    }
+}
+
 section! {
     /// vAQM: active queue management for each session, before the cell's queue.
     pub struct Vaqm {
@@ -145,6 +157,8 @@ section! {
 section! {
     /// The cell's reports of its queues to CECC, Zhuge and the marker.
     pub struct Reports {
+        /// Which fields of GTP-U carry them.
+        pub profile: GtpuProfile = GtpuProfile::Multi,
         /// Time between two reports.
         #[within(Duration::from_micros(125), Duration::from_secs(1))]
         pub period: Duration = Duration::from_millis(1),
@@ -204,5 +218,13 @@ section! {
         pub system: Option<String> = None,
         /// The cell's reports to these functions.
         pub reports: Reports = Reports::example(),
+    }
+    check(me, at) {
+        let queues = me.cecc.mode != CeccMode::Off || me.zhuge.on;
+        if me.reports.profile == GtpuProfile::Container && queues {
+            return Err(at.error(
+                "reports.profile = \"container\" with CECC or Zhuge, which go by queues",
+                "\"session\" or \"multi\", which carry queues"));
+        }
     }
 }

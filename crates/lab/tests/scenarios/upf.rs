@@ -82,6 +82,24 @@ fn keys_reach_the_functions() {
     assert!((last - 3.0).abs() < 1e-9, "{last} ms");
 }
 
+/// Which fields of GTP-U carry reports is the scenario's choice: those of a session bring CECC what those of all do, and the
+/// standard's container brings the marker its congestion and has no place for queues.
+#[test]
+fn reports_cross_each_profile_of_gtpu() {
+    let hold = ("upf.cecc.mode", "hold");
+    let session = run(&[hold, ("upf.reports.profile", "session")]);
+    assert!(
+        internal(&session, "cecc_held_kb").iter().any(|h| *h > 0.0),
+        "nothing was held by reports of profile B"
+    );
+    let (queue, _, marked) = prague(&[("upf.reports.profile", "container")]);
+    assert!(queue < 20.0 && marked > 0.001, "{queue} ms, {marked}");
+
+    let text = "name = \"t\"\nduration = \"1 s\"\n[cell]\n[upf]\ncecc.mode = \"hold\"\nreports.profile = \"container\"\n[[flow]]\n";
+    let error = Scenario::parse("t.toml", text, Path::new(".")).expect_err("no queues");
+    assert!(error.to_string().contains("which carry queues"), "{error}");
+}
+
 /// Three bulk flows of Prague, with `[upf]` changed: the median of their queue delays in milliseconds, their rate
 /// together in Mbit/s, and the share of marked packets.
 fn prague(changes: &[(&str, &str)]) -> (f64, f64, f64) {

@@ -11,7 +11,7 @@ use slackwater_signal::MarkingScheme;
 use slackwater_sim::{self as sim, Carrier, Faults, HopConfig, Profile, Sink, WorldBuilder};
 
 use crate::plugins::{Parts, Plugins};
-use crate::upf::{self, CeccMode, Mode, Preset, Schedule, Upf};
+use crate::upf::{self, CeccMode, GtpuProfile, Mode, Preset, Schedule, Upf};
 use crate::{Scenario, Ue};
 
 /// Adds the functions of `upf` and of a system of one's `own` for the `ues` of `cell`; in the order in which packets pass them on their way down.
@@ -204,7 +204,11 @@ fn report(
     let agent = sim::rlc_reporter(world.cell_config(cell), config);
     let agent = world.add_agent(cell, Box::new(agent));
     let carrier = Carrier::Gtpu {
-        profile: Profile::Multi,
+        profile: match from.profile {
+            GtpuProfile::Container => Profile::Container,
+            GtpuProfile::Session => Profile::Session,
+            GtpuProfile::Multi => Profile::Multi,
+        },
         delay: from.delay.unwrap_or(upf.n3),
         jitter: from.jitter,
     };
