@@ -71,12 +71,15 @@ deny: ## Licences, bans and sources of all dependencies (needs cargo-deny)
 docs: ## Build the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
-# What cargo unpacked of our packages the last time: it would take that again, for they have the same version.
+# What cargo unpacked and built of our packages the last time: it would take that again, for they have the same version.
 PACKED = $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src/-*/slackwater-*
+BUILT = $(or $(CARGO_TARGET_DIR),target)/debug
 
 # Each crate is packed, and built from what was packed and from its neighbours' packages. The Python half goes to PyPI.
 package: ## Pack every crate as a registry would take it, and build it from that
-	rm -rf $(PACKED)
+	@rm -rf $(PACKED)
+	@for made in $$(grep -ls registry/src/- $(BUILT)/deps/slackwater_*.d); do \
+	  hash=$${made##*-}; rm -rf $(BUILT)/.fingerprint/slackwater-*-$${hash%.d}; done
 	$(CARGO) package --workspace --exclude slackwater-py --allow-dirty
 
 check: lint docs deny test ## Everything that CI runs

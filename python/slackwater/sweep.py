@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import slackwater
-from slackwater import beacon, cluster
+from slackwater import beacon, cluster, lock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,17 +87,27 @@ def work(task: cluster.Task) -> list[dict[str, Any]]:
 def sweep(
     file: Path, out: Path, *, jobs: int | None = None, ray: str | None = None, quiet: bool = False
 ) -> tuple[Path, int]:
-    """Run all of a grid that ``out`` does not hold yet; returns the table and the number of runs made."""
+    """Run all of a grid that ``out`` does not hold yet; returns the table and the number of runs made.
+
+    Raises :class:`slackwater.lock.BusyError` where another process writes into ``out``.
+    """
+    todo = tasks(file)
+    with lock.alone(out):
+        return _fill(todo, out, f"sweep {file.stem}", jobs=jobs, ray=ray, quiet=quiet)
+
+
+def _fill(
+    todo: list[cluster.Task], out: Path, title: str, *, jobs: int | None, ray: str | None, quiet: bool
+) -> tuple[Path, int]:
     from tqdm import tqdm
 
     from slackwater.rows import Rows
 
-    todo = tasks(file)
     identity = hashlib.sha256(json.dumps([todo, slackwater.__version__], sort_keys=True).encode()).hexdigest()
     rows = Rows(out, identity)
     left = [i for i in range(len(todo)) if i not in rows.done]
     bar = tqdm(total=len(todo), initial=len(todo) - len(left), unit="run", disable=quiet or None, file=sys.stderr)
-    with beacon.Beacon(out, "simulation", f"sweep {file.stem}, {len(todo)} runs") as told:
+    with beacon.Beacon(out, "simulation", f"{title}, {len(todo)} runs") as told:
         try:
             for k, result in cluster.run(work, [todo[i] for i in left], jobs=jobs, ray=ray):
                 rows.add(left[k], result)

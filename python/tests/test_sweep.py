@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from slackwater import cluster, sweep
+from slackwater import cluster, lock, sweep
 
 GRID = """
 seeds = 3
@@ -68,6 +68,19 @@ def test_a_killed_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(sweep, "work", real)
     table, made = sweep.sweep(file, tmp_path / "out", jobs=1, quiet=True)
     assert made == 7
+    assert [r["task"] for r in rows(table)] == list(range(12))
+
+
+def test_two_sweeps_in_one_folder_do_not_mix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, out = grid(tmp_path), tmp_path / "out"
+    with lock.alone(out):
+        with pytest.raises(lock.BusyError, match="another process"):
+            sweep.sweep(file, out, jobs=1, quiet=True)
+        assert sweep.main([str(file), "--out", str(out), "--quiet"]) == 2
+        assert "another process writes its results there" in capsys.readouterr().err
+        assert [path.name for path in out.iterdir()] == [".lock"]
+    table, made = sweep.sweep(file, out, jobs=2, quiet=True)
+    assert made == 12
     assert [r["task"] for r in rows(table)] == list(range(12))
 
 

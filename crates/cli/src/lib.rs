@@ -5,6 +5,7 @@
 //! failed, 2 bad usage or input, 130 interrupted (128 and the signal's number where packets are real).
 
 mod commands;
+mod files;
 mod ns3;
 mod progress;
 mod say;

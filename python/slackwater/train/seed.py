@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
+from slackwater import lock  # noqa: E402 - after what numpy reads
+
 if TYPE_CHECKING:
     from slackwater.cluster import Task
     from slackwater.train import ppo, search
@@ -37,9 +39,16 @@ def sources(scheme: str) -> str:
 
 
 def train(task: Task) -> dict[str, Any]:
-    """Train one seed, going on where ``folder`` holds a part of the same training."""
+    """Train one seed, going on where ``folder`` holds a part of the same training.
+
+    Raises :class:`slackwater.lock.BusyError` where another process trains there.
+    """
     folder = Path(task["folder"])
-    folder.mkdir(parents=True, exist_ok=True)
+    with lock.alone(folder):
+        return _go_on(task, folder)
+
+
+def _go_on(task: Task, folder: Path) -> dict[str, Any]:
     work = trainer(task["scheme"], task["options"])
     # Imported here: the threads of numpy's libraries are set above.
     from slackwater.train import state as states

@@ -344,7 +344,8 @@ fn leave(
                 docs.display()
             )
         })?;
-        std::fs::write(docs, text).with_context(|| format!("cannot write {}", docs.display()))?;
+        crate::files::replace(docs, &text)
+            .with_context(|| format!("cannot write {}", docs.display()))?;
     }
     file("index.html", &page::render(table, &made))
 }
