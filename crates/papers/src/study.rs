@@ -42,13 +42,13 @@ pub enum StudyError {
         /// The names that exist.
         known: String,
     },
-    /// A controller is to stand beside the study's senders, and none of the figures compares any of its kind.
+    /// No chosen figure compares senders of the kind of a controller that `--also` adds.
     #[error("--also {name}: found no figure that compares senders of its kind, expected one")]
     NothingCompared {
         /// The controller.
         name: String,
     },
-    /// A controller that is to stand beside the study's senders cannot be had.
+    /// A controller that `--also` adds cannot be built.
     #[error("--also {name}: {cause}")]
     Also {
         /// The controller.

@@ -261,7 +261,7 @@ fn show(made: &Reproduction) {
     );
 }
 
-/// A table of senders as text: those of the study and those that were added to it.
+/// A table of senders as text: those of the paper's experiments, and those added by `--also`.
 fn comparison(panel: &Panel) -> Option<Table> {
     let Drawing::Table(table) = &panel.drawing else {
         return None;

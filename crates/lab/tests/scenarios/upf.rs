@@ -272,7 +272,7 @@ fn beside_an_upload(cell: &str, transport: &str) -> (f64, f64, f64) {
     (after / before, long, short)
 }
 
-// With the article's round trip, which holds the uplink's queue, a download kept 8 to 29 % here.
+// With the article's round trip, which holds the uplink's queue, a download kept 8 % (NR) and 29 % (LTE) over ten seeds of 20 s.
 #[test]
 fn an_upload_leaves_the_download_its_rate_behind_vaqm() {
     let lte = "rat = \"lte\"\nbandwidth = \"10 MHz\"";

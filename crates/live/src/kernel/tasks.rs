@@ -90,7 +90,7 @@ pub(super) fn tasks(scenario: &Scenario) -> Result<Vec<Task>, LiveError> {
 /// the delayed ACK for one, are the kernel's own.
 pub(super) fn configure(tcp: &Tcp) -> Result<(), LiveError> {
     let ecn = match tcp.ecn {
-        // ip-sysctl: asks for none, and grants it where it is asked for.
+        // ip-sysctl, tcp_ecn: requests no ECN, and accepts it from a peer that requests it.
         TcpEcn::Off => 2,
         TcpEcn::Classic => 1,
         TcpEcn::Accurate => {

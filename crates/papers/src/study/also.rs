@@ -38,7 +38,7 @@ struct Comparison {
     part: &'static str,
     /// Entries of the scenario whose controller is compared.
     players: Vec<usize>,
-    /// Controller and experiment of each row: the study's own, then those that were added.
+    /// Controller and experiment of each row: the paper's first, then those added by `--also`.
     rows: Vec<(String, String)>,
     /// Titles of the other flows' controllers.
     beside: Vec<String>,
