@@ -27,9 +27,25 @@ fn write(aside: &Path, path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
+/// `text` with `inner` between its lines `<!-- mark -->` and `<!-- /mark -->`; `None` where it has none.
+pub(crate) fn between(text: &str, mark: &str, inner: &str) -> Option<String> {
+    let (open, close) = (format!("<!-- {mark} -->\n"), format!("<!-- /{mark} -->\n"));
+    let start = text.find(&open)? + open.len();
+    let end = start + text[start..].find(&close)?;
+    Some(format!("{}{inner}{}", &text[..start], &text[end..]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stands_between_marks_is_replaced() {
+        let page = "a\n<!-- x -->\nold\n<!-- /x -->\nb\n";
+        let new = between(page, "x", "new\n").expect("marks");
+        assert_eq!(new, "a\n<!-- x -->\nnew\n<!-- /x -->\nb\n");
+        assert_eq!(between(page, "y", "new\n"), None);
+    }
 
     #[test]
     fn a_file_is_replaced_whole_or_not_at_all() {

@@ -56,6 +56,8 @@ enum Command {
     Validate(commands::validate::ValidateArgs),
     /// Redraw a paper's figures from our runs, with a verdict for each of its claims
     Repro(commands::repro::ReproArgs),
+    /// List what the papers claim, each with its bound
+    Claims(commands::claims::ClaimsArgs),
     /// Put every system on the same cells and links: who wins, where, and at what cost
     Arena(commands::arena::ArenaArgs),
     /// Give TCP connections of this kernel a controller of ours
@@ -167,6 +169,7 @@ pub fn main_with(plugins: &Plugins) -> ExitCode {
         Command::List { json } => commands::list::list(json, plugins),
         Command::Validate(args) => commands::validate::validate(&args),
         Command::Repro(args) => commands::repro::repro(&args, plugins),
+        Command::Claims(args) => commands::claims::claims(&args),
         Command::Arena(args) => commands::arena::arena(&args, plugins),
         Command::Tcp(args) => commands::tcp::tcp(&args),
         Command::Quic(args) => commands::quic::quic(&args, plugins),

@@ -66,6 +66,7 @@ pub const STUDY: Study = Study {
          which packets waited longer than x ms. Link: one FIFO without a limit, base round trip 7.5 ms; encoder: 60 frames a \
          second whose sizes deviate by 5 %, 0.3 to 100 Mbit/s from 2 Mbit/s; one report a frame.",
     ],
+    claims: include_str!("../claims/al4s.toml"),
     parts: |options| {
         let mut parts = tables::parts(options)?;
         parts.push(mixed::part(options)?);
@@ -117,11 +118,11 @@ const CL4S: Kind = kind("cl4s", "cL4S", "al4s-c:paper");
 const SL4S: Kind = kind("sl4s", "sL4S", "al4s-s:paper");
 const L4S_CC: Kind = kind("l4s-cc", "L4S-CC", "l4s-cc");
 const CL4S_DEFAULT: Kind = Kind {
-    profile: "default",
+    profile: "product",
     ..kind("cl4s-default", "cL4S, default", "al4s-c")
 };
 const SL4S_DEFAULT: Kind = Kind {
-    profile: "default",
+    profile: "product",
     ..kind("sl4s-default", "sL4S, default", "al4s-s")
 };
 const GCC: Kind = Kind {

@@ -57,6 +57,7 @@ pub const STUDY: Study = Study {
          result is evidence.",
         "Rates are of TCP payload.",
     ],
+    claims: include_str!("../claims/cecc.toml"),
     parts: |options| {
         let mut parts: Vec<Part> = vec![
             summary::part(options)?,

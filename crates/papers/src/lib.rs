@@ -3,6 +3,7 @@
 pub mod al4s;
 pub mod cecc;
 mod draw;
+pub mod ledger;
 pub mod measure;
 pub mod rfc8867;
 pub mod study;
@@ -11,7 +12,7 @@ pub mod vaqm;
 pub mod xrc;
 
 pub use study::{
-    Experiment, Options, Outcome, Outcomes, Part, Reproduction, Runs, Study, StudyError,
+    Experiment, Measure, Options, Outcome, Outcomes, Part, Reproduction, Runs, Study, StudyError,
 };
 
 /// Every study, in the order of the command line.

@@ -25,6 +25,7 @@ pub const STUDY: Study = Study {
          the guard for paths without marks; L4S-CC as published knows neither loss nor delay and can only grow there.",
         "The cellular cases are one cell without handover and arrivals of users, in place of the RFC's grid of sites.",
     ],
+    claims: include_str!("../claims/rfc8867.toml"),
     parts: |options| {
         Ok(vec![
             matrix::part(options, &DROP_TAIL)?,

@@ -1,10 +1,12 @@
 //! A study: experiments, each a scenario run over seeds, reduced to what figures and checks need as soon as it ends.
 
 mod also;
+mod claims;
 mod files;
 mod run;
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,6 +16,10 @@ use slackwater_report::BandTrack;
 use slackwater_report::paper::{Distribution, Figure, Line, Page};
 use slackwater_results::metrics::{Estimate, quantile};
 use slackwater_scenario::{Plugins, Scenario, ScenarioError};
+
+pub use claims::Measure;
+
+use crate::ledger::Ledger;
 
 /// Why a study could not run.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +81,10 @@ pub struct Options {
     pub seeds: u64,
     /// The first of them.
     pub first_seed: u64,
+    /// Seeds at most of an experiment behind a claim whose verdict is open; `seeds` where that is more.
+    pub max_seeds: u64,
+    /// Run what the claims are measured with, and draw nothing.
+    pub claims_only: bool,
     /// Shorter runs: a look, not a measurement.
     pub quick: bool,
     /// Threads.
@@ -94,6 +104,8 @@ impl Default for Options {
         Self {
             seeds: 5,
             first_seed: 1,
+            max_seeds: 20,
+            claims_only: false,
             quick: false,
             jobs: parallel::cores(),
             only: Vec::new(),
@@ -117,6 +129,8 @@ pub struct Study {
     pub about: &'static [&'static str],
     /// How to read the page.
     pub notes: &'static [&'static str],
+    /// The ledger of its claims, a file of `claims/`.
+    pub claims: &'static str,
     /// The figures.
     pub parts: fn(&Options) -> Result<Vec<Part>, StudyError>,
 }
@@ -131,8 +145,21 @@ pub struct Part {
     pub id: &'static str,
     /// What is run. Experiments that several figures name alike are run once.
     pub experiments: Vec<Experiment>,
+    /// What is measured for the paper's claims: a value for each claim of this figure and each of its profiles.
+    pub measures: Vec<Measure>,
     /// Makes the figure of what the experiments left.
     pub draw: Box<Draw>,
+}
+
+impl Study {
+    /// The paper's claims.
+    ///
+    /// # Panics
+    /// Where the file is broken: a defect, and a test parses each.
+    pub fn ledger(&self) -> Ledger {
+        Ledger::parse(&format!("{}.toml", self.name), self.claims)
+            .unwrap_or_else(|cause| panic!("{cause}"))
+    }
 }
 
 /// One scenario, run with several seeds.
@@ -325,17 +352,34 @@ impl Runs {
 
 /// What is left of all experiments.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcomes(BTreeMap<String, Runs>);
+pub struct Outcomes {
+    runs: BTreeMap<String, Runs>,
+    /// Experiments that were looked at since [`Outcomes::looked_at`] was called.
+    looked_at: RefCell<BTreeSet<String>>,
+}
 
 impl Outcomes {
+    fn new(runs: BTreeMap<String, Runs>) -> Self {
+        Self {
+            runs,
+            looked_at: RefCell::default(),
+        }
+    }
+
     /// The runs of the experiment `name`.
     ///
     /// # Panics
     /// Where no experiment has that name: a figure must list what it draws.
     pub fn get(&self, name: &str) -> &Runs {
-        self.0
+        self.looked_at.borrow_mut().insert(name.to_owned());
+        self.runs
             .get(name)
             .unwrap_or_else(|| panic!("the figure lists no experiment {name}"))
+    }
+
+    /// The experiments that were looked at since the last call.
+    fn looked_at(&self) -> BTreeSet<String> {
+        self.looked_at.take()
     }
 }
 
@@ -348,7 +392,7 @@ pub struct Reproduction {
     pub page: Page,
     /// Name and text of each scenario as it was run.
     pub scenarios: Vec<(String, String)>,
-    /// Seeds.
+    /// Seeds of each experiment; those behind open claims have more.
     pub seeds: Vec<u64>,
     /// Runs.
     pub runs: usize,

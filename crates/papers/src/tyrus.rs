@@ -52,6 +52,7 @@ pub const STUDY: Study = Study {
         "Means are interquartile means over traces and seeds, with 95 % intervals by a bootstrap stratified by trace. S is ln \
          used - 0.3 ln p95: 0.01 of it is 3 % of the delay.",
     ],
+    claims: include_str!("../claims/tyrus.toml"),
     parts: |options| {
         if !options.in_sample {
             policies::unseen()?;

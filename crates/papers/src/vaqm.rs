@@ -20,7 +20,7 @@ mod prelude {
     pub(super) use super::super::draw::{Entry, bar, table};
     pub(super) use super::super::measure as m;
     pub(super) use super::super::study::{
-        Experiment, Options, Outcome, Outcomes, Part, Runs, StudyError,
+        Experiment, Measure, Options, Outcome, Outcomes, Part, Runs, StudyError,
     };
     pub(super) use super::measures::{keep, rtts};
     pub(super) use super::{Changes, FAIR, SIGNALS, VAQM, WAYS, Way, length};
@@ -28,6 +28,7 @@ mod prelude {
     pub(super) use slackwater_report::Better;
     pub(super) use slackwater_report::paper::{Axis, Drawing, Figure, Panel};
     pub(super) use slackwater_results::check::{Check, Tolerance};
+    pub(super) use slackwater_results::metrics::Estimate;
 
     /// Three bulk downloads and a user who loads, in one cell.
     pub(super) const SIGNAL: &str = include_str!("../scenarios/vaqm/signal.toml");
@@ -51,6 +52,7 @@ pub const STUDY: Study = Study {
          FQ-CoDel in the radio gives each kind of flow a bearer of its own, of equal priority and with CoDel.",
         "RTTs are those of three bulk CUBIC flows, one a user, each sampled every 10 ms and pooled.",
     ],
+    claims: include_str!("../claims/vaqm.toml"),
     parts: |options| {
         Ok(vec![
             signal::part(options)?,

@@ -63,6 +63,7 @@ pub const STUDY: Study = Study {
          were on. `1 s`: the mean of the indices of the whole seconds of that time. `life`: of each flow's mean rate \
          over its own life.",
     ],
+    claims: include_str!("../claims/xrc.toml"),
     parts,
 };
 
@@ -99,7 +100,7 @@ fn profile(controller: &str) -> &'static str {
     if controller == "xrc-paper" {
         "paper"
     } else {
-        "default"
+        "product"
     }
 }
 

@@ -3,15 +3,16 @@
 //! Fill a [`Page`] and write what [`render`] returns: one file, self-contained, in the colours of the run report.
 
 pub(super) mod html;
+mod markdown;
 mod payload;
 #[cfg(test)]
 mod tests;
 
-use slackwater_results::check::Check;
+use slackwater_results::check::{Check, Origin, Tally, Verdict};
 
 use super::model::{BandTrack, Estimate, SummaryTable, TradeOff};
 
-pub use html::{asked, ours, render, short};
+pub use html::{asked, asked_of, ours, render, short};
 
 /// A page about one paper.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +33,10 @@ pub struct Page {
     pub generated_by: String,
     /// Sentences on how to read it.
     pub notes: Vec<String>,
+    /// The paper's claims in its order: the figure that tests each, and what it came to.
+    pub claims: Vec<(String, Check)>,
+    /// Claims whose figures were not made.
+    pub left_out: usize,
     /// In the order of the page.
     pub figures: Vec<Figure>,
 }
@@ -41,6 +46,72 @@ impl Page {
     pub fn checks(&self) -> impl Iterator<Item = &Check> {
         self.figures.iter().flat_map(|f| &f.checks)
     }
+
+    /// What the page comes to, a sentence each: the paper's claims by profile, then what is ours.
+    pub fn headline(&self) -> Vec<String> {
+        let claims = self.claims.iter().map(|(_, check)| check);
+        let own = self.checks().filter(|c| c.origin != Origin::Claim);
+        headline(
+            claims
+                .chain(own)
+                .map(|c| (c.origin, c.profile, c.verdict())),
+            self.left_out,
+        )
+    }
+}
+
+/// Sentences that say how many comparisons, given as origin, profile and verdict, came to what.
+pub(crate) fn headline<'a>(
+    all: impl Iterator<Item = (Origin, Option<&'a str>, Verdict)>,
+    left_out: usize,
+) -> Vec<String> {
+    let all: Vec<_> = all.collect();
+    let tally = |wanted: &dyn Fn(Origin, Option<&str>, Verdict) -> bool| {
+        let found = all.iter().filter(|(o, p, v)| wanted(*o, *p, *v));
+        Tally::of(found.map(|(_, _, v)| *v))
+    };
+    let mut text = vec![];
+    for (profile, whose) in [
+        ("paper", "the paper's own system"),
+        ("product", "the product"),
+    ] {
+        let found = tally(&|o, p, _| o == Origin::Claim && p == Some(profile));
+        if found.tested() > 0 {
+            text.push(format!(
+                "Claims of the paper, with {whose}: {}.",
+                found.text()
+            ));
+        }
+    }
+    let impossible = tally(&|o, _, v| o == Origin::Claim && v == Verdict::NotTested).not_tested;
+    match impossible {
+        0 => {}
+        1 => text.push("1 claim cannot be tested; its row says why.".to_owned()),
+        n => text.push(format!("{n} claims cannot be tested; their rows say why.")),
+    }
+    if left_out > 0 {
+        text.push(format!(
+            "{left_out} claims belong to figures that were not made."
+        ));
+    }
+    let own = tally(&|o, _, _| matches!(o, Origin::Standard | Origin::Peer));
+    if own.tested() > 0 {
+        text.push(format!(
+            "Bounds of standards and other programs: {}.",
+            own.text()
+        ));
+    }
+    let targets = tally(&|o, _, _| o == Origin::Target);
+    if targets.tested() > 0 {
+        text.push(format!(
+            "Targets of our own, which do not count: {}.",
+            targets.text()
+        ));
+    }
+    if text.is_empty() {
+        text.push("Nothing is tested here: this page shows what was measured.".to_owned());
+    }
+    text
 }
 
 /// One figure or table of the paper, or one of ours beyond it.

@@ -1,4 +1,5 @@
-//! The validation page: every claim of every paper, ours beside it with its interval, the verdict, and why where it misses.
+//! The validation page: every claim of every paper, ours beside it with its interval, the verdict, and why where it misses; then
+//! what is ours, apart.
 //!
 //! It is made of what studies leave (`checks.json`), so that papers reproduced on other days or machines stand on it too.
 
@@ -6,9 +7,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde::Deserialize;
-use slackwater_results::check::Tolerance;
+use slackwater_results::check::{Origin, Tally, Tolerance, Verdict};
 
 use super::html::{escape, foot, head};
+use super::paper::headline;
 use super::paper::html::{asked_of, ours_of, short};
 
 const CSS: &str = include_str!("../assets/paper.css");
@@ -25,23 +27,27 @@ pub struct Verdicts {
     pub version: String,
     /// Seeds.
     pub seeds: Vec<u64>,
-    /// The checks.
-    pub checks: Vec<Claim>,
+    /// The paper's claims, in its order.
+    pub claims: Vec<Row>,
+    /// What is compared besides.
+    pub relations: Vec<Row>,
+    /// Claims whose figures were not made.
+    pub left_out: usize,
     /// The study's own page, as this page links to it; empty for none.
     #[serde(skip)]
     pub page: String,
 }
 
-/// One claim and what became of it, as [`slackwater_results::check::Check`] has it.
+/// One comparison and what became of it, as [`slackwater_results::check::Check`] has it.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Claim {
+pub struct Row {
     /// The figure that it belongs to.
     pub figure: String,
     /// What is compared.
     pub name: String,
     /// Unit of both values.
     pub unit: String,
-    /// What is asked for.
+    /// The bound.
     pub reference: Option<f64>,
     /// Our value.
     pub ours: Option<f64>,
@@ -49,10 +55,10 @@ pub struct Claim {
     pub interval: Option<f64>,
     /// How far ours may lie from it.
     pub tolerance: Tolerance,
-    /// The verdict.
-    pub holds: bool,
-    /// A miss counts.
-    pub tested: bool,
+    /// What it came to.
+    pub verdict: Verdict,
+    /// Whose bound it is.
+    pub origin: Origin,
     /// What the authors report.
     pub claimed: Option<f64>,
     /// Which profile of ours.
@@ -79,49 +85,45 @@ impl Verdicts {
         (found.version == env!("CARGO_PKG_VERSION")).then_some(found)
     }
 
-    fn of(&self, wanted: fn(&Claim) -> bool) -> impl Iterator<Item = &Claim> {
-        self.checks.iter().filter(move |c| wanted(c))
+    fn claims_of(&self, wanted: Verdict) -> impl Iterator<Item = &Row> {
+        self.claims.iter().filter(move |c| c.verdict == wanted)
     }
-}
-
-const fn misses(c: &Claim) -> bool {
-    c.tested && !c.holds
-}
-
-const fn holds(c: &Claim) -> bool {
-    c.tested && c.holds
-}
-
-const fn untested(c: &Claim) -> bool {
-    !c.tested
 }
 
 /// Makes the page.
 pub fn render(papers: &[Verdicts], command: &str) -> String {
     let generator = concat!("slackwater ", env!("CARGO_PKG_VERSION"));
     let mut out = head("Validation", generator, CSS, 64 * 1024);
-    let count = |wanted: fn(&Claim) -> bool| papers.iter().map(|p| p.of(wanted).count()).sum();
-    let (hold, miss, not): (usize, usize, usize) = (count(holds), count(misses), count(untested));
+    let rows = papers
+        .iter()
+        .flat_map(|p| p.claims.iter().chain(&p.relations));
+    let text = headline(
+        rows.map(|r| (r.origin, r.profile.as_deref(), r.verdict)),
+        papers.iter().map(|p| p.left_out).sum(),
+    );
+    let (first, more) = text.split_first().expect("a headline has a sentence");
     let _ = write!(
         out,
         "<header class=\"top\">\n<div class=\"heading\"><h1>Validation</h1>\
          <button type=\"button\" id=\"theme\" class=\"quiet\" hidden>Dark</button></div>\n\
          <p class=\"subtitle\">What the papers claim, what our runs show, and why where they part.</p>\n\
-         <p class=\"about\"><strong class=\"{}\">{hold} of {} tested relations hold, {miss} miss.</strong> {not} more are shown and \
-         explained, not tested.</p>\n<ul class=\"verdicts\" aria-label=\"Papers\">",
-        if miss == 0 { "ok" } else { "miss" },
-        hold + miss,
+         <p class=\"about\"><strong>{}</strong> {}</p>\n<ul class=\"verdicts\" aria-label=\"Papers\">",
+        escape(first),
+        escape(&more.join(" ")),
     );
     for p in papers {
-        let (h, m) = (p.of(holds).count(), p.of(misses).count());
+        let tally = Tally::of(p.claims.iter().map(|c| c.verdict));
         let _ = write!(
             out,
             "<li><a href=\"#{0}\">{0} {1}</a></li>",
             escape(&p.paper),
-            match (h, m) {
-                (0, 0) => "not tested".to_owned(),
-                (h, 0) => format!("<b class=\"ok\">{h}/{h}</b>"),
-                (h, m) => format!("<b class=\"miss\">{h}/{}</b>", h + m),
+            match tally.tested() {
+                0 => "no claim".to_owned(),
+                n => format!(
+                    "<b class=\"{}\">{}/{n}</b>",
+                    if tally.misses == 0 { "ok" } else { "miss" },
+                    tally.holds
+                ),
             }
         );
     }
@@ -130,7 +132,20 @@ pub fn render(papers: &[Verdicts], command: &str) -> String {
         "</ul>\n<dl class=\"facts\"><div><dt>Command</dt><dd><code>{}</code></dd></div><div><dt>Made by</dt><dd>{generator}</dd></div></dl>\n</header>\n<main>\n",
         escape(command)
     );
-    section(&mut out, "misses", "What misses", papers, misses, true);
+    for (id, heading, verdict) in [
+        ("misses", "Claims that miss", Verdict::Misses),
+        ("open", "Claims that cannot be told", Verdict::CannotTell),
+    ] {
+        let _ = write!(
+            out,
+            "<section class=\"figure\" id=\"{id}\"><h2>{heading}</h2>"
+        );
+        let found = papers
+            .iter()
+            .flat_map(|p| p.claims_of(verdict).map(move |c| (p, c)));
+        table(&mut out, true, found);
+        out.push_str("</section>\n");
+    }
     for p in papers {
         let seeds = match p.seeds.as_slice() {
             [first, .., last] => format!("seeds {first} to {last}"),
@@ -151,59 +166,50 @@ pub fn render(papers: &[Verdicts], command: &str) -> String {
             escape(&p.paper),
             escape(&p.title)
         );
-        let alone = std::slice::from_ref(p);
-        let n = p.of(holds).count();
-        if n > 0 {
-            let _ = write!(
-                out,
-                "<details class=\"box\"><summary>{n} relations hold</summary>"
-            );
-            table(&mut out, alone, holds, false);
-            out.push_str("</details>");
-        }
-        if p.of(untested).next().is_some() {
-            out.push_str(
-                "<details class=\"box\"><summary>Shown and explained, not tested</summary>",
-            );
-            table(&mut out, alone, untested, false);
-            out.push_str("</details>");
-        }
+        let of = |wanted| p.claims_of(wanted).map(|c| (p, c));
+        let own = |wanted: fn(Origin) -> bool| {
+            let rows = p.relations.iter().filter(move |c| wanted(c.origin));
+            rows.map(|c| (p, c))
+        };
+        folded(&mut out, "claims hold", of(Verdict::Holds));
+        folded(&mut out, "claims cannot be tested", of(Verdict::NotTested));
+        let bounds = own(|o| matches!(o, Origin::Standard | Origin::Peer));
+        folded(&mut out, "bounds of standards and other programs", bounds);
+        folded(&mut out, "targets of our own", own(|o| o == Origin::Target));
         out.push_str("</section>\n");
     }
     out.push_str(
         "<details class=\"box\" id=\"reading\"><summary>How to read this page</summary><ul>\
-         <li>A relation has a bound that comes from the paper or from what was asked of us. \"asked\" is that bound, \"paper\" the authors' \
-         own number where it is another one.</li>\
-         <li>± is half the 95 % interval of the mean over seeds. A relation holds where the mean keeps the bound (or, where it says so, the \
-         worst seed).</li>\
-         <li>A relation that cannot be a test, because the paper's own parameters forbid its number, does not count.</li>\
+         <li>A claim's bound is the number as the paper prints it, to half a unit of its last digit; where it is another, the row says why.</li>\
+         <li>± is half the 95 % interval of the mean over seeds. A verdict is that of the whole interval.</li>\
+         <li>Targets of our own are shown and never count.</li>\
          </ul></details>\n",
     );
     foot(&mut out, "{\"controllers\":{},\"states\":{}}", JS);
     out
 }
 
-fn section(
-    out: &mut String,
-    id: &str,
-    heading: &str,
-    papers: &[Verdicts],
-    wanted: fn(&Claim) -> bool,
-    named: bool,
-) {
+/// A table behind a heading that says how many there are; nothing where there are none.
+fn folded<'a>(out: &mut String, what: &str, rows: impl Iterator<Item = (&'a Verdicts, &'a Row)>) {
+    let rows: Vec<_> = rows.collect();
+    if rows.is_empty() {
+        return;
+    }
     let _ = write!(
         out,
-        "<section class=\"figure\" id=\"{id}\"><h2>{heading}</h2>"
+        "<details class=\"box\"><summary>{} {what}</summary>",
+        rows.len()
     );
-    if papers.iter().any(|p| p.of(wanted).next().is_some()) {
-        table(out, papers, wanted, named);
-    } else {
-        out.push_str("<p>Nothing.</p>");
-    }
-    out.push_str("</section>\n");
+    table(out, false, rows.into_iter());
+    out.push_str("</details>");
 }
 
-fn table(out: &mut String, papers: &[Verdicts], wanted: fn(&Claim) -> bool, named: bool) {
+fn table<'a>(out: &mut String, named: bool, rows: impl Iterator<Item = (&'a Verdicts, &'a Row)>) {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        out.push_str("<p>None.</p>");
+        return;
+    }
     let paper = if named {
         "<th scope=\"col\" class=\"text\">paper</th>"
     } else {
@@ -213,55 +219,44 @@ fn table(out: &mut String, papers: &[Verdicts], wanted: fn(&Claim) -> bool, name
         out,
         "<div class=\"box\"><div class=\"scroll\" tabindex=\"0\"><table class=\"checks\"><thead><tr>\
          <th scope=\"col\" class=\"text\">claim</th>{paper}<th scope=\"col\" class=\"text opt\">figure</th>\
-         <th scope=\"col\">paper's number</th><th scope=\"col\">asked</th><th scope=\"col\">ours</th>\
+         <th scope=\"col\">paper's number</th><th scope=\"col\">bound</th><th scope=\"col\">ours</th>\
          <th scope=\"col\" class=\"text\">verdict</th></tr></thead><tbody>"
     );
-    for p in papers {
-        for c in p.of(wanted) {
-            let (class, verdict) = match (c.tested, c.holds) {
-                (false, _) => ("untested", "not tested"),
-                (true, true) => ("ok", "holds"),
-                (true, false) => ("miss", "misses"),
-            };
-            let note = c.note.as_deref().map_or_else(String::new, |n| {
-                format!("<span class=\"why\">{}</span>", escape(n))
-            });
-            let why = if misses(c) && note.is_empty() {
-                "<span class=\"why\">The reason is not known.</span>".to_owned()
-            } else {
-                note
-            };
-            let profile = c.profile.as_deref().map_or_else(String::new, |p| {
-                format!(" <span class=\"untested\">({})</span>", escape(p))
-            });
-            let paper = if named {
-                format!("<td class=\"text\">{}</td>", escape(&p.paper))
-            } else {
-                String::new()
-            };
-            let figure = if p.page.is_empty() {
+    for (p, c) in rows {
+        let (class, verdict) = (c.verdict.class(), c.verdict.word());
+        let note = c.note.as_deref().map_or_else(String::new, |n| {
+            format!("<span class=\"why\">{}</span>", escape(n))
+        });
+        let profile = c.profile.as_deref().map_or_else(String::new, |p| {
+            format!(" <span class=\"untested\">({})</span>", escape(p))
+        });
+        let paper = if named {
+            format!("<td class=\"text\">{}</td>", escape(&p.paper))
+        } else {
+            String::new()
+        };
+        let figure = if p.page.is_empty() {
+            escape(&c.figure)
+        } else {
+            format!(
+                "<a href=\"{}#{1}\">{1}</a>",
+                escape(&p.page),
                 escape(&c.figure)
-            } else {
-                format!(
-                    "<a href=\"{}#{1}\">{1}</a>",
-                    escape(&p.page),
-                    escape(&c.figure)
-                )
-            };
-            let _ = write!(
-                out,
-                "<tr><th scope=\"row\">{}{profile}{why}</th>{paper}<td class=\"text opt\">{figure}</td><td class=\"n\">{}</td>\
+            )
+        };
+        let _ = write!(
+            out,
+            "<tr><th scope=\"row\">{}{profile}{note}</th>{paper}<td class=\"text opt\">{figure}</td><td class=\"n\">{}</td>\
                  <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"text {class}\">{verdict}</td></tr>",
-                escape(&c.name),
-                c.claimed.map_or_else(String::new, short),
-                escape(&asked_of(
-                    &c.unit,
-                    c.reference.unwrap_or(f64::NAN),
-                    c.tolerance
-                )),
-                escape(&ours_of(c.ours.unwrap_or(f64::NAN), c.interval)),
-            );
-        }
+            escape(&c.name),
+            c.claimed.map_or_else(String::new, short),
+            escape(&asked_of(
+                &c.unit,
+                c.reference.unwrap_or(f64::NAN),
+                c.tolerance
+            )),
+            escape(&ours_of(c.ours.unwrap_or(f64::NAN), c.interval)),
+        );
     }
     out.push_str("</tbody></table></div></div>\n");
 }
@@ -270,24 +265,31 @@ fn table(out: &mut String, papers: &[Verdicts], wanted: fn(&Claim) -> bool, name
 mod tests {
     use super::*;
 
-    const SAVED: &str = r#"{ "paper": "xrc", "title": "XRC", "version": "0", "seeds": [1, 2],
-        "tested": 2, "missed": 1, "checks": [
+    const SAVED: &str = r#"{ "paper": "xrc", "title": "XRC", "version": "0", "seeds": [1, 2], "left_out": 3,
+        "claims": [
         { "figure": "fig4", "name": "shares <b>", "unit": "", "reference": 0.9, "ours": 0.95, "interval": 0.01,
-          "tolerance": "at_least", "holds": true, "tested": true, "profile": "paper" },
-        { "figure": "fig5", "name": "queue", "unit": "ms", "reference": 10.0, "ours": 14.0, "interval": null,
-          "tolerance": { "relative": 0.2 }, "holds": false, "tested": true, "claimed": 9.0, "note": "the channel is slower" },
+          "tolerance": "at_least", "verdict": "holds", "origin": "claim", "profile": "paper" },
+        { "figure": "fig5", "name": "queue", "unit": "ms", "reference": 10.0, "ours": 14.0, "interval": null, "profile": "paper",
+          "tolerance": { "relative": 0.2 }, "verdict": "misses", "origin": "claim", "claimed": 9.0, "note": "the channel is slower" },
         { "figure": "fig5", "name": "beyond", "unit": "ms", "reference": null, "ours": null, "interval": null,
-          "tolerance": { "absolute": 1.0 }, "holds": false, "tested": false, "note": "cannot be" } ] }"#;
+          "tolerance": { "absolute": 1.0 }, "verdict": "not_tested", "origin": "claim", "note": "cannot be" } ],
+        "relations": [
+        { "figure": "fig5", "name": "aim", "unit": "", "reference": 1.0, "ours": 2.0, "interval": null,
+          "tolerance": "at_least", "verdict": "holds", "origin": "target" } ] }"#;
 
     #[test]
     fn every_claim_has_a_verdict_and_every_miss_a_reason() {
         let mut papers = vec![Verdicts::parse(SAVED).expect("as studies write it")];
         papers[0].page = "../repro-xrc/index.html".to_owned();
         let page = render(&papers, "slackwater repro all");
-        assert!(
-            page.contains("1 of 2 tested relations hold, 1 miss."),
-            "counts"
-        );
+        for sentence in [
+            "with the paper&#39;s own system: 1 of 2 hold.",
+            "1 claim cannot be tested",
+            "3 claims belong to figures that were not made.",
+            "Targets of our own, which do not count: 1 of 1 hold.",
+        ] {
+            assert!(page.contains(sentence), "{sentence}");
+        }
         for said in [
             "the channel is slower",
             "shares &lt;b&gt;",
@@ -315,7 +317,7 @@ mod tests {
             "\"version\": \"0\"",
             concat!("\"version\": \"", env!("CARGO_PKG_VERSION"), "\""),
         ));
-        assert!(Verdicts::saved(&folder).is_some_and(|v| v.checks.len() == 3));
+        assert!(Verdicts::saved(&folder).is_some_and(|v| v.claims.len() == 3));
         let _ = std::fs::remove_dir_all(&folder);
     }
 }

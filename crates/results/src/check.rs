@@ -1,5 +1,8 @@
 //! A claim, our value beside it, and a verdict.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::Estimate;
@@ -18,13 +21,63 @@ pub enum Tolerance {
     AtLeast,
 }
 
+/// What a comparison came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The whole interval keeps the bound.
+    Holds,
+    /// The whole interval breaks it, or there is no value.
+    Misses,
+    /// The interval lies on both sides of the bound: more seeds may decide.
+    CannotTell,
+    /// The claim cannot be a test; the note says why.
+    NotTested,
+}
+
+impl Verdict {
+    /// In words.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Misses => "misses",
+            Self::CannotTell => "cannot tell",
+            Self::NotTested => "not tested",
+        }
+    }
+
+    /// In one word, as a class of the page's style.
+    pub const fn class(self) -> &'static str {
+        match self {
+            Self::Holds => "ok",
+            Self::Misses => "miss",
+            Self::CannotTell => "open",
+            Self::NotTested => "untested",
+        }
+    }
+}
+
+/// Whose bound a comparison has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The paper's: an entry of its ledger.
+    Claim,
+    /// A standard's.
+    Standard,
+    /// Measured with another program.
+    Peer,
+    /// Our own aim. A miss is shown, and never counts; neither does a success.
+    Target,
+}
+
 /// One comparison with a reference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
     /// What is compared.
     pub name: String,
     /// Unit of both values.
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// The reference's value.
     pub reference: f64,
     /// Our value (the mean where there are several seeds).
@@ -36,14 +89,22 @@ pub struct Check {
     pub reference_interval: Option<f64>,
     /// How far ours may lie from it.
     pub tolerance: Tolerance,
-    /// The verdict.
+    /// The mean keeps the bound.
     pub holds: bool,
     /// A miss counts; false for a claim that is explained and not tested.
     pub tested: bool,
     /// What the reference's authors report, where that is another number than what is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed: Option<f64>,
-    /// Which profile of ours was run, where there are several: `paper` or `default`.
+    /// Whose bound it is.
+    pub origin: Origin,
+    /// Name of the claim in the paper's ledger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
+    /// Values behind our mean, where they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<usize>,
+    /// Which profile of ours was run, where there are several: `paper` or `product`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<&'static str>,
     /// Where the relation stands: `XRC, Fig. 5`.
@@ -58,7 +119,7 @@ impl Check {
     /// Compares; a value that is not finite never holds.
     pub fn new(
         name: impl Into<String>,
-        unit: &'static str,
+        unit: impl Into<Cow<'static, str>>,
         reference: f64,
         ours: f64,
         interval: Option<f64>,
@@ -73,7 +134,7 @@ impl Check {
             };
         Self {
             name: name.into(),
-            unit,
+            unit: unit.into(),
             reference,
             ours,
             interval,
@@ -82,6 +143,9 @@ impl Check {
             holds,
             tested: true,
             claimed: None,
+            origin: Origin::Target,
+            claim: None,
+            seeds: None,
             profile: None,
             source: None,
             note: None,
@@ -91,13 +155,44 @@ impl Check {
     /// The mean of `ours` with its interval against `reference`; no value never holds.
     pub fn of(
         name: impl Into<String>,
-        unit: &'static str,
+        unit: impl Into<Cow<'static, str>>,
         reference: f64,
         ours: Option<Estimate>,
         tolerance: Tolerance,
     ) -> Self {
         let (mean, half) = ours.map_or((f64::NAN, None), |e| (e.mean, e.half_width));
-        Self::new(name, unit, reference, mean, half, tolerance)
+        Self {
+            seeds: ours.map(|e| e.n),
+            ..Self::new(name, unit, reference, mean, half, tolerance)
+        }
+    }
+
+    /// The same as a claim of the paper, `id` in its ledger.
+    #[must_use]
+    pub fn of_claim(self, id: impl Into<String>) -> Self {
+        Self {
+            origin: Origin::Claim,
+            claim: Some(id.into()),
+            ..self
+        }
+    }
+
+    /// The same with the clause of the standard whose bound it is.
+    #[must_use]
+    pub fn standard(self, clause: impl Into<String>) -> Self {
+        Self {
+            origin: Origin::Standard,
+            ..self.source(clause)
+        }
+    }
+
+    /// The same with the program that the bound was measured with.
+    #[must_use]
+    pub fn peer(self, program: impl Into<String>) -> Self {
+        Self {
+            origin: Origin::Peer,
+            ..self.source(program)
+        }
     }
 
     /// The same with the number that the reference's authors report.
@@ -161,16 +256,39 @@ impl Check {
     }
 
     /// True where a tested relation does not hold.
-    pub const fn misses(&self) -> bool {
-        self.tested && !self.holds
+    pub fn misses(&self) -> bool {
+        self.verdict() == Verdict::Misses
     }
 
-    /// The verdict in a word.
-    pub const fn verdict(&self) -> &'static str {
-        match (self.tested, self.holds) {
-            (true, true) => "holds",
-            (true, false) => "MISSES",
-            (false, _) => "not tested",
+    /// True where the verdict counts: targets of our own do not.
+    pub fn counts(&self) -> bool {
+        self.tested && self.origin != Origin::Target
+    }
+
+    /// The verdict. With an interval, that of the whole interval; a single value stands for itself.
+    pub fn verdict(&self) -> Verdict {
+        if !self.tested {
+            return Verdict::NotTested;
+        }
+        let half = self.interval.unwrap_or(0.0);
+        if !self.ours.is_finite() || !half.is_finite() {
+            return Verdict::Misses;
+        }
+
+        let (low, high) = (self.ours - half, self.ours + half);
+        let by = |by: f64| (self.reference - by, self.reference + by);
+        let (from, to) = match self.tolerance {
+            Tolerance::Relative(share) => by(share * self.reference.abs()),
+            Tolerance::Absolute(width) => by(width),
+            Tolerance::AtMost => (f64::NEG_INFINITY, self.reference),
+            Tolerance::AtLeast => (self.reference, f64::INFINITY),
+        };
+        if from <= low && high <= to {
+            Verdict::Holds
+        } else if high < from || to < low {
+            Verdict::Misses
+        } else {
+            Verdict::CannotTell
         }
     }
 
@@ -190,6 +308,53 @@ impl Check {
     }
 }
 
+/// How many comparisons came to which verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Those that hold.
+    pub holds: usize,
+    /// Those that miss.
+    pub misses: usize,
+    /// Those whose interval decides nothing.
+    pub cannot_tell: usize,
+    /// Those that cannot be a test.
+    pub not_tested: usize,
+}
+
+impl Tally {
+    /// Of `verdicts`.
+    pub fn of(verdicts: impl IntoIterator<Item = Verdict>) -> Self {
+        let mut tally = Self::default();
+        for verdict in verdicts {
+            let n = match verdict {
+                Verdict::Holds => &mut tally.holds,
+                Verdict::Misses => &mut tally.misses,
+                Verdict::CannotTell => &mut tally.cannot_tell,
+                Verdict::NotTested => &mut tally.not_tested,
+            };
+            *n += 1;
+        }
+        tally
+    }
+
+    /// How many were tested.
+    pub const fn tested(self) -> usize {
+        self.holds + self.misses + self.cannot_tell
+    }
+
+    /// `12 of 15 hold, 1 cannot be told`; what is nought is left out.
+    pub fn text(self) -> String {
+        let mut text = format!("{} of {} hold", self.holds, self.tested());
+        if self.cannot_tell > 0 {
+            let _ = write!(text, ", {} cannot be told", self.cannot_tell);
+        }
+        if self.not_tested > 0 {
+            let _ = write!(text, ", {} cannot be tested", self.not_tested);
+        }
+        text
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,12 +370,51 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_on_both_sides_of_the_bound_decides_nothing() {
+        let c = |ours, half, tol| Check::new("x", "ms", 100.0, ours, Some(half), tol).verdict();
+        assert_eq!(c(98.0, 2.0, Tolerance::AtMost), Verdict::Holds);
+        assert_eq!(c(98.0, 3.0, Tolerance::AtMost), Verdict::CannotTell);
+        assert_eq!(c(101.0, 3.0, Tolerance::AtMost), Verdict::CannotTell);
+        assert_eq!(c(104.0, 3.0, Tolerance::AtMost), Verdict::Misses);
+        assert_eq!(c(104.0, 3.0, Tolerance::AtLeast), Verdict::Holds);
+        assert_eq!(c(102.0, 3.0, Tolerance::Absolute(5.0)), Verdict::Holds);
+        assert_eq!(
+            c(104.0, 3.0, Tolerance::Relative(0.05)),
+            Verdict::CannotTell
+        );
+        assert_eq!(c(90.0, 3.0, Tolerance::Absolute(5.0)), Verdict::Misses);
+        // An interval wider than the band holds both ends of it: nothing is known.
+        assert_eq!(c(100.0, 9.0, Tolerance::Absolute(5.0)), Verdict::CannotTell);
+    }
+
+    #[test]
+    fn a_tally_says_what_is_open() {
+        use Verdict::{CannotTell, Holds, Misses, NotTested};
+        let tally = Tally::of([Holds, Misses, Holds, CannotTell, NotTested]);
+        assert_eq!(tally.tested(), 4);
+        assert_eq!(
+            tally.text(),
+            "2 of 4 hold, 1 cannot be told, 1 cannot be tested"
+        );
+        assert_eq!(Tally::of([Holds]).text(), "1 of 1 hold");
+    }
+
+    #[test]
+    fn a_target_never_counts() {
+        let c = Check::new("x", "ms", 1.0, 2.0, None, Tolerance::AtMost);
+        assert!(c.misses() && !c.counts());
+        assert!(c.clone().standard("RFC 9438, 4.2").counts() && c.clone().peer("pion").counts());
+        let c = c.of_claim("fig1");
+        assert!(c.counts() && !c.untested("impossible").counts());
+    }
+
+    #[test]
     fn what_is_not_tested_cannot_miss() {
         let c = Check::of("x", "ms", 1.0, Estimate::of(&[2.0, 2.0]), Tolerance::AtMost);
-        assert!(c.misses() && c.verdict() == "MISSES");
+        assert!(c.misses() && c.verdict() == Verdict::Misses);
         assert!(c.clone().where_missed("slow").note.is_some());
         let c = c.untested("the paper's own parameters forbid it");
-        assert!(!c.misses() && !c.holds && c.verdict() == "not tested");
+        assert!(!c.misses() && !c.holds && c.verdict() == Verdict::NotTested);
         assert!(Check::of("x", "ms", 1.0, None, Tolerance::AtLeast).misses());
         let json = serde_json::to_value(c.source("a paper, Fig. 1").claimed(3.0))
             .expect("a check is JSON");

@@ -338,7 +338,7 @@ fn leave(
         let text = std::fs::read_to_string(docs)
             .with_context(|| format!("cannot read {}", docs.display()))?;
         let tables = page::markdown(table, &made);
-        let text = between(&text, &tables).with_context(|| {
+        let text = crate::files::between(&text, "arena", &tables).with_context(|| {
             format!(
                 "{}: found no lines <!-- arena --> and <!-- /arena -->",
                 docs.display()
@@ -348,13 +348,6 @@ fn leave(
             .with_context(|| format!("cannot write {}", docs.display()))?;
     }
     file("index.html", &page::render(table, &made))
-}
-
-fn between(text: &str, inner: &str) -> Option<String> {
-    const MARKS: [&str; 2] = ["<!-- arena -->\n", "<!-- /arena -->"];
-    let start = text.find(MARKS[0])? + MARKS[0].len();
-    let end = start + text[start..].find(MARKS[1])?;
-    Some(format!("{}{inner}{}", &text[..start], &text[end..]))
 }
 
 fn list(plan: &Plan) {

@@ -2,6 +2,7 @@
 
 pub(crate) mod arena;
 pub(crate) mod bench;
+pub(crate) mod claims;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod emulate;

@@ -12,16 +12,17 @@ use slackwater_papers::{self as papers, Options, Reproduction, Study};
 use slackwater_report::Cell;
 use slackwater_report::paper::{Drawing, Panel, asked, ours, short};
 use slackwater_report::validation::{Verdicts, render};
-use slackwater_results::check::Check;
+use slackwater_results::check::{Check, Origin, Verdict};
 use slackwater_results::table::Table;
 use slackwater_scenario::Plugins;
 
 use super::run::command_line;
+use crate::files;
 use crate::progress::{self, STEPS, Signal};
 use crate::say::say;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Paper {
+pub(crate) enum Paper {
     /// XRC: explicit rate control for cellular networks (ICC 2022)
     Xrc,
     /// CECC: early congestion control for cloud VR behind a 5G edge
@@ -38,6 +39,22 @@ enum Paper {
     All,
 }
 
+impl Paper {
+    /// Its study, or all.
+    pub(crate) fn studies(self) -> Vec<&'static Study> {
+        let name = match self {
+            Self::Xrc => "xrc",
+            Self::Cecc => "cecc",
+            Self::Vaqm => "vaqm",
+            Self::Al4s => "al4s",
+            Self::Tyrus => "tyrus",
+            Self::Rfc8867 => "rfc8867",
+            Self::All => return papers::ALL.iter().collect(),
+        };
+        papers::find(name).into_iter().collect()
+    }
+}
+
 /// `slackwater repro`
 #[derive(Debug, Args)]
 pub(crate) struct ReproArgs {
@@ -50,9 +67,18 @@ pub(crate) struct ReproArgs {
     /// The first seed
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = crate::seed())]
     seed: u64,
+    /// Seeds at most where the interval of a claim lies on both sides of its bound; --quick adds none
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    max_seeds: u64,
     /// Two seeds and shorter runs: a look, not a measurement
     #[arg(long)]
     quick: bool,
+    /// Test the paper's claims alone: run what they are measured with, draw nothing, write nothing
+    #[arg(long, conflicts_with_all = ["out", "saved", "also"])]
+    claims: bool,
+    /// Write the claims and their verdicts into this Markdown file, between its lines `<!-- claims -->` and `<!-- /claims -->`
+    #[arg(long, value_name = "FILE")]
+    docs: Option<PathBuf>,
     /// Make these figures alone, for example --only fig4,fig5
     #[arg(long, value_delimiter = ',', value_name = "FIGURE,..")]
     only: Vec<String>,
@@ -85,17 +111,16 @@ pub(crate) struct ReproArgs {
     jobs: Option<usize>,
 }
 
+impl ReproArgs {
+    /// Nothing is written: there is no page of claims alone.
+    const fn no_files(&self) -> bool {
+        self.no_files || self.claims
+    }
+}
+
 pub(crate) fn repro(args: &ReproArgs, plugins: &Plugins) -> Result<ExitCode> {
     progress::catch_interrupts();
-    let studies: Vec<&Study> = match args.paper {
-        Paper::Xrc => papers::find("xrc").into_iter().collect(),
-        Paper::Cecc => papers::find("cecc").into_iter().collect(),
-        Paper::Vaqm => papers::find("vaqm").into_iter().collect(),
-        Paper::Al4s => papers::find("al4s").into_iter().collect(),
-        Paper::Tyrus => papers::find("tyrus").into_iter().collect(),
-        Paper::Rfc8867 => papers::find("rfc8867").into_iter().collect(),
-        Paper::All => papers::ALL.iter().collect(),
-    };
+    let studies = args.paper.studies();
     let options = Options {
         seeds: if args.quick {
             args.seeds.min(2)
@@ -103,6 +128,8 @@ pub(crate) fn repro(args: &ReproArgs, plugins: &Plugins) -> Result<ExitCode> {
             args.seeds
         },
         first_seed: args.seed,
+        max_seeds: if args.quick { 0 } else { args.max_seeds },
+        claims_only: args.claims,
         quick: args.quick,
         jobs: args.jobs.unwrap_or_else(parallel::cores),
         only: args.only.clone(),
@@ -121,14 +148,18 @@ pub(crate) fn repro(args: &ReproArgs, plugins: &Plugins) -> Result<ExitCode> {
             rows.push(serde_json::from_str(&text)?);
             kept
         } else {
-            let json = one(args, study, &folder, &options)?.json();
+            let made = one(args, study, &folder, &options)?;
+            if let Some(docs) = &args.docs {
+                write_docs(docs, &made)?;
+            }
+            let json = made.json();
             let found = Verdicts::parse(&json.to_string())?;
             rows.push(json);
             found
         };
         // From the validation page's folder beside the studies'.
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        if !args.no_files {
+        if !args.no_files() {
             found.page = format!("../{name}/index.html");
         }
         verdicts.push(found);
@@ -139,16 +170,18 @@ pub(crate) fn repro(args: &ReproArgs, plugins: &Plugins) -> Result<ExitCode> {
             serde_json::to_string_pretty::<Vec<serde_json::Value>>(&rows)?
         );
     }
-    if matches!(args.paper, Paper::All) && !args.no_files {
+    if matches!(args.paper, Paper::All) && !args.no_files() {
         let page = validation(args, &verdicts)?;
         if !args.json {
             say!("{}", page.display());
         }
     }
-    let missed = verdicts
+    let rows = verdicts
         .iter()
-        .flat_map(|v| &v.checks)
-        .any(|c| c.tested && !c.holds);
+        .flat_map(|v| v.claims.iter().chain(&v.relations));
+    let missed = rows
+        .filter(|r| r.origin != Origin::Target)
+        .any(|r| r.verdict == Verdict::Misses);
     Ok(ExitCode::from(u8::from(missed)))
 }
 
@@ -174,7 +207,7 @@ fn validation(args: &ReproArgs, papers: &[Verdicts]) -> Result<PathBuf> {
 }
 
 fn one(args: &ReproArgs, study: &Study, folder: &Path, options: &Options) -> Result<Reproduction> {
-    let signal = Signal::new(folder, !args.no_files, &format!("repro {}", study.name));
+    let signal = Signal::new(folder, !args.no_files(), &format!("repro {}", study.name));
     let bar = progress::bar(1);
     bar.set_message(format!("reproducing {}", study.name));
     let start = Instant::now();
@@ -203,7 +236,7 @@ fn one(args: &ReproArgs, study: &Study, folder: &Path, options: &Options) -> Res
         made.page.title.push_str(" (quick look)");
     }
     let mut page = None;
-    if !args.no_files {
+    if !args.no_files() {
         // The error's text names its source already; a chain would say it twice.
         page = Some(made.write(folder).map_err(|e| anyhow::anyhow!("{e}"))?);
     }
@@ -219,23 +252,51 @@ fn one(args: &ReproArgs, study: &Study, folder: &Path, options: &Options) -> Res
 
 fn show(made: &Reproduction) {
     say!("{}\n", made.page.title);
-    for figure in made.page.figures.iter().filter(|f| !f.checks.is_empty()) {
+    if !made.page.claims.is_empty() {
         let mut table = Table::new(&[
-            figure.title.as_str(),
+            "the paper's claims",
+            "where",
             "profile",
             "paper",
-            "asked",
+            "bound",
             "ours",
             "",
         ]);
-        for c in &figure.checks {
+        for (_, c) in &made.page.claims {
             table.row(&[
                 c.name.clone(),
+                c.source.clone().unwrap_or_default(),
                 c.profile.unwrap_or("").to_owned(),
                 c.claimed.map_or_else(String::new, short),
                 asked(c),
                 ours(c),
-                c.verdict().to_owned(),
+                c.verdict().word().to_owned(),
+            ]);
+        }
+        say!("{table}");
+    }
+    for figure in &made.page.figures {
+        let own: Vec<&Check> = figure
+            .checks
+            .iter()
+            .filter(|c| c.origin != Origin::Claim)
+            .collect();
+        if own.is_empty() {
+            continue;
+        }
+        let mut table = Table::new(&[figure.title.as_str(), "profile", "bound", "ours", "", "of"]);
+        for c in own {
+            let whose = match c.origin {
+                Origin::Target => "target",
+                _ => c.source.as_deref().unwrap_or(""),
+            };
+            table.row(&[
+                c.name.clone(),
+                c.profile.unwrap_or("").to_owned(),
+                asked(c),
+                ours(c),
+                c.verdict().word().to_owned(),
+                whose.to_owned(),
             ]);
         }
         say!("{table}");
@@ -245,20 +306,37 @@ fn show(made: &Reproduction) {
     for table in beside.filter_map(comparison) {
         say!("{table}");
     }
-    let (tested, missed): (Vec<&Check>, Vec<&Check>) = (
-        made.page.checks().filter(|c| c.tested).collect(),
-        made.page.checks().filter(|c| c.misses()).collect(),
-    );
-    if tested.is_empty() {
-        say!("no relation is tested; seeds {}", made.page.seed_note);
-        return;
+    for sentence in made.page.headline() {
+        say!("{sentence}");
     }
-    say!(
-        "{} of {} tested relations hold; seeds {}",
-        tested.len() - missed.len(),
-        tested.len(),
-        made.page.seed_note
-    );
+    say!("Seeds {}", made.page.seed_note);
+}
+
+/// Puts the claims of `made` between the marks of the file `docs`.
+fn write_docs(docs: &Path, made: &Reproduction) -> Result<()> {
+    let text =
+        std::fs::read_to_string(docs).with_context(|| format!("cannot read {}", docs.display()))?;
+    let claims = made.page.claims_markdown(revision(docs).as_deref());
+    let text = files::between(&text, "claims", &claims).with_context(|| {
+        format!(
+            "{}: found no lines <!-- claims --> and <!-- /claims -->",
+            docs.display()
+        )
+    })?;
+    files::replace(docs, &text).with_context(|| format!("cannot write {}", docs.display()))
+}
+
+/// The revision of the checkout that holds `docs`, `-dirty` where it has changes; `None` where it is none, or git is not there.
+fn revision(docs: &Path) -> Option<String> {
+    let folder = docs.canonicalize().ok()?.parent()?.to_owned();
+    let found = std::process::Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args(["describe", "--always", "--dirty", "--abbrev=10"])
+        .output()
+        .ok()?;
+    let text = String::from_utf8(found.stdout).ok()?;
+    Some(text.trim().to_owned()).filter(|t| found.status.success() && !t.is_empty())
 }
 
 /// A table of senders as text: those of the paper's experiments, and those added by `--also`.

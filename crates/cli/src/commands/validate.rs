@@ -164,7 +164,7 @@ fn ns3(args: &ValidateArgs) -> Result<ExitCode> {
 
 /// Failure where a number misses and no cause of it is known.
 fn verdict<'a>(checks: impl Iterator<Item = &'a Check> + Clone, args: &ValidateArgs) -> ExitCode {
-    let missed = checks.clone().filter(|c| c.misses());
+    let missed = checks.clone().filter(|c| !c.holds);
     let unexplained = missed.clone().filter(|c| c.note.is_none()).count();
     if !args.json && !args.markdown {
         say!(
@@ -205,7 +205,7 @@ fn section(title: &str, command: &str, checks: &[Check], as_markdown: bool) {
 /// What misses, by cause, in the order of the first miss of each.
 fn causes(checks: &[Check]) -> Vec<(&str, Vec<&str>)> {
     let mut out: Vec<(&str, Vec<&str>)> = Vec::new();
-    for c in checks.iter().filter(|c| c.misses()) {
+    for c in checks.iter().filter(|c| !c.holds) {
         let cause = c.note.as_deref().unwrap_or("cause not known");
         match out.iter_mut().find(|o| o.0 == cause) {
             Some(o) => o.1.push(&c.name),

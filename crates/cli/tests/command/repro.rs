@@ -11,22 +11,23 @@ fn a_figure_is_reproduced_and_its_verdicts_decide_the_status() {
     let paper = &json[0];
     assert_eq!(paper["paper"], "xrc");
     assert_eq!(paper["seeds"], serde_json::json!([1]));
-    let checks = paper["checks"].as_array().expect("checks");
-    let missed = checks
+    let rows = |key: &str| paper[key].as_array().expect("rows").clone();
+    let (claims, relations) = (rows("claims"), rows("relations"));
+    let missed = claims
         .iter()
-        .filter(|c| c["tested"] == true && c["holds"] == false)
+        .chain(&relations)
+        .filter(|c| c["verdict"] == "misses" && c["origin"] != "target")
         .count();
-    assert_eq!(paper["missed"], missed);
     assert_eq!(ran.code, Some(i32::from(missed > 0)));
-    for c in checks {
+    for c in claims.iter().chain(&relations) {
         assert_eq!(c["figure"], "fig3");
         for key in [
             "name",
             "reference",
             "ours",
             "tolerance",
-            "profile",
-            "source",
+            "origin",
+            "verdict",
         ] {
             assert!(c.get(key).is_some(), "{key} is missing in {c}");
         }
@@ -53,15 +54,60 @@ fn the_other_papers_are_reproduced() {
         let ran = f.run(&args);
         assert_eq!(ran.err, "");
         let json = ran.json();
-        let checks = json[0]["checks"].as_array().expect("checks");
-        assert!(checks.len() >= 2, "{json}");
-        for c in checks {
+        let rows = |key: &str| json[0][key].as_array().expect("rows").clone();
+        let all: Vec<_> = [rows("claims"), rows("relations")].concat();
+        assert!(all.len() >= 2, "{json}");
+        for c in all {
             assert_eq!(c["figure"], figure);
             assert!(c["ours"].is_number(), "no value in {c}");
         }
-        assert_eq!(ran.code, Some(i32::from(json[0]["missed"] != 0)));
         assert!(f.path(&format!("runs/repro-{paper}/index.html")).exists());
     }
+}
+
+#[test]
+fn the_ledgers_are_listed() {
+    let f = Folder::new("claims");
+    let ran = f.run(&["claims", "vaqm", "--json"]);
+    let claims = ran.json()[0]["claims"].as_array().expect("claims").clone();
+    let strong = claims.iter().find(|c| c["id"] == "strong-median");
+    let strong = strong.expect("the article's first number");
+    assert_eq!(
+        (&strong["value"], &strong["reference"]),
+        (&3.0.into(), &2.5.into())
+    );
+    let ran = f.run(&["claims", "vaqm"]);
+    assert!(
+        ran.out.contains("roughly three") && ran.out.contains("≥ 2.5"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn claims_are_tested_alone_and_written_into_a_page() {
+    let f = Folder::new("repro-claims");
+    let page = f.path("page.md");
+    std::fs::write(&page, "# Claims\n<!-- claims -->\nold\n<!-- /claims -->\n").expect("a file");
+    let args = [
+        "repro", "vaqm", "--claims", "--only", "signal", "--quick", "--docs",
+    ];
+    let ran = f.run(&[&args[..], &[page.to_str().expect("a path")]].concat());
+    assert_eq!(ran.err, "");
+    assert!(
+        ran.out.contains("Claims of the paper, with the product:"),
+        "{}",
+        ran.out
+    );
+    let text = f.read("page.md");
+    assert!(
+        text.contains("| Strong signal") && !text.contains("old"),
+        "{text}"
+    );
+    assert!(
+        !f.path("runs/repro-vaqm").exists(),
+        "no page of claims alone"
+    );
 }
 
 #[test]

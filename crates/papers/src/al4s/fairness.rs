@@ -30,7 +30,7 @@ const WRONG: [Kind; 2] = [
         title: "cL4S, default, R0 of 20 Mbit/s",
         controller: "al4s-c:r0=20",
         served: true,
-        profile: "default",
+        profile: "product",
         changes: &[],
     },
     Kind {
@@ -38,7 +38,7 @@ const WRONG: [Kind; 2] = [
         title: "cL4S, default, R0 of 1.25 Mbit/s",
         controller: "al4s-c:r0=1.25",
         served: true,
-        profile: "default",
+        profile: "product",
         changes: &[],
     },
 ];
@@ -77,6 +77,7 @@ pub(super) fn starts(_: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "starts",
+        measures: vec![],
         experiments,
         draw: Box::new(draw_starts),
     })
@@ -141,7 +142,7 @@ fn draw_starts(o: &Outcomes) -> Figure {
                     None,
                     Tolerance::AtMost,
                 )
-                .profile("default")
+                .profile("product")
                 .source("a study: at most 15 s"),
             );
         }
@@ -208,6 +209,7 @@ pub(super) fn joiners(_: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "joiners",
+        measures: vec![],
         experiments,
         draw: Box::new(draw_joiners),
     })
@@ -271,7 +273,7 @@ fn draw_joiners(o: &Outcomes) -> Figure {
                 runs(3, &CL4S_DEFAULT).estimate("jain_end"),
                 Tolerance::AtLeast,
             )
-            .profile("default")
+            .profile("product")
             .source("a study"),
         ],
         ..Figure::default()

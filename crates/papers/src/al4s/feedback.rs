@@ -45,6 +45,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "feedback",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

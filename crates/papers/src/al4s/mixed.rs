@@ -75,6 +75,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "fig4",
+        measures: vec![],
         experiments,
         draw: Box::new(move |o| draw(o, &patterns, &absent, quick)),
     })

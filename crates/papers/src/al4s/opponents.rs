@@ -41,6 +41,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "opponents",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -93,7 +94,7 @@ fn draw(o: &Outcomes) -> Figure {
                 at("two", "cubic").ratio("p95_0", at("one", "cubic"), "p95_0"),
                 Tolerance::AtMost,
             )
-            .profile("default")
+            .profile("product")
             .source("RFC 9332, 1.1"),
         ],
         ..Figure::default()

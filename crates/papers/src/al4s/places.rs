@@ -102,6 +102,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "places",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

@@ -23,7 +23,7 @@ const fn told(controller: &'static str) -> Kind {
         title: "cL4S, default, R0 told",
         controller,
         served: true,
-        profile: "default",
+        profile: "product",
         changes: &[],
     }
 }
@@ -66,6 +66,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "cell",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -122,7 +123,7 @@ fn draw(o: &Outcomes) -> Figure {
                 Estimate::of(&apart.collect::<Vec<f64>>()),
                 Tolerance::AtMost,
             )
-            .profile("default")
+            .profile("product")
             .source("the guard must not take TDD, HARQ and fading for a queue"),
         );
     }
@@ -138,7 +139,7 @@ fn draw(o: &Outcomes) -> Figure {
             ),
             Tolerance::AtMost,
         )
-        .profile("default")
+        .profile("product")
         .source("a study: gaps and fading need higher thresholds"),
     );
     let used = |low, high| runs(SOME, low, high, &CL4S_DEFAULT).mean("used") * 100.0;

@@ -26,6 +26,7 @@ pub(super) fn part() -> Result<Part, StudyError> {
         .collect::<Result<_, _>>()?;
     Ok(Part {
         id: "fig5",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

@@ -67,6 +67,7 @@ pub(super) fn parts(_: &Options) -> Result<Vec<Part>, StudyError> {
             }
             Ok(Part {
                 id: which.id,
+                measures: vec![],
                 experiments,
                 draw: Box::new(move |o| {
                     if which.id == ONE.id {
@@ -363,7 +364,7 @@ fn fair_rate(o: &Outcomes) -> Vec<Check> {
                 None,
                 Tolerance::AtLeast,
             )
-            .profile("default")
+            .profile("product")
             .source("a study"),
         );
         checks.push(
@@ -375,7 +376,7 @@ fn fair_rate(o: &Outcomes) -> Vec<Check> {
                 None,
                 Tolerance::AtMost,
             )
-            .profile("default")
+            .profile("product")
             .source("a study"),
         );
     }

@@ -10,7 +10,7 @@ const fn shipped(id: &'static str, title: &'static str, controller: &'static str
         title,
         controller,
         served: true,
-        profile: "default",
+        profile: "product",
         changes: &[],
     }
 }
@@ -51,6 +51,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "tail",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -93,7 +94,7 @@ fn draw(o: &Outcomes) -> Figure {
                     Tolerance::AtMost,
                 )
                 .claimed(0.13)
-                .profile("default")
+                .profile("product")
                 .source("a study"),
             );
             checks.push(
@@ -105,7 +106,7 @@ fn draw(o: &Outcomes) -> Figure {
                     Tolerance::AtLeast,
                 )
                 .claimed(84.0)
-                .profile("default")
+                .profile("product")
                 .source("a study"),
             );
         }

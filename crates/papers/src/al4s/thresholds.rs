@@ -35,6 +35,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "thresholds",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

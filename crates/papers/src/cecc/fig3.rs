@@ -18,6 +18,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "fig3",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

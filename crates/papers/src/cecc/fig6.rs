@@ -21,6 +21,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "fig6",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

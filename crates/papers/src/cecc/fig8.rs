@@ -24,6 +24,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "fig8",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

@@ -13,6 +13,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "kinds",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

@@ -65,6 +65,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "reports",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

@@ -11,6 +11,7 @@ pub(super) fn part(options: &Options, place: Place) -> Result<Part, StudyError> 
     }
     Ok(Part {
         id: place.id,
+        measures: vec![],
         experiments,
         draw: Box::new(move |o| draw(o, &place)),
     })

@@ -169,6 +169,7 @@ fn part(options: &Options, sources: &'static Sources) -> Result<Part, StudyError
     }
     Ok(Part {
         id: sources.id,
+        measures: vec![],
         experiments,
         draw: Box::new(|o| draw(o, sources)),
     })

@@ -16,6 +16,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "all",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

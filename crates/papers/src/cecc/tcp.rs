@@ -58,6 +58,7 @@ pub(super) fn parts(options: &Options) -> Result<Vec<Part>, StudyError> {
             }
             Ok(Part {
                 id,
+                measures: vec![],
                 experiments,
                 draw: Box::new(draw),
             })

@@ -96,6 +96,7 @@ pub(super) fn part(options: &Options, way: &'static Way) -> Result<Part, StudyEr
     let experiments = experiments(options, way, |_| true)?;
     Ok(Part {
         id: way.id,
+        measures: vec![],
         experiments,
         draw: Box::new(|o| {
             let rows: Vec<(String, &str)> = CASES

@@ -11,6 +11,7 @@ const DRAWN: [&str; 4] = ["5.1", "5.4", "5.6", "5.8"];
 pub(super) fn part(options: &Options, way: &'static Way) -> Result<Part, StudyError> {
     Ok(Part {
         id: way.series,
+        measures: vec![],
         experiments: matrix::experiments(options, way, |id| DRAWN.contains(&id))?,
         draw: Box::new(|o| {
             let mut panels = vec![];

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use slackwater_report::paper::{Drawing, Panel};
-use slackwater_results::check::Check;
+use slackwater_results::check::{Check, Origin, Verdict};
 use slackwater_results::output::frame::{Column, Frame, Words};
 use slackwater_results::output::{OutputError, parquet};
 
@@ -13,40 +13,53 @@ use super::Reproduction;
 #[derive(Serialize)]
 struct FigureCheck<'a> {
     figure: &'a str,
+    verdict: Verdict,
     #[serde(flatten)]
     check: &'a Check,
 }
 
-/// A study's checks as JSON sees them.
+impl<'a> FigureCheck<'a> {
+    fn new(figure: &'a str, check: &'a Check) -> Self {
+        Self {
+            figure,
+            verdict: check.verdict(),
+            check,
+        }
+    }
+}
+
+/// What a study came to, as JSON sees it.
 #[derive(Serialize)]
 struct Verdicts<'a> {
     paper: &'a str,
     title: &'a str,
     version: &'static str,
     seeds: &'a [u64],
-    tested: usize,
-    missed: usize,
-    checks: Vec<FigureCheck<'a>>,
+    /// The paper's claims, in its order.
+    claims: Vec<FigureCheck<'a>>,
+    /// What is compared besides.
+    relations: Vec<FigureCheck<'a>>,
+    left_out: usize,
 }
 
 impl Reproduction {
-    /// The checks as JSON: what was asked, what came out, which figure it belongs to.
+    /// The paper's claims and what is compared besides: bound, what came out, the verdict, which figure it belongs to.
     pub fn json(&self) -> serde_json::Value {
-        let checks = self.page.figures.iter().flat_map(|f| {
-            f.checks.iter().map(|check| FigureCheck {
-                figure: &f.id,
-                check,
-            })
+        let claims = self.page.claims.iter();
+        let relations = self.page.figures.iter().flat_map(|f| {
+            let own = f.checks.iter().filter(|c| c.origin != Origin::Claim);
+            own.map(|check| FigureCheck::new(&f.id, check))
         });
-        let all = || self.page.checks();
         serde_json::to_value(Verdicts {
             paper: self.name,
             title: &self.page.title,
             version: env!("CARGO_PKG_VERSION"),
             seeds: &self.seeds,
-            tested: all().filter(|c| c.tested).count(),
-            missed: all().filter(|c| c.misses()).count(),
-            checks: checks.collect(),
+            claims: claims
+                .map(|(figure, check)| FigureCheck::new(figure, check))
+                .collect(),
+            relations: relations.collect(),
+            left_out: self.page.left_out,
         })
         .expect("numbers and texts always make JSON")
     }

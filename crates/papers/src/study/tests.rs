@@ -3,7 +3,7 @@ use slackwater_control::{Ack, CongestionEvent, Controller, Intent, PathView};
 use slackwater_core::{Bytes, Instant};
 use slackwater_lab::run::Control;
 use slackwater_report::paper::{Axis, Drawing, Guide, Panel};
-use slackwater_results::check::{Check, Tolerance};
+use slackwater_results::check::{Check, Origin, Tolerance, Verdict};
 
 use super::*;
 use crate::measure as m;
@@ -29,6 +29,8 @@ fn parts(_: &Options) -> Result<Vec<Part>, StudyError> {
             |run, out| {
                 out.value("rate", Some(m::rate(run, 0, (1.0, 2.0))));
                 out.value("nothing", None);
+                // Odd seeds say yes: never decided by a few.
+                out.value("coin", Some((run.scenario.seed % 2) as f64));
                 out.distribution("window", m::window(run, 0, (0.0, 2.0)));
                 out.line("rate", m::rate_line(run, 0, 2, "flow"));
             },
@@ -72,6 +74,7 @@ fn parts(_: &Options) -> Result<Vec<Part>, StudyError> {
     let part = |id, names: &[&str]| -> Result<Part, StudyError> {
         Ok(Part {
             id,
+            measures: if id == "fig1" { measures() } else { vec![] },
             experiments: names
                 .iter()
                 .map(|c| experiment(c))
@@ -85,8 +88,61 @@ fn parts(_: &Options) -> Result<Vec<Part>, StudyError> {
     ])
 }
 
+/// Claims of figure 1: one that holds, one whose bound is the mean of the first seeds, one without a value, one that cannot be tested.
+const CLAIMS: &str = r#"
+    [[claim]]
+    id = "full"
+    figure = "fig1"
+    place = "I"
+    says = "The link is full."
+    value = "11"
+    unit = "Mbit/s"
+    sense = "above"
+    profiles = ["product"]
+    [[claim]]
+    id = "open"
+    figure = "fig1"
+    place = "II"
+    says = "The fourth packet's fate."
+    value = "0.5"
+    sense = "above"
+    profiles = ["product"]
+    [[claim]]
+    id = "gone"
+    figure = "fig1"
+    place = "III"
+    says = "Nothing."
+    value = "1"
+    sense = "at_least"
+    profiles = ["paper"]
+    [[claim]]
+    id = "beyond"
+    figure = "fig1"
+    place = "IV"
+    says = "More than the link."
+    value = "13"
+    sense = "above"
+    impossible = "the link has 12 Mbit/s"
+    [[claim]]
+    id = "elsewhere"
+    figure = "fig7"
+    place = "V"
+    says = "A figure that is none."
+    value = "1"
+    sense = "equal"
+"#;
+
+fn measures() -> Vec<Measure> {
+    vec![
+        Measure::product("full", |o| o.get("one/cubic").estimate("rate")),
+        Measure::product("open", |o| o.get("one/cubic").estimate("coin")),
+        Measure::paper("gone", |o| o.get("one/cubic").estimate("nothing")),
+    ]
+}
+
 const STUDY: Study = Study {
     name: "test",
+    claims: CLAIMS,
     title: "A test",
     citation: "",
     about: &[],
@@ -98,6 +154,7 @@ const STUDY: Study = Study {
 fn a_study_runs_each_experiment_once_and_checks_it() {
     let options = Options {
         seeds: 3,
+        max_seeds: 3,
         jobs: 2,
         ..Options::default()
     };
@@ -112,13 +169,16 @@ fn a_study_runs_each_experiment_once_and_checks_it() {
     let r = STUDY.run(&options, &tell).expect("it runs");
     assert_eq!((r.runs, r.seeds.as_slice()), (6, [1, 2, 3].as_slice()));
     assert!((most.into_inner().expect("no panic") - 1.0).abs() < 1e-9);
-    let checks: Vec<&Check> = r.page.checks().collect();
+    let own = r.page.checks().filter(|c| c.origin == Origin::Target);
+    let checks: Vec<&Check> = own.collect();
     assert_eq!(checks.len(), 4);
     assert!(checks[0].holds && checks[0].interval.is_some());
     assert!(checks[1].misses(), "what was not measured does not hold");
     let json = r.json();
-    assert_eq!((&json["tested"], &json["missed"]), (&4.into(), &2.into()));
-    assert_eq!(json["checks"][2]["figure"], "fig2");
+    assert_eq!(json["relations"][2]["figure"], "fig2");
+    assert_eq!(json["relations"][3]["verdict"], "misses");
+    assert_eq!(json["relations"].as_array().map(Vec::len), Some(4));
+    assert_eq!((r.page.claims.len(), r.page.left_out), (4, 1));
     // One seed's curve, not three.
     let Drawing::Time { lines, .. } = &r.page.figures[0].panels[0].drawing else {
         panic!("a plot over time")
@@ -137,6 +197,51 @@ fn a_study_runs_each_experiment_once_and_checks_it() {
         text(&again.expect("it runs")) == text(&r),
         "threads change nothing"
     );
+}
+
+#[test]
+fn an_open_claim_gets_more_seeds_and_a_figure_does_not() {
+    let options = Options {
+        seeds: 2,
+        max_seeds: 5,
+        ..Options::default()
+    };
+    let run = |options: &Options| {
+        let r = STUDY.run(options, &|_, _| Control::Continue);
+        r.expect("it runs")
+    };
+    let r = run(&options);
+    let claims: Vec<&Check> = r.page.claims.iter().map(|(_, c)| c).collect();
+    let verdicts: Vec<Verdict> = claims.iter().map(|c| c.verdict()).collect();
+    assert_eq!(
+        verdicts,
+        [
+            Verdict::Holds,
+            Verdict::CannotTell,
+            Verdict::Misses,
+            Verdict::NotTested
+        ]
+    );
+    // Two experiments with two seeds; the open claim looks at one of them, which got three more.
+    assert_eq!((r.runs, claims[1].seeds), (7, Some(5)));
+    assert!((claims[1].ours - 0.6).abs() < 1e-9);
+    assert_eq!(r.page.seed_note, "1 to 2; to 5 where a claim was open");
+    let own = r.page.checks().find(|c| c.origin == Origin::Target);
+    assert_eq!(own.and_then(|c| c.seeds), Some(2));
+
+    let alone = run(&Options {
+        claims_only: true,
+        max_seeds: 2,
+        ..options
+    });
+    assert_eq!((alone.runs, alone.page.figures.len()), (2, 0));
+    assert_eq!(alone.page.claims.len(), 4);
+}
+
+#[test]
+fn ledger_and_measures_are_compared() {
+    let found = STUDY.disagreements(&Options::default()).expect("a plan");
+    assert_eq!(found, ["elsewhere: no figure is named fig7"]);
 }
 
 #[test]
@@ -217,6 +322,7 @@ fn with_others(also: &[&str], only: &[&str]) -> Result<Reproduction, StudyError>
         jobs: 2,
         also: list(also),
         only: list(only),
+        max_seeds: 2,
         plugins,
         ..Options::default()
     };

@@ -78,6 +78,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let experiments = experiments.into_iter().map(moved_by_seed).collect();
     Ok(Part {
         id: "beyond",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

@@ -144,6 +144,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     // The link's time is the feed's: seeds start at the same place and differ by the draws of losses.
     Ok(Part {
         id: "feed",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

@@ -30,6 +30,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
         .collect::<Result<_, _>>()?;
     Ok(Part {
         id: "fig1",
+        measures: vec![],
         experiments,
         draw: Box::new(move |o| draw(o, &place, bytes)),
     })

@@ -20,6 +20,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "seeds",
+        measures: vec![],
         experiments,
         draw: Box::new(move |o| draw(o, &places, &trained)),
     })

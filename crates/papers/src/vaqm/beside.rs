@@ -51,6 +51,7 @@ pub(super) fn unanswered(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "udp",
+        measures: vec![],
         experiments,
         draw: Box::new(draw_unanswered),
     })
@@ -121,6 +122,7 @@ pub(super) fn scalable(options: &Options) -> Result<Part, StudyError> {
         .collect::<Result<_, _>>()?;
     Ok(Part {
         id: "l4s",
+        measures: vec![],
         experiments,
         draw: Box::new(draw_scalable),
     })

@@ -51,6 +51,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
         .collect::<Result<_, _>>()?;
     Ok(Part {
         id: "chained",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

@@ -28,6 +28,7 @@ pub(super) fn sessions(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "sessions",
+        measures: vec![],
         experiments,
         draw: Box::new(draw_sessions),
     })
@@ -112,6 +113,7 @@ pub(super) fn fading(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "fading",
+        measures: vec![],
         experiments,
         draw: Box::new(draw_fading),
     })

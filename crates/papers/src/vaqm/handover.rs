@@ -84,6 +84,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "handover",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

@@ -74,6 +74,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "loads",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -179,6 +180,7 @@ pub(super) fn session(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "session",
+        measures: vec![],
         experiments,
         draw: Box::new(draw_session),
     })

@@ -66,6 +66,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "quic",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

@@ -73,6 +73,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "upload",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

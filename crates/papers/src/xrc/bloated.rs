@@ -35,6 +35,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
         .collect::<Result<_, _>>()?;
     Ok(Part {
         id: "bloated",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -91,7 +92,7 @@ fn draw(o: &Outcomes) -> Figure {
                 with.ratio("share_1s", without, "share_1s"),
                 Tolerance::AtLeast,
             )
-            .profile("default")
+            .profile("product")
             .source("beyond the paper"),
         ],
         ..Figure::default()

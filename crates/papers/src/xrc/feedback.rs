@@ -118,6 +118,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "feedback",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -175,7 +176,7 @@ fn draw(o: &Outcomes) -> Figure {
                     None,
                     Tolerance::AtMost,
                 )
-                .profile("default")
+                .profile("product")
                 .source("beyond the paper"),
             );
         }
@@ -196,7 +197,7 @@ fn draw(o: &Outcomes) -> Figure {
                 None,
                 Tolerance::AtMost,
             )
-            .profile("default")
+            .profile("product")
             .source("beyond the paper"),
         );
     }
@@ -209,7 +210,7 @@ fn draw(o: &Outcomes) -> Figure {
             gone.estimate("utilisation"),
             Tolerance::AtLeast,
         )
-        .profile("default")
+        .profile("product")
         .source("beyond the paper: the fallback is standard TCP"),
     );
     Figure {

@@ -42,6 +42,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
         .collect::<Result<_, _>>()?;
     Ok(Part {
         id: "fig1",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -259,7 +260,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
                 Tolerance::AtLeast,
             )
             .claimed(10.0)
-            .profile("default")
+            .profile("product")
             .source("XRC, II"),
         );
     }
@@ -275,7 +276,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
             runs("xrc").estimate("utilisation"),
             Tolerance::AtLeast,
         )
-        .profile("default")
+        .profile("product")
         .source("XRC, Fig. 1(a)"),
     );
     checks.push(
@@ -287,7 +288,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
             runs("xrc").estimate("late_p90"),
             Tolerance::AtMost,
         )
-        .profile("default")
+        .profile("product")
         .source("XRC, III-A and III-B: 40 TTI and three RTTs"),
     );
     for (names, whose) in ALIKE.iter().zip(["Linux' forms", "ns-3's forms"]) {

@@ -44,6 +44,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "fig3",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -293,7 +294,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
                 runs.estimate(value),
                 Tolerance::AtLeast,
             )
-            .profile("default")
+            .profile("product")
             .source("XRC, Fig. 3(a)")
         };
         checks.push(check("utilisation, 5 to 15 s", 0.95, "utilisation_early"));

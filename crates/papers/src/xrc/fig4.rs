@@ -37,6 +37,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "fig4",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -254,7 +255,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
                     None,
                     Tolerance::AtMost,
                 )
-                .profile("default")
+                .profile("product")
                 .source("XRC, IV-A: \"immediately\""),
             );
             let drops = runs.max("drops");
@@ -267,7 +268,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
                     None,
                     Tolerance::AtMost,
                 )
-                .profile("default")
+                .profile("product")
                 .source("XRC, IV-A"),
             );
         }
@@ -300,7 +301,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
             o.get(&name("xrc", false)).estimate("jain"),
             Tolerance::AtLeast,
         )
-        .profile("default")
+        .profile("product")
         .source("XRC, IV-A, end"),
     );
     checks

@@ -60,6 +60,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "fig5",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -230,7 +231,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
                 Tolerance::AtLeast,
             )
             .claimed(0.70)
-            .profile("default")
+            .profile("product")
             .source("XRC, Fig. 5(h)"),
         );
     }
@@ -243,7 +244,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
             Tolerance::AtLeast,
         )
         .claimed(3.0)
-        .profile("default")
+        .profile("product")
         .source("XRC, abstract"),
     );
     for other in ["cubic", "reno", "veno", "illinois"] {
@@ -261,7 +262,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
                     Tolerance::AtMost,
                 )
                 .claimed(0.5)
-                .profile("default")
+                .profile("product")
                 .source("XRC, Fig. 5(h)"),
             );
         }

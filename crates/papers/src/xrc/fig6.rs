@@ -25,6 +25,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
         .collect::<Result<_, _>>()?;
     Ok(Part {
         id: "fig6",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -171,7 +172,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
             xrc.estimate("during"),
             Tolerance::Absolute(0.1),
         )
-        .profile("default")
+        .profile("product")
         .source("XRC, Fig. 6(a)"),
         Check::of(
             "bulk rate in the second from 0.4 s after a chunk, over its rate alone",
@@ -180,7 +181,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
             xrc.estimate("after"),
             Tolerance::AtLeast,
         )
-        .profile("default")
+        .profile("product")
         .source("XRC, IV-B: \"immediately increases its sending rate\""),
         Check::of(
             "time with HoL ≤ 10 ms",
@@ -190,7 +191,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
             Tolerance::AtLeast,
         )
         .claimed(0.99)
-        .profile("default")
+        .profile("product")
         .source("XRC, Fig. 6(e)"),
     ]);
     for other in ["cubic", "reno", "veno", "illinois"] {
@@ -203,7 +204,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
                 Tolerance::AtLeast,
             )
             .claimed(4.0)
-            .profile("default")
+            .profile("product")
             .source("XRC, Fig. 6(e)"),
         );
     }
@@ -215,7 +216,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
             runs("cubic").ratio("later", xrc, "later"),
             Tolerance::AtLeast,
         )
-        .profile("default")
+        .profile("product")
         .source("XRC, Fig. 6(b): \"longer than 2 secs\""),
     );
     checks

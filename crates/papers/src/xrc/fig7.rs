@@ -36,6 +36,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     experiments.push(Experiment::new(BOTH, SCENARIO, changes, reduce)?);
     Ok(Part {
         id: "fig7",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -194,7 +195,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
             runs("xrc").estimate("hol_p90"),
             Tolerance::AtMost,
         )
-        .profile("default")
+        .profile("product")
         .source("XRC, Fig. 7(b)"),
     );
     checks.push(
@@ -205,7 +206,7 @@ fn checks(o: &Outcomes) -> Vec<Check> {
             o.get(BOTH).estimate("hol_within"),
             Tolerance::AtLeast,
         )
-        .profile("default")
+        .profile("product")
         .source("XRC, Fig. 7(b)"),
     );
     checks

@@ -38,6 +38,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "harq",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -112,7 +113,7 @@ fn draw(o: &Outcomes) -> Figure {
                 alone.ratio("rate_0", ten("cubic", true), "rate_0"),
                 Tolerance::AtLeast,
             )
-            .profile("default")
+            .profile("product")
             .source("beyond the paper"),
             Check::of(
                 "Jain (common) beside CUBIC at 10 %",
@@ -121,7 +122,7 @@ fn draw(o: &Outcomes) -> Figure {
                 ten("xrc", false).estimate("jain"),
                 Tolerance::AtLeast,
             )
-            .profile("default")
+            .profile("product")
             .source("beyond the paper"),
         ], &[("", JITTER)]),
         ..Figure::default()

@@ -53,6 +53,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     experiments.push(Experiment::new("internet/two-xrc", SCENARIO, two, reduce)?);
     Ok(Part {
         id: "internet",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -199,7 +200,7 @@ fn draw(o: &Outcomes) -> Figure {
     let (xrc, paper) = (o.get("internet/deep-xrc"), o.get("internet/deep-xrc-paper"));
     let check = |what: &str, unit, bound, runs: &Runs, value: &str, tolerance| {
         Check::of(what, unit, bound, runs.estimate(value), tolerance)
-            .profile("default")
+            .profile("product")
             .source("beyond the paper")
     };
     let moving = o.get("internet/moving-xrc");
@@ -236,7 +237,7 @@ fn draw(o: &Outcomes) -> Figure {
             moving.ratio("rate", cubic, "rate"),
             Tolerance::AtLeast,
         )
-        .profile("default")
+        .profile("product")
         .source("beyond the paper"),
         check(
             "moving bottleneck: wired queue at 90 %",

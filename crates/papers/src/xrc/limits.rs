@@ -70,6 +70,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "limits",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

@@ -26,6 +26,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
         .collect::<Result<_, _>>()?;
     Ok(Part {
         id: "nr",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -89,7 +90,7 @@ fn draw(o: &Outcomes) -> Figure {
     let xrc = runs("xrc");
     let check = |what: &str, reference, value: &str| {
         Check::of(what, "", reference, xrc.estimate(value), Tolerance::AtLeast)
-            .profile("default")
+            .profile("product")
             .source("beyond the paper")
     };
     Figure {

@@ -52,6 +52,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     }
     Ok(Part {
         id: "opponents",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })

@@ -49,6 +49,7 @@ pub(super) fn part(others: &[Part]) -> Part {
     }
     Part {
         id: "profiles",
+        measures: vec![],
         experiments,
         draw: Box::new(move |o| draw(o, &pairs)),
     }
@@ -62,7 +63,7 @@ fn draw(o: &Outcomes, pairs: &[(String, String)]) -> Figure {
     let columns = COLUMNS
         .iter()
         .flat_map(|c| {
-            ["default", "paper"].map(|p| Column::new(&format!("{}, {p}", c.0), c.1, None, ""))
+            ["product", "paper"].map(|p| Column::new(&format!("{}, {p}", c.0), c.1, None, ""))
         })
         .collect();
     let rows = pairs

@@ -25,6 +25,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     experiments.push(Experiment::new("ues/mixed", MIXED, [], reduce_mixed)?);
     Ok(Part {
         id: "ues",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -169,7 +170,7 @@ fn draw(o: &Outcomes) -> Figure {
         let r = runs("xrc", n);
         let check = |what: String, reference, value: &str, tolerance| {
             Check::of(what, "", reference, r.estimate(value), tolerance)
-                .profile("default")
+                .profile("product")
                 .source("beyond the paper")
         };
         checks.push(check(
@@ -187,7 +188,7 @@ fn draw(o: &Outcomes) -> Figure {
                 None,
                 Tolerance::AtMost,
             )
-            .profile("default")
+            .profile("product")
             .source("beyond the paper"),
         );
     }
@@ -200,7 +201,7 @@ fn draw(o: &Outcomes) -> Figure {
             mixed.estimate("xrc_share"),
             Tolerance::Absolute(0.05),
         )
-        .profile("default")
+        .profile("product")
         .source("beyond the paper: the scheduler decides between users"),
     );
     let x50 = runs("xrc", "50");
@@ -223,7 +224,7 @@ fn draw(o: &Outcomes) -> Figure {
             mixed.mean("xrc_share"),
         ),
         panels: vec![
-            promised("default", "xrc"),
+            promised("product", "xrc"),
             promised("paper", "xrc-paper"),
             table("Users that wake together", "users", &columns, &rows),
         ],

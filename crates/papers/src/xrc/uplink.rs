@@ -29,6 +29,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
         .collect::<Result<_, _>>()?;
     Ok(Part {
         id: "uplink",
+        measures: vec![],
         experiments,
         draw: Box::new(draw),
     })
@@ -84,7 +85,7 @@ fn draw(o: &Outcomes) -> Figure {
                 xrc.ratio("kept", runs("cubic"), "kept"),
                 Tolerance::AtLeast,
             )
-            .profile("default")
+            .profile("product")
             .source("beyond the paper"),
         ], &[("", JITTER)]),
         ..Figure::default()

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use slackwater_results::check::{Check, Tolerance};
+use slackwater_results::check::{Check, Origin, Tally, Tolerance};
 
 use super::{Drawing, Figure, Page, payload};
 use crate::html::{escape, foot, head, script_safe, summary};
@@ -17,6 +17,7 @@ pub fn render(page: &Page) -> String {
     let mut out = head(&page.title, &page.generated_by, CSS, data.len());
     header(&mut out, page);
     out.push_str("<main>\n<noscript><p class=\"warning\">The plots need JavaScript. Claims, verdicts and tables do not.</p></noscript>\n");
+    ledger(&mut out, page);
     let mut tables = 0;
     for (i, f) in page.figures.iter().enumerate() {
         figure(&mut out, i, f, &mut tables);
@@ -38,34 +39,31 @@ fn header(out: &mut String, page: &Page) {
     for text in &page.about {
         let _ = writeln!(out, "<p class=\"about\">{}</p>", escape(text));
     }
-    let (holds, tested, untested) = count(page.checks());
-    let more = match untested {
-        0 => String::new(),
-        1 => " 1 more is shown and explained, not tested.".to_owned(),
-        n => format!(" {n} more are shown and explained, not tested."),
-    };
-    // A page without verdicts claims none.
-    let verdict = if tested == 0 {
-        "No relation is tested here: this page shows what was measured.".to_owned()
-    } else {
-        let class = if holds == tested { "ok" } else { "miss" };
-        format!("<strong class=\"{class}\">{holds} of {tested} tested relations hold.</strong>")
-    };
+    let headline = page.headline();
+    let (first, more) = headline.split_first().expect("a headline has a sentence");
     let _ = write!(
         out,
-        "<p class=\"about\">{verdict}{more}</p>\n<ul class=\"verdicts\" aria-label=\"Figures\">"
+        "<p class=\"about\"><strong>{}</strong> {}</p>\n<ul class=\"verdicts\" aria-label=\"Figures\">",
+        escape(first),
+        escape(&more.join(" ")),
     );
     for f in &page.figures {
-        let (holds, tested, _) = count(f.checks.iter());
+        let claims = f.checks.iter().filter(|c| c.origin == Origin::Claim);
+        let tally = Tally::of(claims.map(Check::verdict));
         let _ = write!(
             out,
             "<li><a href=\"#{}\">{}",
             escape(&f.id),
             escape(link_text(&f.title)),
         );
-        if tested > 0 {
-            let class = if holds == tested { "ok" } else { "miss" };
-            let _ = write!(out, " <b class=\"{class}\">{holds}/{tested}</b>");
+        if tally.tested() > 0 {
+            let class = if tally.misses == 0 { "ok" } else { "miss" };
+            let _ = write!(
+                out,
+                " <b class=\"{class}\">{}/{}</b>",
+                tally.holds,
+                tally.tested()
+            );
         }
         out.push_str("</a></li>");
     }
@@ -89,15 +87,22 @@ fn header(out: &mut String, page: &Page) {
     out.push_str("</dl>\n</header>\n");
 }
 
-/// How many hold, how many are tested, how many are not.
-fn count<'a>(checks: impl Iterator<Item = &'a Check>) -> (usize, usize, usize) {
-    checks.fold((0, 0, 0), |(holds, tested, not), c| {
-        if c.tested {
-            (holds + usize::from(c.holds), tested + 1, not)
-        } else {
-            (holds, tested, not + 1)
-        }
-    })
+/// The ledger: every claim of the paper in its order.
+fn ledger(out: &mut String, page: &Page) {
+    if page.claims.is_empty() {
+        return;
+    }
+    out.push_str(
+        "<section class=\"figure\" id=\"claims\">\n<h2>The paper's claims</h2>\n\
+         <p class=\"setup\">In the paper's order. A bound is the number as the paper prints it, to half a unit of its last digit; \
+         where it is another, the row says why.</p>\n",
+    );
+    let rows = page
+        .claims
+        .iter()
+        .map(|(figure, check)| (Some(figure.as_str()), check));
+    verdicts(out, "The paper's claims", rows);
+    out.push_str("</section>\n");
 }
 
 fn figure(out: &mut String, index: usize, f: &Figure, tables: &mut usize) {
@@ -134,7 +139,7 @@ fn figure(out: &mut String, index: usize, f: &Figure, tables: &mut usize) {
         }
     }
     if !f.checks.is_empty() {
-        verdicts(out, f);
+        verdicts(out, &f.title, f.checks.iter().map(|c| (None, c)));
     }
     if !f.notes.is_empty() {
         out.push_str("<ul class=\"notes\">");
@@ -176,13 +181,18 @@ pub fn short(v: f64) -> String {
     }
 }
 
-/// What is asked for, in words.
+/// `text` in a cell of a Markdown table.
+pub(super) fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+/// The bound, in words.
 pub fn asked(c: &Check) -> String {
-    asked_of(c.unit, c.reference, c.tolerance)
+    asked_of(&c.unit, c.reference, c.tolerance)
 }
 
 /// As [`asked`], of the parts.
-pub(crate) fn asked_of(unit: &str, reference: f64, tolerance: Tolerance) -> String {
+pub fn asked_of(unit: &str, reference: f64, tolerance: Tolerance) -> String {
     let unit = if unit.is_empty() {
         String::new()
     } else {
@@ -210,22 +220,31 @@ pub(crate) fn ours_of(ours: f64, interval: Option<f64>) -> String {
     format!("{}{interval}", short(ours))
 }
 
-fn verdicts(out: &mut String, f: &Figure) {
+/// A table of comparisons; each with the figure that it links to, where that is another section.
+fn verdicts<'a>(
+    out: &mut String,
+    title: &str,
+    rows: impl Iterator<Item = (Option<&'a str>, &'a Check)>,
+) {
     let _ = write!(
         out,
         "<section class=\"box\" aria-label=\"Verdicts\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Verdicts of {}\">\
-         <table class=\"checks\"><thead><tr><th scope=\"col\">Relation</th><th scope=\"col\" class=\"text opt\">Profile</th>\
-         <th scope=\"col\">Paper</th><th scope=\"col\">Asked</th><th scope=\"col\">Ours</th>\
+         <table class=\"checks\"><thead><tr><th scope=\"col\">Claim or relation</th><th scope=\"col\" class=\"text opt\">Profile</th>\
+         <th scope=\"col\">Paper</th><th scope=\"col\">Bound</th><th scope=\"col\">Ours</th>\
          <th scope=\"col\" class=\"text\">Verdict</th></tr></thead>\n<tbody>\n",
-        escape(&f.title)
+        escape(title)
     );
-    for c in &f.checks {
-        let class = match (c.tested, c.holds) {
-            (false, _) => "untested",
-            (true, true) => "ok",
-            (true, false) => "miss",
+    for (figure, c) in rows {
+        let place = match (&c.source, figure) {
+            (Some(place), Some(figure)) => Some(format!(
+                "<a href=\"#{}\">{}</a>",
+                escape(figure),
+                escape(place)
+            )),
+            (place, _) => place.as_deref().map(escape),
         };
-        let why: Vec<&str> = [c.source.as_deref(), c.note.as_deref()]
+        let target = (c.origin == Origin::Target).then(|| "Target".to_owned());
+        let why: Vec<String> = [target, place, c.note.as_deref().map(escape)]
             .into_iter()
             .flatten()
             .collect();
@@ -237,13 +256,14 @@ fn verdicts(out: &mut String, f: &Figure) {
             why = if why.is_empty() {
                 String::new()
             } else {
-                format!("<span class=\"why\">{}</span>", escape(&why.join(". ")))
+                format!("<span class=\"why\">{}</span>", why.join(". "))
             },
             profile = c.profile.unwrap_or(""),
             claimed = c.claimed.map_or_else(|| "–".to_owned(), short),
             asked = escape(&asked(c)),
             ours = escape(&ours(c)),
-            verdict = c.verdict(),
+            class = c.verdict().class(),
+            verdict = c.verdict().word(),
         );
     }
     out.push_str("</tbody></table></div></section>\n");
@@ -257,7 +277,10 @@ fn reading(out: &mut String, page: &Page) {
         let _ = writeln!(out, "<li>{}</li>", escape(note));
     }
     out.push_str(
-        "<li>Values are means over the seeds; ± is half of the 95 % interval of the mean (Student's t). Curves over time \
+        "<li>A verdict is that of the whole 95 % interval: <em>holds</em> where it keeps the bound, <em>misses</em> where it breaks it, \
+         <em>cannot tell</em> where the bound lies inside. An open claim gets more seeds, up to a limit. The profile <em>paper</em> is \
+         the paper's own system, end to end; <em>product</em> is what ships. Targets of our own never count.</li>\n\
+         <li>Values are means over the seeds; ± is half of the 95 % interval of the mean (Student's t). Curves over time \
          are one run, that of the first seed; distributions pool the seeds.</li>\n\
          <li>A controller has one colour everywhere. Several flows of one controller differ by dash and shade.</li>\n\
          <li>Pointer: move to read values, drag to zoom, double-click to see all. Click a name above a plot to hide its \

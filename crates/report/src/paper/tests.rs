@@ -72,7 +72,8 @@ fn page() -> Page {
                 Some(0.001),
                 Tolerance::AtLeast,
             )
-            .profile("default")
+            .profile("product")
+            .of_claim("fig1-full")
             .source("XRC, Fig. 1"),
             Check::new(
                 "p90 HoL",
@@ -88,6 +89,7 @@ fn page() -> Page {
     };
     Page {
         title: "A <paper>".to_owned(),
+        claims: vec![("fig1".to_owned(), figure.checks[0].clone())],
         figures: vec![figure],
         ..Page::default()
     }
@@ -105,8 +107,8 @@ fn a_page_says_claim_verdict_and_why() {
     for part in [
         "Figure 1: &lt;one&gt; flow",
         "it is good &amp; fast",
-        "1 of 1 tested relations hold.",
-        "1 more is shown and explained",
+        "Claims of the paper, with the product: 1 of 1 hold.",
+        "<a href=\"#fig1\">XRC, Fig. 1</a>",
         "128 packets cannot hold it",
         "≥ 0.97",
         "0.98 ± 0.001",
@@ -123,9 +125,49 @@ fn a_page_says_claim_verdict_and_why() {
 fn a_page_without_verdicts_claims_none() {
     let mut page = page();
     page.figures[0].checks.retain(|c| !c.tested);
+    page.claims.clear();
     let html = render(&page);
-    assert!(!html.contains("0 of 0") && html.contains("No relation is tested here"));
-    assert!(html.contains("1 more is shown and explained"));
+    assert!(!html.contains("0 of 0") && html.contains("Nothing is tested here"));
+    assert!(!html.contains("id=\"claims\""));
+}
+
+#[test]
+fn claims_stand_in_markdown_by_profile_with_their_causes() {
+    let claim = |profile, ours, half| {
+        Check::new(
+            "Jain | CUBIC",
+            "",
+            0.9965,
+            ours,
+            Some(half),
+            Tolerance::AtLeast,
+        )
+        .claimed(0.997)
+        .profile(profile)
+        .of_claim("jain")
+        .source("Fig. 5")
+    };
+    let page = Page {
+        command: "slackwater repro xrc".to_owned(),
+        seed_note: "1 to 5".to_owned(),
+        claims: vec![
+            (
+                "fig5".to_owned(),
+                claim("paper", 0.984, 0.001).note("its agent counts flows"),
+            ),
+            ("fig5".to_owned(), claim("product", 0.999, 0.001)),
+        ],
+        ..Page::default()
+    };
+    let text = page.claims_markdown(Some("abc123"));
+    for part in [
+        "Claims of the paper, with the paper's own system: 0 of 1 hold.",
+        "Made by `slackwater repro xrc` at revision abc123; seeds 1 to 5.",
+        "| Jain \\| CUBIC | Fig. 5 | 0.997 | ≥ 0.9965 | 0.984 ± 0.001 **misses** | 0.999 ± 0.001 holds |",
+        "- Jain | CUBIC (`paper`): its agent counts flows",
+    ] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
 }
 
 #[test]
