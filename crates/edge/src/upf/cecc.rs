@@ -18,6 +18,7 @@ mod hold;
 mod listed;
 mod packets;
 mod predict;
+mod put_back;
 mod report;
 pub mod schedule;
 mod snapshot;
@@ -44,8 +45,9 @@ pub struct Cecc<P> {
     config: CeccConfig,
     radio: Radio,
     flows: Table<Flow<P>>,
-    /// Flows that want to send: held packets or a knock, by the start of the frame.
-    waiting: BTreeSet<(Instant, u32)>,
+    /// Flows that want to send: held packets or a knock. First the rank, zero but for frames that were put back; then the
+    /// start of the frame.
+    waiting: BTreeSet<(u64, Instant, u32)>,
     /// Algorithm 1: flows that want to send, or have ACK numbers (`paper`), the one of highest priority first.
     ready: BTreeSet<(u64, u32)>,
     /// Algorithm 1: those that came among them since the last cycle, or were admitted in it.
@@ -64,6 +66,8 @@ pub struct Cecc<P> {
     held: u64,
     frames: u64,
     due: bool,
+    /// Frames were put back lately: up to this instant none goes before the tick that compares them.
+    turns_until: Instant,
     /// A bulk transfer competes: deadline order would only serve that.
     crowded: bool,
     tick: Option<Instant>,
@@ -92,6 +96,7 @@ impl<P: PacketView + Clone> Cecc<P> {
             held: 0,
             frames: 0,
             due: false,
+            turns_until: Instant::ZERO,
             crowded: false,
             tick: None,
             now: Instant::ZERO,
@@ -120,7 +125,7 @@ impl<P: PacketView + Clone> Cecc<P> {
 
     /// Reports ceased: everything goes, windows open.
     fn open_all(&mut self, now: Instant) {
-        while let Some(&(_, k)) = self.waiting.first() {
+        while let Some(&(_, _, k)) = self.waiting.first() {
             self.empty(now, k);
             self.leave(k);
         }
@@ -172,7 +177,7 @@ impl<P: PacketView + Clone> EdgeFunction<P> for Cecc<P> {
     fn on_report(&mut self, now: Instant, report: &RanReport) {
         self.check(now);
         if self.radio.on_report(now, report) && self.schedule() == Schedule::Edf {
-            // Asked once a batch, when the one before is complete.
+            // Once a batch, when the one before is complete.
             let crowded = self.radio.crowded(now);
             if crowded && !self.crowded {
                 self.open_all(now);

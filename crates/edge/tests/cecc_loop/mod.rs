@@ -28,6 +28,8 @@ pub(crate) enum Scenario {
     D,
     /// 860 Mbit/s, otherwise as D.
     E,
+    /// 860 Mbit/s, all frames at the same instant.
+    Step,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +39,8 @@ pub(crate) struct Setup {
     pub(crate) mode: Mode,
     pub(crate) schedule: Schedule,
     pub(crate) seed: u64,
+    /// Mean size of a frame.
+    pub(crate) frame: f64,
     pub(crate) length: Duration,
     pub(crate) report_phase: Duration,
     /// No report from the first instant up to the second.
@@ -53,6 +57,7 @@ impl Default for Setup {
             mode: Mode::Hold,
             schedule: Schedule::Edf,
             seed: 1,
+            frame: 104_167.0,
             length: Duration::from_secs(10),
             report_phase: Duration::from_micros(50),
             silence: (Instant::MAX, Instant::MAX),
@@ -289,6 +294,9 @@ impl Run {
         let draw = self.draw.fork(1, u64::from(flow));
         let ms = |x: f64| (x * 1e6) as i64;
         let base = Instant::from_millis(20);
+        if self.setup.scenario == Scenario::Step {
+            return base + BEAT * k;
+        }
         if self.setup.scenario == Scenario::A {
             let t = (base + BEAT * k).as_nanos() as i64 + ms(0.5 * draw.normal(k));
             return Instant::from_nanos(t.max(0) as u64);
@@ -346,7 +354,7 @@ impl Run {
             Event::Write(flow, k) => {
                 let (from, to) = self.setup.pause;
                 let draw = self.draw.fork(2, u64::from(flow));
-                let bytes = 104_167.0 * (1.0 + 0.1 * draw.normal(k)).clamp(0.5, 1.5);
+                let bytes = self.setup.frame * (1.0 + 0.1 * draw.normal(k)).clamp(0.5, 1.5);
                 let server = &mut self.servers[flow as usize];
                 if now < from || now >= to {
                     server.written += bytes as u64;

@@ -287,3 +287,35 @@ fn an_upload_leaves_the_download_its_rate_behind_vaqm() {
         );
     }
 }
+
+// CECC as its paper has it lets a bulk download pass, in whichever order it and the VR flows begin: governed by pairs of ACKs it
+// would come in bursts like frames, take turns with them, and make a third of the frames late.
+#[test]
+fn a_download_is_not_captured_by_pairs_of_acks() {
+    let scenario = |changes: &[(&str, &str)]| {
+        let mut scenario = Scenario::embedded("arena/vr-mixed")
+            .expect("it is built in")
+            .expect("a good scenario");
+        for (key, value) in changes {
+            scenario = scenario.with(key, value).expect("a good change");
+        }
+        scenario
+    };
+    for start in ["0 s", "1500 ms"] {
+        for seed in [2, 4] {
+            let changes = [
+                ("duration", "5 s"),
+                ("upf.cecc.mode", "paper"),
+                ("flow[6].start", start),
+            ];
+            let run = run_scenario(&scenario(&changes), seed, &mut |_| Control::Continue);
+            let run = run.expect("it runs");
+            let frames = run.records.flows[..6].iter().flat_map(|f| &f.transfers);
+            let frames = frames.filter(|t| t.start.as_secs_f64() >= 3.0);
+            let (late, all) =
+                frames.fold((0, 0), |(l, a), t| (l + t.late.get(), a + t.bytes.get()));
+            let share = late as f64 / all as f64;
+            assert!(share < 0.02, "{start}, seed {seed}: {share} late");
+        }
+    }
+}

@@ -69,13 +69,16 @@ impl<P: PacketView + Clone> Tcp<P> {
 
     /// A segment of the server.
     pub(super) fn on_down(&mut self, now: Instant, h: &TcpHeader, syn: Option<SynOptions>) -> Down {
-        let before = self.connection.snd_max;
+        let c = &self.connection;
+        let before = c.snd_max;
+        let told_all = self.told.number == before && self.told.phase == Phase::Open;
+        let rested = told_all && now.since(c.advanced_at) > Paper::rest(c.rtt_n6());
         let kind = self.connection.on_down(now, h, syn);
         if kind == Down::Fresh && self.connection.stage != Stage::Bypass {
             let bytes = self.connection.snd_max - before;
             match &mut self.way {
                 Way::Credit(credit) => credit.on_data(bytes),
-                Way::Paper(paper) => paper.on_data(bytes),
+                Way::Paper(paper) => paper.on_data(bytes, rested),
             }
         }
         kind
@@ -263,6 +266,14 @@ impl<P: PacketView + Clone> Tcp<P> {
     pub(super) const fn clocked(&self) -> bool {
         match &self.way {
             Way::Paper(paper) => paper.is_clocked(),
+            Way::Credit(_) => false,
+        }
+    }
+
+    /// `paper`: the server always has data to send.
+    pub(super) const fn bulk(&self) -> bool {
+        match &self.way {
+            Way::Paper(paper) => paper.is_bulk(),
             Way::Credit(_) => false,
         }
     }

@@ -88,4 +88,6 @@ pub struct CeccStats {
     pub kicked: u64,
     /// Flows admitted by force because they were kicked for a whole beat.
     pub forced: u64,
+    /// Frames that `edf` put back because not all could be in time.
+    pub put_back: u64,
 }

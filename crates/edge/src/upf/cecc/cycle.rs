@@ -11,26 +11,45 @@ impl<P: PacketView + Clone> Cecc<P> {
         self.due = false;
         self.tick = None;
         // Whoever waited too long goes whatever the cell holds.
-        while let Some(&(frame, k)) = self.waiting.first() {
-            if self.flows[k].overdue(frame) > now {
-                break;
-            }
-            self.stats.overdue += 1;
-            if self.flows[k].fifo.head().is_some() {
-                self.release_one(now, k);
-            } else {
-                self.grant(now, k);
-            }
-        }
+        self.let_overdue_go(now);
         match self.schedule() {
             Schedule::Edf => {
                 self.admitted.clear();
+                self.put_back(now);
                 self.edf(now);
             }
             Schedule::Alg1 => self.alg1(now),
         }
         if !self.waiting.is_empty() || !self.ready.is_empty() {
             self.need_tick(now);
+        }
+    }
+
+    /// Lets go what waited for two beats, whatever its rank.
+    fn let_overdue_go(&mut self, now: Instant) {
+        let put_back = self.waiting.range((1, Instant::ZERO, 0)..);
+        let mut overdue: Vec<u32> = put_back
+            .filter(|w| self.flows[w.2].overdue(w.1) <= now)
+            .map(|w| w.2)
+            .collect();
+        while let Some(k) = overdue.pop() {
+            self.let_go(now, k);
+        }
+        while let Some(&(0, frame, k)) = self.waiting.first() {
+            if self.flows[k].overdue(frame) > now {
+                break;
+            }
+            self.let_go(now, k);
+        }
+    }
+
+    /// The first packet of `k`, or its grant, goes.
+    fn let_go(&mut self, now: Instant, k: u32) {
+        self.stats.overdue += 1;
+        if self.flows[k].fifo.head().is_some() {
+            self.release_one(now, k);
+        } else {
+            self.grant(now, k);
         }
     }
 
@@ -46,16 +65,16 @@ impl<P: PacketView + Clone> Cecc<P> {
     }
 
     pub(super) fn wait(&mut self, k: u32, place: Instant) {
-        self.flows[k].place = Some(place);
-        self.waiting.insert((place, k));
+        self.flows[k].place = Some((0, place));
+        self.waiting.insert((0, place, k));
         self.list(k);
         let now = self.now;
         self.need_tick(now);
     }
 
     pub(super) fn leave(&mut self, k: u32) {
-        if let Some(place) = self.flows[k].place.take() {
-            self.waiting.remove(&(place, k));
+        if let Some((rank, start)) = self.flows[k].place.take() {
+            self.waiting.remove(&(rank, start, k));
             self.list(k);
         }
     }
@@ -69,7 +88,7 @@ impl<P: PacketView + Clone> Cecc<P> {
 
     /// Earliest frame first.
     pub(super) fn edf(&mut self, now: Instant) {
-        while let Some(&(_, k)) = self.waiting.first() {
+        while let Some(&(_, _, k)) = self.waiting.first() {
             let flow = &self.flows[k];
             let knocks = flow.fifo.head().is_none();
             let ahead = match (&flow.tcp, knocks) {

@@ -33,8 +33,12 @@ pub(super) struct Flow<P> {
     pub(super) tcp: Option<Box<Tcp<P>>>,
     /// The frame counter when this flow's last frame began: priority is the difference.
     pub(super) base: u64,
-    /// Its place among the waiting flows.
-    pub(super) place: Option<Instant>,
+    /// Its place among the waiting flows: its rank, and the start of its frame.
+    pub(super) place: Option<(u64, Instant)>,
+    /// The start of the frame of which something was let go last.
+    pub(super) began: Instant,
+    /// Air time of what it had late while frames were put back, in nanoseconds of full slots, less a sixteenth a frame.
+    pub(super) late: u64,
     /// ACK numbers wait (`paper`).
     pub(super) acks: bool,
     /// Its entry among the flows that Algorithm 1 chooses from.

@@ -64,10 +64,14 @@ impl<P: PacketView + Clone> Cecc<P> {
         let len = u64::from(packet.len());
         if idle {
             let free = match self.schedule() {
-                Schedule::Edf => self.waiting.is_empty() && self.fits(now, Duration::ZERO),
+                Schedule::Edf => {
+                    !self.in_turns(now) && self.waiting.is_empty() && self.fits(now, Duration::ZERO)
+                }
                 Schedule::Alg1 => now < self.flows[k].admitted,
             };
             if free || self.small(k) || self.held + len > self.config.memory.get() {
+                let flow = &mut self.flows[k];
+                flow.began = flow.frames.started();
                 return self.pass(now, Direction::Down, ue, packet, false);
             }
         }
@@ -94,7 +98,8 @@ impl<P: PacketView + Clone> Cecc<P> {
                 break;
             }
         }
-        if self.schedule() == Schedule::Edf && self.waiting.first().is_some_and(|w| w.1 == k) {
+        let first = self.waiting.first().is_some_and(|w| w.2 == k);
+        if self.schedule() == Schedule::Edf && first && !self.in_turns(now) {
             self.edf(now);
         }
         self.need_tick(now);
@@ -116,11 +121,13 @@ impl<P: PacketView + Clone> Cecc<P> {
             return false;
         };
         let place = flow.fifo.head();
+        flow.began = held.frame;
         let len = u64::from(held.packet.len());
         self.held -= len;
+        self.count_late(now, k, held.frame, len);
         self.radio.sent(now, ue, len, false);
         self.out.push_back((Direction::Down, held.packet));
-        if self.flows[k].place != place {
+        if self.flows[k].place.map(|p| p.1) != place {
             self.leave(k);
             if let Some(place) = place {
                 self.wait(k, place);

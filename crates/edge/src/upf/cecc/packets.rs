@@ -36,7 +36,7 @@ impl<P: PacketView + Clone> Cecc<P> {
         let Some(tcp) = &flow.tcp else {
             return Style::Hold;
         };
-        if !tcp.ready() {
+        if !tcp.ready() || tcp.bulk() {
             return Style::Pass;
         }
         if self.config.mode == Mode::Paper {
@@ -84,6 +84,8 @@ impl<P: PacketView + Clone> Cecc<P> {
             tcp,
             base: self.frames,
             place: None,
+            began: Instant::ZERO,
+            late: 0,
             acks: false,
             listed: None,
             kicked: None,
@@ -133,6 +135,7 @@ impl<P: PacketView + Clone> Cecc<P> {
             self.frames += 1;
             self.stats.frames += 1;
             flow.base = self.frames;
+            flow.late -= flow.late / 16;
             self.ahead.retain(|a| a.0 != k);
             relist = true;
         }

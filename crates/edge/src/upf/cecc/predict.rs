@@ -146,6 +146,29 @@ impl Grid {
         (sum * self.slot as u64) >> 8
     }
 
+    /// When the scheduler decides on the slot that takes the last of `air` nanoseconds of full slots, from `from` on.
+    pub fn reached(&self, from: Instant, air: u64) -> Instant {
+        if !self.known {
+            return from + Duration::from_nanos(air);
+        }
+        // Decisions up to `from` are gone.
+        let mut slot = self.decided(from);
+        let per_pattern = (self.sum * self.slot as u64) >> 8;
+        let whole = air.saturating_sub(1) / per_pattern.max(1);
+        slot += whole as i64 * self.period;
+        let mut left = air - whole * per_pattern;
+        while left > 0 {
+            slot += 1;
+            left = left.saturating_sub((self.share_of(slot) * self.slot as u64) >> 8);
+        }
+        self.decision(slot).max(from)
+    }
+
+    /// From the decision on a slot until its bytes are at the UE's TCP.
+    pub const fn after_decision(&self) -> Duration {
+        Duration::from_nanos((self.lead + self.slot + self.processing) as u64)
+    }
+
     /// The newest decision up to `t`.
     pub fn last_decision(&self, t: Instant) -> Instant {
         if self.known {

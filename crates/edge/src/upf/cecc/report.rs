@@ -536,6 +536,12 @@ impl Radio {
         self.projection.at(&self.grid, self.share_q16, arrive) + self.reserved
     }
 
+    /// When the last of `air`, which is or comes before the cell at `arrive`, is at its UE.
+    pub(super) fn served(&self, arrive: Instant, air: u64) -> Instant {
+        let nominal = u128::from(air) * u128::from(ONE) / u128::from(self.share_q16.max(1));
+        self.grid.reached(arrive, nominal as u64) + self.grid.after_decision()
+    }
+
     /// `B*`: air time of one full downlink slot.
     pub(super) fn budget(&self) -> u64 {
         (self.grid.slot().as_nanos() * self.share_q16) >> 16

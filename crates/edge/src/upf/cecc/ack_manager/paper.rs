@@ -17,6 +17,8 @@ const RESERVE: u32 = 40;
 /// Answers to a pair of ACKs, one after the other and no larger than what the pair acknowledged, after which the server
 /// is taken to be limited by its congestion window: then each number kept back costs rate.
 const CLOCKED: u8 = 4;
+/// Silence of a server that was told everything, beside the round trip to it, after which it has nothing to send.
+const REST: Duration = Duration::from_micros(300);
 /// Age at which the reserve is given up, unless two frames take longer.
 const RESERVE_AGE: Duration = Duration::from_millis(40);
 
@@ -29,12 +31,29 @@ pub(super) struct Paper {
     acknowledged: u32,
     /// Bytes that the server sent since.
     answered: u32,
+    /// It was found limited by its congestion window, and has shown no pause since.
+    bulk: bool,
 }
 
 impl Paper {
-    /// The server sent `bytes` of new payload.
-    pub(super) fn on_data(&mut self, bytes: u32) {
+    /// The server sent `bytes` of new payload; `rested` where all that it had sent before was acknowledged to it, and it
+    /// could have sent sooner.
+    pub(super) fn on_data(&mut self, bytes: u32, rested: bool) {
         self.answered = self.answered.saturating_add(bytes);
+        if rested {
+            (self.bulk, self.clocked) = (false, 0);
+        }
+    }
+
+    /// A server that answers every pair with no more than it acknowledges always has data to send: a bulk transfer, whose
+    /// bursts look like frames because pairs let it go in bursts. It is one until it pauses with everything acknowledged.
+    pub(super) const fn is_bulk(&self) -> bool {
+        self.bulk
+    }
+
+    /// Silence that shows a server without data to send, `rtt_n6` away.
+    pub(super) fn rest(rtt_n6: Duration) -> Duration {
+        rtt_n6 + REST
     }
 
     /// "The ACK manager of UPF stores the ACK with the largest sequence number received by each flow."
@@ -106,6 +125,7 @@ impl Paper {
         } else if answered > 0 {
             self.clocked = (self.clocked + 1).min(CLOCKED);
         }
+        self.bulk |= self.is_clocked();
     }
 
     /// The server's congestion window rather than its frames says how much it sends.
