@@ -7,6 +7,7 @@ mod feedback;
 mod flow;
 mod link;
 mod path;
+mod rlc;
 pub(crate) mod upf;
 
 use slackwater_control::registry::{AnyController, Config as ControllerConfig};

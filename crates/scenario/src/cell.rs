@@ -7,6 +7,7 @@ use slackwater_ran::mac::SchedulerKind;
 pub use slackwater_ran::phy::fading::Profile;
 pub use slackwater_ran::phy::harq::Combining;
 pub use slackwater_ran::phy::pathloss::Sight;
+use slackwater_ran::rlc::AmConfig;
 use slackwater_ran::tdd::MAX_PERIOD;
 
 use crate::error::ScenarioError;
@@ -51,6 +52,8 @@ choice! {
 choice! {
     /// RLC mode.
     pub enum RlcMode {
+        /// By what a bearer carries: acknowledged with a flow over TCP or QUIC, unacknowledged with media and datagrams alone.
+        ByTransport = "by-transport",
         /// Unacknowledged.
         Um = "um",
         /// Acknowledged.
@@ -184,8 +187,9 @@ section! {
 section! {
     /// The RLC entity of each bearer.
     pub struct Rlc {
-        /// Mode.
-        pub mode: RlcMode = RlcMode::Um,
+        /// Mode of all bearers. "by-transport": AM for a bearer that carries a flow over TCP or QUIC in either direction, UM for one
+        /// that carries media and datagrams alone, as networks configure them.
+        pub mode: RlcMode = RlcMode::ByTransport,
         /// Transmission buffer of each bearer.
         pub buffer: Limit = Limit::Bytes(slackwater_core::Bytes(192_000)),
         /// Law of the transmission buffer.
@@ -198,16 +202,17 @@ section! {
         pub reassembly: Option<Duration> = None,
         /// AM: time before an unanswered poll is repeated.
         #[within(Duration::from_millis(1), Duration::from_secs(4))]
-        pub poll_retransmit: Duration = Duration::from_millis(45),
+        pub poll_retransmit: Duration = AmConfig::DEFAULT.t_poll_retransmit,
         /// AM: least time between two status reports.
         #[within(Duration::ZERO, Duration::from_secs(3))]
-        pub status_prohibit: Duration = Duration::from_millis(10),
+        pub status_prohibit: Duration = AmConfig::DEFAULT.t_status_prohibit,
         /// AM: a poll after this many PDUs.
         #[within(1, 65_536)]
-        pub poll_pdu: u32 = 64,
-        /// AM: transmissions before the link is given up.
+        pub poll_pdu: u32 = AmConfig::DEFAULT.poll_pdu,
+        /// AM: repetitions of the same bytes after which a bearer counts as failed. It is re-established at once, without the
+        /// time that RRC takes, and sends on.
         #[within(1, 64)]
-        pub max_retransmissions: u8 = 32,
+        pub max_retransmissions: u8 = AmConfig::DEFAULT.max_retx as u8,
     }
     check(me, at) {
         if me.queue.is_some() && me.law != Law::NONE {

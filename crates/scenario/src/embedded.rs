@@ -34,6 +34,10 @@ pub const ARENA: &[(&str, &str)] = &[
         include_str!("../scenarios/arena/lte-fading.toml"),
     ),
     (
+        "arena/lte-fading-um",
+        include_str!("../scenarios/arena/lte-fading-um.toml"),
+    ),
+    (
         "arena/lte-steps",
         include_str!("../scenarios/arena/lte-steps.toml"),
     ),

@@ -22,21 +22,32 @@ pub struct AmConfig {
     pub poll_pdu: u32,
     /// A poll at least every so many bytes.
     pub poll_byte: u64,
-    /// Retransmissions of one range after which `max_retx_reached` is counted (the bearer is not re-established).
+    /// Retransmissions of one range after which RLC reports that it failed (maxRetxThreshold; TS 38.322, 5.3.2) and the bearer is
+    /// re-established.
     pub max_retx: u32,
 }
 
 impl AmConfig {
-    /// t-PollRetransmit 80 ms, t-Reassembly 80 ms, t-StatusProhibit 10 ms, `pollPDU` 64, `pollByte` 125 kB,
-    /// `maxRetxThreshold` 4: srsRAN Project's defaults; the reassembly timer is 40 ms here, just above the longest HARQ
-    /// chain of four transmissions in LTE (24 ms) and within what LTE operators configure (35 to 50 ms).
+    /// The standards have defaults for signalling alone (TS 36.331, 9.2.1.1; TS 38.331, 9.2.1), and base stations differ:
+    ///
+    /// | | signalling, LTE / NR | srsRAN Project, 5QI 9 | srsRAN 4G, QCI 9 | `OpenAirInterface`, NR | ns-3 | here |
+    /// |---|---|---|---|---|---|---|
+    /// | t-PollRetransmit, ms | 45 / 45 | 20 | 120 | 45 | 20 | 45 |
+    /// | t-Reordering, t-Reassembly, ms | 35 / 35 | 20 | 50 | 15 | 10 | 40 |
+    /// | t-StatusProhibit, ms | 0 / 0 | 10 | 50 | 15 | 10 | 10 |
+    /// | `pollPDU` | none | 16 | 64 | 64 | 1 | 64 |
+    /// | `pollByte`, kB | none | none | 750 | 500 | 0.05 | 125 |
+    /// | maxRetxThreshold | 4 / 8 | 32 | 16, 32 | 32 | 5 | 32 |
+    ///
+    /// The reassembly timer is just above the longest HARQ chain of four transmissions in LTE (24 ms) and within what LTE
+    /// operators configure (35 to 50 ms); `pollByte` is srsRAN Project's of 5QI 5. docs/design/0030 has the sources.
     pub const DEFAULT: Self = Self {
         t_reassembly: Duration::from_millis(40),
-        t_poll_retransmit: Duration::from_millis(80),
+        t_poll_retransmit: Duration::from_millis(45),
         t_status_prohibit: Duration::from_millis(10),
         poll_pdu: 64,
         poll_byte: 125_000,
-        max_retx: 4,
+        max_retx: 32,
     };
 }
 
@@ -79,7 +90,8 @@ pub(super) struct Am {
     /// The offset that the last poll covers.
     poll_offset: u64,
     poll_deadline: Option<Instant>,
-    pub(super) max_retx_reached: u64,
+    /// How often the bearer was re-established.
+    pub(super) reestablished: u64,
     // Receiver.
     /// Everything below arrived: VR(R).
     next: u64,
@@ -112,7 +124,7 @@ impl Am {
             force_poll: false,
             poll_offset: 0,
             poll_deadline: None,
-            max_retx_reached: 0,
+            reestablished: 0,
             next: 0,
             ahead: Vec::new(),
             upto: 0,
@@ -411,7 +423,13 @@ impl Am {
             .find(|(old, _)| old.start < range.end && range.start < old.end);
         if let Some((_, count)) = known {
             *count += 1;
-            self.max_retx_reached += u64::from(*count == self.config.max_retx + 1);
+            if *count > self.config.max_retx {
+                // TS 38.331, 5.3.10.3 and 5.3.7: the radio link has failed, and RRC re-establishes it. RLC then counts from zero
+                // (TS 38.322, 5.1.2), and PDCP sends again what is not confirmed (TS 38.323, 5.1.2), which is what waits here. The
+                // time that this takes (TS 36.133, 6.1: 50 ms and more) is left out.
+                self.reestablished += 1;
+                self.history.clear();
+            }
         } else {
             self.history.push((range, 1));
         }
@@ -471,6 +489,37 @@ mod tests {
         assert_eq!(am.ahead, [Range { start: 30, end: 60 }]);
         am.received(t, &data(0, 60, false));
         assert_eq!((am.next, am.ahead.len()), (60, 0));
+    }
+
+    /// The other end is out of reach for far longer than `max_retx` repetitions take; then everything goes through.
+    #[test]
+    fn a_bearer_out_of_reach_goes_on_when_it_is_back() {
+        let config = AmConfig {
+            max_retx: 3,
+            ..AmConfig::DEFAULT
+        };
+        let mut am = Am::new(config);
+        let mut piece = data(0, 500, false);
+        am.sent(Instant::ZERO, &mut piece, true, 500);
+        let mut pieces = Vec::new();
+        let mut now = Instant::ZERO;
+        for round in 1..=20 {
+            now = am.deadline().expect("a poll waits for its answer");
+            am.on_timer(now, true);
+            pieces.clear();
+            assert_eq!(am.fill(600, 8, 0, &mut pieces), 508, "round {round}");
+            am.sent(now, &mut pieces[0], true, 500);
+            assert!(pieces[0].poll, "round {round}");
+            // Three repetitions are allowed; the fourth, the eighth and so on each come after a new beginning.
+            assert_eq!(am.reestablished, round / 4, "round {round}");
+        }
+        assert_eq!(now, Instant::ZERO + config.t_poll_retransmit * 20);
+        let last = pieces[0];
+        assert_eq!(am.received(now, &last), 500);
+        pieces.clear();
+        assert!(am.fill_status(now, 100, 0, &mut pieces) > 0);
+        am.status_received(pieces[0].number);
+        assert_eq!((am.acked, am.backlog(), am.deadline()), (500, 0, None));
     }
 
     #[test]

@@ -500,11 +500,11 @@ impl<P: PacketView + Clone> Entity<P> {
         }
     }
 
-    /// How often a range was sent again more than maxRetxThreshold times.
-    pub fn max_retx_reached(&self) -> u64 {
+    /// How often a range had to go again more than maxRetxThreshold times, and the bearer was re-established.
+    pub fn reestablished(&self) -> u64 {
         match &self.receiver {
             Receiver::Um(_) => 0,
-            Receiver::Am(am) => am.max_retx_reached,
+            Receiver::Am(am) => am.reestablished,
         }
     }
 

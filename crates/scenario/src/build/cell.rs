@@ -11,15 +11,14 @@ use slackwater_ran::phy::link::AmcModel;
 use slackwater_ran::phy::mobility::{Mobility, Position};
 use slackwater_ran::phy::pathloss::{Deployment, PathLoss, Shadowing, ShadowingKind, Tr38901};
 use slackwater_ran::phy::tables::McsTable;
-use slackwater_ran::rlc::{AmConfig, Limit, Mode, RlcConfig, UmConfig};
 use slackwater_ran::tdd::{Duplex, TddPattern};
 
 use super::link::{law, limits, queue};
-use crate::cell::{self, Amc, Cell, Pathloss, Rat, Rlc, RlcMode};
+use super::rlc;
+use crate::cell::{self, Amc, Cell, Pathloss, Rat, RlcMode};
 use crate::law::Law;
 use crate::plugins::Plugins;
 use crate::ue::{self, Bearer, Channel, Ue};
-use crate::units;
 use crate::{Scenario, data::Series};
 
 /// The cell and its UEs.
@@ -30,9 +29,10 @@ pub(super) fn configs(
 ) -> (CellConfig, Vec<UeConfig>) {
     let config = radio(cell, scenario.plugins());
     let ues = scenario.expanded_ues();
+    let modes = scenario.rlc_modes();
     let configs = ues.iter().enumerate().map(|(i, ue)| UeConfig {
         channel: channel(cell, &config, ue),
-        bearers: bearers(cell, ue, scenario.plugins(), draw),
+        bearers: bearers(cell, ue, &modes[i], scenario.plugins(), draw),
         // C-RNTIs start at 0x3D at the earliest (TS 36.321, 7.1); dense from 0x46 as common stacks give them.
         rnti: Rnti((0x46 + i) as u16),
     });
@@ -273,6 +273,7 @@ fn path_loss(config: &Pathloss, carrier_ghz: f64) -> PathLoss {
 fn bearers(
     cell: &Cell,
     ue: &Ue,
+    modes: &[RlcMode],
     plugins: &Plugins,
     draw: &mut impl FnMut() -> Draw,
 ) -> Vec<BearerConfig> {
@@ -287,17 +288,21 @@ fn bearers(
                 gbr: None,
                 mbr: None,
             },
+            modes[0],
             plugins,
             draw,
         )];
     }
-    let bearers = ue.bearers.iter();
-    bearers.map(|b| bearer(cell, b, plugins, draw)).collect()
+    let bearers = ue.bearers.iter().zip(modes);
+    bearers
+        .map(|(b, mode)| bearer(cell, b, *mode, plugins, draw))
+        .collect()
 }
 
 fn bearer(
     cell: &Cell,
     config: &Bearer,
+    mode: RlcMode,
     plugins: &Plugins,
     draw: &mut impl FnMut() -> Draw,
 ) -> BearerConfig {
@@ -321,7 +326,7 @@ fn bearer(
         priority: config.priority,
         class: FiveQi::new(config.five_qi).unwrap_or_default(),
         guaranteed: config.gbr,
-        rlc: rlc(&cell.rlc, config.buffer),
+        rlc: rlc::config(&cell.rlc, mode, config.buffer),
         pdcp: PdcpConfig {
             discard_timer: cell.pdcp.discard,
             ..base
@@ -330,27 +335,4 @@ fn bearer(
         law_ul: None,
         queue: container,
     }
-}
-
-fn rlc(config: &Rlc, buffer: Option<units::Limit>) -> RlcConfig {
-    let mode = match config.mode {
-        RlcMode::Um => {
-            let t = config.reassembly.unwrap_or(UmConfig::DEFAULT.t_reassembly);
-            Mode::Um(UmConfig { t_reassembly: t })
-        }
-        RlcMode::Am => Mode::Am(AmConfig {
-            t_reassembly: config.reassembly.unwrap_or(AmConfig::DEFAULT.t_reassembly),
-            t_poll_retransmit: config.poll_retransmit,
-            t_status_prohibit: config.status_prohibit,
-            poll_pdu: config.poll_pdu,
-            max_retx: u32::from(config.max_retransmissions),
-            ..AmConfig::DEFAULT
-        }),
-    };
-    let buffer = match buffer.unwrap_or(config.buffer) {
-        units::Limit::Packets(n) => Limit::Packets(n),
-        units::Limit::Bytes(b) => Limit::Bytes(b.get()),
-        units::Limit::Unlimited => Limit::Unlimited,
-    };
-    RlcConfig { mode, buffer }
 }

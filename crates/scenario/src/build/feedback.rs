@@ -54,7 +54,16 @@ pub(super) fn xrc_agent(scenario: &Scenario, cell: &CellConfig) -> XrcAgent {
         Some(Rat::Nr) => AgentConfig::nr(cell.mu),
         _ => AgentConfig::LTE,
     };
-    if spec.is_some_and(|c| c.rat == Rat::Nr && c.rlc.mode == RlcMode::Am) {
+    // In NR the headers of AM are longer than those of UM, and the agent takes them off what blocks carry. It knows one length;
+    // senders that take its reports run over TCP, which rides on AM unless the scenario says otherwise.
+    let am = || {
+        scenario
+            .rlc_modes()
+            .iter()
+            .flatten()
+            .any(|m| *m == RlcMode::Am)
+    };
+    if spec.is_some_and(|c| c.rat == Rat::Nr) && am() {
         config.scale = IpScale::NR_AM;
     }
     if wanted.agent == Agent::Paper {
