@@ -18,12 +18,7 @@ pub(super) type Entry = (
 /// One cell: the mean of the value `name` over the seeds, times `scale`, with its interval.
 fn cell(runs: &Runs, name: &str, scale: f64) -> Cell {
     let scaled: Vec<f64> = runs.values(name).iter().map(|v| v * scale).collect();
-    Estimate::of(&scaled).map_or(Cell::Missing, |e| {
-        Cell::Number(slackwater_report::Estimate {
-            mean: e.mean,
-            half_width: e.half_width,
-        })
-    })
+    Cell::of_seeds(scaled)
 }
 
 /// A table of values, one row for each of `rows` (label, name for its colour, runs).

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use slackwater_results::metrics;
+
 use super::model::{Better, Cell, Column, Estimate, Report, Row, SummaryTable};
 use super::palette;
 use super::payload;
@@ -170,7 +172,7 @@ pub(super) fn summary(out: &mut String, index: usize, table: &SummaryTable) {
         heading(out, column);
     }
     out.push_str("</tr></thead>\n<tbody>\n");
-    let looks: Vec<Look> = (0..table.columns.len())
+    let looks: Vec<Look<'_>> = (0..table.columns.len())
         .map(|at| Look::of(table, at))
         .collect();
     for row in &table.rows {
@@ -184,7 +186,9 @@ pub(super) fn summary(out: &mut String, index: usize, table: &SummaryTable) {
         foot.push("± is half the 95 % interval of the mean over seeds.");
     }
     if ranked && intervals {
-        foot.push("Bold: the best mean, and those whose interval overlaps its interval.");
+        foot.push(
+            "Bold: the best mean, and means within its interval that do not differ from it seed by seed (5 %).",
+        );
     } else if ranked {
         foot.push("Bold: the best.");
     }
@@ -214,7 +218,7 @@ fn heading(out: &mut String, column: &Column) {
     );
 }
 
-fn row_of(out: &mut String, row: &Row, looks: &[Look]) {
+fn row_of(out: &mut String, row: &Row, looks: &[Look<'_>]) {
     let swatch = if row.controller.is_empty() {
         String::new()
     } else {
@@ -231,8 +235,8 @@ fn row_of(out: &mut String, row: &Row, looks: &[Look]) {
     );
     for (cell, look) in row.cells.iter().zip(looks) {
         match cell {
-            Cell::Number(e) if e.mean.is_finite() => {
-                let class = if look.is_best(e) {
+            Cell::Number(e) | Cell::Seeds(e, _) if e.mean.is_finite() => {
+                let class = if look.is_best(cell) {
                     " class=\"best\""
                 } else {
                     ""
@@ -252,7 +256,7 @@ fn row_of(out: &mut String, row: &Row, looks: &[Look]) {
             Cell::Text(text) => {
                 let _ = write!(out, "<td class=\"text\">{}</td>", escape(text));
             }
-            Cell::Number(_) | Cell::Missing => {
+            Cell::Number(_) | Cell::Seeds(..) | Cell::Missing => {
                 out.push_str("<td class=\"none\"><span aria-label=\"no value\">–</span></td>");
             }
         }
@@ -268,30 +272,27 @@ fn numbers(table: &SummaryTable) -> impl Iterator<Item = &Estimate> {
         .rows
         .iter()
         .flat_map(|row| &row.cells)
-        .filter_map(|cell| match cell {
-            Cell::Number(e) => Some(e),
-            Cell::Text(_) | Cell::Missing => None,
-        })
+        .filter_map(Cell::number)
 }
 
 /// How a column is written.
-struct Look {
+struct Look<'a> {
     /// Digits after the point.
     places: usize,
-    /// Direction and interval of the best mean, where the column has one and more than one row competes.
-    best: Option<(Better, Estimate)>,
+    /// The cell of the best mean, where the column has a direction and ranks its rows.
+    best: Option<&'a Cell>,
 }
 
-impl Look {
-    fn of(table: &SummaryTable, at: usize) -> Self {
-        let cells: Vec<Estimate> = table
+impl<'a> Look<'a> {
+    fn of(table: &'a SummaryTable, at: usize) -> Self {
+        let finite = |cell: &&Cell| cell.number().is_some_and(|e| e.mean.is_finite());
+        let column: Vec<&Cell> = table
             .rows
             .iter()
-            .filter_map(|row| match row.cells.get(at) {
-                Some(Cell::Number(e)) if e.mean.is_finite() => Some(*e),
-                _ => None,
-            })
+            .filter_map(|row| row.cells.get(at))
+            .filter(finite)
             .collect();
+        let cells: Vec<&Estimate> = column.iter().filter_map(|c| c.number()).collect();
         let greatest = cells.iter().map(|e| e.mean.abs()).fold(0.0, f64::max);
         let whole = cells
             .iter()
@@ -305,31 +306,34 @@ impl Look {
             g if g >= 0.01 => 4,
             _ => 5,
         };
-        let better = table.columns[at].better;
-        let best = better.filter(|_| cells.len() > 1).and_then(|better| {
-            let order = |a: &&Estimate, b: &&Estimate| a.mean.total_cmp(&b.mean);
-            let best = match better {
-                Better::Higher => cells.iter().max_by(order),
-                Better::Lower => cells.iter().min_by(order),
-            };
-            best.map(|best| (better, *best))
-        });
+        let mean = |cell: &&&Cell| cell.number().map_or(f64::NAN, |e| e.mean);
+        let order = |a: &&&Cell, b: &&&Cell| mean(a).total_cmp(&mean(b));
+        let best = match table.columns[at].better {
+            Some(Better::Higher) => column.iter().max_by(order),
+            Some(Better::Lower) => column.iter().min_by(order),
+            None => None,
+        };
         // A column in which everyone is as good as the best ranks nobody.
-        let best = best.filter(|(better, best)| cells.iter().any(|e| !as_good(e, *better, best)));
-        Self { places, best }
+        let best = best.filter(|best| column.iter().any(|cell| !is_as_good(best, cell)));
+        Self {
+            places,
+            best: best.copied(),
+        }
     }
 
-    fn is_best(&self, e: &Estimate) -> bool {
-        self.best
-            .is_some_and(|(better, best)| as_good(e, better, &best))
+    fn is_best(&self, cell: &Cell) -> bool {
+        self.best.is_some_and(|best| is_as_good(best, cell))
     }
 }
 
-/// Whether the interval of `e` reaches the interval of the best.
-fn as_good(e: &Estimate, better: Better, best: &Estimate) -> bool {
-    match better {
-        Better::Higher => e.bounds().1 >= best.bounds().0,
-        Better::Lower => e.bounds().0 <= best.bounds().1,
+/// Whether `cell` is as good as the cell of the best mean: by their seeds, or by the interval of the best alone.
+fn is_as_good(best: &Cell, cell: &Cell) -> bool {
+    match (best, cell) {
+        (Cell::Seeds(_, best), Cell::Seeds(_, seeds)) => metrics::is_as_good(best, seeds),
+        _ => match (best.number(), cell.number()) {
+            (Some(best), Some(e)) => (e.mean - best.mean).abs() <= best.half_width.unwrap_or(0.0),
+            _ => false,
+        },
     }
 }
 

@@ -144,8 +144,31 @@ pub enum Cell {
     Missing,
     /// A number, with its interval where there is one.
     Number(Estimate),
+    /// A mean with its interval, and the seeds behind it in their order: what pairs a row with another.
+    Seeds(Estimate, Vec<f64>),
     /// Words.
     Text(String),
+}
+
+impl Cell {
+    /// The number, where it is one.
+    pub const fn number(&self) -> Option<&Estimate> {
+        match self {
+            Self::Number(e) | Self::Seeds(e, _) => Some(e),
+            Self::Text(_) | Self::Missing => None,
+        }
+    }
+
+    /// A mean with its interval, and the seeds behind it; nothing where there are none.
+    pub fn of_seeds(values: Vec<f64>) -> Self {
+        slackwater_results::metrics::Estimate::of(&values).map_or(Self::Missing, |e| {
+            let shown = Estimate {
+                mean: e.mean,
+                half_width: e.half_width,
+            };
+            Self::Seeds(shown, values)
+        })
+    }
 }
 
 impl From<f64> for Cell {

@@ -337,16 +337,46 @@ fn the_best_and_its_equals_are_bold() {
                 row("a", Estimate::new(11.5, 0.2)),
                 row("b", Estimate::new(11.3, 0.1)),
                 row("c", Estimate::new(10.0, 0.1)),
+                // Scatter makes no one as good.
+                row("d", Estimate::new(9.0, 30.0)),
             ],
         }],
         ..Report::default()
     };
     let page = render(&report);
+    assert!(!page.contains("class=\"best\" data-v=\"9\""));
     assert!(page.contains("class=\"best\" data-v=\"11.5\""));
     assert!(page.contains("class=\"best\" data-v=\"11.3\""));
     assert!(
         page.contains("<td data-v=\"10\" data-h=\"0.1\">10.00<span class=\"pm\"> ± 0.10</span>")
     );
+}
+
+#[test]
+fn seeds_that_agree_tell_rows_apart_whose_intervals_overlap() {
+    let row = |label: &str, seeds: &[f64]| Row {
+        label: label.into(),
+        controller: String::new(),
+        cells: vec![Cell::of_seeds(seeds.to_vec())],
+    };
+    let table = |second: &[f64]| SummaryTable {
+        columns: vec![Column::new("Goodput", "Mbit/s", Some(Better::Higher), "")],
+        rows: vec![
+            row("a", &[12.0, 22.0, 32.0, 42.0]),
+            row("b", second),
+            row("c", &[1.0, 1.0, 1.0, 1.0]),
+        ],
+        ..SummaryTable::default()
+    };
+    let bold = |second: &[f64]| {
+        let report = Report {
+            tables: vec![table(second)],
+            ..Report::default()
+        };
+        render(&report).matches("class=\"best\"").count()
+    };
+    assert_eq!(bold(&[11.0, 21.0, 31.0, 41.2]), 1, "behind with every seed");
+    assert_eq!(bold(&[13.0, 21.0, 33.0, 40.0]), 2, "now ahead, now behind");
 }
 
 #[test]

@@ -124,13 +124,9 @@ fn column(m: &Metric) -> Column {
     Column::new(m.label, m.unit, better, m.help)
 }
 
-fn cell(e: Option<Estimate>) -> Cell {
-    e.map_or(Cell::Missing, |e| {
-        Cell::Number(crate::Estimate {
-            mean: e.mean,
-            half_width: e.half_width,
-        })
-    })
+/// The cell of `metric` over `runs`, in the order of their seeds.
+fn cell<'a>(metric: &Metric, runs: impl IntoIterator<Item = &'a RunSummary>) -> Cell {
+    Cell::of_seeds(runs.into_iter().filter_map(|r| metric.of_run(r)).collect())
 }
 
 /// The table of runs that stand alone, by what each is called.
@@ -143,7 +139,7 @@ pub(crate) fn summaries(runs: &[RunSummary], names: &[String]) -> Vec<SummaryTab
         let controllers = run.flows.iter().map(|f| &f.controller);
         let first = controllers.clone().next().cloned().unwrap_or_default();
         let same = controllers.clone().all(|c| *c == first);
-        let cells = metrics.iter().map(|m| Estimate::of(&[m.of_run(run)?]));
+        let cells = metrics.iter().map(|m| cell(m, [run]));
         (
             name.clone(),
             if same { first } else { String::new() },
@@ -159,10 +155,11 @@ fn tables(groups: &[(String, Vec<&RunResult>)]) -> Vec<SummaryTable> {
         .iter()
         .filter_map(|k| Metric::find(k))
         .collect();
-    let rows: Vec<(String, String, Vec<Option<Estimate>>)> = groups
+    let rows: Vec<TableRow> = groups
         .iter()
         .map(|(name, runs)| {
-            let cells = metrics.iter().map(|m| estimate(m, runs)).collect();
+            let of_all = |m: &&Metric| cell(m, runs.iter().map(|r| &r.summary));
+            let cells = metrics.iter().map(of_all).collect();
             (name.clone(), controller_of(runs[0]), cells)
         })
         .collect();
@@ -175,7 +172,7 @@ fn tables(groups: &[(String, Vec<&RunResult>)]) -> Vec<SummaryTable> {
                     .iter()
                     .filter_map(|r| m.of_flow(&r.summary.flows[i]))
                     .collect();
-                Estimate::of(&values)
+                Cell::of_seeds(values)
             };
             let rows: Vec<_> = (0..flows)
                 .map(|i| {
@@ -193,12 +190,12 @@ fn tables(groups: &[(String, Vec<&RunResult>)]) -> Vec<SummaryTable> {
     all
 }
 
-type TableRow = (String, String, Vec<Option<Estimate>>);
+type TableRow = (String, String, Vec<Cell>);
 
 /// A table without the columns in which no row has a number.
 fn table(caption: &str, heading: &str, metrics: &[&Metric], rows: &[TableRow]) -> SummaryTable {
     let used: Vec<usize> = (0..metrics.len())
-        .filter(|&i| rows.iter().any(|r| r.2[i].is_some()))
+        .filter(|&i| rows.iter().any(|r| r.2[i].number().is_some()))
         .collect();
     SummaryTable {
         caption: caption.to_owned(),
@@ -209,7 +206,7 @@ fn table(caption: &str, heading: &str, metrics: &[&Metric], rows: &[TableRow]) -
             .map(|(label, controller, cells)| Row {
                 label: label.clone(),
                 controller: controller.clone(),
-                cells: used.iter().map(|&i| cell(cells[i])).collect(),
+                cells: used.iter().map(|&i| cells[i].clone()).collect(),
             })
             .collect(),
     }

@@ -89,6 +89,9 @@ pub(crate) fn compare(args: &CompareArgs, plugins: &Plugins) -> Result<ExitCode>
         say!("{}", serde_json::to_string_pretty(&summaries)?);
     } else {
         say!("{}", tables::comparison_table(&summaries));
+        if let Some(table) = tables::difference_table(&summaries) {
+            say!("{table}* differs at 5 %, seed by seed");
+        }
         if let Some(page) = page {
             say!("{}", page.display());
         }

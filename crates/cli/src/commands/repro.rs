@@ -355,7 +355,7 @@ fn comparison(panel: &Panel) -> Option<Table> {
     for row in &table.rows {
         let cells = row.cells.iter().map(|cell| match cell {
             Cell::Missing => String::new(),
-            Cell::Number(e) => match e.half_width {
+            Cell::Number(e) | Cell::Seeds(e, _) => match e.half_width {
                 Some(half) => format!("{:.2} ± {half:.2}", e.mean),
                 None => format!("{:.2}", e.mean),
             },

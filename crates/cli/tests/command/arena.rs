@@ -98,10 +98,11 @@ fn all_papers_stand_on_one_page() {
         std::fs::create_dir_all(&folder).expect("made");
         let checks = serde_json::json!({
             "paper": paper, "title": format!("Paper {paper}"), "version": env!("CARGO_PKG_VERSION"), "seeds": [1, 2],
-            "tested": 1, "missed": u8::from(!holds),
-            "checks": [{
+            "left_out": 0, "relations": [],
+            "claims": [{
                 "figure": "fig1", "name": format!("relation of {paper}"), "unit": "ms", "reference": 10.0, "ours": 9.0,
-                "interval": 0.5, "tolerance": "at_most", "holds": holds, "tested": true,
+                "interval": 0.5, "tolerance": "at_most", "origin": "claim", "profile": "product",
+                "verdict": if holds { "holds" } else { "misses" },
                 "note": "a reason that is known",
             }],
         });
@@ -110,7 +111,7 @@ fn all_papers_stand_on_one_page() {
     let ran = f.run(&["repro", "all", "--saved"]);
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     let page = f.read("runs/validation/index.html");
-    assert!(page.contains("5 of 6 tested relations hold, 1 miss."));
+    assert!(page.contains("Claims of the paper, with the product: 5 of 6 hold."));
     assert!(page.contains("relation of tyrus") && page.contains("../repro-tyrus/index.html#fig1"));
     assert_eq!(page.matches("class=\"text miss\"").count(), 1);
     assert_eq!(page.matches("class=\"text ok\"").count(), 5);

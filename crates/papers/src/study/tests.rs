@@ -345,9 +345,9 @@ fn further_controllers_stand_beside_the_senders_and_change_no_verdict() {
     };
     let rows: Vec<&str> = table.rows.iter().map(|r| r.label.as_str()).collect();
     assert_eq!(rows, ["CUBIC", "NewReno", "still", "copa:delta=0.1"]);
-    let goodput = |row: usize| match &table.rows[row].cells[0] {
-        slackwater_report::Cell::Number(e) => e.mean,
-        other => panic!("{other:?}"),
+    let goodput = |row: usize| {
+        let cell = table.rows[row].cells[0].number();
+        cell.expect("a number").mean
     };
     assert!((0..4).all(|row| goodput(row) > 1.0 && goodput(row) < 12.0));
     assert!(

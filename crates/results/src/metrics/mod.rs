@@ -8,7 +8,7 @@ pub mod table;
 
 pub use histogram::Histogram;
 pub use interval::Estimate;
-pub use paired::{Paired, discoveries, paired};
+pub use paired::{Paired, discoveries, is_as_good, paired};
 pub use summary::{FlowSummary, Jain, LinkSummary, Quantiles, RunSummary, summarize};
 pub use table::{Better, METRICS, Metric};
 

@@ -34,6 +34,16 @@ pub fn paired(a: &[f64], b: &[f64]) -> Option<Paired> {
     Some(Paired { difference, p })
 }
 
+/// True where `other` is as good as `best`, the values of the best mean, seed by seed: their difference is not significant at 5 %, and
+/// the mean of `other` lies within the interval of the best. Scatter alone makes no one as good. A single value has no equal but itself.
+pub fn is_as_good(best: &[f64], other: &[f64]) -> bool {
+    let (Some(top), Some(mean)) = (Estimate::of(best), Estimate::of(other).map(|e| e.mean)) else {
+        return false;
+    };
+    let within = (mean - top.mean).abs() <= top.half_width.unwrap_or(0.0);
+    within && (best.len() != other.len() || paired(best, other).is_none_or(|d| d.p > 0.05))
+}
+
 /// The probability that |t| is larger, for whole degrees of freedom.
 // Abramowitz and Stegun 1964, 26.7.3 and 26.7.4.
 fn two_sided(t: f64, df: usize) -> f64 {
@@ -100,6 +110,19 @@ mod tests {
         assert_eq!(paired(&[2.0, 3.0], &[1.0, 2.0]).map(|p| p.p), Some(0.0));
         assert_eq!(paired(&[2.0], &[1.0]).map(|p| p.p), Some(1.0));
         assert_eq!(paired(&b, &b).map(|p| p.p), Some(1.0));
+    }
+
+    #[test]
+    fn scatter_makes_no_one_as_good() {
+        // Two seeds of a delay: 1762 +- 3144 ms is no match for 25 +- 7.
+        assert!(!is_as_good(&[24.4, 25.6], &[1515.0, 2009.0]));
+        // What all seeds agree on counts, though the intervals overlap.
+        let best = [11.0, 21.1, 30.9, 41.0, 51.1];
+        assert!(!is_as_good(&best, &[10.0, 20.0, 30.0, 40.0, 50.0]));
+        assert!(is_as_good(&best, &[11.1, 21.0, 30.9, 41.1, 50.9]));
+        assert!(is_as_good(&best, &best));
+        assert!(is_as_good(&[3.0], &[3.0]) && !is_as_good(&[3.0], &[2.9]));
+        assert!(!is_as_good(&best, &[]));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::metrics::summary::fnv1a;
 use crate::record::RunRecorder;
 
 pub use frame::{Column, Frame};
-pub use tables::{comparison_table, flow_table, run_table};
+pub use tables::{comparison_table, difference_table, flow_table, run_table};
 
 /// Why results could not be written.
 #[derive(Debug, thiserror::Error)]

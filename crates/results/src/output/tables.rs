@@ -1,7 +1,7 @@
 //! Tables of metrics for the terminal.
 
 use crate::metrics::table::Source;
-use crate::metrics::{Estimate, METRICS, Metric, RunSummary};
+use crate::metrics::{Estimate, METRICS, Metric, Paired, RunSummary, paired};
 use crate::table::Table;
 
 /// Metrics that a table on a terminal has room for.
@@ -141,4 +141,54 @@ pub fn comparison_table(runs: &[RunSummary]) -> Table {
         table.row(&row);
     }
     table
+}
+
+/// Every set of labels beside the first: each metric less the first set's, seed by seed. What seeds share then hides no difference.
+/// A star marks what differs at 5 %. `None` for one set, or without two seeds that both have.
+pub fn difference_table(runs: &[RunSummary]) -> Option<Table> {
+    let groups = groups(runs, |r| r);
+    let ((first, base), others) = groups.split_first()?;
+    let metrics: Vec<&Metric> = RUN_COLUMNS.iter().filter_map(|k| Metric::find(k)).collect();
+    let rows: Vec<(&String, Vec<Option<Paired>>)> = others
+        .iter()
+        .map(|(name, runs)| {
+            let cells = metrics.iter().map(|m| difference(m, runs, base));
+            (name, cells.collect())
+        })
+        .collect();
+    let there = |at: usize| rows.iter().any(|(_, cells)| cells[at].is_some());
+    let shown: Vec<usize> = (0..metrics.len()).filter(|at| there(*at)).collect();
+    if shown.is_empty() {
+        return None;
+    }
+
+    let mut heads = vec![format!("less {first}"), "pairs".to_owned()];
+    heads.extend(shown.iter().map(|at| heading(metrics[*at])));
+    let mut table = Table::new(&heads);
+    for (name, cells) in rows {
+        let pairs = shown.iter().filter_map(|at| cells[*at]);
+        let n = pairs.map(|d| d.difference.n).max().unwrap_or(0);
+        let mut row = vec![name.clone(), n.to_string()];
+        row.extend(shown.iter().map(|at| {
+            cells[*at].map_or_else(
+                || "-".to_owned(),
+                |d| {
+                    let star = if d.p <= 0.05 { " *" } else { "" };
+                    format!("{}{star}", d.difference.text(metrics[*at].decimals))
+                },
+            )
+        }));
+        table.row(&row);
+    }
+    Some(table)
+}
+
+/// `metric` of `runs` less that of `base`, over the seeds that both have; `None` for fewer than two.
+fn difference(metric: &Metric, runs: &[&RunSummary], base: &[&RunSummary]) -> Option<Paired> {
+    let pairs = runs.iter().filter_map(|run| {
+        let beside = base.iter().find(|b| b.seed == run.seed)?;
+        Some((metric.of_run(run)?, metric.of_run(beside)?))
+    });
+    let (a, b): (Vec<f64>, Vec<f64>) = pairs.unzip();
+    paired(&a, &b).filter(|d| d.difference.n >= 2)
 }

@@ -189,3 +189,37 @@ fn a_comparison_shows_means_with_intervals_and_the_number_of_seeds() {
     let e = Estimate::of(&[10.0, 11.0]).expect("values");
     assert_eq!(e.n, 2);
 }
+
+#[test]
+fn a_comparison_shows_differences_seed_by_seed() {
+    let run = |controller: &str, seed: u64, goodput: f64| RunSummary {
+        labels: vec![("flow.controller".to_owned(), controller.to_owned())],
+        seed,
+        goodput_mbps: goodput,
+        ..RunSummary::default()
+    };
+    // The cell of a seed decides more than the controller: the intervals overlap, the differences do not hold zero.
+    let runs = [
+        run("cubic", 1, 10.0),
+        run("cubic", 2, 20.0),
+        run("cubic", 3, 30.0),
+        run("bbr", 3, 28.9),
+        run("bbr", 1, 9.0),
+        run("bbr", 2, 18.9),
+        run("reno", 9, 5.0),
+    ];
+    let text = difference_table(&runs).expect("pairs").to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[0].starts_with("less cubic  pairs  total goodput"),
+        "{text}"
+    );
+    // 4.303 * sqrt((0.0667^2 * 1.5) / 2 / 3)
+    assert!(lines[2].contains("-1.067 ± 0.143 *"), "{text}");
+    assert!(
+        lines[3].starts_with("reno            0"),
+        "no seed in common: {text}"
+    );
+    assert!(difference_table(&runs[..3]).is_none());
+    assert!(difference_table(&[runs[0].clone(), runs[4].clone()]).is_none());
+}
