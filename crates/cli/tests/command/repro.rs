@@ -101,7 +101,7 @@ fn claims_are_tested_alone_and_written_into_a_page() {
     );
     let text = f.read("page.md");
     assert!(
-        text.contains("| Strong signal") && !text.contains("old"),
+        text.contains("| Strong signal") && !text.contains("\nold\n"),
         "{text}"
     );
     assert!(
