@@ -294,7 +294,7 @@ mod tests {
             "the channel is slower",
             "shares &lt;b&gt;",
             "repro-xrc/index.html#fig5",
-            "0.95 ± 0.01",
+            "0.950 ± 0.010",
             "10 ms ± 20 %",
             "not tested",
         ] {

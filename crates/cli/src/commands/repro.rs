@@ -264,7 +264,7 @@ fn show(made: &Reproduction) {
         ]);
         for (_, c) in &made.page.claims {
             table.row(&[
-                c.name.clone(),
+                c.claim.clone().unwrap_or_default(),
                 c.source.clone().unwrap_or_default(),
                 c.profile.unwrap_or("").to_owned(),
                 c.claimed.map_or_else(String::new, short),

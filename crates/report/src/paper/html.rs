@@ -212,12 +212,15 @@ pub fn ours(c: &Check) -> String {
     ours_of(c.ours, c.interval)
 }
 
-/// As [`ours`], of the parts.
+/// As [`ours`], of the parts: to two digits of the interval.
 pub(crate) fn ours_of(ours: f64, interval: Option<f64>) -> String {
-    let interval = interval
-        .filter(|i| *i > 0.0)
-        .map_or_else(String::new, |i| format!(" ± {}", short(i)));
-    format!("{}{interval}", short(ours))
+    match interval.filter(|half| *half > 0.0 && half.is_finite()) {
+        Some(half) if ours.is_finite() => {
+            let places = (1.0 - half.log10().floor()).clamp(0.0, 6.0) as usize;
+            format!("{ours:.places$} ± {half:.places$}")
+        }
+        _ => short(ours),
+    }
 }
 
 /// A table of comparisons; each with the figure that it links to, where that is another section.

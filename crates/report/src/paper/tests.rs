@@ -111,7 +111,7 @@ fn a_page_says_claim_verdict_and_why() {
         "<a href=\"#fig1\">XRC, Fig. 1</a>",
         "128 packets cannot hold it",
         "≥ 0.97",
-        "0.98 ± 0.001",
+        "0.9800 ± 0.0010",
         "not tested",
     ] {
         assert!(html.contains(part), "no {part:?}");
@@ -163,7 +163,7 @@ fn claims_stand_in_markdown_by_profile_with_their_causes() {
     for part in [
         "Claims of the paper, with the paper's own system: 0 of 1 hold.",
         "Made by `slackwater repro xrc` at revision abc123; seeds 1 to 5.",
-        "| Jain \\| CUBIC | Fig. 5 | 0.997 | ≥ 0.9965 | 0.984 ± 0.001 **misses** | 0.999 ± 0.001 holds |",
+        "| Jain \\| CUBIC | Fig. 5 | 0.997 | ≥ 0.9965 | 0.9840 ± 0.0010 **misses** | 0.9990 ± 0.0010 holds |",
         "- Jain | CUBIC (`paper`): its agent counts flows",
     ] {
         assert!(text.contains(part), "no {part:?} in {text}");
