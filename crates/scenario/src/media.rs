@@ -25,6 +25,15 @@ choice! {
         Ect1 = "ect1",
     }
 }
+choice! {
+    /// What frames are like and how they leave.
+    pub enum Frames {
+        /// Sizes deviate by themselves, and the pacer spreads each over its time.
+        Even = "even",
+        /// As Chromium's: sizes deviate by 53 %, rates of a second by 20 %, and a frame leaves at once.
+        Chromium = "chromium",
+    }
+}
 section! {
     /// Real-time media over RTP: an encoder that follows the flow's controller, which must be one for media.
     pub struct Media {
@@ -43,9 +52,11 @@ section! {
         /// Time constant with which it follows; 0: at the next frame.
         #[within(Duration::ZERO, Duration::from_secs(10))]
         pub lag: Duration = Duration::ZERO,
-        /// Standard deviation of the frame size, in percent of the mean.
+        /// What frames are like and how they leave the pacer; sets the defaults of `size_cv` and `burst`.
+        pub frames: Frames = Frames::Even,
+        /// Standard deviation of the frame size, in percent of the mean; left out, 5 %, or 53 % of Chromium's.
         #[within(Percent(0.0), Percent(100.0))]
-        pub size_cv: Percent = Percent(5.0),
+        pub size_cv: Option<Percent> = None,
         /// Time between key frames; left out, only those that are asked for.
         #[within(Duration::from_millis(10), Duration::from_secs(10_000))]
         pub key_interval: Option<Duration> = None,
@@ -73,6 +84,10 @@ section! {
         /// Pacing rate in target rates, headers added; left out, what the controller says.
         #[within(0.5, 100.0)]
         pub pacing: Option<f64> = None,
+        /// What the pacer lets go at once, as time at its rate; left out, what the controller says, or 40 ms of Chromium's
+        /// frames (libwebrtc's burst interval).
+        #[within(Duration::ZERO, Duration::from_secs(1))]
+        pub burst: Option<Duration> = None,
         /// Nothing waits longer than this for the pacer, which then goes faster; left out, 2 s (libwebrtc), or 100 ms where
         /// it is thrown away (`SCReAM`).
         #[within(Duration::from_millis(1), Duration::from_secs(100))]

@@ -24,7 +24,7 @@ pub use feedback::{Arrivals, Format, Mailbox, Rtcp};
 pub use frames::Frame;
 pub use receiver::{ReceiverStats, RtpReceiver};
 pub use sender::{RtpSender, SenderStats};
-pub use source::SourceConfig;
+pub use source::{Sizes, SourceConfig};
 
 use slackwater_core::packet::{IPV4_HEADER, UDP_HEADER};
 

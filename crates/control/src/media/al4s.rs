@@ -14,17 +14,19 @@ pub mod params;
 pub mod pdv;
 pub mod rate_controller;
 pub mod rate_scaler;
+pub mod rival;
 #[cfg(test)]
 mod tests;
 
-use slackwater_core::{Ecn, Instant};
+use slackwater_core::{Duration, Ecn, Instant};
 
 use self::congestion::CongestionTracker;
 use self::guard::DelayGuard;
 pub use self::params::{AlphaMap, Params};
 use self::pdv::PdvTracker;
-use self::rate_controller::{RateController, Signs};
+use self::rate_controller::{RateController, Signs, Variation};
 use self::rate_scaler::RateScaler;
+use self::rival::{Rival, Standing};
 use super::inbox::{Inbox, News};
 use super::silence::{FACTOR, Silence};
 use super::{Packets, media_intent};
@@ -57,8 +59,8 @@ pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[
     },
 ];
 
-/// The rate counts as this many fair shares at least and at most.
-const OVER: (f64, f64) = (0.25, 4.0);
+/// The rate counts as this many fair shares at least and at most: K/s is the same bit/s for all flows between.
+const OVER: (f64, f64) = (0.25, 16.0);
 
 /// cL4S or sL4S.
 #[derive(Clone, Debug)]
@@ -71,6 +73,7 @@ pub struct Al4s {
     controller: RateController,
     scaler: RateScaler,
     guard: Option<DelayGuard>,
+    rival: Option<Rival>,
     silence: Silence,
     packets: Packets,
     signs: Signs,
@@ -97,6 +100,7 @@ impl Al4s {
             controller: RateController::new(&params, aware),
             scaler: RateScaler::new(encoder),
             guard: params.guard.map(DelayGuard::new),
+            rival: (params.rival && params.guard.is_some()).then(Rival::default),
             silence: Silence::default(),
             packets: Packets::default(),
             signs: Signs::default(),
@@ -114,6 +118,35 @@ impl Al4s {
             (self.scaler.rate() / share).clamp(OVER.0, OVER.1)
         })
     }
+
+    /// Goes by losses, beside a flow that holds the queue. False where none does.
+    fn compete(&mut self, now: Instant, srtt: Duration, lost: f64, marked: bool, dt: f64) -> bool {
+        let over = self.over();
+        let (Some(rival), Some(guard)) = (&mut self.rival, &mut self.guard) else {
+            return false;
+        };
+        let rate = self.scaler.rate();
+        let seen = Standing {
+            fce: self.signs.fce,
+            lost,
+            queue: guard.queue(),
+            dt,
+        };
+        let on = rival.update(now, &seen, rate, self.scaler.bounds().0);
+        guard.keep(on);
+        if !on {
+            return false;
+        }
+        if lost > 0.0 {
+            if let Some(less) = rival.on_loss(now, srtt, rate) {
+                self.scaler.set(less);
+            }
+        } else if !marked {
+            let growth = self.params.share_growth / over;
+            self.scaler.apply(Variation::PerSecond(growth), dt);
+        }
+        true
+    }
 }
 
 impl MediaController for Al4s {
@@ -125,11 +158,11 @@ impl MediaController for Al4s {
     fn on_feedback(&mut self, now: Instant, path: &PathView, feedback: &Feedback<'_>) {
         let now = self.inbox.clock(now);
         self.packets.see(path);
-        let (mut received, mut marked, mut lost) = (0u32, 0u32, false);
+        let (mut received, mut marked, mut missing) = (0u32, 0u32, 0u32);
         let mut last: Option<(Instant, Instant)> = None;
         for packet in feedback.packets {
             let news = self.inbox.admit(packet);
-            lost |= news == Some(News::Lost);
+            missing += u32::from(news == Some(News::Lost));
             let (Some(News::Received), Some(arrived)) = (news, packet.arrived) else {
                 continue;
             };
@@ -143,7 +176,12 @@ impl MediaController for Al4s {
                 guard.on_packet(now, packet.sent, arrived, packet.bytes.0, ect);
             }
         }
-        if lost && let Some(guard) = &mut self.guard {
+        let lost = missing > 0;
+        let competes = self.rival.is_some_and(|rival| rival.is_on());
+        if lost
+            && !competes
+            && let Some(guard) = &mut self.guard
+        {
             self.congestion.on_congestion();
             if let Some(rate) = guard.on_congestion(now, self.scaler.rate()) {
                 self.scaler.limit(rate);
@@ -167,6 +205,10 @@ impl MediaController for Al4s {
             free: self.congestion.free(),
             pdv: self.pdv.update(sent, arrived),
         };
+        let share = f64::from(missing) / f64::from(missing + received);
+        if self.compete(now, path.srtt, share, marked > 0, dt) {
+            return;
+        }
         let over = self.over();
         let variation = self.controller.vary(&self.signs, over);
         self.scaler.apply(variation, dt);
@@ -200,12 +242,12 @@ impl MediaController for Al4s {
     }
 
     fn intent(&self) -> Intent {
-        media_intent(
-            self.scaler.target(),
-            self.params.pace,
-            self.packets,
-            EcnMode::L4s,
-        )
+        let ecn = if self.rival.is_some_and(|rival| rival.is_on()) {
+            EcnMode::Off
+        } else {
+            EcnMode::L4s
+        };
+        media_intent(self.scaler.target(), self.params.pace, self.packets, ecn)
     }
 
     fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {
@@ -217,6 +259,10 @@ impl MediaController for Al4s {
             ("pdv", self.signs.pdv),
             ("gamma", self.controller.gamma()),
             ("share", self.params.share.unwrap_or(0.0)),
+            (
+                "competes",
+                f64::from(u8::from(self.rival.is_some_and(|r| r.is_on()))),
+            ),
         ]);
     }
 

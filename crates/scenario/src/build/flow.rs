@@ -10,13 +10,15 @@ use slackwater_transport::app::{
 };
 use slackwater_transport::quic::{AckRule, Config as QuicConfig, Spin};
 use slackwater_transport::rtp::{
-    Cadence, Format, Overflow, Playout, ReceiverConfig, RtpConfig, SenderConfig, SourceConfig,
+    Cadence, Format, Overflow, Playout, ReceiverConfig, RtpConfig, SenderConfig, Sizes,
+    SourceConfig,
 };
 use slackwater_transport::tcp::{Config as TcpConfig, DelayedAck};
 
 use super::controller;
 use crate::flow::{self, App, Quic, QuicEcn, QuicSpin, Tcp, TcpEcn, Way};
-use crate::media::{Media, MediaEcn, Report};
+use crate::media::{Frames, Media, MediaEcn, Report};
+use crate::units::Percent;
 use crate::{FlowInstance, Scenario};
 
 pub(super) fn is_up(flow: &FlowInstance<'_>) -> bool {
@@ -136,6 +138,9 @@ const CLEARED: Duration = Duration::from_millis(100);
 /// ...or the pacer goes faster (libwebrtc's queue time limit).
 const HURRIED: Duration = Duration::from_secs(2);
 
+/// libwebrtc's pacer sends what is due within this time at once (`TaskQueuePacedSender`, burst interval).
+const CHROMIUM_BURST: Duration = Duration::from_millis(40);
+
 fn rtp(config: &Media, controller: &str) -> RtpConfig {
     let every = config.every;
     RtpConfig {
@@ -150,7 +155,12 @@ fn rtp(config: &Media, controller: &str) -> RtpConfig {
                 most: config.max,
                 start: config.start,
                 lag: config.lag,
-                size_cv: config.size_cv.fraction(),
+                sizes: match config.frames {
+                    Frames::Even => Sizes::Even(config.size_cv.map_or(0.05, Percent::fraction)),
+                    Frames::Chromium => config
+                        .size_cv
+                        .map_or(Sizes::CHROMIUM, |cv| Sizes::Scenes(cv.fraction())),
+                },
                 key_interval: config.key_interval,
                 key_scale: config.key_scale,
                 random_phase: config.random_phase,
@@ -160,6 +170,10 @@ fn rtp(config: &Media, controller: &str) -> RtpConfig {
             },
             packet: config.packet,
             pacing: config.pacing,
+            burst: config.burst.or(match config.frames {
+                Frames::Even => None,
+                Frames::Chromium => Some(CHROMIUM_BURST),
+            }),
             overflow: if config.discard.unwrap_or(controller == "scream") {
                 Overflow::Discard(config.longest_wait.unwrap_or(CLEARED))
             } else {

@@ -27,6 +27,8 @@ pub struct SenderConfig {
     pub packet: u16,
     /// Paces at this many times the encoder's target, headers added; `None` follows the controller's pacing rate.
     pub pacing: Option<f64>,
+    /// What the pacer lets go at once, as time at its rate; `None`: as the controller says.
+    pub burst: Option<Duration>,
     /// What happens to media that waits too long for the pacer.
     pub overflow: Overflow,
     /// Answers NACKs.
@@ -44,6 +46,7 @@ impl Default for SenderConfig {
             source: SourceConfig::default(),
             packet: 1200,
             pacing: None,
+            burst: None,
             overflow: Overflow::Hurry(Duration::from_secs(2)),
             retransmit: true,
             ecn: None,

@@ -312,7 +312,11 @@ impl RtpSender {
             Overflow::Keep | Overflow::Discard(_) => Rate::ZERO,
         };
         let rate = pacing.map(|p| p.max(hurried).max(self.intent.padding));
-        self.pacer.set_rate(rate, self.intent.burst);
+        let burst = match (self.config.burst, rate) {
+            (Some(time), Some(rate)) => rate.bytes_in(time),
+            _ => self.intent.burst,
+        };
+        self.pacer.set_rate(rate, burst);
     }
 
     /// Encodes the frame that is due and cuts it into packets of one size.

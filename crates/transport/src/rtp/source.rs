@@ -11,6 +11,28 @@ const REPAY: Duration = Duration::from_secs(1);
 /// Of a frame's share, at most this part is saved.
 const REPAY_MOST: f64 = 0.5;
 
+/// How frame sizes deviate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sizes {
+    /// Around each frame's share alone: normal, with this coefficient of variation, and within three deviations.
+    Even(f64),
+    /// Log-normal with this coefficient of variation in all, part of which stays for seconds: a scene's. As measured of
+    /// Chromium, see [`Sizes::CHROMIUM`].
+    Scenes(f64),
+}
+
+impl Sizes {
+    /// Chromium 156's VP8 at 640x360 over an LTE cell for 60 s: frame sizes had a coefficient of variation of 0.53, and
+    /// rates of a second one of 0.20.
+    pub const CHROMIUM: Self = Self::Scenes(0.53);
+}
+
+/// The part that stays, as coefficient of variation: with frames of their own of [`Sizes::CHROMIUM`] at 30 a second it
+/// makes rates of a second that deviate by 20 %...
+const SCENE: f64 = 0.19;
+/// ...while it fades with this time constant (ours: a second's mean keeps most of it).
+const SCENE_TIME: Duration = Duration::from_secs(2);
+
 /// An encoder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SourceConfig {
@@ -24,8 +46,8 @@ pub struct SourceConfig {
     pub start: Rate,
     /// Time constant with which the encoder follows; zero: at the next frame.
     pub lag: Duration,
-    /// Coefficient of variation of the frame size.
-    pub size_cv: f64,
+    /// How frame sizes deviate.
+    pub sizes: Sizes,
     /// Time between key frames; `None`: the first frame, and those that are asked for.
     pub key_interval: Option<Duration>,
     /// Size of a key frame in units of the mean.
@@ -45,7 +67,7 @@ impl Default for SourceConfig {
             start: Rate::from_bps(2_000_000),
             lag: Duration::ZERO,
             // The study's prototype.
-            size_cv: 0.05,
+            sizes: Sizes::Even(0.05),
             key_interval: None,
             key_scale: 1.0,
             random_phase: true,
@@ -75,10 +97,14 @@ pub(super) struct Source {
     /// Bytes above the share that the next frames save.
     debt: f64,
     next_key: Instant,
+    /// The scene's normal deviate.
+    scene: f64,
 }
 
 /// Key of the phase: no frame's.
 const PHASE: u64 = u64::MAX;
+/// Keys of the scenes' deviates: the first and those that follow, apart from the frames'.
+const SCENES: u64 = 1 << 40;
 
 impl Source {
     pub(super) fn new(config: SourceConfig, start: Instant, stop: Instant, draw: Draw) -> Self {
@@ -98,6 +124,7 @@ impl Source {
             rate: config.start.as_bps() as f64,
             debt: 0.0,
             next_key: first,
+            scene: draw.normal(SCENES),
         };
         source.skip_pause();
         source.next_key = source.next;
@@ -148,11 +175,26 @@ impl Source {
         let key = self.next >= self.next_key;
         let share = self.rate / 8.0 * interval;
         let noise = self.draw.normal(u64::from(self.count));
-        let noise = 1.0 + c.size_cv * noise.clamp(-SIGMAS, SIGMAS);
+        let (noise, expected) = match c.sizes {
+            Sizes::Even(cv) => (1.0 + cv * noise.clamp(-SIGMAS, SIGMAS), 1.0),
+            Sizes::Scenes(cv) => {
+                let kept = libm::exp(-interval / SCENE_TIME.as_secs_f64());
+                let fresh = self.draw.normal(SCENES + 1 + u64::from(self.count));
+                self.scene = kept * self.scene + (1.0 - kept * kept).sqrt() * fresh;
+                let slow = SCENE.min(cv);
+                // Factors multiply: (1 + cv^2) = (1 + slow^2) (1 + own^2).
+                let own = ((1.0 + cv * cv) / (1.0 + slow * slow) - 1.0)
+                    .max(0.0)
+                    .sqrt();
+                let noise = lognormal(own, noise) * lognormal(slow, self.scene);
+                (noise, noise)
+            }
+        };
         let scale = if key { c.key_scale } else { 1.0 };
         let saved = (self.debt * interval / REPAY.as_secs_f64()).min(share * REPAY_MOST);
         let size = (share * noise * scale - saved).max(LEAST_FRAME);
-        self.debt += size - share;
+        // A scene's size is not paid back: the controller's target is a mean over scenes.
+        self.debt += size - share * expected;
         if key {
             let pause = c.key_interval.unwrap_or(Duration::MAX);
             self.next_key = self.next.saturating_add(pause);
@@ -172,6 +214,12 @@ impl Source {
     }
 }
 
+/// A log-normal factor of mean 1 and coefficient of variation `cv`, of the normal deviate `z`.
+fn lognormal(cv: f64, z: f64) -> f64 {
+    let variance = libm::log1p(cv * cv);
+    libm::exp(variance.sqrt() * z - 0.5 * variance)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,7 +237,7 @@ mod tests {
     #[test]
     fn the_rate_is_kept_by_noisy_sizes_and_key_frames() {
         let mut s = source(SourceConfig {
-            size_cv: 0.2,
+            sizes: Sizes::Even(0.2),
             key_interval: Some(Duration::from_secs(2)),
             key_scale: 8.0,
             ..SourceConfig::default()
@@ -200,10 +248,35 @@ mod tests {
     }
 
     #[test]
+    fn scenes_deviate_as_chromiums_frames_do() {
+        let mut s = source(SourceConfig {
+            fps: 30.0,
+            sizes: Sizes::CHROMIUM,
+            ..SourceConfig::default()
+        });
+        let target = Rate::from_mbps(3.0);
+        let sizes: Vec<f64> = (0..30 * 2000)
+            .map(|_| s.take(target).bytes as f64)
+            .collect();
+        let cv = |values: &[f64]| {
+            let n = values.len() as f64;
+            let mean = values.iter().sum::<f64>() / n;
+            let square = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
+            (mean, square.sqrt() / mean)
+        };
+        let (mean, frames) = cv(&sizes);
+        assert!((mean / 12_500.0 - 1.0).abs() < 0.03, "{mean}");
+        assert!((frames - 0.53).abs() < 0.03, "{frames}");
+        let seconds: Vec<f64> = sizes.chunks(30).map(|c| c.iter().sum()).collect();
+        let (_, rates) = cv(&seconds);
+        assert!((rates - 0.20).abs() < 0.02, "{rates}");
+    }
+
+    #[test]
     fn the_encoder_follows_late() {
         let config = SourceConfig {
             lag: Duration::from_millis(200),
-            size_cv: 0.0,
+            sizes: Sizes::Even(0.0),
             ..SourceConfig::default()
         };
         let mut s = source(config);

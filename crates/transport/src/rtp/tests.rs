@@ -21,7 +21,7 @@ fn frame_of(packet: &Packet) -> u32 {
 
 fn no_noise() -> RtpConfig {
     let mut config = RtpConfig::default();
-    config.sender.source.size_cv = 0.0;
+    config.sender.source.sizes = Sizes::Even(0.0);
     config
 }
 

@@ -55,6 +55,10 @@ pub struct DelayGuard {
     sum: f64,
     packets: u32,
     ect: bool,
+    /// The queue when the last packet arrived, in ns.
+    queue: f64,
+    /// The least average is kept.
+    kept: bool,
 }
 
 impl DelayGuard {
@@ -76,7 +80,19 @@ impl DelayGuard {
             sum: 0.0,
             packets: 0,
             ect: false,
+            queue: 0.0,
+            kept: false,
         }
+    }
+
+    /// The queue when the last packet arrived, in ns.
+    pub const fn queue(&self) -> f64 {
+        self.queue
+    }
+
+    /// While a queue is known to stand, the least average is not forgotten.
+    pub fn keep(&mut self, kept: bool) {
+        self.kept = kept;
     }
 
     /// A packet of the present feedback; `ect`: it arrived as ECT or CE.
@@ -88,7 +104,8 @@ impl DelayGuard {
         bytes: u64,
         ect: bool,
     ) {
-        let queue = self.queue(now, sent, arrived);
+        let queue = self.standing(now, sent, arrived);
+        self.queue = queue;
         let low = self.bounds.low.as_nanos() as f64;
         let high = self.bounds.high.as_nanos() as f64;
         self.sum += ((queue - low) / (high - low).max(1.0)).clamp(0.0, 1.0);
@@ -98,7 +115,7 @@ impl DelayGuard {
     }
 
     /// The queue that stands when a packet arrives, in ns.
-    fn queue(&mut self, now: Instant, sent: Instant, arrived: Instant) -> f64 {
+    fn standing(&mut self, now: Instant, sent: Instant, arrived: Instant) -> f64 {
         let delay = i128::from(arrived.as_nanos()) - i128::from(sent.as_nanos());
         let offset = *self.offset.get_or_insert(delay);
         let delay = (delay - offset) as f64;
@@ -112,7 +129,8 @@ impl DelayGuard {
             self.known += 1;
             return 0.0;
         }
-        if self.bucket.is_none_or(|start| now.since(start) >= BUCKET) {
+        let full = |start| now.since(start) >= BUCKET && !self.kept;
+        if self.bucket.is_none_or(full) {
             self.least = [f64::INFINITY, self.least[0]];
             self.bucket = Some(now);
         }

@@ -41,6 +41,8 @@ pub struct Params {
     pub share_growth: f64,
     /// What stands in for marks where none come (ours); `None` for the published equations.
     pub guard: Option<Guard>,
+    /// Goes by losses beside a flow that holds a queue (ours); needs the guard.
+    pub rival: bool,
     /// Pacing rate in target rates. 1.0 to 1.2 keeps a frame's burst from crossing the low threshold by itself.
     pub pace: f64,
 }
@@ -55,6 +57,7 @@ impl Params {
         share: None,
         share_growth: 0.1,
         guard: None,
+        rival: false,
         pace: 1.1,
     };
 
@@ -65,6 +68,7 @@ impl Params {
             low: Duration::from_millis(15),
             high: Duration::from_millis(40),
         }),
+        rival: true,
         ..Self::PAPER
     };
 
@@ -160,12 +164,19 @@ impl Params {
                     _ => return Err(wrong(key, value, "on, wired or off")),
                 }
             }
+            "rival" => {
+                self.rival = match value {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err(wrong(key, value, "on or off")),
+                }
+            }
             "pace" => self.pace = number(1.0, 10.0, "1 to 10")?,
             _ => {
                 return Err(wrong(
                     key,
                     value,
-                    "one of te, low, high, w, alpha, r0, k, guard, pace",
+                    "one of te, low, high, w, alpha, r0, k, guard, rival, pace",
                 ));
             }
         }

@@ -6,6 +6,10 @@ use slackwater_signal::MarkingScheme;
 use super::congestion::GRADIENT;
 use super::params::{AlphaMap, Params};
 
+/// A flow above its fair rate falls at most so many times as fast as published. At four times, which equal flows do not
+/// need, a UE alone in a fading cell lost 15 points of utilisation, at 1.5 two.
+const FALL: f64 = 1.1;
+
 /// What a feedback says, as the trackers read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Signs {
@@ -80,7 +84,7 @@ impl RateController {
 
     /// The variation for `signs`. `over` is the rate in fair shares, 1 without `aimd_share`.
     pub fn vary(&self, signs: &Signs, over: f64) -> Variation {
-        let ease = -signs.gradient * signs.fce * self.gamma * over;
+        let ease = -signs.gradient * signs.fce * self.gamma * over.min(FALL);
         if signs.fce <= 0.0 {
             // eq. 5, less one: right after congestion "the increase of RV is minimal". K/over is `aimd_share`.
             let grown = libm::pow(alpha(self.alpha, signs.gradient), signs.free) - 1.0;

@@ -64,6 +64,11 @@ impl RateScaler {
         self.set(self.rate.min(rate));
     }
 
+    /// The encoder's least and greatest rate, bit/s.
+    pub const fn bounds(&self) -> (f64, f64) {
+        (self.least, self.most)
+    }
+
     /// TR as the encoder takes it.
     pub fn target(&self) -> Rate {
         Rate::from_bps((self.rate + 0.5) as u64)

@@ -3,7 +3,7 @@ use slackwater_core::{Bytes, Duration, Rate};
 use slackwater_signal::MarkingScheme;
 
 use super::congestion::GRADIENT;
-use super::rate_controller::{Variation, alpha, drop, gamma};
+use super::rate_controller::{alpha, drop, gamma};
 use super::*;
 use crate::PacketReport;
 
@@ -133,13 +133,18 @@ fn the_fair_share_bends_growth_and_decrease() {
     let p = Params::DEFAULT;
     near(
         after(&p, false, 10.0, signs(0.5, 2.0, 0.0, 0.0), FRAME),
-        9.6667,
+        10.0 * (1.0 - 1.1 / 60.0),
         5e-5,
     );
     near(
         after(&p, false, 2.5, signs(0.0, 0.5, FRAME, 0.0), FRAME),
         2.50835,
         5e-6,
+    );
+    near(
+        after(&p, false, 2.5, signs(0.5, 2.0, 0.0, 0.0), FRAME),
+        2.5 * (1.0 - 0.5 / 60.0),
+        5e-5,
     );
     let paper = after(
         &Params::PAPER,
@@ -339,6 +344,52 @@ fn a_loss_falls_back_to_what_arrives_and_at_most_once_in_100_ms() {
 }
 
 #[test]
+fn beside_a_queue_that_others_hold_losses_count() {
+    let mut host = Host::new(Params::DEFAULT);
+    for _ in 0..25 {
+        host.frame(10, Ecn::Ect1, 0, 0);
+    }
+    // A queue of 90 ms marks all packets, whatever the rate does.
+    let mut ms = 0;
+    while host.c.intent().ecn == EcnMode::L4s {
+        host.frame(100, Ecn::Ect1, 10, 0);
+        ms += 20;
+        assert!(ms <= 2100, "two seconds suffice");
+    }
+    assert!(ms >= 2000, "{ms}");
+    let fallen = host.rate();
+    near(fallen, 0.3, 1e-9);
+    assert!(fallen < 0.31, "a queue of more than TE came at once");
+    for _ in 0..100 {
+        host.frame(100, Ecn::NotEct, 0, 0);
+    }
+    // Below a quarter of R0, 4 K per second.
+    near(
+        host.rate(),
+        fallen * libm::pow(1.0 + 0.4 * 0.02, 100.0),
+        1e-3,
+    );
+    let before = host.rate();
+    host.frame(100, Ecn::NotEct, 0, 1);
+    near(host.rate(), 0.7 * before, 1e-6);
+    host.frame(100, Ecn::NotEct, 0, 1);
+    assert!(host.rate() >= 0.7 * before, "once in 100 ms");
+    // The queue drains: marks count again, as soon as the average of its delays tells.
+    for _ in 0..25 {
+        host.frame(10, Ecn::NotEct, 0, 0);
+    }
+    assert_eq!(host.c.intent().ecn, EcnMode::L4s);
+    let mut without = Host::new(Params {
+        rival: false,
+        ..Params::DEFAULT
+    });
+    for _ in 0..400 {
+        without.frame(100, Ecn::Ect1, 10, 0);
+    }
+    assert_eq!(without.c.intent().ecn, EcnMode::L4s);
+}
+
+#[test]
 fn silence_lowers_the_rate_in_steps() {
     let mut host = Host::new(Params::DEFAULT);
     host.frame(10, Ecn::Ect1, 0, 0);
@@ -385,6 +436,7 @@ fn names_carry_the_profile_and_parameters() {
     assert_eq!(p.scheme, Some(case(2)));
     assert_eq!((p.history, p.alpha, p.pace), (20, AlphaMap::Inverse, 1.0));
     assert_eq!((p.share, p.guard), (None, None));
+    assert!(!Params::parse("rival=off").unwrap().rival && !Params::PAPER.rival);
     let p = Params::parse("r0=2.5,guard=wired").unwrap();
     assert_eq!(p.share, Some(2.5e6));
     assert_eq!(p.guard.unwrap().low, Duration::from_millis(10));

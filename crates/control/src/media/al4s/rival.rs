@@ -1,0 +1,96 @@
+//! Beside a flow that holds a queue (ours; the paper looks at media alone).
+//!
+//! A loss-based flow fills the buffer whatever a flow that goes by delay or marks does, and takes what that gives up
+//! (RFC 8867, 5.6: "in the worst case" the media falls to its least rate). A queue that stays though the rate was halved is
+//! not of our making. Then the flow goes by losses as its rival does, and leaves as Not-ECT: ECT(1) promises an answer to
+//! each mark (RFC 9331, 4.3). Flows of our own kind alone drain the queue at a loss, which ends it.
+
+use slackwater_core::{Duration, Instant};
+
+/// A queue stands that marks at least this share of the packets...
+const MARKED: f64 = 0.5;
+/// ...for so long...
+const PATIENCE: Duration = Duration::from_secs(2);
+/// ...while the rate fell to this share.
+const FELL: f64 = 0.5;
+/// The queue has drained when it is below this part of what it was, and below this many ns.
+const DRAINED: (f64, f64) = (0.25, 15e6);
+/// After so long the queue is looked at anew.
+const LOOK: Duration = Duration::from_secs(60);
+/// Where more than this share of the packets is lost (GCC reduces from there on), on average over so many seconds, there is
+/// nothing to win: flows that cannot fall any further hold the queue themselves. Marks count again for [`LOOK`] at least.
+const LOST: (f64, f64) = (0.1, 2.0);
+/// The rate after a loss (RFC 9438, 4.6, as the rival's), at most once in this time and once a round trip.
+const BETA: f64 = 0.7;
+const BETWEEN: Duration = Duration::from_millis(100);
+
+/// Tells a queue that others hold.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rival {
+    /// Since when a queue stands, and the rate then.
+    standing: Option<(Instant, f64)>,
+    /// Since when the flow goes by losses, and the queue then in ns.
+    since: Option<(Instant, f64)>,
+    /// The last reduction.
+    cut: Option<Instant>,
+    /// Mean share of lost packets.
+    loss: f64,
+    /// Marks count until then.
+    barred: Option<Instant>,
+}
+
+/// What a feedback says of the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    /// Fraction of marked packets, or what stands in for it.
+    pub fce: f64,
+    /// Share of packets that were lost.
+    pub lost: f64,
+    /// Queue delay in ns.
+    pub queue: f64,
+    /// Seconds since the last feedback.
+    pub dt: f64,
+}
+
+impl Rival {
+    /// The flow goes by losses.
+    pub const fn is_on(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// A feedback, at `rate` of at least `least` bit/s. True where the flow goes by losses.
+    pub fn update(&mut self, now: Instant, seen: &Standing, rate: f64, least: f64) -> bool {
+        if let Some((since, level)) = self.since {
+            self.loss += (seen.lost - self.loss) * (seen.dt / LOST.1).min(1.0);
+            let lossy = self.loss > LOST.0;
+            let drained = seen.queue < DRAINED.1.min(DRAINED.0 * level);
+            if drained || lossy || now.since(since) >= LOOK {
+                *self = Self {
+                    barred: lossy.then(|| now.saturating_add(LOOK)),
+                    ..Self::default()
+                };
+            }
+            return self.is_on();
+        }
+        if seen.fce < MARKED || self.barred.is_some_and(|until| now < until) {
+            self.standing = None;
+            return false;
+        }
+        let (from, before) = *self.standing.get_or_insert((now, rate));
+        if now.since(from) >= PATIENCE && rate <= (FELL * before).max(least) {
+            self.standing = None;
+            self.since = Some((now, seen.queue));
+        }
+        self.is_on()
+    }
+
+    /// The rate after a loss at `rate`, where it is time for a reduction.
+    pub fn on_loss(&mut self, now: Instant, srtt: Duration, rate: f64) -> Option<f64> {
+        let wait = srtt.max(BETWEEN);
+        if self.cut.is_some_and(|last| now.since(last) < wait) {
+            return None;
+        }
+        self.cut = Some(now);
+        Some(BETA * rate)
+    }
+}
