@@ -4,8 +4,11 @@
 //! The paper's testbed streamed real video through the Jens simulator; ours has a model encoder and its own link and
 //! cell. `docs/al4s.md` says how what the paper leaves open was decided.
 
+mod averages;
+mod claims;
 mod fairness;
 mod feedback;
+mod jain;
 mod mixed;
 mod opponents;
 mod places;
@@ -25,15 +28,17 @@ mod prelude {
     pub(super) use super::super::draw::{Entry, table};
     pub(super) use super::super::measure as m;
     pub(super) use super::super::study::{
-        Experiment, Options, Outcome, Outcomes, Part, Runs, StudyError,
+        Experiment, Measure, Options, Outcome, Outcomes, Part, Runs, StudyError,
     };
     pub(super) use super::published::{CASES, SERVICES};
     pub(super) use super::{
-        CL4S, CL4S_DEFAULT, GCC, IETF, Kind, L4S_CC, PUBLISHED, SCREAM, SCREAM_BURSTS, SL4S,
-        SL4S_DEFAULT, beside, difference, experiment, keep, mean_of, ms, of_kind, ramp, words,
+        CL4S, CL4S_DEFAULT, GCC, IETF, Kind, L4S_CC, PUBLISHED, QUICK_S, SCREAM, SCREAM_BURSTS,
+        SL4S, SL4S_DEFAULT, beside, difference, experiment, keep, mean_of, ms, of_kind, ramp,
+        words,
     };
+    pub(super) use crate::ledger::Profile;
     pub(super) use slackwater_lab::run::RunResult;
-    pub(super) use slackwater_report::paper::{Axis, Drawing, Figure, Guide, Panel};
+    pub(super) use slackwater_report::paper::{Axis, Drawing, Figure, Guide, Line, Panel, Role};
     pub(super) use slackwater_report::{
         Better, Cell, Column, Row, SummaryTable, TradeOff, TradeOffPoint,
     };
@@ -41,7 +46,7 @@ mod prelude {
     pub(super) use slackwater_results::metrics::Estimate;
 }
 
-/// The study.
+/// The paper's figures, claims and what is beyond them.
 pub const STUDY: Study = Study {
     name: "al4s",
     title: "aL4S-CC reproduced",
@@ -63,14 +68,16 @@ pub const STUDY: Study = Study {
         "\"RealTrack\" is not published either. In its place: two drive tests of Deutsche Telekom (Munich, motorway and \
          outskirts; aml-jens, Apache-2.0), the first 160 s, where SLACKWATER_TRACES names a folder that holds them.",
         "Link utilisation is what arrived of a flow's IP packets over what the link could have carried. TDQ(x): time during \
-         which packets waited longer than x ms. Link: one FIFO without a limit, base round trip 7.5 ms; encoder: 60 frames a \
+         which packets waited longer than x ms. Link: one FIFO of 250 kB, base round trip 7.5 ms; encoder: 60 frames a \
          second whose sizes deviate by 5 %, 0.3 to 100 Mbit/s from 2 Mbit/s; one report a frame.",
     ],
     claims: include_str!("../claims/al4s.toml"),
     parts: |options| {
-        let mut parts = tables::parts(options)?;
+        let mut parts = vec![averages::part(options)?, jain::part(options)?];
+        parts.extend(tables::parts(options)?);
         parts.push(mixed::part(options)?);
-        parts.push(series::part()?);
+        parts.extend(mixed::drives(options)?);
+        parts.push(series::part(options)?);
         parts.push(fairness::starts(options)?);
         parts.push(fairness::joiners(options)?);
         parts.push(thresholds::part(options)?);
@@ -99,7 +106,6 @@ struct Kind {
     controller: &'static str,
     /// It goes by a service's target delay.
     served: bool,
-    profile: &'static str,
     changes: &'static [(&'static str, &'static str)],
 }
 
@@ -109,7 +115,6 @@ const fn kind(id: &'static str, title: &'static str, controller: &'static str) -
         title,
         controller,
         served: true,
-        profile: "paper",
         changes: &[],
     }
 }
@@ -117,14 +122,8 @@ const fn kind(id: &'static str, title: &'static str, controller: &'static str) -
 const CL4S: Kind = kind("cl4s", "cL4S", "al4s-c:paper");
 const SL4S: Kind = kind("sl4s", "sL4S", "al4s-s:paper");
 const L4S_CC: Kind = kind("l4s-cc", "L4S-CC", "l4s-cc");
-const CL4S_DEFAULT: Kind = Kind {
-    profile: "product",
-    ..kind("cl4s-default", "cL4S, default", "al4s-c")
-};
-const SL4S_DEFAULT: Kind = Kind {
-    profile: "product",
-    ..kind("sl4s-default", "sL4S, default", "al4s-s")
-};
+const CL4S_DEFAULT: Kind = kind("cl4s-default", "cL4S, default", "al4s-c");
+const SL4S_DEFAULT: Kind = kind("sl4s-default", "sL4S, default", "al4s-s");
 const GCC: Kind = Kind {
     served: false,
     ..kind("gcc", "GCC", "gcc")
@@ -178,12 +177,14 @@ fn experiment(
     Experiment::new(name, text, changes, reduce)
 }
 
-/// The drop of the pattern and how long after it queues may stand, in s.
-const DROP: (f64, f64) = (60.0, 62.0);
+/// A quick look at the pattern: its rise, its drop and what follows.
+const QUICK_S: f64 = 90.0;
+/// The pattern's capacity is high for so long, in s.
+const RISE: (f64, f64) = (40.0, 60.0);
 
 /// Of each flow, and as means over the flows: utilisation (%), quantiles of the queue delay (ms), TDQ (s), packets over
-/// the service's target queue delay (%), loss (%), frame delay (ms), late frames (%). Of the run: Jain's indices, and the
-/// longest queue delay that is not the drop's.
+/// the service's target queue delay (%), loss (%), frame delay (ms), late frames (%). Of the run: Jain's indices, and the first
+/// flow's rate while the pattern's capacity is high.
 fn keep(run: &RunResult, out: &mut Outcome) {
     let span = (run.scenario.warmup.as_secs_f64(), m::all(run).1);
     let capacity = m::capacity(run, span);
@@ -234,12 +235,9 @@ fn keep(run: &RunResult, out: &mut Outcome) {
     out.value("jain", run.summary.jain.and_then(|j| j.mean_100ms));
     out.value("jain_long", run.summary.jain.map(|j| j.long_term));
     out.value("jain_1s", run.summary.jain.and_then(|j| j.mean_1s));
-    let bins = &run.records.flows[0].bins;
-    let elsewhere = bins.iter().enumerate().filter_map(|(k, b)| {
-        let t = k as f64 * 0.1;
-        (t < DROP.0 || t >= DROP.1).then_some(b.queue_max as f64 * 1e-6)
-    });
-    out.value("elsewhere", elsewhere.reduce(f64::max));
+    if m::all(run).1 >= RISE.1 {
+        out.value("rise", Some(m::rate(run, 0, RISE)));
+    }
     series::draw_lines(run, out);
 }
 

@@ -93,22 +93,10 @@ fn draw(o: &Outcomes) -> Figure {
                     Tolerance::AtMost,
                 )
                 .profile("paper")
-                .source("a study: at most 2 points"),
+                .source("reports are lost on a radio"),
             );
         }
     }
-    let slower = difference(runs("2", &CL4S, "100"), runs("2", &CL4S, "frame"), "p95");
-    checks.push(
-        Check::of(
-            "cL4S, 5/20 ms: p95 with a report each 100 ms less that with one a frame",
-            "ms",
-            2.2,
-            slower,
-            Tolerance::Absolute(2.2),
-        )
-        .profile("paper")
-        .source("a study: 2.2 ms"),
-    );
     let p95 = |way: &str| runs("2", &CL4S, way).mean("p95");
     Figure {
         title: "Beyond (e): reports".to_owned(),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::claims::{FORMS, IDS, all, counted, mean, mixed_mean, same, sum};
 use super::prelude::*;
 
 const SCENARIO: &str = include_str!("../../scenarios/al4s/mixed.toml");
@@ -30,7 +31,8 @@ fn track(file: &str) -> Option<PathBuf> {
     found.into_iter().find(|path| path.exists())
 }
 
-fn name(pattern: &str, case: &str, service: u64, kind: &Kind) -> String {
+/// The name of an experiment.
+pub(super) fn name(pattern: &str, case: &str, service: u64, kind: &Kind) -> String {
     format!("fig4/{pattern}-case{case}-{service}-{}", kind.id)
 }
 
@@ -39,146 +41,177 @@ fn services(quick: bool) -> &'static [(&'static str, u64)] {
     if quick { &SERVICES[1..2] } else { &SERVICES }
 }
 
-pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
-    let quick = options.quick;
-    let mut patterns: Vec<(&str, &str, Option<PathBuf>)> = vec![("ietf", "IETF (assumed)", None)];
-    let mut absent = vec![];
-    for (id, title, file) in TRACKS {
-        match track(file) {
-            Some(path) => patterns.push((id, title, Some(path))),
-            None => absent.push(format!(
-                "{title}: skipped, SLACKWATER_TRACES names no folder with {file}."
-            )),
-        }
+/// An experiment on the IETF pattern or on the drive test of `file`.
+fn one(
+    pattern: &str,
+    file: Option<&PathBuf>,
+    (case, low, high): (&str, u64, u64),
+    service: u64,
+    kind: &Kind,
+    quick: bool,
+) -> Result<Experiment, StudyError> {
+    let mut changes = words(&[("flow[0].controller", kind.controller)]);
+    changes.push(("flow.app.service".to_owned(), ms(service)));
+    if let Some(file) = file {
+        // JSON's strings are TOML's.
+        let path = serde_json::Value::from(file.to_string_lossy().into_owned());
+        let link = format!("{{ kind = \"series\", file = {path} }}");
+        changes.push(("link".to_owned(), link));
+        let queue = "{ kind = \"fifo\", limit = \"250 kB\" }";
+        changes.push(("link.queue".to_owned(), queue.to_owned()));
     }
+    changes.push(ramp(low, high));
+    if quick {
+        changes.push(("duration".to_owned(), format!("{QUICK_S} s")));
+    }
+    let name = name(pattern, case, service, kind);
+    experiment(name, SCENARIO, &changes, keep)
+}
+
+/// All cells on the IETF pattern.
+pub(super) fn pattern(options: &Options) -> Result<Vec<Experiment>, StudyError> {
     let mut experiments = vec![];
-    for (pattern, _, file) in &patterns {
-        for (case, low, high) in CASES {
-            for (_, service) in services(quick) {
-                for kind in &FIRST {
-                    let mut changes = words(&[("flow[0].controller", kind.controller)]);
-                    changes.push(("flow.app.service".to_owned(), ms(*service)));
-                    if let Some(file) = file {
-                        // JSON's strings are TOML's.
-                        let path = serde_json::Value::from(file.to_string_lossy().into_owned());
-                        let link = format!("{{ kind = \"series\", file = {path} }}");
-                        changes.push(("link".to_owned(), link));
-                        let queue = "{ kind = \"fifo\", limit = \"unlimited\" }";
-                        changes.push(("link.queue".to_owned(), queue.to_owned()));
-                    }
-                    changes.push(ramp(low, high));
-                    let name = name(pattern, case, *service, kind);
-                    experiments.push(experiment(name, SCENARIO, &changes, keep)?);
-                }
+    for case in CASES {
+        for (_, service) in SERVICES {
+            for kind in &FIRST {
+                experiments.push(one("ietf", None, case, service, kind, options.quick)?);
             }
         }
     }
+    Ok(experiments)
+}
+
+/// Drive tests that are here.
+fn tracks() -> Vec<(&'static str, &'static str, PathBuf)> {
+    let found = TRACKS
+        .iter()
+        .filter_map(|(id, title, file)| Some((*id, *title, track(file)?)));
+    found.collect()
+}
+
+/// What V-A and VI say of three kinds in one queue.
+fn measures() -> Vec<Measure> {
+    let conference = CASES.map(|(case, ..)| name("ietf", case, 150, &CL4S));
+    let scream = mean(1.0, conference, "tdq145_2");
+    let mut measures = vec![sum("f4-scream", Profile::Paper, scream)];
+    for (profile, forms) in FORMS {
+        for (form, id) in forms.iter().zip(IDS) {
+            let late = |weight, flow| mixed_mean(weight, form, flow, same("over"));
+            let used = |weight, flow| mixed_mean(weight, form, flow, same("util"));
+            measures.push(sum(format!("f4-over-{id}"), profile, late(1.0, 0)));
+            for (flow, other) in [(1, "gcc"), (2, "scream")] {
+                let later = all([late(1.0, 0), late(-1.0, flow)]);
+                measures.push(sum(format!("f4-over-{id}-{other}"), profile, later));
+                let more = all([used(1.0, 0), used(-1.0, flow)]);
+                measures.push(sum(format!("f4-util-{id}-{other}"), profile, more));
+            }
+            let old = |weight, value| mixed_mean(weight, &L4S_CC, 0, same(value));
+            let more = all([used(1.0, 0), old(-1.0, "util")]);
+            measures.push(sum(format!("f4-l4s-cc-util-{id}"), profile, more));
+            let fewer = all([old(1.0, "over"), late(-1.0, 0)]);
+            measures.push(sum(format!("f4-l4s-cc-over-{id}"), profile, fewer));
+        }
+        let apart = |cells: &[(usize, u64)], value: &str| {
+            let of = |kind: &Kind| -> Vec<String> {
+                let name = |c: &(usize, u64)| name("ietf", CASES[c.0].0, c.1, kind);
+                cells.iter().map(name).collect()
+            };
+            all([
+                mean(1.0, of(&forms[0]), value),
+                mean(-1.0, of(&forms[1]), value),
+            ])
+        };
+        // There gamma is 1.
+        let alike = (1, 25);
+        let others: Vec<(usize, u64)> = counted().filter(|c| *c != alike).collect();
+        measures.extend([
+            sum("f4-similar", profile, apart(&[alike], "util_0")),
+            sum("f4-gain", profile, apart(&others, "util_0")),
+            sum("f4-delay", profile, apart(&others, "p95_0")),
+        ]);
+    }
+    measures
+}
+
+pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     Ok(Part {
         id: "fig4",
-        measures: vec![],
-        experiments,
-        draw: Box::new(move |o| draw(o, &patterns, &absent, quick)),
+        measures: measures(),
+        experiments: pattern(options)?,
+        draw: Box::new(draw),
     })
 }
 
-fn draw(
-    o: &Outcomes,
-    patterns: &[(&str, &str, Option<PathBuf>)],
-    absent: &[String],
-    quick: bool,
-) -> Figure {
+/// The drive tests, where they are here.
+pub(super) fn drives(options: &Options) -> Result<Option<Part>, StudyError> {
+    let tracks = tracks();
+    if tracks.len() < TRACKS.len() {
+        return Ok(None);
+    }
+    let quick = options.quick;
+    let mut experiments = vec![];
+    let mut gcc = vec![];
+    for case in CASES {
+        for (_, service) in services(quick) {
+            for kind in &FIRST {
+                experiments.push(one("ietf", None, case, *service, kind, quick)?);
+                for (track, _, file) in &tracks {
+                    experiments.push(one(track, Some(file), case, *service, kind, quick)?);
+                }
+            }
+            if case.0 != "3" || *service != 25 {
+                gcc.push((case.0, *service));
+            }
+        }
+    }
+    let of = |pattern: &str| -> Vec<String> {
+        let name = |(case, service): &(&str, u64)| name(pattern, case, *service, &CL4S);
+        gcc.iter().map(name).collect()
+    };
+    let share = 1.0 / tracks.len() as f64;
+    let mut stable = mean(1.0, of("ietf"), "util_1");
+    for (track, ..) in &tracks {
+        stable.extend(mean(-share, of(track), "util_1"));
+    }
+    Ok(Some(Part {
+        id: "realtrack",
+        measures: vec![sum("realtrack-gcc", Profile::Paper, stable)],
+        experiments,
+        draw: Box::new(move |o| draw_drives(o, &tracks, quick)),
+    }))
+}
+
+fn draw_drives(o: &Outcomes, tracks: &[(&str, &str, PathBuf)], quick: bool) -> Figure {
     let runs = |pattern: &str, case: &str, service: u64, kind: &Kind| {
         o.get(&name(pattern, case, service, kind))
     };
-    // All cells but that which the paper leaves out of its means.
-    let cells = |pattern: &'static str, kind: Kind| {
-        CASES.iter().flat_map(move |(case, ..)| {
-            services(quick)
-                .iter()
-                .filter(move |(_, te)| *case != "3" || *te != 25)
-                .map(move |(_, te)| runs(pattern, case, *te, &kind))
-        })
+    let panel = |(id, title, _): &(&str, &str, PathBuf)| shares(title, id, services(quick), &runs);
+    Figure {
+        title: "Figure 4, RealTrack: three kinds on drive tests".to_owned(),
+        setup: "As figure 4, on two drive tests of Deutsche Telekom in place of the paper's, which is not published."
+            .to_owned(),
+        claim: "GCC does better in a stable pattern.".to_owned(),
+        panels: tracks.iter().map(panel).collect(),
+        ..Figure::default()
+    }
+}
+
+fn draw(o: &Outcomes) -> Figure {
+    let runs = |pattern: &str, case: &str, service: u64, kind: &Kind| {
+        o.get(&name(pattern, case, service, kind))
     };
-    let mut panels = vec![];
-    for (pattern, title, _) in patterns {
-        panels.push(shares(title, pattern, quick, &runs));
-    }
-    panels.extend(scatters(quick, &runs));
-    let mut checks = vec![];
-    for kind in [CL4S, SL4S] {
-        checks.push(
-            Check::new(
-                format!(
-                    "{}: packets over the target queue delay, mean of the cells",
-                    kind.title
-                ),
-                "%",
-                2.0,
-                mean_of(cells("ietf", kind), "over_0"),
-                None,
-                Tolerance::AtMost,
-            )
-            .claimed(if kind.id == "cl4s" { 1.3 } else { 1.2 })
-            .profile("paper")
-            .source("aL4S-CC, V-A"),
-        );
-    }
-    let share = |pattern: &'static str, kind: Kind, i: u8| {
-        mean_of(cells(pattern, kind), &format!("util_{i}"))
+    let mut panels = vec![shares("IETF (assumed)", "ietf", &SERVICES, &runs)];
+    panels.extend(scatters(&runs));
+    let share = |kind: Kind, i: u8| {
+        let cells = counted().map(|(case, te)| runs("ietf", CASES[case].0, te, &kind));
+        mean_of(cells, &format!("util_{i}"))
     };
-    checks.push(
-        Check::new(
-            "share of cL4S less that of sL4S, mean of the cells",
-            "points",
-            0.0,
-            share("ietf", CL4S, 0) - share("ietf", SL4S, 0),
-            None,
-            Tolerance::AtLeast,
-        )
-        .profile("paper")
-        .source("aL4S-CC, V-A"),
-    );
-    let best = share("ietf", CL4S, 1).max(share("ietf", CL4S, 2));
-    checks.push(
-        Check::new(
-            "share of cL4S less the larger of GCC's and SCReAMv2's, mean of the cells",
-            "points",
-            0.0,
-            share("ietf", CL4S, 0) - best,
-            None,
-            Tolerance::AtLeast,
-        )
-        .profile("paper")
-        .source("aL4S-CC, V-A")
-        .untested(
-            "the paper's \"best trade-off\" did not appear: in one FIFO the shares go by who stands the other's queue",
-        ),
-    );
-    if let [_, (first, ..), ..] = patterns {
-        let driven = if *first == "motorway" {
-            "motorway"
-        } else {
-            "outskirts"
-        };
-        checks.push(
-            Check::new(
-                "GCC's share: IETF pattern less drive test",
-                "points",
-                0.0,
-                share("ietf", CL4S, 1) - share(driven, CL4S, 1),
-                None,
-                Tolerance::AtLeast,
-            )
-            .profile("paper")
-            .source("aL4S-CC, V-A: better in a stable pattern"),
-        );
-    }
     let words = |kind: Kind| {
         format!(
             "{:.0}/{:.0}/{:.0}",
-            share("ietf", kind, 0),
-            share("ietf", kind, 1),
-            share("ietf", kind, 2)
+            share(kind, 0),
+            share(kind, 1),
+            share(kind, 2)
         )
     };
     Figure {
@@ -196,15 +229,20 @@ fn draw(
             words(SL4S_DEFAULT),
         ),
         panels,
-        checks,
-        notes: absent.to_vec(),
+        notes: TRACKS
+            .iter()
+            .filter(|t| track(t.2).is_none())
+            .map(|(_, title, file)| {
+                format!("{title}: skipped, SLACKWATER_TRACES names no folder with {file}.")
+            })
+            .collect(),
         ..Figure::default()
     }
 }
 
 type Find<'a> = dyn Fn(&str, &str, u64, &Kind) -> &'a Runs + 'a;
 
-fn shares(title: &str, pattern: &str, quick: bool, runs: &Find<'_>) -> Panel {
+fn shares(title: &str, pattern: &str, services: &[(&str, u64)], runs: &Find<'_>) -> Panel {
     let columns: [Entry; 8] = [
         ("aL4S-CC", "%", "util_0", 1.0, Some(Better::Higher)),
         ("GCC", "%", "util_1", 1.0, Some(Better::Higher)),
@@ -217,7 +255,7 @@ fn shares(title: &str, pattern: &str, quick: bool, runs: &Find<'_>) -> Panel {
     ];
     let mut rows = vec![];
     for (case, low, high) in CASES {
-        for (_, te) in services(quick) {
+        for (_, te) in services {
             for kind in &FIRST {
                 let label = format!("{low}/{high} ms, {te} ms, {}", kind.title);
                 rows.push((label, kind.controller, runs(pattern, case, *te, kind)));
@@ -228,7 +266,7 @@ fn shares(title: &str, pattern: &str, quick: bool, runs: &Find<'_>) -> Panel {
 }
 
 /// Utilisation against TDQ, as the paper draws it: one plot a service, on the IETF pattern.
-fn scatters(quick: bool, runs: &Find<'_>) -> Vec<Panel> {
+fn scatters(runs: &Find<'_>) -> Vec<Panel> {
     let point = |label: String, controller: &str, r: &Runs, x: &str, y: &str| {
         let of = |name: &str| {
             r.estimate(name).map(|e| slackwater_report::Estimate {
@@ -270,5 +308,5 @@ fn scatters(quick: bool, runs: &Find<'_>) -> Vec<Panel> {
         let title = format!("IETF pattern, service of {te} ms");
         Panel::new(&format!("scatter-{te}"), &title, "", drawing)
     };
-    services(quick).iter().map(plot).collect()
+    SERVICES.iter().map(plot).collect()
 }

@@ -86,17 +86,39 @@ fn draw(o: &Outcomes) -> Figure {
             at("one", "cubic").mean("p95_0"),
         ),
         panels,
-        checks: vec![
-            Check::of(
-                "cL4S, default, beside CUBIC: p95 in DualPI2 over that in one FIFO",
-                "",
-                1.0,
-                at("two", "cubic").ratio("p95_0", at("one", "cubic"), "p95_0"),
-                Tolerance::AtMost,
-            )
-            .profile("product")
-            .source("RFC 9332, 1.1"),
-        ],
+        checks: shares(o),
         ..Figure::default()
     }
+}
+
+/// A media flow's least share of the link beside one TCP flow, in %: a fifth of a fair share.
+const MEDIA: f64 = 10.0;
+/// The TCP flow's: half of a fair share.
+const DOWNLOAD: f64 = 25.0;
+
+/// What a media flow and a download leave each other in one queue.
+fn shares(o: &Outcomes) -> Vec<Check> {
+    let mut checks = vec![];
+    for kind in [CL4S_DEFAULT, SL4S_DEFAULT] {
+        for (tcp, title) in TCP {
+            let runs = o.get(&name("one", &kind, tcp));
+            for (words, value, least) in [
+                ("share of the media", "util_0", MEDIA),
+                ("share of the download", "util_1", DOWNLOAD),
+            ] {
+                checks.push(
+                    Check::of(
+                        format!("{} beside {title}, one FIFO: {words}", kind.title),
+                        "%",
+                        least,
+                        runs.estimate(value),
+                        Tolerance::AtLeast,
+                    )
+                    .profile("product")
+                    .source("after RFC 8867, 5.6"),
+                );
+            }
+        }
+    }
+    checks
 }

@@ -169,24 +169,6 @@ fn draw(o: &Outcomes) -> Figure {
         panels,
         checks: vec![
             Check::of(
-                "sL4S, 2/10 ms: blocks lost where time until delivery counts",
-                "points",
-                20.0,
-                used_less(2, &DELIVERED),
-                Tolerance::AtLeast,
-            )
-            .profile("paper")
-            .source("a study: 2 % of the link is used in case 1"),
-            Check::of(
-                "sL4S, 2/10 ms: p99 by bytes over the peak rate less that of the RLC's marker",
-                "ms",
-                5.0,
-                difference(runs(2, &PEAK, &SL4S), runs(2, &RIGHT, &SL4S), "p99"),
-                Tolerance::AtLeast,
-            )
-            .profile("paper")
-            .source("a UE drains at its share, not at the peak"),
-            Check::of(
                 "sL4S, 10/30 ms: blocks lost where the UPF marks by a report each ms",
                 "points",
                 3.0,

@@ -1,33 +1,36 @@
 //! Tables 1 and 2: flows of one kind on the pattern.
 
+use super::claims::{FORMS, IDS, all, counted, least, mean, over, sum, table_mean};
 use super::prelude::*;
 use super::published::{Case, Column as Published, TABLE1, TABLE2};
 
 const SERVED: [Kind; 5] = [CL4S, SL4S, L4S_CC, CL4S_DEFAULT, SL4S_DEFAULT];
 const OTHERS: [Kind; 3] = [GCC, SCREAM, SCREAM_BURSTS];
 
+/// One of the paper's tables.
 #[derive(Clone, Copy)]
-struct Which {
+pub(super) struct Which {
     id: &'static str,
+    /// In names of claims.
+    short: &'static str,
     flows: &'static str,
     paper: &'static [Case; 3],
 }
 
-const ONE: Which = Which {
+/// Table 2: one flow.
+pub(super) const ONE: Which = Which {
     id: "table2",
+    short: "t2",
     flows: "1",
     paper: &TABLE2,
 };
-const TWO: Which = Which {
+/// Table 1: two flows.
+pub(super) const TWO: Which = Which {
     id: "table1",
+    short: "t1",
     flows: "2",
     paper: &TABLE1,
 };
-
-/// The name of the experiment with one flow.
-pub(super) fn single(case: &str, kind: &Kind, service: u64) -> String {
-    name(&ONE, case, kind, service)
-}
 
 fn name(which: &Which, case: &str, kind: &Kind, service: u64) -> String {
     if kind.served {
@@ -37,38 +40,59 @@ fn name(which: &Which, case: &str, kind: &Kind, service: u64) -> String {
     }
 }
 
-/// One flow of `kind`, as table 2 has it.
-pub(super) fn one_flow(case: usize, kind: &Kind, service: u64) -> Result<Experiment, StudyError> {
-    run(&ONE, case, kind, service)
+/// The name of a cell's experiment; the service counts for kinds that know one.
+pub(super) fn cell(which: &Which, case: usize, kind: &Kind, service: u64) -> String {
+    name(which, CASES[case].0, kind, service)
 }
 
-fn run(which: &Which, case: usize, kind: &Kind, service: u64) -> Result<Experiment, StudyError> {
-    let (number, low, high) = CASES[case];
+/// A cell's experiment.
+pub(super) fn run(
+    which: &Which,
+    case: usize,
+    kind: &Kind,
+    service: u64,
+    quick: bool,
+) -> Result<Experiment, StudyError> {
+    let (_, low, high) = CASES[case];
     let mut changes = of_kind(kind, if kind.served { service } else { 60 });
     changes.push(ramp(low, high));
     changes.extend(words(&[("flow.count", which.flows)]));
-    experiment(name(which, number, kind, service), IETF, &changes, keep)
+    if quick {
+        changes.push(("duration".to_owned(), format!("{QUICK_S} s")));
+    }
+    experiment(cell(which, case, kind, service), IETF, &changes, keep)
 }
 
-pub(super) fn parts(_: &Options) -> Result<Vec<Part>, StudyError> {
+/// All cells of a table.
+pub(super) fn experiments(which: &Which, options: &Options) -> Result<Vec<Experiment>, StudyError> {
+    let mut experiments = vec![];
+    for case in 0..CASES.len() {
+        for (_, service) in SERVICES {
+            for kind in &SERVED {
+                experiments.push(run(which, case, kind, service, options.quick)?);
+            }
+        }
+        for kind in &OTHERS {
+            experiments.push(run(which, case, kind, 60, options.quick)?);
+        }
+    }
+    Ok(experiments)
+}
+
+pub(super) fn parts(options: &Options) -> Result<Vec<Part>, StudyError> {
     [TWO, ONE]
         .into_iter()
         .map(|which| {
-            let mut experiments = vec![];
-            for case in 0..CASES.len() {
-                for (_, service) in SERVICES {
-                    for kind in &SERVED {
-                        experiments.push(run(&which, case, kind, service)?);
-                    }
-                }
-                for kind in &OTHERS {
-                    experiments.push(run(&which, case, kind, 60)?);
-                }
-            }
+            let mut measures = cells_measured(&which);
+            measures.extend(if which.id == ONE.id {
+                said_of_one()
+            } else {
+                said_of_two()
+            });
             Ok(Part {
                 id: which.id,
-                measures: vec![],
-                experiments,
+                measures,
+                experiments: experiments(&which, options)?,
                 draw: Box::new(move |o| {
                     if which.id == ONE.id {
                         draw_one(o)
@@ -79,6 +103,109 @@ pub(super) fn parts(_: &Options) -> Result<Vec<Part>, StudyError> {
             })
         })
         .collect()
+}
+
+/// The values of a table's column, but for TDQ.
+fn values(which: &Which) -> &'static [&'static str] {
+    if which.id == TWO.id {
+        &["util", "p95", "p99", "jain"]
+    } else {
+        &["util", "p95", "p99"]
+    }
+}
+
+/// Every number of a table.
+fn cells_measured(which: &Which) -> Vec<Measure> {
+    let mut measures = vec![];
+    let mut measure = |profile, id: String, experiment: String, value: &str| {
+        let id = format!("{}-{id}-{value}", which.short);
+        measures.push(sum(id, profile, mean(1.0, [experiment], value)));
+    };
+    for (case, (number, ..)) in CASES.iter().enumerate() {
+        for (_, te) in SERVICES {
+            let served = [
+                ("cl4s", Profile::Paper, CL4S),
+                ("cl4s", Profile::Product, CL4S_DEFAULT),
+                ("sl4s", Profile::Paper, SL4S),
+                ("sl4s", Profile::Product, SL4S_DEFAULT),
+                ("l4s-cc", Profile::Paper, L4S_CC),
+            ];
+            for (form, profile, kind) in served {
+                let tdq = over(te);
+                for value in values(which).iter().copied().chain([&*tdq]) {
+                    let id = format!("c{number}-{te}-{form}");
+                    measure(profile, id, cell(which, case, &kind, te), value);
+                }
+            }
+        }
+        for kind in [GCC, SCREAM] {
+            let tdq = ["tdq20", "tdq55", "tdq145"];
+            for value in values(which).iter().copied().chain(tdq) {
+                let id = format!("c{number}-{}", kind.id);
+                measure(Profile::Paper, id, cell(which, case, &kind, 60), value);
+            }
+        }
+    }
+    measures
+}
+
+/// What V-C says of one flow.
+fn said_of_one() -> Vec<Measure> {
+    let mut measures = vec![sum(
+        "t2-gcc-mean",
+        Profile::Paper,
+        table_mean(1.0, &ONE, &GCC, "util"),
+    )];
+    let scream = all([
+        mean(1.0, [cell(&ONE, 2, &SCREAM, 60)], "util"),
+        mean(-1.0, [cell(&ONE, 1, &SCREAM, 60)], "util"),
+    ]);
+    measures.push(sum("t2-scream-case3", Profile::Paper, scream));
+    for (profile, forms) in FORMS {
+        for (form, id) in forms.iter().zip(IDS) {
+            for value in ["util", "p95", "p99"] {
+                let terms = table_mean(1.0, &ONE, form, value);
+                measures.push(sum(format!("t2-mean-{id}-{value}"), profile, terms));
+            }
+        }
+        for (_, te) in SERVICES {
+            let cases = || counted().filter(move |c| c.1 == te).map(|c| c.0);
+            let gcc = cases().map(|case| cell(&ONE, case, &GCC, te));
+            let cl4s = cases().map(|case| cell(&ONE, case, &forms[0], te));
+            let more = all([mean(1.0, gcc, &over(te)), mean(-1.0, cl4s, &over(te))]);
+            measures.push(sum(format!("t2-gcc-spikes-{}", te - 5), profile, more));
+        }
+    }
+    measures
+}
+
+/// What V-B and VI say of two flows.
+fn said_of_two() -> Vec<Measure> {
+    let delay = all([
+        table_mean(1.0, &TWO, &SCREAM, "p99"),
+        table_mean(-1.0, &TWO, &GCC, "p99"),
+    ]);
+    let mut measures = vec![sum("t1-scream-delay", Profile::Paper, delay)];
+    for (profile, [cl4s, sl4s]) in FORMS {
+        let more = |a: &Kind, b: &Kind| {
+            all([
+                table_mean(1.0, &TWO, a, "util"),
+                table_mean(-1.0, &TWO, b, "util"),
+            ])
+        };
+        measures.push(sum("t1-gain-sl4s", profile, more(&cl4s, &sl4s)));
+        for other in [L4S_CC, GCC, SCREAM] {
+            let gain = format!("t1-gain-{}", other.id);
+            measures.push(sum(gain, profile, more(&cl4s, &other)));
+            let highest = format!("t1-highest-{}", other.id);
+            measures.push(sum(highest, profile, more(&sl4s, &other)));
+        }
+        for (form, id) in [cl4s, sl4s].iter().zip(IDS) {
+            let jain = table_mean(1.0, &TWO, form, "jain");
+            measures.push(least(format!("t1-jain-{id}"), profile, jain));
+        }
+    }
+    measures
 }
 
 /// The runs of a cell.
@@ -177,41 +304,8 @@ fn cells() -> impl Iterator<Item = (usize, usize, u64)> {
     (0..CASES.len()).flat_map(|c| (0..SERVICES.len()).map(move |s| (c, s, SERVICES[s].1)))
 }
 
-fn title(case: usize, service: u64) -> String {
-    format!("case {}, {service} ms", CASES[case].0)
-}
-
 fn draw_one(o: &Outcomes) -> Figure {
     let at = |case, kind: &Kind, te| runs(o, &ONE, case, kind, te);
-    let mut checks = vec![];
-    for (case, service, te) in cells() {
-        for kind in [CL4S, SL4S] {
-            let r = at(case, &kind, te);
-            let p = published(&ONE, case, &kind, service);
-            for (what, unit, name, paper) in [
-                ("utilisation", "%", "util", p.util),
-                ("queue delay p95", "ms", "p95", p.p95),
-                ("queue delay p99", "ms", "p99", p.p99),
-            ] {
-                let check = Check::of(
-                    format!("{}, {}: {what}", kind.title, title(case, te)),
-                    unit,
-                    paper,
-                    r.estimate(name),
-                    Tolerance::Absolute(4.0),
-                )
-                .profile(kind.profile)
-                .source("aL4S-CC, Table 2");
-                checks.push(if case == 2 {
-                    check.untested("at 20/50 ms the study's prototype came no closer either")
-                } else {
-                    check
-                });
-            }
-        }
-    }
-    checks.extend(orders(o));
-    checks.extend(fair_rate(o));
     let range = |kind: &Kind, name: &str| {
         let values: Vec<f64> = cells()
             .map(|(c, _, te)| at(c, kind, te).mean(name))
@@ -239,103 +333,9 @@ fn draw_one(o: &Outcomes) -> Figure {
             at(1, &SCREAM_BURSTS, 60).mean("util"),
         ),
         panels: (0..CASES.len()).map(|case| case_table(o, &ONE, case)).collect(),
-        checks,
+        checks: fair_rate(o),
         ..Figure::default()
     }
-}
-
-/// The orders that the paper's text speaks of.
-fn orders(o: &Outcomes) -> Vec<Check> {
-    let at = |case, kind: &Kind, te| runs(o, &ONE, case, kind, te);
-    let mut checks = vec![];
-    for (case, _, te) in cells() {
-        let cell = title(case, te);
-        let gain = difference(at(case, &CL4S, te), at(case, &SL4S, te), "util");
-        let check = Check::of(
-            format!("{cell}: utilisation of cL4S less that of sL4S"),
-            "points",
-            -0.05,
-            gain,
-            Tolerance::AtLeast,
-        )
-        .profile("paper")
-        .source("aL4S-CC, V-A and Table 2");
-        checks.push(if case == 2 && te < 150 {
-            check.untested("the paper asks for it in cases 1 and 2 and with 150 ms in case 3")
-        } else {
-            check
-        });
-        let (_, low, high) = CASES[case];
-        for kind in [CL4S, SL4S] {
-            // Near: in the lower half of the ramp.
-            let half = low as f64 + (high - low) as f64 / 2.0;
-            let near = Check::of(
-                format!("{}, {cell}: p95 in the lower half of the ramp", kind.title),
-                "ms",
-                half,
-                at(case, &kind, te).estimate("p95"),
-                Tolerance::AtMost,
-            );
-            let below = Check::of(
-                format!("{}, {cell}: p99 below the high threshold", kind.title),
-                "ms",
-                high as f64,
-                at(case, &kind, te).estimate("p99"),
-                Tolerance::AtMost,
-            );
-            let calm = Check::of(
-                format!(
-                    "{}, {cell}: longest delay but for the drop at 60 s",
-                    kind.title
-                ),
-                "ms",
-                high as f64,
-                at(case, &kind, te).estimate("elsewhere"),
-                Tolerance::AtMost,
-            )
-            .where_missed("the first climb from 2 Mbit/s or a rise of the pattern also overshoots");
-            let calm = if te == 150 || case == 2 {
-                calm.untested(
-                    "a weak gamma, or a ramp far above a frame's time, lets climbs overshoot",
-                )
-            } else {
-                calm
-            };
-            for check in [near, below, calm] {
-                checks.push(check.profile("paper").source("aL4S-CC, V-C and Table 2"));
-            }
-        }
-    }
-    for (case, (number, ..)) in CASES.iter().enumerate() {
-        let (gcc, cl4s) = (at(case, &GCC, 60), at(case, &CL4S, 60));
-        for (name, words, times) in [("p95", "p95", 2.0), ("tdq20", "TDQ(20)", 2.0)] {
-            let why = "our GCC is libwebrtc's of today and keeps a shorter queue than the version of the paper";
-            checks.push(
-                Check::of(
-                    format!("case {number}: {words} of GCC over that of cL4S at 60 ms"),
-                    "",
-                    times,
-                    gcc.ratio(name, cl4s, name),
-                    Tolerance::AtLeast,
-                )
-                .source("aL4S-CC, V-C")
-                .where_missed(why),
-            );
-        }
-        checks.push(
-            Check::of(
-                format!("case {number}: SCReAMv2's utilisation with frames in bursts"),
-                "%",
-                60.0,
-                at(case, &SCREAM_BURSTS, 60).estimate("util"),
-                Tolerance::AtMost,
-            )
-            .claimed(published(&ONE, case, &SCREAM, 1).util)
-            .source("aL4S-CC, Table 2")
-            .where_missed("how the testbed paced SCReAMv2's frames is not known"),
-        );
-    }
-    checks
 }
 
 /// What the fair rate costs a single flow.
@@ -365,7 +365,7 @@ fn fair_rate(o: &Outcomes) -> Vec<Check> {
                 Tolerance::AtLeast,
             )
             .profile("product")
-            .source("a study"),
+            .source("what the fair rate may cost a flow alone"),
         );
         checks.push(
             Check::new(
@@ -377,7 +377,7 @@ fn fair_rate(o: &Outcomes) -> Vec<Check> {
                 Tolerance::AtMost,
             )
             .profile("product")
-            .source("a study"),
+            .source("what the fair rate may cost a flow alone"),
         );
     }
     checks
@@ -385,51 +385,6 @@ fn fair_rate(o: &Outcomes) -> Vec<Check> {
 
 fn draw_two(o: &Outcomes) -> Figure {
     let at = |case, kind: &Kind, te| runs(o, &TWO, case, kind, te);
-    let mut checks = vec![];
-    for (case, _, te) in cells() {
-        for kind in [CL4S, SL4S] {
-            let r = at(case, &kind, te);
-            let outlier = case == 2 && te == 25;
-            let name = |what: &str| format!("{}, {}: {what}", kind.title, title(case, te));
-            checks.push(
-                Check::of(
-                    name("utilisation of a flow"),
-                    "%",
-                    42.0,
-                    r.estimate("util"),
-                    Tolerance::Absolute(6.0),
-                )
-                .profile("paper")
-                .source("a study: 36 to 48 %")
-                .where_missed(
-                    "gamma is 11 there, and our frames deviate by 5 %: marks come in bursts",
-                ),
-            );
-            let least = if outlier && kind.id == CL4S.id {
-                0.78
-            } else {
-                0.97
-            };
-            let claimed = published(
-                &TWO,
-                case,
-                &kind,
-                SERVICES.iter().position(|s| s.1 == te).unwrap_or(0),
-            );
-            checks.push(
-                Check::of(
-                    name("Jain's index at 100 ms"),
-                    "",
-                    least,
-                    r.estimate("jain"),
-                    Tolerance::AtLeast,
-                )
-                .claimed(claimed.jain)
-                .profile("paper")
-                .source("aL4S-CC, Table 1"),
-            );
-        }
-    }
     let jain = |kind: &Kind| mean_of(cells().map(|(c, _, te)| at(c, kind, te)), "jain");
     Figure {
         title: "Table 1: two flows of one kind".to_owned(),
@@ -445,7 +400,6 @@ fn draw_two(o: &Outcomes) -> Figure {
             jain(&SL4S_DEFAULT),
         ),
         panels: (0..CASES.len()).map(|case| case_table(o, &TWO, case)).collect(),
-        checks,
         ..Figure::default()
     }
 }

@@ -13,7 +13,7 @@ type Value = dyn Fn(&Outcomes) -> Option<Estimate>;
 /// What is measured for a claim, with one profile.
 pub struct Measure {
     /// The claim's name in the ledger.
-    pub claim: &'static str,
+    pub claim: String,
     /// Whose system is measured.
     pub profile: Profile,
     value: Box<Value>,
@@ -23,12 +23,12 @@ impl Measure {
     /// `value` for the claim `claim`, in the claim's unit. It may look at experiments of its part alone; those that it looks at get
     /// more seeds where the verdict stays open.
     pub fn new(
-        claim: &'static str,
+        claim: impl Into<String>,
         profile: Profile,
         value: impl Fn(&Outcomes) -> Option<Estimate> + 'static,
     ) -> Self {
         Self {
-            claim,
+            claim: claim.into(),
             profile,
             value: Box::new(value),
         }
@@ -36,7 +36,7 @@ impl Measure {
 
     /// With the paper's system.
     pub fn paper(
-        claim: &'static str,
+        claim: impl Into<String>,
         value: impl Fn(&Outcomes) -> Option<Estimate> + 'static,
     ) -> Self {
         Self::new(claim, Profile::Paper, value)
@@ -44,7 +44,7 @@ impl Measure {
 
     /// With the product.
     pub fn product(
-        claim: &'static str,
+        claim: impl Into<String>,
         value: impl Fn(&Outcomes) -> Option<Estimate> + 'static,
     ) -> Self {
         Self::new(claim, Profile::Product, value)
@@ -145,8 +145,11 @@ impl Study {
             let wanted: BTreeSet<(&str, Profile)> = claims
                 .flat_map(|c| c.profiles.iter().map(|p| (c.id.as_str(), *p)))
                 .collect();
-            let there: BTreeSet<(&str, Profile)> =
-                part.measures.iter().map(|m| (m.claim, m.profile)).collect();
+            let there: BTreeSet<(&str, Profile)> = part
+                .measures
+                .iter()
+                .map(|m| (&*m.claim, m.profile))
+                .collect();
             let text = |what: &str, (claim, profile): &(&str, Profile)| {
                 format!("{}: {what} {claim} ({})", part.id, profile.name())
             };
