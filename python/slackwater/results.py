@@ -67,6 +67,12 @@ def whole(file: Path) -> bool:
         return False
 
 
+def below(root: Path, name: str) -> list[Path]:
+    """Files of this name below a folder, but in hidden folders: results that are being written stand in one."""
+    found = sorted(root.rglob(name))
+    return [file for file in found if not any(part.startswith(".") for part in file.relative_to(root).parts)]
+
+
 def listed(files: Sequence[Path]) -> str:
     """Files as a list of SQL."""
     # DuckDB reads *, ? and [ in names as patterns: a folder called `x*` would bring those of `xy` along.
@@ -99,7 +105,7 @@ def index(folder: str | PathLike[str] = "runs") -> duckdb.DuckDBPyConnection:
     skip = len(root.as_posix().rstrip("/")) + 2
 
     def view(text: str, name: str, among: Sequence[Path] | None = None) -> list[Path]:
-        found = sorted(root.rglob(name)) if among is None else among
+        found = below(root, name) if among is None else among
         files = [file for file in found if whole(file)]
         if files:
             connection.execute(text.replace("{skip}", str(skip)).replace("{files}", listed(files)))
@@ -109,6 +115,6 @@ def index(folder: str | PathLike[str] = "runs") -> duckdb.DuckDBPyConnection:
     view(FLOWS, "summary.json", summaries)
     for name, file in TABLES.items():
         view(TABLE.replace("{view}", name), f"{file}.parquet")
-    arenas = [file.parent / "table.parquet" for file in sorted(root.rglob("arena.json"))]
+    arenas = [file.parent / "table.parquet" for file in below(root, "arena.json")]
     view(TABLE.replace("{view}", "arena"), "", arenas)
     return connection

@@ -98,9 +98,12 @@ pub(crate) struct ScenarioArgs {
     /// Set a key, for example --set link.file=x.down --set flow.controller=bbr
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Where results go (default: `runs/<name>`)
+    /// Where results go (default: `runs/<name>`; of a comparison `runs/<name>-compare`, with --live `runs/<name>-live`)
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Replace other results in that folder; those of the same scenario are replaced anyway
+    #[arg(long)]
+    force: bool,
     /// Print machine-readable results to standard output, and nothing else there
     #[arg(long)]
     json: bool,

@@ -13,7 +13,7 @@ use slackwater_results::output::{run_folder, tables};
 use slackwater_scenario::Plugins;
 use slackwater_scenario::Scenario;
 
-use super::run::{check, folder, scenario, write, write_report};
+use super::run::{REPORT, check, claim, folder, plain, scenario, write, write_report};
 use crate::CompareArgs;
 use crate::progress::{self, STEPS, Signal};
 use crate::say::say;
@@ -51,7 +51,9 @@ pub(crate) fn compare(args: &CompareArgs, plugins: &Plugins) -> Result<ExitCode>
     if variants.len() < 2 {
         bail!("nothing to compare: give [vary], --controllers, --vary or --seeds");
     }
-    let folder = folder(&args.common, &scenario);
+    // Beside the run of the same scenario, not in its place.
+    let folder = folder(&args.common, &format!("{}-compare", scenario.name));
+    let place = claim(&args.common, &scenario, "comparison", &folder)?;
     let bar = progress::bar(variants.len());
     let title = format!("{}, {} runs", scenario.name, variants.len());
     let signal = Signal::new(&folder, !args.common.no_files, &title);
@@ -69,7 +71,8 @@ pub(crate) fn compare(args: &CompareArgs, plugins: &Plugins) -> Result<ExitCode>
     })?;
     bar.finish_and_clear();
     let mut page = None;
-    if !args.common.no_files {
+    if let Some(place) = place {
+        let aside = place.aside().map_err(plain)?;
         let mut taken = HashSet::new();
         for r in &results {
             // Names keep letters and digits alone, so two values may share one: "westwood" and "westwood+".
@@ -80,9 +83,10 @@ pub(crate) fn compare(args: &CompareArgs, plugins: &Plugins) -> Result<ExitCode>
                 n += 1;
                 own = format!("{name}-{n}");
             }
-            write(&folder.join(own), r)?;
+            write(&aside.join(own), r)?;
         }
-        page = Some(write_report(&folder, &results)?);
+        write_report(aside, &results)?;
+        page = Some(place.put().map_err(plain)?.join(REPORT));
     }
     let summaries: Vec<RunSummary> = results.iter().map(|r| r.summary.clone()).collect();
     if args.common.json {

@@ -13,7 +13,7 @@ use slackwater_scenario::Scenario;
 
 use crate::RunArgs;
 use crate::commands::emulate::{json, lag_line};
-use crate::commands::run::{folder, scenario, write, write_report};
+use crate::commands::run::{REPORT, claim, folder, plain, scenario, write, write_report};
 use crate::say::say;
 
 /// The label that tells the two apart.
@@ -51,7 +51,8 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
     if let Some(seed) = args.seed {
         scenario.seed = seed;
     }
-    let folder = folder(&args.common, &scenario);
+    let folder = folder(&args.common, &format!("{}-live", scenario.name));
+    let place = claim(&args.common, &scenario, "live comparison", &folder)?;
     let mut results = Vec::new();
     let mut void = false;
     for variant in scenario.expand()? {
@@ -64,8 +65,9 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
         void |= missed;
         let document = json(&outcome, missed);
         for result in [simulated, outcome.result] {
-            if !args.common.no_files {
-                let own = folder.join(run_folder(&result.labels, result.seed));
+            if let Some(place) = &place {
+                let aside = place.aside().map_err(plain)?;
+                let own = aside.join(run_folder(&result.labels, result.seed));
                 write(&own, &result)?;
                 if result.labels.last().is_some_and(|l| l.1 == "kernel") {
                     let path = own.join("live.json");
@@ -77,8 +79,9 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
         }
     }
     let mut page = None;
-    if !args.common.no_files {
-        page = Some(write_report(&folder, &results)?);
+    if let Some(place) = place {
+        write_report(place.aside().map_err(plain)?, &results)?;
+        page = Some(place.put().map_err(plain)?.join(REPORT));
     }
     let summaries: Vec<RunSummary> = results.into_iter().map(|r| r.summary).collect();
     if args.common.json {

@@ -13,10 +13,11 @@ use slackwater_report::Cell;
 use slackwater_report::paper::{Drawing, Panel, asked, ours, short};
 use slackwater_report::validation::{Verdicts, render};
 use slackwater_results::check::{Check, Origin, Verdict};
+use slackwater_results::output::{Manifest, Place};
 use slackwater_results::table::Table;
 use slackwater_scenario::Plugins;
 
-use super::run::command_line;
+use super::run::{command_line, plain};
 use crate::files;
 use crate::progress::{self, STEPS, Signal};
 use crate::say::say;
@@ -100,6 +101,9 @@ pub(crate) struct ReproArgs {
     /// With `all`: take a paper's results from its folder, where this version left them there, in place of running it
     #[arg(long)]
     saved: bool,
+    /// Replace other results in the folder
+    #[arg(long)]
+    force: bool,
     /// Print every check as JSON to standard output, and nothing else there
     #[arg(long)]
     json: bool,
@@ -207,7 +211,13 @@ fn validation(args: &ReproArgs, papers: &[Verdicts]) -> Result<PathBuf> {
 }
 
 fn one(args: &ReproArgs, study: &Study, folder: &Path, options: &Options) -> Result<Reproduction> {
-    let signal = Signal::new(folder, !args.no_files(), &format!("repro {}", study.name));
+    let place = if args.no_files() {
+        None
+    } else {
+        let manifest = Manifest::new("reproduction", study.name, &command_line());
+        Some(Place::claim(folder, manifest, args.force).map_err(plain)?)
+    };
+    let signal = Signal::new(folder, place.is_some(), &format!("repro {}", study.name));
     let bar = progress::bar(1);
     bar.set_message(format!("reproducing {}", study.name));
     let start = Instant::now();
@@ -236,9 +246,12 @@ fn one(args: &ReproArgs, study: &Study, folder: &Path, options: &Options) -> Res
         made.page.title.push_str(" (quick look)");
     }
     let mut page = None;
-    if !args.no_files() {
+    if let Some(place) = place {
+        let aside = place.aside().map_err(plain)?;
         // The error's text names its source already; a chain would say it twice.
-        page = Some(made.write(folder).map_err(|e| anyhow::anyhow!("{e}"))?);
+        let file = made.write(aside).map_err(|e| anyhow::anyhow!("{e}"))?;
+        let name = file.file_name().unwrap_or_default().to_owned();
+        page = Some(place.put().map_err(plain)?.join(name));
     }
     if !args.json {
         show(&made);

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use slackwater_lab::run::{Control, RunResult, run_watched};
 use slackwater_report::{self as report, view};
 use slackwater_results::metrics::summary::RunSummary;
-use slackwater_results::output::{self, tables};
+use slackwater_results::output::{self, Manifest, Place, PlaceError, tables};
 use slackwater_scenario::Plugins;
 use slackwater_scenario::Scenario;
 
@@ -44,10 +44,30 @@ pub(crate) fn check(file: &str, scenario: &Scenario) -> Result<()> {
 }
 
 /// Where results go.
-pub(crate) fn folder(args: &ScenarioArgs, scenario: &Scenario) -> PathBuf {
-    args.out
-        .clone()
-        .unwrap_or_else(|| Path::new("runs").join(&scenario.name))
+pub(crate) fn folder(args: &ScenarioArgs, name: &str) -> PathBuf {
+    let runs = || Path::new("runs").join(name);
+    args.out.clone().unwrap_or_else(runs)
+}
+
+/// Claims `folder` for what a command of the kind `kind` makes of `scenario`; `None` where no files are wanted.
+pub(crate) fn claim(
+    args: &ScenarioArgs,
+    scenario: &Scenario,
+    kind: &str,
+    folder: &Path,
+) -> Result<Option<Place>> {
+    if args.no_files {
+        return Ok(None);
+    }
+    let manifest = Manifest::new(kind, &scenario.name, &command_line());
+    Place::claim(folder, manifest, args.force)
+        .map(Some)
+        .map_err(plain)
+}
+
+/// An error whose text names its source already: a chain would say it twice.
+pub(crate) fn plain(error: PlaceError) -> anyhow::Error {
+    anyhow::anyhow!("{error}")
 }
 
 /// The command as typed, for the report.
@@ -77,10 +97,13 @@ pub(crate) fn write(folder: &Path, result: &RunResult) -> Result<Vec<PathBuf>> {
         .map_err(|e| anyhow::anyhow!("{e}"))
 }
 
+/// Name of the page in a folder of results.
+pub(crate) const REPORT: &str = "report.html";
+
 /// Writes the page.
 pub(crate) fn write_report(folder: &Path, results: &[RunResult]) -> Result<PathBuf> {
     let page = report::render(&view::report(results, &command_line()));
-    let path = folder.join("report.html");
+    let path = folder.join(REPORT);
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)
@@ -100,7 +123,8 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
             "note: [vary] describes several runs; this runs the scenario as written (slackwater compare runs them all)"
         );
     }
-    let folder = folder(&args.common, &scenario);
+    let folder = folder(&args.common, &scenario.name);
+    let place = claim(&args.common, &scenario, "run", &folder)?;
     let bar = progress::bar(1);
     let signal = Signal::new(&folder, !args.common.no_files, &scenario.name);
     let mut seen = 0;
@@ -116,9 +140,11 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
     })?;
     bar.finish_and_clear();
     let mut page = None;
-    if !args.common.no_files {
-        write(&folder, &result)?;
-        page = Some(write_report(&folder, std::slice::from_ref(&result))?);
+    if let Some(place) = place {
+        let aside = place.aside().map_err(plain)?;
+        write(aside, &result)?;
+        write_report(aside, std::slice::from_ref(&result))?;
+        page = Some(place.put().map_err(plain)?.join(REPORT));
     }
     show(&args.common, &result.summary)?;
     if !args.common.json {

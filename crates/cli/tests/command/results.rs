@@ -98,11 +98,12 @@ fn the_resolved_scenario_gives_the_same_result_again() {
     for scenario in ["constant-12mbps", "lte-demo", "nr-demo"] {
         let first = f
             .run(&[
-                "run", scenario, "--json", "--seed", "9", "--out", "a", SHORT[0], SHORT[1],
+                "run", scenario, "--json", "--seed", "9", "--out", "a", "--force", SHORT[0],
+                SHORT[1],
             ])
             .fine();
         let again = f
-            .run(&["run", "a/scenario.toml", "--json", "--out", "b"])
+            .run(&["run", "a/scenario.toml", "--json", "--out", "b", "--force"])
             .fine();
         let (mut first, mut again) = (first.json(), again.json());
         for json in [&mut first, &mut again] {
@@ -152,7 +153,8 @@ fn compare_leaves_a_page_and_a_folder_per_run() {
     for (a, b) in tree
         .iter()
         .zip(f.tree("c"))
-        .filter(|(a, _)| a.0 != "report.html")
+        // These two say the command, which names the threads.
+        .filter(|(a, _)| a.0 != "report.html" && a.0 != "results.json")
     {
         assert!(a.0 == b.0 && a.1 == b.1, "{}", a.0);
     }
@@ -327,4 +329,56 @@ fn an_interrupt_ends_a_long_run_at_once() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+#[test]
+fn a_folder_holds_one_run_or_one_comparison() {
+    let f = Folder::new("one-thing");
+    let run = [
+        "run",
+        "constant-12mbps",
+        "--set",
+        "duration=1 s",
+        "-o",
+        "out",
+    ];
+    let compare = [
+        "compare",
+        "constant-12mbps",
+        "--controllers",
+        "reno,cubic",
+        "--set",
+        "duration=1 s",
+        "-o",
+        "out",
+    ];
+    assert_eq!(f.run(&compare).code, Some(0));
+    let below = |name: &str| f.path("out").join(name).exists();
+    assert!(below("cubic-seed-1/summary.json") && below("results.json"));
+    f.run(&run).complains(&[
+        "out: found a comparison of constant-12mbps",
+        "expected a run of constant-12mbps",
+        "--force",
+    ]);
+    assert!(!below("summary.json"), "refused before anything is written");
+
+    // Fewer controllers: the folder of the other does not stay.
+    let fewer = [&compare[..3], &["reno,bbr"], &compare[4..]].concat();
+    assert_eq!(f.run(&fewer).code, Some(0));
+    assert!(below("bbr-seed-1/summary.json") && !below("cubic-seed-1"));
+
+    assert_eq!(f.run(&[&run[..], &["--force"]].concat()).code, Some(0));
+    assert!(below("summary.json") && !below("bbr-seed-1"));
+    let made: serde_json::Value = serde_json::from_str(&f.read("out/results.json")).expect("JSON");
+    assert_eq!(made["kind"], "run");
+    assert!(
+        made["command"]
+            .as_str()
+            .is_some_and(|c| c.contains("--force"))
+    );
+
+    std::fs::create_dir(f.path("mine")).expect("a folder");
+    std::fs::write(f.path("mine/thesis.tex"), "x").expect("a file");
+    f.run(&["run", "constant-12mbps", "-o", "mine", "--force"])
+        .complains(&["mine: found files that are no results"]);
 }

@@ -14,9 +14,9 @@ fn the_schema_covers_every_top_level_key() {
     assert_eq!(schema["additionalProperties"], false);
     // Every key of a resolved scenario is known to the schema, and all that the guide names.
     for scenario in ["constant-12mbps", "lte-demo"] {
-        f.run(&["run", scenario, "--out", "r", "--set", "duration=1 s"])
+        f.run(&["run", scenario, "--out", scenario, "--set", "duration=1 s"])
             .fine();
-        let resolved = f.read("r/scenario.toml");
+        let resolved = f.read(&format!("{scenario}/scenario.toml"));
         let tables = resolved.lines().filter_map(|l| {
             let key = l
                 .trim_start_matches('[')

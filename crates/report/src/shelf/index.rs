@@ -177,6 +177,10 @@ impl Shelf {
                 continue;
             };
             for entry in inside.flatten() {
+                // Results that are being written stand beside their place under a hidden name.
+                if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                    continue;
+                }
                 // Links are not followed: a loop of them would never end.
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() && depth < DEPTH => {

@@ -3,6 +3,7 @@
 pub mod captures;
 pub mod frame;
 pub mod parquet;
+pub mod place;
 pub mod tables;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::metrics::summary::fnv1a;
 use crate::record::RunRecorder;
 
 pub use frame::{Column, Frame};
+pub use place::{Manifest, Place, PlaceError};
 pub use tables::{comparison_table, difference_table, flow_table, run_table};
 
 /// Why results could not be written.

@@ -1,0 +1,435 @@
+//! A folder of results that is one thing: written beside its place, then put there whole.
+//!
+//! A reader finds what an earlier command left or what this one left, and never files of both. A full disk, an error or a kill
+//! leaves what there was.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+
+/// Name of the file that says what a folder of results holds.
+pub const MANIFEST: &str = "results.json";
+/// Files that may stand in a folder that nothing was written into yet: what a running command says of itself.
+const PASSING: [&str; 2] = ["running.json", "running.part"];
+
+/// What a folder of results holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// `run`, `comparison` or `reproduction`.
+    pub kind: String,
+    /// The scenario's or the paper's name.
+    pub name: String,
+    /// Version of the program.
+    pub version: String,
+    /// The command that made it.
+    pub command: String,
+}
+
+impl Manifest {
+    /// What this version's `command` makes.
+    pub fn new(kind: &str, name: &str, command: &str) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: command.to_owned(),
+        }
+    }
+
+    /// That of `folder`; `None` where it has none that can be read.
+    pub fn of(folder: &Path) -> Option<Self> {
+        let text = fs::read(folder.join(MANIFEST)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// True where what `self` says may take the place of what `old` says.
+    fn replaces(&self, old: &Self) -> bool {
+        self.kind == old.kind && self.name == old.name
+    }
+}
+
+/// Why a folder cannot take results.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// It holds something else.
+    #[error(
+        "{folder}: found {found}, expected {expected}, or nothing; --force replaces it, --out DIR takes another folder"
+    )]
+    Taken {
+        /// The folder.
+        folder: PathBuf,
+        /// What it holds.
+        found: String,
+        /// What would be replaced.
+        expected: String,
+    },
+    /// It holds files that no command of ours wrote.
+    #[error("{0}: found files that are no results, expected an empty folder or none")]
+    Foreign(PathBuf),
+    /// It is the folder that the command stands in, or one above it.
+    #[error(
+        "{0}: found the working folder, expected a folder of the results' own, such as {0}/results"
+    )]
+    Above(PathBuf),
+    /// Another process writes there.
+    #[error("{0}: another process writes its results there; wait, or choose another --out")]
+    Busy(PathBuf),
+    /// A file cannot be written or renamed.
+    #[error("{path}: {source}")]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl PlaceError {
+    fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File { path, source }
+    }
+}
+
+/// A place for results, claimed before they are made. Dropped without [`Place::put`], it leaves what there was.
+#[derive(Debug)]
+pub struct Place {
+    /// Where the results shall stand.
+    folder: PathBuf,
+    /// Where they are written.
+    aside: PathBuf,
+    manifest: Manifest,
+    /// Held until the results stand there. `None` once they do.
+    lock: Option<(Flock<File>, PathBuf)>,
+}
+
+impl Place {
+    /// Claims `folder` for what `manifest` says. `force` takes the place of any results; files of others are never touched.
+    ///
+    /// # Errors
+    /// Where the folder holds something else or a file cannot be made.
+    pub fn claim(folder: &Path, manifest: Manifest, force: bool) -> Result<Self, PlaceError> {
+        // A link to a folder stays a link.
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let here = std::env::current_dir().and_then(|d| d.canonicalize());
+        if here.is_ok_and(|here| here.starts_with(&folder)) {
+            return Err(PlaceError::Above(folder));
+        }
+        let parent = match folder.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        fs::create_dir_all(&parent).map_err(PlaceError::file(&folder))?;
+        let beside = |end: &str| {
+            let mut name = std::ffi::OsString::from(".");
+            name.push(folder.file_name().unwrap_or_default());
+            name.push(end);
+            parent.join(name)
+        };
+
+        let lock = lock(&folder, beside(".lock"))?;
+        may_take(&folder, &manifest, force)?;
+        let aside = beside(".part");
+        // A command that was killed left it.
+        remove(&aside)?;
+        Ok(Self {
+            folder,
+            aside,
+            manifest,
+            lock: Some(lock),
+        })
+    }
+
+    /// The folder to write into, which is made.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn aside(&self) -> Result<&Path, PlaceError> {
+        fs::create_dir_all(&self.aside).map_err(PlaceError::file(&self.aside))?;
+        Ok(&self.aside)
+    }
+
+    /// Puts what was written into its place, whole. Returns the folder.
+    ///
+    /// # Errors
+    /// Where it cannot be written to the disk or renamed: what there was stays.
+    pub fn put(mut self) -> Result<PathBuf, PlaceError> {
+        let aside = self.aside()?.to_owned();
+        let manifest = aside.join(MANIFEST);
+        let mut text = serde_json::to_vec_pretty(&self.manifest).expect("texts always make JSON");
+        text.push(b'\n');
+        fs::write(&manifest, text).map_err(PlaceError::file(&manifest))?;
+        sync(&aside)?;
+        if self.folder.exists() {
+            exchange(&aside, &self.folder).map_err(PlaceError::file(&self.folder))?;
+            remove(&aside)?;
+        } else {
+            fs::rename(&aside, &self.folder).map_err(PlaceError::file(&self.folder))?;
+        }
+        self.release();
+        Ok(self.folder.clone())
+    }
+
+    fn release(&mut self) {
+        if let Some((lock, path)) = self.lock.take() {
+            let _ = fs::remove_file(path);
+            drop(lock);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.lock.is_some() {
+            let _ = remove(&self.aside);
+            self.release();
+        }
+    }
+}
+
+/// Locks the file `path`, which is made, for what writes into `folder`.
+fn lock(folder: &Path, path: PathBuf) -> Result<(Flock<File>, PathBuf), PlaceError> {
+    loop {
+        let file = File::create(&path).map_err(PlaceError::file(&path))?;
+        let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock)
+            .map_err(|_| PlaceError::Busy(folder.to_owned()))?;
+        // Who held it before removed the file: a lock on what has no name keeps nobody out.
+        let named = fs::metadata(&path).is_ok_and(|at| {
+            let own = lock.metadata();
+            own.is_ok_and(|own| (own.dev(), own.ino()) == (at.dev(), at.ino()))
+        });
+        if named {
+            return Ok((lock, path));
+        }
+    }
+}
+
+/// Whether results that `new` says may take the place of what `folder` holds.
+fn may_take(folder: &Path, new: &Manifest, force: bool) -> Result<(), PlaceError> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return match folder.exists() {
+            true => Err(PlaceError::Foreign(folder.to_owned())),
+            false => Ok(()),
+        };
+    };
+    let passing = |name: &std::ffi::OsStr| PASSING.iter().any(|p| name == *p);
+    let names: Vec<_> = entries.flatten().map(|e| e.file_name()).collect();
+    if names.iter().all(|name| passing(name)) {
+        return Ok(());
+    }
+    let old = Manifest::of(folder);
+    let ours = old.is_some()
+        || names
+            .iter()
+            .any(|name| name == "summary.json" || name == "report.html");
+    match old {
+        _ if !ours => Err(PlaceError::Foreign(folder.to_owned())),
+        _ if force => Ok(()),
+        Some(old) if new.replaces(&old) => Ok(()),
+        old => Err(PlaceError::Taken {
+            folder: folder.to_owned(),
+            found: old.map_or_else(
+                || "results that do not say what they are".to_owned(),
+                |old| format!("a {} of {}", old.kind, old.name),
+            ),
+            expected: format!("a {} of {}", new.kind, new.name),
+        }),
+    }
+}
+
+/// Removes a folder and what it holds, where it is there.
+fn remove(folder: &Path) -> Result<(), PlaceError> {
+    match fs::remove_dir_all(folder) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(PlaceError::file(folder)(e)),
+        _ => Ok(()),
+    }
+}
+
+/// Waits until every file below `folder` is on the disk.
+fn sync(folder: &Path) -> Result<(), PlaceError> {
+    let entries = fs::read_dir(folder).map_err(PlaceError::file(folder))?;
+    for entry in entries {
+        let path = entry.map_err(PlaceError::file(folder))?.path();
+        if path.is_dir() {
+            sync(&path)?;
+        } else {
+            let file = File::open(&path).map_err(PlaceError::file(&path))?;
+            file.sync_all().map_err(PlaceError::file(&path))?;
+        }
+    }
+    let folder_itself = File::open(folder).map_err(PlaceError::file(folder))?;
+    folder_itself.sync_all().map_err(PlaceError::file(folder))
+}
+
+/// Puts `new` in the place of `old` and `old` in that of `new`, in one step where the system can.
+fn exchange(new: &Path, old: &Path) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+        let done = renameat2(AT_FDCWD, new, AT_FDCWD, old, RenameFlags::RENAME_EXCHANGE);
+        if done.is_ok() {
+            return Ok(());
+        }
+    }
+    // Two steps: a kill between them leaves the old results beside their place, and none in it.
+    let away = new.with_extension("old");
+    let _ = fs::remove_dir_all(&away);
+    fs::rename(old, &away)?;
+    fs::rename(new, old)?;
+    fs::rename(&away, new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir()
+                .join(format!("slackwater-place-{name}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir_all(&path).expect("a folder");
+            Self(path)
+        }
+
+        /// Every file below, by its path from here.
+        fn files(&self) -> Vec<String> {
+            fn walk(root: &Path, folder: &Path, out: &mut Vec<String>) {
+                for entry in fs::read_dir(folder).expect("a folder").flatten() {
+                    let path = entry.path();
+                    if path.is_dir() {
+                        walk(root, &path, out);
+                    } else {
+                        let name = path.strip_prefix(root).expect("below");
+                        out.push(name.to_string_lossy().into_owned());
+                    }
+                }
+            }
+            let mut out = vec![];
+            walk(&self.0, &self.0, &mut out);
+            out.sort_unstable();
+            out
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn of(kind: &str, name: &str) -> Manifest {
+        Manifest::new(kind, name, "slackwater run")
+    }
+
+    fn write(place: &Place, files: &[&str]) {
+        let aside = place.aside().expect("a folder");
+        for name in files {
+            fs::write(aside.join(name), name).expect("a file");
+        }
+    }
+
+    #[test]
+    fn results_replace_those_of_the_same_scenario_whole() {
+        let s = Scratch::new("whole");
+        let folder = s.0.join("lte");
+        let first = Place::claim(&folder, of("run", "lte"), false).expect("an empty place");
+        write(&first, &["summary.json", "frames.parquet"]);
+        assert!(!folder.exists(), "nothing stands there before all does");
+        first.put().expect("room");
+        assert_eq!(
+            s.files(),
+            ["lte/frames.parquet", "lte/results.json", "lte/summary.json"]
+        );
+
+        let second = Place::claim(&folder, of("run", "lte"), false).expect("the same scenario");
+        write(&second, &["summary.json"]);
+        second.put().expect("room");
+        assert_eq!(s.files(), ["lte/results.json", "lte/summary.json"]);
+        assert_eq!(Manifest::of(&folder), Some(of("run", "lte")));
+    }
+
+    #[test]
+    fn a_command_that_ends_early_leaves_what_there_was() {
+        let s = Scratch::new("early");
+        let folder = s.0.join("lte");
+        let first = Place::claim(&folder, of("run", "lte"), false).expect("an empty place");
+        write(&first, &["old"]);
+        first.put().expect("room");
+        let old = s.files();
+
+        let stopped = Place::claim(&folder, of("run", "lte"), false).expect("the same scenario");
+        write(&stopped, &["half"]);
+        drop(stopped);
+        assert_eq!(s.files(), old);
+
+        // A kill: neither the files beside nor the lock are cleared away.
+        let killed = Place::claim(&folder, of("run", "lte"), false).expect("the same scenario");
+        write(&killed, &["half"]);
+        let lock = killed.lock.as_ref().map(|l| l.1.clone()).expect("a lock");
+        std::mem::forget(killed);
+        assert!(lock.exists() && folder.join("old").exists() && !folder.join("half").exists());
+        // The lock of a dead process is free: here, of a file that is no longer there.
+        fs::remove_file(lock).expect("a file");
+        let next = Place::claim(&folder, of("run", "lte"), false).expect("free again");
+        write(&next, &["new"]);
+        next.put().expect("room");
+        assert_eq!(s.files(), ["lte/new", "lte/results.json"]);
+    }
+
+    #[test]
+    fn other_results_and_files_of_others_are_kept() {
+        let s = Scratch::new("other");
+        let folder = s.0.join("lte");
+        let made = Place::claim(&folder, of("comparison", "lte"), false).expect("an empty place");
+        write(&made, &["report.html"]);
+        made.put().expect("room");
+        for new in [of("run", "lte"), of("comparison", "nr")] {
+            let e = Place::claim(&folder, new, false)
+                .expect_err("taken")
+                .to_string();
+            assert!(
+                e.contains("found a comparison of lte, expected a ") && e.contains("--force"),
+                "{e}"
+            );
+        }
+        let forced = Place::claim(&folder, of("run", "lte"), true).expect("by force");
+        write(&forced, &["summary.json"]);
+        forced.put().expect("room");
+        assert_eq!(s.files(), ["lte/results.json", "lte/summary.json"]);
+
+        // What an earlier version left, and what is the user's own.
+        fs::remove_file(folder.join(MANIFEST)).expect("a file");
+        assert!(matches!(
+            Place::claim(&folder, of("run", "lte"), false),
+            Err(PlaceError::Taken { .. })
+        ));
+        fs::rename(folder.join("summary.json"), folder.join("thesis.tex")).expect("a file");
+        let e = Place::claim(&folder, of("run", "lte"), true).expect_err("the user's");
+        assert!(matches!(e, PlaceError::Foreign(_)), "{e}");
+        let here = std::env::current_dir().expect("a folder");
+        assert!(matches!(
+            Place::claim(&here, of("run", "lte"), true),
+            Err(PlaceError::Above(_))
+        ));
+    }
+
+    #[test]
+    fn one_process_at_a_time_claims_a_place() {
+        let s = Scratch::new("lock");
+        let folder = s.0.join("lte");
+        fs::create_dir(&folder).expect("a folder");
+        fs::write(folder.join("running.json"), "{}").expect("what a running command says");
+        let first = Place::claim(&folder, of("run", "lte"), false).expect("as good as empty");
+        let e = Place::claim(&folder, of("run", "lte"), false).expect_err("claimed");
+        assert!(matches!(e, PlaceError::Busy(_)), "{e}");
+        drop(first);
+        Place::claim(&folder, of("run", "lte"), false).expect("free again");
+    }
+}
