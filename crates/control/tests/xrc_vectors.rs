@@ -52,7 +52,7 @@ struct Path {
 
 const PLAIN: Path = Path {
     name: "",
-    profile: "default",
+    profile: "kernel",
     radio: &[(0, 34_000_000)],
     wired: 0,
     rtt: 38_000,
@@ -202,7 +202,8 @@ impl<'a> Run<'a> {
         let name = if p.profile == "paper" {
             "xrc-paper"
         } else {
-            "xrc"
+            // What the kernel's sender implements.
+            "xrc:internet=paper"
         };
         let config = Config::new(MSS as u32, Draw::new(1));
         let mut view = PathView::default();
@@ -504,7 +505,9 @@ fn the_table_visits_every_mode() {
             seen.insert(said.split(' ').next().expect("a mode").to_owned());
         }
     }
-    let all: BTreeSet<_> = (0..11).map(|mode| mode.to_string()).collect();
+    // The probe and CUBIC at a bottleneck beyond the radio are not the kernel's.
+    let theirs = (0..11).filter(|mode| *mode != 8);
+    let all: BTreeSet<_> = theirs.map(|mode: u8| mode.to_string()).collect();
     assert_eq!(seen, all);
 }
 

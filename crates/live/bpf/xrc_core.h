@@ -34,14 +34,13 @@ enum xrc_mode {
 	XRC_SLOW,
 	XRC_UNFAIR,
 	XRC_INTERNET,
-	XRC_INTERNET_PROBE,
+	XRC_INTERNET_PROBE, /* not here */
 	XRC_RECOVERY,
 	XRC_SLOW_START,
 };
 
 enum xrc_alpha { XRC_ALPHA_TARGET, XRC_ALPHA_HALF, XRC_ALPHA_QUARTER, XRC_ALPHA_SRTT };
 enum xrc_post { XRC_POST_TARGET, XRC_POST_HALF };
-enum xrc_beyond { XRC_BEYOND_PAPER, XRC_BEYOND_DRAIN };
 enum xrc_verdict { XRC_VERDICT_LATEST, XRC_VERDICT_MEAN, XRC_VERDICT_LEAST };
 enum xrc_loss { XRC_LOSS_FAST, XRC_LOSS_ECN, XRC_LOSS_TIMEOUT };
 
@@ -55,34 +54,35 @@ struct xrc_params {
 	u64 fast_gain_q16;
 	u64 pace_q16;
 	u64 clamp_q16;
+	u64 spread_q16;
 	u32 rounds;
 	u8 start;
 	u8 guard;
 	u8 gate;
 	u8 alpha;
 	u8 post;
-	u8 beyond;
 	u8 verdict;
 	u8 owd;
 	u8 restart;
+	u8 resume;
 };
 
-/* `Params::DEFAULT`. */
+/* `Params::DEFAULT` with `internet=paper`: what it does at a bottleneck beyond the radio is not here. */
 #define XRC_PARAMS_DEFAULT                                                                                             \
 	{                                                                                                              \
-		.lambda_us = 9000, .least_q16 = 3 * XRC_ONE, .theta_us = 3000, .jitter_us = 3000, .gamma_q16 = XRC_ONE, \
-		.fast_gain_q16 = XRC_ONE, .pace_q16 = 0, .clamp_q16 = 4 * XRC_ONE, .rounds = 10, .start = 1,            \
-		.guard = 1, .gate = 1, .alpha = XRC_ALPHA_TARGET, .post = XRC_POST_TARGET, .beyond = XRC_BEYOND_DRAIN, \
-		.verdict = XRC_VERDICT_LEAST, .owd = 1, .restart = 1,                                                  \
+		.lambda_us = 9000, .least_q16 = 3 * XRC_ONE, .theta_us = 3000, .jitter_us = 8000, .gamma_q16 = XRC_ONE, \
+		.fast_gain_q16 = XRC_ONE, .pace_q16 = 0, .clamp_q16 = 4 * XRC_ONE, .spread_q16 = 72090, .rounds = 10,   \
+		.start = 1, .guard = 1, .gate = 1, .alpha = XRC_ALPHA_TARGET, .post = XRC_POST_TARGET,                 \
+		.verdict = XRC_VERDICT_LEAST, .owd = 1, .restart = 1, .resume = 1,                                     \
 	}
 
 /* `Params::PAPER`. */
 #define XRC_PARAMS_PAPER                                                                                               \
 	{                                                                                                              \
 		.lambda_us = 10000, .least_q16 = 0, .theta_us = 0, .jitter_us = 0, .gamma_q16 = XRC_ONE,               \
-		.fast_gain_q16 = 0, .pace_q16 = 0, .clamp_q16 = 10 * XRC_ONE, .rounds = 10, .start = 0, .guard = 0,    \
-		.gate = 0, .alpha = XRC_ALPHA_TARGET, .post = XRC_POST_TARGET, .beyond = XRC_BEYOND_PAPER,             \
-		.verdict = XRC_VERDICT_LATEST, .owd = 0, .restart = 0,                                                 \
+		.fast_gain_q16 = 0, .pace_q16 = 0, .clamp_q16 = 10 * XRC_ONE, .spread_q16 = 0, .rounds = 10,           \
+		.start = 0, .guard = 0, .gate = 0, .alpha = XRC_ALPHA_TARGET, .post = XRC_POST_TARGET,                 \
+		.verdict = XRC_VERDICT_LATEST, .owd = 0, .restart = 0, .resume = 0,                                    \
 	}
 
 /* The connection as an event finds it (`PathView`). */
@@ -146,6 +146,11 @@ struct xrc {
 	/* EWMAs in 1/256 us. */
 	u64 jitter_q8;
 	u64 back_q8;
+	/* The reported rate at the end of the last round, its mean change from round to round, and the last two changes. */
+	u64 rate_last;
+	u64 rate_change;
+	u64 rate_change_one;
+	u64 rate_change_two;
 	struct xrc_least least_owd;
 	u64 last_hol_us;
 	u64 sigma_us;
@@ -176,12 +181,8 @@ struct xrc {
 	u64 round_rate;
 	u64 round_before; /* the rate before that one */
 	u64 rounds;
-	/* The bottleneck beyond the radio. */
-	u64 beyond_until;
-	u64 beyond_base;
-	u64 beyond_probe;
+	/* Windows of data whose bottleneck lay beyond the radio. */
 	u64 verdicts;
-	u32 beyond_k;
 	/* Episode. */
 	u64 high;
 	u64 una;
@@ -189,6 +190,7 @@ struct xrc {
 	u64 pacing_bps; /* of IP bytes; zero for none */
 	u64 paced_until;
 	u64 last_sent;
+	u64 lost_at;
 	u32 hi;
 	u16 report_seq;
 	u8 mode;
@@ -260,10 +262,37 @@ static __always_inline u64 xrc_rate(const struct xrc *x)
 	return xrc_min(x->rate_bps, (peak >> 8) * x->p.clamp_q16 >> 8);
 }
 
+/* A window of data ended with `bps` reported. A step is over in two rounds: the least change of three is what goes on. */
+static __always_inline void xrc_reported(struct xrc *x, u64 bps)
+{
+	u64 change = xrc_max(bps, x->rate_last) - xrc_min(bps, x->rate_last);
+	u64 lasting;
+
+	/* The rate of a shared queue changes as flows come and go. */
+	if (!x->rate_last || x->shared)
+		change = 0;
+	lasting = xrc_min(change, xrc_min(x->rate_change_one, x->rate_change_two));
+	x->rate_change_two = x->rate_change_one;
+	x->rate_change_one = change;
+	x->rate_last = bps;
+	if (lasting >= x->rate_change)
+		x->rate_change += (lasting - x->rate_change) / 4;
+	else
+		x->rate_change -= (x->rate_change - lasting) / 4;
+}
+
+/* What a varying rate adds to target and budget, in 1/256 us. */
+static __always_inline u64 xrc_spread_q8(const struct xrc *x)
+{
+	u64 part = xrc_min((x->rate_change << 16) / xrc_max(x->rate_last, 1), XRC_ONE);
+
+	return (part * x->p.spread_q16 >> 16) * xrc_min(x->min_rtt_us, 1ULL << 32) >> 8;
+}
+
 /* XRC, eq. 2, times gamma, with slack for a queue that is never quite empty. */
 static __always_inline void xrc_retarget(struct xrc *x)
 {
-	u64 reach = x->min_rtt_us + x->p.theta_us + ((x->jitter_q8 + x->back_q8) >> 8);
+	u64 reach = x->min_rtt_us + x->p.theta_us + ((x->jitter_q8 + x->back_q8 + xrc_spread_q8(x)) >> 8);
 	u64 segments = xrc_min(xrc_segments(x, xrc_rate(x), reach), XRC_MAX_WINDOW);
 
 	x->twnd = xrc_clamp(xrc_mul_q16(segments, x->gamma), XRC_MIN_WINDOW, XRC_MAX_WINDOW);
@@ -275,7 +304,10 @@ static __always_inline u64 xrc_budget(const struct xrc *x)
 	u64 bits = x->p.least_q16 * x->wire * 8 >> 16;
 	u64 us = bits * 1000000 / xrc_max(xrc_rate(x), 1);
 
-	return xrc_max(x->p.lambda_us, xrc_min(us, 1000000));
+	/* The queue that the target window keeps for a rate that varies is no excess, up to 25 ms. */
+	u64 slack = xrc_min(xrc_spread_q8(x) >> 8, 25000);
+
+	return xrc_max(x->p.lambda_us + slack, xrc_min(us, 1000000));
 }
 
 static __always_inline bool xrc_is_fresh(const struct xrc *x, u64 now, u64 srtt_us)
@@ -383,80 +415,26 @@ static __always_inline void xrc_shrink(struct xrc *x, u64 delivered)
 	xrc_retarget(x);
 }
 
-static __always_inline void xrc_beyond_forget(struct xrc *x)
+/* "similar to standard TCP (alpha=1)", then "a steady rate" (XRC, section III-B). */
+static __always_inline void xrc_beyond(struct xrc *x)
 {
-	x->beyond_until = 0;
-	x->beyond_k = 0;
-	x->beyond_base = 0;
-	x->beyond_probe = XRC_ONE;
-}
-
-/* Verdict after verdict: cut to what arrives, wait N rounds, cut deeper, leave it to losses in the end. */
-static __always_inline void xrc_beyond(struct xrc *x, u64 now, u64 round_rate)
-{
-	u64 reach = x->min_rtt_us + x->p.theta_us + (x->back_q8 >> 8);
-	u64 delivered, window, alpha;
-	u32 period = x->p.rounds + 1, cycle, step;
-
 	x->hi = 0;
-	if (x->p.beyond == XRC_BEYOND_PAPER) {
-		xrc_enter(x, XRC_INTERNET, x->cwnd < x->twnd ? XRC_ONE : 0);
-		return;
-	}
-	delivered = xrc_clamp(xrc_segments(x, xrc_ip_rate(x, round_rate), reach), XRC_MIN_WINDOW, XRC_MAX_WINDOW);
 	x->verdicts++;
-	x->beyond_until = now + 10000000;
-	x->beyond_probe = XRC_ONE;
-	/* Four cuts of a period each, then 200 rounds of standard TCP. */
-	if (x->beyond_k >= 4 * period + 200)
-		x->beyond_k = 0;
-	cycle = x->beyond_k / period;
-	step = x->beyond_k % period;
-	x->beyond_k++;
-	if (cycle > 3) {
-		window = x->cwnd;
-		alpha = x->cwnd < x->twnd ? XRC_ONE : 0;
-	} else if (!step) {
-		x->beyond_base = cycle ? delivered * 3 / 4 : delivered;
-		window = x->beyond_base;
-		alpha = 0;
-	} else {
-		window = x->beyond_base + step * XRC_ONE;
-		alpha = XRC_ONE;
-	}
-	x->cwnd = xrc_min(x->cwnd, xrc_max(window, XRC_MIN_WINDOW));
-	xrc_enter(x, XRC_INTERNET, alpha);
-}
-
-/* Growth while a verdict is remembered: doubles while the queue is short, a sixteenth of the window at most. */
-static __always_inline u64 xrc_beyond_probe(struct xrc *x, bool calm)
-{
-	u64 alpha = calm ? x->beyond_probe : XRC_ONE;
-	u64 bound = xrc_max(x->cwnd / 16, XRC_ONE);
-
-	x->beyond_probe = xrc_min(alpha * 2, bound * 2);
-	return xrc_min(alpha, bound);
+	xrc_enter(x, XRC_INTERNET, x->cwnd < x->twnd ? XRC_ONE : 0);
 }
 
 static __always_inline void xrc_within_budget(struct xrc *x, u64 now, const struct xrc_path *path, u64 flight,
-					      u64 excess, u64 budget)
+					      u64 share_q16, u64 budget)
 {
-	bool quiet = excess <= budget / 2;
-
 	x->hi = 0;
-	x->beyond_k = 0;
+	/* Each window with a short queue that delivers what the factor leaves heals it by a hundredth. */
+	if (x->gamma < x->p.gamma_q16 && x->sigma_us <= budget / 2 && share_q16 * 10 >= x->gamma * 9)
+		x->gamma = xrc_min(x->gamma + 655, x->p.gamma_q16);
 	if (x->mode == XRC_UNFAIR)
 		x->cwnd = xrc_min(x->cwnd, x->twnd);
 	/* Packets are whole: less than a segment below the target is at it. */
 	if (x->cwnd + XRC_ONE > x->twnd) {
-		if (quiet)
-			xrc_beyond_forget(x);
-		/* A hundredth a round. */
-		if (x->sigma_us <= budget / 2 && x->gamma < x->p.gamma_q16)
-			x->gamma = xrc_min(x->gamma + 655, x->p.gamma_q16);
 		xrc_enter(x, XRC_PROBE, XRC_ONE);
-	} else if (x->p.beyond == XRC_BEYOND_DRAIN && now < x->beyond_until) {
-		xrc_enter(x, XRC_INTERNET_PROBE, xrc_beyond_probe(x, quiet));
 	} else {
 		xrc_fast(x, now, path, flight, XRC_FAST);
 	}
@@ -478,7 +456,6 @@ static __always_inline void xrc_cellular(struct xrc *x, const struct xrc_path *p
 	/* A queue drains where its mean delay falls below nine tenths of the last round's. */
 	bool falls = mean_hol * 10 < x->last_hol_us * 9;
 
-	xrc_beyond_forget(x);
 	x->hi++;
 	x->last_hol_us = mean_hol;
 	if (x->p.gate && x->mode != XRC_UNFAIR && falls && x->hi > x->p.rounds + 1)
@@ -520,9 +497,9 @@ static __always_inline void xrc_steer(struct xrc *x, u64 now, const struct xrc_p
 	u64 mean = xrc_sub(mean_rtt, x->min_rtt_us);
 	u64 least = xrc_sub(x->rtts ? x->rtt_least : mean_rtt, x->min_rtt_us);
 	u64 origin = xrc_min(x->least_owd.now_us, x->least_owd.before_us);
-	u64 budget = xrc_budget(x);
-	u64 round_rate = x->round_rate;
-	u64 excess, seen;
+	/* One window may hold a wait for a block that is sent again; two do not. */
+	u64 rate = xrc_max(x->round_rate, x->round_before);
+	u64 excess, seen, budget, share;
 	bool beyond;
 
 	/* Delay on the way back goes into the target window. */
@@ -537,6 +514,9 @@ static __always_inline void xrc_steer(struct xrc *x, u64 now, const struct xrc_p
 		else
 			x->back_q8 += (back - x->back_q8) / 4;
 	}
+	xrc_reported(x, xrc_rate(x));
+	budget = xrc_budget(x);
+	share = (xrc_min(xrc_ip_rate(x, rate), 1ULL << 44) << 16) / xrc_max(xrc_rate(x), 1);
 	excess = mean;
 	if (x->p.verdict == XRC_VERDICT_LEAST && mean_hol < budget) {
 		/* Eight samples can tell a queue from jitter. */
@@ -565,11 +545,11 @@ static __always_inline void xrc_steer(struct xrc *x, u64 now, const struct xrc_p
 			x->jitter_q8 -= (x->jitter_q8 - sample) / 8;
 	}
 	if (x->sigma_us <= budget)
-		xrc_within_budget(x, now, path, flight, excess, budget);
+		xrc_within_budget(x, now, path, flight, share, budget);
 	else if (beyond)
-		xrc_beyond(x, now, round_rate);
+		xrc_beyond(x);
 	else
-		xrc_cellular(x, path, round_rate, mean_hol);
+		xrc_cellular(x, path, rate, mean_hol);
 }
 
 /* Forgets what was measured in the present window. */
@@ -650,7 +630,6 @@ static __always_inline void xrc_init(struct xrc *x, const struct xrc_params *p, 
 	x->ssthresh = XRC_INFINITE;
 	x->gamma = p->gamma_q16;
 	x->start = p->start;
-	x->beyond_probe = XRC_ONE;
 	x->least_owd.now_us = XRC_NONE;
 	x->least_owd.before_us = XRC_NONE;
 	xrc_round_forget(x);
@@ -706,6 +685,11 @@ static __always_inline void xrc_on_ack(struct xrc *x, u64 now, const struct xrc_
 		xrc_least_see(&x->least_owd, now, ack->owd_us, 60000000);
 	}
 	x->min_rtt_us = path->min_rtt_us;
+	if (x->p.resume && x->slow_start && x->report_at > x->lost_at && xrc_is_fresh(x, now, x->min_rtt_us)) {
+		/* The radio is there again and says what it carries. */
+		x->slow_start = 0;
+		x->end = 0;
+	}
 	xrc_peak_ack(x, now, ack->delivered);
 	explicit_ = xrc_is_fresh(x, now, path->srtt_us);
 	if (explicit_)
@@ -748,18 +732,8 @@ static __always_inline void xrc_on_loss(struct xrc *x, u64 now, const struct xrc
 		u64 budget = xrc_budget(x);
 		u64 mean_hol = x->hols ? x->hol_sum / x->hols : x->hol_us;
 
-		if (x->p.beyond == XRC_BEYOND_DRAIN) {
-			bool quiet = xrc_max(x->hol_max, x->hol_us) < budget;
-			/* Six tenths. */
-			bool little = xrc_ip_rate(x, x->round_rate) * 10 < xrc_max(xrc_rate(x), 1) * 6;
-
-			x->beyond_k = 0;
-			x->beyond_probe = XRC_ONE;
-			if (quiet && (now < x->beyond_until || little))
-				x->beyond_until = now + 10000000;
-		}
-		if (x->p.gate && !x->shared && mean_hol > budget)
-			/* One window may hold a wait for a block that is sent again; two do not. */
+		if (x->p.gate && !x->shared && x->hi >= 3 && mean_hol > budget)
+			/* The queue stood for three windows and overflows. */
 			xrc_shrink(x, xrc_max(x->round_rate, x->round_before));
 	}
 	if (timeout) {
@@ -777,6 +751,7 @@ static __always_inline void xrc_on_loss(struct xrc *x, u64 now, const struct xrc
 		x->cwnd = xrc_min(x->cwnd, x->ssthresh);
 		xrc_enter(x, XRC_RECOVERY, 0);
 	}
+	x->lost_at = now;
 	x->hi = 0;
 	x->start = 0;
 	x->paced_until = 0;

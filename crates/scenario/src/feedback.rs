@@ -37,6 +37,16 @@ choice! {
     }
 }
 
+choice! {
+    /// How XRC's agent shares a UE's capacity among its active flows.
+    pub enum Share {
+        /// By their number, as the paper does.
+        Count = "count",
+        /// Max-min: what flows do not take that want less than half of an equal part goes to the others.
+        Demand = "demand",
+    }
+}
+
 section! {
     /// XRC: the agent at the cell that reports fair rate and head-of-line delay. It is there as soon as a flow's controller
     /// takes such reports.
@@ -49,6 +59,8 @@ section! {
         /// A flow without a packet for this long is not active.
         #[within(Duration::from_millis(1), Duration::from_secs(100))]
         pub flow_timeout: Duration = Duration::from_millis(200),
+        /// How the capacity is shared among the UE's active flows; left out, `demand`, and `count` where `agent` is `paper`.
+        pub share: Option<Share> = None,
         /// Delay of the F1 interface between MAC and RLC (DU) and PDCP (CU), where the agent sits.
         #[within(Duration::ZERO, Duration::from_millis(100))]
         pub f1_delay: Duration = Duration::ZERO,

@@ -91,6 +91,8 @@ pub enum Mode {
     Recovery,
     /// Slow start after a timeout.
     SlowStart,
+    /// CUBIC at a bottleneck beyond the radio that others share.
+    Compete,
 }
 
 /// Names of the modes, in the order of their codes.
@@ -106,6 +108,7 @@ pub const MODES: &[&str] = &[
     "IPROBE",
     "RECOVERY",
     "SLOW_START",
+    "COMPETE",
 ];
 
 /// The name of the mode that the snapshot codes as `code`; `"?"` for none.

@@ -7,7 +7,7 @@
 //! | free resource blocks at the UE's MCS | `UeState::offered_q8` |
 //! | own blocks and "the fair share of the free resource blocks", mean of 40 TTIs | `paper::capacity` |
 //! | active flows by packet inter-arrival time, 200 ms | `ActiveFlows` |
-//! | eq. 1, the rate of a flow: the UE's capacity over its active flows | `paper::fair_share` |
+//! | eq. 1, the rate of a flow: the UE's capacity over its active flows | `paper::fair_share`; by demand `ActiveFlows::fair` |
 //! | head-of-line delay of the RLC queue | [`XrcAgent::share`], [`XrcAgent::on_rlc`] |
 //!
 //! [`AgentConfig::literal`] is the paper's reading; what it leaves open is decided as measured best. Own and free bytes are averaged apart, and the
@@ -27,7 +27,7 @@ mod slots;
 mod tests;
 mod ue;
 
-pub use config::{AgentConfig, IpScale};
+pub use config::{AgentConfig, IpScale, Share};
 use flows::ActiveFlows;
 use grants::Granted;
 use std::collections::VecDeque;
@@ -239,7 +239,13 @@ impl XrcAgent {
         let (rate, seq) = match self.known(now) {
             Some(known) => {
                 let capacity = self.capacity_among(known, rlc.ue, company.ues);
-                let rate = paper::fair_share(capacity, company.flows);
+                let rate = match self.config.share {
+                    Share::Demand if company.flows > 1 => {
+                        let fair = self.flows.fair(now, rlc.ue, flow, capacity.as_bps());
+                        Rate::from_bps(fair)
+                    }
+                    _ => paper::fair_share(capacity, company.flows),
+                };
                 (rate, (known.1 - 1) as u16)
             }
             None => (Rate::from_bps(0), 0),
@@ -296,7 +302,9 @@ impl Observer for XrcAgent {
             return;
         }
         if let Some(flow) = packet.flow {
-            self.flows.on_packet(now, packet.ue, packet.bearer, flow);
+            let bytes = packet.bytes.0;
+            self.flows
+                .on_packet(now, packet.ue, packet.bearer, flow, bytes);
         }
         let (next, window) = (self.slots.next(), self.window);
         let reach = self.reach;

@@ -12,7 +12,7 @@ use slackwater_sim::{self as sim, Faults, LaneConfig};
 use super::{BuildError, controller};
 use crate::Scenario;
 use crate::cell::{Rat, RlcMode};
-use crate::feedback::{Agent, Blocks, Carrier};
+use crate::feedback::{Agent, Blocks, Carrier, Share};
 use crate::flow;
 use crate::plugins::AgentSetup;
 
@@ -69,7 +69,13 @@ pub(super) fn xrc_agent(scenario: &Scenario, cell: &CellConfig) -> XrcAgent {
     if wanted.agent == Agent::Paper {
         config = config.literal(cell.n_rb_dl - cell.schedulable_dl);
     }
+    let share = match wanted.share {
+        Some(Share::Count) => edge::gnb::Share::Count,
+        Some(Share::Demand) => edge::gnb::Share::Demand,
+        None => config.share,
+    };
     XrcAgent::new(AgentConfig {
+        share,
         window: wanted.window,
         waking_after: wanted.window,
         flow_timeout: wanted.flow_timeout,

@@ -57,7 +57,7 @@ impl Algorithm for Paper {
     }
 
     /// The weight factor alpha "dictates the aggressiveness": CWND grows by alpha segments in an RTT.
-    fn grow(&mut self, s: &mut State, ack: &Ack) {
+    fn grow(&mut self, s: &mut State, _now: Instant, _path: &PathView, ack: &Ack) {
         let rapid = s.mode == Mode::Fast;
 
         // Open: a window that the sender does not use does not grow, as in standard TCP; the way to the target does not

@@ -1,14 +1,17 @@
 //! The product's sender: the paper's, and what measurements added to it. Each addition is a parameter ([`Params`]); with
 //! [`Params::PAPER`] all are off, and the sender does to the last bit what [`paper`] does (a test compares).
 
+mod cubic;
 mod internet;
 mod params;
+mod slack;
 mod steer;
 
 use slackwater_core::{Duration, Instant, Rate};
 
 use self::internet::Internet;
 pub use self::params::{Alpha, Beyond, Params, Post, Verdict, WrongParam};
+use self::slack::Slack;
 use super::paper;
 use super::round::{LeastRtt, Measured};
 use super::sender::{Algorithm, Sender};
@@ -20,6 +23,8 @@ use crate::{Ack, Cause, CongestionEvent, PathView, Sent};
 const START_NEAR: f64 = 0.9;
 /// The least one-way delay is that of so many seconds: clocks drift by some 10 us in each.
 const OWD_WINDOW: f64 = 60.0;
+/// Windows of data above the budget after which a queue stands.
+const STANDS: u32 = 3;
 /// A retransmission timeout is taken as the smoothed RTT plus this (Linux `TCP_RTO_MIN`).
 const RTO_MIN: Duration = Duration::from_millis(200);
 
@@ -32,14 +37,18 @@ pub struct Product {
     start: bool,
     /// Factor of the target window.
     gamma: f64,
-    /// Mean jitter of the radio, seconds.
-    jitter: f64,
+    /// What jitter and a varying rate add to target and budget.
+    slack: Slack,
     /// Delay on the way back beyond that of the least RTT, seconds.
     back: f64,
     /// The least one-way delay.
     least_owd: LeastRtt,
     /// The least RTT of a sliding window, where `RTT_min` ages.
     least_rtt: LeastRtt,
+    /// The least RTT since the path became longer, where there are no one-way delays to tell it by.
+    longer: Option<Duration>,
+    /// The path was found longer: by how much, s, and the windows of data for which that stays in doubt.
+    rise: (f64, u32),
     /// Mean head-of-line delay of the last round above the budget, seconds.
     last_hol: f64,
     /// Memory of a bottleneck in the Internet.
@@ -50,6 +59,8 @@ pub struct Product {
     paced_until: Instant,
     /// When the last packet was sent.
     last_sent: Instant,
+    /// When a loss was last seen.
+    lost_at: Instant,
     /// What a spurious episode gives back.
     prior: Prior,
 }
@@ -70,15 +81,18 @@ impl Sender<Product> {
             p: params,
             start: params.start,
             gamma: params.gamma,
-            jitter: 0.0,
+            slack: Slack::default(),
             back: 0.0,
             least_owd: LeastRtt::default(),
             least_rtt: LeastRtt::default(),
+            longer: None,
+            rise: (0.0, 0),
             last_hol: 0.0,
             internet: Internet::NONE,
             pacing: None,
             paced_until: Instant::ZERO,
             last_sent: Instant::ZERO,
+            lost_at: Instant::ZERO,
             prior: Prior::default(),
         };
         Self::with(name, product, State::new(mss, initial, params.clamp))
@@ -91,14 +105,20 @@ impl Sender<Product> {
 }
 
 impl Product {
+    /// The path's length, s: the least RTT, what a queue that is never quite empty adds, and the delay on the way back.
+    fn reach(&self, s: &State) -> f64 {
+        s.rtt_min() + self.p.theta + self.back
+    }
+
     /// The control threshold: a slow flow's packet alone may last longer than lambda.
     fn budget(&self, s: &State) -> f64 {
         let least = self.p.least_segments * f64::from(s.sizes.wire) * 8.0;
-        if least > self.p.lambda * s.r_exp() {
+        let lambda = self.p.lambda + self.slack.of_budget(&self.p, s.rtt_min());
+        if least > lambda * s.r_exp() {
             // A standstill asks for no queue at all, not for an infinite one.
             (least / s.r_exp().max(1.0)).min(1.0)
         } else {
-            self.p.lambda
+            lambda
         }
     }
 
@@ -120,17 +140,51 @@ impl Product {
         let measured = s.round.measured();
         let hol = s.hol_exp();
         let budget = self.budget(s);
+        let quiet = measured.hol_max.max(hol) < budget;
+        let share = s.sizes.ip_rate(s.round.steady_rate()) / s.r_exp().max(1.0);
         if self.p.beyond == Beyond::Drain {
-            let quiet = measured.hol_max.max(hol) < budget;
-            let share = s.sizes.ip_rate(measured.rate) / s.r_exp().max(1.0);
-            self.internet.loss(now, quiet, share);
+            let probation = self.rise.1 > 0;
+            let was_none = self.internet.loss(now, s.cwnd, quiet, share, probation);
+            if was_none {
+                self.fall(s, now);
+            }
         }
 
         let mean_hol = measured.hol.unwrap_or(hol);
-        if self.p.gate && !s.reports.last.shared && mean_hol > budget {
-            // Nobody else fills this queue, and it overflows: the report is too high.
+        let stands = s.high >= STANDS && mean_hol > budget;
+        if self.p.gate && !s.reports.last.shared && stands {
+            // Nobody else fills this queue, it stood for several windows and overflows: the report is too high.
             self.shrink(s, s.round.steady_rate());
         }
+    }
+
+    /// The path is longer by `rise` seconds: no queue explains that.
+    fn lengthen(&mut self, s: &mut State, now: Instant, rise: f64) {
+        if let Some(origin) = self.least_owd.get().filter(|_| self.p.owd) {
+            let least = origin + Duration::from_secs_f64(rise);
+            self.least_owd.rebase(now, least);
+            // The target window covers it at once.
+            self.back += rise;
+        } else {
+            let least = s.rtt_min + Duration::from_secs_f64(rise);
+            self.longer = Some(least);
+            s.rtt_min = least;
+        }
+        self.rise = (rise, self.p.rounds);
+        s.twnd = self.target(s);
+    }
+
+    /// It was not longer after all.
+    fn fall(&mut self, s: &mut State, now: Instant) {
+        let rise = Duration::from_secs_f64(self.rise.0);
+        if let Some(origin) = self.least_owd.get().filter(|_| self.p.owd) {
+            self.least_owd.rebase(now, origin.saturating_sub(rise));
+            self.back = (self.back - self.rise.0).max(0.0);
+        } else {
+            self.longer = None;
+        }
+        self.rise = (0.0, 0);
+        s.twnd = self.target(s);
     }
 }
 
@@ -145,11 +199,24 @@ impl Algorithm for Product {
             self.least_owd.see(now, owd, OWD_WINDOW);
         }
         s.rtt_min = self.least_rtt.get().unwrap_or(s.rtt_min);
+        if let Some(longer) = self.longer {
+            let longer = ack.rtt.map_or(longer, |rtt| rtt.min(longer));
+            self.longer = (longer > s.rtt_min).then_some(longer);
+            s.rtt_min = s.rtt_min.max(longer);
+        }
+        if self.p.resume && s.slow_start && s.reports.last.at() > self.lost_at {
+            let known = self.internet.is_remembered(now);
+            if !known && s.reports.last.is_fresh(now, s.rtt_min) {
+                // The radio is there again and says what it carries: nothing is left to be found by slow start.
+                s.slow_start = false;
+                s.round.cut_short();
+            }
+        }
     }
 
     /// `twnd = R_exp * RTT_min` (XRC, eq. 2), times gamma, with slack for a queue that is never quite empty.
     fn target(&self, s: &State) -> f64 {
-        let reach = s.rtt_min() + self.p.theta + self.jitter + self.back;
+        let reach = self.reach(s) + self.slack.of_target(&self.p, s.rtt_min());
         let twnd = self.gamma * s.sizes.segments(s.r_exp(), reach);
         twnd.clamp(super::MIN_WINDOW, MAX_WINDOW)
     }
@@ -159,7 +226,11 @@ impl Algorithm for Product {
     }
 
     #[inline]
-    fn grow(&mut self, s: &mut State, ack: &Ack) {
+    fn grow(&mut self, s: &mut State, now: Instant, path: &PathView, ack: &Ack) {
+        if s.mode == Mode::Compete {
+            self.grow_among(s, now, path, ack);
+            return;
+        }
         let fast = matches!(s.mode, Mode::Start | Mode::Fast);
         // A paced sender does not use up its window, and FAST's end does not depend on use.
         if !(ack.cwnd_limited || (fast && !ack.app_limited)) {
@@ -198,7 +269,10 @@ impl Algorithm for Product {
 
     fn threshold(&self, s: &State, event: &CongestionEvent, explicit: bool) -> f64 {
         let halves = self.p.post == Post::Half && event.cause != Cause::Timeout;
-        if halves {
+        if self.internet.rivals.is_some() && event.cause != Cause::Timeout {
+            // RFC 9438, 4.6.
+            (s.cwnd * cubic::BETA).max(super::MIN_WINDOW)
+        } else if halves {
             s.half()
         } else {
             paper::threshold(s, event, explicit)
@@ -215,6 +289,7 @@ impl Algorithm for Product {
                 self.judge(s, now);
             }
         }
+        self.lost_at = now;
         self.start = false;
         self.paced_until = Instant::ZERO;
     }
@@ -262,10 +337,11 @@ impl Algorithm for Product {
     }
 
     fn snapshot(&self, s: &State, out: &mut Vec<(&'static str, f64)>) {
-        let internet = s.mode == Mode::Internet || self.internet.run() > 0;
+        let internet = matches!(s.mode, Mode::Internet | Mode::Compete) || self.internet.run() > 0;
         out.extend([
             ("lambda", self.budget(s)),
-            ("jitter", self.jitter),
+            ("jitter", self.slack.jitter()),
+            ("spread", self.slack.spread()),
             ("back", self.back),
             ("gamma", self.gamma),
             ("internet", f64::from(u8::from(internet))),

@@ -115,6 +115,11 @@ impl Feedback {
         true
     }
 
+    /// When the last one was believed.
+    pub(super) const fn at(&self) -> Instant {
+        self.at
+    }
+
     /// A report came within the last 200 ms or four smoothed RTTs.
     #[inline]
     pub(super) fn is_fresh(&self, now: Instant, srtt: Duration) -> bool {

@@ -170,6 +170,15 @@ impl LeastRtt {
         self.now = Some(self.now.map_or(rtt, |least| least.min(rtt)));
     }
 
+    /// The least is `least` from now on: the path became longer, or is not after all.
+    pub(super) fn rebase(&mut self, now: Instant, least: Duration) {
+        *self = Self {
+            now: Some(least),
+            before: None,
+            since: now,
+        };
+    }
+
     /// `None` before the first sample.
     #[inline]
     pub(super) fn get(&self) -> Option<Duration> {

@@ -20,7 +20,7 @@ pub trait Algorithm: Clone + fmt::Debug + Send + 'static {
     /// The decision of a window of data: the mode and the growth of the next round.
     fn decide(&mut self, s: &mut State, now: Instant, path: &PathView, window: &Measured);
     /// An ACK's part of the round's growth.
-    fn grow(&mut self, s: &mut State, ack: &Ack);
+    fn grow(&mut self, s: &mut State, now: Instant, path: &PathView, ack: &Ack);
     /// The slow-start threshold after `loss`, segments. `explicit`: reports steer, and the last one is fresh.
     fn threshold(&self, s: &State, event: &CongestionEvent, explicit: bool) -> f64;
     /// A congestion event, before the window shrinks. `fresh`: it opened an episode.
@@ -146,7 +146,7 @@ impl<A: Algorithm> Controller for Sender<A> {
                 if self.s.is_doubling() {
                     self.s.double(ack);
                 } else {
-                    self.algorithm.grow(&mut self.s, ack);
+                    self.algorithm.grow(&mut self.s, now, path, ack);
                 }
             }
         }

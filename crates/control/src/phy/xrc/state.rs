@@ -230,7 +230,7 @@ impl State {
     }
 
     #[inline]
-    fn acked(&self, ack: &Ack) -> f64 {
+    pub(super) fn acked(&self, ack: &Ack) -> f64 {
         ack.newly_acked.0 as f64 / f64::from(self.sizes.mss)
     }
 
@@ -348,6 +348,7 @@ impl State {
             ("rounds_unfair", Mode::Unfair),
             ("rounds_internet", Mode::Internet),
             ("rounds_iprobe", Mode::InternetProbe),
+            ("rounds_compete", Mode::Compete),
             ("rounds_no_feedback", Mode::NoFeedback),
         ] {
             out.push((name, f64::from(self.rounds[mode as usize])));

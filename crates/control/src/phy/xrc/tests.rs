@@ -153,7 +153,7 @@ pub(super) fn near(a: f64, b: f64) {
 
 #[test]
 fn modes_have_names() {
-    assert_eq!(MODES.len(), Mode::SlowStart as usize + 1);
+    assert_eq!(MODES.len(), Mode::Compete as usize + 1);
     assert_eq!(mode_name(Mode::Unfair as u8), "UNFAIR");
     assert_eq!(mode_name(Mode::SlowStart as u8), "SLOW_START");
     assert_eq!(mode_name(200), "?");

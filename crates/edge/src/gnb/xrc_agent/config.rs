@@ -44,6 +44,16 @@ impl IpScale {
     pub(super) const UNKNOWN: f64 = 0.985;
 }
 
+/// How a UE's capacity is shared among its active flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// By their number (XRC, eq. 1): a flow that needs little keeps the rest of its part idle.
+    Count,
+    /// Max-min by what they take (Bertsekas and Gallager, "Data Networks", 6.5.2): what a thin flow leaves of its part is
+    /// told to the others.
+    Demand,
+}
+
 /// Parameters of an [`XrcAgent`](super::XrcAgent).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AgentConfig {
@@ -64,6 +74,8 @@ pub struct AgentConfig {
     pub balance: bool,
     /// A flow is active for this long after a packet: 200 ms (XRC, section III-A).
     pub flow_timeout: Duration,
+    /// How a UE's capacity is shared among its active flows.
+    pub share: Share,
     /// From transport blocks to IP bytes.
     pub scale: IpScale,
     /// Blocks of the carrier beyond the schedulable ones that are counted as free in each slot. Right is 0; counting
@@ -83,6 +95,7 @@ impl AgentConfig {
         whole_turns: true,
         balance: true,
         flow_timeout: Duration::from_millis(200),
+        share: Share::Demand,
         scale: IpScale::LTE,
         unschedulable: 0,
         f1_delay: Duration::ZERO,
@@ -98,8 +111,8 @@ impl AgentConfig {
         }
     }
 
-    /// The paper's words taken literally: bytes of transport blocks over a plain window, and `unschedulable` blocks
-    /// that no grant can hold counted as free.
+    /// The paper's words taken literally: bytes of transport blocks over a plain window, `unschedulable` blocks that no
+    /// grant can hold counted as free, and equal parts for all active flows.
     #[must_use]
     pub const fn literal(self, unschedulable: u16) -> Self {
         Self {
@@ -107,6 +120,7 @@ impl AgentConfig {
             unschedulable,
             whole_turns: false,
             balance: false,
+            share: Share::Count,
             ..self
         }
     }

@@ -22,7 +22,10 @@ struct Course {
 }
 
 const PLAIN: Course = Course {
-    config: AgentConfig::LTE,
+    config: AgentConfig {
+        share: Share::Count,
+        ..AgentConfig::LTE
+    },
     ues: 1,
     flows_per_ue: 1,
     bearers: 1,

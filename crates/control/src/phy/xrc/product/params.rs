@@ -59,6 +59,8 @@ pub struct Params {
     pub theta: f64,
     /// Most that measured jitter of the radio adds to the least RTT; zero for none.
     pub jitter: f64,
+    /// Target window and budget have this many mean changes of the reported rate from round to round on top; zero for none.
+    pub spread: f64,
     /// Factor of the target window that a new connection starts with.
     pub gamma: f64,
     /// Pacing in FAST as a multiple of the target window per smoothed RTT; zero for none.
@@ -89,6 +91,8 @@ pub struct Params {
     pub rtt_window: f64,
     /// A window that was idle for a retransmission timeout decays (RFC 5681, 4.1).
     pub restart: bool,
+    /// After a timeout straight to the target, where reports are fresh and no bottleneck beyond the radio is known.
+    pub resume: bool,
 }
 
 impl Params {
@@ -99,7 +103,8 @@ impl Params {
         least_segments: 3.0,
         rounds: 10,
         theta: 0.003,
-        jitter: 0.003,
+        jitter: 0.008,
+        spread: 1.1,
         gamma: 1.0,
         fast_gain: 1.0,
         pace: 0.0,
@@ -114,6 +119,7 @@ impl Params {
         clamp: 4.0,
         rtt_window: 0.0,
         restart: true,
+        resume: true,
     };
 
     /// The paper's words and nothing else, where they decide.
@@ -125,6 +131,7 @@ impl Params {
         rounds: 10,
         theta: 0.0,
         jitter: 0.0,
+        spread: 0.0,
         gamma: 1.0,
         fast_gain: 0.0,
         pace: 0.0,
@@ -140,6 +147,7 @@ impl Params {
         clamp: 10.0,
         rtt_window: 0.0,
         restart: false,
+        resume: false,
     };
 
     /// These parameters changed by `text`: `key=value` pairs with commas between them.
@@ -154,7 +162,8 @@ impl Params {
     /// | `gamma` | factor of the target window |
     /// | `gain` | pacing in FAST, or `off` |
     /// | `pace` | pacing elsewhere, or `off` |
-    /// | `start`, `guard`, `gate`, `owd`, `restart` | `on`, `off` |
+    /// | `spread` | mean changes of the reported rate on top, or `off` |
+    /// | `start`, `guard`, `gate`, `owd`, `restart`, `resume` | `on`, `off` |
     /// | `alpha` | `twnd`, `twnd2`, `twnd4`, `srtt` |
     /// | `post` | `twnd`, `half` |
     /// | `internet` | `paper`, `drain` |
@@ -204,6 +213,8 @@ impl Params {
             "gate" => self.gate = switch()?,
             "owd" => self.owd = switch()?,
             "restart" => self.restart = switch()?,
+            "resume" => self.resume = switch()?,
+            "spread" => self.spread = off(number(0.0, 10.0, "0 to 10, or off"))?,
             "alpha" => {
                 self.alpha = match value {
                     "twnd" => Alpha::Target,
@@ -241,8 +252,8 @@ impl Params {
                 return Err(WrongParam::new(
                     key,
                     value,
-                    "one of lambda, least, n, theta, jitter, gamma, gain, pace, start, guard, gate, owd, restart, \
-                     alpha, post, internet, verdict, clamp, minrtt",
+                    "one of lambda, least, n, theta, jitter, spread, gamma, gain, pace, start, guard, gate, owd, \
+                     restart, resume, alpha, post, internet, verdict, clamp, minrtt",
                 ));
             }
         }
