@@ -67,7 +67,7 @@ pub(crate) fn claim(
 
 /// An error whose text names its source already: a chain would say it twice.
 pub(crate) fn plain(error: PlaceError) -> anyhow::Error {
-    anyhow::anyhow!("{error}")
+    anyhow::Error::msg(error)
 }
 
 /// The command as typed, for the report.

@@ -211,9 +211,11 @@ fn lock(folder: &Path, path: PathBuf) -> Result<(Flock<File>, PathBuf), PlaceErr
 /// Whether results that `new` says may take the place of what `folder` holds.
 fn may_take(folder: &Path, new: &Manifest, force: bool) -> Result<(), PlaceError> {
     let Ok(entries) = fs::read_dir(folder) else {
-        return match folder.exists() {
-            true => Err(PlaceError::Foreign(folder.to_owned())),
-            false => Ok(()),
+        // A file stands in the way.
+        return if folder.exists() {
+            Err(PlaceError::Foreign(folder.to_owned()))
+        } else {
+            Ok(())
         };
     };
     let passing = |name: &std::ffi::OsStr| PASSING.iter().any(|p| name == *p);
