@@ -117,7 +117,7 @@ impl Author {
         }
         if self.often(3) {
             let mode = self.pick(&[
-                "off", "window", "int", "literal", "drain", "direct", "measure",
+                "off", "auto", "window", "int", "literal", "drain", "direct", "measure",
             ]);
             let (cecc, schedule) = (
                 self.pick(&["off", "paper", "credit", "hold"]),

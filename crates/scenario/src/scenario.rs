@@ -428,6 +428,9 @@ impl Scenario {
         }
         if let Some(upf) = &self.upf {
             self.plugins.law(&upf.vaqm.module.0)?;
+            for (_, own) in self.ues.iter().flat_map(|ue| ue.vaqm(&upf.vaqm)) {
+                self.plugins.law(&own.module.0)?;
+            }
         }
         Ok(())
     }
@@ -539,6 +542,14 @@ impl Scenario {
         let ues: u64 = self.ues.iter().map(|u| u64::from(u.count)).sum();
         if ues > MAX_COUNT {
             return Err(place("ue").error(format!("{ues} UEs"), format!("at most {MAX_COUNT}")));
+        }
+        if let Some(upf) = &self.upf {
+            let own = self.ues.iter().flat_map(|ue| ue.vaqm(&upf.vaqm));
+            for (_, own) in own {
+                if let Some((found, expected)) = own.contradiction() {
+                    return Err(place("ue").error(format!("a vaqm with {found}"), expected));
+                }
+            }
         }
         let mut total = 0;
         for (i, flow) in self.flows.iter().enumerate() {

@@ -7,6 +7,7 @@ use crate::data::{CqiFile, LEAST_ROUND, McsFile, Series};
 use crate::error::ScenarioError;
 use crate::field::{At, Field, section, tagged};
 use crate::units::{KmPerHour, Limit, Metres};
+use crate::upf::{OwnVaqm, Vaqm};
 
 section! {
     /// Stays where it is.
@@ -211,6 +212,16 @@ fn series_of(file: Option<&Series>, points: &[[f64; 2]]) -> Series {
 }
 
 impl Ue {
+    /// The vAQM of its session, then of each `QoS` flow of guaranteed rate, where `all` is the function's.
+    pub fn vaqm(&self, all: &Vaqm) -> Vec<(Option<u8>, Vaqm)> {
+        let session = all.with(&self.vaqm);
+        let guaranteed = self.bearers.iter().filter(|b| b.gbr.is_some());
+        let flows: Vec<(Option<u8>, Vaqm)> = guaranteed
+            .flat_map(|b| b.qfi.iter().map(|q| (Some(*q), session.with(&b.vaqm))))
+            .collect();
+        core::iter::once((None, session)).chain(flows).collect()
+    }
+
     /// Guaranteed and maximum rate of the `QoS` flow `qfi`, where it has any.
     pub fn guarantee(&self, qfi: u8) -> Option<(Rate, Option<Rate>)> {
         let bearer = self.bearers.iter().find(|b| b.qfi.contains(&qfi))?;
@@ -251,10 +262,15 @@ section! {
         /// Their maximum rate (MBR), which vAQM enforces; left out, none.
         #[within(Rate::from_bps(1_000), Rate::from_bps(100_000_000_000))]
         pub mbr: Option<Rate> = None,
+        /// What the vAQM of each of its flows of guaranteed rate has of its own; left out, as the session's.
+        pub vaqm: OwnVaqm = OwnVaqm::example(),
     }
     check(me, at) {
         if me.gbr.is_some() && me.qfi.is_empty() {
             return Err(at.error("gbr without qfi", "the QFIs that the rate is for"));
+        }
+        if me.gbr.is_none() && me.vaqm != OwnVaqm::example() {
+            return Err(at.error("vaqm without a gbr", "a gbr: other flows share the instance of the session"));
         }
         if me.mbr.is_some_and(|mbr| me.gbr.is_none_or(|gbr| gbr > mbr)) {
             return Err(at.error("mbr without a gbr of at most mbr", "both"));
@@ -290,6 +306,8 @@ section! {
         /// Session AMBR, which vAQM enforces; left out, `upf.ambr`.
         #[within(Rate::from_bps(64_000), Rate::from_bps(100_000_000_000))]
         pub ambr: Option<Rate> = None,
+        /// What the vAQM of its session has of its own; left out, as `upf.vaqm`.
+        pub vaqm: OwnVaqm = OwnVaqm::example(),
     }
     check(me, at) {
         if me.bearers.len() > 8 {

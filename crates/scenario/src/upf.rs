@@ -12,6 +12,8 @@ choice! {
     pub enum Mode {
         /// Not there.
         Off = "off",
+        /// `direct` while every flow answers to it and none needs a queue of its own, else `window`.
+        Auto = "auto",
         /// Packets leave while less is in flight than the bottleneck holds at the target RTT.
         Window = "window",
         /// A rate that integrates the distance from the target RTT.
@@ -94,14 +96,72 @@ section! {
         pub police: bool = true,
     }
     check(me, at) {
-        let least = crate::build::upf::min_target(me);
-        if me.max_target < least {
-            return Err(at.error(
-                format!("max_target = \"{}\" below min_target = \"{least}\"", me.max_target),
-                "max_target of at least min_target"));
+        if let Some((found, expected)) = me.contradiction() {
+            return Err(at.error(found, expected));
         }
     }
 }
+section! {
+    /// What the vAQM of one session, or of a `QoS` flow of guaranteed rate, has of its own.
+    pub struct OwnVaqm {
+        /// How it moves the bottleneck; left out, as all.
+        pub mode: Option<Mode> = None,
+        /// What `min_target` is where it is left out; left out, as all.
+        pub preset: Option<Preset> = None,
+        /// Target queue delay as a share of the path RTT; left out, as all.
+        #[within(Percent(1.0), Percent(1000.0))]
+        pub fraction: Option<Percent> = None,
+        /// Least target queue delay; left out, by a `preset` of its own, else as all.
+        #[within(Duration::from_millis(1), Duration::from_secs(1))]
+        pub min_target: Option<Duration> = None,
+        /// Largest target queue delay; left out, as all.
+        #[within(Duration::from_millis(1), Duration::from_secs(10))]
+        pub max_target: Option<Duration> = None,
+        /// The law of its queues; left out, as all.
+        pub module: Option<LawName> = None,
+        /// Limit flows that do not answer to drops; left out, as all.
+        pub police: Option<bool> = None,
+    }
+    check(me, at) {
+        if me.mode == Some(Mode::Off) {
+            return Err(at.error("mode = \"off\" for one instance", "\"measure\", which measures alone"));
+        }
+    }
+}
+
+impl Vaqm {
+    /// The parameters of an instance that has some of its own.
+    #[must_use]
+    pub fn with(&self, own: &OwnVaqm) -> Self {
+        let min_target = if own.preset.is_some() {
+            None
+        } else {
+            self.min_target
+        };
+        Self {
+            mode: own.mode.unwrap_or(self.mode),
+            preset: own.preset.unwrap_or(self.preset),
+            fraction: own.fraction.unwrap_or(self.fraction),
+            min_target: own.min_target.or(min_target),
+            max_target: own.max_target.unwrap_or(self.max_target),
+            module: own.module.clone().unwrap_or_else(|| self.module.clone()),
+            police: own.police.unwrap_or(self.police),
+        }
+    }
+
+    /// What contradicts itself, and what was expected.
+    pub(crate) fn contradiction(&self) -> Option<(String, &'static str)> {
+        let least = crate::build::upf::min_target(self);
+        (self.max_target < least).then(|| {
+            let found = format!(
+                "max_target = \"{}\" below min_target = \"{least}\"",
+                self.max_target
+            );
+            (found, "max_target of at least min_target")
+        })
+    }
+}
+
 section! {
     /// CECC: frames of real-time media wait outside of the cell until their slot.
     pub struct Cecc {

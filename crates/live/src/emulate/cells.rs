@@ -355,7 +355,7 @@ impl Wanted {
                 Edge::Vaqm => {
                     let vaqm = sub(sub(root, "upf")?, "vaqm")?;
                     if !vaqm.contains_key("mode") {
-                        put(vaqm, "mode", "window");
+                        put(vaqm, "mode", "auto");
                     }
                 }
                 Edge::Cecc => put(sub(sub(root, "upf")?, "cecc")?, "mode", "hold"),

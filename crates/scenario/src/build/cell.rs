@@ -16,9 +16,11 @@ use slackwater_ran::tdd::{Duplex, TddPattern};
 use super::link::{law, limits, queue};
 use super::rlc;
 use crate::cell::{self, Amc, Cell, Pathloss, Rat, RlcMode};
+use crate::field::Field as _;
 use crate::law::Law;
 use crate::plugins::Plugins;
 use crate::ue::{self, Bearer, Channel, Ue};
+use crate::upf::OwnVaqm;
 use crate::{Scenario, data::Series};
 
 /// The cell and its UEs.
@@ -287,6 +289,7 @@ fn bearers(
                 buffer: None,
                 gbr: None,
                 mbr: None,
+                vaqm: OwnVaqm::example(),
             },
             modes[0],
             plugins,

@@ -26,7 +26,17 @@ pub(super) fn add(
 ) -> Vec<NodeId> {
     let mut nodes = Vec::new();
     if let Some(config) = vaqm(&upf.vaqm, plugins) {
-        let node = world.add_edge(Box::new(Vaqm::new(config)));
+        let mut function = Vaqm::new(config);
+        for (ue, of) in (0..).map(UeId).zip(ues) {
+            for (qfi, own) in of.vaqm(&upf.vaqm) {
+                if own != upf.vaqm
+                    && let Some(config) = vaqm(&own, plugins)
+                {
+                    function.configure(ue, qfi.map(Qfi), config);
+                }
+            }
+        }
+        let node = world.add_edge(Box::new(function));
         let detour = &upf.detour;
         if detour.extra.is_some() && detour.notice {
             let changes = (1..=duration / detour.period).map(|k| detour.period * k);
@@ -133,6 +143,7 @@ pub(super) fn hops(
 fn mode(mode: Mode) -> Option<vaqm::Mode> {
     Some(match mode {
         Mode::Off => return None,
+        Mode::Auto => vaqm::Mode::Auto,
         Mode::Window => vaqm::Mode::Window,
         Mode::Int => vaqm::Mode::Int,
         Mode::Literal => vaqm::Mode::Literal,

@@ -196,6 +196,13 @@ fn mistakes_are_told_in_one_clear_line() {
             format!("t.toml:7:28: vary.link.rate: found \"2 MHz\", expected {rate}")),
         (LINK, "[[flow]]", "[vary]\n\"cell.layers\" = [1]\n[[flow]]",
             "t.toml:7:18: vary.cell.layers: found the key `cell`, expected a key of this scenario that may vary".into()),
+        // A vAQM of one's own.
+        (CELL, "[[flow]]", "[[ue]]\nvaqm.mode = \"off\"\n[[flow]]",
+            "t.toml:8:1: ue[1].vaqm: found mode = \"off\" for one instance, expected \"measure\", which measures alone".into()),
+        (CELL, "[[flow]]", "[[ue]]\nbearers = [{ qfi = [1], vaqm = { module = \"pie\" } }]\n[[flow]]",
+            "t.toml:8:12: ue[1].bearers[0]: found vaqm without a gbr, expected a gbr: other flows share the instance of the session".into()),
+        (CELL, "[[flow]]", "[upf]\nvaqm.max_target = \"30 ms\"\n[[ue]]\nvaqm.preset = \"throughput\"\n[[flow]]",
+            "t.toml:5:1: ue: found a vaqm with max_target = \"30 ms\" below min_target = \"40 ms\", expected max_target of at least min_target".into()),
         // Not TOML at all.
         (LINK, "[link]", "[link", "t.toml:3:6: found unclosed table, expected `]`".into()),
     ];
@@ -452,6 +459,40 @@ fn flows_and_ues_are_counted_out() {
             "up ueSome(1) 0 s 10 s 70 ms",
         ]
     );
+}
+
+#[test]
+fn a_session_and_a_gbr_flow_have_a_vaqm_of_their_own() {
+    let text = swap(
+        CELL,
+        "[[flow]]",
+        "[upf]\nvaqm = { mode = \"window\", min_target = \"15 ms\" }\n[[ue]]\nvaqm = { module = \"pie\", preset = \"nr\" }\n\
+         bearers = [{ qfi = [3], gbr = \"1 Mbit/s\", vaqm = { mode = \"direct\", module = \"none\" } }]\n[[flow]]",
+    );
+    let scenario = Scenario::parse("t.toml", &text, FsPath::new(".")).expect("right");
+    let all = scenario.upf.as_ref().expect("a UPF").vaqm.clone();
+    let says = |ue: usize| -> Vec<String> {
+        let of = scenario.ues[ue].vaqm(&all);
+        let text = |(qfi, v): &(Option<u8>, crate::upf::Vaqm)| {
+            let module = v
+                .module
+                .encode()
+                .map_or_else(String::new, |m| m.to_inline());
+            format!(
+                "{qfi:?} {:?} {module} {:?}",
+                v.mode,
+                v.min_target.map(Duration::as_millis_f64)
+            )
+        };
+        of.iter().map(text).collect()
+    };
+    assert_eq!(says(0), ["None Window \"codel\" Some(15.0)"]);
+    assert_eq!(
+        says(1),
+        ["None Window \"pie\" None", "Some(3) Direct \"none\" None"]
+    );
+    let again = Scenario::parse("t.toml", &scenario.to_toml(), FsPath::new(".")).expect("right");
+    assert_eq!(again, scenario);
 }
 
 #[test]

@@ -7,8 +7,10 @@ use slackwater_queue::{CodelConfig, LawConfig};
 /// How the bottleneck is moved here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Packets leave while less is in flight than the bottleneck holds at the target RTT. The default.
+    /// [`Mode::Direct`] while every flow answers to it and none needs a queue of its own, else [`Mode::Window`]. The default.
     #[default]
+    Auto,
+    /// Packets leave while less is in flight than the bottleneck holds at the target RTT.
     Window,
     /// A rate that integrates the distance from the target: where only RTTs are known, not acknowledgments.
     Int,
@@ -24,11 +26,13 @@ pub enum Mode {
 
 impl Mode {
     /// The names that [`Mode::from_name`] knows.
-    pub const NAMES: [&'static str; 6] = ["window", "int", "literal", "drain", "direct", "off"];
+    pub const NAMES: [&'static str; 7] =
+        ["auto", "window", "int", "literal", "drain", "direct", "off"];
 
     /// The mode of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
+            "auto" => Self::Auto,
             "window" => Self::Window,
             "int" => Self::Int,
             "literal" => Self::Literal,
@@ -42,6 +46,7 @@ impl Mode {
     /// The mode's name.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Window => "window",
             Self::Int => "int",
             Self::Literal => "literal",
@@ -124,7 +129,7 @@ pub struct VaqmConfig {
 impl Default for VaqmConfig {
     fn default() -> Self {
         Self {
-            mode: Mode::Window,
+            mode: Mode::Auto,
             fraction: 0.5,
             // The study: with half the path RTT alone, 30 to 85 % of an LTE link's throughput is lost.
             min_target: Duration::from_millis(20),

@@ -6,44 +6,41 @@ use slackwater_core::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Direct {
     above_since: Option<Instant>,
-    dropping: bool,
+    /// Since when it is in the dropping state.
+    dropping: Option<Instant>,
     count: u32,
     left: Option<Instant>,
     next: Instant,
+    /// How long the RTT must stay above the target.
+    interval: Duration,
     /// The flow whose next fit packet is signalled on, and since when it is awaited.
     armed: Option<(u32, Instant)>,
 }
 
 impl Direct {
-    /// The interval, "determined as a function of Path RTT".
-    fn interval(path: Duration) -> Duration {
-        (path * 2).max(Duration::from_millis(20))
-    }
-
     /// Takes the present RTT; true where a victim should be chosen now.
     pub(super) fn update(
         &mut self,
         now: Instant,
         rtt: Duration,
         target: Duration,
-        path: Duration,
+        interval: Duration,
     ) -> bool {
+        self.interval = interval;
         if rtt <= target {
             self.above_since = None;
             self.armed = None;
-            if self.dropping {
-                self.dropping = false;
+            if self.dropping.take().is_some() {
                 self.left = Some(now);
             }
             return false;
         }
         let since = *self.above_since.get_or_insert(now);
-        let interval = Self::interval(path);
-        if !self.dropping {
+        if self.dropping.is_none() {
             if now.since(since) < interval {
                 return false;
             }
-            self.dropping = true;
+            self.dropping = Some(now);
             // As RFC 8289, 5.5: a state left a moment ago goes on from its rate.
             let recent = self.left.is_some_and(|at| now.since(at) < interval * 16);
             self.count = if recent && self.count > 2 {
@@ -57,7 +54,17 @@ impl Direct {
     }
 
     pub(super) const fn is_dropping(&self) -> bool {
+        self.dropping.is_some()
+    }
+
+    /// Since when it drops and the RTT stays above the target.
+    pub(super) const fn dropping_since(&self) -> Option<Instant> {
         self.dropping
+    }
+
+    /// Forgets what it saw: another variant decided meanwhile.
+    pub(super) fn rest(&mut self) {
+        *self = Self::default();
     }
 
     /// Waits for a fit packet of `key`.
@@ -80,9 +87,9 @@ impl Direct {
     }
 
     /// The signal was given.
-    pub(super) fn signalled(&mut self, path: Duration) {
+    pub(super) fn signalled(&mut self) {
         self.armed = None;
-        let ns = Self::interval(path).as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
+        let ns = self.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
         self.next += Duration::from_nanos(ns as u64);
         self.count += 1;
     }
@@ -101,15 +108,15 @@ mod tests {
         let mut at = Vec::new();
         for t in 0..400 {
             let rtt = if t < 50 { ms(30) } else { ms(80) };
-            if d.update(MS(t), rtt, ms(40), ms(20)) {
+            if d.update(MS(t), rtt, ms(40), ms(40)) {
                 d.arm(MS(t), 7);
                 assert!(d.awaits(7) && !d.awaits(8));
-                d.signalled(ms(20));
+                d.signalled();
                 at.push(t);
             }
         }
         // Interval 40 ms; spacing 40, 28.3, 23.1, 20.
         assert_eq!(&at[..5], [90, 130, 159, 182, 202]);
-        assert!(!d.update(MS(400), ms(39), ms(40), ms(20)) && !d.is_dropping());
+        assert!(!d.update(MS(400), ms(39), ms(40), ms(40)) && !d.is_dropping());
     }
 }

@@ -6,7 +6,7 @@ use slackwater_queue::{AnyLaw, FlowQueue};
 use super::l4s::CeWatch;
 use super::police::Police;
 use crate::upf::even::Accumulator;
-use crate::upf::passive::{ServerRtt, SpinFlow, TcpFlow, UplinkClock};
+use crate::upf::passive::{ServerRtt, SpinFlow, SpinState, TcpFlow, UplinkClock};
 
 /// Flows of one instance; those beyond share a slot and are not measured.
 const MOST_FLOWS: usize = 4096;
@@ -48,6 +48,11 @@ impl SpanRate {
     pub(super) const fn get(&self) -> Rate {
         self.rate
     }
+
+    /// Bytes of the span that is not over yet.
+    pub(super) const fn counting(&self) -> u64 {
+        self.bytes
+    }
 }
 
 /// In an order that lays together what a packet uses: with thousands of sessions each line is fetched anew.
@@ -73,6 +78,8 @@ pub(super) struct Flow<P> {
     pub(super) law: Option<AnyLaw>,
     /// When the direct variant last signalled to it.
     pub(super) signalled: Option<Instant>,
+    /// When it was last found not to slow down at the direct variant's signals.
+    pub(super) deaf: Option<Instant>,
 }
 
 impl<P: PacketView> Flow<P> {
@@ -95,6 +102,7 @@ impl<P: PacketView> Flow<P> {
             stuck_since: None,
             police: None,
             signalled: None,
+            deaf: None,
         }
     }
 
@@ -128,6 +136,15 @@ impl<P: PacketView> Flow<P> {
                 tcp.acknowledged() || now.since(self.first_seen) < Duration::from_secs(2)
             }
             _ => false,
+        }
+    }
+
+    /// False where nothing tells how its packets fare: datagrams, and QUIC without a spin bit.
+    pub(super) fn shows_round_trips(&self) -> bool {
+        match &self.observer {
+            Observer::Tcp(..) => true,
+            Observer::Quic(spin) => spin.state() == SpinState::Live,
+            Observer::Opaque => false,
         }
     }
 

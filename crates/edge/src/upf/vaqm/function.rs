@@ -136,7 +136,10 @@ struct Place<P> {
 /// vAQM for any number of sessions.
 #[derive(Debug)]
 pub struct Vaqm<P> {
-    config: VaqmConfig,
+    /// The function's parameters, then those that instances have in place of them.
+    configs: Vec<VaqmConfig>,
+    /// Where in `configs` the parameters of a session (`None`) or of a GBR flow are; of all others, at 0.
+    own: BTreeMap<(UeId, Option<Qfi>), u32>,
     ues: Vec<Ue>,
     places: Vec<Place<P>>,
     free: Vec<u32>,
@@ -157,7 +160,7 @@ macro_rules! with {
             .as_mut()
             .expect("an index in use holds an instance");
         let $cx = &mut Shared {
-            config: &$self.config,
+            config: &$self.configs[$instance.config as usize],
             congestion: &$self.congestion,
             ready: &mut $self.ready,
             dropped: &mut $self.dropped,
@@ -170,9 +173,10 @@ macro_rules! with {
 
 impl<P: PacketView> Vaqm<P> {
     /// No session yet.
-    pub const fn new(config: VaqmConfig) -> Self {
+    pub fn new(config: VaqmConfig) -> Self {
         Self {
-            config,
+            configs: vec![config],
+            own: BTreeMap::new(),
             ues: Vec::new(),
             places: Vec::new(),
             free: Vec::new(),
@@ -194,9 +198,34 @@ impl<P: PacketView> Vaqm<P> {
         }
     }
 
-    /// The parameters.
-    pub const fn config(&self) -> &VaqmConfig {
-        &self.config
+    /// The function's parameters, which hold for every instance without some of its own.
+    pub fn config(&self) -> &VaqmConfig {
+        &self.configs[0]
+    }
+
+    /// The parameters of the instance of a session, or of its GBR flow.
+    pub fn config_of(&self, ue: UeId, gbr_flow: Option<Qfi>) -> &VaqmConfig {
+        let at = self.own.get(&(ue, gbr_flow)).copied().unwrap_or(0);
+        &self.configs[at as usize]
+    }
+
+    /// Gives the instance of a session, or of its GBR flow, parameters of its own (the article: instances "can contain
+    /// implementations of completely different AQM algorithms or be configured with different default parameters").
+    ///
+    /// They hold for an instance that is made later, as by [`Session::Up`], and go with [`Session::Down`]; one that is
+    /// there keeps what it has. `memory_total` and `auto_sessions` are the function's alone.
+    pub fn configure(&mut self, ue: UeId, gbr_flow: Option<Qfi>, config: VaqmConfig) {
+        let config = VaqmConfig {
+            memory_total: self.configs[0].memory_total,
+            auto_sessions: self.configs[0].auto_sessions,
+            ..config
+        };
+        let known = self.configs.iter().position(|c| *c == config);
+        let at = known.unwrap_or_else(|| {
+            self.configs.push(config);
+            self.configs.len() - 1
+        });
+        self.own.insert((ue, gbr_flow), at as u32);
     }
 
     /// Counters.
@@ -228,7 +257,10 @@ impl<P: PacketView> Vaqm<P> {
         if let Some(at) = self.find(ue, gbr_flow) {
             return at;
         }
-        let instance = Box::new(Instance::new(now, ue, gbr_flow, &self.config));
+        let config = self.own.get(&(ue, gbr_flow)).copied().unwrap_or(0);
+        let mut instance = Instance::new(now, ue, gbr_flow, &self.configs[config as usize]);
+        instance.config = config;
+        let instance = Box::new(instance);
         let at = self.free.pop().unwrap_or(self.places.len() as u32);
         let place = Place {
             armed: Instant::MAX,
@@ -251,6 +283,7 @@ impl<P: PacketView> Vaqm<P> {
     }
 
     fn remove(&mut self, ue: UeId, gbr_flow: Option<Qfi>) {
+        self.own.remove(&(ue, gbr_flow));
         let Some(at) = self.find(ue, gbr_flow) else {
             return;
         };
@@ -352,7 +385,7 @@ impl<P: PacketView> EdgeFunction<P> for Vaqm<P> {
             Direction::Down => {
                 let at = match self.find(ue, gbr_flow).or_else(|| self.find(ue, None)) {
                     Some(at) => at,
-                    None if self.config.auto_sessions => self.make(now, ue, None),
+                    None if self.config().auto_sessions => self.make(now, ue, None),
                     None => {
                         self.stats.unknown += 1;
                         return Verdict::Forward(packet);
@@ -366,7 +399,7 @@ impl<P: PacketView> EdgeFunction<P> for Vaqm<P> {
             Direction::Up => {
                 let at = match self.uplink_instance(ue, gbr_flow, packet.reverse_key()) {
                     Some(at) => at,
-                    None if self.config.auto_sessions => self.make(now, ue, None),
+                    None if self.config().auto_sessions => self.make(now, ue, None),
                     None => return Verdict::Forward(packet),
                 };
                 with!(self, at, |instance, cx| instance.on_up(now, &packet, cx));

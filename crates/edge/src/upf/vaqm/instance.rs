@@ -4,6 +4,7 @@ mod down;
 mod restraint;
 mod signals;
 mod up;
+mod variant;
 mod victim;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -105,6 +106,12 @@ pub(super) struct Instance<P> {
     after_idle: bool,
     /// The direct variant met a flow that does not answer: the window takes over.
     direct_failed: bool,
+    /// [`Mode::Auto`]: flows have queues of their own here, as in [`Mode::Window`].
+    isolates: bool,
+    /// Till when they shall.
+    isolate_until: Instant,
+    /// When a packet last left of a flow that [`variant::needs_a_queue`].
+    last_silent: Option<Instant>,
     unresponsive: u32,
     empty_since: Instant,
     delivered_rate: Rate,
@@ -116,11 +123,16 @@ pub(super) struct Instance<P> {
     guaranteed: Rate,
     maximum: Rate,
     swept: Instant,
+    /// Where the function keeps its parameters.
+    pub(super) config: u32,
     pub(super) ue: UeId,
     pub(super) gbr_flow: Option<Qfi>,
     direct: Direct,
     egress: RateMeter,
     ingress: RateMeter,
+    /// What left whose flight is not counted: all but TCP; and when the last such packet did.
+    uncounted: RateMeter,
+    last_uncounted: Option<Instant>,
 }
 
 impl<P: PacketView> Instance<P> {
@@ -128,6 +140,7 @@ impl<P: PacketView> Instance<P> {
         Self {
             ue,
             gbr_flow,
+            config: 0,
             guaranteed: Rate::ZERO,
             maximum: Rate::ZERO,
             flows: Flows::new(),
@@ -162,7 +175,12 @@ impl<P: PacketView> Instance<P> {
             last_classic: None,
             direct: Direct::default(),
             direct_failed: false,
+            isolates: true,
+            isolate_until: now + variant::SETTLE,
+            last_silent: None,
             unresponsive: 0,
+            uncounted: RateMeter::new(),
+            last_uncounted: None,
         }
     }
 
@@ -184,10 +202,11 @@ impl<P: PacketView> Instance<P> {
     }
 
     fn mode(&self, config: &VaqmConfig) -> Mode {
-        if config.mode == Mode::Direct && self.direct_failed {
-            Mode::Window
-        } else {
-            config.mode
+        match config.mode {
+            Mode::Direct if self.direct_failed => Mode::Window,
+            Mode::Auto if self.isolates => Mode::Window,
+            Mode::Auto => Mode::Direct,
+            mode => mode,
         }
     }
 
@@ -237,6 +256,9 @@ impl<P: PacketView> Instance<P> {
     /// Recomputes what may leave.
     fn evaluate(&mut self, now: Instant, config: &VaqmConfig) {
         self.evaluated = now;
+        if config.mode == Mode::Auto {
+            self.choose_variant(now, config);
+        }
         let sight = self.sight(now, config);
         let mode = self.mode(config);
         self.valve
@@ -292,6 +314,13 @@ impl<P: PacketView> Instance<P> {
                 }
             }
             _ => {}
+        }
+        if tcp.is_none() {
+            self.uncounted.add(now, u64::from(len), EGRESS_SPAN);
+            self.last_uncounted = Some(now);
+        }
+        if variant::needs_a_queue(flow, now, self.delivered_rate) {
+            self.last_silent = Some(now);
         }
         self.session.pay(now, len);
         self.pace.pay(now, len);

@@ -102,7 +102,9 @@ impl Shaper {
         match mode {
             Mode::Literal => Self::Literal(Literal::new()),
             Mode::Drain => Self::Drain(Drain::new()),
-            Mode::Window | Mode::Int | Mode::Direct | Mode::Off => Self::Int(Int::new()),
+            Mode::Auto | Mode::Window | Mode::Int | Mode::Direct | Mode::Off => {
+                Self::Int(Int::new())
+            }
         }
     }
 
@@ -151,6 +153,13 @@ impl Valve {
         self.law
     }
 
+    /// Lets everything pass until the average exceeds the target again. Where a round trip holds a wait in the uplink that
+    /// nothing shows, a cap from the rate and the target is too small for what is in flight, and what then waits here
+    /// keeps it on.
+    pub(super) const fn open(&mut self) {
+        self.on = false;
+    }
+
     /// The law that decides: the mode's, or what stands in where acknowledgments are hidden.
     fn choose(mode: Mode, hidden: bool, offered: bool) -> Law {
         match mode {
@@ -161,7 +170,8 @@ impl Valve {
             Mode::Int => Law::Int,
             Mode::Literal => Law::Literal,
             Mode::Drain => Law::Drain,
-            Mode::Direct | Mode::Off => Law::Open,
+            // An instance in `Auto` says which of its two modes it is in.
+            Mode::Auto | Mode::Direct | Mode::Off => Law::Open,
         }
     }
 

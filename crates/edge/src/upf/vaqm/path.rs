@@ -68,7 +68,7 @@ pub(super) struct PathModel {
     /// The path was said to have changed, and no dip has shown the new one yet.
     switched: bool,
     changes: u32,
-    /// Least RTT of the last 50 ms, the direct variant's decision variable; kept for it alone.
+    /// Least RTT of the last 50 ms among those that weigh, the direct variant's decision variable; kept for it alone.
     recent: WindowedMin,
 }
 
@@ -202,9 +202,6 @@ impl PathModel {
             return;
         }
         self.window.update(now, rtt);
-        if config.mode == Mode::Direct {
-            self.recent.update(now, rtt);
-        }
         if !self.known() {
             self.path = rtt;
             self.average = rtt as f64;
@@ -219,6 +216,9 @@ impl PathModel {
             SampleKind::IfLower => (rtt as f64) < self.average,
         };
         if weighs {
+            if matches!(config.mode, Mode::Auto | Mode::Direct) {
+                self.recent.update(now, rtt);
+            }
             // An EWMA over time, so that its time constant does not depend on the rate of ACKs: noise of RLC
             // retransmissions lasts 8 to 40 ms.
             let tau = (self.path as f64).max(20e6);

@@ -48,12 +48,13 @@ impl<P: PacketView> Instance<P> {
         }
         self.evaluate_if_due(now, cx.config);
         if self.fair.is_empty() && self.gate(now) == Gate::Open {
+            let direct = self.mode(cx.config) == Mode::Direct;
             let flow = self.flows.get_mut(slot);
             if let Some(law) = &mut flow.law {
                 // The law would have found its queue empty.
                 law.on_empty(now);
             }
-            if cx.config.mode != Mode::Direct {
+            if !direct {
                 flow.stuck_since = None;
             }
             let signal = self.signal_without_queue(now, slot, tcp.as_ref(), &packet, cx);
@@ -79,6 +80,7 @@ impl<P: PacketView> Instance<P> {
     pub(super) fn wake(&mut self, now: Instant) {
         if now.since(self.last_active) > IDLE {
             self.after_idle = true;
+            self.restart_variant(now);
         }
         self.last_active = now;
     }

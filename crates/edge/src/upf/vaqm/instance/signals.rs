@@ -51,19 +51,27 @@ impl<P: PacketView> Instance<P> {
         self.last_classic.is_some_and(|at| now.since(at) <= ACTIVE)
     }
 
+    /// The interval of CoDel and of the direct variant. The control loop is end to end; the article takes the interval from the
+    /// path RTT. A sender answers no sooner than its ACKs come up (RFC 8289, 4.3: an interval of about the worst RTT).
+    pub(super) fn interval(&self, server: Option<Duration>, config: &VaqmConfig) -> Duration {
+        self.network_interval(server, config) + self.model.uplink()
+    }
+
+    /// Without what ACKs wait in the uplink.
+    fn network_interval(&self, server: Option<Duration>, config: &VaqmConfig) -> Duration {
+        ((self.model.path() + server.unwrap_or(config.server_rtt)) * 2)
+            .max(Duration::from_millis(20))
+            .min(Duration::from_millis(300))
+    }
+
     /// CoDel's timing by the measured path.
     fn timing(&self, slot: u32, config: &VaqmConfig) -> Timing {
-        let server = self.flows.get(slot).server_rtt();
-        // The control loop is end to end; the article takes the interval from the path RTT.
-        let interval = ((self.model.path() + server.unwrap_or(config.server_rtt)) * 2)
-            .max(Duration::from_millis(20))
-            .min(Duration::from_millis(300));
+        let interval = self.network_interval(self.flows.get(slot).server_rtt(), config);
         let bottleneck = Rate::from_bps(self.delivered_max.peek().unwrap_or(0));
         Timing {
             target: (interval / 20)
                 .max(Duration::from_millis(5))
                 .max(packet_floor(bottleneck)),
-            // A sender answers no sooner than its ACKs come up (RFC 8289, 4.3: an interval of about the worst RTT).
             interval: interval + self.model.uplink(),
         }
     }

@@ -60,7 +60,10 @@ impl<P: PacketView> Instance<P> {
                 let flight = self.flight_behind(now, sample.rtt);
                 self.on_rtt(now, sample, flight, cx.config);
             }
-            Some(sample) => self.on_rtt(now, sample, flight, cx.config),
+            Some(sample) => {
+                let flight = flight + self.uncounted_behind(now, sample.rtt);
+                self.on_rtt(now, sample, flight, cx.config);
+            }
             None => self.evaluate_if_due(now, cx.config),
         }
         self.service(now, cx);
@@ -91,6 +94,7 @@ impl<P: PacketView> Instance<P> {
             sample.kind = SampleKind::MinOnly;
         }
         let capped = self.valve.can_dip();
+        let full = sample.kind == SampleKind::Full;
         let uplink = if config.split_uplink {
             self.uplink.split(now, &mut sample, config.jitter_margin)
         } else {
@@ -103,8 +107,11 @@ impl<P: PacketView> Instance<P> {
             rate: self.delivered_rate,
         };
         self.model.on_sample(now, seen, capped, config);
+        if full && sample.kind == SampleKind::IfLower {
+            self.valve.open();
+        }
         self.evaluate(now, config);
-        if config.mode == Mode::Direct && !self.model.above_target() {
+        if self.mode(config) == Mode::Direct && !self.model.above_target() {
             self.flows.for_each(|f| f.stuck_since = None);
         }
     }
@@ -123,6 +130,18 @@ impl<P: PacketView> Instance<P> {
         let flight = self.flight_behind(now, rtt);
         self.on_rtt(now, sample, flight, cx.config);
         self.service(now, cx);
+    }
+
+    /// What was in flight during a round trip of flows whose flight is not counted, by Little's law. TCP's own flight may
+    /// be small where datagrams of the same user fill the radio's queue.
+    fn uncounted_behind(&mut self, now: Instant, rtt: Duration) -> u64 {
+        match self.last_uncounted {
+            Some(at) if now.since(at) <= EGRESS_SPAN => {
+                let left = self.uncounted.rate(now, EGRESS_SPAN, LEAST_SPAN);
+                left.bytes_in(rtt).get()
+            }
+            _ => 0,
+        }
     }
 
     /// What was in flight during a round trip. With acknowledgments hidden nothing tells but Little's law.

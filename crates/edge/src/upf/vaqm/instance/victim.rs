@@ -1,6 +1,6 @@
 //! The direct variant: whose packet is dropped or marked.
 
-use slackwater_core::{Instant, PacketView, TcpFlags, TcpHeader};
+use slackwater_core::{Duration, Instant, PacketView, TcpFlags, TcpHeader};
 use slackwater_queue::Verdict as LawVerdict;
 
 use super::super::config::VaqmConfig;
@@ -12,17 +12,34 @@ const SPARED: u32 = 100;
 const DNS: u16 = 53;
 
 impl<P: PacketView> Instance<P> {
+    /// Signals did not bring the RTT down: the flow with most in flight did not answer to them.
+    pub(super) fn note_deaf(&mut self, now: Instant) {
+        let average = self.model.loop_time();
+        let most = self
+            .flows
+            .iter()
+            .map(|(slot, flow)| (flow.flight_estimate(average), slot))
+            .max();
+        if let Some((_, slot)) = most {
+            self.flows.get_mut(slot).deaf = Some(now);
+        }
+    }
+
     pub(super) fn choose_victim(&mut self, now: Instant, config: &VaqmConfig) {
-        let (path, target, average) = (
-            self.model.path(),
-            self.model.target(),
-            self.model.loop_time(),
-        );
+        let (target, average) = (self.model.target(), self.model.loop_time());
         let Some(rtt) = self.model.recent(now) else {
             return;
         };
+        // An interval of about the worst round trip (RFC 8289, 4.3); with the path RTT's double alone a sender is signalled to
+        // for a queue that it has answered already.
+        let interval = if rtt > target {
+            let servers = self.flows.iter().filter_map(|(_, f)| f.server_rtt());
+            self.interval(servers.max(), config)
+        } else {
+            Duration::ZERO
+        };
         let late = self.direct.overdue(now, average);
-        if !self.direct.update(now, rtt, target, path) {
+        if !self.direct.update(now, rtt, target, interval) {
             return;
         }
         let mut victim: Option<(u64, u32)> = None;
@@ -51,7 +68,6 @@ impl<P: PacketView> Instance<P> {
         tcp: Option<&TcpHeader>,
         packet: &P,
     ) -> LawVerdict {
-        let path = self.model.path();
         let above = self.model.above_target();
         let flow = self.flows.get_mut(slot);
         if above && self.direct.is_dropping() {
@@ -75,7 +91,7 @@ impl<P: PacketView> Instance<P> {
             return LawVerdict::Pass;
         }
         flow.signalled = Some(now);
-        self.direct.signalled(path);
+        self.direct.signalled();
         LawVerdict::Mark
     }
 }
