@@ -237,6 +237,11 @@ impl Outcome {
         }
     }
 
+    /// A number kept already.
+    pub fn kept(&self, name: &str) -> Option<f64> {
+        self.values.get(name).copied()
+    }
+
     /// Keeps a distribution: 500 of its quantiles.
     pub fn distribution(&mut self, name: impl Into<String>, mut values: Vec<f64>) {
         values.sort_unstable_by(f64::total_cmp);

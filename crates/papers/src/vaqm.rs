@@ -4,8 +4,10 @@
 //! open was decided.
 
 mod beside;
+mod cases;
 mod chained;
 mod crowd;
+mod flows;
 mod handover;
 mod loads;
 mod measures;
@@ -23,7 +25,7 @@ mod prelude {
         Experiment, Measure, Options, Outcome, Outcomes, Part, Runs, StudyError,
     };
     pub(super) use super::measures::{keep, rtts};
-    pub(super) use super::{Changes, FAIR, SIGNALS, VAQM, WAYS, Way, length};
+    pub(super) use super::{Changes, FAIR, LITERAL, SIGNALS, VAQM, WAYS, Way, length};
     pub(super) use slackwater_lab::run::RunResult;
     pub(super) use slackwater_report::Better;
     pub(super) use slackwater_report::paper::{Axis, Drawing, Figure, Panel};
@@ -67,7 +69,9 @@ pub const STUDY: Study = Study {
             beside::scalable(options)?,
             crowd::sessions(options)?,
             crowd::fading(options)?,
+            flows::part(options)?,
             chained::part(options)?,
+            cases::part(options)?,
         ] as Vec<Part>)
     },
 };
@@ -77,7 +81,10 @@ type Changes = &'static [(&'static str, &'static str)];
 /// A way to treat queues: short name, title, colour, changes.
 type Way = (&'static str, &'static str, &'static str, Changes);
 
-const VAQM: (&str, &str) = ("upf.vaqm.mode", "window");
+/// What ships.
+const VAQM: (&str, &str) = ("upf.vaqm.mode", "auto");
+/// As the article words its shaper.
+const LITERAL: (&str, &str) = ("upf.vaqm.mode", "literal");
 
 const WAYS: [Way; 3] = [
     ("none", "no AQM", "no-aqm", &[]),

@@ -94,7 +94,6 @@ fn draw(o: &Outcomes) -> Figure {
             }
             let (none, vaqm) = (runs(signal, load, "none"), runs(signal, load, "vaqm"));
             let slower = vaqm.ratio("loads_time", none, "loads_time");
-            // Asked for: 7 to 10 % slower pages, 5 to 11 % slower images.
             checks.push(
                 Check::of(
                     format!("{title} signal, {what}: time with vAQM over that without"),
@@ -103,7 +102,6 @@ fn draw(o: &Outcomes) -> Figure {
                     slower,
                     Tolerance::AtMost,
                 )
-                .source("the study")
                 .where_missed(
                     "new connections of a page start slowly into the user's share; with vAQM the others' queues are short, so \
                      the others take their share back at once",
@@ -117,7 +115,7 @@ fn draw(o: &Outcomes) -> Figure {
         setup: "Three users download; a fourth, with a buffer of its own in the cell, loads pages of 2 MB (71 objects) or images of \
                 16 MB, 2 s apart and on new connections. The UE asks for each object by a request on the uplink."
             .to_owned(),
-        claim: "Pages load faster and a large image takes no longer with vAQM.".to_owned(),
+        claim: "The article loads a page and an image of 16 MB and tells no times.".to_owned(),
         seen: format!(
             "Strong signal: a page on six connections takes {:.2} s without AQM and {:.2} s with vAQM, on one {:.2} and {:.2} s, an \
              image {:.1} and {:.1} s; weak: {:.1} and {:.1} s, {:.1} and {:.1} s, {:.0} and {:.0} s. A user with a buffer of its own \
@@ -178,12 +176,41 @@ pub(super) fn session(options: &Options) -> Result<Part, StudyError> {
             experiments.push(Experiment::new(name, SESSION, changes, keep)?);
         }
     }
+    // As the article words its two variants.
+    for (way, mode) in [
+        ("literal", LITERAL),
+        ("direct", ("upf.vaqm.mode", "direct")),
+    ] {
+        let changes = [("duration", length(options.quick)), mode];
+        let name = format!("session/small-{way}");
+        experiments.push(Experiment::new(name, SESSION, changes, reduce_session)?);
+    }
     Ok(Part {
         id: "session",
-        measures: vec![],
+        measures: vec![
+            Measure::paper("short-flows", |o| small(o, "literal")),
+            Measure::product("short-flows", |o| small(o, "vaqm")),
+            Measure::paper("largest-flow", |o| {
+                o.get("session/small-direct").estimate("bulk_drops")
+            }),
+        ],
         experiments,
         draw: Box::new(draw_session),
     })
+}
+
+/// The median time of 100 kB beside a download of the same user, treated so, over that without AQM.
+fn small(o: &Outcomes, way: &str) -> Option<Estimate> {
+    let none = o.get("session/small-none");
+    o.get(&format!("session/small-{way}"))
+        .ratio("loads_time", none, "loads_time")
+}
+
+/// The share of drops that hit the download.
+fn reduce_session(run: &RunResult, out: &mut Outcome) {
+    keep(run, out);
+    let [bulk, loads] = [0, 1].map(|i| m::drops(run, i).0 as f64);
+    out.value("bulk_drops", Some(bulk / (bulk + loads)));
 }
 
 fn draw_session(o: &Outcomes) -> Figure {
@@ -194,8 +221,6 @@ fn draw_session(o: &Outcomes) -> Figure {
             rows.push((format!("{what}, {}", w.1), w.2, runs(load, w.0)));
         }
     }
-    let [none, vaqm, fair] = ["none", "vaqm", "fair"].map(|way| runs("small", way));
-    let name = |way: &str| format!("100 kB beside a download of the same user, {way}: time p50");
     let t = |load: &str, way: &str| runs(load, way).mean("loads_time");
     Figure {
         title: "Loads beside a download of the same user".to_owned(),
@@ -216,36 +241,13 @@ fn draw_session(o: &Outcomes) -> Figure {
         ),
         panels: vec![table("table", "Beside a download", "load, queue", &COLUMNS, &rows).wide()],
         checks: vec![
-            Check::of(name("none"), "s", 3.0, none.estimate("loads_time"), Tolerance::Relative(0.15))
-                .source("the study"),
-            Check::of(name("vaqm"), "s", 0.36 * 1.15, vaqm.estimate("loads_time"), Tolerance::AtMost)
-                .claimed(0.36)
-                .source("the study"),
-            Check::of(
-                name("FQ-CoDel in the radio"),
-                "s",
-                0.30 * 1.15,
-                fair.estimate("loads_time"),
-                Tolerance::AtMost,
-            )
-            .claimed(0.30)
-            .source("the study"),
-            Check::of(
-                "time of 100 kB without over with vAQM",
-                "",
-                5.0,
-                none.ratio("loads_time", vaqm, "loads_time"),
-                Tolerance::AtLeast,
-            )
-            .source("the study"),
             Check::of(
                 "a page beside a download of the same user: time with vAQM over that without",
                 "",
                 1.0,
                 runs("page", "vaqm").ratio("loads_time", runs("page", "none"), "loads_time"),
                 Tolerance::AtMost,
-            )
-            .source("the article"),
+            ),
         ],
         ..Figure::default()
     }

@@ -90,16 +90,13 @@ fn draw(o: &Outcomes) -> Figure {
                 rows.push((row, way.2, runs(cell, transport, way.0)));
             }
             let (vaqm, none) = (runs(cell, transport, "vaqm"), runs(cell, transport, "none"));
-            checks.push(
-                Check::of(
-                    format!("{title}, {carried}: download with vAQM over that without"),
-                    "",
-                    0.9,
-                    vaqm.ratio("bulk_rate", none, "bulk_rate"),
-                    Tolerance::AtLeast,
-                )
-                .source("target"),
-            );
+            checks.push(Check::of(
+                format!("{title}, {carried}: download with vAQM over that without"),
+                "",
+                0.9,
+                vaqm.ratio("bulk_rate", none, "bulk_rate"),
+                Tolerance::AtLeast,
+            ));
         }
     }
     let mean = |cell: &str, way: &str, value: &str| runs(cell, "tcp", way).mean(value);
