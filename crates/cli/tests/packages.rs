@@ -141,15 +141,17 @@ fn a_published_crate_says_what_it_is() {
     assert!(published >= 17, "only {published} crates");
 }
 
-/// A package holds no file from outside of its folder, and a checkout may make no links: the policy stands twice.
+/// A package holds no file from outside of its folder, and a checkout may make no links: the policies stand twice.
 #[test]
-fn the_policy_inside_the_program_is_the_one_beside_its_card() {
+fn the_policies_inside_the_program_are_those_beside_their_cards() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let policy = |folder: &str| {
-        std::fs::read(root.join(folder).join("tyrus.safetensors")).expect("the policy is there")
-    };
-    assert!(
-        policy("models") == policy("crates/control/models"),
-        "models/tyrus.safetensors is not crates/control/models/tyrus.safetensors: copy the newer one over the other"
-    );
+    for name in ["tyrus.safetensors", "tyrus-poster.safetensors"] {
+        let policy = |folder: &str| {
+            std::fs::read(root.join(folder).join(name)).expect("the policy is there")
+        };
+        assert!(
+            policy("models") == policy("crates/control/models"),
+            "models/{name} is not crates/control/models/{name}: copy the newer one over the other"
+        );
+    }
 }

@@ -1,9 +1,10 @@
 //! Tyrus (Liu, Xu: "Tyrus: PHY-Assisted Neural Adaptive Congestion Control for Cellular Networks", SIGCOMM 2019 posters).
 //!
 //! The poster's runs were made with Mahimahi and a QUIC prototype that is not public, its policy is not either; ours use
-//! our own links and policies that `slackwater train tyrus` makes. `docs/tyrus.md` says how what it leaves open was decided.
+//! our own links and policies that `slackwater train tyrus` makes. The poster's system is its trained network over a real QUIC stack. `docs/tyrus.md` says how what it leaves open was decided.
 
 mod beyond;
+mod claims;
 mod feed;
 mod fig1;
 mod fig3;
@@ -20,7 +21,7 @@ mod prelude {
     pub(super) use super::super::draw::{Entry, table};
     pub(super) use super::super::measure as m;
     pub(super) use super::super::study::{
-        Experiment, Options, Outcome, Outcomes, Part, Runs, Study, StudyError,
+        Experiment, Measure, Options, Outcome, Outcomes, Part, Runs, Study, StudyError,
     };
     pub(super) use super::links::{Place, Scene};
     pub(super) use super::policies::{Sender, senders};

@@ -18,12 +18,15 @@ use crate::registry::{self, Entry, Reports};
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "tyrus",
     title: "Tyrus",
-    about: "Tyrus (SIGCOMM 2019): a small network sets the window by transport blocks; tyrus:policy=FILE",
+    about: "Tyrus (SIGCOMM 2019): a small network sets the window by transport blocks; tyrus:policy=FILE, or poster for a trained network of the poster's form",
     reports: Reports::Blocks,
     modes: Some(MODES),
     make: |cfg, p| {
-        p.none()?;
-        Ok(registry::tyrus(registry::shipped(), cfg))
+        let policy = match p.text() {
+            "policy=poster" => registry::poster(),
+            _ => p.none().map(|()| registry::shipped())?,
+        };
+        Ok(registry::tyrus(policy, cfg))
     },
     ..Entry::TRANSPORT
 }];

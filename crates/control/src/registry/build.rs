@@ -67,6 +67,16 @@ pub fn shipped() -> Arc<Policy> {
     Arc::new(Policy::from_safetensors(file).expect("the shipped policy is whole"))
 }
 
+/// The policy of `tyrus:policy=poster`: three layers of sixteen neurons that PPO trained, as the poster has it; `models/` holds it
+/// beside its card.
+///
+/// # Panics
+/// As [`shipped`].
+pub fn poster() -> Arc<Policy> {
+    let file = include_bytes!("../../models/tyrus-poster.safetensors");
+    Arc::new(Policy::from_safetensors(file).expect("the poster's policy is whole"))
+}
+
 /// Tyrus with `policy`, which the caller has read from a file.
 pub fn tyrus(policy: Arc<Policy>, cfg: &Config) -> AnyController {
     AnyController::Tyrus(steered(Pilot::new(policy), cfg))

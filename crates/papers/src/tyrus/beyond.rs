@@ -6,7 +6,7 @@ use super::prelude::*;
 const LTE: &str = include_str!("../../scenarios/tyrus/lte.toml");
 const NR: &str = include_str!("../../scenarios/tyrus/nr.toml");
 
-/// Who is asked.
+/// Who is measured.
 const WHO: [&str; 6] = ["tyrus", "rule2", "rule2-acks", "pbe", "bbr", "cubic"];
 const RTTS: [&str; 4] = ["10 ms", "20 ms", "80 ms", "160 ms"];
 const BUFFERS: [&str; 4] = ["20 packets", "50 packets", "100 packets", "400 packets"];
@@ -143,7 +143,7 @@ fn draw(o: &Outcomes) -> Figure {
         .collect();
     let wired = [("wired".to_owned(), "wired hop of 3 Mbit/s".to_owned())];
     let check = |what: String, unit, bound, value, tolerance| {
-        Check::of(what, unit, bound, value, tolerance).source("beyond the poster")
+        Check::of(what, unit, bound, value, tolerance)
     };
     let mut checks = vec![];
     for n in COMPANY {

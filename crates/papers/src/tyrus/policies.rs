@@ -19,6 +19,8 @@ pub(super) struct Sender {
     pub(super) label: String,
     /// For its colour.
     pub(super) colour: String,
+    /// Other keys of its scenario.
+    pub(super) changes: &'static [(&'static str, &'static str)],
     /// A policy that was trained, with the group of seeds that it belongs to.
     pub(super) group: Option<String>,
 }
@@ -45,20 +47,38 @@ pub(super) fn shipped() -> Sender {
         controller: "tyrus".to_owned(),
         label: "Tyrus".to_owned(),
         colour: "tyrus".to_owned(),
+        changes: &[],
         group: None,
     }
 }
 
-/// Tyrus as it ships, and its baselines.
+/// The poster's system: its network, trained by PPO, over a real QUIC stack, whose reports go in datagrams (RFC 9221).
+fn poster() -> Sender {
+    Sender {
+        id: "poster".to_owned(),
+        controller: "tyrus:policy=poster".to_owned(),
+        label: "Tyrus, the poster's network over QUIC".to_owned(),
+        colour: "tyrus-poster".to_owned(),
+        changes: &[
+            ("flow.transport", "quinn"),
+            ("feedback.carrier", "datagram"),
+        ],
+        group: None,
+    }
+}
+
+/// Tyrus as it ships and as the poster has it, and its baselines.
 pub(super) fn senders() -> Vec<Sender> {
     let other = |(id, label): (&str, &str)| Sender {
         id: id.to_owned(),
         controller: id.to_owned(),
         label: label.to_owned(),
         colour: id.to_owned(),
+        changes: &[],
         group: None,
     };
-    core::iter::once(shipped())
+    [shipped(), poster()]
+        .into_iter()
         .chain(OTHERS.into_iter().map(other))
         .collect()
 }
@@ -80,7 +100,8 @@ fn below(folder: &Path, out: &mut Vec<PathBuf>) {
 /// Refuses recordings that the shipped policy or a trained one was trained on.
 pub(super) fn unseen() -> Result<(), StudyError> {
     let shipped = registry::shipped();
-    links::unseen(core::iter::once(("tyrus", &*shipped)))?;
+    let poster = registry::poster();
+    links::unseen([("tyrus", &*shipped), ("tyrus:policy=poster", &*poster)].into_iter())?;
     for sender in trained() {
         let file = sender.controller.trim_start_matches("tyrus:policy=");
         // A file that is no policy is named where it is flown.
@@ -112,6 +133,7 @@ pub(super) fn trained() -> Vec<Sender> {
                 controller: format!("tyrus:policy={}", path.display()),
                 label,
                 colour: "tyrus".to_owned(),
+                changes: &[],
                 group: Some(group),
             }
         })

@@ -17,6 +17,9 @@ use crate::{Bottleneck, Scenario};
 /// What stands before the file of a policy.
 const POLICY: &str = "tyrus:policy=";
 
+/// A policy inside the program, in place of a file.
+const POSTER: &str = "poster";
+
 /// The controller called `name`; `tyrus:policy=FILE` reads a policy.
 ///
 /// # Errors
@@ -26,7 +29,7 @@ pub(crate) fn build(
     name: &str,
     config: &Config,
 ) -> Result<AnyController, UnknownController> {
-    let Some(file) = name.strip_prefix(POLICY) else {
+    let Some(file) = name.strip_prefix(POLICY).filter(|f| *f != POSTER) else {
         return known.build(name, config);
     };
     let policy = read(Path::new(file)).map_err(|reason| UnknownController {
