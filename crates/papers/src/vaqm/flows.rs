@@ -35,11 +35,11 @@ const CLAIMS: [(&str, &str); 5] = [
 
 fn measures() -> Vec<Measure> {
     CLAIMS
-        .iter()
+        .into_iter()
         .flat_map(|(claim, value)| {
             [
-                Measure::paper(claim, |o| o.get("flows/paper").estimate(value)),
-                Measure::product(claim, |o| o.get("flows/product").estimate(value)),
+                Measure::paper(claim, move |o| o.get("flows/paper").estimate(value)),
+                Measure::product(claim, move |o| o.get("flows/product").estimate(value)),
             ]
         })
         .collect()
