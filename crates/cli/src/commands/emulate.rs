@@ -34,7 +34,7 @@ pub(crate) struct EmulateArgs {
     /// A constant rate towards the command, in Mbit/s
     #[arg(long, value_name = "MBIT", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     rate: Option<u64>,
-    /// Functions inside the network, separated by commas; a system that the program adds is one too
+    /// Functions inside the network, separated by commas; a system or an agent that the program adds is one too
     #[arg(long, value_delimiter = ',', value_name = "FUNCTION,..", value_parser = EdgeNames)]
     edge: Vec<String>,
     /// Send the cell's reports to this UDP port of the server side instead of putting them on acknowledgments (QUIC)

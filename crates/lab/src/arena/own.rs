@@ -32,11 +32,13 @@ impl Set {
 
     /// The system called `name` in each class that has a use for its sender.
     fn added(&mut self, name: &str) -> Result<Vec<System>, TaskError> {
-        // A controller may have a plus in its name.
-        let (sender, edge) = match name.rsplit_once('+') {
-            Some((sender, edge)) if self.sender(name).is_none() => (sender, edge),
-            _ => (name, "none"),
-        };
+        // A controller may have a plus in its name or in its parameters.
+        let known =
+            |part: &(&str, &str)| self.sender(part.0).is_some() && self.edge(part.1).is_some();
+        let (sender, edge) = name
+            .rsplit_once('+')
+            .filter(known)
+            .unwrap_or((name, "none"));
         let (Some((classes, needs_cell)), Some(edge)) = (self.sender(sender), self.edge(edge))
         else {
             return Err(self.unknown(name));
@@ -81,7 +83,7 @@ impl Set {
         is(&known.names()).then(|| (classes, takes_reports()))
     }
 
-    /// What stands at the edge under this name: a part of the set, or else a system, law or scheduler.
+    /// What stands at the edge under this name: a part of the set, or else a system, agent, law or scheduler.
     fn edge(&self, name: &str) -> Option<Edge> {
         if let Some(known) = self.edges.iter().find(|e| e.name == name) {
             return Some(known.clone());
@@ -102,6 +104,14 @@ impl Set {
         };
         if let Some((_, about)) = self.plugins.systems().iter().find(|s| s.0 == base) {
             let keys = set(&["upf.system"]);
+            return Some(Edge {
+                cell: keys.clone(),
+                wired: keys,
+                ..edge(about, true)
+            });
+        }
+        if let Some((_, about)) = self.plugins.agents().iter().find(|a| a.0 == base) {
+            let keys = set(&["feedback.own_agent"]);
             return Some(Edge {
                 cell: keys.clone(),
                 wired: keys,

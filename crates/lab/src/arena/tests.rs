@@ -5,6 +5,7 @@ use slackwater_control::registry::Plugin;
 use slackwater_control::{Ack, CongestionEvent, Controller, Intent, PathView};
 use slackwater_core::{Bytes, Instant};
 use slackwater_scenario::Plugins;
+use slackwater_scenario::plugins::OwnAgent;
 
 use super::*;
 use crate::run::Control;
@@ -220,10 +221,20 @@ impl Controller for Still {
     }
 }
 
+/// An agent without a report.
+struct Mute;
+
+impl slackwater_signal::Observer for Mute {}
+
+impl slackwater_edge::Agent for Mute {}
+
 /// A look at one cell, with systems that the set lacks.
 fn extended(also: &[&str], program: &str) -> Result<Plan, TaskError> {
     let still = Plugin::new("still", "20 segments", |_| Still);
-    let plugins = Plugins::new().with_controller(still).expect("a free name");
+    let agent = OwnAgent::new("mute", "says nothing", |_, _| Ok(Box::new(Mute)));
+    let plugins = Plugins::new().with_controller(still);
+    let plugins = plugins.and_then(|p| p.with_agent(agent));
+    let plugins = plugins.expect("free names");
     let options = Options {
         seeds: 1,
         quick: true,
@@ -253,6 +264,16 @@ fn a_row_of_ones_own_is_kept_by_the_build_that_made_it() {
     assert_eq!(
         (still.name.as_str(), still.edge.as_str()),
         ("still", "none")
+    );
+    let told = |system: &str| {
+        let plan = extended(&[system], "a").expect("it can be had");
+        assert_eq!(plan.tasks[1].system, system);
+        row(&plan, &plan.tasks[1]).values["delay_p95"]
+    };
+    let (xrc, mute) = (told("xrc:theta=3"), told("xrc:theta=3+mute"));
+    assert!(
+        mute > 5.0 * xrc,
+        "without reports XRC fills the buffer: {xrc}, {mute}"
     );
     assert!(still.values["delay_p95"].0 < table.cells[0].systems[0].values["delay_p95"].0);
 }

@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use slackwater_core::Duration;
+use slackwater_edge::Place;
+use slackwater_ran::cell::CellConfig;
+use slackwater_scenario::plugins::AgentSetup;
 use slackwater_scenario::{Plugins, Scenario};
 use toml::{Table, Value};
 
@@ -56,6 +59,8 @@ pub enum Edge {
     L4s,
     /// A system that the program adds, perhaps with parameters after `:`.
     System(String),
+    /// An agent that the program adds, in the place of [`Edge::Xrc`]'s, perhaps with parameters after `:`.
+    Agent(String),
 }
 
 impl Edge {
@@ -76,12 +81,12 @@ impl Edge {
         ("l4s", "The cell's queue marks ECT packets"),
     ];
 
-    /// The function called `name`: a built-in one, or a system of `plugins`.
+    /// The function called `name`: a built-in one, or a system or agent of `plugins`.
     ///
     /// # Errors
     /// Where there is none of that name.
     pub fn find(name: &str, plugins: &Plugins) -> Result<Self, LiveError> {
-        let systems = plugins.systems();
+        let (systems, agents) = (plugins.systems(), plugins.agents());
         let base = name.split_once(':').map_or(name, |(base, _)| base);
         Ok(match name {
             "vaqm" => Self::Vaqm,
@@ -89,8 +94,10 @@ impl Edge {
             "xrc" => Self::Xrc,
             "l4s" => Self::L4s,
             _ if systems.iter().any(|s| s.0 == base) => Self::System(name.to_owned()),
+            _ if agents.iter().any(|a| a.0 == base) => Self::Agent(name.to_owned()),
             _ => {
-                let known = Self::BUILT_IN.iter().chain(&systems).map(|e| e.0);
+                let known = Self::BUILT_IN.iter().chain(&systems).chain(&agents);
+                let known = known.map(|e| e.0);
                 return Err(LiveError::Usage(format!(
                     "--edge: found \"{name}\", expected one of {}",
                     known.collect::<Vec<_>>().join(", ")
@@ -105,7 +112,7 @@ impl Edge {
             Self::Cecc => "cecc",
             Self::Xrc => "xrc",
             Self::L4s => "l4s",
-            Self::System(name) => name,
+            Self::System(name) | Self::Agent(name) => name,
         }
     }
 }
@@ -151,7 +158,7 @@ pub struct Wanted {
     pub flows: u32,
     /// Further keys, as in `slackwater run --set`.
     pub set: Vec<(String, String)>,
-    /// Systems, queue laws and schedulers that the program adds.
+    /// Systems, agents, queue laws and schedulers that the program adds.
     pub plugins: Plugins,
 }
 
@@ -201,14 +208,18 @@ impl Wanted {
                 "found --ues with a trace, expected a cell: a trace link has one UE".to_owned(),
             ));
         }
-        let reports = self.edge.contains(&Edge::Xrc);
+        let agent = |e: &&Edge| matches!(e, Edge::Xrc | Edge::Agent(_));
+        let agent = self.edge.iter().find(agent).map(Edge::name);
+        let reports = agent.is_some();
         // What the cell tells follows from what the senders take.
         let controller = match (reports, self.blocks) {
             (true, true) => {
-                return Err(LiveError::Usage(
-                    "found --blocks with --edge xrc, expected one of them".to_owned(),
-                ));
+                return Err(LiveError::Usage(format!(
+                    "found --blocks with --edge {}, expected one of them",
+                    agent.unwrap_or_default()
+                )));
             }
+            // It asks for the reports of whatever agent there is; the real senders are elsewhere.
             (true, false) => "xrc",
             (false, true) => "tyrus",
             (false, false) => "cubic",
@@ -216,7 +227,8 @@ impl Wanted {
         put(&mut flow, "controller", controller);
         if self.datagrams && !reports {
             return Err(LiveError::Usage(
-                "found --reports without --edge xrc, expected both: no one else reports".to_owned(),
+                "found --reports without --edge xrc or an agent of the program, expected both: no one else reports"
+                    .to_owned(),
             ));
         }
         if self.datagrams || self.blocks {
@@ -251,7 +263,26 @@ impl Wanted {
         }
         // Before anything is started: a name may be nobody's, or have parameters that its owner refuses.
         scenario.check_controllers()?;
+        self.check_agent(&scenario)?;
         Ok(scenario)
+    }
+
+    /// Real packets carry reports of agents at the cell; a UE's modem tells of its transport blocks alone.
+    fn check_agent(&self, scenario: &Scenario) -> Result<(), LiveError> {
+        let Some(name) = &scenario.feedback.own_agent else {
+            return Ok(());
+        };
+        // Which cell it is built for does not move it.
+        let some = CellConfig::lte(10.0);
+        let built = self
+            .plugins
+            .agent(name, &AgentSetup::new(&some, 1, self.seed));
+        if built.is_ok_and(|agent| agent.place() == Place::Ue) {
+            return Err(LiveError::Usage(format!(
+                "{name}: found an agent at the UE, expected one at the cell"
+            )));
+        }
+        Ok(())
     }
 
     fn source(&self) -> String {
@@ -332,6 +363,7 @@ impl Wanted {
     }
 
     fn add_edge(&self, root: &mut Table, cell: bool) -> Result<(), LiveError> {
+        let mut agent = None;
         for edge in &self.edge {
             match edge {
                 Edge::L4s => {
@@ -368,8 +400,21 @@ impl Wanted {
                     }
                     put(upf, "system", name.clone());
                 }
-                // The cell's agent follows from the flows' controller.
-                Edge::Xrc => {}
+                // XRC's agent follows from the flows' controller.
+                Edge::Xrc | Edge::Agent(_) => {
+                    let feedback = sub(root, "feedback")?;
+                    let other = feedback.get("own_agent").and_then(Value::as_str);
+                    let name = edge.name();
+                    if let Some(other) = other.or(agent).filter(|other| *other != name) {
+                        return Err(LiveError::Usage(format!(
+                            "--edge: found {other} and {name}, expected one agent"
+                        )));
+                    }
+                    agent = Some(name);
+                    if *edge != Edge::Xrc {
+                        put(feedback, "own_agent", name);
+                    }
+                }
             }
         }
         Ok(())
@@ -378,7 +423,9 @@ impl Wanted {
 
 #[cfg(test)]
 mod tests {
-    use slackwater_scenario::plugins::System;
+    use slackwater_edge::Agent;
+    use slackwater_scenario::plugins::{OwnAgent, System};
+    use slackwater_signal::Observer;
 
     use super::*;
 
@@ -436,6 +483,52 @@ mod tests {
         says(&w, "expected one system");
         let error = Edge::find("ow", &plugins).expect_err("no such function");
         assert!(error.to_string().contains("l4s, own"), "{error}");
+    }
+
+    /// An agent that has nothing to say, where `at` says.
+    struct Silent(Place);
+
+    impl Observer for Silent {}
+
+    impl Agent for Silent {
+        fn place(&self) -> Place {
+            self.0
+        }
+    }
+
+    #[test]
+    fn an_agent_that_the_program_adds_takes_the_place_of_xrcs() {
+        let mut plugins = Plugins::new();
+        for (name, at) in [("own", Place::Cell), ("modem", Place::Ue)] {
+            let agent = OwnAgent::new(name, "silent", move |_, parameters| match parameters {
+                "" => Ok(Box::new(Silent(at))),
+                other => Err(format!("no parameters, not {other:?}")),
+            });
+            plugins = plugins.with_agent(agent).expect("a free name");
+        }
+        let with = |names: &[&str]| {
+            let find = |name: &&str| Edge::find(name, &plugins).expect("it is known");
+            Wanted {
+                edge: names.iter().map(find).collect(),
+                plugins: plugins.clone(),
+                datagrams: true,
+                ..wanted(Middle::Cell("lte".to_owned()))
+            }
+        };
+        let scenario = with(&["own", "vaqm"]).scenario().expect("a good one");
+        assert_eq!(scenario.feedback.own_agent.as_deref(), Some("own"));
+        assert_eq!(scenario.flows[0].controller, "xrc");
+        for (names, words) in [
+            (&["own", "xrc"][..], "found own and xrc, expected one agent"),
+            (&["xrc", "own"], "found xrc and own, expected one agent"),
+            (&["own:3"], "no parameters, not \"3\""),
+            (&["modem"], "modem: found an agent at the UE"),
+        ] {
+            let error = with(names).scenario().expect_err(words).to_string();
+            assert!(error.contains(words), "{error}");
+        }
+        let error = Edge::find("ow", &plugins).expect_err("no such function");
+        assert!(error.to_string().contains("l4s, own, modem"), "{error}");
     }
 
     #[test]
