@@ -112,7 +112,8 @@ section! {
         pub playout: Option<Duration> = None,
         /// Frames after one that was given up wait for a key frame, which is asked for.
         pub needs_key: bool = false,
-        /// The sender is told the thresholds of the bottleneck's ramp, where it has one; cL4S goes by them.
+        /// The UE tells the sender the thresholds of the bottleneck's ramp, where it has one; cL4S goes by them. It tells at the flow's start
+        /// and each second after, by a datagram for which `feedback`'s delay, jitter and faults hold.
         pub told: bool = true,
     }
     check(me, at) {

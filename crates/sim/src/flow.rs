@@ -11,7 +11,6 @@ mod udp;
 
 use slackwater_control::{AnyController, AnyMedia};
 use slackwater_core::{Direction, Instant, NodeId, Qfi, UeId};
-use slackwater_signal::MarkingScheme;
 use slackwater_transport::app::AppConfig;
 use slackwater_transport::quic::Config as QuicConfig;
 use slackwater_transport::rtp::RtpConfig;
@@ -89,8 +88,6 @@ pub enum Transport {
         config: Box<RtpConfig>,
         /// The sender's controller.
         controller: Box<AnyMedia>,
-        /// Thresholds of the marker on the path, where the sender is told them at its start.
-        scheme: Option<MarkingScheme>,
     },
     /// Hosts outside of the world: their packets come by [`crate::World::inject`] and leave by
     /// [`crate::World::drain_handed`].

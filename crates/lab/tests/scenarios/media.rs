@@ -50,3 +50,39 @@ fn flow_table_frames(run: &RunRecorder) -> u64 {
     let frames = run.flows[0].media.frames.iter();
     frames.filter(|f| f.shown.is_some()).count() as u64
 }
+
+/// cL4S hears of the ramp by its UE, a part of a second after the start, and again where that was lost.
+#[test]
+fn thresholds_reach_a_media_sender_by_a_carrier_that_may_fail() {
+    let text = r#"
+        name = "told"
+        duration = "8 s"
+        [path]
+        rtt = "20 ms"
+        [link]
+        kind = "rate"
+        rate = "10 Mbit/s"
+        queue = { kind = "fifo", limit = "500 kB", law = { kind = "ramp", low = "10 ms", high = "60 ms" } }
+        [[flow]]
+        controller = "al4s-c"
+        app = { kind = "media", start = "8 Mbit/s", max = "20 Mbit/s" }
+    "#;
+    let base = Scenario::from_toml(text, ".").expect("a good scenario");
+    let run = |changes: &[(&str, &str)]| {
+        let mut scenario = base.clone();
+        for (key, value) in changes {
+            scenario = scenario.with(key, value).expect("a good change");
+        }
+        let run = run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("it runs");
+        let flow = &run.summary.flows[0];
+        let queue = flow.queue_delay_ms.as_ref().expect("it sent packets");
+        [flow.goodput_mbps, queue.p50, queue.p95].map(f64::to_bits)
+    };
+    let told = run(&[]);
+    let silent = run(&[("flow.app.told", "false")]);
+    assert_ne!(told, silent);
+    assert_eq!(run(&[("feedback.faults.loss", "100 %")]), silent);
+    assert_eq!(run(&[("feedback.delay", "9 s")]), silent);
+    let late = run(&[("feedback.delay", "3 s")]);
+    assert!(late != told && late != silent);
+}

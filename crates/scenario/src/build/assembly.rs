@@ -4,10 +4,10 @@
 //! a scenario's result.
 
 use slackwater_control::registry::{AnyController, Config as ControllerConfig};
-use slackwater_core::{Draw, Duration, FlowId, Qfi, Recorder, UeId};
+use slackwater_core::{Draw, Duration, FlowId, Instant, Qfi, Recorder, UeId};
 use slackwater_edge::{Agent, Place as Stand};
 use slackwater_queue::LawConfig;
-use slackwater_signal::{MarkingScheme, Observer};
+use slackwater_signal::{MarkingScheme, Observer, PathReport};
 use slackwater_sim::{self as sim, FlowConfig, Sink, World, WorldBuilder};
 use slackwater_transport::app::AppConfig;
 
@@ -48,6 +48,8 @@ pub(super) struct Assembly<'a> {
     page: Vec<FlowConfig>,
     /// Flows whose sender takes reports of transport blocks, and the RTT of their wired part.
     feeds: Vec<(FlowId, Duration)>,
+    /// Flows whose sender is told the marker's thresholds, with its start and the RTT of the way.
+    told: Vec<(FlowId, MarkingScheme, Duration, Duration)>,
     /// An agent of the program that reports from the UEs.
     ue_agent: Option<Box<dyn Agent + Send>>,
 }
@@ -73,6 +75,7 @@ impl<'a> Assembly<'a> {
             slot: Duration::ZERO,
             page: Vec::new(),
             feeds: Vec::new(),
+            told: Vec::new(),
             ue_agent: None,
         })
     }
@@ -91,6 +94,7 @@ impl<'a> Assembly<'a> {
             self.add_flow(&flow, given)?;
         }
         self.add_feeds();
+        self.add_told();
         let recorder = recorder(&self.layout);
         Ok((self.world.build(recorder), self.layout))
     }
@@ -201,6 +205,15 @@ impl<'a> Assembly<'a> {
         }
     }
 
+    /// Lets UEs tell their senders what they know from the network. After all flows: these parts take no number of theirs.
+    fn add_told(&mut self) {
+        for &(flow, scheme, start, rtt) in &self.told {
+            let (carrier, faults) = feedback::way_of_scheme(self.scenario, rtt);
+            let (report, start) = (PathReport::MarkingScheme(scheme), Instant::ZERO + start);
+            self.world.tell(flow, report, start, carrier, faults);
+        }
+    }
+
     /// Adds a flow, or a page with the last of its connections.
     fn add_flow(
         &mut self,
@@ -232,6 +245,7 @@ impl<'a> Assembly<'a> {
         } else {
             let added = self.world.add_flow(config);
             debug_assert_eq!(added, id);
+            self.tell_scheme(flow, id);
         }
 
         self.layout.labels.push(flow.label.clone());
@@ -240,6 +254,16 @@ impl<'a> Assembly<'a> {
         self.layout.ues.push(ue);
         self.layout.up.push(flow::is_up(flow));
         Ok(())
+    }
+
+    /// A media sender is told the thresholds of the marker on its path, where there is one.
+    fn tell_scheme(&mut self, flow: &FlowInstance<'_>, id: FlowId) {
+        let told = flow.spec.app.media().is_some_and(|m| m.told) && self.hosts != Hosts::External;
+        let up = flow::is_up(flow);
+        if let Some(scheme) = marker(self.scenario, up).filter(|_| told) {
+            let rtt = if up { Duration::ZERO } else { flow.rtt };
+            self.told.push((id, scheme, flow.start, rtt));
+        }
     }
 
     /// The flow with its paths and its controller.
@@ -264,10 +288,9 @@ impl<'a> Assembly<'a> {
             path::skip_idle(&mut down);
             path::skip_idle(&mut up);
         }
-        let scheme = marker(self.scenario, flow::is_up(flow));
         let draw = self.draw.fork(purpose::CONTROLLER, number as u64);
         let given = |config: &ControllerConfig| given(number, config);
-        flow::config(self.scenario, flow, scheme, down, up, draw, given).map_err(|reason| {
+        flow::config(self.scenario, flow, down, up, draw, given).map_err(|reason| {
             BuildError::Flow {
                 label: flow.label.clone(),
                 reason,

@@ -144,3 +144,21 @@ pub(super) fn way_of_blocks(scenario: &Scenario, rtt: Duration) -> (sim::Carrier
     };
     (carrier, faults(scenario))
 }
+
+/// Time after which a UE tells the marker's thresholds again, since a report may be lost. Ours.
+const TOLD_AGAIN: Duration = Duration::from_secs(1);
+
+/// How the UE of a flow with this RTT tells its sender the thresholds of the marker, and what goes wrong. The network tells the UE
+/// by RRC or NAS when it sets up the bearer, and the UE its application, whatever carries other reports.
+pub(super) fn way_of_scheme(scenario: &Scenario, rtt: Duration) -> (sim::Carrier, Faults) {
+    let carrier = sim::Carrier::Socket {
+        every: TOLD_AGAIN,
+        lane: lane(scenario, rtt),
+    };
+    let faults = Faults {
+        // What is told holds for good: there is nothing newer to repeat.
+        stale: false,
+        ..faults(scenario)
+    };
+    (carrier, faults)
+}

@@ -3,7 +3,6 @@
 use slackwater_control::registry::{Config as ControllerConfig, Encoder};
 use slackwater_control::{AnyController, Controller as _, EcnMode, MediaController as _};
 use slackwater_core::{Bytes, Direction, Draw, Duration, Instant};
-use slackwater_signal::MarkingScheme;
 use slackwater_sim::{FlowConfig, HopConfig, Transport};
 use slackwater_transport::app::{
     AppConfig, CbrConfig, FrameClock, FramesConfig, PageConfig, TransfersConfig, VideoConfig,
@@ -34,12 +33,11 @@ pub(super) fn controller_name<'a>(flow: &FlowInstance<'a>) -> &'a str {
     }
 }
 
-/// The flow, or why its controller cannot be had; `scheme` is the bottleneck's marker. A controller that is `given` stands
+/// The flow, or why its controller cannot be had. A controller that is `given` stands
 /// in for a TCP flow's that is named.
 pub(super) fn config(
     scenario: &Scenario,
     flow: &FlowInstance<'_>,
-    scheme: Option<MarkingScheme>,
     down: Vec<HopConfig>,
     up: Vec<HopConfig>,
     draw: Draw,
@@ -90,7 +88,6 @@ pub(super) fn config(
                         .build_media(&spec.controller, &config)
                         .map_err(|e| e.to_string())?,
                 ),
-                scheme: scheme.filter(|_| media.told),
             }
         }
         (flow::Carrier::Udp | flow::Carrier::Rtp, _) => {

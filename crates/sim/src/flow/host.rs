@@ -3,7 +3,6 @@
 use slackwater_control::{AnyController, AnyMedia};
 use slackwater_core::record::{FlowSample, Frame};
 use slackwater_core::{Bytes, Direction, Draw, FlowId, Instant, Packet};
-use slackwater_signal::{MarkingScheme, PathReport};
 use slackwater_transport::app::{App, AppConfig};
 use slackwater_transport::quic::{self, Config as QuicConfig};
 use slackwater_transport::rtp::{Mailbox, RtpConfig, RtpReceiver, RtpSender};
@@ -250,11 +249,7 @@ impl Host {
                 ))),
                 Self::UdpReceiver(Box::default()),
             ],
-            Transport::Rtp {
-                config,
-                controller,
-                scheme,
-            } => parts.rtp(&config, *controller, scheme),
+            Transport::Rtp { config, controller } => parts.rtp(&config, *controller),
             Transport::External { .. } => {
                 [(); 2].map(|()| Self::External(Box::<External>::default()))
             }
@@ -345,20 +340,10 @@ impl Parts {
         ]
     }
 
-    fn rtp(
-        &self,
-        config: &RtpConfig,
-        controller: AnyMedia,
-        scheme: Option<MarkingScheme>,
-    ) -> [Host; 2] {
+    fn rtp(&self, config: &RtpConfig, controller: AnyMedia) -> [Host; 2] {
         let draw = self.draw.fork(purpose::MEDIA, 0);
         let (flow, up, start) = (self.flow, self.up, self.start);
-        let mut sender = RtpSender::new(flow, up, config, controller, start, self.stop, draw);
-        if let Some(scheme) = scheme {
-            let report = PathReport::MarkingScheme(scheme);
-            // Before the first frame there is nothing to send.
-            sender.on_path_report(start, &report, &mut Vec::new());
-        }
+        let sender = RtpSender::new(flow, up, config, controller, start, self.stop, draw);
         let receiver = RtpReceiver::new(flow, up, config);
         [
             Host::RtpSender(Box::new(sender)),

@@ -7,7 +7,7 @@ use slackwater_edge::ue::BlocksMode;
 use slackwater_edge::{Agent, EdgeFunction, FlowAt, Place, RanReport, Session};
 use slackwater_ran::CellOut;
 use slackwater_ran::cell::{Cell, CellConfig, ConfigError, UeConfig};
-use slackwater_signal::Observer;
+use slackwater_signal::{Observer, PathReport};
 use slackwater_transport::app::AppConfig;
 use slackwater_transport::rtp::Mailbox;
 
@@ -275,6 +275,32 @@ impl WorldBuilder {
         self.flows[flow.index()].feed = Some(Box::new(feed));
     }
 
+    /// Lets the UE of `flow` tell its sender `report` from `start` on: what the network told the UE about its bearer and holds for
+    /// good, as cL4S' thresholds (RRC or NAS tell the UE, and the UE its application).
+    ///
+    /// # Panics
+    /// Where the carrier has no period of its own, or the UE reports to this sender already.
+    pub fn tell(
+        &mut self,
+        flow: FlowId,
+        report: PathReport,
+        start: Instant,
+        carrier: Carrier,
+        faults: Faults,
+    ) {
+        let Carrier::Socket { every, lane } = carrier else {
+            panic!("{carrier:?} waits for packets to ride on");
+        };
+        let state = &self.flows[flow.index()];
+        assert!(state.feed.is_none(), "one feed a flow");
+        let draw = self.draw.fork(purpose::BLOCKS, u64::from(flow.0));
+        let mut feed = Feed::new(Source::Told(report), carrier, faults, every, draw);
+        feed.begin(start);
+        feed.lane = Some(self.report_lane(lane));
+        feed.beat = Some(self.push(Component::Feed(flow.0)).index());
+        self.flows[flow.index()].feed = Some(Box::new(feed));
+    }
+
     /// Where the data of `flow` waits in the cell at `node`.
     fn flow_at(&mut self, node: NodeId, flow: FlowId) -> FlowAt {
         let cell = self.cell_mut(node);
@@ -473,8 +499,13 @@ impl WorldBuilder {
         let mut kernel = Kernel::new(components.len());
         for (n, component) in components.iter().enumerate() {
             let timer = match *component {
-                // Empty, a lane and a link have nothing to do; a feed begins with its flow.
-                Component::Lane(_) | Component::Link(_) | Component::Feed(_) => None,
+                // Empty, a lane and a link have nothing to do.
+                Component::Lane(_) | Component::Link(_) => None,
+                // Most feeds begin with the first packet of their flow.
+                Component::Feed(flow) => {
+                    let feed = self.flows[flow as usize].feed.as_ref();
+                    feed.and_then(|feed| feed.next_timer())
+                }
                 // A cell sleeps until something comes, but for its reports.
                 Component::Cell(cell) if !self.cells[cell].reports_to_functions() => None,
                 Component::Cell(cell) => self.cells[cell].next_timer(),

@@ -5,13 +5,15 @@
 //! report tells of a time before the flow or within a pause, and what it costs ends with the flow. A shorter gap is told
 //! whole, as one mean: for all that a UE knows it is an outage of the radio, of which the sender must hear.
 //!
+//! A feed may also tell what the network told the UE once and for all, by a socket from the flow's start on.
+//!
 //! | carrier | while packets come | in a gap of up to [`PAUSE`] | in a longer one | after it |
 //! |---|---|---|---|---|
 //! | ACK | on each | nothing; the next ACK tells of all of it | nothing | on the first ACK a sample or more after the packet |
 //! | datagram | beside an ACK, at most one a period | each 100 ms, or the period where that is longer | nothing | beside the first ACK a period after the packet |
 //! | socket | each period | each period | nothing | a period after the packet |
 
-use slackwater_core::{Draw, Duration, FlowId, Instant, Packet, Recorder};
+use slackwater_core::{Direction, Draw, Duration, FlowId, Instant, Packet, Recorder};
 use slackwater_edge::FlowAt;
 use slackwater_edge::ue::{BlocksMode, Reading};
 use slackwater_signal::{PathReport, ReportBody};
@@ -93,6 +95,8 @@ pub(super) enum Source {
         link: Idx<LinkNode>,
         blocks: LinkBlocks,
     },
+    /// What the network told the UE when it set up the bearer, and holds for good.
+    Told(PathReport),
 }
 
 /// The feed of one flow.
@@ -109,6 +113,8 @@ pub(super) struct Feed {
     pub(super) beat: Option<usize>,
     /// When the UE last saw a packet of the flow; `None` before the first.
     heard: Option<Instant>,
+    /// When the first report leaves, where that is set and has not come.
+    first: Option<Instant>,
     /// When the last report left.
     sent: Instant,
     /// The reports that left.
@@ -133,6 +139,7 @@ impl Feed {
             lane: None,
             beat: None,
             heard: None,
+            first: None,
             sent: Instant::ZERO,
             progress: Progress::default(),
         }
@@ -143,8 +150,16 @@ impl Feed {
         self.heard.is_none_or(|t| now.since(t) > PAUSE)
     }
 
+    /// Lets the first report leave at `start`: what it tells is known before the flow.
+    pub(super) fn begin(&mut self, start: Instant) {
+        (self.heard, self.first) = (Some(start), Some(start));
+    }
+
     /// When a report on its own is due next; `None` before the flow.
-    fn next_timer(&self) -> Option<Instant> {
+    pub(super) fn next_timer(&self) -> Option<Instant> {
+        if self.first.is_some() {
+            return self.first.filter(|t| !self.faults.is_silent(*t));
+        }
         self.heard?;
         let every = match self.carrier {
             Carrier::Datagram { every, .. } => every.max(IDLE),
@@ -172,6 +187,7 @@ impl<R: Recorder> World<R> {
         match &mut feed.source {
             Source::Cell { cell, agent, at } => self.cells[*cell].report(now, *agent, at),
             Source::Link { link, blocks } => blocks.report(now, &self.links[*link].link),
+            Source::Told(report) => Some(*report),
         }
     }
 
@@ -195,6 +211,7 @@ impl<R: Recorder> World<R> {
         match &mut feed.source {
             Source::Cell { cell, agent, at } => self.cells[*cell].resume(now, *agent, at),
             Source::Link { link, blocks } => blocks.resume(now, &self.links[*link].link),
+            Source::Told(_) => {}
         }
         feed.sent = now;
         if let Some(beat) = feed.beat {
@@ -239,6 +256,7 @@ impl<R: Recorder> World<R> {
         }
         if feed.next_timer().is_some_and(|t| t <= now) {
             feed.sent = now;
+            feed.first = None;
             if !feed.faults.is_silent(now)
                 && let Some(lane) = feed.lane
                 && let Some(report) = self.observe(now, &mut feed)
@@ -252,7 +270,11 @@ impl<R: Recorder> World<R> {
     }
 
     fn send_report(&mut self, now: Instant, flow: usize, lane: Idx<LaneNode>, body: ReportBody) {
-        let packet = datagram(now, FlowId(flow as u32), body);
+        let mut packet = datagram(now, FlowId(flow as u32), body);
+        if self.flows[flow].sender == 1 {
+            // The sender is at the UE, which tells it.
+            packet.dir = Direction::Down;
+        }
         self.enter_lane(now, lane, &packet);
     }
 }

@@ -265,7 +265,6 @@ impl Load {
                         controller: Box::new(
                             registry::build_media(self.controller, &config).expect("it exists"),
                         ),
-                        scheme: None,
                     },
                     Transport::Tcp => sim::Transport::Tcp {
                         config: Box::new(TcpConfig::default()),
