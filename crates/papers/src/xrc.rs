@@ -27,11 +27,11 @@ use prelude::*;
 mod prelude {
     pub(super) use super::super::measure as m;
     pub(super) use super::super::study::{
-        Experiment, Options, Outcome, Outcomes, Part, Runs, Study, StudyError,
+        Experiment, Measure, Options, Outcome, Outcomes, Part, Runs, Study, StudyError,
     };
     pub(super) use super::{
-        BUDGET_MS, Entry, JITTER, PAYLOAD, bar, explain, hol_cdf, keep_all, keep_hol, keep_rates,
-        mode, profile, rate_panel, table,
+        BUDGET_MS, Entry, OURS, PAYLOAD, agent, bar, hol_cdf, keep_all, keep_hol, keep_rates, mode,
+        profile, rate_panel, table,
     };
     pub(super) use slackwater_lab::run::RunResult;
     pub(super) use slackwater_lab::title::title;
@@ -55,7 +55,7 @@ pub const STUDY: Study = Study {
          back. Each figure of the paper is redrawn here from our simulations.",
     ],
     notes: &[
-        "Two profiles: `paper` does what the paper says, literally; `default` is what we ship, with every difference \
+        "Two profiles: `paper` does what the paper says, literally; `product` is what we ship, with every difference \
          named in docs/xrc.md.",
         "The HoL delay is the age of the oldest packet in the user's RLC queue, sampled every millisecond; shares of \
          samples are shares of time.",
@@ -94,6 +94,22 @@ fn parts(options: &Options) -> Result<Vec<Part>, StudyError> {
     parts.push(opponents::part(options)?);
     Ok(parts)
 }
+
+/// What reports to `controller`: the paper's agent to the paper's sender.
+fn agent(controller: &str) -> (&'static str, &'static str) {
+    let agent = if controller == "xrc-paper" {
+        "paper"
+    } else {
+        "default"
+    };
+    ("feedback.xrc.agent", agent)
+}
+
+/// The two senders of XRC, and whose claims they are measured for.
+const OURS: [(&str, crate::ledger::Profile); 2] = [
+    ("xrc-paper", crate::ledger::Profile::Paper),
+    ("xrc", crate::ledger::Profile::Product),
+];
 
 /// Which profile a controller's name stands for.
 fn profile(controller: &str) -> &'static str {
@@ -195,19 +211,6 @@ fn keep_all(run: &RunResult, out: &mut Outcome, span: m::Span) {
     out.value("loss_1", counts.get(1).map(loss));
     keep_hol(run, out, span);
 }
-
-/// Says of the checks that miss why, by a part of their names.
-fn explain(checks: Vec<Check>, why: &[(&str, &str)]) -> Vec<Check> {
-    let explained = |c: Check| match why.iter().find(|w| c.name.contains(w.0)) {
-        Some(w) => c.where_missed(w.1),
-        None => c,
-    };
-    checks.into_iter().map(explained).collect()
-}
-
-/// The sender's search for a bottleneck in the Internet and the radio's own jitter.
-const JITTER: &str = "RTTs that the radio itself spreads (TDD, HARQ, waiting for uplink grants) look to the sender like a queue in \
-                      the Internet, since the HoL delay does not show them; it drains a queue that is not there";
 
 /// A table of values, one row for each of `rows` (label, controller for its colour, runs).
 fn table(caption: &str, heading: &str, columns: &[Entry], rows: &[(String, &str, &Runs)]) -> Panel {

@@ -15,12 +15,36 @@ const ALL: [&str; 6] = [
 /// All four are on; the last five seconds of settling are left out.
 const FOUR: m::Span = (35.0, 70.0);
 
-/// What equal shares at all times give for rates over lives: the inner flows never have the link alone. Their means are
-/// 28.33 / 70, 21.67 / 70, 21.67 / 70, 28.33 / 70 of the link.
-const LIFE: f64 = 0.9825;
-
 fn name(controller: &str, spread: bool) -> String {
     format!("fig4/{controller}{}", if spread { "" } else { "-same-rtt" })
+}
+
+/// What is measured for the claims of section IV-A.
+fn measures() -> Vec<Measure> {
+    let mut all = vec![];
+    for (ours, who) in OURS {
+        all.push(Measure::new("fig4-jain", who, move |o| {
+            o.get(&name(ours, true)).estimate("jain")
+        }));
+        all.push(Measure::new("fig4-within", who, move |o| {
+            o.get(&name(ours, true)).estimate("hol_within")
+        }));
+        all.push(Measure::new("fig4-same-rtt", who, move |o| {
+            let (ours, cubic) = (o.get(&name(ours, false)), o.get(&name("cubic", false)));
+            ours.ratio("jain", cubic, "jain")
+        }));
+    }
+    all.push(Measure::paper("fig4-jain-cubic", |o| {
+        o.get(&name("cubic", true)).estimate("jain")
+    }));
+    all.push(Measure::paper("fig4-jain-reno", |o| {
+        o.get(&name("reno", true)).estimate("jain")
+    }));
+    all.push(Measure::paper("fig4-illinois-unfair", |o| {
+        let (illinois, cubic) = (o.get(&name("illinois", true)), o.get(&name("cubic", true)));
+        illinois.ratio("jain", cubic, "jain")
+    }));
+    all
 }
 
 pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
@@ -29,15 +53,15 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
         experiments.push(Experiment::new(
             name(c, true),
             SCENARIO,
-            [("flow.controller", c)],
+            [("flow.controller", c), agent(c)],
             reduce,
         )?);
-        let changes = [("flow.controller", c), ("flow.rtt", "30 ms")];
+        let changes = [("flow.controller", c), ("flow.rtt", "30 ms"), agent(c)];
         experiments.push(Experiment::new(name(c, false), SCENARIO, changes, reduce)?);
     }
     Ok(Part {
         id: "fig4",
-        measures: vec![],
+        measures: measures(),
         experiments,
         draw: Box::new(draw),
     })
@@ -173,7 +197,6 @@ fn draw(o: &Outcomes) -> Figure {
             runs("reno").mean("jain_life"),
         ),
         panels,
-        checks: checks(o),
         notes: vec![
             "Over their lives the four cannot be equal: the first and the last have the link to themselves for 10 s. Equal \
              shares at all times give an index of 0.9825 for that reading."
@@ -184,125 +207,4 @@ fn draw(o: &Outcomes) -> Figure {
         ],
         ..Figure::default()
     }
-}
-
-fn checks(o: &Outcomes) -> Vec<Check> {
-    let mut checks = vec![];
-    for c in ["xrc", "xrc-paper"] {
-        let runs = o.get(&name(c, true));
-        let bound = if c == "xrc" { 0.995 } else { 0.99 };
-        let check = |what: &str, unit, reference, value: &str, tolerance| {
-            Check::of(what, unit, reference, runs.estimate(value), tolerance)
-                .profile(profile(c))
-                .source("XRC, Fig. 4(a) and IV-A")
-        };
-        checks.extend([
-            check(
-                "Jain (common, 35 to 70 s)",
-                "",
-                bound,
-                "jain",
-                Tolerance::AtLeast,
-            )
-            .claimed(0.995),
-            check(
-                "Jain (mean of 1 s, 35 to 70 s)",
-                "",
-                bound,
-                "jain_1s",
-                Tolerance::AtLeast,
-            )
-            .claimed(0.995),
-            check(
-                "Jain (life), beside 0.9825 of flows that share equally at all times",
-                "",
-                LIFE,
-                "jain_life",
-                Tolerance::Absolute(0.005),
-            ),
-            check(
-                "Jain (mean of 1 s) with two, three, four flows",
-                "",
-                0.99,
-                "jain_1s_234",
-                Tolerance::AtLeast,
-            ),
-            check(
-                "after a join or leave, time to within 20 % (mean)",
-                "s",
-                1.0,
-                "settling",
-                Tolerance::AtMost,
-            ),
-            check(
-                "time with HoL ≤ 10 ms",
-                "",
-                if c == "xrc" { 0.95 } else { 0.90 },
-                "hol_within",
-                Tolerance::AtLeast,
-            )
-            .claimed(0.99),
-            check("HoL at 99 %", "ms", 12.0, "hol_p99", Tolerance::AtMost),
-        ]);
-        if c == "xrc" {
-            let worst = runs.max("settling_worst");
-            checks.push(
-                Check::new(
-                    "the slowest of all changes and seeds",
-                    "s",
-                    1.0,
-                    worst,
-                    None,
-                    Tolerance::AtMost,
-                )
-                .profile("product")
-                .source("XRC, IV-A: \"immediately\""),
-            );
-            let drops = runs.max("drops");
-            checks.push(
-                Check::new(
-                    "drops in a run, at most",
-                    "",
-                    10.0,
-                    drops,
-                    None,
-                    Tolerance::AtMost,
-                )
-                .profile("product")
-                .source("XRC, IV-A"),
-            );
-        }
-    }
-    let xrc = o.get(&name("xrc", true)).mean("jain");
-    for (c, claimed) in [
-        ("cubic", Some(0.8571)),
-        ("reno", Some(0.8674)),
-        ("illinois", None),
-        ("illinois-ns3", None),
-    ] {
-        let check = Check::of(
-            format!("Jain (common) of {}, below XRC's", title(c)),
-            "",
-            xrc,
-            o.get(&name(c, true)).estimate("jain"),
-            Tolerance::AtMost,
-        )
-        .source("XRC, Fig. 4(b) to (d)");
-        checks.push(match claimed {
-            Some(v) => check.claimed(v),
-            None => check,
-        });
-    }
-    checks.push(
-        Check::of(
-            "Jain (common), equal RTTs",
-            "",
-            0.995,
-            o.get(&name("xrc", false)).estimate("jain"),
-            Tolerance::AtLeast,
-        )
-        .profile("product")
-        .source("XRC, IV-A, end"),
-    );
-    checks
 }

@@ -105,7 +105,7 @@ fn draw(o: &Outcomes) -> Figure {
             ten("xrc", false).mean("jain"),
         ),
         panels,
-        checks: explain(vec![
+        checks: vec![
             Check::of(
                 "rate alone at 10 %, over CUBIC's",
                 "",
@@ -124,7 +124,7 @@ fn draw(o: &Outcomes) -> Figure {
             )
             .profile("product")
             .source("beyond the paper"),
-        ], &[("", JITTER)]),
+        ],
         ..Figure::default()
     }
 }

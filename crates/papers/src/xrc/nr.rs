@@ -110,10 +110,10 @@ fn draw(o: &Outcomes) -> Figure {
             runs("bbr").mean("hol_p90"),
         ),
         panels,
-        checks: explain(vec![
+        checks: vec![
             check("utilisation", 0.95, "utilisation"),
             check("time with HoL ≤ 10 ms", 0.90, "hol_within"),
-        ], &[("", JITTER)]),
+        ],
         ..Figure::default()
     }
 }
