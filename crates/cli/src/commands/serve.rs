@@ -6,26 +6,33 @@ mod guard;
 
 use std::convert::Infallible;
 use std::fmt::Display;
+use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use axum::Router;
-use axum::extract::{Path as UrlPath, RawQuery, State};
-use axum::http::{StatusCode, header};
+use axum::body::Body;
+use axum::extract::{FromRef, Path as UrlPath, RawQuery, State};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use clap::Args;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use serde_json::{Value, json};
 use slackwater_lab::arena::MEASURES;
 use slackwater_report::shelf::{self, Shelf, live};
 use slackwater_report::{self as report, palette};
 use slackwater_results::metrics::table::{Better, METRICS};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 
@@ -34,6 +41,25 @@ use guard::Guard;
 
 /// How often the page hears of what runs.
 const BEAT: Duration = Duration::from_secs(1);
+/// A connection says what it wants within this time, or is closed.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Connections at a time; more wait.
+const CONNECTIONS: usize = 256;
+/// The policy of files below the folder of results.
+const RESULTS: &str = "sandbox allow-scripts allow-downloads allow-popups; frame-ancestors 'none'";
+
+/// What the routes share.
+#[derive(Clone, Debug)]
+struct Site {
+    shelf: Arc<Shelf>,
+    news: watch::Receiver<News>,
+}
+
+impl FromRef<Site> for Arc<Shelf> {
+    fn from_ref(site: &Site) -> Self {
+        site.shelf.clone()
+    }
+}
 
 /// `slackwater serve`
 #[derive(Debug, Args)]
@@ -75,12 +101,14 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
 
 async fn listen(args: &ServeArgs) -> Result<()> {
     let wanted = SocketAddr::new(args.listen, args.port);
-    let listener = tokio::net::TcpListener::bind(wanted)
+    let listener = TcpListener::bind(wanted)
         .await
         .with_context(|| format!("cannot listen on {wanted}; --port 0 takes any that is free"))?;
     let address = listener.local_addr()?;
     let guard = Arc::new(Guard::new(address, args.token.clone()));
     let shelf = Arc::new(Shelf::new(&args.folder));
+    let (send, news) = watch::channel(News::default());
+    tokio::spawn(watch(shelf.clone(), send));
     let app = Router::new()
         .route(
             "/",
@@ -114,7 +142,8 @@ async fn listen(args: &ServeArgs) -> Result<()> {
         .route("/api/events", get(events))
         .route("/overlay", get(overlay))
         .route("/files/{*path}", get(file))
-        .with_state(shelf)
+        .with_state(Site { shelf, news })
+        .layer(middleware::map_response(sealed))
         .layer(middleware::from_fn_with_state(guard, guard::check));
     let query = args
         .token
@@ -122,14 +151,44 @@ async fn listen(args: &ServeArgs) -> Result<()> {
         .map_or_else(String::new, |t| format!("?token={t}"));
     say!("http://{address}/{query}");
     eprintln!("results below {}; Ctrl-C ends", args.folder.display());
-    axum::serve(listener, app)
-        .await
-        .context("the server stopped")
+    accept(listener, app).await
+}
+
+/// Serves connections. One that sends half a request is closed, and many of them keep nobody out for longer than that.
+async fn accept(listener: TcpListener, app: Router) -> Result<()> {
+    let free = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let place = free.clone().acquire_owned().await?;
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of file descriptors: those that end make room.
+            tokio::time::sleep(BEAT).await;
+            continue;
+        };
+        let service = TowerToHyperService::new(app.clone());
+        tokio::spawn(async move {
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+            // A page that was closed is no error of ours.
+            let _ = http.serve_connection(TokioIo::new(stream), service).await;
+            drop(place);
+        });
+    }
+}
+
+/// A browser takes each answer for what we say that it is.
+async fn sealed(mut answer: Response) -> Response {
+    let headers = answer.headers_mut();
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    answer
 }
 
 fn asset(kind: &'static str, bytes: &'static [u8]) -> impl IntoResponse + use<> {
     // The page has scripts and styles of its own and nothing else: whatever a label of a run contains stays text.
-    const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:";
+    const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+                          frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
     let headers = [
         (header::CONTENT_TYPE, kind),
         (header::CONTENT_SECURITY_POLICY, POLICY),
@@ -218,40 +277,57 @@ fn colours<'a>(names: impl Iterator<Item = &'a String>) -> serde_json::Map<Strin
         .collect()
 }
 
-/// How many runs and pages there are and when the newest came: what changes when results come or go.
-type Glance = (usize, u64, usize, u64);
+/// What all open pages hear.
+#[derive(Clone, Debug, Default)]
+struct News {
+    /// What runs now, as JSON.
+    running: String,
+    /// Counts the times that results came or went.
+    changes: u64,
+}
 
-fn glance(shelf: &Shelf) -> (Glance, Value) {
-    let (entries, pages) = (shelf.entries(), shelf.pages());
-    let newest = entries.first().map_or(0, |e| e.written);
-    let page = pages.first().map_or(0, |p| p.written);
-    let running = live::running(shelf).into_iter().map(|(path, live)| {
-        let mut value = serde_json::to_value(live).unwrap_or_default();
-        value["path"] = path.into();
-        value
-    });
-    (
-        (entries.len(), newest, pages.len(), page),
-        running.collect(),
-    )
+/// Looks at the folder while a page is open, once for all of them, and for at most a twentieth of the time.
+async fn watch(shelf: Arc<Shelf>, send: watch::Sender<News>) {
+    let (mut last, mut changes) = (None, 0);
+    loop {
+        let start = Instant::now();
+        if send.receiver_count() > 1 {
+            let shelf = shelf.clone();
+            let look = move || {
+                let (glance, files) = shelf.glance();
+                let running = live::running(&shelf, files)
+                    .into_iter()
+                    .map(|(path, live)| {
+                        let mut value = serde_json::to_value(live).unwrap_or_default();
+                        value["path"] = path.into();
+                        value
+                    });
+                (glance, running.collect::<Value>())
+            };
+            let Ok((glance, running)) = blocking(look).await else {
+                return;
+            };
+            changes += u64::from(last.replace(glance).is_some_and(|before| before != glance));
+            let running = running.to_string();
+            send.send_replace(News { running, changes });
+        }
+        tokio::time::sleep(BEAT.max(start.elapsed() * 20)).await;
+    }
 }
 
 /// What runs, each second; and a word when results came or went.
-async fn events(
-    State(shelf): State<Arc<Shelf>>,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+async fn events(State(site): State<Site>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let (send, receive) = tokio::sync::mpsc::channel(8);
+    let mut news = site.news.clone();
     tokio::spawn(async move {
-        let mut beat = tokio::time::interval(BEAT);
-        let mut last: Option<Glance> = None;
-        loop {
-            beat.tick().await;
-            let shelf = shelf.clone();
-            let Ok((now, running)) = blocking(move || glance(&shelf)).await else {
-                return;
-            };
-            let mut said = vec![Event::default().event("live").data(running.to_string())];
-            if last.replace(now).is_some_and(|before| before != now) {
+        let mut last = None;
+        while news.changed().await.is_ok() {
+            let News { running, changes } = news.borrow_and_update().clone();
+            let mut said = vec![Event::default().event("live").data(running)];
+            if last
+                .replace(changes)
+                .is_some_and(|before| before != changes)
+            {
                 said.push(Event::default().event("shelf").data("changed"));
             }
             for event in said {
@@ -281,20 +357,44 @@ async fn overlay(State(shelf): State<Arc<Shelf>>, RawQuery(query): RawQuery) -> 
     }
 }
 
+/// A file, piece by piece: a capture of gigabytes takes no more memory than a page.
 async fn file(State(shelf): State<Arc<Shelf>>, UrlPath(path): UrlPath<String>) -> Response {
-    let read = blocking(move || {
+    const PIECE: usize = 64 * 1024;
+    let open = blocking(move || {
         let full = shelf.resolve(&path).filter(|p| p.is_file())?;
-        let kind = content_type(&full);
-        Some((kind, std::fs::read(full).ok()?))
+        let file = std::fs::File::open(&full).ok()?;
+        let bytes = file.metadata().ok()?.len();
+        Some((content_type(&full), file, bytes))
     });
-    match read.await {
-        Ok(Some((kind, bytes))) => ([(header::CONTENT_TYPE, kind)], bytes).into_response(),
-        Ok(None) => refuse(
-            StatusCode::NOT_FOUND,
-            &"no such file below the folder of results",
-        ),
-        Err(refused) => refused,
-    }
+    let (kind, mut file, bytes) = match open.await {
+        Ok(Some(found)) => found,
+        Ok(None) => {
+            let why = "no such file below the folder of results";
+            return refuse(StatusCode::NOT_FOUND, &why);
+        }
+        Err(refused) => return refused,
+    };
+    let (send, receive) = tokio::sync::mpsc::channel::<std::io::Result<Vec<u8>>>(4);
+    tokio::task::spawn_blocking(move || {
+        let mut left = bytes;
+        while left > 0 {
+            let mut piece = vec![0; left.min(PIECE as u64) as usize];
+            let read = file.read_exact(&mut piece);
+            left -= piece.len() as u64;
+            let failed = read.is_err();
+            // The reader went, or the file was cut short.
+            if send.blocking_send(read.map(|()| piece)).is_err() || failed {
+                return;
+            }
+        }
+    });
+    let headers = [
+        (header::CONTENT_TYPE, kind.to_owned()),
+        (header::CONTENT_LENGTH, bytes.to_string()),
+        // What a folder of results holds is another's page: it gets scripts of its own and nothing of this origin.
+        (header::CONTENT_SECURITY_POLICY, RESULTS.to_owned()),
+    ];
+    (headers, Body::from_stream(ReceiverStream::new(receive))).into_response()
 }
 
 fn content_type(path: &Path) -> &'static str {

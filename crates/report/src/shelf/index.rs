@@ -1,23 +1,50 @@
 //! What lies below the folder of results.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use slackwater_lab::arena::Table;
+use slackwater_lab::beacon;
 use slackwater_results::metrics::RunSummary;
 use slackwater_results::metrics::table::{METRICS, Metric};
 
 use super::ShelfError;
 
+/// Name of the file that makes a folder a run.
+const SUMMARY: &str = "summary.json";
 /// Folders are searched this deep: `runs/<study>/<part>/<run>` and one more.
 const DEPTH: usize = 5;
 
 /// A folder of results.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Shelf {
     root: PathBuf,
+    /// What was read of each summary, by its file: a file that did not change is not read again.
+    known: Mutex<BTreeMap<PathBuf, Known>>,
+}
+
+/// A summary as it was read.
+#[derive(Debug)]
+struct Known {
+    /// When the file was changed, and its length: what tells another file of the same name.
+    stamp: (Option<SystemTime>, u64),
+    /// What the list shows; `None` where it could not be read.
+    entry: Option<Entry>,
+}
+
+/// What changes when results come or go: how many there are, and when the newest came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Glance {
+    /// Summaries of runs.
+    pub runs: usize,
+    /// Pages.
+    pub pages: usize,
+    /// When the newest of them was written.
+    pub newest: Option<SystemTime>,
 }
 
 /// One run, as a list shows it.
@@ -66,7 +93,10 @@ pub struct Arena {
 impl Shelf {
     /// The results below `root`. It need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self {
+            root: root.into(),
+            known: Mutex::default(),
+        }
     }
 
     /// The folder.
@@ -76,14 +106,43 @@ impl Shelf {
 
     /// Every run, newest first. What cannot be read (a run that is being written, a file of another version) is left out.
     pub fn entries(&self) -> Vec<Entry> {
-        let mut all = vec![];
+        let mut before = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = BTreeMap::new();
         self.walk(&mut |file| {
-            if file.file_name().is_some_and(|n| n == "summary.json") {
-                all.extend(self.entry(file));
+            if file.file_name().is_some_and(|n| n == SUMMARY) {
+                let stamp = stamp(file);
+                let known = before.remove(file).filter(|known| known.stamp == stamp);
+                let known = known.unwrap_or_else(|| Known {
+                    stamp,
+                    entry: self.entry(file),
+                });
+                now.insert(file.to_owned(), known);
             }
         });
+        let mut all: Vec<Entry> = now.values().filter_map(|k| k.entry.clone()).collect();
+        *before = now;
+        drop(before);
         all.sort_by(|a: &Entry, b| b.written.cmp(&a.written).then_with(|| a.path.cmp(&b.path)));
         all
+    }
+
+    /// A glance at what there is, without reading any file; and what commands say that run now, by their files.
+    pub fn glance(&self) -> (Glance, Vec<PathBuf>) {
+        let (mut glance, mut running) = (Glance::default(), vec![]);
+        self.walk(&mut |file| {
+            let is_run = file.file_name().is_some_and(|n| n == SUMMARY);
+            let is_page = file.extension().is_some_and(|e| e == "html");
+            glance.runs += usize::from(is_run);
+            glance.pages += usize::from(is_page);
+            if is_run || is_page {
+                glance.newest = glance.newest.max(stamp(file).0);
+            }
+            if file.file_name().is_some_and(|n| n == beacon::FILE) {
+                running.push(file.to_owned());
+            }
+        });
+        running.sort();
+        (glance, running)
     }
 
     /// Every page that a command left, newest first.
@@ -230,8 +289,15 @@ fn load(path: &Path) -> Result<RunSummary, ShelfError> {
     })
 }
 
+/// When a file was changed, and its length.
+fn stamp(file: &Path) -> (Option<SystemTime>, u64) {
+    let found = fs::metadata(file).ok();
+    let changed = found.as_ref().and_then(|m| m.modified().ok());
+    (changed, found.map_or(0, |m| m.len()))
+}
+
 fn written(file: &Path) -> u64 {
-    let modified = fs::metadata(file).and_then(|m| m.modified()).ok();
+    let modified = stamp(file).0;
     let since = modified.and_then(|m| m.duration_since(UNIX_EPOCH).ok());
     since.map_or(0, |d| d.as_secs())
 }

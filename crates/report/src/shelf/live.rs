@@ -1,13 +1,15 @@
 //! What is running now, by the files that commands renew while they run.
 
-use slackwater_lab::beacon::{FILE, Live, read};
+use std::path::PathBuf;
+
+use slackwater_lab::beacon::{Live, read};
 
 use super::Shelf;
 
-/// What runs now, each with its folder below the shelf's.
-pub fn running(shelf: &Shelf) -> Vec<(String, Live)> {
-    let files = shelf.files(FILE).into_iter();
+/// What `files`, found by [`Shelf::glance`], say that runs now, each with its folder below the shelf's.
+pub fn running(shelf: &Shelf, files: Vec<PathBuf>) -> Vec<(String, Live)> {
     files
+        .into_iter()
         .filter_map(|file| Some((shelf.below(file.parent()?)?, read(&file)?)))
         .collect()
 }

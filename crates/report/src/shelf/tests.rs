@@ -51,6 +51,35 @@ fn put(folder: &Path, seed: u64) {
     output::write_run(folder, &run.scenario, &run.summary, &run.records).expect("written");
 }
 
+/// What runs below `shelf`.
+fn running(shelf: &Shelf) -> Vec<(String, slackwater_lab::beacon::Live)> {
+    live::running(shelf, shelf.glance().1)
+}
+
+#[test]
+fn a_summary_is_read_again_where_it_changed_and_hidden_folders_are_not_read() {
+    let folder = Folder::new("again");
+    let shelf = Shelf::new(&folder.0);
+    assert_eq!(shelf.glance().0, Glance::default());
+    put(&folder.0.join("a"), 1);
+    put(&folder.0.join(".b.part"), 2);
+    let first = shelf.glance().0;
+    assert_eq!((first.runs, first.pages, shelf.entries().len()), (1, 0, 1));
+
+    // Another length, whatever the clock of the file system says.
+    let file = folder.0.join("a/summary.json");
+    let text = std::fs::read_to_string(&file).expect("a file");
+    let other = text.replace("\"seed\": 1,", "\"seed\": 12345,");
+    assert_ne!(text, other);
+    std::fs::write(&file, other).expect("a file");
+    assert_eq!(shelf.entries()[0].seed, 12345);
+
+    std::fs::write(folder.0.join("page.html"), "").expect("a file");
+    assert_eq!(shelf.glance().0.pages, 1);
+    std::fs::remove_dir_all(folder.0.join("a")).expect("a folder");
+    assert_eq!((shelf.glance().0.runs, shelf.entries().len()), (0, 0));
+}
+
 #[test]
 fn a_run_is_read_back_as_it_was_written() {
     let folder = Folder::new("back");
@@ -247,15 +276,15 @@ fn what_runs_is_seen_until_it_ends() {
     let folder = Folder::new("live");
     let shelf = Shelf::new(&folder.0);
     let mut beacon = Beacon::light(&folder.0.join("x"), "training", "a policy");
-    assert_eq!(live::running(&shelf).len(), 1);
+    assert_eq!(running(&shelf).len(), 1);
     beacon.point("reward", "", 1.0, 0.5);
     // It writes now and then: until it does.
-    while live::running(&shelf)[0].1.share.is_none() {
+    while running(&shelf)[0].1.share.is_none() {
         beacon.share(0.5);
     }
-    let (path, said) = live::running(&shelf).remove(0);
+    let (path, said) = running(&shelf).remove(0);
     assert_eq!((path.as_str(), said.share), ("x", Some(0.5)));
     assert_eq!(said.curves[0].y, [0.5]);
     drop(beacon);
-    assert!(live::running(&shelf).is_empty());
+    assert!(running(&shelf).is_empty());
 }
