@@ -37,7 +37,9 @@ pub(super) struct Flow<P> {
     pub(super) place: Option<(u64, Instant)>,
     /// The start of the frame of which something was let go last.
     pub(super) began: Instant,
-    /// Air time of what it had late while frames were put back, in nanoseconds of full slots, less a sixteenth a frame.
+    /// The start of the last frame that was predicted to be late.
+    pub(super) judged: Instant,
+    /// Air time of what it had late, in nanoseconds of full slots, less one part in 64 a frame.
     pub(super) late: u64,
     /// ACK numbers wait (`paper`).
     pub(super) acks: bool,

@@ -85,6 +85,7 @@ impl<P: PacketView + Clone> Cecc<P> {
             base: self.frames,
             place: None,
             began: Instant::ZERO,
+            judged: Instant::ZERO,
             late: 0,
             acks: false,
             listed: None,
@@ -135,7 +136,7 @@ impl<P: PacketView + Clone> Cecc<P> {
             self.frames += 1;
             self.stats.frames += 1;
             flow.base = self.frames;
-            flow.late -= flow.late / 16;
+            flow.late -= flow.late / 64;
             self.ahead.retain(|a| a.0 != k);
             relist = true;
         }

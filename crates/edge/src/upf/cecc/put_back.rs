@@ -23,7 +23,8 @@ struct Planned {
 }
 
 impl<P: PacketView + Clone> Cecc<P> {
-    /// Puts frames back until at least half of each one before them is predicted to be in time. Of frames of about one size
+    /// Puts frames back until at least half of each one before them is predicted to be in time, where the same flow would be late
+    /// again and again. Of frames of about one size
     /// the one is whose flow had least of its bytes late; a clearly larger frame before a smaller one, which saves more than it
     /// costs (Moore, "An n Job, One Machine Sequencing Algorithm for Minimizing the Number of Late Jobs", 1968).
     pub(super) fn put_back(&mut self, now: Instant) {
@@ -51,9 +52,17 @@ impl<P: PacketView + Clone> Cecc<P> {
             if half <= start + self.config.standard {
                 continue;
             }
+            if !self.in_turns(now) && self.flows[k].judged < start {
+                self.flows[k].judged = start;
+                self.flows[k].late += air / 2;
+            }
             let Some(n) = self.victim(&planned) else {
                 continue;
             };
+            // Now and then each flow's frame is the last one. It is this flow's too often where that cost it a frame more.
+            if self.flows[k].late < self.flows[planned[n].flow].late + air {
+                continue;
+            }
             let victim = planned.remove(n);
             before -= victim.air;
             self.move_back(victim.flow);
