@@ -4,15 +4,19 @@
 //! The paper's runs were made with ns-3 and code that is not public; ours use our own cell and TCP. `docs/cecc.md` says
 //! how what the paper leaves open was decided.
 
+mod fig2;
 mod fig3;
 mod fig6;
 mod fig8;
 mod kinds;
 mod measures;
+mod oracle;
 mod places;
+mod radio;
 mod reports;
 mod satisfied;
 mod sources;
+mod start;
 mod summary;
 mod tcp;
 
@@ -23,19 +27,19 @@ mod prelude {
     pub(super) use super::super::draw::{Entry, bar, grid, lower, table};
     pub(super) use super::super::measure as m;
     pub(super) use super::super::study::{
-        Experiment, Options, Outcome, Outcomes, Part, Runs, StudyError,
+        Experiment, Measure, Options, Outcome, Outcomes, Part, Runs, StudyError,
     };
-    pub(super) use super::measures::{SETTLED, frame_times, keep};
+    pub(super) use super::measures::{SETTLED, best, frame_times, keep, less};
     pub(super) use super::places::*;
     pub(super) use super::{LATE, MEASURES, SCENARIO, length};
     pub(super) use slackwater_lab::run::RunResult;
     pub(super) use slackwater_report::Better;
     pub(super) use slackwater_report::paper::{Axis, Bar, Drawing, Figure, Guide, Line, Panel};
     pub(super) use slackwater_results::check::{Check, Tolerance};
-    pub(super) use slackwater_results::metrics::Histogram;
+    pub(super) use slackwater_results::metrics::{Estimate, Histogram};
 }
 
-use prelude::{Better, Entry, Outcomes};
+use prelude::{Better, Entry};
 
 /// The study.
 pub const STUDY: Study = Study {
@@ -62,41 +66,23 @@ pub const STUDY: Study = Study {
         let mut parts: Vec<Part> = vec![
             summary::part(options)?,
             kinds::part(options)?,
+            fig2::part(options)?,
             fig3::part(options)?,
             fig6::part(options)?,
+            start::part(options)?,
         ];
         for place in places::PLACES {
             parts.push(satisfied::part(options, place)?);
         }
         parts.push(fig8::part(options)?);
+        parts.push(oracle::part(options)?);
+        parts.push(radio::part(options)?);
         parts.push(reports::part(options)?);
         parts.extend(sources::parts(options)?);
         parts.extend(tcp::parts(options)?);
-        if options.quick {
-            parts = parts.into_iter().map(only_look).collect();
-        }
         Ok(parts)
     },
 };
-
-/// The figure without a verdict on what short runs cannot tell.
-fn only_look(part: Part) -> Part {
-    let draw = part.draw;
-    let draw = move |o: &Outcomes| {
-        let mut figure = draw(o);
-        for check in &mut figure.checks {
-            if check.unit == "flows" || part.id == "kinds" {
-                let note = "a run of 5 s cannot tell a share of 0.01 %, nor how much of a minute the start is";
-                *check = check.clone().untested(note);
-            }
-        }
-        figure
-    };
-    Part {
-        draw: Box::new(draw),
-        ..part
-    }
-}
 
 /// The base of every scenario.
 const SCENARIO: &str = include_str!("../scenarios/cecc/vr.toml");

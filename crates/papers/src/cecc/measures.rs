@@ -1,10 +1,11 @@
 //! What is kept of a run: the four measures, and what tables show beside them.
 
 use slackwater_lab::run::RunResult;
+use slackwater_results::metrics::Estimate;
 use slackwater_results::record::BIN;
 
 use super::super::measure as m;
-use super::super::study::Outcome;
+use super::super::study::{Outcome, Runs};
 
 /// The share of bytes that may come late (CECC, II: 99.99 % within 10 ms).
 const ALLOWED: f64 = 1e-4;
@@ -41,7 +42,7 @@ pub(super) fn frame_times(run: &RunResult, from: f64) -> Vec<f64> {
 type Measure = fn(&RunResult, usize, f64) -> f64;
 
 /// The four measures: how many flows are satisfied (`net_all`, `net_steady`, `frame_all`, `frame_steady`), and the mean
-/// share of late bytes in percent (`late_` before each; `worst_` for the worst flow's). Flows without frames (bulk
+/// share of late bytes in percent (`late_` before each; `worst_` and `least_` for single flows; `share_` is the percentage satisfied). Flows without frames (bulk
 /// transfers) do not count; their rate is `bulk`.
 pub(super) fn keep(run: &RunResult, out: &mut Outcome) {
     let all: Vec<usize> = (0..run.layout.labels.len()).collect();
@@ -53,6 +54,10 @@ pub(super) fn keep(run: &RunResult, out: &mut Outcome) {
             let shares: Vec<f64> = vr.iter().map(|i| late(run, *i, from)).collect();
             let satisfied = shares.iter().filter(|s| **s <= ALLOWED).count();
             out.value(format!("{kind}_{span}"), Some(satisfied as f64));
+            let percent = 100.0 * satisfied as f64 / shares.len().max(1) as f64;
+            out.value(format!("share_{kind}_{span}"), Some(percent));
+            let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
+            out.value(format!("least_{kind}_{span}"), Some(least * 100.0));
             let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
             out.value(format!("late_{kind}_{span}"), Some(mean * 100.0));
             let worst = shares.iter().copied().fold(0.0, f64::max);
@@ -74,4 +79,17 @@ pub(super) fn keep(run: &RunResult, out: &mut Outcome) {
     if !bulk.is_empty() {
         out.value("bulk", Some(rate(&bulk)));
     }
+}
+
+/// `name` of `a` less `factor` times `of` of `b`, seed by seed.
+pub(super) fn less(a: &Runs, name: &str, factor: f64, b: &Runs, of: &str) -> Option<Estimate> {
+    let (a, b) = (a.values(name), b.values(of));
+    let each: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a - factor * b).collect();
+    Estimate::of(&each)
+}
+
+/// Of `runs` those with the largest mean of `name`.
+pub(super) fn best<'a>(runs: impl Iterator<Item = &'a Runs>, name: &str) -> &'a Runs {
+    let most = runs.max_by(|a, b| a.mean(name).total_cmp(&b.mean(name)));
+    most.expect("at least one number of flows")
 }
