@@ -120,7 +120,7 @@ fn a_path_25_ms_longer_keeps_the_throughput() {
     for mode in [Mode::Window, Mode::Auto] {
         let out = run(&net, Some(mode), &bulk(2), 45.0);
         let share = out.mbps(15.0, 45.0, None) / 20.0;
-        // 70 % is what is asked for; 98 % is what the search by an empty queue gives.
+        // 70 % is the target; 98 % is what the search by an empty queue gives.
         assert!(share >= 0.9, "{share}");
         let (_, last) = out.plot.last().expect("sampled");
         assert!(
