@@ -339,17 +339,33 @@ fn write_docs(docs: &Path, made: &Reproduction) -> Result<()> {
     files::replace(docs, &text).with_context(|| format!("cannot write {}", docs.display()))
 }
 
-/// The revision of the checkout that holds `docs`, `-dirty` where it has changes; `None` where it is none, or git is not there.
+/// The revision of the checkout that holds `docs`, `-dirty` where more than pages changed since; `None` where it is none, or git is not
+/// there.
 fn revision(docs: &Path) -> Option<String> {
     let folder = docs.canonicalize().ok()?.parent()?.to_owned();
-    let found = std::process::Command::new("git")
-        .arg("-C")
-        .arg(folder)
-        .args(["describe", "--always", "--dirty", "--abbrev=10"])
-        .output()
-        .ok()?;
-    let text = String::from_utf8(found.stdout).ok()?;
-    Some(text.trim().to_owned()).filter(|t| found.status.success() && !t.is_empty())
+    let git = |words: &[&str]| {
+        let found = std::process::Command::new("git")
+            .arg("-C")
+            .arg(&folder)
+            .args(words)
+            .output()
+            .ok()
+            .filter(|found| found.status.success())?;
+        let text = String::from_utf8(found.stdout).ok()?;
+        Some(text.trim().to_owned())
+    };
+    let head = git(&["rev-parse", "--short=10", "HEAD"])?;
+    // The page itself changes by being written.
+    let changed = git(&[
+        "status",
+        "--porcelain",
+        "-uno",
+        "--",
+        ":/",
+        ":(exclude,top)*.md",
+    ])?;
+    let dirty = if changed.is_empty() { "" } else { "-dirty" };
+    Some(format!("{head}{dirty}"))
 }
 
 /// A table of senders as text: those of the paper's experiments, and those added by `--also`.
