@@ -84,7 +84,7 @@ def test_the_pages_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     for controller in ["cubic", "bbr"]:
         changes = {"flow.controller": controller, "duration": "2 s", "warmup": "0 s"}
-        slackwater.run("lte-demo", seed=1, changes=changes, out=f"runs/lte-demo/{controller}-seed-1")
+        slackwater.run("lte-demo", seed=1, changes=changes, out=f"runs/lte-demo-compare/{controller}-seed-1")
     page = (Path(__file__).parents[2] / "docs/data.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert len(blocks) == 3
