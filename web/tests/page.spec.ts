@@ -164,7 +164,7 @@ test("filters and sorts an arena beside the runs", async ({ page }) => {
   await expect(rows.first()).toContainText("±");
   await page.getByRole("button", { name: "The run of CUBIC + vAQM in rival" }).click();
   await expect(page.locator("#arena-run")).toContainText("slackwater run arena/rival --set");
-  await expect(page.locator("#arena-run")).toContainText("--set 'upf.vaqm.mode=window'");
+  await expect(page.locator("#arena-run")).toContainText("--set 'upf.vaqm.mode=auto'");
   await shot(page, "arena-table");
   await page.click("#arena-page");
   await expect(page.locator("h1")).toContainText("The arena");
