@@ -82,7 +82,7 @@ pub struct Causes {
 pub struct Claim {
     /// Its name: `fig5-jain-cubic`.
     pub id: String,
-    /// The figure of the study that measures it.
+    /// The figure that measures it: the name of a `Part`.
     pub figure: String,
     /// Where the paper says it: `Abstract; IV-C, Fig. 5(a)`.
     pub place: String,

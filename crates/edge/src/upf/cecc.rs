@@ -45,7 +45,7 @@ pub struct Cecc<P> {
     config: CeccConfig,
     radio: Radio,
     flows: Table<Flow<P>>,
-    /// Flows that want to send: held packets or a knock. First the rank, zero but for frames that were put back; then the
+    /// Flows that want to send: held packets or a first segment. First the rank, zero but for frames that were put back; then the
     /// start of the frame.
     waiting: BTreeSet<(u64, Instant, u32)>,
     /// Algorithm 1: flows that want to send, or have ACK numbers (`paper`), the one of highest priority first.

@@ -267,7 +267,7 @@ impl Wanted {
         Ok(scenario)
     }
 
-    /// Real packets carry reports of agents at the cell; a UE's modem tells of its transport blocks alone.
+    /// Real packets carry reports of agents at the cell; a UE's modem reports its transport blocks alone.
     fn check_agent(&self, scenario: &Scenario) -> Result<(), LiveError> {
         let Some(name) = &scenario.feedback.own_agent else {
             return Ok(());

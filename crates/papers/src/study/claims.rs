@@ -127,7 +127,7 @@ impl Study {
     /// a measure, measures without a claim.
     ///
     /// # Errors
-    /// Where a scenario of the study is broken.
+    /// Where a scenario of the paper is broken.
     pub fn disagreements(&self, options: &Options) -> Result<Vec<String>, StudyError> {
         let (ledger, parts) = (self.ledger(), self.plan(options)?);
         let figures: BTreeSet<&str> = parts.iter().map(|p| p.id).collect();

@@ -56,7 +56,7 @@ fn a_connection_joined_midway_passes_untouched() {
 fn losses_are_told_exactly() {
     for mode in [Mode::Credit, Mode::Paper] {
         let mut bench = Bench::connection(mode, 7, 8);
-        // The last knock or open window lets a frame go; its first segment is lost.
+        // The last grant lets a frame go; its first segment is lost.
         bench.data(800_000, 900_000);
         bench.run(12_000);
         bench.up.clear();
@@ -103,7 +103,7 @@ fn t4_after_a_short_frame_one_segment_is_left() {
     bench.run(1_000);
     let room = bench.edge(7) - 830_000;
     assert!((MSS..MSS + 128).contains(&room), "{room}");
-    // And a knock is answered.
+    // And a first segment is answered by a grant.
     bench.data(830_000, 830_000 + MSS);
     bench.run(1_500);
     assert!(bench.edge(7) - 830_000 > 100_000);
