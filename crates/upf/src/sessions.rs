@@ -1,0 +1,337 @@
+//! The sessions, and who is meant by a tunnel or an address.
+//!
+//! The control plane writes here and lists what it changed ([`Change`]); the user plane reads, and follows the list.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use slackwater_core::{Instant, Teid, UeId};
+
+use crate::rules::Rules;
+
+/// This function's name of a session (the SEID of its F-SEID). A place in the table and how often that was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Seid(pub u64);
+
+impl Seid {
+    /// The number by which edge functions know the session: dense, and used again once the session is gone.
+    pub const fn ue(self) -> UeId {
+        UeId(self.0 as u32 - 1)
+    }
+
+    /// That of place `at`, used for the `turn`th time. Never 0, which means no session (TS 29.244, 7.2.2.4.2).
+    const fn of(at: u32, turn: u32) -> Self {
+        Self((turn as u64) << 32 | (at as u64 + 1))
+    }
+
+    const fn at(self) -> usize {
+        (self.0 as u32).wrapping_sub(1) as usize
+    }
+}
+
+/// One session.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// Our name of it.
+    pub seid: Seid,
+    /// The control plane's.
+    pub peer_seid: u64,
+    /// The control plane node that owns it, as an index of the control plane's own.
+    pub node: u32,
+    /// Its rules.
+    pub rules: Rules,
+}
+
+/// What changed, for the user plane to follow in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A session came, or its rules changed.
+    Set(Seid),
+    /// It went.
+    Gone(Seid),
+    /// An end marker leaves by this tunnel: the path has moved (TS 29.244, 5.2.3.2; TS 23.501, 5.8.2.9).
+    EndMarker {
+        /// The session.
+        seid: Seid,
+        /// The tunnel that was left.
+        tunnel: crate::rules::RemoteTunnel,
+    },
+}
+
+/// One place of the table.
+#[derive(Debug, Default)]
+struct Place {
+    /// How often it was used.
+    turn: u32,
+    session: Option<Session>,
+}
+
+/// All sessions.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    places: Vec<Place>,
+    free: Vec<u32>,
+    /// By our tunnel.
+    tunnels: HashMap<Teid, Seid>,
+    /// By the UE's IPv4 address, for packets without a tunnel.
+    v4: HashMap<Ipv4Addr, Seid>,
+    /// By the first 64 bits of the UE's IPv6 address.
+    v6: HashMap<u64, Vec<Seid>>,
+    changes: Vec<Change>,
+    count: usize,
+}
+
+/// The first 64 bits.
+fn upper(address: Ipv6Addr) -> u64 {
+    (u128::from(address) >> 64) as u64
+}
+
+impl Sessions {
+    /// Adds a session; its rules are empty until [`Sessions::set_rules`].
+    pub fn add(&mut self, now: Instant, node: u32, peer_seid: u64) -> Seid {
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Place::default());
+            self.places.len() as u32 - 1
+        });
+        let place = &mut self.places[at as usize];
+        place.turn = place.turn.wrapping_add(1);
+        let seid = Seid::of(at, place.turn);
+        place.session = Some(Session {
+            seid,
+            peer_seid,
+            node,
+            rules: Rules {
+                since: now,
+                ..Rules::default()
+            },
+        });
+        self.count += 1;
+        seid
+    }
+
+    /// The session of that name.
+    pub fn get(&self, seid: Seid) -> Option<&Session> {
+        let session = self.places.get(seid.at())?.session.as_ref()?;
+        (session.seid == seid).then_some(session)
+    }
+
+    /// The session by which the edge functions mean it.
+    pub fn of_ue(&self, ue: UeId) -> Option<&Session> {
+        self.places.get(ue.index())?.session.as_ref()
+    }
+
+    /// The session that owns our tunnel `teid`.
+    pub fn by_tunnel(&self, teid: Teid) -> Option<&Session> {
+        self.get(*self.tunnels.get(&teid)?)
+    }
+
+    /// The session of a UE's address.
+    pub fn by_address(&self, address: IpAddr) -> Option<&Session> {
+        match address {
+            IpAddr::V4(a) => self.get(*self.v4.get(&a)?),
+            IpAddr::V6(a) => self
+                .v6
+                .get(&upper(a))?
+                .iter()
+                .filter_map(|seid| self.get(*seid))
+                .find(|s| {
+                    let mut ues = s.rules.pdrs.iter().filter_map(|p| p.ue);
+                    ues.any(|ue| ue.holds(address))
+                }),
+        }
+    }
+
+    /// True where `teid` is in use.
+    pub fn has_tunnel(&self, teid: Teid) -> bool {
+        self.tunnels.contains_key(&teid)
+    }
+
+    /// Replaces the rules of a session and its entries by tunnel and address. PDRs are put in the order of precedence.
+    pub fn set_rules(&mut self, seid: Seid, mut rules: Rules) {
+        if self.get(seid).is_none() {
+            return;
+        }
+        self.forget(seid);
+        rules.pdrs.sort_by_key(|p| (p.precedence, p.id));
+        rules.fars.sort_by_key(|f| f.id);
+        rules.qers.sort_by_key(|q| q.id);
+        rules.urrs.sort_by_key(|u| u.id);
+        rules.bars.sort_by_key(|b| b.id);
+        for pdr in &rules.pdrs {
+            if let Some(tunnel) = pdr.tunnel {
+                self.tunnels.insert(tunnel.teid, seid);
+            }
+            let Some(ue) = pdr.ue else { continue };
+            if let Some(a) = ue.v4 {
+                self.v4.insert(a, seid);
+            }
+            if let Some((a, _)) = ue.v6 {
+                let list = self.v6.entry(upper(a)).or_default();
+                if !list.contains(&seid) {
+                    list.push(seid);
+                }
+            }
+        }
+        if let Some(session) = &mut self.places[seid.at()].session {
+            session.rules = rules;
+        }
+        self.changes.push(Change::Set(seid));
+    }
+
+    /// Notes an end marker that the user plane is to send.
+    pub fn end_marker(&mut self, seid: Seid, tunnel: crate::rules::RemoteTunnel) {
+        self.changes.push(Change::EndMarker { seid, tunnel });
+    }
+
+    /// Removes a session with its tunnels and addresses; what it was.
+    pub fn remove(&mut self, seid: Seid) -> Option<Session> {
+        self.get(seid)?;
+        self.forget(seid);
+        let session = self.places[seid.at()].session.take();
+        self.free.push(seid.at() as u32);
+        self.count -= 1;
+        self.changes.push(Change::Gone(seid));
+        session
+    }
+
+    /// Takes the session's entries by tunnel and address out.
+    fn forget(&mut self, seid: Seid) {
+        let Some(session) = self.places.get(seid.at()).and_then(|p| p.session.as_ref()) else {
+            return;
+        };
+        for pdr in &session.rules.pdrs {
+            if let Some(tunnel) = pdr.tunnel
+                && self.tunnels.get(&tunnel.teid) == Some(&seid)
+            {
+                self.tunnels.remove(&tunnel.teid);
+            }
+            let Some(ue) = pdr.ue else { continue };
+            if let Some(a) = ue.v4
+                && self.v4.get(&a) == Some(&seid)
+            {
+                self.v4.remove(&a);
+            }
+            if let Some((a, _)) = ue.v6
+                && let Some(list) = self.v6.get_mut(&upper(a))
+            {
+                list.retain(|s| *s != seid);
+                if list.is_empty() {
+                    self.v6.remove(&upper(a));
+                }
+            }
+        }
+    }
+
+    /// All sessions, in the order of their places.
+    pub fn iter(&self) -> impl Iterator<Item = &Session> {
+        self.places.iter().filter_map(|p| p.session.as_ref())
+    }
+
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// True where there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// What changed since the last call.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        core::mem::take(&mut self.changes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::{Interface, LocalTunnel, Pdr, UeAddress};
+
+    fn pdr(id: u16, precedence: u32) -> Pdr {
+        Pdr {
+            id,
+            precedence,
+            source: Interface::Access,
+            tunnel: None,
+            network: None,
+            ue: None,
+            filters: Vec::new(),
+            qfis: Vec::new(),
+            remove_outer: false,
+            reports: false,
+            far: None,
+            qers: Vec::new(),
+            urrs: Vec::new(),
+        }
+    }
+
+    fn rules(teid: u32, v4: [u8; 4]) -> Rules {
+        let tunnel = LocalTunnel {
+            teid: Teid(teid),
+            v4: Some(Ipv4Addr::LOCALHOST),
+            v6: None,
+        };
+        let ue = UeAddress {
+            v4: Some(v4.into()),
+            v6: Some(("2001:db8::".parse().unwrap(), 64)),
+        };
+        Rules {
+            pdrs: vec![
+                Pdr {
+                    ue: Some(ue),
+                    source: Interface::Core,
+                    ..pdr(2, 200)
+                },
+                Pdr {
+                    tunnel: Some(tunnel),
+                    ..pdr(1, 100)
+                },
+            ],
+            ..Rules::default()
+        }
+    }
+
+    #[test]
+    fn a_session_is_found_by_tunnel_and_address_until_it_goes() {
+        let mut sessions = Sessions::default();
+        let now = Instant::ZERO;
+        let seid = sessions.add(now, 0, 77);
+        sessions.set_rules(seid, rules(5, [10, 0, 0, 1]));
+        assert_eq!(sessions.get(seid).unwrap().rules.pdrs[0].id, 1);
+        assert_eq!(sessions.by_tunnel(Teid(5)).unwrap().seid, seid);
+        for address in ["10.0.0.1", "2001:db8::7"] {
+            let found = sessions.by_address(address.parse().unwrap());
+            assert_eq!(found.map(|s| s.seid), Some(seid), "{address}");
+        }
+
+        // Other rules: the old names mean nothing any more.
+        sessions.set_rules(seid, rules(6, [10, 0, 0, 2]));
+        assert!(sessions.by_tunnel(Teid(5)).is_none());
+        assert!(sessions.by_address("10.0.0.1".parse().unwrap()).is_none());
+
+        sessions.remove(seid).unwrap();
+        assert!(sessions.is_empty() && !sessions.has_tunnel(Teid(6)));
+        assert!(
+            sessions
+                .by_address("2001:db8::7".parse().unwrap())
+                .is_none()
+        );
+        assert_eq!(
+            sessions.take_changes(),
+            [Change::Set(seid), Change::Set(seid), Change::Gone(seid)]
+        );
+    }
+
+    #[test]
+    fn a_place_used_again_has_another_name() {
+        let mut sessions = Sessions::default();
+        let first = sessions.add(Instant::ZERO, 0, 1);
+        sessions.remove(first);
+        let second = sessions.add(Instant::ZERO, 0, 1);
+        assert_ne!(first, second);
+        assert_eq!(first.ue(), second.ue());
+        assert!(sessions.get(first).is_none());
+        assert!(sessions.get(Seid(0)).is_none() && sessions.get(Seid(u64::MAX)).is_none());
+    }
+}
