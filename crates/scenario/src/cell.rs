@@ -2,7 +2,9 @@
 
 use slackwater_core::Duration;
 use slackwater_ran::cell::range;
-pub use slackwater_ran::cell::{OllaConfig, Rat};
+pub use slackwater_ran::cell::{
+    BufferStatus, CqiConfig, HarqConfig, OllaConfig, Rat, Timing, UplinkConfig,
+};
 use slackwater_ran::mac::SchedulerKind;
 pub use slackwater_ran::phy::fading::Profile;
 pub use slackwater_ran::phy::harq::Combining;
@@ -101,89 +103,6 @@ tagged! {
     }
 }
 
-choice! {
-    /// How the base station learns what waits in a UE.
-    pub enum BufferStatus {
-        /// By buffer status reports inside uplink blocks, after a scheduling request (36.321, 5.4.5; 38.321, 5.4.5).
-        InBand = "in-band",
-        /// At each chance for a scheduling request, without a grant for it, as ns-3 has it.
-        OutOfBand = "out-of-band",
-    }
-}
-
-section! {
-    /// CQI reports.
-    pub struct Cqi {
-        /// Time between reports.
-        #[within(Duration::from_micros(125), Duration::from_secs(1))]
-        pub period: Duration = Duration::from_millis(5),
-        /// From measurement to use.
-        #[within(Duration::ZERO, Duration::from_secs(1))]
-        pub delay: Duration = Duration::from_millis(6),
-    }
-}
-section! {
-    /// Hybrid ARQ.
-    pub struct Harq {
-        /// Processes; left out, 8 for LTE and 16 for NR.
-        #[within(range::PROCESSES.0, range::PROCESSES.1)]
-        pub processes: Option<u8> = None,
-        /// Transmissions of one block, the first included.
-        #[within(range::TRANSMISSIONS.0, range::TRANSMISSIONS.1)]
-        pub transmissions: u8 = 4,
-        /// LTE: from a transmission to its repetition; left out, 8 ms (36.321, 7.7). In NR it follows from K1 and processing.
-        #[within(Duration::from_micros(125), Duration::from_millis(100))]
-        pub rtt: Option<Duration> = None,
-        /// What the receiver makes of a block's transmissions.
-        pub combining: Combining = Combining::Redundancy,
-    }
-}
-section! {
-    /// Slots between control and data in NR (38.214, 5.1.2.1, 5.2.3 and 6.1.2.1).
-    pub struct Timing {
-        /// From the assignment to its data.
-        #[within(0, 32)]
-        pub k0: u8 = 0,
-        /// From data to its HARQ feedback, at least.
-        #[within(range::K1.0, range::K1.1)]
-        pub k1: u8 = 4,
-        /// From the grant to uplink data, at least.
-        #[within(range::K2.0, range::K2.1)]
-        pub k2: u8 = 4,
-        /// From the packet's arrival at the base station to the first slot that may carry it, at most 8 slots; left out, 1 ms
-        /// for LTE and one slot for NR.
-        #[within(Duration::ZERO, Duration::from_millis(50))]
-        pub processing: Option<Duration> = None,
-    }
-}
-section! {
-    /// How the uplink asks for grants.
-    pub struct Uplink {
-        /// Time between chances for a scheduling request; left out, 10 ms for LTE and 20 ms for NR TDD, 10 ms for NR FDD.
-        #[within(Duration::from_micros(125), Duration::from_millis(640))]
-        pub sr_period: Option<Duration> = None,
-        /// Data that still waits this long after the latest grant makes a UE ask anew (retxBSR-Timer, in-band; 36.331: 320 ms
-        /// to 10.24 s, 38.331: 10 ms to 10.24 s); left out, 320 ms for LTE and 80 ms for NR.
-        #[within(Duration::from_millis(10), Duration::from_millis(10_240))]
-        pub retx_bsr: Option<Duration> = None,
-        /// A block without room for padding carries a buffer status report once this time went by since the last one
-        /// (periodicBSR-Timer, in-band; 36.331: 5 ms to 2.56 s, 38.331: 1 ms to 2.56 s); left out, each block carries one.
-        #[within(Duration::from_millis(1), Duration::from_millis(2_560))]
-        pub periodic_bsr: Option<Duration> = None,
-        /// Bytes granted in answer to a scheduling request, before the first buffer status report.
-        #[within(1, 100_000)]
-        pub first_grant: u32 = 150,
-        /// How the base station learns what waits in a UE.
-        pub buffer_status: BufferStatus = BufferStatus::InBand,
-        /// Bytes of the smallest grant: room for what comes while the grant is on its way.
-        #[within(0, 100_000)]
-        pub min_grant: u32 = 0,
-        /// Time that a UE takes to fill a block before it is on the air, at most K2 slots; left out, 2 ms for LTE and one slot
-        /// for NR.
-        #[within(Duration::ZERO, Duration::from_millis(8))]
-        pub prepare: Option<Duration> = None,
-    }
-}
 section! {
     /// The RLC entity of each bearer.
     pub struct Rlc {
@@ -226,18 +145,6 @@ section! {
         /// How long a packet may wait before it is thrown away; left out, for ever.
         #[within(Duration::from_millis(1), Duration::from_secs(10))]
         pub discard: Option<Duration> = None,
-    }
-}
-
-impl Timing {
-    /// K0, K1 and K2.
-    const fn slots(&self) -> (u8, u8, u8) {
-        (self.k0, self.k1, self.k2)
-    }
-
-    /// The same as text.
-    fn text(&self) -> String {
-        format!("k0 = {}, k1 = {}, k2 = {}", self.k0, self.k1, self.k2)
     }
 }
 
@@ -453,15 +360,15 @@ section! {
         #[within(Db(0.0), Db(20.0))]
         pub gap: Db = Db(1.9),
         /// CQI reports.
-        pub cqi: Cqi = Cqi::example(),
+        pub cqi: CqiConfig = CqiConfig::example(),
         /// Outer-loop link adaptation.
         pub olla: OllaConfig = OllaConfig::example(),
         /// HARQ.
-        pub harq: Harq = Harq::example(),
+        pub harq: HarqConfig = HarqConfig::example(),
         /// Slots between control and data.
         pub timing: Timing = Timing::example(),
         /// Uplink requests.
-        pub uplink: Uplink = Uplink::example(),
+        pub uplink: UplinkConfig = UplinkConfig::example(),
         /// RLC.
         pub rlc: Rlc = Rlc::example(),
         /// PDCP.
@@ -512,9 +419,10 @@ fn check_cell(me: &Cell, at: &At<'_>) -> Result<(), ScenarioError> {
                 let (low, high) = range::LTE_BLOCKS;
                 return Err(place("n_rb").wrong(format!("{low} to {high} for LTE")));
             }
-            if me.timing.slots() != Timing::example().slots() {
+            let Timing { k0, k1, k2, .. } = me.timing;
+            if (k0, k1, k2) != (0, 4, 4) {
                 return Err(place("timing").error(
-                    me.timing.text(),
+                    format!("k0 = {k0}, k1 = {k1}, k2 = {k2}"),
                     "k0 = 0, k1 = 4, k2 = 4 for LTE (36.213, 7.3 and 8.0)",
                 ));
             }

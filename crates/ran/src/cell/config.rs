@@ -4,13 +4,14 @@ use core::fmt;
 
 use slackwater_core::{Draw, Duration, Qfi, Rate, Rnti};
 use slackwater_queue::{Law, QueueConfig};
-use slackwater_schema::units::{Db, Percent};
-use slackwater_schema::{choice, field::Field as _, section};
+use slackwater_schema::{choice, field::Field as _};
 
+use super::delays::Delays;
+use super::keys::{BufferStatus, CqiConfig, HarqConfig, OllaConfig, Timing, UplinkConfig, range};
 use crate::mac::{FiveQi, SchedulerKind, SharePolicy};
 use crate::pdcp::PdcpConfig;
 use crate::phy::bandwidth;
-use crate::phy::{AmcModel, Budget, ChannelConfig, Combining, LinkModel, McsTable};
+use crate::phy::{AmcModel, Budget, ChannelConfig, LinkModel, McsTable};
 use crate::rlc::RlcConfig;
 use crate::tdd::{Duplex, TddPattern};
 
@@ -22,103 +23,6 @@ choice! {
         /// NR (38 series).
         Nr = "nr",
     }
-}
-
-/// Ranges of values, least and most, that a cell can work with; scenarios take theirs from here.
-pub mod range {
-    /// HARQ processes of a UE and direction; NR allows 32 for some bands, the cell has bits for 16.
-    pub const PROCESSES: (u8, u8) = (1, 16);
-    /// Transmissions of a block, the first included.
-    pub const TRANSMISSIONS: (u8, u8) = (1, 16);
-    /// Slots from data to its HARQ feedback.
-    pub const K1: (u8, u8) = (1, 16);
-    /// Slots from an uplink grant to its data.
-    pub const K2: (u8, u8) = (1, 16);
-    /// Slots from the scheduler's decision to the air.
-    pub const MAC_TO_AIR: (u8, u8) = (0, 8);
-    /// Spatial layers.
-    pub const LAYERS: (u8, u8) = (1, 4);
-    /// Resource blocks of an LTE carrier (TS 36.101, 5.6).
-    pub const LTE_BLOCKS: (u16, u16) = (1, 110);
-}
-
-/// Hybrid ARQ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HarqConfig {
-    /// Processes per UE and direction, 1 to 16.
-    pub processes: u8,
-    /// Transmissions of a block, the first included.
-    pub max_tx: u8,
-    /// False: every block is sent once.
-    pub enabled: bool,
-    /// What a receiver makes of several transmissions of a block.
-    pub combining: Combining,
-    /// Uplink retransmissions come this many slots after the failed one (LTE, synchronous: 8; TS 36.321, 5.4.2.2);
-    /// `None` lets the scheduler choose (NR).
-    pub uplink_period: Option<u8>,
-}
-
-/// Channel quality reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CqiConfig {
-    /// Slots between reports of one UE; UEs take turns.
-    pub period: u16,
-    /// Slots from measurement to first use by the scheduler.
-    pub delay: u16,
-    /// True: a report is one of 16 CQI, and link adaptation starts from the SINR that its CQI stands for (or, without
-    /// the outer loop, from the CQI's MCS). False: the SINR itself is known.
-    pub quantised: bool,
-}
-
-section! {
-    /// Outer-loop link adaptation: steps on the SINR offset that hold the block error rate at the target.
-    pub struct OllaConfig {
-        /// On or off.
-        pub enabled: bool = true,
-        /// Share of first transmissions that may fail.
-        #[within(Percent(0.001), Percent(50.0))]
-        pub target: Percent = Percent(10.0),
-        /// Step down after a failure; the step up follows from the target.
-        #[within(Db(0.0), Db(10.0))]
-        pub step: Db = Db(0.5),
-        /// Largest offset either way.
-        #[within(Db(0.0), Db(40.0))]
-        pub limit: Db = Db(10.0),
-    }
-}
-
-/// Delays, in slots unless stated otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timing {
-    /// From the scheduler's decision to the air: the scheduling pipeline.
-    pub mac_to_air: u8,
-    /// From downlink assignment to PDSCH (TS 38.214, 5.1.2.1).
-    pub k0: u8,
-    /// From PDSCH to HARQ feedback on the uplink, at least.
-    pub k1: u8,
-    /// From uplink grant to PUSCH, at least.
-    pub k2: u8,
-    /// From the slot of the feedback to the first decision that knows it.
-    pub feedback_to_mac: u8,
-    /// The UE fills an uplink block this many slots before PUSCH.
-    pub uplink_prepare: u8,
-    /// From the end of a slot on the air to the packet at the receiver's PDCP.
-    pub decode: Duration,
-    /// Slots between scheduling-request opportunities of one UE; UEs take turns.
-    pub sr_period: u16,
-    /// From the slot of the scheduling request to the first decision that knows it.
-    pub sr_to_mac: u8,
-    /// True: scheduling requests tell the backlog, and are sent as long as there is one (ns-3's UEs report it each
-    /// subframe out of band).
-    pub sr_tells_backlog: bool,
-    /// Bytes granted in answer to a scheduling request, before the buffer status is known.
-    pub sr_grant: u32,
-    /// Slots after the latest uplink grant in which data that still waits makes a UE ask anew (retxBSR-Timer; TS 36.321 and
-    /// TS 38.321, 5.4.5).
-    pub retx_bsr: u32,
-    /// Slots after which a block that has no room for padding carries a buffer status report all the same
-    /// (periodicBSR-Timer); 0: each block does.
-    pub periodic_bsr: u32,
 }
 
 /// A cell.
@@ -159,16 +63,20 @@ pub struct CellConfig {
     pub average_window: Duration,
     /// Sharing of a slot.
     pub share: SharePolicy,
-    /// Uplink grants hold at least this many bytes where resource blocks are left.
-    pub min_grant_ul: u32,
     /// HARQ.
     pub harq: HarqConfig,
     /// CQI.
     pub cqi: CqiConfig,
     /// OLLA.
     pub olla: OllaConfig,
-    /// Delays.
+    /// Slots between control and data.
     pub timing: Timing,
+    /// How UEs get grants.
+    pub uplink: UplinkConfig,
+    /// NR: slots from that of the HARQ feedback to the first decision that knows it. In LTE it follows from `harq.rtt`.
+    pub feedback_to_mac: u8,
+    /// From the end of a slot on the air to the packet at the receiver's PDCP.
+    pub decode: Duration,
     /// SINR to block error rate.
     pub link: LinkModel,
     /// Symbols of a downlink slot that carry control (NR).
@@ -273,6 +181,11 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
+/// Slot length at numerology `mu`: 1 ms over `2^mu` (TS 38.211, 4.3.2).
+const fn slot_duration(mu: u8) -> Duration {
+    Duration::from_nanos(1_000_000 >> mu)
+}
+
 impl CellConfig {
     /// An LTE FDD cell of 1.4, 3, 5, 10, 15 or 20 MHz; other widths take 5 blocks per MHz.
     ///
@@ -300,35 +213,16 @@ impl CellConfig {
             scheduler_ul: SchedulerKind::RoundRobin,
             average_window: Duration::from_millis(100),
             share: SharePolicy::WholeSlot,
-            min_grant_ul: 0,
-            harq: HarqConfig {
-                processes: 8,
-                max_tx: 4,
-                enabled: true,
-                combining: Combining::Redundancy,
-                uplink_period: Some(8),
-            },
-            cqi: CqiConfig {
-                period: 5,
-                delay: 6,
-                quantised: true,
-            },
+            harq: HarqConfig::example(),
+            cqi: CqiConfig::example(),
             olla: OllaConfig::example(),
-            timing: Timing {
-                mac_to_air: 1,
-                k0: 0,
-                k1: 4,
-                k2: 4,
-                feedback_to_mac: 3,
-                uplink_prepare: 2,
-                decode: Duration::ZERO,
-                sr_period: 10,
-                sr_to_mac: 1,
-                sr_tells_backlog: false,
-                sr_grant: 64,
-                retx_bsr: 320,
-                periodic_bsr: 0,
+            timing: Timing::example(),
+            uplink: UplinkConfig {
+                first_grant: 64,
+                ..UplinkConfig::example()
             },
+            feedback_to_mac: 3,
+            decode: Duration::ZERO,
             link: LinkModel::default(),
             control_symbols: 0,
             dmrs_re: 0,
@@ -352,20 +246,21 @@ impl CellConfig {
         let whole = base.n_rb_dl / base.rbg_dl * base.rbg_dl;
         Self {
             schedulable_dl: whole,
-            min_grant_ul: 1500,
             timing: Timing {
                 // lte-enb-phy.cc, MacToChannelDelay; lte-common.h, UL_PUSCH_TTIS_DELAY.
-                mac_to_air: 2,
-                feedback_to_mac: 2,
-                uplink_prepare: 4,
-                sr_period: 1,
-                sr_tells_backlog: true,
+                processing: Some(Duration::from_millis(2)),
                 ..base.timing
             },
+            uplink: UplinkConfig {
+                prepare: Some(Duration::from_millis(4)),
+                sr_period: Some(Duration::from_millis(1)),
+                buffer_status: BufferStatus::OutOfBand,
+                min_grant: 1500,
+                ..base.uplink
+            },
             cqi: CqiConfig {
-                period: 1,
-                delay: 2,
-                quantised: true,
+                period: Duration::from_millis(1),
+                delay: Duration::from_millis(2),
             },
             olla: OllaConfig {
                 enabled: false,
@@ -400,33 +295,16 @@ impl CellConfig {
             rbg_ul: rbg,
             mcs_table: McsTable::Nr256,
             mcs_table_ul: McsTable::Nr64,
-            harq: HarqConfig {
-                processes: 16,
-                max_tx: 4,
-                enabled: true,
-                combining: Combining::Redundancy,
-                uplink_period: None,
-            },
             cqi: CqiConfig {
-                period: 10 << mu,
-                delay: 6,
-                quantised: true,
+                period: Duration::from_millis(10),
+                delay: slot_duration(mu) * 6,
             },
-            timing: Timing {
-                mac_to_air: 1,
-                k0: 0,
-                k1: 4,
-                k2: 4,
-                feedback_to_mac: 2,
-                uplink_prepare: 1,
-                decode: Duration::from_micros(100),
-                sr_period: 10 << mu,
-                sr_to_mac: 1,
-                sr_tells_backlog: false,
-                sr_grant: 100,
-                retx_bsr: 80 << mu,
-                periodic_bsr: 0,
+            uplink: UplinkConfig {
+                first_grant: 100,
+                ..UplinkConfig::example()
             },
+            feedback_to_mac: 2,
+            decode: Duration::from_micros(100),
             control_symbols: 1,
             dmrs_re: 12,
             overhead_re: 0,
@@ -474,13 +352,16 @@ impl CellConfig {
             schedulable_dl: n_rb,
             schedulable_ul: n_rb,
             timing: Timing {
-                mac_to_air: 2,
                 k1: 2,
                 k2: 2,
-                feedback_to_mac: 1,
-                uplink_prepare: 2,
+                processing: Some(Duration::from_millis(2)),
                 ..base.timing
             },
+            uplink: UplinkConfig {
+                prepare: Some(Duration::from_millis(2)),
+                ..base.uplink
+            },
+            feedback_to_mac: 1,
             tx_power_dbm: 30.0,
             noise_figure_db: 5.0,
             ..base
@@ -511,7 +392,21 @@ impl CellConfig {
 
     /// Slot length: 1 ms over `2^mu` (TS 38.211, 4.3.2).
     pub const fn slot_duration(&self) -> Duration {
-        Duration::from_nanos(1_000_000 >> self.mu)
+        slot_duration(self.mu)
+    }
+
+    /// Delays in slots.
+    pub fn delays(&self) -> Delays {
+        Delays::of(self)
+    }
+
+    /// HARQ processes of a UE and direction: 8 in LTE (TS 36.213, 7 and 8), 16 in NR (TS 38.214, 5.1), unless told otherwise.
+    pub fn processes(&self) -> u8 {
+        let own = match self.rat {
+            Rat::Lte => 8,
+            Rat::Nr => 16,
+        };
+        self.harq.processes.unwrap_or(own)
     }
 
     /// Checks ranges.
@@ -536,7 +431,7 @@ impl CellConfig {
                 (low..=high).contains(&value),
             )
         };
-        let lte = self.rat == Rat::Lte;
+        let (lte, delays) = (self.rat == Rat::Lte, self.delays());
         range(
             "mu",
             self.mu.to_string(),
@@ -582,13 +477,17 @@ impl CellConfig {
             "a table of the cell's technology",
             self.mcs_table_ul.is_lte() == lte,
         )?;
-        within("harq.processes", self.harq.processes, range::PROCESSES)?;
-        within("harq.max_tx", self.harq.max_tx, range::TRANSMISSIONS)?;
+        within("harq.processes", self.processes(), range::PROCESSES)?;
+        within(
+            "harq.transmissions",
+            self.harq.transmissions,
+            range::TRANSMISSIONS,
+        )?;
         range(
             "cqi.period",
             self.cqi.period.to_string(),
             "at least 1 slot",
-            self.cqi.period >= 1,
+            delays.cqi_period >= 1,
         )?;
         range(
             "olla.target",
@@ -597,17 +496,19 @@ impl CellConfig {
             self.olla.target.0 > 0.0 && self.olla.target.0 < 100.0,
         )?;
         range(
-            "timing.sr_period",
-            self.timing.sr_period.to_string(),
+            "uplink.sr_period",
+            delays.sr_period.to_string(),
             "at least 1 slot",
-            self.timing.sr_period >= 1,
+            delays.sr_period >= 1,
         )?;
         within("timing.k1", self.timing.k1, range::K1)?;
         within("timing.k2", self.timing.k2, range::K2)?;
-        within(
-            "timing.mac_to_air",
-            self.timing.mac_to_air,
-            range::MAC_TO_AIR,
+        let expected = format!("at most {} slots", range::MAC_TO_AIR.1);
+        range(
+            "timing.processing",
+            format!("{} slots", delays.mac_to_air),
+            &expected,
+            delays.mac_to_air <= range::MAC_TO_AIR.1,
         )?;
         range(
             "control_symbols",

@@ -25,7 +25,7 @@ impl<P: PacketView + Clone> Cell<P> {
             let ok = self.down.decode(index, process, &mut self.radio);
             let air = self.down.block(index, process).air;
             let after = self.feedback_after[(air % self.feedback_after.len() as u64) as usize];
-            let known = air + u64::from(after) + u64::from(self.config.timing.feedback_to_mac);
+            let known = air + u64::from(after) + u64::from(self.delays.feedback_to_mac);
             self.down_feedback.push(
                 slot,
                 Due {
@@ -46,7 +46,7 @@ impl<P: PacketView + Clone> Cell<P> {
             return;
         }
         self.down_feedback.take(slot, &mut self.due);
-        let max_tx = self.max_tx();
+        let max_tx = self.config.harq.transmissions;
         for k in 0..self.due.len() {
             let Due { ue, process, .. } = self.due[k];
             let index = ue as usize;
@@ -67,14 +67,6 @@ impl<P: PacketView + Clone> Cell<P> {
                 self.down.free[index] |= 1 << process;
                 self.give_up(now, DIR, index, process, out);
             }
-        }
-    }
-
-    pub(super) fn max_tx(&self) -> u8 {
-        if self.config.harq.enabled {
-            self.config.harq.max_tx
-        } else {
-            1
         }
     }
 

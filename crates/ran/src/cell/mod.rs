@@ -6,7 +6,9 @@
 //! slot with anything to do, and `None` while the cell holds no work.
 
 pub mod config;
+pub mod delays;
 mod down;
+pub mod keys;
 mod offer;
 mod sample;
 mod side;
@@ -15,10 +17,9 @@ pub mod stats;
 mod tests;
 mod up;
 
-pub use config::{
-    BearerConfig, CellConfig, ConfigError, CqiConfig, HarqConfig, OllaConfig, Rat, Timing,
-    UeConfig, range,
-};
+pub use config::{BearerConfig, CellConfig, ConfigError, Rat, UeConfig};
+pub use delays::Delays;
+pub use keys::{BufferStatus, CqiConfig, HarqConfig, OllaConfig, Timing, UplinkConfig, range};
 use offer::Offer;
 use side::{Side, slot_start};
 use slackwater_core::{
@@ -76,6 +77,8 @@ struct Ue<P> {
 /// An LTE or NR cell with its UEs.
 pub struct Cell<P> {
     config: CellConfig,
+    /// The configuration's delays.
+    delays: Delays,
     slot_ns: u64,
     ues: Vec<Ue<P>>,
     radio: Radio,
@@ -108,6 +111,7 @@ impl<P: PacketView + Clone> Cell<P> {
     /// Where a value of `config` is out of range, or a UE has no bearer.
     pub fn new(config: &CellConfig, ues: Vec<UeConfig>, draw: Draw) -> Result<Self, ConfigError> {
         config.check()?;
+        let delays = config.delays();
         let count = ues.len();
         let mut channels = Vec::with_capacity(count);
         let mut built = Vec::with_capacity(count);
@@ -121,7 +125,7 @@ impl<P: PacketView + Clone> Cell<P> {
         let period = config.duplex.period();
         let feedback_after = (0..period)
             .map(|slot| {
-                let least = usize::from(config.timing.k1);
+                let least = usize::from(delays.k1);
                 let wait = (least..least + period)
                     .find(|&k| up::carries_control(&config.duplex, slot + k))
                     .expect("a pattern has an uplink slot");
@@ -148,6 +152,7 @@ impl<P: PacketView + Clone> Cell<P> {
             arrivals: Vec::new(),
             shown: 0,
             config: config.clone(),
+            delays,
         })
     }
 
@@ -310,7 +315,7 @@ impl<P: PacketView + Clone> Cell<P> {
         let entity = state.bearers[b].entity(dir);
         let more = entity.need_of_next(packet.len());
         // ns-3's UEs report each arrival, which is more than a beginning.
-        let reports = dir == Direction::Up && self.config.timing.sr_tells_backlog;
+        let reports = dir == Direction::Up && self.config.uplink.out_of_band();
         let queued = !state.am && !reports && entity.has_new();
         let dropped = entity.enqueue(now, packet, out);
         if dropped > 0 {
@@ -518,7 +523,7 @@ impl<P: PacketView + Clone> Cell<P> {
 
     #[inline]
     fn downlink_air(&self, slot: u64) -> u64 {
-        slot + u64::from(self.config.timing.mac_to_air) + u64::from(self.config.timing.k0)
+        slot + u64::from(self.delays.mac_to_air) + u64::from(self.delays.k0)
     }
 
     /// Hands the pieces of a decoded block to their RLC entities.
@@ -530,7 +535,7 @@ impl<P: PacketView + Clone> Cell<P> {
         process: u8,
         out: &mut CellOut<P>,
     ) {
-        let at = now + self.config.timing.decode;
+        let at = now + self.config.decode;
         let (mut delivered, mut dropped) = (0, 0);
         for k in 0..self.side(dir).block(ue, process).pieces.len() {
             let piece = self.side(dir).block(ue, process).pieces[k];
@@ -622,7 +627,7 @@ impl<P: PacketView + Clone> Cell<P> {
             for b in 0..self.ues[ue].bearers.len() {
                 for dir in [Direction::Down, Direction::Up] {
                     let entity = self.ues[ue].bearers[b].entity(dir);
-                    let moved = entity.on_timer(now, now + self.config.timing.decode, out);
+                    let moved = entity.on_timer(now, now + self.config.decode, out);
                     self.moved(dir, ue, moved.delivered, u64::from(moved.dropped));
                 }
             }

@@ -9,7 +9,7 @@ use crate::mac::grants::{GrantTable, Share};
 use crate::mac::{BitSet, Sampler, Scheduler, Setup};
 use crate::phy::harq::limited_buffer_bits;
 use crate::phy::math::from_db;
-use crate::phy::{AmcModel, Bler, CodedBits, Combining, CqiTable, Heard, McsTable, TbsTable};
+use crate::phy::{Bler, CodedBits, Combining, CqiTable, Heard, McsTable, TbsTable};
 use crate::radio::{Kind, Radio};
 use crate::rlc::Piece;
 use crate::tdd::{MIN_PDSCH_SYMBOLS, MIN_PUSCH_SYMBOLS};
@@ -72,7 +72,6 @@ pub(super) struct Side {
     /// By slot modulo the reporting period: no report of a UE that wants something brings news before.
     quiet_until: Vec<u64>,
     rated: Vec<bool>,
-    quantised: bool,
     bler: Bler,
     combining: Combining,
     mcs_table: McsTable,
@@ -173,7 +172,8 @@ impl Side {
         } else {
             0.0
         };
-        let processes = usize::from(config.harq.processes);
+        let delays = config.delays();
+        let processes = usize::from(config.processes());
         let setup = Setup::new(ues, config.slot_duration(), config.average_window);
         let scheduler = if down {
             config.scheduler.build(&setup)
@@ -205,9 +205,8 @@ impl Side {
             offset_limit: config.olla.limit.0,
             told_db: vec![0.0; ues],
             valid_until: vec![0; ues],
-            quiet_until: vec![0; usize::from(config.cqi.period)],
+            quiet_until: vec![0; usize::from(delays.cqi_period)],
             rated: vec![false; ues],
-            quantised: config.cqi.quantised || config.link.amc != AmcModel::Threshold,
             bler: Bler::new(&config.link, mcs_table, CqiTable::for_mcs(mcs_table))
                 .with_target(target),
             combining: config.harq.combining,
@@ -219,8 +218,8 @@ impl Side {
                 limited_buffer_bits(n_rb, layers, qm.max(6))
             }),
             draw: draw.fork(0x4841_5251, u64::from(!down)),
-            cqi_period: u64::from(config.cqi.period),
-            cqi_delay: u64::from(config.cqi.delay),
+            cqi_period: u64::from(delays.cqi_period),
+            cqi_delay: u64::from(delays.cqi_delay),
             target,
             step_down: step,
             step_up: step * target / (1.0 - target),
@@ -286,16 +285,13 @@ impl Side {
             Kind::Sinr => {
                 let sinr = radio.sinr_db(ue, self.dir, at);
                 self.skip_reports(ue, radio.steady_until(ue));
-                if self.quantised {
-                    let cqi = self.bler.cqi_for(sinr);
-                    if self.step_down == 0.0 {
-                        self.take_mcs(ue, self.bler.mcs_of_cqi(cqi));
-                        return;
-                    }
-                    self.told_db[ue] = self.bler.sinr_of_cqi(cqi);
-                } else {
-                    self.told_db[ue] = sinr;
+                let cqi = self.bler.cqi_for(sinr);
+                if self.step_down == 0.0 {
+                    self.take_mcs(ue, self.bler.mcs_of_cqi(cqi));
+                    return;
                 }
+                // The outer loop starts from the SINR that the CQI stands for.
+                self.told_db[ue] = self.bler.sinr_of_cqi(cqi);
                 self.adapt(ue);
             }
         }

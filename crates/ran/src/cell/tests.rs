@@ -149,7 +149,7 @@ fn nr_at_200_mhz_saturates_like_5g_lena() {
 #[test]
 fn acknowledged_mode_delivers_everything_it_accepts() {
     let mut config = CellConfig::lte(10.0);
-    config.harq.max_tx = 1;
+    config.harq.transmissions = 1;
     let channel = ChannelConfig {
         bler: Some(0.3),
         ..given(15)
@@ -471,7 +471,7 @@ fn a_bearer_holds_any_container_of_queue() {
 fn uplink_blocks_out_of_order_leave_no_backlog_behind() {
     for mut config in [CellConfig::lte(5.0), CellConfig::nr(20, 1)] {
         // A request is granted before the last block's retransmission comes, and UEs wait for each other's blocks.
-        config.timing.sr_period = 1;
+        config.uplink.sr_period = Some(config.slot_duration());
         for rlc in [RlcConfig::default(), RlcConfig::am(Limit::Unlimited)] {
             let channel = ChannelConfig {
                 mobility: Mobility::Static(Position { x: 400.0, y: 0.0 }),

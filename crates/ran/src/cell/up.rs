@@ -79,24 +79,24 @@ pub(super) struct Uplink {
 impl Uplink {
     pub(super) fn new(config: &CellConfig, ues: usize) -> Self {
         let period = config.duplex.period();
-        let timing = &config.timing;
+        let delays = config.delays();
         let mut ahead = vec![Vec::new(); period];
         for up in 0..period {
             if config.duplex.up_symbols(up) < MIN_PUSCH_SYMBOLS {
                 continue;
             }
             // The grant goes out in the last downlink slot that is early enough.
-            let k2 = (usize::from(timing.k2)..usize::from(timing.k2) + period)
+            let k2 = (usize::from(delays.k2)..usize::from(delays.k2) + period)
                 .find(|&k| config.duplex.down_symbols((up + period * 16 - k) % period) > 0)
                 .expect("a pattern has a downlink slot");
-            let distance = k2 + usize::from(timing.mac_to_air);
+            let distance = k2 + usize::from(delays.mac_to_air);
             ahead[(up + period * 32 - distance) % period].push(distance as u8);
         }
         for distances in &mut ahead {
             distances.sort_unstable();
         }
-        let shortest = u64::from(timing.mac_to_air) + u64::from(timing.k2);
-        let retry_after = match config.harq.uplink_period {
+        let shortest = u64::from(delays.mac_to_air) + u64::from(delays.k2);
+        let retry_after = match delays.uplink_retransmission {
             Some(every) => u64::from(every).saturating_sub(shortest).max(1),
             None => 1,
         };
@@ -131,7 +131,7 @@ impl Uplink {
             control: (0..period)
                 .map(|s| carries_control(&config.duplex, s))
                 .collect(),
-            sr_period: u64::from(timing.sr_period),
+            sr_period: u64::from(delays.sr_period),
             retry_after,
             levels,
         }
@@ -264,7 +264,7 @@ impl<P: PacketView + Clone> Cell<P> {
             return;
         }
         let now = self.cursor.saturating_sub(1);
-        if self.config.timing.sr_tells_backlog {
+        if self.config.uplink.out_of_band() {
             // Each arrival is news.
             up.request(now, ue, self.cursor);
         } else if idle {
@@ -283,7 +283,7 @@ impl<P: PacketView + Clone> Cell<P> {
             return;
         }
         let mut due = core::mem::take(&mut self.due);
-        let timing = self.config.timing;
+        let (delays, out_of_band) = (self.delays, self.config.uplink.out_of_band());
         self.uplink.retx.take(slot, &mut due);
         for &Due { ue, .. } in &due {
             self.uplink.retx_timer(slot, ue as usize);
@@ -296,17 +296,17 @@ impl<P: PacketView + Clone> Cell<P> {
                 continue;
             }
             up.asking[index] = IDLE;
-            if up.need[index] == 0 || (up.unfilled[index] > 0 && !timing.sr_tells_backlog) {
+            if up.need[index] == 0 || (up.unfilled[index] > 0 && !out_of_band) {
                 continue;
             }
             let arrival = Due {
-                slot: slot + u64::from(timing.sr_to_mac.max(1)),
+                slot: slot + u64::from(delays.sr_to_mac.max(1)),
                 ue,
                 process: 0,
             };
             up.asked.push(slot, arrival);
             up.filled_at_request[index] = up.filled[index];
-            if timing.sr_tells_backlog {
+            if out_of_band {
                 up.reported[index] = up.level(up.need[index]);
             } else {
                 // Pending until a block with the buffer status goes out (TS 36.321, 5.4.4).
@@ -317,7 +317,7 @@ impl<P: PacketView + Clone> Cell<P> {
         for &Due { ue, .. } in &due {
             let index = ue as usize;
             let up = &mut self.uplink;
-            if timing.sr_tells_backlog {
+            if out_of_band {
                 // ns-3's schedulers do not count what is granted and not filled yet. What was told counts, even where an
                 // older grant took it since: the new grant then serves what comes next.
                 let told = up.reported[index];
@@ -325,7 +325,10 @@ impl<P: PacketView + Clone> Cell<P> {
             } else if up.unfilled[index] == 0 {
                 // A status from before the request is out of date: were it taken, an empty one would undo the request.
                 up.told[index] = up.told[index].max(up.filled_at_request[index]);
-                self.learn(index, timing.sr_grant.max(self.up.want[index]));
+                self.learn(
+                    index,
+                    self.config.uplink.first_grant.max(self.up.want[index]),
+                );
             }
         }
         self.due = due;
@@ -356,9 +359,8 @@ impl<P: PacketView + Clone> Cell<P> {
 
     fn fill_block(&mut self, now: Instant, ue: usize, process: u8, out: &mut CellOut<P>) {
         let slot = self.cursor - 1;
-        let timing = self.config.timing;
-        let out_of_band = timing.sr_tells_backlog;
-        let must_tell = out_of_band || self.uplink.must_tell(ue, slot, timing.periodic_bsr);
+        let (delays, out_of_band) = (self.delays, self.config.uplink.out_of_band());
+        let must_tell = out_of_band || self.uplink.must_tell(ue, slot, delays.periodic_bsr);
         let block = self.up.block(ue, process);
         let tbs = block.tbs;
         let dropped = out.dropped.len();
@@ -373,7 +375,7 @@ impl<P: PacketView + Clone> Cell<P> {
         up.unfilled[ue] -= 1;
         up.filled[ue] += u64::from(tbs);
         if !out_of_band {
-            up.after_block(slot, ue, tells, u64::from(timing.retx_bsr.max(1)));
+            up.after_block(slot, ue, tells, u64::from(delays.retx_bsr.max(1)));
         } else if need > 0 {
             let again = NS3_REPORT_AGAIN.as_nanos() / self.slot_ns;
             up.request(slot, ue, slot + again);
@@ -398,7 +400,7 @@ impl<P: PacketView + Clone> Cell<P> {
             return;
         }
         self.uplink.air.take(slot, &mut self.due);
-        let max_tx = self.max_tx();
+        let max_tx = self.config.harq.transmissions;
         for k in 0..self.due.len() {
             let Due { ue, process, .. } = self.due[k];
             let index = ue as usize;
@@ -448,8 +450,8 @@ impl<P: PacketView + Clone> Cell<P> {
     /// A block was given up: what it was to bring may still wait, so its bytes are wanted again (as srsRAN Project and
     /// `OpenAirInterface` count, which subtract from the buffer status what lies in HARQ processes).
     fn grant_again(&mut self, ue: usize, process: u8) {
-        let timing = &self.config.timing;
-        if timing.sr_tells_backlog || self.uplink.failures[ue] >= MOST_FAILURES {
+        let out_of_band = self.config.uplink.out_of_band();
+        if out_of_band || self.uplink.failures[ue] >= MOST_FAILURES {
             return;
         }
         let lost = self.up.block(ue, process).tbs - BSR;
@@ -479,7 +481,7 @@ impl<P: PacketView + Clone> Cell<P> {
         if !self.up.wants.is_empty() {
             self.begin_slot(DIR, slot_start(slot, self.slot_ns), slot);
             let share = self.share(DIR, left);
-            let least = self.config.min_grant_ul;
+            let least = self.config.uplink.min_grant;
             while left > 0 {
                 let Some(choice) = self.up.choose(kind, left, share, BSR, least) else {
                     break;
@@ -498,7 +500,7 @@ impl<P: PacketView + Clone> Cell<P> {
                 if want > 0 && (left == 0 || matches!(self.config.share, SharePolicy::Split(_))) {
                     self.up.skip(ue);
                 }
-                let fill = air - u64::from(self.config.timing.uplink_prepare);
+                let fill = air - u64::from(self.delays.uplink_prepare);
                 self.uplink.fill.push(
                     slot,
                     Due {

@@ -92,45 +92,11 @@ pub(crate) fn radio(cell: &Cell, plugins: &Plugins) -> CellConfig {
     if let Some(n) = cell.schedulable_prbs {
         c.schedulable_dl = n;
     }
-    let slot = c.slot_duration();
-    let slots = |d: Duration| d.as_nanos().div_ceil(slot.as_nanos());
-    c.cqi.period = slots(cell.cqi.period) as u16;
-    c.cqi.delay = slots(cell.cqi.delay) as u16;
+    c.cqi = cell.cqi.clone();
     c.olla = cell.olla.clone();
-    if let Some(n) = cell.harq.processes {
-        c.harq.processes = n;
-    }
-    c.harq.max_tx = cell.harq.transmissions;
-    c.harq.combining = cell.harq.combining;
-    if nr {
-        c.timing.k0 = cell.timing.k0;
-        c.timing.k1 = cell.timing.k1;
-        c.timing.k2 = cell.timing.k2;
-    }
-    if let Some(p) = cell.timing.processing {
-        c.timing.mac_to_air = slots(p) as u8;
-    }
-    if !nr {
-        // From decision to decision a HARQ process of LTE takes 8 subframes (TS 36.321, 7.7), unless told otherwise: what
-        // the way to the air takes, the scheduler does not have for the feedback. Beyond 8, processes run out.
-        let rtt = cell.harq.rtt.map_or(8, slots) as u8;
-        let used = c.timing.mac_to_air + c.timing.k1;
-        c.timing.feedback_to_mac = rtt.saturating_sub(used).max(1);
-    }
-    if let Some(p) = cell.uplink.sr_period {
-        c.timing.sr_period = slots(p) as u16;
-    }
-    if let Some(t) = cell.uplink.retx_bsr {
-        c.timing.retx_bsr = slots(t) as u32;
-    }
-    c.timing.periodic_bsr = cell.uplink.periodic_bsr.map_or(0, slots) as u32;
-    c.timing.sr_grant = cell.uplink.first_grant;
-    c.timing.sr_tells_backlog = cell.uplink.buffer_status == cell::BufferStatus::OutOfBand;
-    c.min_grant_ul = cell.uplink.min_grant;
-    if let Some(p) = cell.uplink.prepare {
-        // A block is filled when its grant is there at the earliest.
-        c.timing.uplink_prepare = slots(p) as u8;
-    }
+    c.harq = cell.harq.clone();
+    c.timing = cell.timing.clone();
+    c.uplink = cell.uplink.clone();
     c.link.gap_db = cell.gap.0;
     c.link.amc = match cell.amc {
         Amc::Gap => AmcModel::Threshold,

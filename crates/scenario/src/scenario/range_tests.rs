@@ -205,29 +205,37 @@ fn a_cell_runs_with_what_the_resolved_scenario_says() {
     };
     for n in [1, 16] {
         let text = n.to_string();
-        assert_eq!(cell(NR, "cell.harq.processes", &text).harq.processes, n);
-        assert_eq!(cell(LTE, "cell.harq.processes", &text).harq.processes, n);
-        assert_eq!(cell(NR, "cell.harq.transmissions", &text).harq.max_tx, n);
-        assert_eq!(cell(NR, "cell.timing.k1", &text).timing.k1, n);
-        assert_eq!(cell(NR, "cell.timing.k2", &text).timing.k2, n);
+        assert_eq!(cell(NR, "cell.harq.processes", &text).processes(), n);
+        assert_eq!(cell(LTE, "cell.harq.processes", &text).processes(), n);
+        assert_eq!(
+            cell(NR, "cell.harq.transmissions", &text)
+                .harq
+                .transmissions,
+            n
+        );
+        assert_eq!(cell(NR, "cell.timing.k1", &text).delays().k1, n);
+        assert_eq!(cell(NR, "cell.timing.k2", &text).delays().k2, n);
     }
     for (period, slots) in [("125 us", 1), ("1 s", 2_000)] {
-        assert_eq!(cell(NR, "cell.cqi.period", period).cqi.period, slots);
+        assert_eq!(
+            cell(NR, "cell.cqi.period", period).delays().cqi_period,
+            slots
+        );
     }
     for (delay, slots) in [("0 s", 0), ("1 s", 2_000)] {
-        assert_eq!(cell(NR, "cell.cqi.delay", delay).cqi.delay, slots);
+        assert_eq!(cell(NR, "cell.cqi.delay", delay).delays().cqi_delay, slots);
     }
     for (processing, slots) in [("0 s", 0), ("4 ms", 8)] {
         let c = cell(NR, "cell.timing.processing", processing);
-        assert_eq!(c.timing.mac_to_air, slots);
+        assert_eq!(c.delays().mac_to_air, slots);
     }
     for (period, slots) in [("125 us", 1), ("640 ms", 1_280)] {
         let c = cell(NR, "cell.uplink.sr_period", period);
-        assert_eq!(c.timing.sr_period, slots);
+        assert_eq!(c.delays().sr_period, slots);
     }
     assert_eq!(cell(LTE, "cell.schedulable_prbs", "50").schedulable_dl, 50);
-    let rtt = cell(LTE, "cell.harq.rtt", "100 ms");
-    let taken = rtt.timing.mac_to_air + rtt.timing.k1 + rtt.timing.feedback_to_mac;
+    let rtt = cell(LTE, "cell.harq.rtt", "100 ms").delays();
+    let taken = rtt.mac_to_air + rtt.k1 + rtt.feedback_to_mac;
     assert_eq!(taken, 100);
 }
 

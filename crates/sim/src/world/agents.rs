@@ -217,7 +217,8 @@ pub fn rlc_reporter(cell: &CellConfig, config: ReporterConfig) -> RlcReporter {
 /// The agent at the UEs of a cell that reports their transport blocks to senders (Tyrus).
 pub fn tbs_agent(cell: &CellConfig, mode: BlocksMode) -> TbsAgent {
     let period = cell.duplex.period();
-    let ahead = usize::from(cell.timing.mac_to_air) + usize::from(cell.timing.k0);
+    let delays = cell.delays();
+    let ahead = usize::from(delays.mac_to_air) + usize::from(delays.k0);
     let symbols = (0..period).map(|k| cell.duplex.down_symbols((k + ahead) % period));
     let usable = symbols.map(|n| if n < MIN_PDSCH_SYMBOLS { 0 } else { n });
     TbsAgent::new(mode, cell.slot_duration(), usable.collect())
@@ -225,7 +226,7 @@ pub fn tbs_agent(cell: &CellConfig, mode: BlocksMode) -> TbsAgent {
 
 /// The slots of `cell` as the air has them: the pattern begins with slot 0.
 fn slots(cell: &CellConfig) -> CellSlots {
-    let slot = cell.slot_duration();
+    let (slot, delays) = (cell.slot_duration(), cell.delays());
     let control = cell.control_symbols;
     let period = cell.duplex.period();
     let (mut down, mut special, mut special_q8) = (0_u32, 0_u32, 0_u8);
@@ -246,8 +247,8 @@ fn slots(cell: &CellConfig) -> CellSlots {
         down,
         special,
         special_q8,
-        lead: slot * (u64::from(cell.timing.mac_to_air) + u64::from(cell.timing.k0)),
-        processing: cell.timing.decode,
+        lead: slot * (u64::from(delays.mac_to_air) + u64::from(delays.k0)),
+        processing: cell.decode,
         polled: cell.share == SharePolicy::Split(1),
     }
 }

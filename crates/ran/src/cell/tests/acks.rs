@@ -89,7 +89,8 @@ fn ns3s_uplink_starts_again_at_once() {
 fn a_status_from_before_a_request_does_not_undo_it() {
     // A block is filled four slots before it is on the air, so that its empty status arrives with the next request.
     let mut config = CellConfig::lte(10.0);
-    (config.timing.sr_period, config.timing.uplink_prepare) = (6, 4);
+    config.uplink.sr_period = Some(Duration::from_millis(6));
+    config.uplink.prepare = Some(Duration::from_millis(4));
     for between in 1..40 {
         let sent = |k| u32::from(k == 40 || k == 40 + between);
         let (_, delays) = come_up(&config, near(&config), 150, sent);
@@ -143,14 +144,14 @@ fn what_a_cell_has_given_up_waits_for_the_timer() {
     // Beyond a hundred failures in a row the cell grants nothing by itself.
     let mut config = CellConfig::lte(10.0);
     for retx in [320, 640] {
-        config.timing.retx_bsr = retx;
+        config.uplink.retx_bsr = Some(Duration::from_millis(retx));
         // Shortly after the cell's last grants.
         let waits: Vec<u64> = (0..8)
             .map(|k| back_after(&config, Duration::from_millis(1100 + 97 * k)))
             .collect();
         let longest = *waits.iter().max().unwrap();
-        assert!(longest <= u64::from(retx) + 60, "{retx}: {waits:?}");
-        assert!(longest > u64::from(retx) / 2, "{retx}: {waits:?}");
+        assert!(longest <= retx + 60, "{retx}: {waits:?}");
+        assert!(longest > retx / 2, "{retx}: {waits:?}");
     }
 }
 
@@ -160,7 +161,7 @@ fn a_full_block_reports_when_the_timer_says_so() {
     let channel = |config: &CellConfig| ue(near(config), RlcConfig::default());
     for mut config in [CellConfig::lte(10.0), CellConfig::nr(100, 1)] {
         let each = saturate(&config, channel(&config), Direction::Up, 2);
-        config.timing.periodic_bsr = 10 << config.mu;
+        config.uplink.periodic_bsr = Some(Duration::from_millis(10));
         let some = saturate(&config, channel(&config), Direction::Up, 2);
         let [each, some] = [each, some].map(|cell| cell.stats().up.delivered as f64);
         assert!(some > 0.99 * each, "{:?}: {some}, {each}", config.rat);

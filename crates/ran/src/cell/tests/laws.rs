@@ -91,7 +91,7 @@ impl Case {
         if self.split {
             config.share = SharePolicy::Split(4);
         }
-        config.harq.max_tx = self.max_tx;
+        config.harq.transmissions = self.max_tx;
         config.observe_pdcp = true;
         config
     }
@@ -219,7 +219,7 @@ fn run(case: &Case, sleepy: bool) -> Run {
         grants: Vec::new(),
         down: Vec::new(),
     };
-    let least = slot * (1 + u64::from(config.timing.mac_to_air));
+    let least = slot * (1 + u64::from(config.delays().mac_to_air));
     let mut sent = Vec::new();
     let mut next = 0;
     loop {
