@@ -10,14 +10,18 @@
 //! | [`kernel`] | a scenario with the kernel's own TCP senders |
 //! | [`validate`] | the kernel's senders beside the simulated ones |
 //! | [`quinn`] | QUIC on sockets under our controllers |
+//! | [`gtpu`] | the sockets of N3: batches, outer traffic class |
+//! | [`upf`] | a user plane function on sockets and a TUN device |
 //! | `bpf` | XRC in the kernel's TCP, with the feature `bpf` |
 
 #[cfg(feature = "bpf")]
 pub mod bpf;
 pub mod emulate;
+pub mod gtpu;
 pub mod kernel;
 pub mod quinn;
 mod sys;
+pub mod upf;
 pub mod validate;
 
 use std::io;

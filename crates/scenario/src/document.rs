@@ -1,11 +1,31 @@
 //! TOML as a tree of values that remember where they stand.
 
 use core::ops::Range;
+use std::path::Path;
 
+use slackwater_schema::field::{At, Cx, Field};
 use toml::de::{DeTable, DeValue};
 
 use crate::error::ScenarioError;
 use crate::tree::{Entry, Node, Table, Value};
+
+/// Reads a table of `schema` from TOML, for files that are no scenarios. `file` names it in errors.
+///
+/// # Errors
+/// Where it is no TOML, or a key is unknown, missing or wrong; the error names line and column.
+pub fn read<T: Field>(file: &str, text: &str) -> Result<T, ScenarioError> {
+    let cx = Cx {
+        file,
+        text: Some(text),
+        base_dir: Path::new("."),
+        files: &(),
+    };
+    T::decode(&At {
+        cx,
+        node: &Node::new(Value::Table(parse_toml(file, text)?)),
+        key: String::new(),
+    })
+}
 
 /// Reads TOML. The error names line and column.
 ///

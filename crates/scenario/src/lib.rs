@@ -7,7 +7,7 @@
 pub mod build;
 pub mod cell;
 pub mod data;
-mod document;
+pub mod document;
 pub mod embedded;
 pub mod feedback;
 pub mod flow;

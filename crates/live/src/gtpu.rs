@@ -1,0 +1,277 @@
+//! A socket of GTP-U: UDP with the outer header's traffic class both ways, in batches where the kernel has them.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+
+use nix::sys::socket::sockopt::{IpRecvTos, Ipv6RecvTClass, RcvBuf, SndBuf, UdpGroSegment};
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrStorage,
+    recvmsg, sendmsg, setsockopt,
+};
+
+use crate::LiveError;
+
+/// Octets of one receive: the most that receive offload joins.
+const RECEIVE: usize = 65_535;
+/// Datagrams and octets of one send with segmentation (udp(7), `UDP_SEGMENT`: 64 segments before Linux 6.9).
+const SEGMENTS: usize = 64;
+/// An IP packet's length has 16 bits; headers take 48 at most.
+const SEND: usize = 65_535 - 48;
+/// Room in the kernel for bursts.
+const SOCKET_BUFFER: usize = 4 << 20;
+
+/// A datagram that came.
+#[derive(Debug)]
+pub struct Datagram<'a> {
+    /// Its sender.
+    pub from: SocketAddr,
+    /// Traffic class of the outer header: DSCP and ECN.
+    pub tos: u8,
+    /// Its payload.
+    pub bytes: &'a [u8],
+}
+
+/// The socket.
+#[derive(Debug)]
+pub struct GtpuSocket {
+    socket: UdpSocket,
+    v6: bool,
+    /// The kernel cuts a send into datagrams.
+    segments: bool,
+    buffer: Vec<u8>,
+    /// Datagrams of one peer, class and length that wait for their send; the last may be shorter.
+    batch: Batch,
+    /// Datagrams that the kernel did not take.
+    pub refused: u64,
+}
+
+#[derive(Debug, Default)]
+struct Batch {
+    to: Option<SocketAddr>,
+    tos: u8,
+    /// Octets of each but the last.
+    size: usize,
+    count: usize,
+    bytes: Vec<u8>,
+    /// The last is shorter: nothing may follow.
+    closed: bool,
+}
+
+impl GtpuSocket {
+    /// Listens at `address`.
+    ///
+    /// # Errors
+    /// Where the address is not this machine's, or taken.
+    pub fn bind(address: SocketAddr) -> Result<Self, LiveError> {
+        let socket = UdpSocket::bind(address)
+            .map_err(|e| LiveError::kernel(format!("cannot listen for GTP-U at {address}"), e))?;
+        let set = |e| LiveError::kernel("cannot set up the socket of GTP-U", e);
+        socket.set_nonblocking(true).map_err(set)?;
+        let v6 = address.is_ipv6();
+        let class = if v6 {
+            setsockopt(&socket, Ipv6RecvTClass, &true)
+        } else {
+            setsockopt(&socket, IpRecvTos, &true)
+        };
+        class.map_err(|e| LiveError::kernel("cannot read the outer traffic class", e))?;
+        // More room and offloads are a gain, and no condition.
+        let _room = setsockopt(&socket, RcvBuf, &SOCKET_BUFFER);
+        let _room = setsockopt(&socket, SndBuf, &SOCKET_BUFFER);
+        let segments = setsockopt(&socket, UdpGroSegment, &true).is_ok();
+        Ok(Self {
+            socket,
+            v6,
+            segments,
+            buffer: vec![0; RECEIVE],
+            batch: Batch::default(),
+            refused: 0,
+        })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// Where the kernel does not say.
+    pub fn local(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// The descriptor, to wait on.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Reads once and hands out every datagram of it; false where none waits.
+    ///
+    /// # Errors
+    /// Where the socket is broken.
+    pub fn read(&mut self, mut each: impl FnMut(Datagram<'_>)) -> io::Result<bool> {
+        let mut control = nix::cmsg_space!(i32, i32);
+        let mut parts = [IoSliceMut::new(&mut self.buffer)];
+        let received = recvmsg::<SockaddrStorage>(
+            self.socket.as_raw_fd(),
+            &mut parts,
+            Some(&mut control),
+            MsgFlags::MSG_DONTWAIT,
+        );
+        let received = match received {
+            Ok(r) => r,
+            Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EINTR) => return Ok(false),
+            // An ICMP of an earlier send: this read has none.
+            Err(nix::errno::Errno::ECONNREFUSED) => return Ok(true),
+            Err(e) => return Err(e.into()),
+        };
+        let (mut tos, mut size) = (0, received.bytes);
+        for message in received.cmsgs().map_err(io::Error::from)? {
+            match message {
+                ControlMessageOwned::Ipv4Tos(t) => tos = t,
+                ControlMessageOwned::Ipv6TClass(t) => tos = t as u8,
+                ControlMessageOwned::UdpGroSegments(n) => size = n.max(1) as usize,
+                _ => {}
+            }
+        }
+        let bytes = received.bytes;
+        let Some(from) = received.address.as_ref().and_then(socket_address) else {
+            return Ok(true);
+        };
+        if bytes == 0 {
+            return Ok(true);
+        }
+        for bytes in self.buffer[..bytes].chunks(size) {
+            each(Datagram { from, tos, bytes });
+        }
+        Ok(true)
+    }
+
+    /// Takes a datagram; it leaves with those like it, at the latest at [`GtpuSocket::flush`].
+    pub fn send(&mut self, to: SocketAddr, tos: u8, bytes: &[u8]) {
+        let b = &self.batch;
+        let joins = self.segments
+            && b.to == Some(to)
+            && b.tos == tos
+            && !b.closed
+            && b.count < SEGMENTS
+            && bytes.len() <= b.size
+            && b.bytes.len() + bytes.len() <= SEND;
+        if !joins {
+            self.flush();
+            self.batch.to = Some(to);
+            self.batch.tos = tos;
+            self.batch.size = bytes.len();
+            self.batch.closed = false;
+        }
+        let b = &mut self.batch;
+        b.closed |= bytes.len() < b.size;
+        b.count += 1;
+        b.bytes.extend_from_slice(bytes);
+    }
+
+    /// Sends what waits.
+    pub fn flush(&mut self) {
+        let Some(to) = self.batch.to.take() else {
+            return;
+        };
+        let size = self.batch.size as u16;
+        let class = i32::from(self.batch.tos);
+        let mut control = Vec::with_capacity(2);
+        control.push(if self.v6 {
+            ControlMessage::Ipv6TClass(&class)
+        } else {
+            ControlMessage::Ipv4Tos(&self.batch.tos)
+        });
+        if self.batch.count > 1 {
+            control.push(ControlMessage::UdpGsoSegments(&size));
+        }
+        let sent = send_to(&self.socket, &self.batch.bytes, &control, to);
+        if sent.is_err() && self.batch.count > 1 {
+            // A device on the way without the offload (EIO), or a segment longer than its MTU (EINVAL): one by one.
+            control.pop();
+            for bytes in self.batch.bytes.chunks(self.batch.size) {
+                self.refused += u64::from(send_to(&self.socket, bytes, &control, to).is_err());
+            }
+        } else {
+            self.refused += u64::from(sent.is_err());
+        }
+        self.batch.bytes.clear();
+        self.batch.count = 0;
+    }
+}
+
+fn send_to(
+    socket: &UdpSocket,
+    bytes: &[u8],
+    control: &[ControlMessage<'_>],
+    to: SocketAddr,
+) -> nix::Result<usize> {
+    let parts = [IoSlice::new(bytes)];
+    let fd = socket.as_raw_fd();
+    match to {
+        SocketAddr::V4(a) => sendmsg(
+            fd,
+            &parts,
+            control,
+            MsgFlags::MSG_DONTWAIT,
+            Some(&SockaddrIn::from(a)),
+        ),
+        SocketAddr::V6(a) => sendmsg(
+            fd,
+            &parts,
+            control,
+            MsgFlags::MSG_DONTWAIT,
+            Some(&SockaddrIn6::from(a)),
+        ),
+    }
+}
+
+fn socket_address(from: &SockaddrStorage) -> Option<SocketAddr> {
+    match (from.as_sockaddr_in(), from.as_sockaddr_in6()) {
+        (Some(a), _) => Some(SocketAddr::new(IpAddr::V4(a.ip()), a.port())),
+        (_, Some(a)) => Some(SocketAddr::new(IpAddr::V6(a.ip()), a.port())),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+    use super::*;
+
+    /// All datagrams that `from` has sent to `to`, `count` of them.
+    fn drain(to: &mut GtpuSocket, count: usize) -> Vec<(u8, Vec<u8>)> {
+        let mut found = Vec::new();
+        while found.len() < count {
+            let mut waits = [PollFd::new(to.socket.as_fd(), PollFlags::POLLIN)];
+            poll(&mut waits, PollTimeout::NONE).unwrap();
+            while to.read(|d| found.push((d.tos, d.bytes.to_vec()))).unwrap() {}
+        }
+        found
+    }
+
+    #[test]
+    fn datagrams_keep_their_bounds_order_and_class() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(mut to) = GtpuSocket::bind(address.parse().unwrap()) else {
+                eprintln!("skipped: no {address} here");
+                continue;
+            };
+            let mut from = GtpuSocket::bind(address.parse().unwrap()).unwrap();
+            let peer = to.local().unwrap();
+            // Runs of equal length, a shorter one at the end of a run, a longer one, another class.
+            let lengths = [1_400, 1_400, 1_400, 60, 60, 1_400, 9_000, 1, 1, 1];
+            let sent: Vec<(u8, Vec<u8>)> = (0..200)
+                .map(|k| {
+                    let tos = if k % 50 < 25 { 0xb8 | 1 } else { 0x03 };
+                    (tos, vec![k as u8; lengths[k % lengths.len()]])
+                })
+                .collect();
+            for (tos, bytes) in &sent {
+                from.send(peer, *tos, bytes);
+            }
+            from.flush();
+            assert_eq!(from.refused, 0, "{address}");
+            assert_eq!(drain(&mut to, sent.len()), sent, "{address}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! `upf.toml`: what a user plane function is and whom it knows.
+
+use core::net::{IpAddr, Ipv4Addr};
+
+use slackwater_core::Rate;
+use slackwater_schema::error::ScenarioError;
+use slackwater_schema::field::{At, Field, Section as _};
+use slackwater_schema::tree::Value;
+use slackwater_schema::{choice, section};
+
+/// An IP address as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address(pub IpAddr);
+
+impl Field for Address {
+    type Bound = ();
+
+    fn decode(at: &At<'_>) -> Result<Self, ScenarioError> {
+        let Value::Str(text) = &at.node.value else {
+            return Err(at.wrong(Self::describe()));
+        };
+        let address = text.parse().map_err(|_| at.wrong(Self::describe()))?;
+        Ok(Self(address))
+    }
+
+    fn encode(&self) -> Option<Value> {
+        Some(Value::Str(self.0.to_string()))
+    }
+
+    fn schema() -> serde_json::Value {
+        serde_json::json!({ "type": "string" })
+    }
+
+    fn describe() -> String {
+        "an IPv4 or IPv6 address".to_owned()
+    }
+
+    fn example() -> Self {
+        Self(IpAddr::V4(Ipv4Addr::LOCALHOST))
+    }
+}
+
+choice! {
+    /// Queue management of sessions whose rules say nothing of it.
+    pub enum Aqm {
+        /// As the paths of a session's flows need it.
+        Auto = "auto",
+        /// Packets wait here, by windows.
+        Window = "window",
+        /// Packets are marked and dropped without a queue here.
+        Direct = "direct",
+        /// Only session rates hold.
+        Off = "off",
+    }
+}
+
+choice! {
+    /// What keeps frames of a cell's users apart.
+    pub enum Frames {
+        /// Nothing.
+        Off = "off",
+        /// Packets wait; acknowledgments are left alone.
+        Hold = "hold",
+        /// The right edge of the window.
+        Credit = "credit",
+        /// The paper's two acknowledgments.
+        Paper = "paper",
+    }
+}
+
+section! {
+    /// N4: the control plane that may order sessions (TS 29.244).
+    pub struct N4 {
+        /// Where PFCP is listened to, and this node's ID. None: no control plane, only `[[session]]`.
+        pub address: Option<Address> = None,
+        /// Its UDP port (TS 29.244, 6.4.2).
+        #[within(1, 65_535)]
+        pub port: u16 = 8_805,
+        /// Control planes that may associate. Empty: every one that reaches the address.
+        pub peers: Vec<Address> = Vec::new(),
+    }
+}
+
+section! {
+    /// N3: tunnels to the radio network (TS 29.281).
+    pub struct N3 {
+        /// Where GTP-U is listened to; the address in F-TEIDs that are chosen here.
+        pub address: Address,
+        /// Its UDP port (TS 29.281, 4.4.2.3).
+        #[within(1, 65_535)]
+        pub port: u16 = 2_152,
+        /// The longest outer IP packet that the path to the radio network takes, in octets.
+        #[within(1_280, 65_535)]
+        pub mtu: u16 = 1_500,
+        /// Downlink packets carry a PDU session container; false for an EPC, whose base stations know none.
+        pub container: bool = true,
+    }
+}
+
+section! {
+    /// N6: the data network, by a TUN device.
+    pub struct N6 {
+        /// Name of the device.
+        pub interface: String = "upf0".to_owned(),
+        /// Longest IP packet of the device, in octets.
+        #[within(1_280, 65_535)]
+        pub mtu: u16 = 1_400,
+        /// Addresses of UEs: routes to the device, such as "10.60.0.0/16".
+        pub routes: Vec<String> = vec!["10.60.0.0/16".to_owned()],
+    }
+}
+
+section! {
+    /// What keeps queues short. A session's QERs go before it (docs/wire.md, IE 0x8001).
+    pub struct Functions {
+        /// vAQM.
+        pub vaqm: Aqm = Aqm::Auto,
+        /// CECC, one for the cell; it needs reports of the radio network.
+        pub cecc: Frames = Frames::Off,
+    }
+}
+
+section! {
+    /// A session without a control plane.
+    pub struct StaticSession {
+        /// The UE.
+        pub ue: Address,
+        /// TEID of the uplink tunnel here.
+        #[within(1, u32::MAX)]
+        pub teid: u32,
+        /// The base station.
+        pub gnb: Address,
+        /// TEID of the downlink tunnel there.
+        #[within(1, u32::MAX)]
+        pub gnb_teid: u32,
+        /// The QoS flow of its packets.
+        #[within(0, 63)]
+        pub qfi: u8 = 9,
+        /// Session AMBR downlink. None: no bound.
+        pub ambr_down: Option<Rate> = None,
+        /// Session AMBR uplink. None: no bound.
+        pub ambr_up: Option<Rate> = None,
+        /// The uplink tunnel also carries reports of other sessions (profile C).
+        pub reports: bool = false,
+    }
+}
+
+section! {
+    /// Metrics and status by HTTP.
+    pub struct Http {
+        /// Where it listens.
+        pub address: Address = Address(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        /// Its TCP port; 0 for none.
+        #[within(0, 65_535)]
+        pub port: u16 = 9_805,
+    }
+}
+
+section! {
+    /// A user plane function.
+    pub struct UpfConfig {
+        /// The control plane.
+        pub n4: N4 = N4::example(),
+        /// The radio network.
+        pub n3: N3,
+        /// The data network.
+        pub n6: N6 = N6::example(),
+        /// What keeps queues short.
+        pub functions: Functions = Functions::example(),
+        /// Metrics and status.
+        pub http: Http = Http::example(),
+        /// Sessions without a control plane.
+        pub session: Vec<StaticSession> = Vec::new(),
+    }
+}
+
+impl UpfConfig {
+    /// Reads `text`; `file` names it in errors.
+    ///
+    /// # Errors
+    /// Where it is no TOML, a key is unknown, missing or out of its range, or nobody could order a session.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
+        let config: Self = slackwater_scenario::document::read(file, text)?;
+        if config.n4.address.is_none() && config.session.is_empty() {
+            return Err(ScenarioError::new(
+                "n4.address",
+                "no control plane and no session",
+                "an address, or [[session]]",
+            ));
+        }
+        Ok(config)
+    }
+
+    /// The reference of all keys, a row each: section, key, kind, default, range, meaning.
+    pub fn reference() -> Vec<slackwater_schema::field::Reference> {
+        let mut out = Vec::new();
+        Self::below("", &mut out);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: &str = "[n4]\naddress = \"127.0.0.1\"\n[n3]\naddress = \"10.0.0.1\"\n";
+
+    #[test]
+    fn two_addresses_suffice() {
+        let config = UpfConfig::parse("upf.toml", LEAST).unwrap();
+        assert_eq!((config.n3.port, config.n4.port), (2_152, 8_805));
+        assert_eq!(config.functions.vaqm, Aqm::Auto);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, said) in [
+            ("[n3]\naddress = \"10.0.0.1\"\n", "n4.address"),
+            ("[n3]\naddress = \"10.0.0\"\n", "n3.address"),
+            ("[n4]\naddress = \"::1\"\n", "n3"),
+            ("[n3]\naddress = \"::1\"\nmtu = 100\n", "n3.mtu"),
+            (
+                "[n3]\naddress = \"::1\"\n[[session]]\nue = \"10.0.0.1\"\nteid = 0\n",
+                "session[0].teid",
+            ),
+            (
+                "[n3]\naddress = \"::1\"\n[functions]\nvaqm = \"on\"\n",
+                "functions.vaqm",
+            ),
+        ] {
+            let error = UpfConfig::parse("upf.toml", text).unwrap_err().to_string();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}
