@@ -3,10 +3,9 @@
 use slackwater_core::{
     BearerId, Direction, Draw, Duration, FlowId, Instant, Packet, Qfi, Rnti, UeId,
 };
-use slackwater_edge::gnb::{AgentConfig, IpScale, XrcAgent};
+use slackwater_edge::gnb::{AgentConfig, XrcAgent};
 use slackwater_ran::cell::{BearerConfig, CellConfig, UeConfig};
 use slackwater_ran::mac::SchedulerKind;
-use slackwater_ran::pdcp::PdcpConfig;
 use slackwater_ran::phy::{ChannelConfig, Given};
 use slackwater_ran::rlc::RlcConfig;
 use slackwater_ran::{Cell, CellOut};
@@ -37,10 +36,6 @@ struct Sums {
 impl Bed {
     fn new(mut config: CellConfig, agent: AgentConfig, mcs: &[u8], bler: f64) -> Self {
         config.observe_pdcp = true;
-        let pdcp = match agent.scale {
-            IpScale::LTE => PdcpConfig::LTE,
-            _ => PdcpConfig::NR,
-        };
         let ues = mcs
             .iter()
             .map(|&mcs| UeConfig {
@@ -51,7 +46,6 @@ impl Bed {
                 },
                 bearers: vec![BearerConfig {
                     rlc: RlcConfig::default(),
-                    pdcp,
                     ..BearerConfig::default()
                 }],
                 rnti: Rnti(1),

@@ -6,14 +6,15 @@ pub use slackwater_ran::cell::{
     BufferStatus, CqiConfig, HarqConfig, OllaConfig, Rat, Timing, UplinkConfig,
 };
 use slackwater_ran::mac::SchedulerKind;
+pub use slackwater_ran::pdcp::PdcpConfig;
 pub use slackwater_ran::phy::fading::Profile;
 pub use slackwater_ran::phy::harq::Combining;
-pub use slackwater_ran::phy::pathloss::Sight;
-use slackwater_ran::rlc::AmConfig;
+pub use slackwater_ran::phy::pathloss::{LogDistance, PathLoss, Sight, Tr38901};
+pub use slackwater_ran::rlc::{Mode, Timers};
 use slackwater_ran::tdd::MAX_PERIOD;
 
 use crate::error::ScenarioError;
-use crate::field::{At, Field, choice, one_of, section, tagged};
+use crate::field::{At, Field, choice, optional, section};
 use crate::law::Law;
 use crate::link::Queue;
 use crate::scheduler::Scheduler;
@@ -51,56 +52,10 @@ choice! {
         Ns3 = "ns3",
     }
 }
-choice! {
-    /// RLC mode.
-    pub enum RlcMode {
-        /// By what a bearer carries: acknowledged with a flow over TCP or QUIC, unacknowledged with media and datagrams alone.
-        ByTransport = "by-transport",
-        /// Unacknowledged.
-        Um = "um",
-        /// Acknowledged.
-        Am = "am",
-    }
-}
-
-section! {
-    /// Received power falls by `10 * exponent` dB per decade of distance.
-    pub struct LogDistance {
-        /// Path-loss exponent.
-        #[within(1.0, 8.0)]
-        pub exponent: f64 = 3.0,
-        /// Loss at 1 m.
-        #[within(Db(0.0), Db(200.0))]
-        pub reference: Db = Db(38.6),
-    }
-}
-section! {
-    /// A scenario of TR 38.901, table 7.4.1-1.
-    pub struct Tr38901 {
-        /// Line of sight or not.
-        pub condition: Sight = Sight::Los,
-        /// Height of the base station; left out, the scenario's own (UMa 25 m, UMi 10 m, RMa 35 m, InH 3 m).
-        #[within(Metres(1.0), Metres(150.0))]
-        pub bs_height: Option<Metres> = None,
-        /// Height of the UE.
-        #[within(Metres(1.0), Metres(22.5))]
-        pub ue_height: Metres = Metres(1.5),
-    }
-}
-tagged! {
-    /// Path loss.
-    pub enum Pathloss by "model" {
-        /// Log-distance.
-        LogDistance(LogDistance) = "log-distance",
-        /// Urban macro.
-        Uma(Tr38901) = "uma",
-        /// Urban micro, street canyon.
-        Umi(Tr38901) = "umi",
-        /// Rural macro.
-        Rma(Tr38901) = "rma",
-        /// Indoor office.
-        Inh(Tr38901) = "inh",
-    }
+optional! {
+    /// RLC mode; none, by what a bearer carries: acknowledged with a flow over TCP or QUIC, unacknowledged with media and
+    /// datagrams alone.
+    pub struct RlcMode or "by-transport" of Mode;
 }
 
 section! {
@@ -108,7 +63,7 @@ section! {
     pub struct Rlc {
         /// Mode of all bearers. "by-transport": AM for a bearer that carries a flow over TCP or QUIC in either direction, UM for one
         /// that carries media and datagrams alone, as networks configure them.
-        pub mode: RlcMode = RlcMode::ByTransport,
+        pub mode: RlcMode = RlcMode(None),
         /// Transmission buffer of each bearer.
         pub buffer: Limit = Limit::Bytes(slackwater_core::Bytes(192_000)),
         /// Law of the transmission buffer.
@@ -116,22 +71,9 @@ section! {
         /// How downlink packets wait in it, in place of one queue, first in first out, under `law`. Both its limit and `buffer`
         /// hold, in IP bytes. Left out, one queue.
         pub queue: Option<Queue> = None,
-        /// Reassembly (NR) or reordering (LTE) timer; left out, 50 ms in UM and 40 ms in AM.
-        #[within(Duration::ZERO, Duration::from_secs(1))]
-        pub reassembly: Option<Duration> = None,
-        /// AM: time before an unanswered poll is repeated.
-        #[within(Duration::from_millis(1), Duration::from_secs(4))]
-        pub poll_retransmit: Duration = AmConfig::DEFAULT.t_poll_retransmit,
-        /// AM: least time between two status reports.
-        #[within(Duration::ZERO, Duration::from_secs(3))]
-        pub status_prohibit: Duration = AmConfig::DEFAULT.t_status_prohibit,
-        /// AM: a poll after this many PDUs.
-        #[within(1, 65_536)]
-        pub poll_pdu: u32 = AmConfig::DEFAULT.poll_pdu,
-        /// AM: repetitions of the same bytes after which a bearer counts as failed. It is re-established at once, without the
-        /// time that RRC takes, and sends on.
-        #[within(1, 64)]
-        pub max_retransmissions: u8 = AmConfig::DEFAULT.max_retx as u8,
+        ..
+        /// Timers and counters.
+        pub timers: Timers,
     }
     check(me, at) {
         if me.queue.is_some() && me.law != Law::NONE {
@@ -139,53 +81,9 @@ section! {
         }
     }
 }
-section! {
-    /// PDCP.
-    pub struct Pdcp {
-        /// How long a packet may wait before it is thrown away; left out, for ever.
-        #[within(Duration::from_millis(1), Duration::from_secs(10))]
-        pub discard: Option<Duration> = None,
-    }
-}
-
-/// Fast fading by a profile; none leaves path loss and shadowing alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Fading(pub Option<Profile>);
-
-impl Fading {
-    /// The word for none.
-    const NONE: &'static str = "none";
-
-    /// Every word.
-    fn words() -> Vec<&'static str> {
-        let profiles = Profile::WORDS.iter().copied();
-        core::iter::once(Self::NONE).chain(profiles).collect()
-    }
-}
-
-impl Field for Fading {
-    type Bound = ();
-    fn decode(at: &At<'_>) -> Result<Self, ScenarioError> {
-        match &at.node.value {
-            Value::Str(s) if s == Self::NONE => Ok(Self(None)),
-            _ => Profile::decode(at)
-                .map(|profile| Self(Some(profile)))
-                .map_err(|_| at.wrong(Self::describe())),
-        }
-    }
-    fn encode(&self) -> Option<Value> {
-        let word = self.0.map_or(Self::NONE, Profile::word);
-        Some(Value::Str(word.to_owned()))
-    }
-    fn schema() -> serde_json::Value {
-        serde_json::json!({ "enum": Self::words() })
-    }
-    fn describe() -> String {
-        one_of(&Self::words())
-    }
-    fn example() -> Self {
-        Self(None)
-    }
+optional! {
+    /// Fast fading by a profile; none leaves path loss and shadowing alone.
+    pub struct Fading or "none" of Profile;
 }
 
 /// A TDD pattern: one letter a slot, `D`, `S` or `U`.
@@ -342,7 +240,7 @@ section! {
         #[within(Db(0.0), Db(30.0))]
         pub bs_noise_figure: Db = Db(5.0),
         /// Path loss.
-        pub pathloss: Pathloss = Pathloss::LogDistance(LogDistance::example()),
+        pub pathloss: PathLoss = PathLoss::LogDistance(LogDistance::example()),
         /// Standard deviation of shadowing; 0 switches it off.
         #[within(Db(0.0), Db(20.0))]
         pub shadowing: Db = Db(0.0),
@@ -372,7 +270,7 @@ section! {
         /// RLC.
         pub rlc: Rlc = Rlc::example(),
         /// PDCP.
-        pub pdcp: Pdcp = Pdcp::example(),
+        pub pdcp: PdcpConfig = PdcpConfig::example(),
     }
     check(me, at) {
         check_cell(me, at)?;

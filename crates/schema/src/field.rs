@@ -134,11 +134,13 @@ pub struct Reference {
 
 /// A type read from a table.
 pub trait Section: Field {
-    /// Reads the table. `tag` names a key that the caller has dealt with.
+    /// The keys of the table.
+    fn keys() -> Vec<&'static str>;
+    /// Reads the table. `others` names keys that the caller deals with.
     ///
     /// # Errors
     /// Where a key is unknown, missing or wrong.
-    fn decode_table(at: &At<'_>, table: &Table, tag: Option<&str>) -> Result<Self, ScenarioError>;
+    fn decode_table(at: &At<'_>, table: &Table, others: &[&str]) -> Result<Self, ScenarioError>;
     /// Writes all keys.
     fn encode_table(&self, out: &mut Table);
     /// Properties and required keys of the schema.
@@ -184,7 +186,8 @@ pub fn range_text<L: core::fmt::Display, H: core::fmt::Display>(lo: L, hi: H) ->
 
 /// Defines a table: `/// about` `pub struct Name { /// doc  #[within(lo, hi)] pub key: Type = default, ... }`.
 ///
-/// A key without a default is required. Defaults may use the keys above them. `check` sees the whole.
+/// A key without a default is required. Defaults may use the keys above them. `..pub name: Section` at the end takes the keys
+/// of another section into the same table. `check` sees the whole.
 #[macro_export]
 macro_rules! section {
     (
@@ -195,6 +198,11 @@ macro_rules! section {
                 $(#[within($lo:expr, $hi:expr)])?
                 pub $field:ident : $ty:ty $(= $default:expr)?,
             )*
+            $(
+                ..
+                $(#[doc = $flat_doc:literal])+
+                pub $flat:ident : $flat_ty:ty,
+            )?
         }
         $(check($me:ident, $at:ident) $check:block)?
     ) => {
@@ -202,16 +210,24 @@ macro_rules! section {
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
             $($(#[doc = $doc])+ pub $field: $ty,)*
+            $($(#[doc = $flat_doc])+ pub $flat: $flat_ty,)?
         }
 
         impl $crate::field::Section for $name {
+            fn keys() -> Vec<&'static str> {
+                let mut keys = vec![$(stringify!($field)),*];
+                $(keys.extend(<$flat_ty as $crate::field::Section>::keys());)?
+                let _ = &mut keys;
+                keys
+            }
+
             fn decode_table(
                 at: &$crate::field::At<'_>,
                 table: &$crate::tree::Table,
-                tag: Option<&str>,
+                others: &[&str],
             ) -> Result<Self, $crate::error::ScenarioError> {
-                let mut keys: Vec<&str> = vec![$(stringify!($field)),*];
-                keys.extend(tag);
+                let mut keys: Vec<&str> = <Self as $crate::field::Section>::keys();
+                keys.extend(others);
                 at.only(table, &keys)?;
                 $(
                     let $field: $ty = match table.get(stringify!($field)) {
@@ -225,7 +241,8 @@ macro_rules! section {
                         None => $crate::section!(@default at, $field, $ty $(, $default)?),
                     };
                 )*
-                let this = Self { $($field),* };
+                $(let $flat = <$flat_ty as $crate::field::Section>::decode_table(at, table, &keys)?;)?
+                let this = Self { $($field,)* $($flat,)? };
                 $(
                     let $me = &this;
                     let $at = at;
@@ -240,11 +257,12 @@ macro_rules! section {
                         out.set(stringify!($field), $crate::tree::Node::new(v));
                     }
                 )*
+                $($crate::field::Section::encode_table(&self.$flat, out);)?
                 let _ = out;
             }
 
             fn properties() -> ($crate::serde_json::Map<String, $crate::serde_json::Value>, Vec<$crate::serde_json::Value>) {
-                let required: Vec<$crate::serde_json::Value> =
+                let mut required: Vec<$crate::serde_json::Value> =
                     [$($crate::section!(@required $field $(, $default)?)),*]
                         .into_iter()
                         .filter_map(|required: Option<&str>| required.map($crate::serde_json::Value::from))
@@ -257,7 +275,12 @@ macro_rules! section {
                     }
                     map.insert(stringify!($field).into(), schema);
                 )*
-                let _ = &mut map;
+                $({
+                    let (more, also) = <$flat_ty as $crate::field::Section>::properties();
+                    map.extend(more);
+                    required.extend(also);
+                })?
+                let _ = (&mut map, &mut required);
                 (map, required)
             }
 
@@ -274,6 +297,7 @@ macro_rules! section {
                         concat!($($doc),+).trim().to_owned(),
                     ]);
                 )*
+                $(rows.extend(<$flat_ty as $crate::field::Section>::rows());)?
                 let _ = &mut rows;
                 rows
             }
@@ -283,6 +307,7 @@ macro_rules! section {
                     <$ty as $crate::field::Field>::reference(
                         &format!("{key}.{}", stringify!($field)), out);
                 )*
+                $(<$flat_ty as $crate::field::Section>::below(key, out);)?
                 let _ = (key, out);
             }
         }
@@ -290,7 +315,7 @@ macro_rules! section {
         impl $crate::field::Field for $name {
             type Bound = ();
             fn decode(at: &$crate::field::At<'_>) -> Result<Self, $crate::error::ScenarioError> {
-                <Self as $crate::field::Section>::decode_table(at, at.table()?, None)
+                <Self as $crate::field::Section>::decode_table(at, at.table()?, &[])
             }
             fn encode(&self) -> Option<$crate::tree::Value> {
                 let mut table = $crate::tree::Table::default();
@@ -311,7 +336,8 @@ macro_rules! section {
             }
             fn example() -> Self {
                 $(let $field: $ty = $crate::section!(@example $ty $(, $default)?);)*
-                Self { $($field),* }
+                $(let $flat = <$flat_ty as $crate::field::Field>::example();)?
+                Self { $($field,)* $($flat,)? }
             }
             fn reference(key: &str, out: &mut Vec<$crate::field::Reference>) {
                 out.push($crate::field::Reference {
@@ -399,6 +425,55 @@ macro_rules! choice {
     };
 }
 
+/// Defines a choice, or one more word that stands for none of it: `pub struct Name or "word" of Choice;`.
+#[macro_export]
+macro_rules! optional {
+    (
+        $(#[doc = $about:literal])+
+        pub struct $name:ident or $none:literal of $choice:ty;
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub struct $name(pub Option<$choice>);
+
+        impl $name {
+            /// The word for none.
+            pub const NONE: &'static str = $none;
+
+            /// Every word, that for none first.
+            pub fn words() -> Vec<&'static str> {
+                let words = <$choice>::WORDS.iter().copied();
+                core::iter::once(Self::NONE).chain(words).collect()
+            }
+        }
+
+        impl $crate::field::Field for $name {
+            type Bound = ();
+            fn decode(at: &$crate::field::At<'_>) -> Result<Self, $crate::error::ScenarioError> {
+                match &at.node.value {
+                    $crate::tree::Value::Str(s) if s == Self::NONE => Ok(Self(None)),
+                    _ => <$choice as $crate::field::Field>::decode(at)
+                        .map(|choice| Self(Some(choice)))
+                        .map_err(|_| at.wrong(Self::describe())),
+                }
+            }
+            fn encode(&self) -> Option<$crate::tree::Value> {
+                let word = self.0.map_or(Self::NONE, <$choice>::word);
+                Some($crate::tree::Value::Str(word.to_owned()))
+            }
+            fn schema() -> $crate::serde_json::Value {
+                $crate::serde_json::json!({ "enum": Self::words() })
+            }
+            fn describe() -> String {
+                $crate::field::one_of(&Self::words())
+            }
+            fn example() -> Self {
+                Self(None)
+            }
+        }
+    };
+}
+
 /// Defines a choice between tables, told apart by the key `$tag`. A bare word stands for a table of defaults.
 #[macro_export]
 macro_rules! tagged {
@@ -443,7 +518,7 @@ macro_rules! tagged {
                 };
                 match &word_at.node.value {
                     $($crate::tree::Value::Str(s) if s == $word => Ok(Self::$variant(
-                        <$section as $crate::field::Section>::decode_table(at, table, Some($tag))?,
+                        <$section as $crate::field::Section>::decode_table(at, table, &[$tag])?,
                     )),)+
                     _ => Err(word_at.wrong($crate::field::one_of(Self::WORDS))),
                 }
@@ -501,7 +576,7 @@ macro_rules! tagged {
     };
 }
 
-pub use crate::{choice, section, tagged};
+pub use crate::{choice, optional, section, tagged};
 
 /// "one of "a", "b"".
 pub fn one_of(words: &[&str]) -> String {

@@ -1,7 +1,7 @@
 //! The vocabulary of scenarios: how a value gets from a file into a configuration and back.
 //!
 //! A [`field::Field`] is a type that a scenario can hold. [`section!`] defines a struct with the name, the type, the default
-//! and the range of each key; [`choice!`] an enum with its words; [`tagged!`] an enum of sections. Each definition gives the
+//! and the range of each key; [`choice!`] an enum with its words; [`optional!`] the same with a word for none of them; [`tagged!`] an enum of sections. Each definition gives the
 //! parser, the writer, the JSON Schema and the reference of the documentation, and it is the struct that the cell runs with.
 //! [`tree`] is a scenario before it has meaning, [`units`] holds quantities such as `"10 MHz"`.
 //!

@@ -262,7 +262,7 @@ pub fn scenario(job: &Job, channel: &str) -> Result<Scenario, ScenarioError> {
     if let Bottleneck::Cell(cell) = &mut s.bottleneck
         && job.case.rlc == "am"
     {
-        cell.rlc.mode = cell::RlcMode::Am;
+        cell.rlc.mode = cell::RlcMode(Some(cell::Mode::Am));
     }
     let template = s.ues.remove(0);
     let mut series = rows(channel, "mcs");

@@ -35,7 +35,7 @@ use crate::out::CellOut;
 use crate::radio::Radio;
 use crate::ring::{Due, Ring};
 use crate::rlc::entity::Place;
-use crate::rlc::{Entity, Headers, Mode, Piece, PieceKind, Waiting};
+use crate::rlc::{Entity, Headers, Piece, PieceKind, Waiting};
 use crate::sdap::QfiMap;
 
 struct Bearer<P> {
@@ -162,12 +162,7 @@ impl<P: PacketView + Clone> Cell<P> {
             .into_iter()
             .enumerate()
             .map(|(b, config)| {
-                let headers = match (rat, config.rlc.mode) {
-                    (Rat::Lte, Mode::Um(_)) => Headers::LTE_UM,
-                    (Rat::Lte, Mode::Am(_)) => Headers::LTE_AM,
-                    (Rat::Nr, Mode::Um(_)) => Headers::NR_UM,
-                    (Rat::Nr, Mode::Am(_)) => Headers::NR_AM,
-                };
+                let headers = Headers::of(rat, config.rlc.mode);
                 let place = |dir| Place {
                     dir,
                     ue: UeId(index as u32),

@@ -107,7 +107,7 @@ fn a_saturated_lte_cell_carries_its_transport_blocks() {
     let config = CellConfig::lte(10.0);
     let um = RlcConfig::default();
     // 50 blocks at MCS 28: 36,696 bits each millisecond (TS 36.213, table 7.1.7.2.1-1).
-    let cell1 = saturate(&config, ue(given(28), um), Direction::Down, 2);
+    let cell1 = saturate(&config, ue(given(28), um.clone()), Direction::Down, 2);
     let down = cell1.stats().down;
     assert_eq!(down.capacity, 2000 * 36_696 / 8);
     let rate = down.delivered as f64 * 8.0 / 2.0 / 1e6;
@@ -267,10 +267,7 @@ fn strict_priority_and_the_discard_timer() {
     let bearer = |qfi, priority, discard| BearerConfig {
         qfis: vec![Qfi(qfi)],
         priority,
-        pdcp: crate::pdcp::PdcpConfig {
-            discard_timer: discard,
-            ..crate::pdcp::PdcpConfig::LTE
-        },
+        pdcp: crate::pdcp::PdcpConfig { discard },
         ..BearerConfig::default()
     };
     let wait = Duration::from_millis(20);
@@ -479,7 +476,7 @@ fn uplink_blocks_out_of_order_leave_no_backlog_behind() {
                 uplink: config.uplink_budget(),
                 ..ChannelConfig::default()
             };
-            let ues = (0..4).map(|_| ue(channel.clone(), rlc)).collect();
+            let ues = (0..4).map(|_| ue(channel.clone(), rlc.clone())).collect();
             let mut cell = cell(&config, ues);
             let (mut out, draw) = (CellOut::new(), Draw::new(3));
             let mut t = Instant::from_millis(1);

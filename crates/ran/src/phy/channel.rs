@@ -89,6 +89,8 @@ pub struct ChannelConfig {
     pub mobility: Mobility,
     /// Mean loss by distance.
     pub path_loss: PathLoss,
+    /// Carrier frequency that the path loss is for, GHz.
+    pub carrier_ghz: f64,
     /// Shadowing.
     pub shadowing: ShadowingKind,
     /// Fast fading, if any.
@@ -109,6 +111,7 @@ impl Default for ChannelConfig {
             bler: None,
             mobility: Mobility::default(),
             path_loss: PathLoss::default(),
+            carrier_ghz: 2.0,
             shadowing: ShadowingKind::default(),
             fading: None,
             reciprocal: false,
@@ -240,6 +243,7 @@ impl ChannelPlan {
             mover: Mover::new(&self.config.mobility, draw.fork(MOBILITY, 0)),
             large: LargeScale::new(
                 &self.config.path_loss,
+                self.config.carrier_ghz,
                 &self.config.shadowing,
                 draw.fork(LARGE_SCALE, 0),
             ),

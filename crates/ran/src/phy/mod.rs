@@ -20,6 +20,6 @@ pub use fading::{Averaging, Fading, FadingConfig, FadingPlan, Profile};
 pub use harq::{CodedBits, Combining, Heard};
 pub use link::{AmcModel, Bler, LinkModel};
 pub use mobility::{Mobility, Mover, Position};
-pub use pathloss::{Deployment, PathLoss, Shadowing, ShadowingKind, Sight, Tr38901};
+pub use pathloss::{LogDistance, PathLoss, Shadowing, ShadowingKind, Sight, Tr38901};
 pub use tables::{CqiTable, McsTable};
 pub use tbs::{NrTbsParams, TbsTable};

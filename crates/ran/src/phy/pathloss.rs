@@ -3,6 +3,8 @@
 //! Distances and heights in metres, carriers in GHz, losses in dB. `d` is the horizontal distance.
 
 use slackwater_core::Draw;
+use slackwater_schema::units::{Db, Metres};
+use slackwater_schema::{choice, field::Field as _, section, tagged};
 
 use super::math::Cosine;
 use super::mobility::Position;
@@ -15,7 +17,7 @@ pub const LIGHT: f64 = 3.0e8;
 
 /// A deployment of TR 38.901.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deployment {
+enum Deployment {
     /// Urban macro.
     Uma,
     /// Urban micro, street canyon.
@@ -28,7 +30,7 @@ pub enum Deployment {
     InhOpen,
 }
 
-slackwater_schema::choice! {
+choice! {
     /// Line of sight.
     pub enum Sight {
         /// Line of sight.
@@ -40,63 +42,71 @@ slackwater_schema::choice! {
     }
 }
 
-/// Parameters of a TR 38.901 model.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tr38901 {
-    /// The deployment.
-    pub deployment: Deployment,
-    /// Line of sight.
-    pub sight: Sight,
-    /// Carrier frequency in GHz, 0.5 to 100.
-    pub carrier_ghz: f64,
-    /// Base station height in m.
-    pub bs_height_m: f64,
-    /// Terminal height in m.
-    pub ut_height_m: f64,
+section! {
+    /// Received power falls by `10 * exponent` dB per decade of distance.
+    pub struct LogDistance {
+        /// Path-loss exponent.
+        #[within(1.0, 8.0)]
+        pub exponent: f64 = 3.0,
+        /// Loss at 1 m.
+        #[within(Db(0.0), Db(200.0))]
+        pub reference: Db = Db(38.6),
+    }
 }
-
-/// How the mean loss grows with distance.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum PathLoss {
-    /// `reference_db` at 1 m and 10 `exponent` dB per decade.
-    LogDistance {
-        /// Loss at 1 m in dB.
-        reference_db: f64,
-        /// Path loss exponent.
-        exponent: f64,
-    },
-    /// A model of TR 38.901, table 7.4.1-1.
-    Tr38901(Tr38901),
+section! {
+    /// A scenario of TR 38.901, table 7.4.1-1.
+    pub struct Tr38901 {
+        /// Line of sight or not.
+        pub condition: Sight = Sight::Los,
+        /// Height of the base station; left out, the scenario's own (UMa 25 m, UMi 10 m, RMa 35 m, InH 3 m).
+        #[within(Metres(1.0), Metres(150.0))]
+        pub bs_height: Option<Metres> = None,
+        /// Height of the UE.
+        #[within(Metres(1.0), Metres(22.5))]
+        pub ue_height: Metres = Metres(1.5),
+    }
+}
+tagged! {
+    /// Path loss.
+    pub enum PathLoss by "model" {
+        /// Log-distance.
+        LogDistance(LogDistance) = "log-distance",
+        /// Urban macro.
+        Uma(Tr38901) = "uma",
+        /// Urban micro, street canyon.
+        Umi(Tr38901) = "umi",
+        /// Rural macro.
+        Rma(Tr38901) = "rma",
+        /// Indoor office.
+        Inh(Tr38901) = "inh",
+        /// Indoor office without inner walls (open office).
+        InhOpen(Tr38901) = "inh-open",
+    }
 }
 
 impl Default for PathLoss {
     /// The scenario that ns-3 was measured in: 38.6 dB at 1 m (free space at 2.0 GHz), exponent 3.
     fn default() -> Self {
-        Self::LogDistance {
-            reference_db: 38.6,
-            exponent: 3.0,
-        }
+        Self::LogDistance(LogDistance::example())
     }
 }
 
-impl Tr38901 {
-    /// The deployment with its own heights (TR 38.901, tables 7.2-1 to 7.2-3).
-    pub const fn new(deployment: Deployment, sight: Sight, carrier_ghz: f64) -> Self {
-        let (bs_height_m, ut_height_m) = match deployment {
-            Deployment::Uma => (25.0, 1.5),
-            Deployment::Umi => (10.0, 1.5),
-            Deployment::Rma => (35.0, 1.5),
-            Deployment::InhMixed | Deployment::InhOpen => (3.0, 1.0),
-        };
-        Self {
-            deployment,
-            sight,
-            carrier_ghz,
-            bs_height_m,
-            ut_height_m,
-        }
-    }
+/// A model of TR 38.901 at one carrier.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Model {
+    /// The deployment.
+    deployment: Deployment,
+    /// Line of sight.
+    sight: Sight,
+    /// Carrier frequency in GHz, 0.5 to 100.
+    carrier_ghz: f64,
+    /// Base station height in m.
+    bs_height_m: f64,
+    /// Terminal height in m.
+    ut_height_m: f64,
+}
 
+impl Model {
     fn d3(&self, d: f64) -> f64 {
         let dh = self.bs_height_m - self.ut_height_m;
         libm::sqrt(d * d + dh * dh)
@@ -159,7 +169,7 @@ impl Tr38901 {
     }
 
     /// Mean loss in dB at horizontal distance `d`: TR 38.901, table 7.4.1-1. Distances below 1 m count as 1 m.
-    pub fn loss_db(&self, d: f64, los: bool) -> f64 {
+    fn loss_db(&self, d: f64, los: bool) -> f64 {
         let d = d.max(1.0);
         let log_fc = libm::log10(self.carrier_ghz);
         let log_d3 = || libm::log10(self.d3(d));
@@ -182,7 +192,7 @@ impl Tr38901 {
     }
 
     /// The probability of line of sight at horizontal distance `d`: TR 38.901, table 7.4.2-1.
-    pub fn los_probability(&self, d: f64) -> f64 {
+    fn los_probability(&self, d: f64) -> f64 {
         let decay = |from: f64, scale: f64| libm::exp(-(d - from) / scale);
         match self.deployment {
             Deployment::Uma if d > 18.0 => {
@@ -206,7 +216,7 @@ impl Tr38901 {
     }
 
     /// Standard deviation of shadowing in dB at horizontal distance `d`: TR 38.901, table 7.4.1-1.
-    pub fn shadow_sigma_db(&self, d: f64, los: bool) -> f64 {
+    fn shadow_sigma_db(&self, d: f64, los: bool) -> f64 {
         match (self.deployment, los) {
             (Deployment::Uma | Deployment::Umi, true) => 4.0,
             (Deployment::Umi, false) => 7.82,
@@ -219,7 +229,7 @@ impl Tr38901 {
     }
 
     /// The distance in m over which shadowing decorrelates to 1/e: TR 38.901, table 7.5-6.
-    pub const fn shadow_correlation_m(&self, los: bool) -> f64 {
+    const fn shadow_correlation_m(&self, los: bool) -> f64 {
         match (self.deployment, los) {
             (Deployment::Uma | Deployment::Rma, true) => 37.0,
             (Deployment::Uma, false) => 50.0,
@@ -304,10 +314,39 @@ const fn sight_correlation_m(deployment: Deployment) -> f64 {
     }
 }
 
+/// The mean loss by distance.
+#[derive(Clone, Debug)]
+enum Mean {
+    LogDistance(LogDistance),
+    Tr38901(Model),
+}
+
+impl Mean {
+    /// The loss of `path_loss` at `carrier_ghz`. A base station has its deployment's height (TR 38.901, tables 7.2-1 to 7.2-3)
+    /// unless told otherwise.
+    fn of(path_loss: &PathLoss, carrier_ghz: f64) -> Self {
+        let (deployment, own_height, config) = match path_loss {
+            PathLoss::LogDistance(l) => return Self::LogDistance(l.clone()),
+            PathLoss::Uma(t) => (Deployment::Uma, 25.0, t),
+            PathLoss::Umi(t) => (Deployment::Umi, 10.0, t),
+            PathLoss::Rma(t) => (Deployment::Rma, 35.0, t),
+            PathLoss::Inh(t) => (Deployment::InhMixed, 3.0, t),
+            PathLoss::InhOpen(t) => (Deployment::InhOpen, 3.0, t),
+        };
+        Self::Tr38901(Model {
+            deployment,
+            sight: config.condition,
+            carrier_ghz,
+            bs_height_m: config.bs_height.map_or(own_height, Metres::get),
+            ut_height_m: config.ue_height.get(),
+        })
+    }
+}
+
 /// The large-scale loss of one terminal: mean loss, line of sight and shadowing by place.
 #[derive(Clone, Debug)]
 pub struct LargeScale {
-    path_loss: PathLoss,
+    mean: Mean,
     sight: Option<Field>,
     /// Shadowing with and without line of sight; the log-distance model has the first alone.
     shadows: Option<(Field, Option<Field>)>,
@@ -315,12 +354,18 @@ pub struct LargeScale {
 }
 
 impl LargeScale {
-    /// The loss of one terminal. `shadowing`: none, the deployment's own, or the given one.
-    pub fn new(path_loss: &PathLoss, shadowing: &ShadowingKind, draw: Draw) -> Self {
+    /// The loss of one terminal at `carrier_ghz`. `shadowing`: none, the deployment's own, or the given one.
+    pub fn new(
+        path_loss: &PathLoss,
+        carrier_ghz: f64,
+        shadowing: &ShadowingKind,
+        draw: Draw,
+    ) -> Self {
         let field = |correlation, purpose| Field::new(correlation, draw.fork(purpose, 0));
-        let model = match path_loss {
-            PathLoss::Tr38901(model) => Some(model),
-            PathLoss::LogDistance { .. } => None,
+        let mean = Mean::of(path_loss, carrier_ghz);
+        let model = match &mean {
+            Mean::Tr38901(model) => Some(model),
+            Mean::LogDistance(_) => None,
         };
         let (shadows, sigma_db) = match (shadowing, model) {
             (ShadowingKind::Given(s), _) => {
@@ -339,7 +384,7 @@ impl LargeScale {
             .filter(|m| m.sight == Sight::Drawn)
             .map(|m| field(sight_correlation_m(m.deployment), 3));
         Self {
-            path_loss: *path_loss,
+            mean,
             sight,
             shadows,
             sigma_db,
@@ -348,9 +393,9 @@ impl LargeScale {
 
     /// Whether the terminal sees the base station from `p`.
     pub fn los(&self, p: Position, cosine: &Cosine) -> bool {
-        match &self.path_loss {
-            PathLoss::LogDistance { .. } => false,
-            PathLoss::Tr38901(m) => match (m.sight, &self.sight) {
+        match &self.mean {
+            Mean::LogDistance(_) => false,
+            Mean::Tr38901(m) => match (m.sight, &self.sight) {
                 (Sight::Drawn, Some(field)) => {
                     normal_share(field.at(p, cosine)) < m.los_probability(p.distance())
                 }
@@ -363,15 +408,12 @@ impl LargeScale {
     pub fn loss_db(&self, p: Position, cosine: &Cosine) -> f64 {
         let d = p.distance();
         let los = self.los(p, cosine);
-        let (mean, own_sigma) = match &self.path_loss {
-            PathLoss::LogDistance {
-                reference_db,
-                exponent,
-            } => (
-                reference_db + 10.0 * exponent * libm::log10(d.max(1.0)),
+        let (mean, own_sigma) = match &self.mean {
+            Mean::LogDistance(l) => (
+                l.reference.0 + 10.0 * l.exponent * libm::log10(d.max(1.0)),
                 0.0,
             ),
-            PathLoss::Tr38901(m) => (m.loss_db(d, los), m.shadow_sigma_db(d, los)),
+            Mean::Tr38901(m) => (m.loss_db(d, los), m.shadow_sigma_db(d, los)),
         };
         let shadow = self.shadows.as_ref().map_or(0.0, |(seen, hidden)| {
             let field = if los {

@@ -5,51 +5,13 @@
 
 use std::collections::VecDeque;
 
-use slackwater_core::{Duration, Instant};
+use slackwater_core::Instant;
 
+use super::config::{Mode, Timers};
 use super::entity::{Piece, PieceKind};
 
-/// Timers and counters of acknowledged mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AmConfig {
-    /// How long the receiver waits before it reports a gap (t-Reordering, t-Reassembly).
-    pub t_reassembly: Duration,
-    /// How long the sender waits for the answer to a poll (t-PollRetransmit).
-    pub t_poll_retransmit: Duration,
-    /// Least time between two status reports (t-StatusProhibit).
-    pub t_status_prohibit: Duration,
-    /// A poll at least every so many PDUs.
-    pub poll_pdu: u32,
-    /// A poll at least every so many bytes.
-    pub poll_byte: u64,
-    /// Retransmissions of one range after which RLC reports that it failed (maxRetxThreshold; TS 38.322, 5.3.2) and the bearer is
-    /// re-established.
-    pub max_retx: u32,
-}
-
-impl AmConfig {
-    /// The standards have defaults for signalling alone (TS 36.331, 9.2.1.1; TS 38.331, 9.2.1), and base stations differ:
-    ///
-    /// | | signalling, LTE / NR | srsRAN Project, 5QI 9 | srsRAN 4G, QCI 9 | `OpenAirInterface`, NR | ns-3 | here |
-    /// |---|---|---|---|---|---|---|
-    /// | t-PollRetransmit, ms | 45 / 45 | 20 | 120 | 45 | 20 | 45 |
-    /// | t-Reordering, t-Reassembly, ms | 35 / 35 | 20 | 50 | 15 | 10 | 40 |
-    /// | t-StatusProhibit, ms | 0 / 0 | 10 | 50 | 15 | 10 | 10 |
-    /// | `pollPDU` | none | 16 | 64 | 64 | 1 | 64 |
-    /// | `pollByte`, kB | none | none | 750 | 500 | 0.05 | 125 |
-    /// | maxRetxThreshold | 4 / 8 | 32 | 16, 32 | 32 | 5 | 32 |
-    ///
-    /// The reassembly timer is just above the longest HARQ chain of four transmissions in LTE (24 ms) and within what LTE
-    /// operators configure (35 to 50 ms); `pollByte` is srsRAN Project's of 5QI 5. docs/design/0030 has the sources.
-    pub const DEFAULT: Self = Self {
-        t_reassembly: Duration::from_millis(40),
-        t_poll_retransmit: Duration::from_millis(45),
-        t_status_prohibit: Duration::from_millis(10),
-        poll_pdu: 64,
-        poll_byte: 125_000,
-        max_retx: 32,
-    };
-}
+/// A poll at least every so many bytes (`pollByte`): srsRAN Project's of 5QI 5; config.rs has the others'.
+const POLL_BYTE: u64 = 125_000;
 
 /// Bytes `start..end` of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +38,7 @@ const MAX_NACKS: usize = 64;
 /// The state of acknowledged mode, both ends.
 #[derive(Debug)]
 pub(super) struct Am {
-    config: AmConfig,
+    timers: Timers,
     // Sender.
     /// Everything below is acknowledged.
     acked: u64,
@@ -111,10 +73,10 @@ pub(super) struct Am {
 }
 
 impl Am {
-    pub(super) fn new(config: AmConfig) -> Self {
+    pub(super) fn new(timers: Timers) -> Self {
         let none = Range { start: 0, end: 0 };
         Self {
-            config,
+            timers,
             acked: 0,
             retx: VecDeque::new(),
             history: Vec::new(),
@@ -196,15 +158,15 @@ impl Am {
         }
         let poll = (empty && self.retx.is_empty())
             || self.force_poll
-            || self.pdus_unpolled >= self.config.poll_pdu
-            || self.bytes_unpolled >= self.config.poll_byte;
+            || self.pdus_unpolled >= self.timers.poll_pdu
+            || self.bytes_unpolled >= POLL_BYTE;
         if poll {
             piece.poll = true;
             self.force_poll = false;
             self.pdus_unpolled = 0;
             self.bytes_unpolled = 0;
             self.poll_offset = sent;
-            self.poll_deadline = Some(now + self.config.t_poll_retransmit);
+            self.poll_deadline = Some(now + self.timers.poll_retransmit);
         }
     }
 
@@ -261,7 +223,7 @@ impl Am {
         let highest = self.ahead.last().map_or(self.next, |r| r.end);
         if self.gap_deadline.is_none() && highest > self.upto.max(self.next) {
             self.limit = highest;
-            self.gap_deadline = Some(now + self.config.t_reassembly);
+            self.gap_deadline = Some(now + self.timers.reassembly(Mode::Am));
         }
     }
 
@@ -362,7 +324,7 @@ impl Am {
             missing,
         });
         self.triggered = false;
-        self.prohibited_until = now + self.config.t_status_prohibit;
+        self.prohibited_until = now + self.timers.status_prohibit;
         pieces.push(Piece {
             bearer,
             kind: PieceKind::Status,
@@ -423,7 +385,7 @@ impl Am {
             .find(|(old, _)| old.start < range.end && range.start < old.end);
         if let Some((_, count)) = known {
             *count += 1;
-            if *count > self.config.max_retx {
+            if *count > u32::from(self.timers.max_retransmissions) {
                 // TS 38.331, 5.3.10.3 and 5.3.7: the radio link has failed, and RRC re-establishes it. RLC then counts from zero
                 // (TS 38.322, 5.1.2), and PDCP sends again what is not confirmed (TS 38.323, 5.1.2), which is what waits here. The
                 // time that this takes (TS 36.133, 6.1: 50 ms and more) is left out.
@@ -439,6 +401,9 @@ impl Am {
 
 #[cfg(test)]
 mod tests {
+    use slackwater_core::Duration;
+    use slackwater_schema::field::Field as _;
+
     use super::*;
 
     fn data(start: u64, end: u64, poll: bool) -> Piece {
@@ -455,13 +420,13 @@ mod tests {
     #[test]
     fn a_gap_is_reported_after_the_timer_and_sent_again() {
         let t = Instant::from_millis(5);
-        let mut am = Am::new(AmConfig::DEFAULT);
+        let mut am = Am::new(Timers::example());
         assert_eq!(am.received(t, &data(0, 100, false)), 100);
         assert_eq!(am.received(t, &data(300, 400, true)), 100);
         // The poll waits: HARQ may still fill the gap.
         assert_eq!(am.status_need(t), 0);
         let later = am.deadline().unwrap();
-        assert_eq!(later, t + AmConfig::DEFAULT.t_reassembly);
+        assert_eq!(later, t + Duration::from_millis(40));
         am.on_timer(later, true);
         assert_eq!(am.status_need(later), STATUS_FIXED + STATUS_NACK);
         let mut pieces = Vec::new();
@@ -481,7 +446,7 @@ mod tests {
     #[test]
     fn ranges_merge() {
         let t = Instant::ZERO;
-        let mut am = Am::new(AmConfig::DEFAULT);
+        let mut am = Am::new(Timers::example());
         for (start, end) in [(50, 60), (30, 40), (40, 45), (44, 52), (10, 20), (0, 11)] {
             am.received(t, &data(start, end, false));
         }
@@ -491,14 +456,14 @@ mod tests {
         assert_eq!((am.next, am.ahead.len()), (60, 0));
     }
 
-    /// The other end is out of reach for far longer than `max_retx` repetitions take; then everything goes through.
+    /// The other end is out of reach for far longer than `max_retransmissions` take; then everything goes through.
     #[test]
     fn a_bearer_out_of_reach_goes_on_when_it_is_back() {
-        let config = AmConfig {
-            max_retx: 3,
-            ..AmConfig::DEFAULT
+        let timers = Timers {
+            max_retransmissions: 3,
+            ..Timers::example()
         };
-        let mut am = Am::new(config);
+        let mut am = Am::new(timers.clone());
         let mut piece = data(0, 500, false);
         am.sent(Instant::ZERO, &mut piece, true, 500);
         let mut pieces = Vec::new();
@@ -513,7 +478,7 @@ mod tests {
             // Three repetitions are allowed; the fourth, the eighth and so on each come after a new beginning.
             assert_eq!(am.reestablished, round / 4, "round {round}");
         }
-        assert_eq!(now, Instant::ZERO + config.t_poll_retransmit * 20);
+        assert_eq!(now, Instant::ZERO + timers.poll_retransmit * 20);
         let last = pieces[0];
         assert_eq!(am.received(now, &last), 500);
         pieces.clear();
@@ -525,7 +490,7 @@ mod tests {
     #[test]
     fn an_unanswered_poll_sends_the_last_range_again() {
         let t = Instant::ZERO;
-        let mut am = Am::new(AmConfig::DEFAULT);
+        let mut am = Am::new(Timers::example());
         let mut piece = data(0, 500, false);
         am.sent(t, &mut piece, true, 500);
         assert!(piece.poll);

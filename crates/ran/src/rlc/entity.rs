@@ -115,12 +115,12 @@ impl<P: PacketView + Clone> Entity<P> {
             Waiting::Queue(queue) => (None, Some(queue)),
         };
         Self {
-            plain: law.is_none() && queue.is_none() && pdcp.discard_timer.is_none(),
+            plain: law.is_none() && queue.is_none() && pdcp.discard.is_none(),
             place,
             limit: rlc.buffer,
             headers,
-            per_sdu: pdcp.header_bytes(),
-            discard: pdcp.discard_timer,
+            per_sdu: headers.pdcp,
+            discard: pdcp.discard,
             law,
             queue,
             sdus: VecDeque::new(),
@@ -132,8 +132,8 @@ impl<P: PacketView + Clone> Entity<P> {
             partial_since: Instant::ZERO,
             corrupt: false,
             receiver: match rlc.mode {
-                Mode::Um(config) => Receiver::Um(Window::new(config)),
-                Mode::Am(config) => Receiver::Am(Box::new(Am::new(config))),
+                Mode::Um => Receiver::Um(Window::new(rlc.timers.reassembly(Mode::Um))),
+                Mode::Am => Receiver::Am(Box::new(Am::new(rlc.timers.clone()))),
             },
         }
     }
@@ -147,7 +147,7 @@ impl<P: PacketView + Clone> Entity<P> {
         let size = u64::from(packet.len() + self.per_sdu);
         let full = match self.limit {
             Limit::Packets(n) => self.waiting() >= n as usize,
-            Limit::Bytes(n) => self.waiting_bytes + size > n,
+            Limit::Bytes(n) => self.waiting_bytes + size > n.get(),
             Limit::Unlimited => false,
         };
         if full {

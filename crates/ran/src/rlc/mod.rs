@@ -5,69 +5,19 @@
 //! concatenation and reassembly are comparisons of offsets: there is no list of pieces, and packets wait in one place
 //! until the last of their bytes has arrived.
 
-pub mod am;
+mod am;
+pub mod config;
 pub mod entity;
 mod flight;
-pub mod um;
+mod um;
 
-pub use am::AmConfig;
+pub use config::{Mode, RlcConfig, Timers};
 pub use entity::{Entity, Piece, PieceKind, Waiting};
 pub use flight::Moved;
-pub use um::UmConfig;
+pub use slackwater_schema::units::Limit;
 
-/// How much a queue may hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Limit {
-    /// SDUs.
-    Packets(u32),
-    /// Bytes of SDUs, PDCP header included.
-    Bytes(u64),
-    /// No limit.
-    #[default]
-    Unlimited,
-}
-
-/// The RLC mode of a bearer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Unacknowledged: what HARQ loses is lost (TS 36.322, 5.1.2; TS 38.322, 5.2.2).
-    Um(UmConfig),
-    /// Acknowledged: RLC sends again until it arrives (TS 36.322, 5.1.3; TS 38.322, 5.2.3).
-    Am(AmConfig),
-}
-
-/// RLC of one bearer and direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RlcConfig {
-    /// Mode and timers.
-    pub mode: Mode,
-    /// Limit of the queue of SDUs that wait for their first transmission.
-    pub buffer: Limit,
-}
-
-impl RlcConfig {
-    /// Unacknowledged mode with default timers.
-    pub const fn um(buffer: Limit) -> Self {
-        Self {
-            mode: Mode::Um(UmConfig::DEFAULT),
-            buffer,
-        }
-    }
-
-    /// Acknowledged mode with default timers.
-    pub const fn am(buffer: Limit) -> Self {
-        Self {
-            mode: Mode::Am(AmConfig::DEFAULT),
-            buffer,
-        }
-    }
-}
-
-impl Default for RlcConfig {
-    fn default() -> Self {
-        Self::um(Limit::Unlimited)
-    }
-}
+use crate::cell::Rat;
+use crate::pdcp::header_bytes;
 
 /// Bytes of the headers in front of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +28,8 @@ pub struct Headers {
     pub next: u32,
     /// Added where a segment that is not the first of its SDU leads the PDU (NR segment offset).
     pub offset: u32,
+    /// PDCP's in front of each SDU.
+    pub pdcp: u32,
 }
 
 impl Headers {
@@ -87,12 +39,14 @@ impl Headers {
         first: 5,
         next: 2,
         offset: 0,
+        pdcp: header_bytes(Rat::Lte),
     };
     /// LTE AM: the fixed header is 2 bytes as well (TS 36.322, 6.2.1.4).
     pub const LTE_AM: Self = Self {
         first: 5,
         next: 2,
         offset: 0,
+        pdcp: header_bytes(Rat::Lte),
     };
     /// NR UM: MAC subheader 3 (TS 38.321, 6.1.2, 16-bit L), RLC 1 for a complete SDU (TS 38.322, 6.2.2.3), counted as
     /// 2 for segments with 12-bit numbers; 2 bytes of segment offset.
@@ -100,11 +54,23 @@ impl Headers {
         first: 4,
         next: 4,
         offset: 3,
+        pdcp: header_bytes(Rat::Nr),
     };
     /// NR AM with 18-bit numbers: RLC 3 (TS 38.322, 6.2.2.4); 2 bytes of segment offset.
     pub const NR_AM: Self = Self {
         first: 6,
         next: 6,
         offset: 2,
+        pdcp: header_bytes(Rat::Nr),
     };
+
+    /// The headers of a bearer.
+    pub const fn of(rat: Rat, mode: Mode) -> Self {
+        match (rat, mode) {
+            (Rat::Lte, Mode::Um) => Self::LTE_UM,
+            (Rat::Lte, Mode::Am) => Self::LTE_AM,
+            (Rat::Nr, Mode::Um) => Self::NR_UM,
+            (Rat::Nr, Mode::Am) => Self::NR_AM,
+        }
+    }
 }

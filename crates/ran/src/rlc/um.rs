@@ -4,21 +4,6 @@ use std::collections::VecDeque;
 
 use slackwater_core::{Duration, Instant};
 
-/// Timers of unacknowledged mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UmConfig {
-    /// How long a gap holds up what lies behind it (t-Reordering, TS 36.322, 7.3; in NR t-Reassembly of RLC or
-    /// t-Reordering of PDCP, whichever gives up last).
-    pub t_reassembly: Duration,
-}
-
-impl UmConfig {
-    /// 50 ms: srsRAN's t-Reassembly for 5QI 1 and 2, and within what LTE operators configure (35 to 50 ms).
-    pub const DEFAULT: Self = Self {
-        t_reassembly: Duration::from_millis(50),
-    };
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// On its way.
@@ -48,7 +33,8 @@ pub(super) enum Step {
 /// The PDUs between the next expected one and the last that was sent.
 #[derive(Debug)]
 pub(super) struct Window {
-    config: UmConfig,
+    /// How long a gap holds up what lies behind it.
+    reassembly: Duration,
     /// Number of the front of `pdus`: VR(UR).
     next: u32,
     pdus: VecDeque<Pdu>,
@@ -60,9 +46,9 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn new(config: UmConfig) -> Self {
+    pub(super) fn new(reassembly: Duration) -> Self {
         Self {
-            config,
+            reassembly,
             next: 0,
             pdus: VecDeque::new(),
             highest: 0,
@@ -160,7 +146,7 @@ impl Window {
         }
         if self.deadline.is_none() && (self.highest.wrapping_sub(self.next) as i32) > 0 {
             self.limit = self.highest;
-            self.deadline = Some(now + self.config.t_reassembly);
+            self.deadline = Some(now + self.reassembly);
         }
     }
 
@@ -188,10 +174,11 @@ impl Window {
 mod tests {
     use super::*;
 
+    const GAP: Duration = Duration::from_millis(50);
     const T0: Instant = Instant::from_millis(10);
 
     fn window(n: u64) -> Window {
-        let mut window = Window::new(UmConfig::DEFAULT);
+        let mut window = Window::new(GAP);
         for k in 1..=n {
             assert_eq!(window.sent(k * 100), k as u32 - 1);
         }
@@ -203,7 +190,7 @@ mod tests {
         let (mut w, mut out) = (window(3), Vec::new());
         w.received(T0, 1, |s| out.push(s));
         assert!(out.is_empty());
-        assert_eq!(w.deadline, Some(T0 + UmConfig::DEFAULT.t_reassembly));
+        assert_eq!(w.deadline, Some(T0 + GAP));
         w.received(T0, 0, |s| out.push(s));
         assert_eq!(out, [Step::Good(100), Step::Good(200)]);
         assert_eq!(w.deadline, None);

@@ -4,18 +4,17 @@ use slackwater_core::{Draw, Duration, Instant, Qfi, Rnti};
 use slackwater_queue::{Law as QueueLaw, LawConfig};
 use slackwater_ran::cell::{BearerConfig, CellConfig, UeConfig};
 use slackwater_ran::mac::{FiveQi, SharePolicy};
-use slackwater_ran::pdcp::PdcpConfig;
 use slackwater_ran::phy::channel::{Budget, ChannelConfig, Given};
 use slackwater_ran::phy::fading::FadingConfig;
 use slackwater_ran::phy::link::AmcModel;
 use slackwater_ran::phy::mobility::{Mobility, Position};
-use slackwater_ran::phy::pathloss::{Deployment, PathLoss, Shadowing, ShadowingKind, Tr38901};
+use slackwater_ran::phy::pathloss::{Shadowing, ShadowingKind};
 use slackwater_ran::phy::tables::McsTable;
+use slackwater_ran::rlc::RlcConfig;
 use slackwater_ran::tdd::{Duplex, TddPattern};
 
 use super::link::{law, limits, queue};
-use super::rlc;
-use crate::cell::{self, Amc, Cell, Pathloss, Rat, RlcMode};
+use crate::cell::{self, Amc, Cell, Mode, Rat};
 use crate::field::Field as _;
 use crate::law::Law;
 use crate::plugins::Plugins;
@@ -133,7 +132,8 @@ fn channel(cell: &Cell, config: &CellConfig, ue: &Ue) -> ChannelConfig {
         given_repeat: repeat,
         bler: None,
         mobility: mobility(&ue.mobility),
-        path_loss: path_loss(&cell.pathloss, carrier_ghz),
+        path_loss: cell.pathloss.clone(),
+        carrier_ghz,
         shadowing: if cell.shadowing.0 > 0.0 {
             ShadowingKind::Given(Shadowing {
                 sigma_db: cell.shadowing.0,
@@ -216,32 +216,10 @@ fn mobility(config: &ue::Mobility) -> Mobility {
     }
 }
 
-fn path_loss(config: &Pathloss, carrier_ghz: f64) -> PathLoss {
-    let tr = |deployment, default_height: f64, t: &cell::Tr38901| {
-        PathLoss::Tr38901(Tr38901 {
-            deployment,
-            sight: t.condition,
-            carrier_ghz,
-            bs_height_m: t.bs_height.map_or(default_height, |h| h.0),
-            ut_height_m: t.ue_height.0,
-        })
-    };
-    match config {
-        Pathloss::LogDistance(l) => PathLoss::LogDistance {
-            reference_db: l.reference.0,
-            exponent: l.exponent,
-        },
-        Pathloss::Uma(t) => tr(Deployment::Uma, 25.0, t),
-        Pathloss::Umi(t) => tr(Deployment::Umi, 10.0, t),
-        Pathloss::Rma(t) => tr(Deployment::Rma, 35.0, t),
-        Pathloss::Inh(t) => tr(Deployment::InhMixed, 3.0, t),
-    }
-}
-
 fn bearers(
     cell: &Cell,
     ue: &Ue,
-    modes: &[RlcMode],
+    modes: &[Mode],
     plugins: &Plugins,
     draw: &mut impl FnMut() -> Draw,
 ) -> Vec<BearerConfig> {
@@ -271,7 +249,7 @@ fn bearers(
 fn bearer(
     cell: &Cell,
     config: &Bearer,
-    mode: RlcMode,
+    mode: Mode,
     plugins: &Plugins,
     draw: &mut impl FnMut() -> Draw,
 ) -> BearerConfig {
@@ -285,21 +263,17 @@ fn bearer(
         let both = queue.limits().both(room);
         (queue.with_limits(both), draw())
     });
-    let base = if cell.rat == Rat::Nr {
-        PdcpConfig::NR
-    } else {
-        PdcpConfig::LTE
-    };
     BearerConfig {
         qfis: config.qfi.iter().copied().map(Qfi).collect(),
         priority: config.priority,
         class: FiveQi::new(config.five_qi).unwrap_or_default(),
         guaranteed: config.gbr,
-        rlc: rlc::config(&cell.rlc, mode, config.buffer),
-        pdcp: PdcpConfig {
-            discard_timer: cell.pdcp.discard,
-            ..base
+        rlc: RlcConfig {
+            mode,
+            buffer: config.buffer.unwrap_or(cell.rlc.buffer),
+            timers: cell.rlc.timers.clone(),
         },
+        pdcp: cell.pdcp.clone(),
         law: queue_law,
         law_ul: None,
         queue: container,

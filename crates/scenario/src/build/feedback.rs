@@ -11,7 +11,7 @@ use slackwater_sim::{self as sim, Faults, LaneConfig};
 
 use super::{BuildError, controller};
 use crate::Scenario;
-use crate::cell::{Rat, RlcMode};
+use crate::cell::{Mode, Rat};
 use crate::feedback::{Agent, Blocks, Carrier, Share};
 use crate::flow;
 use crate::plugins::AgentSetup;
@@ -61,7 +61,7 @@ pub(super) fn xrc_agent(scenario: &Scenario, cell: &CellConfig) -> XrcAgent {
             .rlc_modes()
             .iter()
             .flatten()
-            .any(|m| *m == RlcMode::Am)
+            .any(|m| *m == Mode::Am)
     };
     if spec.is_some_and(|c| c.rat == Rat::Nr) && am() {
         config.scale = IpScale::NR_AM;

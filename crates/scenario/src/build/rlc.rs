@@ -1,13 +1,11 @@
 //! RLC of each bearer, and its mode where that follows from what the bearer carries.
 
 use slackwater_core::Qfi;
-use slackwater_ran::rlc::{AmConfig, Limit, Mode, RlcConfig, UmConfig};
+use slackwater_ran::rlc::Mode;
 use slackwater_ran::sdap::QfiMap;
 
 use crate::Scenario;
-use crate::cell::{Rlc, RlcMode};
 use crate::flow::{Carrier, UeRef};
-use crate::units;
 
 /// What a bearer carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,25 +28,24 @@ impl Load {
 
     /// Networks carry real-time media on UM and the rest on AM: srsRAN Project's `qos.yml` has UM for 5QI 1, 2 and 7 and AM for
     /// 5QI 9, which is the default bearer's (TS 23.501, table 5.7.4-1: "TCP-based").
-    const fn mode(self) -> RlcMode {
+    const fn mode(self) -> Mode {
         match self {
-            Self::Datagrams => RlcMode::Um,
-            Self::Nothing | Self::Elastic => RlcMode::Am,
+            Self::Datagrams => Mode::Um,
+            Self::Nothing | Self::Elastic => Mode::Am,
         }
     }
 }
 
 impl Scenario {
-    /// The RLC mode of each bearer of each UE, in the order of [`Scenario::expanded_ues`]: AM or UM, never
-    /// [`RlcMode::ByTransport`]. Empty where the bottleneck is a link.
-    pub fn rlc_modes(&self) -> Vec<Vec<RlcMode>> {
+    /// The RLC mode of each bearer of each UE, in the order of [`Scenario::expanded_ues`]. Empty where the bottleneck is a link.
+    pub fn rlc_modes(&self) -> Vec<Vec<Mode>> {
         let Some(cell) = self.cell() else {
             return Vec::new();
         };
         let ues = self.expanded_ues();
         let bearers = ues.iter().map(|ue| ue.bearers.len().max(1));
-        if cell.rlc.mode != RlcMode::ByTransport {
-            return bearers.map(|n| vec![cell.rlc.mode; n]).collect();
+        if let Some(mode) = cell.rlc.mode.0 {
+            return bearers.map(|n| vec![mode; n]).collect();
         }
         let mut loads: Vec<Vec<Load>> = bearers.map(|n| vec![Load::Nothing; n]).collect();
         let maps: Vec<QfiMap> = self.ues.iter().map(qfis).collect();
@@ -83,37 +80,13 @@ fn qfis(ue: &crate::ue::Ue) -> QfiMap {
     QfiMap::new(named.iter().map(Vec::as_slice))
 }
 
-/// RLC of a bearer in `mode`.
-pub(super) fn config(config: &Rlc, mode: RlcMode, buffer: Option<units::Limit>) -> RlcConfig {
-    let mode = match mode {
-        RlcMode::Um => {
-            let t = config.reassembly.unwrap_or(UmConfig::DEFAULT.t_reassembly);
-            Mode::Um(UmConfig { t_reassembly: t })
-        }
-        RlcMode::Am | RlcMode::ByTransport => Mode::Am(AmConfig {
-            t_reassembly: config.reassembly.unwrap_or(AmConfig::DEFAULT.t_reassembly),
-            t_poll_retransmit: config.poll_retransmit,
-            t_status_prohibit: config.status_prohibit,
-            poll_pdu: config.poll_pdu,
-            max_retx: u32::from(config.max_retransmissions),
-            ..AmConfig::DEFAULT
-        }),
-    };
-    let buffer = match buffer.unwrap_or(config.buffer) {
-        units::Limit::Packets(n) => Limit::Packets(n),
-        units::Limit::Bytes(b) => Limit::Bytes(b.get()),
-        units::Limit::Unlimited => Limit::Unlimited,
-    };
-    RlcConfig { mode, buffer }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::RlcMode::{Am, Um};
+    use super::Mode::{Am, Um};
     use super::*;
 
     /// The modes of two UEs in an LTE cell with these keys of `[cell]`, of the UEs and these flows.
-    fn modes(cell: &str, ue: &str, flows: &str) -> Vec<Vec<RlcMode>> {
+    fn modes(cell: &str, ue: &str, flows: &str) -> Vec<Vec<Mode>> {
         let text = format!(
             "name = \"t\"\nduration = \"1 s\"\n[cell]\n{cell}\n[[ue]]\ncount = 2\n{ue}\n{flows}"
         );

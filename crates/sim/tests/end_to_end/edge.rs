@@ -94,7 +94,7 @@ impl Setup {
         let ues = (0..self.ues).map(|i| UeConfig {
             channel: channel.clone(),
             bearers: vec![BearerConfig {
-                rlc: RlcConfig::um(Limit::Bytes(192_000)),
+                rlc: RlcConfig::um(Limit::Bytes(Bytes(192_000))),
                 ..BearerConfig::default()
             }],
             rnti: Rnti(70 + i as u16),

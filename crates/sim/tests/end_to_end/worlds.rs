@@ -147,13 +147,13 @@ impl Path {
             },
         };
         let rlc = match self {
-            Self::Lte | Self::Nr => RlcConfig::um(Limit::Bytes(192_000)),
+            Self::Lte | Self::Nr => RlcConfig::um(Limit::Bytes(Bytes(192_000))),
             _ => RlcConfig::am(Limit::Packets(128)),
         };
         let ues = (0..ues).map(|i| UeConfig {
             channel: channel.clone(),
             bearers: vec![BearerConfig {
-                rlc,
+                rlc: rlc.clone(),
                 ..BearerConfig::default()
             }],
             rnti: Rnti(70 + i as u16),

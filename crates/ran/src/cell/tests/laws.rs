@@ -116,7 +116,7 @@ impl Case {
                     uplink: config.uplink_budget(),
                     ..ChannelConfig::default()
                 };
-                let mut ue = ue(channel, rlc);
+                let mut ue = ue(channel, rlc.clone());
                 // Some wait in a container of `queue`.
                 let container = [None, Some("fq-codel"), Some("dualpi2")][k % 3];
                 ue.bearers[0].queue = container.map(|name| {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::phy::fading::Profile;
-use crate::phy::pathloss::{Deployment, Sight, Tr38901};
+use crate::phy::pathloss::{Sight, Tr38901};
+use slackwater_schema::field::Field as _;
 
 fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)
@@ -152,7 +153,11 @@ fn the_answer_does_not_depend_on_what_was_asked_before() {
             low: Position::new(30.0, -200.0),
             high: Position::new(500.0, 200.0),
         },
-        path_loss: PathLoss::Tr38901(Tr38901::new(Deployment::Umi, Sight::Drawn, 3.5)),
+        path_loss: PathLoss::Umi(Tr38901 {
+            condition: Sight::Drawn,
+            ..Tr38901::example()
+        }),
+        carrier_ghz: 3.5,
         shadowing: ShadowingKind::Deployment,
         fading: Some(FadingConfig {
             profile: Profile::TdlC,

@@ -1,5 +1,20 @@
 use super::*;
 
+/// A model with the deployment's own height and a terminal at 1.5 m.
+fn model(deployment: fn(Tr38901) -> PathLoss, condition: Sight, carrier_ghz: f64) -> Model {
+    match Mean::of(&path_loss(deployment, condition), carrier_ghz) {
+        Mean::Tr38901(model) => model,
+        Mean::LogDistance(_) => panic!("a model of TR 38.901"),
+    }
+}
+
+fn path_loss(deployment: fn(Tr38901) -> PathLoss, condition: Sight) -> PathLoss {
+    deployment(Tr38901 {
+        condition,
+        ..Tr38901::example()
+    })
+}
+
 const POINTS: &str = include_str!("../../../data/pathloss_points.txt");
 
 #[test]
@@ -9,15 +24,12 @@ fn losses_equal_the_check_points() {
         let cells: Vec<&str> = line.split(' ').collect();
         let number = |i: usize| cells[i].parse::<f64>().expect("a number");
         let deployment = match cells[0] {
-            "uma" => Deployment::Uma,
-            "umi" => Deployment::Umi,
-            "rma" => Deployment::Rma,
-            _ => Deployment::InhMixed,
+            "uma" => PathLoss::Uma as fn(Tr38901) -> PathLoss,
+            "umi" => PathLoss::Umi,
+            "rma" => PathLoss::Rma,
+            _ => PathLoss::Inh,
         };
-        let model = Tr38901 {
-            ut_height_m: 1.5,
-            ..Tr38901::new(deployment, Sight::Drawn, number(3))
-        };
+        let model = model(deployment, Sight::Drawn, number(3));
         let loss = model.loss_db(number(2), cells[1] == "los");
         // The source computes with 299792458 m/s where the report says 3e8.
         assert!((loss - number(4)).abs() < 0.0065, "{line}: {loss}");
@@ -29,19 +41,20 @@ fn losses_equal_the_check_points() {
 #[test]
 fn loss_grows_with_distance_and_without_sight() {
     for deployment in [
-        Deployment::Uma,
-        Deployment::Umi,
-        Deployment::Rma,
-        Deployment::InhMixed,
+        PathLoss::Uma as fn(Tr38901) -> PathLoss,
+        PathLoss::Umi,
+        PathLoss::Rma,
+        PathLoss::Inh,
     ] {
-        let m = Tr38901::new(deployment, Sight::Drawn, 3.5);
+        let m = model(deployment, Sight::Drawn, 3.5);
         let mut last = (0.0, 0.0);
         for step in 1..400 {
             let d = 1.0 + f64::from(step) * 0.35;
             let now = (m.loss_db(d, true), m.loss_db(d, false));
             assert!(
                 now.0 > last.0 && now.1 > last.1 && now.1 >= now.0,
-                "{deployment:?} {d}"
+                "{:?} {d}",
+                m.deployment
             );
             last = now;
         }
@@ -51,37 +64,37 @@ fn loss_grows_with_distance_and_without_sight() {
 #[test]
 fn sight_fades_with_distance() {
     for deployment in [
-        Deployment::Uma,
-        Deployment::Umi,
-        Deployment::Rma,
-        Deployment::InhMixed,
-        Deployment::InhOpen,
+        PathLoss::Uma as fn(Tr38901) -> PathLoss,
+        PathLoss::Umi,
+        PathLoss::Rma,
+        PathLoss::Inh,
+        PathLoss::InhOpen,
     ] {
-        let m = Tr38901::new(deployment, Sight::Drawn, 3.5);
+        let m = model(deployment, Sight::Drawn, 3.5);
         assert_eq!(m.los_probability(1.0), 1.0);
         let mut last = 1.0;
         for d in 1..2000 {
             let p = m.los_probability(f64::from(d));
             // The open office steps up by 0.003 at 49 m, as printed.
-            assert!((0.0..=last + 0.003).contains(&p), "{deployment:?} {d}");
+            assert!((0.0..=last + 0.003).contains(&p), "{:?} {d}", m.deployment);
             last = p;
         }
     }
     // TR 38.901, table 7.4.2-1 at 100 m: 0.18 + e^(-100/63) 0.82 and 0.18 + e^(-100/36) 0.82.
-    let p = |deployment| Tr38901::new(deployment, Sight::Drawn, 3.5).los_probability(100.0);
-    assert!((p(Deployment::Uma) - 0.3477).abs() < 1e-3);
-    assert!((p(Deployment::Umi) - 0.2310).abs() < 1e-3);
-    assert!((p(Deployment::Rma) - 0.9139).abs() < 1e-3);
+    let p = |deployment| model(deployment, Sight::Drawn, 3.5).los_probability(100.0);
+    assert!((p(PathLoss::Uma) - 0.3477).abs() < 1e-3);
+    assert!((p(PathLoss::Umi) - 0.2310).abs() < 1e-3);
+    assert!((p(PathLoss::Rma) - 0.9139).abs() < 1e-3);
 }
 
 #[test]
 fn drawn_sight_has_the_stated_probability() {
-    let model = PathLoss::Tr38901(Tr38901::new(Deployment::Uma, Sight::Drawn, 3.5));
+    let uma = path_loss(PathLoss::Uma, Sight::Drawn);
     let cosine = Cosine::new();
     let seen = (0..4000)
         .filter(|&ue| {
             let draw = Draw::new(5).fork(1, ue);
-            LargeScale::new(&model, &ShadowingKind::None, draw)
+            LargeScale::new(&uma, 3.5, &ShadowingKind::None, draw)
                 .los(Position::new(100.0, 0.0), &cosine)
         })
         .count();
@@ -130,25 +143,26 @@ fn the_field_is_normal_and_decorrelates_exponentially() {
 fn shadowing_is_that_of_the_deployment_or_the_given_one() {
     let cosine = Cosine::new();
     let at = Position::new(300.0, 0.0);
-    let spread = |path_loss: PathLoss, kind: ShadowingKind| {
+    let spread = |path_loss: &PathLoss, kind: ShadowingKind| {
         let losses: Vec<f64> = (0..3000)
             .map(|ue| {
-                LargeScale::new(&path_loss, &kind, Draw::new(3).fork(1, ue)).loss_db(at, &cosine)
+                let draw = Draw::new(3).fork(1, ue);
+                LargeScale::new(path_loss, 3.5, &kind, draw).loss_db(at, &cosine)
             })
             .collect();
         let mean = losses.iter().sum::<f64>() / 3000.0;
         let var = losses.iter().map(|l| (l - mean) * (l - mean)).sum::<f64>() / 3000.0;
         (mean, libm::sqrt(var))
     };
-    let model = Tr38901::new(Deployment::Umi, Sight::Nlos, 3.5);
-    let umi = PathLoss::Tr38901(model);
-    let (mean, sigma) = spread(umi, ShadowingKind::Deployment);
+    let model = model(PathLoss::Umi, Sight::Nlos, 3.5);
+    let umi = path_loss(PathLoss::Umi, Sight::Nlos);
+    let (mean, sigma) = spread(&umi, ShadowingKind::Deployment);
     assert!((mean - model.loss_db(300.0, false)).abs() < 0.5 && (sigma - 7.82).abs() < 0.3);
-    assert!(spread(umi, ShadowingKind::None).1 < 1e-9);
+    assert!(spread(&umi, ShadowingKind::None).1 < 1e-9);
     let given = ShadowingKind::Given(Shadowing {
         sigma_db: 5.0,
         correlation_m: 20.0,
     });
-    assert!((spread(PathLoss::default(), given).1 - 5.0).abs() < 0.2);
-    assert!(spread(PathLoss::default(), ShadowingKind::Deployment).1 < 1e-9);
+    assert!((spread(&PathLoss::default(), given).1 - 5.0).abs() < 0.2);
+    assert!(spread(&PathLoss::default(), ShadowingKind::Deployment).1 < 1e-9);
 }
