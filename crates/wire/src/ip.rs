@@ -1,5 +1,11 @@
 //! Real IP packets as the algorithms see them: [`PacketView`] over a buffer.
 
+mod fragment;
+
+pub use fragment::{Fragment, fragments};
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
 use slackwater_core::{
     Draw, Ecn, PacketView, SackBlock, SackList, SeqNum, SynOptions, TcpFlags, TcpHeader,
 };
@@ -167,6 +173,14 @@ fn flow_key(from: &[u8], to: &[u8], (protocol, ports): (u8, u32)) -> u32 {
     (hash >> 32) as u32
 }
 
+/// An address of 4 or 16 octets.
+fn address(octets: &[u8]) -> IpAddr {
+    match <[u8; 4]>::try_from(octets) {
+        Ok(v4) => Ipv4Addr::from(v4).into(),
+        Err(_) => Ipv6Addr::from(<[u8; 16]>::try_from(octets).unwrap_or_default()).into(),
+    }
+}
+
 impl<B: AsRef<[u8]>> IpPacket<B> {
     /// Reads the headers of the packet at the start of `bytes`. Bytes behind its end are let be.
     ///
@@ -206,6 +220,11 @@ impl<B: AsRef<[u8]>> IpPacket<B> {
         (found == protocol && at + length <= self.layout.end).then_some(at)
     }
 
+    /// Offset of the transport header, if it is of `protocol` and in the buffer.
+    pub fn transport_at(&self, protocol: u8) -> Option<usize> {
+        self.transport(protocol, 0)
+    }
+
     /// The payload of a UDP datagram, as far as the buffer holds it.
     pub fn udp_payload(&self) -> Option<&[u8]> {
         let at = self.transport(UDP, 8)?;
@@ -219,6 +238,44 @@ impl<B: AsRef<[u8]>> IpPacket<B> {
             (&bytes[8..24], &bytes[24..40])
         } else {
             (&bytes[12..16], &bytes[16..20])
+        }
+    }
+
+    /// Source and destination.
+    pub fn ends(&self) -> (IpAddr, IpAddr) {
+        let (source, destination) = self.addresses();
+        (address(source), address(destination))
+    }
+
+    /// Type of service (RFC 791) or traffic class (RFC 8200), the ECN field in its two low bits.
+    pub fn traffic_class(&self) -> u8 {
+        let bytes = self.bytes();
+        if self.layout.v6 {
+            (be16(bytes, 0).unwrap_or(0) >> 4) as u8
+        } else {
+            bytes[1]
+        }
+    }
+
+    /// Flow label of IPv6 (RFC 6437).
+    pub fn flow_label(&self) -> Option<u32> {
+        let word = be32(self.bytes(), 0)?;
+        self.layout.v6.then_some(word & 0xf_ffff)
+    }
+
+    /// Security parameter index of an ESP or AH header right behind the IP header (RFC 4303, 2.1; RFC 4302, 2.4).
+    pub fn spi(&self) -> Option<u32> {
+        let bytes = self.bytes();
+        let (protocol, at) = if self.layout.v6 {
+            (bytes[6], 40)
+        } else {
+            (bytes[9], usize::from(bytes[0] & 0xf) * 4)
+        };
+        let first = self.fragment().is_none_or(|f| f.offset == 0);
+        match protocol {
+            50 if first => be32(bytes, at),
+            51 if first => be32(bytes, at + 4),
+            _ => None,
         }
     }
 
@@ -251,7 +308,8 @@ impl<B: AsRef<[u8]>> IpPacket<B> {
         let Some((protocol @ (TCP | UDP), at)) = self.layout.transport else {
             return true;
         };
-        if self.layout.end < self.layout.total as usize || at > bytes.len() {
+        let whole = self.layout.end == self.layout.total as usize && self.fragment().is_none();
+        if !whole || at > bytes.len() {
             return true;
         }
         // An IPv4 sender may leave the UDP checksum out (RFC 768).
