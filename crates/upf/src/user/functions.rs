@@ -1,0 +1,412 @@
+//! The edge functions on a session's packets: CECC of its cell, then vAQM, then the marking by reports.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use std::ops::Bound;
+
+use slackwater_core::{Bytes, Direction, Ecn, Instant, PacketView as _, Qfi, Rate, UeId};
+use slackwater_edge::upf::cecc::{Cecc, CeccConfig, Mode as CeccMode};
+use slackwater_edge::upf::l4s_marker::{L4sMarker, L4sMarkerConfig};
+use slackwater_edge::upf::vaqm::{Mode as VaqmMode, Snapshot, Vaqm, VaqmConfig, VaqmStats};
+use slackwater_edge::{EdgeFunction as _, RanReport, Session, Verdict};
+use slackwater_wire::pfcp::{Acks, Aqm, EdgeOptions};
+
+use super::packet::UserPacket;
+
+/// Which functions there are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionConfig {
+    /// vAQM, with the parameters of instances that no QER gives others. `None`: none, and downlink rates are policed.
+    pub vaqm: Option<VaqmConfig>,
+    /// CECC for every session whose QER does not say otherwise.
+    pub cecc: Option<CeccConfig>,
+    /// Marking by reports where vAQM does none (TS 23.501, 5.37.3).
+    pub marker: Option<L4sMarkerConfig>,
+}
+
+impl Default for FunctionConfig {
+    /// vAQM and the marker, no CECC: it needs reports each millisecond.
+    fn default() -> Self {
+        Self {
+            vaqm: Some(VaqmConfig::default()),
+            cecc: None,
+            marker: Some(L4sMarkerConfig::default()),
+        }
+    }
+}
+
+/// A CECC: the base station whose reports it reads, and how it keeps frames back.
+pub type CellKey = (IpAddr, u8);
+
+/// One vAQM instance.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bottleneck {
+    /// What the QER's options say.
+    pub options: EdgeOptions,
+    /// Guaranteed rate; zero for none.
+    pub guaranteed: Rate,
+    /// Maximum rate; zero for none.
+    pub maximum: Rate,
+}
+
+/// What the functions are to do with a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// All flows without a guaranteed rate.
+    pub session: Bottleneck,
+    /// Each flow with one.
+    pub guaranteed: Vec<(Qfi, Bottleneck)>,
+    /// The CECC that it belongs to.
+    pub cell: Option<CellKey>,
+}
+
+#[derive(Debug)]
+struct Cell {
+    function: Cecc<UserPacket>,
+    sessions: u32,
+}
+
+/// What the functions let go.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// Packets that go on, in their order.
+    pub ready: VecDeque<UserPacket>,
+    /// Packets that were dropped by a law or for want of room.
+    pub dropped: u64,
+    /// Packets that were dropped because their session went.
+    pub gone: u64,
+    /// Packets that were marked.
+    pub marked: u64,
+}
+
+/// All functions.
+#[derive(Debug)]
+pub struct Functions {
+    config: FunctionConfig,
+    vaqm: Option<Vaqm<UserPacket>>,
+    cells: BTreeMap<CellKey, Cell>,
+    marker: Option<L4sMarker>,
+    /// What they let go since it was taken.
+    pub done: Done,
+}
+
+/// The CECC that a session of `peer` belongs to.
+pub fn cell_of(
+    config: &FunctionConfig,
+    peer: Option<IpAddr>,
+    options: EdgeOptions,
+) -> Option<CellKey> {
+    let mode = match options.acks {
+        Some(Acks::Off) => return None,
+        Some(Acks::Paper) => CeccMode::Paper,
+        Some(Acks::Credit) => CeccMode::Credit,
+        Some(Acks::Hold) => CeccMode::Hold,
+        None => config.cecc?.mode,
+    };
+    (mode != CeccMode::Off).then_some((peer?, mode as u8))
+}
+
+const fn mode_of(octet: u8) -> CeccMode {
+    const PAPER: u8 = CeccMode::Paper as u8;
+    const CREDIT: u8 = CeccMode::Credit as u8;
+    match octet {
+        PAPER => CeccMode::Paper,
+        CREDIT => CeccMode::Credit,
+        _ => CeccMode::Hold,
+    }
+}
+
+/// The parameters of a vAQM instance.
+fn vaqm_of(defaults: &VaqmConfig, options: EdgeOptions) -> VaqmConfig {
+    let mut config = defaults.clone();
+    if let Some(aqm) = options.aqm {
+        config.mode = match aqm {
+            Aqm::Off => VaqmMode::Off,
+            Aqm::Shaper | Aqm::L4s => VaqmMode::Window,
+            Aqm::Direct => VaqmMode::Direct,
+        };
+        // The shaper's marks are those of classic ECN, but for "the shaper with L4S marking".
+        match aqm {
+            Aqm::L4s => config.l4s.enabled = true,
+            Aqm::Shaper => config.l4s.enabled = false,
+            _ => {}
+        }
+    }
+    if let Some(milli) = options.target_milli {
+        config.fraction = f64::from(milli.max(1)) / 1_000.0;
+    }
+    config
+}
+
+impl Functions {
+    /// No session yet.
+    pub fn new(config: FunctionConfig) -> Self {
+        let vaqm = config.vaqm.clone().map(|config| {
+            Vaqm::new(VaqmConfig {
+                // Sessions are announced.
+                auto_sessions: false,
+                ..config
+            })
+        });
+        Self {
+            vaqm,
+            cells: BTreeMap::new(),
+            marker: config.marker.map(L4sMarker::new),
+            config,
+            done: Done::default(),
+        }
+    }
+
+    /// What they were made with.
+    pub const fn config(&self) -> &FunctionConfig {
+        &self.config
+    }
+
+    /// A session came, changed or went.
+    pub fn follow(&mut self, now: Instant, ue: UeId, old: Option<&Plan>, new: Option<&Plan>) {
+        if old == new {
+            return;
+        }
+        self.follow_vaqm(now, ue, old, new);
+        let (before, after) = (old.and_then(|p| p.cell), new.and_then(|p| p.cell));
+        if before != after {
+            if let Some(key) = before {
+                self.leave_cell(now, ue, key);
+            }
+            if let Some(key) = after {
+                let mut config = self.config.cecc.unwrap_or_default();
+                config.mode = mode_of(key.1);
+                self.cells
+                    .entry(key)
+                    .or_insert_with(|| Cell {
+                        function: Cecc::new(config),
+                        sessions: 0,
+                    })
+                    .sessions += 1;
+            }
+        }
+        self.drain(now);
+    }
+
+    fn leave_cell(&mut self, now: Instant, ue: UeId, key: CellKey) {
+        let down = Session::Down { ue, gbr_flow: None };
+        let Some(cell) = self.cells.get_mut(&key) else {
+            return;
+        };
+        // What waits there goes on.
+        cell.function.on_session(now, &down);
+        cell.sessions = cell.sessions.saturating_sub(1);
+        if cell.sessions == 0 {
+            self.release_cell(now, key);
+            self.cells.remove(&key);
+        }
+    }
+
+    fn follow_vaqm(&mut self, now: Instant, ue: UeId, old: Option<&Plan>, new: Option<&Plan>) {
+        let Some(vaqm) = &mut self.vaqm else { return };
+        let Some(defaults) = &self.config.vaqm else {
+            return;
+        };
+        let instances = |plan: Option<&Plan>| -> Vec<(Option<Qfi>, Bottleneck)> {
+            let Some(plan) = plan else { return Vec::new() };
+            let flows = plan.guaranteed.iter().map(|(q, b)| (Some(*q), *b));
+            std::iter::once((None, plan.session)).chain(flows).collect()
+        };
+        let (old, new) = (instances(old), instances(new));
+        for &(gbr_flow, was) in &old {
+            let kept = new.iter().find(|(flow, _)| *flow == gbr_flow);
+            // Other parameters need another instance: it learns anew.
+            if kept.is_none_or(|(_, b)| b.options != was.options) {
+                vaqm.on_session(now, &Session::Down { ue, gbr_flow });
+            }
+        }
+        for &(gbr_flow, b) in &new {
+            let was = old.iter().find(|(flow, _)| *flow == gbr_flow);
+            if was.is_some_and(|(_, was)| *was == b) {
+                continue;
+            }
+            if was.is_none_or(|(_, was)| was.options != b.options)
+                && b.options != EdgeOptions::default()
+            {
+                vaqm.configure(ue, gbr_flow, vaqm_of(defaults, b.options));
+            }
+            let up = Session::Up {
+                ue,
+                gbr_flow,
+                guaranteed: b.guaranteed,
+                maximum: b.maximum,
+            };
+            vaqm.on_session(now, &up);
+        }
+    }
+
+    /// The path of a session moved to another base station.
+    pub fn path_switched(&mut self, now: Instant, ue: UeId) {
+        if let Some(vaqm) = &mut self.vaqm {
+            vaqm.on_report(now, &RanReport::PathSwitch { ue });
+        }
+        self.drain(now);
+    }
+
+    /// A packet enters; what leaves is in `done`.
+    pub fn on_packet(&mut self, now: Instant, cell: Option<CellKey>, packet: UserPacket) {
+        let (ue, direction) = (packet.route.ue(), packet.route.direction);
+        match direction {
+            Direction::Down => {
+                let Some(cell) = cell.and_then(|key| self.cells.get_mut(&key)) else {
+                    self.shape(now, packet);
+                    self.drain(now);
+                    return;
+                };
+                let verdict = cell.function.on_packet(now, direction, ue, packet);
+                if let Some(packet) = self.judged(verdict) {
+                    self.shape(now, packet);
+                }
+            }
+            Direction::Up => {
+                let mut passed = Some(packet);
+                if let Some(vaqm) = &mut self.vaqm {
+                    let verdict = passed.map(|packet| {
+                        let flow = packet.route.gbr_flow;
+                        vaqm.on_packet_of(now, direction, ue, flow, packet)
+                    });
+                    passed = verdict.and_then(|v| self.judged(v));
+                }
+                if let Some(cell) = cell.and_then(|key| self.cells.get_mut(&key)) {
+                    let verdict =
+                        passed.map(|packet| cell.function.on_packet(now, direction, ue, packet));
+                    passed = verdict.and_then(|v| self.judged(v));
+                }
+                self.done.ready.extend(passed);
+            }
+        }
+        self.drain(now);
+    }
+
+    /// Does what a function decided; the packet, where it goes on.
+    fn judged(&mut self, verdict: Verdict<UserPacket>) -> Option<UserPacket> {
+        match verdict {
+            Verdict::Forward(packet) => Some(packet),
+            Verdict::Hold => None,
+            Verdict::Mark(mut packet) => {
+                packet.set_ecn(Ecn::Ce);
+                self.done.marked += 1;
+                Some(packet)
+            }
+            Verdict::Drop(_) => {
+                self.done.dropped += 1;
+                None
+            }
+        }
+    }
+
+    /// A downlink packet meets vAQM.
+    fn shape(&mut self, now: Instant, packet: UserPacket) {
+        let Some(vaqm) = &mut self.vaqm else {
+            self.mark(now, packet);
+            return;
+        };
+        let route = packet.route;
+        let verdict = vaqm.on_packet_of(now, Direction::Down, route.ue(), route.gbr_flow, packet);
+        if let Some(packet) = self.judged(verdict) {
+            self.mark(now, packet);
+        }
+    }
+
+    /// A downlink packet meets the marker, where vAQM does not mark.
+    fn mark(&mut self, now: Instant, packet: UserPacket) {
+        let route = packet.route;
+        let marks = self.vaqm.as_ref().is_some_and(|vaqm| {
+            let config = vaqm.config_of(route.ue(), route.gbr_flow);
+            config.mode != VaqmMode::Off && config.l4s.enabled
+        });
+        let Some(marker) = self.marker.as_mut().filter(|_| !marks) else {
+            self.done.ready.push_back(packet);
+            return;
+        };
+        let verdict = marker.on_packet(now, Direction::Down, route.ue(), packet);
+        if let Some(packet) = self.judged(verdict) {
+            self.done.ready.push_back(packet);
+        }
+    }
+
+    /// The base station `peer` reports.
+    pub fn on_report(&mut self, now: Instant, peer: IpAddr, report: &RanReport) {
+        if let Some(vaqm) = &mut self.vaqm {
+            vaqm.on_report(now, report);
+        }
+        if let Some(marker) = &mut self.marker {
+            slackwater_edge::EdgeFunction::<UserPacket>::on_report(marker, now, report);
+        }
+        let of_peer = (peer, 0)..=(peer, u8::MAX);
+        for (_, cell) in self.cells.range_mut(of_peer) {
+            cell.function.on_report(now, report);
+        }
+    }
+
+    /// Takes out what may go.
+    pub fn drain(&mut self, now: Instant) {
+        let mut next = self.cells.keys().next().copied();
+        while let Some(key) = next {
+            self.release_cell(now, key);
+            let behind = (Bound::Excluded(key), Bound::Unbounded);
+            next = self.cells.range(behind).next().map(|c| *c.0);
+        }
+        while let Some((_, packet)) = self.vaqm.as_mut().and_then(|v| v.release(now)) {
+            self.mark(now, packet);
+        }
+        if let Some(vaqm) = &mut self.vaqm {
+            while let Some((_, reason)) = vaqm.take_dropped() {
+                match reason {
+                    slackwater_core::record::DropReason::NoRoute => self.done.gone += 1,
+                    _ => self.done.dropped += 1,
+                }
+            }
+        }
+    }
+
+    fn release_cell(&mut self, now: Instant, key: CellKey) {
+        loop {
+            let Some(cell) = self.cells.get_mut(&key) else {
+                return;
+            };
+            match cell.function.release(now) {
+                Some((Direction::Down, packet)) => self.shape(now, packet),
+                Some((Direction::Up, packet)) => self.done.ready.push_back(packet),
+                None => break,
+            }
+        }
+        if let Some(cell) = self.cells.get_mut(&key) {
+            while cell.function.take_dropped().is_some() {
+                self.done.dropped += 1;
+            }
+        }
+    }
+
+    /// When [`Functions::drain`] is due.
+    pub fn next_timer(&self) -> Option<Instant> {
+        let vaqm = self
+            .vaqm
+            .as_ref()
+            .and_then(slackwater_edge::EdgeFunction::next_timer);
+        let cells = self.cells.values().filter_map(|c| c.function.next_timer());
+        cells.chain(vaqm).min()
+    }
+
+    /// Bytes that they hold.
+    pub fn held(&self) -> Bytes {
+        let cells = self.cells.values().map(|c| c.function.held().get());
+        let vaqm = self.vaqm.as_ref().map_or(0, |v| v.held().get());
+        Bytes(cells.sum::<u64>() + vaqm)
+    }
+
+    /// An instance of vAQM at present.
+    pub fn snapshot(&self, ue: UeId, gbr_flow: Option<Qfi>) -> Option<Snapshot> {
+        self.vaqm.as_ref()?.snapshot(ue, gbr_flow)
+    }
+
+    /// Counters of vAQM.
+    pub fn vaqm_stats(&self) -> Option<VaqmStats> {
+        self.vaqm.as_ref().map(|v| *v.stats())
+    }
+}

@@ -1,0 +1,158 @@
+//! Reports of the radio network: who may send them, in which order, how old (docs/wire.md, "What a reader takes on trust").
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use slackwater_core::{Duration, FlowId, Instant, Qfi, Teid, UeId};
+use slackwater_edge::RanReport;
+use slackwater_wire::gtpu::Message;
+use slackwater_wire::gtpu::report::{Names, Part, Source, receive};
+
+use super::User;
+use super::packet::flow_of;
+use super::state::names_peer;
+use crate::sessions::{Session, Sessions};
+
+/// A sender silent for so long may begin anew: it has restarted.
+const SILENCE: Duration = Duration::from_secs(1);
+/// Tunnels whose numbers are known.
+const MOST: usize = 1 << 17;
+
+/// Who is meant, as far as `peer` may speak of it: sessions that it serves.
+struct Served<'a> {
+    sessions: &'a Sessions,
+    peer: IpAddr,
+}
+
+impl Names for Served<'_> {
+    fn ue(&self, teid: Teid) -> Option<UeId> {
+        let session = self.sessions.by_tunnel(teid)?;
+        names_peer(&session.rules, self.peer).then(|| session.seid.ue())
+    }
+    fn flow(&self, teid: Teid, qfi: Qfi) -> Option<FlowId> {
+        Some(flow_of(self.ue(teid)?, qfi))
+    }
+}
+
+/// The last report of a tunnel.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    seq: u32,
+    /// Parts of it that came.
+    parts: u128,
+    at: Instant,
+}
+
+/// Numbers of reports, which only go forward.
+#[derive(Debug, Default)]
+pub(super) struct Sequences {
+    by_tunnel: HashMap<(IpAddr, Teid), Last>,
+}
+
+impl Sequences {
+    /// False for a report that came already, or that a later one overtook.
+    fn takes(&mut self, now: Instant, peer: IpAddr, teid: Teid, part: Part) -> bool {
+        let bit = 1_u128 << u32::from(part.part).min(127);
+        let new = Last {
+            seq: part.seq,
+            parts: bit,
+            at: now,
+        };
+        if self.by_tunnel.len() >= MOST && !self.by_tunnel.contains_key(&(peer, teid)) {
+            self.by_tunnel
+                .retain(|_, last| now.since(last.at) < SILENCE);
+        }
+        let last = match self.by_tunnel.entry((peer, teid)) {
+            std::collections::hash_map::Entry::Vacant(place) => {
+                place.insert(new);
+                return true;
+            }
+            std::collections::hash_map::Entry::Occupied(last) => last.into_mut(),
+        };
+        // RFC 1982: half of the numbers lie ahead.
+        let ahead = part.seq.wrapping_sub(last.seq) as i32;
+        if ahead > 0 || now.since(last.at) >= SILENCE {
+            *last = new;
+            return true;
+        }
+        let fresh = ahead == 0 && last.parts & bit == 0;
+        if fresh {
+            last.parts |= bit;
+            last.at = now;
+        }
+        fresh
+    }
+}
+
+/// When the cell read a report; `None` for one that has no time.
+const fn read_at(report: &RanReport) -> Option<Instant> {
+    match *report {
+        RanReport::Backlog { at, .. }
+        | RanReport::LinkState { at, .. }
+        | RanReport::Congestion { at, .. }
+        | RanReport::PathDelay { at, .. }
+        | RanReport::Available { at, .. }
+        | RanReport::SlotPattern { at, .. }
+        | RanReport::Own { at, .. } => Some(at),
+        _ => None,
+    }
+}
+
+impl User {
+    /// Hands the edge functions what a message over a session's tunnel reports.
+    pub(super) fn take_reports(
+        &mut self,
+        now: Instant,
+        sessions: &Sessions,
+        session: &Session,
+        peer: IpAddr,
+        message: &Message<'_>,
+    ) {
+        if message.extensions().next().is_none() {
+            return;
+        }
+        let teid = message.header.teid;
+        let multi = session
+            .rules
+            .pdrs
+            .iter()
+            .any(|p| p.reports && p.tunnel.is_some_and(|t| t.teid == teid));
+        let source = Source {
+            names: &Served { sessions, peer },
+            clock: self.config.clock,
+            units: self.config.units,
+            multi: multi.then_some(teid),
+        };
+        let mut read = core::mem::take(&mut self.read);
+        read.clear();
+        let Ok(intake) = receive(message, now, &source, |report| read.push(report)) else {
+            self.counters.report_malformed += 1;
+            self.read = read;
+            return;
+        };
+        self.counters.report_values_skipped += intake.skipped as u64;
+        if read.is_empty() {
+            if intake.skipped > 0 && !multi && !names_peer(&session.rules, peer) {
+                self.counters.report_strangers += 1;
+            }
+            self.read = read;
+            return;
+        }
+        let goes = intake
+            .part
+            .is_none_or(|part| self.sequences.takes(now, peer, teid, part));
+        for report in read.drain(..) {
+            let old = read_at(&report).is_some_and(|at| now.since(at) > self.config.report_age);
+            if !goes {
+                self.counters.report_overtaken += 1;
+            } else if old {
+                self.counters.report_stale += 1;
+            } else {
+                self.counters.reports += 1;
+                self.functions.on_report(now, peer, &report);
+            }
+        }
+        self.read = read;
+        self.functions.drain(now);
+    }
+}

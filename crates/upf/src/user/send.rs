@@ -1,0 +1,228 @@
+//! Where packets go that leave, and in which header.
+
+use std::net::{IpAddr, SocketAddr};
+
+use slackwater_core::{Direction, Instant, PacketView as _};
+use slackwater_wire::gtpu::extension::{MAX_CONTENT, PDU_SESSION_CONTAINER};
+use slackwater_wire::gtpu::psc::{Container, Downlink, MAX, Uplink};
+use slackwater_wire::gtpu::{Header, PORT};
+use slackwater_wire::ip::fragments;
+
+use super::packet::UserPacket;
+use super::{Buf, Output, User, ecn, icmp};
+use crate::rules::{Action, Far, Pdr, RemoteTunnel};
+use crate::sessions::{Session, Sessions};
+
+/// UDP (RFC 768) and the mandatory part of GTP-U (TS 29.281, 5.1).
+const UDP_AND_GTPU: usize = 8 + 8;
+/// What the first extension header adds beside itself (TS 29.281, 5.1).
+const OPTIONAL: usize = 4;
+
+/// What stands before a packet in a tunnel.
+#[derive(Debug)]
+struct Outer {
+    /// GTP-U with its extension header.
+    bytes: [u8; 8 + OPTIONAL + MAX + 4],
+    len: usize,
+}
+
+impl User {
+    /// Sends what the edge functions let go, and takes over what they counted.
+    pub(super) fn send_ready(&mut self, now: Instant, sessions: &Sessions) {
+        while let Some(packet) = self.functions.done.ready.pop_front() {
+            self.send(now, sessions, packet);
+        }
+        let done = &mut self.functions.done;
+        self.counters.queue_dropped += core::mem::take(&mut done.dropped);
+        self.counters.session_gone += core::mem::take(&mut done.gone);
+        self.counters.marked += core::mem::take(&mut done.marked);
+    }
+
+    fn send(&mut self, now: Instant, sessions: &Sessions, packet: UserPacket) {
+        let route = packet.route;
+        let Some(session) = sessions.get(route.seid) else {
+            self.counters.session_gone += 1;
+            return;
+        };
+        let pdr = session.rules.pdrs.iter().find(|p| p.id == route.pdr);
+        let far = pdr.and_then(|p| p.far).and_then(|id| session.rules.far(id));
+        let (Some(pdr), Some(far)) = (pdr, far) else {
+            self.counters.forbidden += 1;
+            return;
+        };
+        match far.action {
+            Action::Drop => {
+                self.counters.forbidden += 1;
+                return;
+            }
+            // The rule changed while the packet waited.
+            Action::Buffer { notify } => {
+                self.keep(now, session, pdr, notify, packet);
+                return;
+            }
+            Action::Forward => {}
+        }
+        if let Some(state) = self.state_mut(route.seid) {
+            let traffic = state.traffic(route.direction);
+            traffic.packets += 1;
+            traffic.bytes.0 += u64::from(packet.len());
+        }
+        let Some(tunnel) = far.outer else {
+            self.counters.n6_out += 1;
+            self.out.push_back(Output::N6(packet.into_buf()));
+            return;
+        };
+        let Some(mtu) = self.exceeded(session, pdr, &packet) else {
+            self.send_in(now, far, tunnel, packet);
+            return;
+        };
+        if packet.ip().dont_fragment() {
+            self.refuse_length(now, &packet, mtu);
+            return;
+        }
+        let Some(pieces) = fragments(packet.ip(), mtu) else {
+            self.counters.too_long += 1;
+            return;
+        };
+        self.counters.fragmented += 1;
+        for piece in pieces {
+            if let Some(ip) = super::n6::sound(Buf::copied(&piece)) {
+                self.counters.fragments += 1;
+                self.send_in(now, far, tunnel, UserPacket::new(ip, route, None));
+            }
+        }
+    }
+
+    /// Puts a packet into its tunnel.
+    fn send_in(&mut self, now: Instant, far: &Far, tunnel: RemoteTunnel, packet: UserPacket) {
+        let field = ecn::encapsulated(packet.ecn());
+        let route = packet.route;
+        let sent = (route.direction == Direction::Down && route.qfi.is_some())
+            .then(|| self.stamp(now, &packet))
+            .flatten();
+        let mut bytes = packet.into_buf();
+        let container = route.qfi.map(|qfi| match route.direction {
+            Direction::Down => Container::Downlink(Downlink {
+                qfi,
+                reflective: route.reflective,
+                sent,
+                ..Downlink::default()
+            }),
+            Direction::Up => Container::Uplink(Uplink {
+                qfi,
+                ..Uplink::default()
+            }),
+        });
+        let Some(outer) = Outer::new(tunnel, container, bytes.len()) else {
+            self.counters.no_room += 1;
+            return;
+        };
+        bytes.prepend(&outer.bytes[..outer.len]);
+        // Transport level marking (TS 29.244, 8.2.12): a value and which of its bits count.
+        let dscp = far.marking.map_or(0, |(value, mask)| value & mask) & !0b11;
+        self.counters.n3_out += 1;
+        self.out.push_back(Output::N3 {
+            to: SocketAddr::new(tunnel.address, PORT),
+            tos: dscp | field as u8,
+            bytes,
+        });
+    }
+
+    /// The time stamp of a packet that is to be measured, at most one an interval and session.
+    fn stamp(&mut self, now: Instant, packet: &UserPacket) -> Option<slackwater_wire::gtpu::Ntp> {
+        let every = self.config.measure?;
+        let clock = self.config.clock;
+        let state = self.state_mut(packet.route.seid)?;
+        let due = state.stamped.is_none_or(|at| now.since(at) >= every);
+        due.then(|| {
+            state.stamped = Some(now);
+            clock.stamp(now)
+        })
+    }
+
+    /// The longest packet that fits its tunnel, where `packet` is longer.
+    pub(super) fn exceeded(
+        &self,
+        session: &Session,
+        pdr: &Pdr,
+        packet: &UserPacket,
+    ) -> Option<usize> {
+        let tunnel = pdr.far.and_then(|id| session.rules.far(id))?.outer?;
+        let ip = match tunnel.address {
+            IpAddr::V4(_) => 20,
+            IpAddr::V6(_) => 40,
+        };
+        // A container with or without a time stamp: always as if with one, so that the answer does not change.
+        let container = match (packet.route.qfi, self.config.measure) {
+            (None, _) => 0,
+            (Some(_), None) => OPTIONAL + 4,
+            (Some(_), Some(_)) => OPTIONAL + 12,
+        };
+        let mtu = self
+            .config
+            .n3_mtu
+            .saturating_sub(ip + UDP_AND_GTPU + container);
+        // What IPv6 must carry whole goes even where the outer packet is then cut (RFC 2473, 7.1).
+        let mtu = if packet.ip().is_v6() {
+            mtu.max(icmp::IPV6_LEAST)
+        } else {
+            mtu
+        };
+        (packet.len() as usize > mtu).then_some(mtu)
+    }
+
+    /// Tells the sender of a packet that must not be cut what would fit.
+    pub(super) fn refuse_length(&mut self, now: Instant, packet: &UserPacket, mtu: usize) {
+        self.counters.too_long += 1;
+        if packet.route.direction != Direction::Down {
+            return;
+        }
+        let Some(message) = icmp::too_long(packet.ip(), mtu, self.config.n6) else {
+            return;
+        };
+        if self.icmp_often.allows(now) {
+            self.counters.icmp_out += 1;
+            self.out.push_back(Output::N6(Buf::copied(&message)));
+        } else {
+            self.counters.icmp_suppressed += 1;
+        }
+    }
+
+    /// The path has moved: the tunnel that was left ends (TS 23.501, 5.8.2.9).
+    pub(super) fn send_end_marker(&mut self, tunnel: RemoteTunnel) {
+        let mut octets = [0; 8];
+        if Header::end_marker(tunnel.teid)
+            .write(&[], 0, &mut octets)
+            .is_ok()
+        {
+            self.counters.end_markers_out += 1;
+            self.out.push_back(Output::N3 {
+                to: SocketAddr::new(tunnel.address, PORT),
+                tos: 0,
+                bytes: Buf::copied(&octets),
+            });
+        }
+    }
+}
+
+impl Outer {
+    fn new(tunnel: RemoteTunnel, container: Option<Container>, payload: usize) -> Option<Self> {
+        let mut outer = Self {
+            bytes: [0; 8 + OPTIONAL + MAX + 4],
+            len: 0,
+        };
+        let header = Header::g_pdu(tunnel.teid);
+        let mut content = [0; MAX];
+        let written = match container {
+            None => header.write(&[], payload, &mut outer.bytes),
+            Some(container) => {
+                let n = container.write(&mut content).ok()?;
+                debug_assert!(n <= MAX_CONTENT);
+                let extension = (PDU_SESSION_CONTAINER, &content[..n]);
+                header.write(&[extension], payload, &mut outer.bytes)
+            }
+        };
+        outer.len = written.ok()?;
+        Some(outer)
+    }
+}
