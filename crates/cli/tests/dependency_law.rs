@@ -18,7 +18,7 @@ const LAW: &[(&str, &[&str])] = &[
     ("signal", &["core"]),
     ("queue", &["core"]),
     ("ran", &["signal", "queue", "schema"]),
-    ("edge", &["signal", "queue"]),
+    ("edge", &["signal", "queue", "schema"]),
     ("wire", &["signal"]),
     ("control", &["signal"]),
     ("transport", &["control"]),

@@ -202,9 +202,9 @@ fn udp_above_the_links_rate_is_found_out_and_leaves_tcp_its_share() {
     for mode in [Mode::Window, Mode::Direct, Mode::Auto] {
         let out = run(&Net::link(20.0), Some(mode), &sources, 60.0);
         let found = out.plot.iter().any(|(_, s)| s.unresponsive == 1);
-        assert!(found, "{}", mode.name());
+        assert!(found, "{}", mode.word());
         let tcp = out.mbps(20.0, 60.0, Some(0));
-        assert!(tcp > 8.0, "{}: {tcp}", mode.name());
+        assert!(tcp > 8.0, "{}: {tcp}", mode.word());
     }
 }
 
@@ -262,11 +262,11 @@ fn the_other_modes_hold_their_places() {
     ] {
         let out = run(&net, Some(mode), &bulk(2), 40.0);
         let share = out.mbps(5.0, 40.0, None) / none.mbps(5.0, 40.0, None);
-        assert!(share >= least, "{}: {share}", mode.name());
+        assert!(share >= least, "{}: {share}", mode.word());
         let ratio = median(&out) / median(&none);
-        assert!(ratio <= most_rtt, "{}: {ratio}", mode.name());
+        assert!(ratio <= most_rtt, "{}: {ratio}", mode.word());
     }
-    let off = run(&net, Some(Mode::Off), &bulk(2), 40.0);
+    let off = run(&net, Some(Mode::Measure), &bulk(2), 40.0);
     assert_eq!(off.arrivals, none.arrivals);
 }
 
@@ -279,12 +279,12 @@ fn sealed_flows_are_held_by_reported_delays() {
     for mode in [Mode::Window, Mode::Int] {
         let out = run(&net, Some(mode), &bulk(2), 40.0);
         let share = out.mbps(5.0, 40.0, None) / none.mbps(5.0, 40.0, None);
-        assert!(share >= 0.8, "{}: {share}", mode.name());
+        assert!(share >= 0.8, "{}: {share}", mode.word());
         let (p95, before) = (out.rtt_ms(5.0, 40.0, 0.95), none.rtt_ms(5.0, 40.0, 0.95));
         assert!(
             p95 < 0.6 * before,
             "{}: {p95} against {before}",
-            mode.name()
+            mode.word()
         );
     }
 }
@@ -355,7 +355,7 @@ fn a_run_is_the_same_again() {
 
 #[test]
 fn every_packet_is_accounted_for() {
-    for mode in Mode::NAMES.map(|n| Mode::from_name(n).expect("known")) {
+    for &mode in Mode::ALL {
         let mut sources = bulk(2);
         sources.push(Source::Udp {
             start: at(1),
@@ -367,7 +367,7 @@ fn every_packet_is_accounted_for() {
             out.entered,
             out.left + out.dropped + waiting,
             "{}",
-            mode.name()
+            mode.word()
         );
     }
 }
@@ -627,13 +627,13 @@ proptest! {
     /// Whatever comes, nothing is lost but what is reported, and packets of a flow keep their order.
     #[test]
     fn nothing_is_lost_and_flows_stay_in_order(
-        mode in 0_usize..Mode::NAMES.len(),
+        mode in 0_usize..Mode::ALL.len(),
         module in 0_usize..LawConfig::NAMES.len(),
         maximum in prop_oneof![Just(0_u64), 500_000_u64..50_000_000],
         steps in prop::collection::vec((0_u64..4_000, 0_u32..6, 60_u16..1500, 0_u8..12), 1..600),
     ) {
         let config = VaqmConfig {
-            mode: Mode::from_name(Mode::NAMES[mode]).expect("known"),
+            mode: Mode::ALL[mode],
             module: LawConfig::from_name(LawConfig::NAMES[module]).expect("known"),
             memory: Bytes(60_000),
             ..VaqmConfig::default()

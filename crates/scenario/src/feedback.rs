@@ -1,6 +1,9 @@
 //! `[feedback]`: what the cell tells senders that ask.
 
 use slackwater_core::Duration;
+use slackwater_edge::gnb::AgentConfig;
+pub use slackwater_edge::gnb::Share;
+pub use slackwater_edge::ue::BlocksMode;
 
 use crate::field::{Field as _, choice, section};
 use crate::units::Percent;
@@ -17,33 +20,12 @@ choice! {
     }
 }
 choice! {
-    /// What the transport blocks that a UE reports count.
-    pub enum Blocks {
-        /// What the link could have carried: a genie in a cell.
-        Capacity = "capacity",
-        /// What was scheduled for the UE.
-        Allocated = "allocated",
-        /// That, and a share of what nobody used.
-        AllocatedIdle = "allocated+idle",
-    }
-}
-choice! {
     /// How the agent counts.
     pub enum Agent {
         /// Schedulable blocks only, bytes of IP packets.
         Default = "default",
         /// All blocks of the carrier, bytes of transport blocks: about 8 % too much in an LTE cell of 10 MHz.
         Paper = "paper",
-    }
-}
-
-choice! {
-    /// How XRC's agent shares a UE's capacity among its active flows.
-    pub enum Share {
-        /// By their number, as the paper does.
-        Count = "count",
-        /// Max-min: what flows do not take that want less than half of an equal part goes to the others.
-        Demand = "demand",
     }
 }
 
@@ -55,22 +37,22 @@ section! {
         pub agent: Agent = Agent::Default,
         /// Slots over which the agent averages; 1 ms each in LTE.
         #[within(1, 10_000)]
-        pub window: u16 = 40,
+        pub window: u16 = AgentConfig::LTE.window,
         /// A flow without a packet for this long is not active.
         #[within(Duration::from_millis(1), Duration::from_secs(100))]
-        pub flow_timeout: Duration = Duration::from_millis(200),
+        pub flow_timeout: Duration = AgentConfig::LTE.flow_timeout,
         /// How the capacity is shared among the UE's active flows; left out, `demand`, and `count` where `agent` is `paper`.
         pub share: Option<Share> = None,
         /// Delay of the F1 interface between MAC and RLC (DU) and PDCP (CU), where the agent sits.
         #[within(Duration::ZERO, Duration::from_millis(100))]
-        pub f1_delay: Duration = Duration::ZERO,
+        pub f1_delay: Duration = AgentConfig::LTE.f1_delay,
     }
 }
 section! {
     /// Tyrus: the transport blocks that a UE reports to a sender that takes such reports.
     pub struct Tyrus {
         /// What they count; left out, `capacity` on a link and `allocated+idle` in a cell.
-        pub blocks: Option<Blocks> = None,
+        pub blocks: Option<BlocksMode> = None,
         /// Time between the reports of a socket, and the least between datagrams.
         #[within(Duration::from_millis(1), Duration::from_secs(10))]
         pub every: Duration = Duration::from_millis(10),

@@ -1,32 +1,22 @@
 //! `[upf]`: what the core network's user plane does to the cell's sessions.
 
 use slackwater_core::{Duration, Rate};
+use slackwater_edge::gnb::ReporterConfig;
+use slackwater_edge::upf::cecc::CeccConfig;
+pub use slackwater_edge::upf::cecc::{Mode as CeccMode, Schedule};
+use slackwater_edge::upf::l4s_marker::L4sMarkerConfig;
+use slackwater_edge::upf::vaqm::{self, VaqmConfig};
+use slackwater_edge::upf::zhuge::ZhugeConfig;
 use slackwater_queue::{CodelConfig, LawConfig};
+pub use slackwater_sim::Profile;
 
-use crate::field::{Field as _, choice, section};
+use crate::field::{Field as _, choice, optional, section};
 use crate::law::{Law, LawName};
 use crate::units::Percent;
 
-choice! {
+optional! {
     /// Whether vAQM is there, and how it moves the bottleneck.
-    pub enum Mode {
-        /// Not there.
-        Off = "off",
-        /// `direct` while every flow answers to it and none needs a queue of its own, else `window`.
-        Auto = "auto",
-        /// Packets leave while less is in flight than the bottleneck holds at the target RTT.
-        Window = "window",
-        /// A rate that integrates the distance from the target RTT.
-        Int = "int",
-        /// The rate of the article's text.
-        Literal = "literal",
-        /// The same with states that let the cell's queue drain.
-        Drain = "drain",
-        /// No queue: the RTT drives drops and marks at once.
-        Direct = "direct",
-        /// It measures alone.
-        Measure = "measure",
-    }
+    pub struct Mode or "off" of vaqm::Mode;
 }
 choice! {
     /// Defaults of vAQM's least target.
@@ -39,61 +29,26 @@ choice! {
         Throughput = "throughput",
     }
 }
-choice! {
-    /// Whether CECC is there, and how it keeps a frame back.
-    pub enum CeccMode {
-        /// Not there.
-        Off = "off",
-        /// As printed: two acknowledgments, a large and a small window.
-        Paper = "paper",
-        /// The right edge of the window alone.
-        Credit = "credit",
-        /// Packets wait at the UPF.
-        Hold = "hold",
-    }
-}
-choice! {
-    /// Whose frame may go.
-    pub enum Schedule {
-        /// The earliest, while the backlog stays below a slot.
-        Edf = "edf",
-        /// Algorithm 1 of the paper; `mode = "paper"` always uses it.
-        Alg1 = "alg1",
-    }
-}
-
-choice! {
-    /// Which fields of GTP-U carry the cell's reports (docs/wire.md).
-    pub enum GtpuProfile {
-        /// Profile A: the uplink PDU session container, which has congestion and no queues.
-        Container = "container",
-        /// Profile B: assistance information on the tunnel of each session.
-        Session = "session",
-        /// Profile C: assistance information of all sessions on a tunnel of its own.
-        Multi = "multi",
-    }
-}
-
 section! {
     /// vAQM: active queue management for each session, before the cell's queue.
     pub struct Vaqm {
         /// Whether it is there, and how it moves the bottleneck.
-        pub mode: Mode = Mode::Off,
+        pub mode: Mode = Mode(None),
         /// What `min_target` is where it is left out.
         pub preset: Preset = Preset::Lte,
         /// Target queue delay as a share of the path RTT.
         #[within(Percent(1.0), Percent(1000.0))]
-        pub fraction: Percent = Percent(50.0),
+        pub fraction: Percent = Percent(100.0 * VaqmConfig::default().fraction),
         /// Least target queue delay; left out, by `preset`.
         #[within(Duration::from_millis(1), Duration::from_secs(1))]
         pub min_target: Option<Duration> = None,
         /// Largest target queue delay.
         #[within(Duration::from_millis(1), Duration::from_secs(10))]
-        pub max_target: Duration = Duration::from_millis(100),
+        pub max_target: Duration = VaqmConfig::default().max_target,
         /// The law of its queues; `CoDel` is timed by the path.
         pub module: LawName = LawName(Law::BuiltIn(LawConfig::Codel(CodelConfig::default()))),
         /// Limit flows that do not answer to drops.
-        pub police: bool = true,
+        pub police: bool = VaqmConfig::default().police,
     }
     check(me, at) {
         if let Some((found, expected)) = me.contradiction() {
@@ -123,7 +78,7 @@ section! {
         pub police: Option<bool> = None,
     }
     check(me, at) {
-        if me.mode == Some(Mode::Off) {
+        if me.mode == Some(Mode(None)) {
             return Err(at.error("mode = \"off\" for one instance", "\"measure\", which measures alone"));
         }
     }
@@ -168,13 +123,13 @@ section! {
         /// Whether it is there, and how a frame is kept back.
         pub mode: CeccMode = CeccMode::Off,
         /// Whose frame may go.
-        pub schedule: Schedule = Schedule::Edf,
+        pub schedule: Schedule = CeccConfig::default().schedule,
         /// The delay standard.
         #[within(Duration::from_millis(1), Duration::from_secs(1))]
-        pub standard: Duration = Duration::from_millis(10),
+        pub standard: Duration = CeccConfig::default().standard,
         /// How long before a slot is decided on the bytes granted for it should be at the base station.
         #[within(Duration::ZERO, Duration::from_millis(10))]
-        pub margin: Duration = Duration::from_micros(200),
+        pub margin: Duration = CeccConfig::default().margin,
     }
 }
 section! {
@@ -185,10 +140,10 @@ section! {
         pub on: bool = false,
         /// The rate of the cell's queue is that of so much time.
         #[within(Duration::from_millis(1), Duration::from_secs(10))]
-        pub window: Duration = Duration::from_millis(40),
+        pub window: Duration = ZhugeConfig::default().window,
         /// The longest hold.
         #[within(Duration::ZERO, Duration::from_secs(10))]
-        pub most: Duration = Duration::from_millis(200),
+        pub most: Duration = ZhugeConfig::default().most,
     }
 }
 section! {
@@ -204,7 +159,7 @@ section! {
         pub high: Duration = Duration::from_millis(20),
         /// A report counts for this long after the cell read it.
         #[within(Duration::from_millis(1), Duration::from_secs(100))]
-        pub hold: Duration = Duration::from_millis(200),
+        pub hold: Duration = L4sMarkerConfig::default().hold,
     }
     check(me, at) {
         if me.high < me.low {
@@ -218,13 +173,13 @@ section! {
     /// The cell's reports of its queues to CECC, Zhuge and the marker.
     pub struct Reports {
         /// Which fields of GTP-U carry them.
-        pub profile: GtpuProfile = GtpuProfile::Multi,
+        pub profile: Profile = Profile::Multi,
         /// Time between two reports.
         #[within(Duration::from_micros(125), Duration::from_secs(1))]
-        pub period: Duration = Duration::from_millis(1),
+        pub period: Duration = ReporterConfig::default().period,
         /// When the first report is made.
         #[within(Duration::ZERO, Duration::from_secs(1))]
-        pub phase: Duration = Duration::ZERO,
+        pub phase: Duration = ReporterConfig::default().phase,
         /// One-way delay of a report; left out, `upf.n3`.
         #[within(Duration::ZERO, Duration::from_secs(1))]
         pub delay: Option<Duration> = None,
@@ -281,7 +236,7 @@ section! {
     }
     check(me, at) {
         let queues = me.cecc.mode != CeccMode::Off || me.zhuge.on;
-        if me.reports.profile == GtpuProfile::Container && queues {
+        if me.reports.profile == Profile::Container && queues {
             return Err(at.error(
                 "reports.profile = \"container\" with CECC or Zhuge, which go by queues",
                 "\"session\" or \"multi\", which carry queues"));

@@ -11,6 +11,7 @@
 //! a report is the difference of two readings.
 
 use slackwater_core::{Bytes, Direction, Duration, FlowId, Instant, UeId};
+use slackwater_schema::choice;
 use slackwater_signal::{Observer, PathReport, SlotView};
 
 use crate::{Agent, CellView, FlowAt, Place};
@@ -18,16 +19,16 @@ use crate::{Agent, CellView, FlowAt, Place};
 /// Slots after its last grant in which a UE counts as active where idle blocks are shared.
 const ACTIVE: u64 = 40;
 
-/// What the bytes of a feed count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum BlocksMode {
-    /// What the link could have carried had this UE alone asked for it.
-    #[default]
-    Capacity,
-    /// What was scheduled for this UE: nothing where its queue is empty.
-    Allocated,
-    /// That, and the idle blocks over the active UEs at this UE's own bytes per block.
-    AllocatedIdle,
+choice! {
+    /// What the transport blocks that a UE reports count.
+    pub enum BlocksMode {
+        /// What the link could have carried had this UE alone asked for it: a genie in a cell.
+        Capacity = "capacity",
+        /// What was scheduled for this UE: nothing where its queue is empty.
+        Allocated = "allocated",
+        /// That, and the idle blocks over the active UEs at this UE's own bytes per block.
+        AllocatedIdle = "allocated+idle",
+    }
 }
 
 /// OFDM symbols of a slot (TS 38.211, 4.3.2; LTE's subframe has as many: TS 36.211, 4.1).

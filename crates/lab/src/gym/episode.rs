@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
 use slackwater_scenario::data::TraceFile;
-use slackwater_scenario::feedback::{Blocks, Carrier};
+use slackwater_scenario::feedback::{BlocksMode, Carrier};
 use slackwater_scenario::field::Field as _;
 use slackwater_scenario::flow::{App, Flow, Transfers, Transport};
 use slackwater_scenario::link::{Link, Queue, Wired};
@@ -168,12 +168,8 @@ impl Episode {
             s.feedback.carrier = Carrier::Datagram;
             s.feedback.delay = ms(late);
         }
-        s.feedback.tyrus.blocks = match domain.tbs.as_str() {
-            "capacity" => Some(Blocks::Capacity),
-            "allocated" => Some(Blocks::Allocated),
-            "allocated+idle" => Some(Blocks::AllocatedIdle),
-            _ => None,
-        };
+        let mut blocks = BlocksMode::ALL.iter().copied();
+        s.feedback.tyrus.blocks = blocks.find(|b| b.word() == domain.tbs);
         let buffer = log_between(domain.buffer, u(Key::Buffer));
         let mbps = log_between(domain.mbps, u(Key::Rate));
         match &mut s.bottleneck {

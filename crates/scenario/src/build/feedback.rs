@@ -12,7 +12,7 @@ use slackwater_sim::{self as sim, Faults, LaneConfig};
 use super::{BuildError, controller};
 use crate::Scenario;
 use crate::cell::{Mode, Rat};
-use crate::feedback::{Agent, Blocks, Carrier, Share};
+use crate::feedback::{Agent, Carrier};
 use crate::flow;
 use crate::plugins::AgentSetup;
 
@@ -69,13 +69,8 @@ pub(super) fn xrc_agent(scenario: &Scenario, cell: &CellConfig) -> XrcAgent {
     if wanted.agent == Agent::Paper {
         config = config.literal(cell.n_rb_dl - cell.schedulable_dl);
     }
-    let share = match wanted.share {
-        Some(Share::Count) => edge::gnb::Share::Count,
-        Some(Share::Demand) => edge::gnb::Share::Demand,
-        None => config.share,
-    };
     XrcAgent::new(AgentConfig {
-        share,
+        share: wanted.share.unwrap_or(config.share),
         window: wanted.window,
         waking_after: wanted.window,
         flow_timeout: wanted.flow_timeout,
@@ -125,12 +120,11 @@ fn lane(scenario: &Scenario, rtt: Duration) -> LaneConfig {
 
 /// What the transport blocks count that UEs report.
 pub(super) fn mode(scenario: &Scenario) -> BlocksMode {
-    match scenario.feedback.tyrus.blocks {
-        Some(Blocks::Allocated) => BlocksMode::Allocated,
-        Some(Blocks::AllocatedIdle) => BlocksMode::AllocatedIdle,
-        None if scenario.cell().is_some() => BlocksMode::AllocatedIdle,
-        Some(Blocks::Capacity) | None => BlocksMode::Capacity,
-    }
+    let own = match scenario.cell() {
+        Some(_) => BlocksMode::AllocatedIdle,
+        None => BlocksMode::Capacity,
+    };
+    scenario.feedback.tyrus.blocks.unwrap_or(own)
 }
 
 /// How the UE of a flow with this RTT tells its sender about them, and what goes wrong.

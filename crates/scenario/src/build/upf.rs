@@ -8,10 +8,10 @@ use slackwater_edge::upf::vaqm::{self, Vaqm, VaqmConfig};
 use slackwater_edge::upf::zhuge::{Zhuge, ZhugeConfig};
 use slackwater_edge::{RanReport, Session};
 use slackwater_signal::MarkingScheme;
-use slackwater_sim::{self as sim, Carrier, Faults, HopConfig, Profile, Sink, WorldBuilder};
+use slackwater_sim::{self as sim, Carrier, Faults, HopConfig, Sink, WorldBuilder};
 
 use crate::plugins::{Parts, Plugins};
-use crate::upf::{self, CeccMode, GtpuProfile, Mode, Preset, Schedule, Upf};
+use crate::upf::{self, CeccMode, Preset, Upf};
 use crate::{Scenario, Ue};
 
 /// Adds the functions of `upf` and of a system of one's `own` for the `ues` of `cell`; in the order in which packets pass them on their way down.
@@ -139,20 +139,6 @@ pub(super) fn hops(
     hops
 }
 
-/// vAQM's mode, where it is there.
-fn mode(mode: Mode) -> Option<vaqm::Mode> {
-    Some(match mode {
-        Mode::Off => return None,
-        Mode::Auto => vaqm::Mode::Auto,
-        Mode::Window => vaqm::Mode::Window,
-        Mode::Int => vaqm::Mode::Int,
-        Mode::Literal => vaqm::Mode::Literal,
-        Mode::Drain => vaqm::Mode::Drain,
-        Mode::Direct => vaqm::Mode::Direct,
-        Mode::Measure => vaqm::Mode::Off,
-    })
-}
-
 /// vAQM's settings before the keys beside mode and preset.
 fn preset(mode: vaqm::Mode, preset: Preset) -> VaqmConfig {
     let base = VaqmConfig::with_mode(mode);
@@ -165,13 +151,13 @@ fn preset(mode: vaqm::Mode, preset: Preset) -> VaqmConfig {
 
 /// vAQM's least target; without vAQM, that of its default mode.
 pub(crate) fn min_target(config: &upf::Vaqm) -> Duration {
-    let mode = mode(config.mode).unwrap_or_default();
+    let mode = config.mode.0.unwrap_or(VaqmConfig::default().mode);
     let preset = preset(mode, config.preset);
     config.min_target.unwrap_or(preset.min_target)
 }
 
 fn vaqm(config: &upf::Vaqm, plugins: &Plugins) -> Option<VaqmConfig> {
-    let base = preset(mode(config.mode)?, config.preset);
+    let base = preset(config.mode.0?, config.preset);
     Some(VaqmConfig {
         fraction: config.fraction.fraction(),
         min_target: min_target(config),
@@ -183,17 +169,12 @@ fn vaqm(config: &upf::Vaqm, plugins: &Plugins) -> Option<VaqmConfig> {
 }
 
 fn cecc(from: &upf::Cecc) -> Option<CeccConfig> {
+    if from.mode == CeccMode::Off {
+        return None;
+    }
     let mut config = CeccConfig::default();
-    config.mode = match from.mode {
-        CeccMode::Off => return None,
-        CeccMode::Paper => cecc::Mode::Paper,
-        CeccMode::Credit => cecc::Mode::Credit,
-        CeccMode::Hold => cecc::Mode::Hold,
-    };
-    config.schedule = match from.schedule {
-        Schedule::Edf => cecc::Schedule::Edf,
-        Schedule::Alg1 => cecc::Schedule::Alg1,
-    };
+    config.mode = from.mode;
+    config.schedule = from.schedule;
     config.standard = from.standard;
     config.margin = from.margin;
     Some(config)
@@ -215,11 +196,7 @@ fn report(
     let agent = sim::rlc_reporter(world.cell_config(cell), config);
     let agent = world.add_agent(cell, Box::new(agent));
     let carrier = Carrier::Gtpu {
-        profile: match from.profile {
-            GtpuProfile::Container => Profile::Container,
-            GtpuProfile::Session => Profile::Session,
-            GtpuProfile::Multi => Profile::Multi,
-        },
+        profile: from.profile,
         delay: from.delay.unwrap_or(upf.n3),
         jitter: from.jitter,
     };

@@ -479,17 +479,19 @@ fn a_session_and_a_gbr_flow_have_a_vaqm_of_their_own() {
                 .encode()
                 .map_or_else(String::new, |m| m.to_inline());
             format!(
-                "{qfi:?} {:?} {module} {:?}",
-                v.mode,
+                "{qfi:?} {} {module} {:?}",
+                v.mode
+                    .0
+                    .map_or("off", slackwater_edge::upf::vaqm::Mode::word),
                 v.min_target.map(Duration::as_millis_f64)
             )
         };
         of.iter().map(text).collect()
     };
-    assert_eq!(says(0), ["None Window \"codel\" Some(15.0)"]);
+    assert_eq!(says(0), ["None window \"codel\" Some(15.0)"]);
     assert_eq!(
         says(1),
-        ["None Window \"pie\" None", "Some(3) Direct \"none\" None"]
+        ["None window \"pie\" None", "Some(3) direct \"none\" None"]
     );
     let again = Scenario::parse("t.toml", &scenario.to_toml(), FsPath::new(".")).expect("right");
     assert_eq!(again, scenario);

@@ -3,6 +3,7 @@
 use slackwater_core::{FlowId, Instant, Qfi, Teid, UeId};
 use slackwater_edge::RanReport;
 use slackwater_edge::gnb::RlcReporter;
+use slackwater_schema::choice;
 use slackwater_wire::WireError;
 use slackwater_wire::gtpu::extension::{MAX_CONTENT, NR_RAN_CONTAINER, PDU_SESSION_CONTAINER};
 use slackwater_wire::gtpu::psc::Container;
@@ -10,16 +11,16 @@ use slackwater_wire::gtpu::report::container::{empty, put};
 use slackwater_wire::gtpu::report::{Names, Packer, Scope, Source, Tunnels, Units, receive};
 use slackwater_wire::gtpu::{Header, Message, NtpClock};
 
-/// Which fields of GTP-U carry reports to a function (docs/wire.md).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Profile {
-    /// A: the uplink PDU session container, by fields of the standard alone: congestion and available rates, and no queues.
-    Container,
-    /// B: assistance information on the tunnel of each session.
-    Session,
-    /// C: assistance information of all sessions on a tunnel of its own.
-    #[default]
-    Multi,
+choice! {
+    /// Which fields of GTP-U carry reports to a function (docs/wire.md).
+    pub enum Profile {
+        /// A: the uplink PDU session container, by fields of the standard alone: congestion and available rates, and no queues.
+        Container = "container",
+        /// B: assistance information on the tunnel of each session.
+        Session = "session",
+        /// C: assistance information of all sessions on a tunnel of its own. The default.
+        Multi = "multi",
+    }
 }
 
 /// The tunnel for reports of all sessions.
@@ -58,7 +59,7 @@ impl Names for Cell {
 }
 
 /// The messages of one agent.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Gtpu {
     profile: Profile,
     /// The clock of the base station.
@@ -73,7 +74,9 @@ impl Gtpu {
     pub(super) fn new(profile: Profile) -> Self {
         Self {
             profile,
-            ..Self::default()
+            clock: NtpClock::default(),
+            seq: 0,
+            read: Vec::new(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! How the agent counts.
 
 use slackwater_core::Duration;
+use slackwater_schema::choice;
 
 /// From bytes of transport blocks to bytes of IP packets.
 ///
@@ -44,14 +45,15 @@ impl IpScale {
     pub(super) const UNKNOWN: f64 = 0.985;
 }
 
-/// How a UE's capacity is shared among its active flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
-    /// By their number (XRC, eq. 1): a flow that needs little keeps the rest of its part idle.
-    Count,
-    /// Max-min by what they take (Bertsekas and Gallager, "Data Networks", 6.5.2): what a thin flow leaves of its part is
-    /// told to the others.
-    Demand,
+choice! {
+    /// How a UE's capacity is shared among its active flows.
+    pub enum Share {
+        /// By their number (XRC, eq. 1): a flow that needs little keeps the rest of its part idle.
+        Count = "count",
+        /// Max-min by what they take (Bertsekas and Gallager, "Data Networks", 6.5.2): what a thin flow leaves of its part is
+        /// told to the others.
+        Demand = "demand",
+    }
 }
 
 /// Parameters of an [`XrcAgent`](super::XrcAgent).

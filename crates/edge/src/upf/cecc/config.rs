@@ -1,30 +1,31 @@
 //! Settings, and what was done.
 
 use slackwater_core::{Bytes, Duration};
+use slackwater_schema::choice;
 
-/// How a frame is kept back that may not go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Not at all.
-    Off,
-    /// As the paper does: acknowledgments are kept and handed out two at a time, the first with a large window, the
-    /// second with a small one. The waiting moves into the server, where frame delay shows it and network delay not.
-    Paper,
-    /// Only the right edge of the window moves: a first segment knocks, a grant lets the frame go.
-    Credit,
-    /// Packets wait here; acknowledgments are not touched.
-    #[default]
-    Hold,
+choice! {
+    /// How a frame is kept back that may not go.
+    pub enum Mode {
+        /// Not at all.
+        Off = "off",
+        /// As the paper does: acknowledgments are kept and handed out two at a time, the first with a large window, the
+        /// second with a small one. The waiting moves into the server, where frame delay shows it and network delay not.
+        Paper = "paper",
+        /// Only the right edge of the window moves: a first segment asks, a grant lets the frame go.
+        Credit = "credit",
+        /// Packets wait here; acknowledgments are not touched. The default.
+        Hold = "hold",
+    }
 }
 
-/// Who may go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Schedule {
-    /// Algorithm 1 of the paper.
-    Alg1,
-    /// Earliest frame first, while the backlog at the time of arrival stays below a slot.
-    #[default]
-    Edf,
+choice! {
+    /// Who may go.
+    pub enum Schedule {
+        /// Earliest frame first, while the backlog at the time of arrival stays below a slot. The default.
+        Edf = "edf",
+        /// Algorithm 1 of the paper.
+        Alg1 = "alg1",
+    }
 }
 
 /// Settings.

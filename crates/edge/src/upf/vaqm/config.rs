@@ -3,57 +3,25 @@
 
 use slackwater_core::{Bytes, Duration, Rate};
 use slackwater_queue::{CodelConfig, LawConfig};
+use slackwater_schema::choice;
 
-/// How the bottleneck is moved here.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// [`Mode::Direct`] while every flow answers to it and none needs a queue of its own, else [`Mode::Window`]. The default.
-    #[default]
-    Auto,
-    /// Packets leave while less is in flight than the bottleneck holds at the target RTT.
-    Window,
-    /// A rate that integrates the distance from the target: where only RTTs are known, not acknowledgments.
-    Int,
-    /// The rate of the article's text: the largest ingress seen while below the target, times a bounding factor.
-    Literal,
-    /// [`Mode::Literal`] with states that let the radio's queue drain and the rate grow again.
-    Drain,
-    /// No queue here: the RTT drives drops and marks at once (the article's variant "without bitrate adjustment").
-    Direct,
-    /// Measures alone; session rates still hold.
-    Off,
-}
-
-impl Mode {
-    /// The names that [`Mode::from_name`] knows.
-    pub const NAMES: [&'static str; 7] =
-        ["auto", "window", "int", "literal", "drain", "direct", "off"];
-
-    /// The mode of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "auto" => Self::Auto,
-            "window" => Self::Window,
-            "int" => Self::Int,
-            "literal" => Self::Literal,
-            "drain" => Self::Drain,
-            "direct" => Self::Direct,
-            "off" => Self::Off,
-            _ => return None,
-        })
-    }
-
-    /// The mode's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Window => "window",
-            Self::Int => "int",
-            Self::Literal => "literal",
-            Self::Drain => "drain",
-            Self::Direct => "direct",
-            Self::Off => "off",
-        }
+choice! {
+    /// How the bottleneck is moved here.
+    pub enum Mode {
+        /// [`Mode::Direct`] while every flow answers to it and none needs a queue of its own, else [`Mode::Window`]. The default.
+        Auto = "auto",
+        /// Packets leave while less is in flight than the bottleneck holds at the target RTT.
+        Window = "window",
+        /// A rate that integrates the distance from the target: where only RTTs are known, not acknowledgments.
+        Int = "int",
+        /// The rate of the article's text: the largest ingress seen while below the target, times a bounding factor.
+        Literal = "literal",
+        /// [`Mode::Literal`] with states that let the radio's queue drain and the rate grow again.
+        Drain = "drain",
+        /// No queue here: the RTT drives drops and marks at once (the article's variant "without bitrate adjustment").
+        Direct = "direct",
+        /// Measures alone; session rates still hold.
+        Measure = "measure",
     }
 }
 

@@ -102,7 +102,7 @@ impl Shaper {
         match mode {
             Mode::Literal => Self::Literal(Literal::new()),
             Mode::Drain => Self::Drain(Drain::new()),
-            Mode::Auto | Mode::Window | Mode::Int | Mode::Direct | Mode::Off => {
+            Mode::Auto | Mode::Window | Mode::Int | Mode::Direct | Mode::Measure => {
                 Self::Int(Int::new())
             }
         }
@@ -171,7 +171,7 @@ impl Valve {
             Mode::Literal => Law::Literal,
             Mode::Drain => Law::Drain,
             // An instance in `Auto` says which of its two modes it is in.
-            Mode::Auto | Mode::Direct | Mode::Off => Law::Open,
+            Mode::Auto | Mode::Direct | Mode::Measure => Law::Open,
         }
     }
 
@@ -232,7 +232,7 @@ impl Valve {
 
     /// What may leave at present.
     pub(super) fn limit(&self, path: &PathModel, sight: &Sight, config: &VaqmConfig) -> Limit {
-        if !self.on || config.mode == Mode::Off {
+        if !self.on || config.mode == Mode::Measure {
             return Limit::None;
         }
         let shaped = |rate: f64| {

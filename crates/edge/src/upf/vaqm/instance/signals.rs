@@ -141,7 +141,7 @@ impl<P: PacketView> Instance<P> {
         packet: &P,
         cx: &Shared<'_, P>,
     ) -> LawVerdict {
-        if cx.config.mode == Mode::Off {
+        if cx.config.mode == Mode::Measure {
             return LawVerdict::Pass;
         }
         if let Some(verdict) = self.l4s_signal(now, slot, Duration::ZERO, packet.ecn(), cx) {
