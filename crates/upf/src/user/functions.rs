@@ -121,7 +121,7 @@ fn vaqm_of(defaults: &VaqmConfig, options: EdgeOptions) -> VaqmConfig {
     let mut config = defaults.clone();
     if let Some(aqm) = options.aqm {
         config.mode = match aqm {
-            Aqm::Off => VaqmMode::Off,
+            Aqm::Off => VaqmMode::Measure,
             Aqm::Shaper | Aqm::L4s => VaqmMode::Window,
             Aqm::Direct => VaqmMode::Direct,
         };
@@ -318,7 +318,7 @@ impl Functions {
         let route = packet.route;
         let marks = self.vaqm.as_ref().is_some_and(|vaqm| {
             let config = vaqm.config_of(route.ue(), route.gbr_flow);
-            config.mode != VaqmMode::Off && config.l4s.enabled
+            config.mode != VaqmMode::Measure && config.l4s.enabled
         });
         let Some(marker) = self.marker.as_mut().filter(|_| !marks) else {
             self.done.ready.push_back(packet);
