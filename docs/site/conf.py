@@ -36,6 +36,7 @@ NAVIGATION = {
         "docs/arena",
         "docs/repro",
         "docs/emulate",
+        "docs/upf",
         "docs/training",
         "docs/scale",
         "docs/serve",

@@ -39,6 +39,8 @@ enum Command {
     Compare(CompareArgs),
     /// Run a command behind a cell or link, with real packets
     Emulate(Box<commands::emulate::EmulateArgs>),
+    /// Run a user plane function: PFCP, GTP-U, and short queues for its sessions
+    Upf(commands::upf::UpfArgs),
     /// Look at link traces and convert them
     Trace {
         #[command(subcommand)]
@@ -167,6 +169,7 @@ pub fn main_with(plugins: &Plugins) -> ExitCode {
         Command::Run(args) => commands::run::run(&args, plugins),
         Command::Compare(args) => commands::compare::compare(&args, plugins),
         Command::Emulate(args) => commands::emulate::run(&args, plugins),
+        Command::Upf(args) => commands::upf::upf(&args),
         Command::Trace { command } => commands::trace::trace(command),
         Command::Schema => commands::list::schema(),
         Command::List { json } => commands::list::list(json, plugins),

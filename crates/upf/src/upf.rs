@@ -89,6 +89,11 @@ impl Upf {
         &mut self.sessions
     }
 
+    /// The sessions, to look at.
+    pub const fn all(&self) -> &Sessions {
+        &self.sessions
+    }
+
     /// The user plane: counters, states of sessions and functions.
     pub const fn user(&self) -> &User {
         &self.user

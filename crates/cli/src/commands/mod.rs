@@ -15,4 +15,5 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod tcp;
 pub(crate) mod trace;
+pub(crate) mod upf;
 pub(crate) mod validate;

@@ -4,8 +4,8 @@ use core::net::{IpAddr, Ipv4Addr};
 
 use slackwater_core::Rate;
 use slackwater_schema::error::ScenarioError;
-use slackwater_schema::field::{At, Field, Section as _};
-use slackwater_schema::tree::Value;
+use slackwater_schema::field::{At, Field, Reference, Section as _};
+use slackwater_schema::tree::{self, Table, Value};
 use slackwater_schema::{choice, section};
 
 /// An IP address as text.
@@ -37,6 +37,51 @@ impl Field for Address {
 
     fn example() -> Self {
         Self(IpAddr::V4(Ipv4Addr::LOCALHOST))
+    }
+}
+
+/// A prefix of addresses as text, such as "10.60.0.0/16".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Its first address.
+    pub address: IpAddr,
+    /// Bits of it that count.
+    pub bits: u8,
+}
+
+impl Field for Network {
+    type Bound = ();
+
+    fn decode(at: &At<'_>) -> Result<Self, ScenarioError> {
+        let network = match &at.node.value {
+            Value::Str(text) => text.split_once('/').and_then(|(address, bits)| {
+                let address: IpAddr = address.parse().ok()?;
+                let bits = bits.parse().ok()?;
+                let most = if address.is_ipv4() { 32 } else { 128 };
+                (bits <= most).then_some(Self { address, bits })
+            }),
+            _ => None,
+        };
+        network.ok_or_else(|| at.wrong(Self::describe()))
+    }
+
+    fn encode(&self) -> Option<Value> {
+        Some(Value::Str(format!("{}/{}", self.address, self.bits)))
+    }
+
+    fn schema() -> serde_json::Value {
+        serde_json::json!({ "type": "string" })
+    }
+
+    fn describe() -> String {
+        "a prefix such as \"10.60.0.0/16\"".to_owned()
+    }
+
+    fn example() -> Self {
+        Self {
+            address: IpAddr::V4(Ipv4Addr::new(10, 60, 0, 0)),
+            bits: 16,
+        }
     }
 }
 
@@ -92,8 +137,6 @@ section! {
         /// The longest outer IP packet that the path to the radio network takes, in octets.
         #[within(1_280, 65_535)]
         pub mtu: u16 = 1_500,
-        /// Downlink packets carry a PDU session container; false for an EPC, whose base stations know none.
-        pub container: bool = true,
     }
 }
 
@@ -106,7 +149,9 @@ section! {
         #[within(1_280, 65_535)]
         pub mtu: u16 = 1_400,
         /// Addresses of UEs: routes to the device, such as "10.60.0.0/16".
-        pub routes: Vec<String> = vec!["10.60.0.0/16".to_owned()],
+        pub routes: Vec<Network> = vec![Network::example()],
+        /// Our address on the device, by which ICMP leaves. None: that of N3, where the family is the same.
+        pub address: Option<Address> = None,
     }
 }
 
@@ -136,6 +181,8 @@ section! {
         /// The QoS flow of its packets.
         #[within(0, 63)]
         pub qfi: u8 = 9,
+        /// A bearer of an EPC: downlink packets carry no PDU session container.
+        pub epc: bool = false,
         /// Session AMBR downlink. None: no bound.
         pub ambr_down: Option<Rate> = None,
         /// Session AMBR uplink. None: no bound.
@@ -191,8 +238,15 @@ impl UpfConfig {
         Ok(config)
     }
 
+    /// The file with every default, as TOML.
+    pub fn to_toml(&self) -> String {
+        let mut table = Table::default();
+        self.encode_table(&mut table);
+        tree::to_toml(&table)
+    }
+
     /// The reference of all keys, a row each: section, key, kind, default, range, meaning.
-    pub fn reference() -> Vec<slackwater_schema::field::Reference> {
+    pub fn reference() -> Vec<Reference> {
         let mut out = Vec::new();
         Self::below("", &mut out);
         out
@@ -201,6 +255,8 @@ impl UpfConfig {
 
 #[cfg(test)]
 mod tests {
+    use core::fmt::Write as _;
+
     use super::*;
 
     const LEAST: &str = "[n4]\naddress = \"127.0.0.1\"\n[n3]\naddress = \"10.0.0.1\"\n";
@@ -218,6 +274,10 @@ mod tests {
             ("[n3]\naddress = \"10.0.0.1\"\n", "n4.address"),
             ("[n3]\naddress = \"10.0.0\"\n", "n3.address"),
             ("[n4]\naddress = \"::1\"\n", "n3"),
+            (
+                "[n3]\naddress = \"::1\"\n[n6]\nroutes = [\"10.0.0.0/33\"]\n",
+                "n6.routes",
+            ),
             ("[n3]\naddress = \"::1\"\nmtu = 100\n", "n3.mtu"),
             (
                 "[n3]\naddress = \"::1\"\n[[session]]\nue = \"10.0.0.1\"\nteid = 0\n",
@@ -231,5 +291,43 @@ mod tests {
             let error = UpfConfig::parse("upf.toml", text).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");
         }
+    }
+
+    /// The tables of docs/upf.md.
+    fn tables() -> String {
+        let mut out = String::new();
+        for section in UpfConfig::reference() {
+            let key = section.key.trim_start_matches('.');
+            let _ = writeln!(out, "### `[{key}]`\n\n{}\n", section.about);
+            out += "| key | value | default | range | |\n|---|---|---|---|---|\n";
+            for [key, kind, default, range, about] in section.rows {
+                let about = about.replace("\n ", " ");
+                let _ = writeln!(
+                    out,
+                    "| `{key}` | {kind} | `{default}` | {range} | {about} |"
+                );
+            }
+            out += "\n";
+        }
+        out
+    }
+
+    #[test]
+    #[ignore = "prints the tables of docs/upf.md"]
+    fn print_the_tables() {
+        eprintln!("{}", tables());
+    }
+
+    #[test]
+    fn the_page_has_every_key() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/upf.md");
+        let Ok(page) = std::fs::read_to_string(page) else {
+            eprintln!("skipped: no docs beside this crate");
+            return;
+        };
+        assert!(
+            page.contains(tables().trim()),
+            "docs/upf.md: cargo test -p slackwater-live --lib print_the_tables -- --ignored --nocapture"
+        );
     }
 }

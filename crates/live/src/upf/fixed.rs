@@ -82,7 +82,7 @@ pub fn rules(session: &StaticSession, n3: &N3) -> Rules {
                 down: session.ambr_down.unwrap_or(UNBOUND),
             }),
             guaranteed: None,
-            qfi: Some(Qfi(session.qfi)),
+            qfi: (!session.epc).then_some(Qfi(session.qfi)),
             reflective: false,
             edge: EdgeOptions::default(),
         }],

@@ -1,0 +1,125 @@
+//! `slackwater upf`: a user plane function between an SMF, a gNB and a data network.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use clap::Args;
+use slackwater_live::upf::{Question, Server, UpfConfig, status};
+use tokio::net::TcpListener;
+
+use crate::say::say;
+
+/// Questions that wait at most; more are refused.
+const QUESTIONS: usize = 16;
+/// A question is answered within the function's next look, or not at all.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// `slackwater upf`
+#[derive(Debug, Args)]
+pub(crate) struct UpfArgs {
+    /// The file that says where it listens and what it does (docs/upf.md)
+    #[arg(long, short, value_name = "FILE")]
+    config: PathBuf,
+    /// Read the file, print it with every default, and end
+    #[arg(long)]
+    check: bool,
+}
+
+pub(crate) fn upf(args: &UpfArgs) -> Result<ExitCode> {
+    let file = args.config.display().to_string();
+    let text =
+        std::fs::read_to_string(&args.config).with_context(|| format!("cannot read {file}"))?;
+    let config = UpfConfig::parse(&file, &text)?;
+    if args.check {
+        say!("{}", config.to_toml());
+        return Ok(ExitCode::SUCCESS);
+    }
+
+    let mut server = Server::new(&config)?;
+    let (questions, asked) = sync_channel(QUESTIONS);
+    let http =
+        (config.http.port != 0).then(|| SocketAddr::new(config.http.address.0, config.http.port));
+    if let Some(address) = http {
+        listen(address, questions)?;
+    }
+    let n4 = config.n4.address.map_or_else(
+        || "none".to_owned(),
+        |a| SocketAddr::new(a.0, config.n4.port).to_string(),
+    );
+    eprintln!(
+        "slackwater upf: N4 {n4}, N3 {}, N6 {}, status {}",
+        SocketAddr::new(config.n3.address.0, config.n3.port),
+        server.interface(),
+        http.map_or_else(|| "none".to_owned(), |a| format!("http://{a}/")),
+    );
+    server.run(&asked)?;
+    eprintln!("{}", status::closing(&server));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Answers HTTP on a thread of its own.
+fn listen(address: SocketAddr, questions: SyncSender<Question>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let listener = runtime
+        .block_on(TcpListener::bind(address))
+        .with_context(|| format!("cannot listen at {address} (http.address, http.port)"))?;
+    let routes = Router::new()
+        .route("/", get(overview))
+        .route("/metrics", get(metrics))
+        .route("/status", get(overview))
+        .route("/sessions", get(sessions))
+        .with_state(questions);
+    std::thread::Builder::new()
+        .name("http".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                if let Err(e) = axum::serve(listener, routes).await {
+                    eprintln!("slackwater upf: no more status: {e}");
+                }
+            });
+        })?;
+    Ok(())
+}
+
+/// The answer to `question`, given by the thread that forwards packets.
+async fn ask(
+    questions: SyncSender<Question>,
+    kind: &'static str,
+    question: fn(&Server) -> String,
+) -> Response {
+    let (answer, answered) = tokio::sync::oneshot::channel();
+    let question: Question = Box::new(move |server| {
+        let _gone = answer.send(question(server));
+    });
+    if questions.try_send(question).is_err() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "busy\n").into_response();
+    }
+    match tokio::time::timeout(PATIENCE, answered).await {
+        Ok(Ok(text)) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "no answer\n").into_response(),
+    }
+}
+
+async fn overview(State(questions): State<SyncSender<Question>>) -> Response {
+    ask(questions, "application/json", status::overview).await
+}
+
+async fn sessions(State(questions): State<SyncSender<Question>>) -> Response {
+    ask(questions, "application/json", status::sessions).await
+}
+
+async fn metrics(State(questions): State<SyncSender<Question>>) -> Response {
+    const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ask(questions, OPEN_METRICS, status::metrics).await
+}

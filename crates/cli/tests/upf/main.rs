@@ -1,0 +1,93 @@
+//! `slackwater upf` between a base station and a data network that are not ours, in a namespace of its own.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// Why the test cannot run here, if so.
+fn reason() -> Option<String> {
+    if !Path::new("/dev/net/tun").exists() {
+        return Some("no /dev/net/tun".to_owned());
+    }
+    let unshare = Command::new("unshare")
+        .args(["-n", "ip", "link", "set", "lo", "up"])
+        .output();
+    match unshare {
+        Err(e) => Some(format!("no `unshare`: {e}")),
+        Ok(o) if !o.status.success() => Some(String::from_utf8_lossy(&o.stderr).trim().to_owned()),
+        Ok(_) => Command::new("python3")
+            .arg("-V")
+            .output()
+            .err()
+            .map(|e| format!("no python3: {e}")),
+    }
+}
+
+const CONFIG: &str = r#"
+[n3]
+address = "127.0.0.1"
+[n6]
+address = "192.0.2.1"
+[[session]]
+ue = "10.60.0.1"
+teid = 0x11
+gnb = "127.0.0.2"
+gnb_teid = 0x22
+qfi = 5
+"#;
+
+#[test]
+fn packets_pass_both_ways_and_what_is_wrong_is_counted() {
+    if let Some(reason) = reason() {
+        eprintln!("skipped: {reason}");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("slackwater-upf-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let config = folder.join("upf.toml");
+    std::fs::write(&config, CONFIG).unwrap();
+    let peer = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upf/gnb.py");
+    let done = Command::new("unshare")
+        .args(["-n", "python3", peer, env!("CARGO_BIN_EXE_slackwater")])
+        .arg(&config)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let _gone = std::fs::remove_dir_all(&folder);
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+    let found: Value = serde_json::from_slice(&done.stdout).expect("the peer prints JSON");
+
+    assert_eq!(found["good"], 100, "{found}");
+    // RFC 6040, 4.1: the outer header has the inner ECN field.
+    assert_eq!(found["outer_tos"], serde_json::json!([2]));
+    // TS 29.281, 7.2.2 and 7.3.1: an echo's answer has its number; an error indication names the tunnel (IE 16).
+    assert_eq!(found["echo"], serde_json::json!([2, 7, 14]));
+    assert_eq!(found["error"], serde_json::json!([26, 16, 0xBAD]));
+    assert_eq!(found["last"], "last");
+
+    let counters = &found["overview"]["counters"];
+    for (name, count) in [
+        ("spoofed", 1),
+        ("unknown_tunnel", 1),
+        ("malformed_gtpu", 1),
+        ("end_markers_in", 1),
+        ("echoes", 1),
+        ("error_indications_out", 1),
+        ("n3_out", 101),
+        ("n6_out", 101),
+    ] {
+        assert_eq!(counters[name], count, "{name}: {counters}");
+    }
+    let session = &found["sessions"][0];
+    assert_eq!(session["ue"]["v4"], "10.60.0.1");
+    assert_eq!(session["down"]["packets"], 101, "{session}");
+    let metrics = found["metrics"].as_str().unwrap();
+    assert!(
+        metrics.contains("slackwater_upf_spoofed_total 1\n"),
+        "{metrics}"
+    );
+    assert!(metrics.contains("slackwater_upf_sessions 1\n") && metrics.ends_with("# EOF\n"));
+    assert_eq!(found["code"], 0, "{found}");
+}

@@ -1,0 +1,224 @@
+//! Sockets, device and clock around a user plane function: the loop that joins them.
+
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::sync::mpsc::Receiver;
+
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use slackwater_core::{Duration, Ecn, Instant};
+use slackwater_upf::upf::Upf;
+use slackwater_upf::user::{Buf, Output};
+use slackwater_wire::gtpu::{Ntp, NtpClock};
+
+use super::config::UpfConfig;
+use super::setup;
+use crate::LiveError;
+use crate::emulate::clock::WallClock;
+use crate::emulate::frame;
+use crate::emulate::merge::Merger;
+use crate::emulate::tun::Tun;
+use crate::gtpu::GtpuSocket;
+use crate::sys;
+
+/// How often signals and questions are looked for.
+const CHECK_EVERY: Duration = Duration::from_millis(10);
+/// Reads of one socket or device before the next has its turn.
+const BURST: usize = 64;
+/// After SIGTERM packets that wait here still leave, for so long.
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// Something that another thread wants to know of the function, answered between two packets.
+pub type Question = Box<dyn FnOnce(&Server) + Send>;
+
+/// What the kernel did not take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// Packets for N6.
+    pub n6: u64,
+    /// Messages for N4.
+    pub n4: u64,
+    /// Frames of N6 that hold no packet.
+    pub malformed: u64,
+}
+
+/// The function with its sockets.
+#[derive(Debug)]
+pub struct Server {
+    upf: Upf,
+    n3: GtpuSocket,
+    n6: Tun,
+    merger: Merger,
+    clock: WallClock,
+    refused: Refused,
+}
+
+impl Server {
+    /// Opens the sockets and the device, and sets up the sessions that the file orders.
+    ///
+    /// # Errors
+    /// Where an address is not this machine's or taken, or the device cannot be made.
+    pub fn new(config: &UpfConfig) -> Result<Self, LiveError> {
+        let n3 = GtpuSocket::bind(SocketAddr::new(config.n3.address.0, config.n3.port))?;
+        if config.n4.address.is_some() {
+            return Err(LiveError::Usage(
+                "n4.address: found an address, expected none: no control plane is served yet, only [[session]]"
+                    .to_owned(),
+            ));
+        }
+        let n6 = setup::device(&config.n6)?;
+        let clock = WallClock::start();
+        let upf = setup::function(config, ntp(&clock), clock.now());
+        Ok(Self {
+            upf,
+            n3,
+            n6,
+            merger: Merger::default(),
+            clock,
+            refused: Refused::default(),
+        })
+    }
+
+    /// The function.
+    pub const fn upf(&self) -> &Upf {
+        &self.upf
+    }
+
+    /// The name of N6's device.
+    pub fn interface(&self) -> &str {
+        self.n6.name()
+    }
+
+    /// What the kernel did not take: by N6 and N4, and datagrams on N3.
+    pub const fn refused(&self) -> (Refused, u64) {
+        (self.refused, self.n3.refused)
+    }
+
+    /// The time since the start.
+    pub fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// Until SIGTERM or SIGINT. `questions` are answered between packets.
+    ///
+    /// # Errors
+    /// Where a socket or the device is gone.
+    pub fn run(&mut self, questions: &Receiver<Question>) -> Result<(), LiveError> {
+        sys::count_signals().map_err(|e| LiveError::kernel("cannot listen for signals", e))?;
+        let since = sys::signals();
+        let mut buffer = vec![0; frame::FRAME_MAX];
+        let mut check = Instant::ZERO;
+        let mut end: Option<Instant> = None;
+        loop {
+            let mut more = false;
+            if end.is_none() {
+                more |= self.read_n3()?;
+                more |= self.read_n6(&mut buffer)?;
+            }
+            self.write();
+
+            let now = self.clock.now();
+            if now >= check {
+                check = now + CHECK_EVERY;
+                while let Ok(question) = questions.try_recv() {
+                    question(self);
+                }
+                let came = sys::signals();
+                let signalled =
+                    came.interrupts > since.interrupts || came.terminations > since.terminations;
+                if signalled && end.is_none() {
+                    end = Some(now + DRAIN);
+                }
+            }
+            if end.is_some_and(|at| now >= at || self.upf.next_timer().is_none()) {
+                return Ok(());
+            }
+            if !more {
+                let timer = self.upf.next_timer().unwrap_or(Instant::MAX);
+                self.sleep(timer.min(check), end.is_some())?;
+            }
+        }
+    }
+
+    fn read_n3(&mut self) -> Result<bool, LiveError> {
+        let (upf, clock) = (&mut self.upf, &self.clock);
+        for _ in 0..BURST {
+            let now = clock.now();
+            let read = self.n3.read(|d| {
+                upf.on_n3(now, d.from, Buf::copied(d.bytes), Ecn::from_bits(d.tos));
+            });
+            if !read.map_err(|e| LiveError::kernel("the socket of N3 is gone", e))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn read_n6(&mut self, buffer: &mut [u8]) -> Result<bool, LiveError> {
+        for _ in 0..BURST {
+            let read = self.n6.read(buffer);
+            let Some(n) = read.map_err(|e| LiveError::kernel("the device of N6 is gone", e))?
+            else {
+                return Ok(false);
+            };
+            let now = self.clock.now();
+            let upf = &mut self.upf;
+            let whole = frame::packets(&buffer[..n], |packet| {
+                upf.on_n6(now, Buf::copied(&packet));
+            });
+            self.refused.malformed += u64::from(!whole);
+        }
+        Ok(true)
+    }
+
+    /// Sends what leaves by now.
+    fn write(&mut self) {
+        let now = self.clock.now();
+        let (n6, refused) = (&mut self.n6, &mut self.refused.n6);
+        let mut send = |_, header: &[u8; frame::HEADER], bytes: &[u8], packets: u32| {
+            if !n6.write(header, bytes) {
+                *refused += u64::from(packets);
+            }
+        };
+        while let Some(output) = self.upf.poll(now) {
+            match output {
+                Output::N3 { to, tos, bytes } => self.n3.send(to, tos, bytes.as_ref()),
+                Output::N6(bytes) => {
+                    self.merger
+                        .push((true, 0), bytes.as_ref().to_vec(), &mut send);
+                }
+                Output::N4 { .. } => self.refused.n4 += 1,
+            }
+        }
+        self.merger.flush(&mut send);
+        self.n3.flush();
+    }
+
+    /// Until `next`, or until something comes; while it drains nothing is read.
+    fn sleep(&self, next: Instant, drains: bool) -> Result<(), LiveError> {
+        let left = next.since(self.clock.now());
+        let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(left.as_nanos()));
+        let mut fds: Vec<BorrowedFd<'_>> = Vec::with_capacity(2);
+        if !drains {
+            fds.extend([self.n3.fd(), self.n6.fd()]);
+        }
+        let wanted = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut fds: Vec<PollFd<'_>> = fds.into_iter().map(wanted).collect();
+        match ppoll(&mut fds, Some(timeout), None) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Err(e) => Err(LiveError::kernel("cannot wait for packets", e)),
+        }
+    }
+}
+
+/// The stamp of the clock's origin, by the machine's date.
+fn ntp(clock: &WallClock) -> NtpClock {
+    /// Seconds from 1900 to 1970 (RFC 5905, figure 4).
+    const UNIX: u64 = 2_208_988_800;
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    let since = since.saturating_sub(std::time::Duration::from_nanos(clock.now().as_nanos()));
+    let fraction = (u64::from(since.subsec_nanos()) << 32) / 1_000_000_000;
+    NtpClock::new(Ntp((since.as_secs() + UNIX) << 32 | fraction))
+}

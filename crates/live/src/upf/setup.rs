@@ -1,0 +1,90 @@
+//! From the file to the function and the device.
+
+use std::net::IpAddr;
+
+use slackwater_core::Instant;
+use slackwater_edge::upf::cecc::{self, CeccConfig};
+use slackwater_edge::upf::vaqm::{self, VaqmConfig};
+use slackwater_upf::upf::{Config, Upf};
+use slackwater_upf::user::{FunctionConfig, UserConfig, icmp};
+use slackwater_wire::gtpu::NtpClock;
+
+use super::config::{Aqm, Frames, N6, Network, UpfConfig};
+use super::fixed;
+use crate::LiveError;
+use crate::emulate::netns;
+use crate::emulate::tun::Tun;
+
+/// Room in the device's own queue: drops are the functions' to decide.
+const DEVICE_QUEUE: u32 = 4_000;
+
+/// The device of N6, up, with the routes to the UEs.
+pub(super) fn device(config: &N6) -> Result<Tun, LiveError> {
+    let tun = Tun::open(&config.interface)?;
+    let name = tun.name();
+    let up = format!(
+        "link set dev {name} mtu {} txqueuelen {DEVICE_QUEUE} up\n",
+        config.mtu
+    );
+    let address = config.address.map(|a| {
+        let bits = if a.0.is_ipv4() { 32 } else { 128 };
+        format!("addr add {}/{bits} dev {name}\n", a.0)
+    });
+    let routes = config.routes.iter().map(|r| {
+        let Network { address, bits } = r;
+        format!("route add {address}/{bits} dev {name}\n")
+    });
+    let batch: String = core::iter::once(up).chain(address).chain(routes).collect();
+    netns::ip(&batch, true)?;
+    Ok(tun)
+}
+
+/// The function, with the sessions that the file orders.
+pub(super) fn function(config: &UpfConfig, clock: NtpClock, now: Instant) -> Upf {
+    let pick = |at: IpAddr| match at {
+        IpAddr::V4(a) => (Some(a), None),
+        IpAddr::V6(a) => (None, Some(a)),
+    };
+    let (n3_v4, n3_v6) = pick(config.n3.address.0);
+    let (v4, v6) = pick(config.n6.address.unwrap_or(config.n3.address).0);
+    let user = UserConfig {
+        n3_v4,
+        n3_v6,
+        n3_mtu: usize::from(config.n3.mtu),
+        n6: icmp::Sources { v4, v6 },
+        functions: functions(config),
+        clock,
+        ..UserConfig::default()
+    };
+    let mut upf = Upf::new(Config { user });
+    for session in &config.session {
+        let sessions = upf.sessions();
+        let seid = sessions.add(now, u32::MAX, 0);
+        sessions.set_rules(seid, fixed::rules(session, &config.n3));
+    }
+    upf
+}
+
+fn functions(config: &UpfConfig) -> FunctionConfig {
+    let vaqm = match config.functions.vaqm {
+        Aqm::Auto => Some(vaqm::Mode::Auto),
+        Aqm::Window => Some(vaqm::Mode::Window),
+        Aqm::Direct => Some(vaqm::Mode::Direct),
+        Aqm::Off => None,
+    };
+    let cecc = match config.functions.cecc {
+        Frames::Off => None,
+        Frames::Hold => Some(cecc::Mode::Hold),
+        Frames::Credit => Some(cecc::Mode::Credit),
+        Frames::Paper => Some(cecc::Mode::Paper),
+    };
+    FunctionConfig {
+        vaqm: vaqm.map(VaqmConfig::with_mode),
+        cecc: cecc.map(|mode| {
+            let mut config = CeccConfig::default();
+            config.mode = mode;
+            config
+        }),
+        ..FunctionConfig::default()
+    }
+}
