@@ -74,6 +74,16 @@ pub enum Hosts {
     Simulated,
     /// Hosts outside of the world, whose packets are injected.
     External,
+    /// The same, and the user plane function is outside as well: packets come from N3 and go to it, and the reports that
+    /// `[upf]` describes are handed out ([`World::drain_reports`]).
+    BeyondN3,
+}
+
+impl Hosts {
+    /// True where packets come from outside of the world.
+    fn are_outside(self) -> bool {
+        self != Self::Simulated
+    }
 }
 
 /// Builds the world that `scenario` describes with `seed`; `recorder` makes the listener once the layout is known.

@@ -31,7 +31,7 @@ pub fn read<T: Field>(file: &str, text: &str) -> Result<T, ScenarioError> {
 ///
 /// # Errors
 /// Where it is no TOML.
-pub(crate) fn parse_toml(file: &str, text: &str) -> Result<Table, ScenarioError> {
+pub fn parse_toml(file: &str, text: &str) -> Result<Table, ScenarioError> {
     let table = DeTable::parse(text).map_err(|e| {
         let message = e.message().lines().next().unwrap_or("").to_owned();
         // The reader says "unclosed table, expected `]`" or only what it did not like.

@@ -24,6 +24,7 @@ pub mod upf;
 
 pub use cell::Cell;
 pub use data::DataCache;
+pub use document::parse_toml;
 pub use embedded::{embedded, embedded_names};
 pub use error::ScenarioError;
 pub use feedback::Feedback;

@@ -111,6 +111,8 @@ pub struct World<R> {
     cell_out: CellOut<Packet>,
     /// A message of reports to an edge function.
     batch: Vec<RanReport>,
+    /// Reports for functions outside of the world, each with the time at which it was made.
+    reports: VecDeque<(Instant, RanReport)>,
     /// Named internals of a flow.
     values: Vec<(&'static str, f64)>,
     /// What hosts have to report beyond packets.
@@ -183,6 +185,12 @@ impl<R: Recorder> World<R> {
     /// The packets that reached hosts outside of the world since the last call, with the times of their arrival.
     pub fn drain_handed(&mut self) -> impl Iterator<Item = (Instant, Packet)> {
         self.host_events.handed.drain(..)
+    }
+
+    /// The reports for functions outside of the world since the last call, each with the time at which it was made: those of
+    /// one time are one message ([`WorldBuilder::hand_out`]).
+    pub fn drain_reports(&mut self) -> impl Iterator<Item = (Instant, RanReport)> {
+        self.reports.drain(..)
     }
 
     /// The recorder, for what it must hear from outside of the world.

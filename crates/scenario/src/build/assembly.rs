@@ -167,6 +167,10 @@ impl<'a> Assembly<'a> {
         let Some(config) = &self.scenario.upf else {
             return Ok(());
         };
+        if self.hosts == Hosts::BeyondN3 {
+            upf::report_outside(&mut self.world, config, self.layout.bottleneck);
+            return Ok(());
+        }
         let plugins = self.scenario.plugins();
         let own = |name| plugins.system(name, config, self.seed);
         let own = config.system.as_deref().map(own).transpose();
@@ -224,12 +228,12 @@ impl<'a> Assembly<'a> {
         let id = FlowId(number as u32);
         let ue = UeId(flow.ue.unwrap_or(0));
         let mut config = self.flow_config(flow, ue, number, given)?;
-        if self.hosts == Hosts::External {
+        if self.hosts.are_outside() {
             config.transport = flow::external(&config.transport);
         }
         if config.takes_blocks() {
             // The modem of a real UE reports to the UE itself, which sends the report on by a way of its own.
-            let rtt = if self.hosts == Hosts::External {
+            let rtt = if self.hosts.are_outside() {
                 Duration::ZERO
             } else {
                 flow.rtt
@@ -237,7 +241,7 @@ impl<'a> Assembly<'a> {
             self.feeds.push((id, rtt));
         }
 
-        if matches!(config.app, AppConfig::Page(_)) && self.hosts != Hosts::External {
+        if matches!(config.app, AppConfig::Page(_)) && !self.hosts.are_outside() {
             self.page.push(config);
             if flow.connection + 1 == flow.spec.app.connections() {
                 self.world.add_page(core::mem::take(&mut self.page));
@@ -258,7 +262,7 @@ impl<'a> Assembly<'a> {
 
     /// A media sender is told the thresholds of the marker on its path, where there is one.
     fn tell_scheme(&mut self, flow: &FlowInstance<'_>, id: FlowId) {
-        let told = flow.spec.app.media().is_some_and(|m| m.told) && self.hosts != Hosts::External;
+        let told = flow.spec.app.media().is_some_and(|m| m.told) && !self.hosts.are_outside();
         let up = flow::is_up(flow);
         if let Some(scheme) = marker(self.scenario, up).filter(|_| told) {
             let rtt = if up { Duration::ZERO } else { flow.rtt };
@@ -283,7 +287,7 @@ impl<'a> Assembly<'a> {
             slot: self.slot,
         };
         let (mut down, mut up) = path::of(self.scenario, &self.layout, flow, place);
-        if self.hosts == Hosts::External {
+        if self.hosts.are_outside() {
             // A simulation pays an event for a lane that does nothing; an emulator would pay it in delay.
             path::skip_idle(&mut down);
             path::skip_idle(&mut up);

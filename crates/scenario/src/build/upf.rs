@@ -8,7 +8,9 @@ use slackwater_edge::upf::vaqm::{self, Vaqm, VaqmConfig};
 use slackwater_edge::upf::zhuge::{Zhuge, ZhugeConfig};
 use slackwater_edge::{RanReport, Session};
 use slackwater_signal::MarkingScheme;
-use slackwater_sim::{self as sim, Carrier, Faults, HopConfig, Sink, WorldBuilder};
+use slackwater_sim::{
+    self as sim, AgentId, Carrier, Faults, HopConfig, Profile, Sink, WorldBuilder,
+};
 
 use crate::plugins::{Parts, Plugins};
 use crate::upf::{self, CeccMode, Preset, Upf};
@@ -66,11 +68,7 @@ pub(super) fn add(
     if upf.l4s.on {
         let marker = L4sMarker::new(L4sMarkerConfig { hold: upf.l4s.hold });
         let node = world.add_edge(Box::new(marker));
-        let scheme = MarkingScheme {
-            low: upf.l4s.low,
-            high: upf.l4s.high,
-        };
-        report(world, upf, cell, node, Some(scheme));
+        report(world, upf, cell, node, Some(scheme(upf)));
         nodes.push(node);
     }
     if let Some(parts) = own {
@@ -180,6 +178,50 @@ fn cecc(from: &upf::Cecc) -> Option<CeccConfig> {
     Some(config)
 }
 
+/// Lets the cell at `cell` report to functions outside of the world: its queues, where the profile has fields for them, and
+/// the congestion of its flows, where there is a marker.
+pub(super) fn report_outside(world: &mut WorldBuilder, upf: &Upf, cell: NodeId) {
+    let queues = (upf.reports.profile != Profile::Container).then_some(None);
+    let congestion = upf.l4s.on.then(|| Some(scheme(upf)));
+    for congestion in queues.into_iter().chain(congestion) {
+        let agent = reporter(world, upf, cell, congestion);
+        world.hand_out(agent, faults(upf));
+    }
+}
+
+/// The thresholds of the marker.
+const fn scheme(upf: &Upf) -> MarkingScheme {
+    MarkingScheme {
+        low: upf.l4s.low,
+        high: upf.l4s.high,
+    }
+}
+
+/// The agent that reports the queues of the cell at `cell`, or the `congestion` of its flows in place of them.
+fn reporter(
+    world: &mut WorldBuilder,
+    upf: &Upf,
+    cell: NodeId,
+    congestion: Option<MarkingScheme>,
+) -> AgentId {
+    let mut config = ReporterConfig::default();
+    config.period = upf.reports.period;
+    config.phase = upf.reports.phase;
+    config.congestion = congestion;
+    let agent = sim::rlc_reporter(world.cell_config(cell), config);
+    world.add_agent(cell, Box::new(agent))
+}
+
+/// What goes wrong with the cell's reports.
+fn faults(upf: &Upf) -> Faults {
+    let from = &upf.reports;
+    Faults {
+        loss: from.loss.fraction(),
+        until: from.stop.map_or(Instant::MAX, |t| Instant::ZERO + t),
+        ..Faults::default()
+    }
+}
+
 /// Lets the cell at `cell` report its queues to the function at `node`, or the `congestion` of its flows in place of them.
 fn report(
     world: &mut WorldBuilder,
@@ -189,21 +231,11 @@ fn report(
     congestion: Option<MarkingScheme>,
 ) {
     let from = &upf.reports;
-    let mut config = ReporterConfig::default();
-    config.period = from.period;
-    config.phase = from.phase;
-    config.congestion = congestion;
-    let agent = sim::rlc_reporter(world.cell_config(cell), config);
-    let agent = world.add_agent(cell, Box::new(agent));
+    let agent = reporter(world, upf, cell, congestion);
     let carrier = Carrier::Gtpu {
         profile: from.profile,
         delay: from.delay.unwrap_or(upf.n3),
         jitter: from.jitter,
     };
-    let faults = Faults {
-        loss: from.loss.fraction(),
-        until: from.stop.map_or(Instant::MAX, |t| Instant::ZERO + t),
-        ..Faults::default()
-    };
-    world.connect(agent, carrier, faults, Sink::Function(node));
+    world.connect(agent, carrier, faults(upf), Sink::Function(node));
 }

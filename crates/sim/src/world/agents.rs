@@ -120,6 +120,8 @@ impl Observer for Watchers<'_> {
 
 /// What takes messages to a function.
 pub(super) enum MessageCarrier {
+    /// None: reports leave the world as they are made.
+    Outside,
     /// GTP-U between base station and user plane function.
     Gtpu {
         /// What the octets make of the reports.
@@ -135,8 +137,8 @@ pub(super) enum MessageCarrier {
 
 /// The way of an agent's messages to an edge function.
 pub(super) struct ToFunction {
-    /// The function.
-    pub(super) edge: Idx<EdgeNode>,
+    /// The function; `None` where it stands outside of the world.
+    pub(super) edge: Option<Idx<EdgeNode>>,
     carrier: MessageCarrier,
     faults: Faults,
     draw: Draw,
@@ -150,7 +152,7 @@ pub(super) struct ToFunction {
 
 impl ToFunction {
     pub(super) fn new(
-        edge: Idx<EdgeNode>,
+        edge: Option<Idx<EdgeNode>>,
         carrier: MessageCarrier,
         faults: Faults,
         draw: Draw,
@@ -184,6 +186,7 @@ impl ToFunction {
             return;
         }
         let arrival = match &mut self.carrier {
+            MessageCarrier::Outside => Some(now),
             MessageCarrier::Gtpu {
                 gtpu,
                 delay,

@@ -190,6 +190,21 @@ impl WorldBuilder {
         }
     }
 
+    /// Hands the reports of `agent`, which is at the cell, to who drives the world, with `faults` on the way
+    /// ([`World::drain_reports`](super::World::drain_reports)): the function that they are for stands outside.
+    ///
+    /// # Panics
+    /// Where the agent is at a UE, or has a function already.
+    pub fn hand_out(&mut self, agent: AgentId, faults: Faults) {
+        let AgentKind::OfCell(number) = agent.kind else {
+            panic!("a link's UE reports to the sender of a flow");
+        };
+        let key = u64::from(agent.node.0) << 32 | number as u64;
+        let draw = self.draw.fork(purpose::REPORTS, key);
+        let way = ToFunction::new(None, MessageCarrier::Outside, faults, draw);
+        self.connect_way(agent.node, number, way);
+    }
+
     fn connect_function(
         &mut self,
         cell: NodeId,
@@ -214,6 +229,11 @@ impl WorldBuilder {
             Carrier::Own(carrier) => MessageCarrier::Own(carrier),
             other => panic!("{other:?} does not reach a function"),
         };
+        let way = ToFunction::new(Some(edge), carrier, faults, draw);
+        self.connect_way(cell, agent, way);
+    }
+
+    fn connect_way(&mut self, cell: NodeId, agent: usize, way: ToFunction) {
         let node = self.cell_mut(cell);
         let installed = &mut node.agents[agent];
         assert!(installed.function.is_none(), "an agent has one function");
@@ -224,7 +244,7 @@ impl WorldBuilder {
                 bearer: node.cell.bearer(flow.ue, flow.qfi),
             });
         }
-        installed.function = Some(ToFunction::new(edge, carrier, faults, draw));
+        installed.function = Some(way);
     }
 
     fn connect_senders(
@@ -539,6 +559,7 @@ impl WorldBuilder {
             outcomes: Outcomes::default(),
             cell_out: CellOut::new(),
             batch: Vec::new(),
+            reports: VecDeque::new(),
             values: Vec::new(),
             host_events: HostEvents::default(),
             late: Duration::ZERO,

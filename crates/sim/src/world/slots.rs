@@ -94,6 +94,10 @@ impl<R: Recorder> World<R> {
             let Some(edge) = agent.function.as_ref().map(|f| f.edge) else {
                 continue;
             };
+            let Some(edge) = edge else {
+                agent.poll(now, &mut node.cell, &mut self.batch, &mut self.reports);
+                continue;
+            };
             let edge = &mut self.edges[edge];
             agent.poll(now, &mut node.cell, &mut self.batch, &mut edge.reports);
             let timer = edge.next_timer();

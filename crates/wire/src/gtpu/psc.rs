@@ -13,6 +13,9 @@ use crate::octets::{Reader, Writer, fits};
 /// The longest container that [`Container::write`] writes: the uplink one with everything.
 pub const MAX: usize = 2 + 24 + 4 + 4 + 3 + 4 + 1 + 1 + 2 + 2 + 4 + 4;
 
+/// The longest uplink container with an answer to a stamp and congestion: QFI, three stamps, two delays, flags, a share.
+pub const ANSWER: usize = 2 + 24 + 8 + 1 + 2;
+
 /// Congestion of all packets, in the units of the congestion information: 0.01 % (TS 38.415, Release 18).
 pub const CONGESTION_MAX: u16 = 10_000;
 
