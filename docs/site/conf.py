@@ -37,6 +37,7 @@ NAVIGATION = {
         "docs/repro",
         "docs/emulate",
         "docs/upf",
+        "docs/gnb",
         "docs/training",
         "docs/scale",
         "docs/serve",

@@ -41,6 +41,8 @@ enum Command {
     Emulate(Box<commands::emulate::EmulateArgs>),
     /// Run a user plane function: PFCP, GTP-U, and short queues for its sessions
     Upf(commands::upf::UpfArgs),
+    /// Run a cell behind N3: a gNB for a user plane function, with real packets
+    Gnb(Box<commands::gnb::GnbArgs>),
     /// Look at link traces and convert them
     Trace {
         #[command(subcommand)]
@@ -170,6 +172,7 @@ pub fn main_with(plugins: &Plugins) -> ExitCode {
         Command::Compare(args) => commands::compare::compare(&args, plugins),
         Command::Emulate(args) => commands::emulate::run(&args, plugins),
         Command::Upf(args) => commands::upf::upf(&args),
+        Command::Gnb(args) => commands::gnb::run(&args, plugins),
         Command::Trace { command } => commands::trace::trace(command),
         Command::Schema => commands::list::schema(),
         Command::List { json } => commands::list::list(json, plugins),

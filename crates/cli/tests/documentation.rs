@@ -24,6 +24,7 @@ fn how(words: &[String]) -> How {
     match words[0].as_str() {
         "emulate" => How::Parse("needs namespaces; tests/emulate runs it where it may"),
         "upf" => How::Parse("needs namespaces; tests/upf runs it where it may"),
+        "gnb" => How::Parse("needs namespaces; tests/emulate/gnb.rs runs it where it may"),
         "run" if has("--live") => How::Parse("needs namespaces and real time; tests/emulate"),
         "quic" => How::Parse(
             "takes two hosts, one of which does not end; tests/emulate/quic.rs runs both",

@@ -16,9 +16,10 @@ pub mod merge;
 pub mod meta;
 pub mod meter;
 pub mod netns;
-mod processes;
+pub(crate) mod processes;
 pub mod setup;
-mod teller;
+pub(crate) mod side;
+pub(crate) mod teller;
 pub mod tun;
 
 use std::ffi::OsString;
@@ -34,7 +35,7 @@ use self::cells::Wanted;
 use self::clock::Lag;
 pub(crate) use self::drive::{Drive, PRIORITY};
 use self::flows::FlowTable;
-use self::processes::Processes;
+use self::processes::{Commands, Processes};
 use self::setup::{MAX_UES, Network};
 use self::teller::Teller;
 use crate::LiveError;
@@ -113,6 +114,8 @@ pub struct Outcome {
     pub length: Duration,
     /// QUIC connections, and how often their spin bit changed, down and up.
     pub spins: Vec<(String, [u64; 2])>,
+    /// What came over N3, where a gNB ran.
+    pub n3: Option<crate::gnb::n3::Found>,
 }
 
 /// Runs `options.command` behind the cell until it ends.
@@ -130,13 +133,20 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
     if options.isolated || !netns::privileged() {
         netns::isolate()?;
     }
-    let network = Network::new(ues, options.mtu, options.interface.as_deref())?;
+    let (network, plan) = Network::new(ues, options.mtu, options.interface.as_deref())?;
     // What comes from here on counts: before the loop there is time enough for a signal.
     let since = sys::signals();
     sys::count_signals().map_err(|e| LiveError::kernel("cannot take signals", e))?;
     let _ = nix::sys::prctl::set_timerslack(1);
     let mut processes = Processes::default();
-    processes.start(options, &network, since)?;
+    let commands = Commands {
+        server: Some(plan.server().to_string()),
+        serve: options.server.clone(),
+        ues: (0..ues)
+            .map(|ue| (options.command.clone(), plan.ue(ue).to_string()))
+            .collect(),
+    };
+    processes.start(&commands, &network.spaces, since)?;
     let run = run::prepare(&scenario, scenario.seed, Hosts::External, |recorder| {
         Tap::new(recorder, options.interval, options.log)
     })?;

@@ -40,7 +40,7 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
         )));
     }
     netns::isolate()?;
-    let network = Network::new(ues, 1500, None)?;
+    let (network, plan) = Network::new(ues, 1500, None)?;
     if let Some(flow) = scenario.flows.first() {
         configure(&flow.tcp)?;
         for space in &network.spaces {
@@ -89,7 +89,7 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
                 sample(stream).ok()
             }),
         );
-        threads.extend(start(task, &drive, &socket, &over, &failure)?);
+        threads.extend(start(task, plan, &drive, &socket, &over, &failure)?);
     }
     let realtime = sys::realtime(PRIORITY).is_ok();
     let end = Instant::ZERO + scenario.duration;

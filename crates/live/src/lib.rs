@@ -7,6 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`emulate`] | a command behind a cell: scenario, namespaces, devices, the loop, logs; [`bridge`] joins buffers and world |
+//! | [`gnb`] | the cell behind N3: GTP-U in place of the device for servers |
 //! | [`kernel`] | a scenario with the kernel's own TCP senders |
 //! | [`validate`] | the kernel's senders beside the simulated ones |
 //! | [`quinn`] | QUIC on sockets under our controllers |
@@ -17,6 +18,7 @@
 #[cfg(feature = "bpf")]
 pub mod bpf;
 pub mod emulate;
+pub mod gnb;
 pub mod gtpu;
 pub mod kernel;
 pub mod quinn;

@@ -99,6 +99,31 @@ pub(crate) fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     Ok(info)
 }
 
+/// The largest IP packet that the way of a connected socket takes (`IP_MTU` of ip(7), `IPV6_MTU` of ipv6(7)).
+pub(crate) fn path_mtu(fd: BorrowedFd<'_>, v6: bool) -> io::Result<usize> {
+    let (level, name) = if v6 {
+        (libc::IPPROTO_IPV6, libc::IPV6_MTU)
+    } else {
+        (libc::IPPROTO_IP, libc::IP_MTU)
+    };
+    let mut mtu: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `mtu`, which outlives the call.
+    let done = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            (&raw mut mtu).cast(),
+            &raw mut length,
+        )
+    };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(usize::try_from(mtu).unwrap_or(0))
+}
+
 /// How many SIGINT or SIGQUIT came.
 static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 /// How many SIGTERM or SIGHUP came.

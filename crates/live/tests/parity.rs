@@ -107,7 +107,7 @@ fn emulate(scenario: &Scenario, sent: &[(Instant, Packet)]) -> Vec<Seen> {
         let mut bytes = Vec::new();
         packet::encode(packet, IpVersion::V4, usize::MAX, &mut bytes);
         let up = packet.dir == Direction::Up;
-        assert!(bridge.arrive(*at, up, 0, bytes));
+        assert!(bridge.arrive(*at, up, 0, bytes).is_some());
         collect(&mut bridge, &mut out);
     }
     bridge.run_until(Instant::ZERO + scenario.duration, &mut NoClock);
@@ -210,7 +210,7 @@ fn buffers_go_with_their_packets() {
         };
         let mut bytes = Vec::new();
         packet::encode(&p, IpVersion::V4, usize::MAX, &mut bytes);
-        assert!(bridge.arrive(at, false, 0, bytes));
+        assert!(bridge.arrive(at, false, 0, bytes).is_some());
         bridge.departures(|_| left += 1);
         // The queue, the packet in transit and the lane in front of it.
         assert!(bridge.held() < 200, "{} buffers are held", bridge.held());

@@ -65,11 +65,33 @@ fn findings() -> Vec<Finding> {
             used_for: "addresses and routes of `slackwater emulate` (iproute2)",
         },
         Finding {
+            what: "network namespaces",
+            found: namespaces(),
+            used_for: "UEs of `slackwater emulate` and `slackwater gnb` (root, or CAP_NET_ADMIN and CAP_SYS_ADMIN)",
+        },
+        Finding {
+            what: "UDP port 2152",
+            found: free_port(),
+            used_for: "N3 of `slackwater gnb`; another program has it on all addresses: use n3.port",
+        },
+        Finding {
             what: "BPF type information",
             found: exists("/sys/kernel/btf/vmlinux"),
             used_for: "controllers in the Linux kernel",
         },
     ]
+}
+
+/// What this process may do.
+fn namespaces() -> Option<String> {
+    let may = slackwater_live::emulate::netns::privileged();
+    may.then(|| "this process may make them".to_owned())
+}
+
+/// The port of GTP-U (TS 29.281, 4.4.2), where nobody has it on all addresses.
+fn free_port() -> Option<String> {
+    let socket = std::net::UdpSocket::bind(("0.0.0.0", slackwater_lab::wire::gtpu::PORT));
+    socket.ok().map(|_| "free".to_owned())
 }
 
 /// The current folder, where a file can be made in it.

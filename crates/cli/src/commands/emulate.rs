@@ -258,7 +258,7 @@ pub(crate) fn json(outcome: &Outcome, void: bool) -> serde_json::Value {
         lag.as_millis_f64()
     };
     let quic = |(flow, [down, up]): &(String, [u64; 2])| serde_json::json!({ "flow": flow, "spin_edges_down": down, "spin_edges_up": up });
-    serde_json::json!({
+    let mut document = serde_json::json!({
         "exit_code": outcome.code,
         "seconds": outcome.length.as_secs_f64(),
         "void": void,
@@ -273,7 +273,11 @@ pub(crate) fn json(outcome: &Outcome, void: bool) -> serde_json::Value {
         "cpu_seconds": health.cpu.as_secs_f64(),
         "stolen_seconds": health.stolen.as_secs_f64(),
         "summary": outcome.result.summary,
-    })
+    });
+    if let Some(found) = &outcome.n3 {
+        document["n3"] = super::gnb::json(found);
+    }
+    document
 }
 
 /// Where the hypervisor took time from the machine, how much.
@@ -285,65 +289,87 @@ fn stolen_words(health: &Health) -> String {
     format!("; its hypervisor took {stolen:.2} s of processor time meanwhile")
 }
 
-/// Looks whether all that the run will leave can be written, before an hour of somebody's time goes into it.
-fn writable(args: &EmulateArgs) -> Result<()> {
-    let probe = folder(args).join(".slackwater");
-    if !args.no_files {
-        let cannot = || format!("cannot write into {}", folder(args).display());
-        std::fs::create_dir_all(folder(args)).with_context(cannot)?;
-        std::fs::write(&probe, "").with_context(cannot)?;
-        std::fs::remove_file(&probe).with_context(cannot)?;
+/// What a run with real packets leaves, and where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leaves<'a> {
+    /// The folder of results; none where no files are wanted.
+    pub(crate) folder: Option<&'a Path>,
+    /// A file for the summary and the lag.
+    pub(crate) json: Option<&'a Path>,
+    /// Share of slots, in percent, beyond which the run is void.
+    pub(crate) void_above: f64,
+    /// Say nothing but that.
+    pub(crate) quiet: bool,
+}
+
+impl Leaves<'_> {
+    /// Looks whether all that the run will leave, `more` included, can be written, before an hour of somebody's time goes
+    /// into it.
+    pub(crate) fn check(&self, more: &[Option<&Path>]) -> Result<()> {
+        if let Some(folder) = self.folder {
+            let probe = folder.join(".slackwater");
+            let cannot = || format!("cannot write into {}", folder.display());
+            std::fs::create_dir_all(folder).with_context(cannot)?;
+            std::fs::write(&probe, "").with_context(cannot)?;
+            std::fs::remove_file(&probe).with_context(cannot)?;
+        }
+        for path in more.iter().chain([&self.json]).flatten() {
+            std::fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
     }
-    for path in [&args.downlink_log, &args.uplink_log, &args.json]
-        .into_iter()
-        .flatten()
-    {
-        std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(path)
-            .with_context(|| format!("cannot write {}", path.display()))?;
+
+    /// Writes files and says how it went.
+    pub(crate) fn write(&self, outcome: &Outcome) -> Result<()> {
+        let void = outcome.health.missed() * 100.0 > self.void_above;
+        let document = format!("{:#}\n", json(outcome, void));
+        if let Some(path) = self.json {
+            std::fs::write(path, &document)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        let mut page = None;
+        if let Some(folder) = self.folder {
+            write(folder, &outcome.result)?;
+            let live = folder.join("live.json");
+            std::fs::write(&live, &document)
+                .with_context(|| format!("cannot write {}", live.display()))?;
+            page = Some(write_report(folder, std::slice::from_ref(&outcome.result))?);
+        }
+        // Standard output is the command's.
+        if !self.quiet {
+            eprintln!("{}", tables::flow_table(&outcome.result.summary));
+            eprintln!("{}", lag_line(&outcome.health));
+            if let Some(page) = page {
+                eprintln!("{}", page.display());
+            }
+        }
+        if void {
+            eprintln!(
+                "slackwater: void: more than {} % of the slots were missed; the machine could not keep up{}",
+                self.void_above,
+                stolen_words(&outcome.health)
+            );
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 pub(crate) fn run(args: &EmulateArgs, plugins: &Plugins) -> Result<ExitCode> {
     let options = options(args, plugins)?;
-    writable(args)?;
-    let outcome = emulate(&options)?;
-    let void = outcome.health.missed() * 100.0 > args.void_above;
-    write_logs(args, &outcome)?;
     let folder = folder(args);
-    let document = json(&outcome, void);
-    if let Some(path) = &args.json {
-        std::fs::write(path, format!("{document:#}\n"))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    let mut page = None;
-    if !args.no_files {
-        write(&folder, &outcome.result)?;
-        let live = folder.join("live.json");
-        std::fs::write(&live, format!("{document:#}\n"))
-            .with_context(|| format!("cannot write {}", live.display()))?;
-        page = Some(write_report(
-            &folder,
-            std::slice::from_ref(&outcome.result),
-        )?);
-    }
-    // Standard output is the command's.
-    if !args.quiet {
-        eprintln!("{}", tables::flow_table(&outcome.result.summary));
-        eprintln!("{}", lag_line(&outcome.health));
-        if let Some(page) = page {
-            eprintln!("{}", page.display());
-        }
-    }
-    if void {
-        eprintln!(
-            "slackwater: void: more than {} % of the slots were missed; the machine could not keep up{}",
-            args.void_above,
-            stolen_words(&outcome.health)
-        );
-    }
+    let leaves = Leaves {
+        folder: (!args.no_files).then_some(folder.as_path()),
+        json: args.json.as_deref(),
+        void_above: args.void_above,
+        quiet: args.quiet,
+    };
+    leaves.check(&[args.downlink_log.as_deref(), args.uplink_log.as_deref()])?;
+    let outcome = emulate(&options)?;
+    write_logs(args, &outcome)?;
+    leaves.write(&outcome)?;
     Ok(ExitCode::from(outcome.code))
 }

@@ -2,6 +2,7 @@
 
 mod faults;
 mod frames;
+mod gnb;
 mod packets;
 mod quic;
 mod xrc;

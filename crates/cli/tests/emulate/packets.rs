@@ -148,7 +148,7 @@ while True:
     c.close()
 ";
 /// Fetches them from each host, checks every byte, and writes into a file of its own in the folder which were whole.
-const FETCH: &str = r"
+pub(super) const FETCH: &str = r"
 import os, socket, sys, tempfile
 folder, *hosts = sys.argv[1:]
 whole = []
@@ -165,12 +165,12 @@ file, _ = tempfile.mkstemp(prefix='whole-', dir=folder)
 os.write(file, ' '.join(whole).encode())
 ";
 
-fn serve() -> String {
+pub(super) fn serve() -> String {
     format!("exec python3 -c \"{SERVE}\"")
 }
 
 /// What the clients wrote into `folder`; the files are gone afterwards.
-fn whole(folder: &Folder) -> Vec<String> {
+pub(super) fn whole(folder: &Folder) -> Vec<String> {
     let files = std::fs::read_dir(&folder.0).expect("it is there").flatten();
     files
         .filter(|f| f.file_name().to_string_lossy().starts_with("whole-"))

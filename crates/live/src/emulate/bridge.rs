@@ -19,6 +19,8 @@ use super::meta;
 pub struct Departure {
     /// When.
     pub at: Instant,
+    /// What [`Bridge::arrive`] gave when it came.
+    pub came: Instant,
     /// Towards the network.
     pub up: bool,
     /// The UE.
@@ -241,15 +243,16 @@ impl Bridge {
         self.world.run_until(now, clock);
     }
 
-    /// A packet came at `now`; false where it is none. The world must have run up to `now`.
-    pub fn arrive(&mut self, now: Instant, up: bool, ue: u32, bytes: Vec<u8>) -> bool {
+    /// A packet came at `now`: the time by which the world knows it, which no other packet has; `None` where it is no packet.
+    /// The world must have run up to `now`.
+    pub fn arrive(&mut self, now: Instant, up: bool, ue: u32, bytes: Vec<u8>) -> Option<Instant> {
         let whole = IpPacket::new(bytes).ok().filter(|ip| {
             // A packet cut short has no place on a link.
             slackwater_core::PacketView::len(ip) as usize == ip.bytes().len()
         });
         let Some(ip) = whole else {
             self.world.recorder_mut().counters.malformed += 1;
-            return false;
+            return None;
         };
         // Times of emission tell packets apart: where several come at once, each is a nanosecond after the last.
         let created = now.max(self.last + Duration::from_nanos(1));
@@ -276,7 +279,7 @@ impl Bridge {
             left: false,
         });
         self.world.inject(now, &packet);
-        true
+        Some(created)
     }
 
     /// Hands `each` what left the world since the last call, and forgets what was dropped.
@@ -304,6 +307,7 @@ impl Bridge {
             }
             each(Departure {
                 at,
+                came: packet.created,
                 up,
                 ue: self.flows.ue_of(packet.flow),
                 flow: packet.flow,

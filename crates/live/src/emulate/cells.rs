@@ -167,12 +167,12 @@ fn read(text: &str, from: &str) -> Result<Table, LiveError> {
         .map_err(|e| LiveError::Usage(format!("{from}: {e}")))
 }
 
-fn put(table: &mut Table, key: &str, value: impl Into<Value>) {
+pub(crate) fn put(table: &mut Table, key: &str, value: impl Into<Value>) {
     table.insert(key.to_owned(), value.into());
 }
 
 /// The table under `key`, made where it is missing.
-fn sub<'a>(table: &'a mut Table, key: &str) -> Result<&'a mut Table, LiveError> {
+pub(crate) fn sub<'a>(table: &'a mut Table, key: &str) -> Result<&'a mut Table, LiveError> {
     table
         .entry(key)
         .or_insert_with(|| Value::Table(Table::new()))
@@ -186,6 +186,14 @@ impl Wanted {
     /// # Errors
     /// Where the cell or trace cannot be had, or does not go together with the rest.
     pub fn scenario(&self) -> Result<Scenario, LiveError> {
+        self.scenario_with(|_| Ok(()))
+    }
+
+    /// As [`Wanted::scenario`], where `adapt` has the last word on its tables.
+    pub(crate) fn scenario_with(
+        &self,
+        adapt: impl FnOnce(&mut Table) -> Result<(), LiveError>,
+    ) -> Result<Scenario, LiveError> {
         let (mut root, base) = self.base()?;
         put(&mut root, "name", self.name.clone());
         // Longer than anyone waits; the result has the real end.
@@ -249,6 +257,7 @@ impl Wanted {
             }
             put(place.0, place.1, queue.clone());
         }
+        adapt(&mut root)?;
         // Numbers, texts, lists and tables all have a JSON form; no key of a scenario takes a date.
         let json = serde_json::to_value(&root)
             .map_err(|e| LiveError::Usage(format!("{}: {e}", self.source())))?;

@@ -21,7 +21,9 @@ use super::flows::FlowTable;
 use super::frame;
 use super::merge::{Merger, Port};
 use super::meter::Meter;
+use super::netns::Namespace;
 use super::setup::Network;
+use super::side::Side;
 use super::teller::Teller;
 use super::tun::Tun;
 use super::{Health, Outcome};
@@ -86,7 +88,7 @@ impl Drive {
     }
 
     /// The meter shows the run to the page of results too.
-    pub(super) fn tell(&mut self, teller: Teller, limit: Option<Duration>) {
+    pub(crate) fn tell(&mut self, teller: Teller, limit: Option<Duration>) {
         self.meter.tell(teller, limit);
     }
 
@@ -95,8 +97,9 @@ impl Drive {
         self.ports = ports;
     }
 
-    pub(crate) fn network(&self) -> &Network {
-        &self.network
+    /// The namespace of the UE number `ue`.
+    pub(crate) fn space(&self, ue: u32) -> &Namespace {
+        &self.network.spaces[ue as usize]
     }
 
     pub(crate) fn now(&self) -> Instant {
@@ -146,79 +149,145 @@ impl Drive {
                 self.meter.show(now, counters, &self.clock.lag);
             }
             if !more {
-                let next = self.bridge.next_event().unwrap_or(Instant::MAX);
-                self.sleep(next.min(check))?;
+                let own = match &self.network.side {
+                    Side::Servers(_) => None,
+                    Side::N3(n3) => n3.node.next_timer(),
+                };
+                let next = self.bridge.next_event().into_iter().chain(own).min();
+                self.sleep(next.map_or(check, |next| next.min(check)))?;
             }
         }
     }
 
-    /// Takes what the devices have, a burst each; true where there may be more.
+    /// Takes what devices and sockets have, a burst each; true where there may be more.
     fn read(&mut self, buffer: &mut [u8]) -> Result<bool, LiveError> {
         let gone = |e| LiveError::kernel("a TUN device is gone", e);
-        let mut more = false;
-        let plan = self.network.plan;
-        let single = self.network.ues.len() == 1;
-        for k in 0..BURST {
-            let Some(n) = self.network.server.read(buffer).map_err(gone)? else {
-                break;
-            };
-            more |= k + 1 == BURST;
-            let now = self.clock.now();
-            self.bridge.run_until(now, &mut self.clock);
-            // With one UE everything is its own, emulators behind it included.
-            let address = destination(&buffer[frame::HEADER..n]);
-            let known = address.and_then(|a| plan.ue_at(a));
-            let ue = if single { Some(0) } else { known };
-            let ue = ue.filter(|u| (*u as usize) < self.network.ues.len());
-            self.arrive(now, false, ue, &buffer[..n]);
-        }
+        let mut more = self.read_side(buffer)?;
         for ue in 0..self.network.ues.len() {
             for k in 0..BURST {
                 let Some(n) = self.network.ues[ue].read(buffer).map_err(gone)? else {
                     break;
                 };
                 more |= k + 1 == BURST;
-                let now = self.clock.now();
-                self.bridge.run_until(now, &mut self.clock);
-                self.arrive(now, true, Some(ue as u32), &buffer[..n]);
+                let now = self.catch_up();
+                let (side, bridge) = (&self.network.side, &mut self.bridge);
+                let whole = frame::packets(&buffer[..n], |packet| {
+                    let place = match side {
+                        Side::Servers(_) => ue as u32,
+                        Side::N3(n3) => n3.node.classify(now, ue as u32, &packet),
+                    };
+                    bridge.arrive(now, true, place, packet);
+                });
+                self.count_malformed(whole);
             }
         }
         Ok(more)
     }
 
-    fn arrive(&mut self, now: Instant, up: bool, ue: Option<u32>, frame: &[u8]) {
-        let bridge = &mut self.bridge;
-        let whole = match ue {
-            Some(ue) => frame::packets(frame, |packet| {
-                bridge.arrive(now, up, ue, packet);
-            }),
-            // Multicast of the server side's own kernel: no UE to go to, and nothing wrong with it.
-            None => true,
+    /// The same of the network side.
+    fn read_side(&mut self, buffer: &mut [u8]) -> Result<bool, LiveError> {
+        let gone = |e| LiveError::kernel("a TUN device is gone", e);
+        for _ in 0..BURST {
+            let n = match &mut self.network.side {
+                Side::Servers(servers) => servers.tun.read(buffer).map_err(gone)?,
+                Side::N3(n3) => {
+                    let Some(datagram) = n3.read(buffer)? else {
+                        return Ok(false);
+                    };
+                    let now = self.catch_up();
+                    if let Side::N3(n3) = &mut self.network.side
+                        && let Some(down) = n3.receive(now, &datagram, buffer)
+                        && let Some(came) = self.bridge.arrive(now, false, down.place, down.bytes)
+                    {
+                        n3.node.entered(down.place, came);
+                    }
+                    continue;
+                }
+            };
+            let Some(n) = n else {
+                return Ok(false);
+            };
+            let now = self.catch_up();
+            let whole = match self.ue_of(&buffer[frame::HEADER..n]) {
+                Some(ue) => frame::packets(&buffer[..n], |packet| {
+                    self.bridge.arrive(now, false, ue, packet);
+                }),
+                // Multicast of the server side's own kernel: no UE to go to, and nothing wrong with it.
+                None => true,
+            };
+            self.count_malformed(whole);
+        }
+        Ok(true)
+    }
+
+    /// The UE that a server's packet goes to.
+    fn ue_of(&self, packet: &[u8]) -> Option<u32> {
+        let Side::Servers(servers) = &self.network.side else {
+            return None;
         };
+        // With one UE everything is its own, emulators behind it included.
+        let ue = if self.network.ues.len() == 1 {
+            Some(0)
+        } else {
+            destination(packet).and_then(|a| servers.plan.ue_at(a))
+        };
+        ue.filter(|u| (*u as usize) < self.network.ues.len())
+    }
+
+    /// Runs the world up to now, which it returns.
+    fn catch_up(&mut self) -> Instant {
+        let now = self.clock.now();
+        self.bridge.run_until(now, &mut self.clock);
+        now
+    }
+
+    fn count_malformed(&mut self, whole: bool) {
         if !whole {
-            bridge.world.recorder_mut().counters.malformed += 1;
+            self.bridge.world.recorder_mut().counters.malformed += 1;
         }
     }
 
     /// Gives back to the kernel what left the world.
     fn write(&mut self) {
-        let (network, refused) = (&mut self.network, &mut self.refused);
-        let mut send =
-            |(up, ue): Port, header: &[u8; frame::HEADER], bytes: &[u8], packets: u32| {
-                let tun: &mut Tun = if up {
-                    &mut network.server
-                } else {
-                    &mut network.ues[ue as usize]
-                };
-                if !tun.write(header, bytes) {
-                    *refused += u64::from(packets);
-                }
+        let now = self.clock.now();
+        let Network { side, ues, .. } = &mut self.network;
+        let (refused, merger) = (&mut self.refused, &mut self.merger);
+        {
+            let (mut servers, gnb) = match side {
+                Side::Servers(servers) => (Some(&mut servers.tun), None),
+                Side::N3(n3) => (None, Some(n3)),
             };
-        let merger = &mut self.merger;
-        self.bridge.departures(|departure: Departure| {
-            merger.push((departure.up, departure.ue), departure.bytes, &mut send);
-        });
-        merger.flush(&mut send);
+            let mut send =
+                |(up, ue): Port, header: &[u8; frame::HEADER], bytes: &[u8], packets: u32| {
+                    let tun: Option<&mut Tun> = if up {
+                        servers.as_deref_mut()
+                    } else {
+                        ues.get_mut(ue as usize)
+                    };
+                    if !tun.is_some_and(|tun| tun.write(header, bytes)) {
+                        *refused += u64::from(packets);
+                    }
+                };
+            match gnb {
+                None => self.bridge.departures(|departure: Departure| {
+                    merger.push((departure.up, departure.ue), departure.bytes, &mut send);
+                }),
+                Some(gnb) => {
+                    self.bridge.departures(|departure: Departure| {
+                        if departure.up {
+                            gnb.uplink(now, &departure);
+                        } else {
+                            let place = departure.ue;
+                            gnb.node.delivered(now, place, departure.came, departure.at);
+                            let port = (false, gnb.node.ue_of(place));
+                            merger.push(port, departure.bytes, &mut send);
+                        }
+                    });
+                    gnb.run(now, self.bridge.world.drain_reports());
+                }
+            }
+            merger.flush(&mut send);
+        }
         self.report();
     }
 
@@ -234,19 +303,21 @@ impl Drive {
             let ue = flows.ue_of(*flow);
             let (device, packet) = if own {
                 // The modem tells of the UE, whatever its connections.
-                let Some(port) = self.ports.blocks.filter(|_| flows.is_first(*flow)) else {
+                let port = self.ports.blocks.filter(|_| flows.is_first(*flow));
+                let (Some(port), Side::Servers(servers)) = (port, &self.network.side) else {
                     continue;
                 };
-                let packet = beside::to_ue(self.network.plan.ue(ue).into(), *body, port);
+                let packet = beside::to_ue(servers.plan.ue(ue).into(), *body, port);
                 (&mut self.network.ues[ue as usize], packet)
             } else {
-                let (Some(port), Some(down)) = (self.ports.reports, flows.tuple(*flow)) else {
+                let (Some(port), Some(down), Side::Servers(servers)) = (
+                    self.ports.reports,
+                    flows.tuple(*flow),
+                    &mut self.network.side,
+                ) else {
                     continue;
                 };
-                (
-                    &mut self.network.server,
-                    beside::to_sender(down, *body, port),
-                )
+                (&mut servers.tun, beside::to_sender(down, *body, port))
             };
             self.reports += 1;
             self.refused += u64::from(!device.write(&[0; frame::HEADER], &packet));
@@ -258,8 +329,8 @@ impl Drive {
         let left = next.since(self.clock.now());
         let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(left.as_nanos()));
         let wanted = |fd| PollFd::new(fd, PollFlags::POLLIN);
-        let devices = core::iter::once(&self.network.server).chain(&self.network.ues);
-        let fds: Vec<BorrowedFd<'_>> = devices.map(Tun::fd).collect();
+        let mut fds: Vec<BorrowedFd<'_>> = self.network.side.fds();
+        fds.extend(self.network.ues.iter().map(Tun::fd));
         let mut fds: Vec<PollFd<'_>> = fds.into_iter().map(wanted).collect();
         match ppoll(&mut fds, Some(timeout), None) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
@@ -276,6 +347,10 @@ impl Drive {
         end: Instant,
     ) -> Outcome {
         let length = end - Instant::ZERO;
+        let n3 = match &self.network.side {
+            Side::Servers(_) => None,
+            Side::N3(n3) => Some(n3.found()),
+        };
         let used = self.bridge.flows.used();
         let spins = self.bridge.flows.spins();
         let mut scenario = scenario.clone();
@@ -311,6 +386,7 @@ impl Drive {
             log,
             length,
             spins,
+            n3,
         }
     }
 }

@@ -25,6 +25,8 @@ pub struct FlowTable {
 
 #[derive(Debug)]
 struct UeFlows {
+    /// What tells its connections from those of others, in labels.
+    name: String,
     first: u32,
     count: u32,
     used: u32,
@@ -82,22 +84,30 @@ const DECIDING_QUIC: u64 = 16_000;
 impl FlowTable {
     /// A table for `ues` UEs with `each` flows; flows are numbered UE by UE.
     pub fn new(ues: u32, each: u32) -> Self {
-        let table = |ue| UeFlows {
+        Self::named((0..ues).map(name), each)
+    }
+
+    /// As [`FlowTable::new`], with what labels say of each UE; where a UE has several `QoS` flows, each of these stands for a
+    /// UE here.
+    pub fn named(names: impl Iterator<Item = String>, each: u32) -> Self {
+        let table = |(ue, name)| UeFlows {
+            name,
             first: ue * each,
             count: each,
             used: 0,
         };
+        let ues: Vec<UeFlows> = (0..).zip(names).map(table).collect();
         Self {
-            ues: (0..ues).map(table).collect(),
             known: HashMap::new(),
             quic: HashSet::new(),
-            flows: (0..ues * each)
+            flows: (0..ues.len() as u32 * each)
                 .map(|f| FlowState {
                     ue: f / each,
                     ..FlowState::default()
                 })
                 .collect(),
             ports: HashMap::new(),
+            ues,
         }
     }
 
@@ -112,6 +122,7 @@ impl FlowTable {
             .collect();
         let last = flows.iter().map(|f| f.ue).max().unwrap_or(0);
         let table = |ue| UeFlows {
+            name: name(ue),
             first: flows.iter().position(|f| f.ue == ue).unwrap_or(0) as u32,
             count: 1,
             used: 0,
@@ -152,7 +163,7 @@ impl FlowTable {
         });
         let state = &mut self.flows[flow.index()];
         if state.label.is_none() {
-            state.label = Some(label(ip, ue, up));
+            state.label = Some(label(ip, &self.ues[ue as usize].name, up));
         }
         if state.tuple.is_none() {
             let tuple = FiveTuple::of(ip);
@@ -285,8 +296,17 @@ fn opens_quic(payload: &[u8]) -> bool {
             .is_some_and(|version| VERSIONS.iter().any(|v| v == version))
 }
 
-/// Protocol and ports, the server's first, and the UE where there is one beside the first.
-fn label(ip: &IpBuf, ue: u32, up: bool) -> String {
+/// What labels say of a UE that has no name: nothing of the first.
+fn name(ue: u32) -> String {
+    if ue > 0 {
+        format!("ue{ue}")
+    } else {
+        String::new()
+    }
+}
+
+/// Protocol and ports, the server's first, and the name of the UE.
+fn label(ip: &IpBuf, ue: &str, up: bool) -> String {
     let protocol = match ip.protocol() {
         Some(6) => "tcp".to_owned(),
         Some(17) => "udp".to_owned(),
@@ -299,8 +319,8 @@ fn label(ip: &IpBuf, ue: u32, up: bool) -> String {
         let (server, client) = if up { (to, from) } else { (from, to) };
         label.extend([" ", &server.to_string(), "-", &client.to_string()]);
     }
-    if ue > 0 {
-        label.extend([" ue", &ue.to_string()]);
+    if !ue.is_empty() {
+        label.extend([" ", ue]);
     }
     label
 }

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::process::{Command, Stdio};
 
 use nix::sched::{CloneFlags, setns, unshare};
@@ -39,6 +40,21 @@ impl Namespace {
         new
     }
 
+    /// The one that `ip netns` calls `name`.
+    ///
+    /// # Errors
+    /// Where there is none of that name.
+    pub fn named(name: &str) -> Result<Self, LiveError> {
+        let path = std::path::Path::new("/run/netns").join(name);
+        File::open(&path).map(Self).map_err(|e| {
+            LiveError::kernel(
+                format!("cannot open the network namespace {}", path.display()),
+                e,
+            )
+            .hint("; `ip netns add` makes one")
+        })
+    }
+
     /// Another handle on the same namespace.
     ///
     /// # Errors
@@ -47,6 +63,11 @@ impl Namespace {
         let copy = self.0.try_clone();
         copy.map(Self)
             .map_err(|e| LiveError::kernel("cannot copy a descriptor", e))
+    }
+
+    /// A file by which others enter it, for as long as this process has it.
+    pub fn file(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }
 
     fn join(&self) -> Result<(), LiveError> {

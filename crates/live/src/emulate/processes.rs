@@ -4,17 +4,28 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::process::{Child, Command, Stdio};
 
-use super::setup::Network;
-use super::{Options, inside};
+use super::inside;
+use super::netns::Namespace;
 use crate::LiveError;
 use crate::sys::{self, Signals};
 
+/// What runs beside the packets.
+#[derive(Debug, Default)]
+pub(crate) struct Commands {
+    /// The address of the server side, where there is one.
+    pub(crate) server: Option<String>,
+    /// A shell's command on the server side.
+    pub(crate) serve: Option<String>,
+    /// By UE: the words of its command, none where nothing runs there, and its address.
+    pub(crate) ues: Vec<(Vec<OsString>, String)>,
+}
+
 /// The commands; all end when this is dropped.
 #[derive(Default)]
-pub(super) struct Processes {
+pub(crate) struct Processes {
     server: Option<Child>,
     commands: Vec<Child>,
-    /// Exit codes, by UE.
+    /// Exit codes of the commands.
     codes: Vec<Option<u8>>,
 }
 
@@ -25,19 +36,19 @@ impl Drop for Processes {
 }
 
 impl Processes {
-    /// Starts the server and, once it listens, the commands, where no signal came `since`.
-    pub(super) fn start(
+    /// Starts the server and, once it listens, the commands of the UEs in their `spaces`, where no signal came `since`.
+    pub(crate) fn start(
         &mut self,
-        options: &Options,
-        network: &Network,
+        commands: &Commands,
+        spaces: &[Namespace],
         since: Signals,
     ) -> Result<(), LiveError> {
-        let address = network.plan.server().to_string();
-        if let Some(server) = &options.server {
-            let server = server.replace("{server}", &address);
+        let address = commands.server.as_deref();
+        if let Some(server) = &commands.serve {
+            let server = server.replace("{server}", address.unwrap_or_default());
             let words = ["sh".into(), "-c".into(), server.into()];
             let before = listeners();
-            let child = spawn(&words, &address, None)?;
+            let child = spawn(&words, address, None)?;
             self.server = Some(child);
             wait_for_listener(&before, since);
         }
@@ -47,21 +58,21 @@ impl Processes {
                 code: sys::signal_code(),
             });
         }
-        for (ue, space) in network.spaces.iter().enumerate() {
-            let words: Vec<OsString> = options
-                .command
-                .iter()
-                .map(|w| fill_in(w, &address, ue))
-                .collect();
-            let child = space.inside(|| spawn(&words, &address, Some((ue, network))))?;
+        for (ue, (space, (words, own))) in spaces.iter().zip(&commands.ues).enumerate() {
+            if words.is_empty() {
+                continue;
+            }
+            let words = words.iter().map(|w| fill_in(w, address, own, ue));
+            let words: Vec<OsString> = words.collect();
+            let child = space.inside(|| spawn(&words, address, Some((ue, own))))?;
             self.commands.push(child);
             self.codes.push(None);
         }
         Ok(())
     }
 
-    /// The exit code of the first command, once all have ended.
-    pub(super) fn ended(&mut self) -> Option<u8> {
+    /// The exit code of the first command, once all have ended; `None` for good where there is none.
+    pub(crate) fn ended(&mut self) -> Option<u8> {
         for (child, code) in self.commands.iter_mut().zip(&mut self.codes) {
             if code.is_none() {
                 *code = match child.try_wait() {
@@ -71,13 +82,11 @@ impl Processes {
                 };
             }
         }
-        self.codes
-            .iter()
-            .all(Option::is_some)
-            .then(|| self.codes.first().copied().flatten().unwrap_or(0))
+        let all = self.codes.iter().all(Option::is_some);
+        self.codes.first().copied().flatten().filter(|_| all)
     }
 
-    pub(super) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         for child in self.commands.iter_mut().chain(&mut self.server) {
             // One that has ended already cannot be killed, and that is well.
             let _ignored = child.kill();
@@ -88,11 +97,12 @@ impl Processes {
 }
 
 /// A word of the command with its place-holders filled in; words that are not text have none.
-fn fill_in(word: &OsStr, server: &str, ue: usize) -> OsString {
+fn fill_in(word: &OsStr, server: Option<&str>, own: &str, ue: usize) -> OsString {
     word.to_str().map_or_else(
         || word.to_owned(),
         |w| {
-            w.replace("{server}", server)
+            let w = server.map_or_else(|| w.to_owned(), |server| w.replace("{server}", server));
+            w.replace("{address}", own)
                 .replace("{ue}", &ue.to_string())
                 .into()
         },
@@ -102,8 +112,8 @@ fn fill_in(word: &OsStr, server: &str, ue: usize) -> OsString {
 /// Starts `words` in the calling thread's namespace, so that it cannot outlive the emulator.
 fn spawn(
     words: &[OsString],
-    server: &str,
-    ue: Option<(usize, &Network)>,
+    server: Option<&str>,
+    ue: Option<(usize, &str)>,
 ) -> Result<Child, LiveError> {
     let exe = std::env::current_exe()
         .map_err(|e| LiveError::kernel("cannot find the program itself", e))?;
@@ -112,18 +122,21 @@ fn spawn(
         .arg(inside::WORD)
         .arg("outer")
         .arg(std::process::id().to_string())
-        .args(words)
-        .env("SLACKWATER_SERVER", server)
-        // The name that Mahimahi's users know: in a nest of emulators the address outside of them all.
-        .env(
-            "MAHIMAHI_BASE",
-            std::env::var_os("MAHIMAHI_BASE").unwrap_or_else(|| server.into()),
-        );
+        .args(words);
+    if let Some(server) = server {
+        command
+            .env("SLACKWATER_SERVER", server)
+            // The name that Mahimahi's users know: in a nest of emulators the address outside of them all.
+            .env(
+                "MAHIMAHI_BASE",
+                std::env::var_os("MAHIMAHI_BASE").unwrap_or_else(|| server.into()),
+            );
+    }
     match ue {
-        Some((ue, network)) => {
+        Some((ue, own)) => {
             command
                 .env("SLACKWATER_UE", ue.to_string())
-                .env("SLACKWATER_ADDRESS", network.plan.ue(ue as u32).to_string());
+                .env("SLACKWATER_ADDRESS", own);
             if ue > 0 {
                 // A terminal's input is for the first.
                 command.stdin(Stdio::null());

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::netns::{self, Namespace};
+use super::side::{Servers, Side};
 use super::tun::Tun;
 use crate::LiveError;
 
@@ -57,15 +58,13 @@ pub const MAX_UES: u32 = 252;
 
 /// The devices and namespaces of an emulator.
 #[derive(Debug)]
-pub struct Network {
-    /// Addresses.
-    pub plan: Plan,
-    /// The server side's device.
-    pub server: Tun,
+pub(crate) struct Network {
+    /// What stands where packets from UEs come out.
+    pub(crate) side: Side,
     /// The UEs' devices.
-    pub ues: Vec<Tun>,
+    pub(crate) ues: Vec<Tun>,
     /// The UEs' namespaces.
-    pub spaces: Vec<Namespace>,
+    pub(crate) spaces: Vec<Namespace>,
 }
 
 /// The chain and level of the emulators whose UEs or servers live in this namespace.
@@ -81,15 +80,15 @@ fn neighbours() -> Vec<(u8, u8, u8)> {
 
 impl Network {
     /// Makes a device for servers in this namespace, and `ues` namespaces with a device in each. The device is called
-    /// `name`, or by its place among emulators.
+    /// `name`, or by its place among emulators. Gives the addresses of both sides too.
     ///
     /// # Errors
     /// Where the kernel refuses a device, a namespace or an address.
-    pub fn new(ues: u32, mtu: u16, name: Option<&str>) -> Result<Self, LiveError> {
+    pub(crate) fn new(ues: u32, mtu: u16, name: Option<&str>) -> Result<(Self, Plan), LiveError> {
         let known = neighbours();
         // Behind another emulator, addresses continue its chain, so that its server side finds the way back.
         let behind = known.iter().find(|k| k.2 != 1).map(|k| k.0);
-        let (plan, server) = match behind {
+        let (plan, tun) = match behind {
             Some(chain) => {
                 let deepest = known.iter().filter(|k| k.0 == chain).map(|k| k.1).max();
                 let level = deepest.map_or(0, |l| l.saturating_add(1));
@@ -101,7 +100,7 @@ impl Network {
         let v4 = format!(
             "link set dev {0} mtu {mtu} txqueuelen {DEVICE_QUEUE} up\n\
              addr add {1}/24 dev {0}\n",
-            server.name(),
+            tun.name(),
             plan.v4(1),
         );
         netns::ip(&v4, true)?;
@@ -109,47 +108,55 @@ impl Network {
         let chain = format!(
             "route append 100.{}.0.0/16 dev {}\n",
             64 + plan.chain,
-            server.name()
+            tun.name()
         );
         netns::ip(&chain, false)?;
-        let v6 = format!("addr add {1}/64 dev {0} nodad\n", server.name(), plan.v6(1));
+        let v6 = format!("addr add {1}/64 dev {0} nodad\n", tun.name(), plan.v6(1));
         netns::ip(&v6, false)?;
         let mut network = Self {
-            plan,
-            server,
+            side: Side::Servers(Servers { plan, tun }),
             ues: Vec::new(),
             spaces: Vec::new(),
         };
         for ue in 0..ues {
-            network.add_ue(ue, mtu)?;
+            let host = ue as u8 + 2;
+            let lines = [
+                format!(
+                    "addr add {}/24 dev cell0\nroute add default via {} dev cell0\n",
+                    plan.v4(host),
+                    plan.v4(1)
+                ),
+                format!(
+                    "addr add {}/64 dev cell0 nodad\nroute add default via {} dev cell0\n",
+                    plan.v6(host),
+                    plan.v6(1)
+                ),
+            ];
+            network.add_ue(Namespace::create()?, mtu, &[], &lines)?;
         }
-        Ok(network)
+        Ok((network, plan))
     }
 
-    fn add_ue(&mut self, ue: u32, mtu: u16) -> Result<(), LiveError> {
-        let space = Namespace::create()?;
-        let plan = self.plan;
-        let host = ue as u8 + 2;
+    /// Adds a UE that lives in `space`, with a device `cell0`, `settings` of it (keys of `net.ipv6.conf.cell0`), and addresses
+    /// and routes by `lines` of `ip`: of IPv4, and of IPv6, which a kernel may not have.
+    pub(crate) fn add_ue(
+        &mut self,
+        space: Namespace,
+        mtu: u16,
+        settings: &[(&str, &str)],
+        [v4, v6]: &[String; 2],
+    ) -> Result<(), LiveError> {
         let tun = space.inside(|| {
             let tun = Tun::open("cell0")?;
-            let v4 = format!(
-                "link set dev lo up\n\
-                 link set dev {0} mtu {mtu} txqueuelen {DEVICE_QUEUE} up\n\
-                 addr add {1}/24 dev {0}\n\
-                 route add default via {2} dev {0}\n",
-                tun.name(),
-                plan.v4(host),
-                plan.v4(1),
+            for (key, value) in settings {
+                let path = format!("/proc/sys/net/ipv6/conf/cell0/{key}");
+                let _ignored = std::fs::write(path, value);
+            }
+            let up = format!(
+                "link set dev lo up\nlink set dev cell0 mtu {mtu} txqueuelen {DEVICE_QUEUE} up\n"
             );
-            netns::ip(&v4, true)?;
-            let v6 = format!(
-                "addr add {1}/64 dev {0} nodad\n\
-                 route add default via {2} dev {0}\n",
-                tun.name(),
-                plan.v6(host),
-                plan.v6(1),
-            );
-            netns::ip(&v6, false)?;
+            netns::ip(&(up + v4), true)?;
+            netns::ip(v6, false)?;
             // For emulators inside: packets of theirs pass through.
             for key in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
                 let _ignored = std::fs::write(format!("/proc/sys/net/{key}"), "1");

@@ -16,6 +16,7 @@ use slackwater_core::{Bytes, Duration, Rate};
 
 use super::tasks::Task;
 use crate::LiveError;
+use crate::emulate::setup::Plan;
 use crate::emulate::{Drive, PRIORITY};
 use crate::sys;
 
@@ -31,13 +32,13 @@ fn fail(failure: &Failure, what: String) {
 /// Starts the receiver and the sender of `task`, each on the side of the path that it belongs to.
 pub(super) fn start(
     task: Task,
+    plan: Plan,
     drive: &Drive,
     socket: &Arc<OnceLock<TcpStream>>,
     over: &Arc<AtomicBool>,
     failure: &Failure,
 ) -> Result<[JoinHandle<()>; 2], LiveError> {
-    let plan = drive.network().plan;
-    let space = drive.network().spaces[task.ue as usize].share()?;
+    let space = drive.space(task.ue).share()?;
     let host = if task.up {
         plan.server()
     } else {

@@ -1,0 +1,484 @@
+//! A cell behind N3, where a socket of the test plays the user plane function.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Duration;
+
+use slackwater_lab::core::{Qfi, Teid};
+use slackwater_lab::wire::checksum;
+use slackwater_lab::wire::gtpu::extension::PDU_SESSION_CONTAINER;
+use slackwater_lab::wire::gtpu::ie::{Element, Elements};
+use slackwater_lab::wire::gtpu::psc::{self, Container, Downlink, Uplink};
+use slackwater_lab::wire::gtpu::{Header, Kind, Message, Ntp};
+use slackwater_live::emulate::frame;
+use slackwater_live::emulate::netns::{self, Namespace};
+use slackwater_live::emulate::tun::Tun;
+use slackwater_live::gnb::description::Gnb as Description;
+use slackwater_scenario::field::{Field as _, Reference};
+
+use super::packets::{FETCH, serve, whole};
+use super::{Folder, allowed, command, text};
+
+/// Longer than anything takes: a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Addresses of the loopback interface that no other process of this machine is likely to use: of the gNB and its peer.
+fn loopback(test: u8) -> [String; 2] {
+    let id = std::process::id();
+    let net = format!("127.{}.{}", 64 + (id >> 8) % 64, id % 256);
+    [
+        format!("{net}.{}", 2 * test),
+        format!("{net}.{}", 2 * test + 1),
+    ]
+}
+
+/// A running gNB; it goes with this value.
+struct Gnb {
+    child: Child,
+    said: BufReader<ChildStderr>,
+}
+
+impl Gnb {
+    /// Starts one and waits until it says that N3 and its `ues` are there.
+    fn start(folder: &Folder, toml: &str, ues: usize, more: &[&str]) -> Self {
+        let file = folder.file("gnb.toml");
+        std::fs::write(&file, toml).expect("it can be written");
+        let (out, json) = (folder.file("run"), folder.file("live.json"));
+        let mut words = vec!["gnb", &file, "--out", &out, "--json", &json, "--quiet"];
+        words.extend(more);
+        let mut command = command(&words);
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut lines = String::new();
+        while lines.lines().count() <= ues {
+            let read = said.read_line(&mut lines).expect("a pipe");
+            assert_ne!(read, 0, "{lines}");
+        }
+        assert!(lines.starts_with("N3 at "), "{lines}");
+        Self { child, said }
+    }
+
+    /// Ends it as a terminal would; what it says came over N3.
+    fn stop(mut self, folder: &Folder) -> serde_json::Value {
+        let id = self.child.id().to_string();
+        let killed = Command::new("kill").args(["-TERM", &id]).status();
+        assert!(killed.expect("`kill` runs").success());
+        let code = self.child.wait().expect("it ends").code();
+        let mut rest = String::new();
+        while self.said.read_line(&mut rest).is_ok_and(|n| n > 0) {}
+        assert_eq!(code, Some(143), "{rest}");
+        folder.json("live.json")
+    }
+}
+
+impl Drop for Gnb {
+    fn drop(&mut self) {
+        // One that has ended already cannot be killed, and that is well.
+        let _ignored = self.child.kill();
+        let _ignored = self.child.wait();
+    }
+}
+
+/// The user plane function.
+struct Upf {
+    socket: UdpSocket,
+    gnb: SocketAddr,
+}
+
+/// What came up.
+#[derive(Debug)]
+struct Up {
+    kind: Kind,
+    teid: u32,
+    content: Option<Uplink>,
+    payload: Vec<u8>,
+}
+
+impl Upf {
+    fn new(own: SocketAddr, gnb: SocketAddr) -> Self {
+        let socket = UdpSocket::bind(own).expect("the address is free");
+        socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        Self { socket, gnb }
+    }
+
+    fn send(&self, header: &Header, content: Option<Downlink>, payload: &[u8]) {
+        let mut octets = [0; psc::MAX];
+        let n = content.map_or(0, |c| {
+            Container::Downlink(c).write(&mut octets).expect("room")
+        });
+        let own = [(PDU_SESSION_CONTAINER, &octets[..n])];
+        let extensions = if n > 0 { &own[..] } else { &[] };
+        let mut out = vec![0; 100];
+        let n = header
+            .write(extensions, payload.len(), &mut out)
+            .expect("room");
+        out.truncate(n);
+        out.extend_from_slice(payload);
+        self.socket.send_to(&out, self.gnb).expect("it leaves");
+    }
+
+    fn packet(&self, teid: u32, qfi: u8, payload: &[u8]) {
+        let content = Downlink {
+            qfi: Qfi(qfi),
+            ..Downlink::default()
+        };
+        self.send(&Header::g_pdu(Teid(teid)), Some(content), payload);
+    }
+
+    /// The next datagram that is no echo request, and no group membership of the UE's kernel (RFC 3810).
+    fn receive(&self) -> Up {
+        let mut buffer = [0; 2_000];
+        loop {
+            let (n, from) = self
+                .socket
+                .recv_from(&mut buffer)
+                .expect("a datagram in time");
+            assert_eq!(
+                from, self.gnb,
+                "G-PDUs and signals leave from the port of N3"
+            );
+            let up = read(&buffer[..n]);
+            if up.kind != Kind::EchoRequest && up.payload.get(24) != Some(&0xff) {
+                return up;
+            }
+        }
+    }
+}
+
+fn read(bytes: &[u8]) -> Up {
+    let message = Message::parse(bytes).expect("GTP-U");
+    let extension = message.extension(PDU_SESSION_CONTAINER);
+    let content = extension.map(|e| match Container::parse(e.content).expect("whole") {
+        Container::Uplink(up) => up,
+        Container::Downlink(_) => panic!("a downlink container came up"),
+    });
+    Up {
+        kind: message.header.kind,
+        teid: message.header.teid.0,
+        content,
+        payload: message.payload().to_vec(),
+    }
+}
+
+/// An echo request, which the kernel of the UE's namespace answers (RFC 792, RFC 4443).
+fn ping(from: IpAddr, to: IpAddr, seq: u16, size: usize) -> Vec<u8> {
+    let v4 = from.is_ipv4();
+    let mut icmp = vec![if v4 { 8 } else { 128 }, 0, 0, 0, 0x12, 0x34];
+    icmp.extend(seq.to_be_bytes());
+    icmp.extend((0..size).map(|k| k as u8));
+    let mut packet = if v4 {
+        let length = (20 + icmp.len()) as u16;
+        let mut p = vec![0x45, 0];
+        p.extend(length.to_be_bytes());
+        p.extend([0, 0, 0, 0, 64, 1, 0, 0]);
+        p
+    } else {
+        let mut p = vec![0x60, 0, 0, 0];
+        p.extend((icmp.len() as u16).to_be_bytes());
+        p.extend([58, 64]);
+        p
+    };
+    for address in [from, to] {
+        match address {
+            IpAddr::V4(a) => packet.extend(a.octets()),
+            IpAddr::V6(a) => packet.extend(a.octets()),
+        }
+    }
+    if v4 {
+        let sum = checksum::finish(checksum::sum(&packet));
+        packet[10..12].copy_from_slice(&sum);
+    }
+    let pseudo = if v4 {
+        0
+    } else {
+        checksum::sum(&packet[8..40]) + checksum::pseudo(58, icmp.len() as u32)
+    };
+    let sum = checksum::finish(pseudo + checksum::sum(&icmp));
+    icmp[2..4].copy_from_slice(&sum);
+    packet.extend(icmp);
+    packet
+}
+
+fn address(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
+#[test]
+fn a_packet_goes_down_and_up_through_a_cell_behind_n3() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let folder = Folder::new("gnb");
+    let [gnb, upf] = loopback(1);
+    let toml = format!(
+        "cell = \"lte\"\n[n3]\naddress = [\"{gnb}\"]\n[reports]\nprofile = \"off\"\n\
+         [[ue]]\nname = \"alice\"\naddress = [\"10.45.0.2\", \"2001:db8:45::2\"]\n\
+         uplink = {{ address = \"{upf}\", teid = 17 }}\ndownlink = 1001\nqfi = [1, 5]\n\
+         rule = [{{ qfi = 5, protocol = 58 }}]\n"
+    );
+    let running = Gnb::start(&folder, &toml, 1, &[]);
+    let port = |text: &str| SocketAddr::new(address(text), 2152);
+    let peer = Upf::new(port(&upf), port(&gnb));
+    let ues = [
+        ("8.8.8.8", "10.45.0.2", 1),
+        ("2001:db8::8", "2001:db8:45::2", 5),
+    ];
+    for (server, ue, qfi) in ues {
+        let request = ping(address(server), address(ue), 7, 400);
+        peer.packet(1001, 1, &request);
+        let up = peer.receive();
+        assert_eq!((up.kind, up.teid), (Kind::GPdu, 17));
+        // The default rule, and a packet filter.
+        assert_eq!(up.content.map(|c| c.qfi), Some(Qfi(qfi)), "{ue}");
+        let data = up.payload.len() - 400;
+        assert_eq!(
+            up.payload[data..],
+            request[data..],
+            "the answer has the request's data"
+        );
+        assert_eq!(up.payload.len(), request.len());
+    }
+
+    // A stamp is answered: the LTE cell takes some milliseconds each way, and the stamps say when.
+    let ask = Downlink {
+        qfi: Qfi(1),
+        sent: Some(Ntp(0xfeed)),
+        ..Downlink::default()
+    };
+    let request = ping(address("8.8.8.8"), address("10.45.0.2"), 8, 400);
+    peer.send(&Header::g_pdu(Teid(1001)), Some(ask), &request);
+    let (mut content, mut answers) = (Uplink::default(), 0);
+    // A cell that is late sends an empty packet first.
+    while {
+        let up = peer.receive();
+        if let Some(own) = up.content.filter(|c| c.stamps.is_some()) {
+            (content, answers) = (own, answers + 1);
+        }
+        up.payload.is_empty()
+    } {}
+    assert_eq!(answers, 1);
+    let stamps = content.stamps.expect("an answer");
+    assert_eq!(stamps.dl_sent, Ntp(0xfeed));
+    let inside = stamps.ul_sent.since_ns(stamps.dl_received) / 1_000_000;
+    let (down, back) = (
+        content.dl_delay.expect("a delay"),
+        content.ul_delay.expect("a delay"),
+    );
+    assert!(down >= 2 && back >= 2, "{down} and {back} ms");
+    // Rounded up to milliseconds; the answer leaves after the packet has left the cell.
+    assert!(i64::from(down) <= inside + 1, "{down} of {inside} ms");
+
+    // An unknown tunnel, a header that must be understood, an end marker, and an echo request.
+    peer.packet(999, 1, &request);
+    let indication = peer.receive();
+    assert_eq!(indication.kind, Kind::ErrorIndication);
+    let mut elements = Elements::new(&indication.payload, 0);
+    assert_eq!(elements.next(), Some(Ok(Element::TeidData(Teid(999)))));
+    assert_eq!(
+        elements.next(),
+        Some(Ok(Element::PeerAddress(address(&gnb))))
+    );
+    let mut out = [0; 64];
+    let header = Header::g_pdu(Teid(1001));
+    let n = header.write(&[(0x84, &[1, 2])], 0, &mut out).expect("room");
+    peer.socket.send_to(&out[..n], peer.gnb).expect("it leaves");
+    assert_eq!(peer.receive().kind, Kind::SupportedExtensionHeaders);
+    peer.send(&Header::end_marker(Teid(1001)), None, &[]);
+    let echo = Header {
+        kind: Kind::EchoRequest,
+        teid: Teid(0),
+        seq: Some(77),
+        n_pdu: None,
+    };
+    peer.send(&echo, None, &[]);
+    assert_eq!(peer.receive().kind, Kind::EchoResponse);
+
+    let live = running.stop(&folder);
+    let n3 = &live["n3"];
+    assert_eq!(n3["packets"]["down"], 3, "{n3:#}");
+    // The UE's kernel tells of its groups too.
+    assert!(n3["packets"]["up"].as_u64() >= Some(3), "{n3:#}");
+    for (key, expected) in [
+        ("unknown_teid", 1),
+        ("header_not_understood", 1),
+        ("end_markers", 1),
+        ("measurement_answers", 1),
+        ("malformed", 0),
+        ("longer_than_path", 0),
+        ("socket_overflows", 0),
+        ("refused_datagrams", 0),
+    ] {
+        assert_eq!(n3[key], expected, "{key}: {n3:#}");
+    }
+    for file in [
+        "report.html",
+        "summary.json",
+        "scenario.toml",
+        "links.parquet",
+        "live.json",
+    ] {
+        assert!(folder.0.join("run").join(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn ipv6_carries_the_epc_form() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let folder = Folder::new("gnb-v6");
+    let upf = UdpSocket::bind("[::1]:0").and_then(|s| s.local_addr());
+    let gnb = UdpSocket::bind("[::1]:0").and_then(|s| s.local_addr());
+    let (Ok(upf), Ok(gnb)) = (upf, gnb) else {
+        eprintln!("skipped: no IPv6");
+        return;
+    };
+    let toml = format!(
+        "cell = \"lte\"\n[n3]\naddress = [\"::1\"]\nport = {}\npsc = false\n\
+         [[ue]]\nname = \"bob\"\naddress = [\"10.45.0.3\"]\n\
+         uplink = {{ address = \"::1\", port = {}, teid = 18 }}\ndownlink = 1002\n",
+        gnb.port(),
+        upf.port(),
+    );
+    let running = Gnb::start(&folder, &toml, 1, &[]);
+    let peer = Upf::new(upf, gnb);
+    let request = ping(address("8.8.8.8"), address("10.45.0.3"), 7, 1_000);
+    peer.send(&Header::g_pdu(Teid(1002)), None, &request);
+    let up = peer.receive();
+    assert_eq!(
+        (up.kind, up.teid, up.payload.len()),
+        (Kind::GPdu, 18, request.len())
+    );
+    assert!(up.content.is_none());
+    running.stop(&folder);
+}
+
+/// Moves packets between a device for servers and N3 until `over`; the QFIs of each UE's uplink packets.
+fn relay(tun: &mut Tun, peer: &Upf, over: &mut dyn FnMut() -> bool) -> [Vec<u8>; 2] {
+    let mut seen = [Vec::new(), Vec::new()];
+    let mut buffer = vec![0; frame::FRAME_MAX];
+    let brief = Some(Duration::from_millis(1));
+    peer.socket.set_read_timeout(brief).expect("a timeout");
+    while !over() {
+        while let Some(n) = tun.read(&mut buffer).expect("a device") {
+            frame::packets(&buffer[..n], |packet| {
+                // 10.45.0.2 and 10.45.0.3; the first has a flow of its own for this.
+                match packet.get(16..20) {
+                    Some([10, 45, 0, 2]) => peer.packet(1001, 5, &packet),
+                    Some([10, 45, 0, 3]) => peer.packet(1002, 1, &packet),
+                    _ => {}
+                }
+            });
+        }
+        while let Ok((n, _)) = peer.socket.recv_from(&mut buffer) {
+            let up = read(&buffer[..n]);
+            if up.kind == Kind::GPdu && !up.payload.is_empty() {
+                let ue = usize::from(up.teid == 18);
+                // Nothing but what the UE's commands send: these have no address of IPv6.
+                seen[ue].extend(up.content.map(|c| c.qfi.0));
+                assert!(tun.write(&[0; frame::HEADER], &up.payload));
+            }
+        }
+    }
+    seen
+}
+
+#[test]
+fn tcp_of_two_ues_arrives_whole_over_their_own_flows() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let folder = Folder::new("gnb-tcp");
+    let [gnb, upf] = loopback(2);
+    let ue = |name: &str, n: u8, teid: u8, more: &str| {
+        format!(
+            "[[ue]]\nname = \"{name}\"\naddress = [\"10.45.0.{n}\"]\n\
+             uplink = {{ address = \"{upf}\", teid = {teid} }}\ndownlink = {}\n{more}",
+            999 + u32::from(n)
+        )
+    };
+    // Rules are those of the bearer too: QFI 5 has one of its own.
+    let own = "qfi = [1, 5]\nrule = [{ qfi = 5, protocol = 6, remote_port = 7001 }]\n\
+               radio = { bearers = [{ qfi = [1] }, { qfi = [5], priority = 2 }] }\n";
+    let toml = format!(
+        "cell = \"nr\"\n[n3]\naddress = [\"{gnb}\"]\n[reports]\nprofile = \"off\"\n{}{}",
+        ue("alice", 2, 17, own),
+        ue("bob", 3, 18, "")
+    );
+    let core = Namespace::create().expect("a namespace");
+    let server = "10.46.0.1";
+    let (mut tun, mut serving) = core
+        .inside(|| {
+            let tun = Tun::open("n6")?;
+            let lines = format!(
+                "link set dev lo up\nlink set dev n6 up\naddr add {server}/24 dev n6\nroute add 10.45.0.0/16 dev n6\n"
+            );
+            netns::ip(&lines, true)?;
+            let serving = Command::new("sh").args(["-c", &serve()]).spawn();
+            Ok((tun, serving.expect("python3 starts")))
+        })
+        .expect("a device");
+    let place = folder.0.display().to_string();
+    // The server may come later than the clients.
+    let fetch = FETCH.replace(
+        "s = socket.create_connection((host, 7001), timeout=20)",
+        "\n    while True:\n        try: s = socket.create_connection((host, 7001), timeout=20); break\n        except ConnectionRefusedError: pass",
+    );
+    let more = [
+        "--server", server, "--", "python3", "-c", &fetch, &place, "{server}",
+    ];
+    let port = |text: &str| SocketAddr::new(address(text), 2152);
+    let peer = Upf::new(port(&upf), port(&gnb));
+    let mut running = Gnb::start(&folder, &toml, 2, &more);
+    let seen = relay(&mut tun, &peer, &mut || {
+        running.child.try_wait().expect("a child").is_some()
+    });
+    let _ignored = serving.kill();
+    let _ignored = serving.wait();
+    let mut said = String::new();
+    while running.said.read_line(&mut said).is_ok_and(|n| n > 0) {}
+    assert_eq!(whole(&folder), [server; 2], "{}", text(said.as_bytes()));
+    for (seen, qfi) in seen.iter().zip([5, 1]) {
+        assert!(
+            seen.len() > 100 && seen.iter().all(|q| *q == qfi),
+            "{seen:?}"
+        );
+    }
+    let live = folder.json("live.json");
+    assert_eq!(live["exit_code"], 0);
+    assert_eq!(live["n3"]["longer_than_path"], 0);
+    assert_eq!(live["malformed_frames"], 0);
+    let flows = &live["summary"]["flows"];
+    let labels: Vec<_> = (0..2).filter_map(|k| flows[k]["label"].as_str()).collect();
+    assert!(
+        labels[0].ends_with("alice qfi5") && labels[1].ends_with(" bob"),
+        "{labels:?}"
+    );
+}
+
+#[test]
+fn each_key_of_the_file_stands_in_the_documentation() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gnb.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let mut sections: Vec<Reference> = Vec::new();
+    Description::reference("", &mut sections);
+    let mut keys = 0;
+    for section in &sections {
+        // Ends of tunnels, packet filters and thresholds stand in the row of the key that holds them.
+        let deep = section.key.matches('.').count() > 1;
+        for [key, ..] in &section.rows {
+            let name = format!("{}.{key}", section.key)
+                .trim_matches('.')
+                .to_owned();
+            let shown = if deep {
+                format!("`{key}`")
+            } else {
+                format!("`{name}`")
+            };
+            assert!(page.contains(&shown), "{name}");
+            keys += 1;
+        }
+    }
+    assert!(keys > 30, "only {keys} keys found");
+}
