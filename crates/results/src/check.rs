@@ -116,6 +116,9 @@ pub struct Check {
 }
 
 impl Check {
+    /// The note of a miss that no experiment has explained.
+    pub const UNKNOWN: &str = "The cause is not known.";
+
     /// Compares; a value that is not finite never holds.
     pub fn new(
         name: impl Into<String>,

@@ -106,7 +106,7 @@ pub(super) fn judge(ledger: &Ledger, parts: &[Part], outcomes: &Outcomes) -> Vec
             let check = check((measure.value)(outcomes)).profile(profile.name());
             let check = match claim.cause(*profile) {
                 Some(cause) if check.misses() => check.note(cause),
-                None if check.misses() => check.note("The cause is not known."),
+                None if check.misses() => check.note(Check::UNKNOWN),
                 _ => match &claim.because {
                     Some(because) => check.note(because),
                     None => check,

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use slackwater_results::check::{Check, Verdict};
+use slackwater_results::check::{Check, Tally, Verdict};
 
 use super::html::{asked, ours, short};
 use super::{Page, html};
 
 impl Page {
-    /// The headline, how and at which revision of the code it was made, a row for each claim with what it came to by profile, and why
-    /// those that miss do.
+    /// The headline, how and at which revision of the code it was made, and for each figure, folded below its counts, a row for each
+    /// claim with what it came to by profile, and why those that miss do.
     pub fn claims_markdown(&self, revision: Option<&str>) -> String {
         let mut out = String::new();
         for sentence in self.headline() {
@@ -18,52 +18,93 @@ impl Page {
         let at = revision.map_or_else(String::new, |r| format!(" at revision {r}"));
         let _ = writeln!(
             out,
-            "\nMade by `{}`{at}; seeds {}.\n",
+            "\nMade by `{}`{at}; seeds {}.",
             self.command, self.seed_note
         );
-        out.push_str(
-            "| Claim | Where | Paper | Bound | `paper` | `product` |\n|---|---|---|---|---|---|\n",
-        );
-        let mut rest = self.claims.as_slice();
-        while let Some((_, first)) = rest.first() {
-            let same = rest
-                .iter()
-                .take_while(|(_, c)| c.claim == first.claim)
-                .count();
-            row(&mut out, &rest[..same]);
-            rest = &rest[same..];
+        let mut figures: Vec<&str> = vec![];
+        for (figure, _) in &self.claims {
+            if !figures.contains(&figure.as_str()) {
+                figures.push(figure);
+            }
         }
-        self.why(&mut out);
+        for id in figures {
+            let claims = self.claims.iter().filter(|(figure, _)| figure == id);
+            fold(&mut out, id, &claims.map(|(_, c)| c).collect::<Vec<_>>());
+        }
         out
     }
+}
 
-    /// Claims that do not hold, each with what is known of the cause.
-    fn why(&self, out: &mut String) {
-        let notes: Vec<(&Check, &str)> = self
-            .claims
-            .iter()
-            .filter(|(_, c)| matches!(c.verdict(), Verdict::Misses | Verdict::NotTested))
-            .filter_map(|(_, c)| Some((c, c.note.as_deref()?)))
-            .collect();
-        if notes.is_empty() {
-            return;
+/// The claims of one figure, below a line with their counts.
+fn fold(out: &mut String, figure: &str, claims: &[&Check]) {
+    let counts = ["paper", "product"].map(|profile| {
+        let of = claims.iter().filter(|c| c.profile == Some(profile));
+        let tally = Tally::of(of.map(|c| c.verdict()));
+        (tally.tested() > 0).then(|| format!("{profile} {}", tally.text()))
+    });
+    let mut counts: Vec<String> = counts.into_iter().flatten().collect();
+    let untested = claims.iter().filter(|c| !c.tested).count();
+    if untested > 0 {
+        counts.push(format!("{untested} not tested"));
+    }
+    let _ = writeln!(
+        out,
+        "\n<details>\n<summary><code>{figure}</code>: {}</summary>\n",
+        counts.join("; ")
+    );
+    out.push_str(
+        "| Claim | Where | Paper | Bound | `paper` | `product` |\n|---|---|---|---|---|---|\n",
+    );
+    let mut rest = claims;
+    while let Some(first) = rest.first() {
+        let same = rest.iter().take_while(|c| c.claim == first.claim).count();
+        row(out, &rest[..same]);
+        rest = &rest[same..];
+    }
+    why(out, claims);
+    out.push_str("\n</details>\n");
+}
+
+/// What is known of the causes of misses, each cause once, with the claims that it explains.
+fn why(out: &mut String, claims: &[&Check]) {
+    let mut causes: Vec<(&str, Vec<String>)> = vec![];
+    let mut unknown = 0;
+    let failed = |c: &&&Check| matches!(c.verdict(), Verdict::Misses | Verdict::NotTested);
+    for c in claims.iter().filter(failed) {
+        let Some(note) = c.note.as_deref().filter(|n| *n != Check::UNKNOWN) else {
+            unknown += 1;
+            continue;
+        };
+        let profile = c.profile.map_or_else(String::new, |p| format!(" (`{p}`)"));
+        let claim = format!("{}{profile}", c.name.trim_end_matches('.'));
+        match causes.iter_mut().find(|(cause, _)| *cause == note) {
+            Some((_, of)) => of.push(claim),
+            None => causes.push((note, vec![claim])),
         }
-        out.push_str("\nWhy those that miss do, and why some cannot be tested:\n\n");
-        for (c, note) in notes {
-            let profile = c.profile.map_or_else(String::new, |p| format!(" (`{p}`)"));
-            let _ = writeln!(out, "- {}{profile}: {}", c.name.trim_end_matches('.'), note);
-        }
+    }
+    if causes.is_empty() && unknown == 0 {
+        return;
+    }
+    out.push('\n');
+    for (cause, of) in &causes {
+        let _ = writeln!(out, "- **{}** {}.", html::cell(cause), of.join("; "));
+    }
+    let (other, misses) = (
+        if causes.is_empty() { "" } else { "other " },
+        if unknown == 1 { "miss" } else { "misses" },
+    );
+    if unknown > 0 {
+        let _ = writeln!(out, "- {unknown} {other}{misses}: the cause is not known.");
     }
 }
 
 /// The row of one claim, given with each of its profiles.
-fn row(out: &mut String, profiles: &[(String, Check)]) {
-    let Some((_, c)) = profiles.first() else {
+fn row(out: &mut String, profiles: &[&Check]) {
+    let Some(c) = profiles.first() else {
         return;
     };
     let came_to = |profile: &str| {
-        let mut checks = profiles.iter().map(|(_, c)| c);
-        let found = checks.find(|c| c.profile == Some(profile));
+        let found = profiles.iter().find(|c| c.profile == Some(profile));
         found.map_or_else(String::new, |c| {
             let verdict = match c.verdict() {
                 Verdict::Misses => "**misses**",

@@ -156,15 +156,23 @@ fn claims_stand_in_markdown_by_profile_with_their_causes() {
                 claim("paper", 0.984, 0.001).note("its agent counts flows"),
             ),
             ("fig5".to_owned(), claim("product", 0.999, 0.001)),
+            (
+                "fig5".to_owned(),
+                claim("paper", 0.9, 0.001)
+                    .of_claim("other")
+                    .note(Check::UNKNOWN),
+            ),
         ],
         ..Page::default()
     };
     let text = page.claims_markdown(Some("abc123"));
     for part in [
-        "Claims of the paper, with the paper's own system: 0 of 1 hold.",
+        "Claims of the paper, with the paper's own system: 0 of 2 hold.",
         "Made by `slackwater repro xrc` at revision abc123; seeds 1 to 5.",
         "| Jain \\| CUBIC | Fig. 5 | 0.997 | ≥ 0.9965 | 0.9840 ± 0.0010 **misses** | 0.9990 ± 0.0010 holds |",
-        "- Jain | CUBIC (`paper`): its agent counts flows",
+        "<summary><code>fig5</code>: paper 0 of 2 hold; product 1 of 1 hold</summary>\n\n| Claim |",
+        "- **its agent counts flows** Jain | CUBIC (`paper`).",
+        "- 1 other miss: the cause is not known.\n\n</details>",
     ] {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
