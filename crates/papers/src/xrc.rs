@@ -6,6 +6,7 @@
 mod bloated;
 mod feedback;
 mod fig1;
+mod fig2;
 mod fig3;
 mod fig4;
 mod fig5;
@@ -30,8 +31,8 @@ mod prelude {
         Experiment, Measure, Options, Outcome, Outcomes, Part, Runs, Study, StudyError,
     };
     pub(super) use super::{
-        BUDGET_MS, Entry, OURS, PAYLOAD, agent, bar, hol_cdf, keep_all, keep_hol, keep_rates, mode,
-        profile, rate_panel, table,
+        BUDGET_MS, Entry, FULL, GOAL_USE, OURS, PAYLOAD, agent, bar, hol_cdf, keep_all, keep_hol,
+        keep_rates, mode, rate_panel, table,
     };
     pub(super) use slackwater_lab::run::RunResult;
     pub(super) use slackwater_lab::title::title;
@@ -70,9 +71,15 @@ pub const STUDY: Study = Study {
 /// The queue budget (XRC, IV: "The queue budget is 10ms").
 const BUDGET_MS: f64 = 10.0;
 
+/// "Full utilization" (XRC, I, goal (i)), which has no number there: as the claims of Figure 1 read it.
+const FULL: f64 = 0.95;
+/// Where [`FULL`] comes from.
+const GOAL_USE: &str = "XRC, I: full utilization";
+
 fn parts(options: &Options) -> Result<Vec<Part>, StudyError> {
     let mut parts = [
         fig1::part,
+        fig2::part,
         fig3::part,
         fig4::part,
         fig5::part,
@@ -110,15 +117,6 @@ const OURS: [(&str, crate::ledger::Profile); 2] = [
     ("xrc-paper", crate::ledger::Profile::Paper),
     ("xrc", crate::ledger::Profile::Product),
 ];
-
-/// Which profile a controller's name stands for.
-fn profile(controller: &str) -> &'static str {
-    if controller == "xrc-paper" {
-        "paper"
-    } else {
-        "product"
-    }
-}
 
 /// The code of the state `name` in the internal `mode` of flow `i`'s controller.
 fn mode(run: &RunResult, i: usize, name: &str) -> Option<f64> {
@@ -237,4 +235,23 @@ fn bar(
         },
         samples: if samples.len() > 1 { samples } else { vec![] },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_sender_hears_the_papers_agent_in_every_run() {
+        let parts = parts(&Options::default()).expect("a plan");
+        let mut runs = 0;
+        for e in parts.iter().flat_map(|p| &p.experiments) {
+            let text = e.scenario.to_toml();
+            if text.contains("\"xrc-paper\"") {
+                runs += 1;
+                assert!(text.contains("agent = \"paper\""), "{}: {text}", e.name);
+            }
+        }
+        assert!(runs > 100, "{runs} runs");
+    }
 }

@@ -55,7 +55,23 @@ fn measures() -> Vec<Measure> {
             all.push(Measure::new(claim, who, move |o| {
                 get(o, other).ratio("jain", o.get(&name("cubic", other)), "jain")
             }));
+            let claim = format!("fig5-unharmed-{other}");
+            all.push(Measure::new(claim, who, move |o| {
+                get(o, other).estimate("other_of_half")
+            }));
         }
+        for other in ["veno", "reno", "illinois"] {
+            let claim = format!("fig5-perfect-{other}");
+            all.push(Measure::new(claim, who, move |o| {
+                get(o, other).estimate("jain")
+            }));
+        }
+    }
+    for other in ["veno", "reno"] {
+        all.push(Measure::paper(format!("fig5-worst-{other}"), move |o| {
+            let cubic = |other: &str| o.get(&name("cubic", other)).clone();
+            cubic("illinois").ratio("jain", &cubic(other), "jain")
+        }));
     }
     all
 }
@@ -93,6 +109,8 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
     let rates = [0, 1].map(|i| m::rate(run, i, common));
     out.value("share", Some(rates[0] / (rates[0] + rates[1])));
     out.value("utilisation", m::utilisation(run, common));
+    let half = m::capacity(run, common).map(|c| c * PAYLOAD / 2.0);
+    out.value("other_of_half", half.map(|half| rates[1] / half));
     for i in [0, 1] {
         let (lost, sent) = m::drops(run, i);
         out.value(format!("loss_{i}"), Some(lost as f64 / sent.max(1) as f64));

@@ -58,7 +58,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
             } else {
                 "flow[0].controller"
             };
-            let mut changes = vec![(first, c), ("duration", "30 s")];
+            let mut changes = vec![(first, c), ("duration", "30 s"), agent(c)];
             changes.extend(keys);
             let reduce = |run: &RunResult, out: &mut Outcome| {
                 let shared = run.layout.labels.len() > 1;

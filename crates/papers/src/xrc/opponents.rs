@@ -36,6 +36,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
                 ("duration", duration),
                 ("flow[0].controller", first),
                 ("flow[1].controller", other),
+                agent(first),
             ];
             let reduce = |run: &RunResult, out: &mut Outcome| {
                 keep_all(run, out, m::life(run, 1));

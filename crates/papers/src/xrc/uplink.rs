@@ -22,7 +22,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
             Experiment::new(
                 format!("uplink/{c}"),
                 SCENARIO,
-                [("flow[0].controller", *c)],
+                [("flow[0].controller", *c), agent(c)],
                 reduce,
             )
         })
@@ -81,12 +81,12 @@ fn draw(o: &Outcomes) -> Figure {
             Check::of(
                 "rate kept beside an upload, over what CUBIC keeps",
                 "",
-                0.9,
+                FULL,
                 xrc.ratio("kept", runs("cubic"), "kept"),
                 Tolerance::AtLeast,
             )
             .profile("product")
-            .source("beyond the paper"),
+            .source(GOAL_USE),
         ],
         ..Figure::default()
     }
