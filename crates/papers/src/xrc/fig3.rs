@@ -178,11 +178,9 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
     out.value("utilisation_early", m::utilisation(run, early));
     let turns = resets(run, early);
     out.value("period_early", Some(period(&turns, early)));
-    // The first reset follows the join: the target halves. Until the second the other still ramps up.
-    if let [first, second, ..] = turns[..] {
-        let step = run.records.interval().as_secs_f64();
-        out.value("ramp", Some((second - first) as f64 * step));
-    }
+    let step = run.records.interval().as_secs_f64();
+    let longest = turns.windows(2).map(|w| w[1] - w[0]).max();
+    out.value("longest", longest.map(|n| n as f64 * step));
     let ratio = m::rate(run, 0, late) / m::rate(run, 1, late);
     out.value("xrc_over_other", Some(ratio));
     out.value("jain_late", m::jain_common(run, &[0, 1], late));
@@ -322,12 +320,12 @@ fn draw(o: &Outcomes) -> Figure {
             .to_owned(),
         seen: format!(
             "Alone the window reaches its target {:.1} RTTs after the first report and swings by {:.2} of λ·C every \
-             {:.2} s. While Illinois ramps up, the first swing takes {:.2} s. The link is {:.1} % full between 5 and 15 s; then XRC has {:.2} of Illinois' rate. \
+             {:.2} s. The longest swing beside Illinois, from 5 to 15 s, takes {:.2} s. The link is {:.1} % full between 5 and 15 s; then XRC has {:.2} of Illinois' rate. \
              Beside CUBIC the mean HoL delay is {:.1} ms, and CUBIC loses {:.0} times in 25 s.",
             one.mean("rounds"),
             one.mean("swing"),
             one.mean("period"),
-            xi.mean("ramp"),
+            xi.mean("longest"),
             xi.mean("utilisation_early") * 100.0,
             xi.mean("xrc_over_other"),
             xc.mean("hol_mean"),
