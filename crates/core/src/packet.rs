@@ -68,7 +68,7 @@ pub trait PacketView {
     }
     /// A number equal for all packets of one flow and direction (5-tuple hash on real packets).
     fn flow_key(&self) -> u32;
-    /// The simulated flow that it belongs to; `None` for a real packet, which names none.
+    /// The flow as reports name it: the simulated one, or what a session's rules make of a real packet; `None` where nobody says.
     fn flow(&self) -> Option<FlowId> {
         None
     }

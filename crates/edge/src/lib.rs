@@ -3,7 +3,7 @@
 //! The contract of functions is here, and that of the agents that report in [`agent`]. [`gnb`] holds the agents of the base
 //! station (XRC's, the reporters), [`ue`] those of the phone, and [`upf`] what stands in the user plane: vAQM, CECC, Zhuge
 //! and the passive measurement of RTTs. Functions know the radio by [`RanReport`]s alone and are generic over the packet. The
-//! simulator and the emulator run them on the simulator's packet; no caller runs them on real buffers yet.
+//! simulator and the emulator run them on the simulator's packet, the user plane function (`slackwater-upf`) on buffers.
 
 pub mod agent;
 pub mod gnb;

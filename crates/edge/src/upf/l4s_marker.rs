@@ -113,7 +113,6 @@ impl<P: PacketView> EdgeFunction<P> for L4sMarker {
             return Verdict::Forward(packet);
         }
         self.stats.seen += 1;
-        // A real packet names no flow of a report: that takes a session's rules, which come with the edge's own flow table.
         if packet.flow().is_some_and(|flow| self.picks(now, ue, flow)) {
             self.stats.marked += 1;
             Verdict::Mark(packet)

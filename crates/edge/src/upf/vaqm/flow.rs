@@ -1,6 +1,6 @@
 //! The flows of an instance: what measures each, and the queue it waits in.
 
-use slackwater_core::{Bytes, Duration, Instant, PacketView, Rate, TcpHeader};
+use slackwater_core::{Bytes, Duration, FlowId, Instant, PacketView, Rate, TcpHeader};
 use slackwater_queue::{AnyLaw, FlowQueue};
 
 use super::l4s::CeWatch;
@@ -60,6 +60,8 @@ impl SpanRate {
 #[repr(C)]
 pub(super) struct Flow<P> {
     pub(super) key: u32,
+    /// Its name in reports.
+    pub(super) named: Option<FlowId>,
     /// Chances of marks and of coupled signals not yet used.
     pub(super) owed: Accumulator,
     /// What waits, and its place among the turns.
@@ -86,6 +88,7 @@ impl<P: PacketView> Flow<P> {
     fn new(now: Instant, key: u32) -> Self {
         Self {
             key,
+            named: None,
             observer: Observer::Opaque,
             first_seen: now,
             last_down: now,
@@ -148,11 +151,13 @@ impl<P: PacketView> Flow<P> {
         }
     }
 
-    /// Chooses what measures the flow by what its packets show.
+    /// Chooses what measures the flow by what its packets show, and notes how reports name it.
     pub(super) fn observe_as(&mut self, tcp: Option<&TcpHeader>, packet: &P) {
-        if let Observer::Opaque = self.observer
-            && self.key != OTHERS
-        {
+        if self.key == OTHERS {
+            return;
+        }
+        self.named = packet.flow();
+        if let Observer::Opaque = self.observer {
             if tcp.is_some() {
                 self.observer = Observer::Tcp(TcpFlow::default(), ServerRtt::default());
             } else if packet.spin_bit().is_some() {

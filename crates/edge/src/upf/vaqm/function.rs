@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use slackwater_core::record::DropReason;
-use slackwater_core::{Bytes, Direction, Duration, Instant, PacketView, Qfi, Rate, UeId};
+use slackwater_core::{Bytes, Direction, Duration, FlowId, Instant, PacketView, Qfi, Rate, UeId};
 
 use super::config::VaqmConfig;
 use super::instance::{Instance, Shared};
@@ -144,7 +144,8 @@ pub struct Vaqm<P> {
     places: Vec<Place<P>>,
     free: Vec<u32>,
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
-    congestion: BTreeMap<u32, (Instant, u16)>,
+    /// By flow, as reports name it.
+    congestion: BTreeMap<FlowId, (Instant, u16)>,
     ready: VecDeque<(Direction, P)>,
     ready_at: Instant,
     dropped: VecDeque<(P, DropReason)>,
@@ -417,8 +418,7 @@ impl<P: PacketView> EdgeFunction<P> for Vaqm<P> {
         let ready = self.ready.len();
         match *report {
             RanReport::Congestion { at, flow, per_10k } => {
-                // Flows of a report are counted as in simulated packets: the key without its direction bit.
-                self.congestion.insert(flow.0 << 1, (at, per_10k));
+                self.congestion.insert(flow, (at, per_10k));
             }
             RanReport::PathDelay { ue, qfi, rtt, .. } => {
                 if let Some(at) = self.find(ue, qfi).or_else(|| self.find(ue, None)) {

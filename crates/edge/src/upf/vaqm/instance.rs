@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use slackwater_core::record::DropReason;
 use slackwater_core::{
-    Bytes, Direction, Duration, Instant, PacketView, Qfi, Rate, TcpHeader, UeId,
+    Bytes, Direction, Duration, FlowId, Instant, PacketView, Qfi, Rate, TcpHeader, UeId,
 };
 use slackwater_queue::{Outcome, PacketMeta, Turns, Verdict as LawVerdict, admit};
 
@@ -37,8 +37,8 @@ const LEAST_SPAN: Duration = Duration::from_millis(20);
 /// What an instance shares with the others.
 pub(super) struct Shared<'a, P> {
     pub(super) config: &'a VaqmConfig,
-    /// Chance of a mark by flow key, and when it was reported.
-    pub(super) congestion: &'a BTreeMap<u32, (Instant, u16)>,
+    /// Chance of a mark by flow as reports name it, and when it was reported.
+    pub(super) congestion: &'a BTreeMap<FlowId, (Instant, u16)>,
     pub(super) ready: &'a mut VecDeque<(Direction, P)>,
     pub(super) dropped: &'a mut VecDeque<(P, DropReason)>,
     /// Bytes that wait in all instances.

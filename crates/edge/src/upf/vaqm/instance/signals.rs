@@ -11,14 +11,19 @@ use super::super::modes::{Limit, packet_floor};
 use super::{Instance, Shared};
 
 impl<P: PacketView> Instance<P> {
+    /// The share of a flow's packets that the radio network wants marked, while its report holds.
+    fn reported(&self, now: Instant, slot: u32, cx: &Shared<'_, P>) -> Option<u16> {
+        let flow = self.flows.get(slot).named?;
+        let (at, per_10k) = cx.congestion.get(&flow)?;
+        (now.since(*at) <= cx.config.l4s.report_age).then_some(*per_10k)
+    }
+
     /// The chance of an L4S mark that the radio's side asks for: what is reported, or a ramp over what stands there too
     /// much.
-    pub(super) fn radio_chance(&self, now: Instant, key: u32, cx: &Shared<'_, P>) -> f64 {
+    pub(super) fn radio_chance(&self, now: Instant, slot: u32, cx: &Shared<'_, P>) -> f64 {
         let l4s = &cx.config.l4s;
-        if let Some((at, per_10k)) = cx.congestion.get(&key)
-            && now.since(*at) <= l4s.report_age
-        {
-            return f64::from(*per_10k) / 1e4;
+        if let Some(per_10k) = self.reported(now, slot, cx) {
+            return f64::from(per_10k) / 1e4;
         }
         l4s::ramp(l4s, self.radio_excess(now, cx.config))
     }
@@ -88,11 +93,7 @@ impl<P: PacketView> Instance<P> {
         if ecn != Ecn::Ect1 || !cx.config.l4s.enabled {
             return None;
         }
-        let key = self.flows.get(slot).key;
-        let reported = cx
-            .congestion
-            .get(&key)
-            .is_some_and(|(at, _)| now.since(*at) <= cx.config.l4s.report_age);
+        let reported = self.reported(now, slot, cx).is_some();
         // Beside classic flows it may wait as long as they do: turns that an empty queue does not take go to the others,
         // and what the radio lets out comes in bursts longer than the ramp.
         let own = if self.beside_classic(now) && self.limit != Limit::None {
@@ -101,7 +102,7 @@ impl<P: PacketView> Instance<P> {
             sojourn
         };
         let chance = if reported {
-            self.radio_chance(now, key, cx)
+            self.radio_chance(now, slot, cx)
                 .max(l4s::ramp(&cx.config.l4s, own))
         } else {
             l4s::ramp(&cx.config.l4s, own + self.radio_excess(now, cx.config))
@@ -128,8 +129,7 @@ impl<P: PacketView> Instance<P> {
         if !cx.config.l4s.enabled || self.last_l4s.is_none_or(|at| now.since(at) > ACTIVE) {
             return false;
         }
-        let key = self.flows.get(slot).key;
-        let chance = l4s::coupled(self.radio_chance(now, key, cx));
+        let chance = l4s::coupled(self.radio_chance(now, slot, cx));
         self.flows.get_mut(slot).owed.fires(chance)
     }
 
