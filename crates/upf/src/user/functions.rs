@@ -405,6 +405,11 @@ impl Functions {
         self.vaqm.as_ref()?.snapshot(ue, gbr_flow)
     }
 
+    /// The parameters of an instance of vAQM.
+    pub fn vaqm_config(&self, ue: UeId, gbr_flow: Option<Qfi>) -> Option<&VaqmConfig> {
+        self.vaqm.as_ref().map(|v| v.config_of(ue, gbr_flow))
+    }
+
     /// Counters of vAQM.
     pub fn vaqm_stats(&self) -> Option<VaqmStats> {
         self.vaqm.as_ref().map(|v| *v.stats())

@@ -42,7 +42,7 @@ impl User {
         if let Some(mtu) = self.exceeded(session, pdr, &packet)
             && packet.ip().dont_fragment()
         {
-            self.refuse_length(now, &packet, mtu);
+            self.refuse_length(now, session, &packet, mtu);
             return;
         }
         self.enforce(now, session, pdr, packet, usage);

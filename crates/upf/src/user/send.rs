@@ -8,7 +8,8 @@ use slackwater_wire::gtpu::psc::{Container, Downlink, MAX, Uplink};
 use slackwater_wire::gtpu::{Header, PORT};
 use slackwater_wire::ip::fragments;
 
-use super::packet::UserPacket;
+use super::classify::direction;
+use super::packet::{Route, UserPacket};
 use super::{Buf, Output, User, ecn, icmp};
 use crate::rules::{Action, Far, Pdr, RemoteTunnel};
 use crate::sessions::{Session, Sessions};
@@ -77,7 +78,7 @@ impl User {
             return;
         };
         if packet.ip().dont_fragment() {
-            self.refuse_length(now, &packet, mtu);
+            self.refuse_length(now, session, &packet, mtu);
             return;
         }
         let Some(pieces) = fragments(packet.ip(), mtu) else {
@@ -171,20 +172,44 @@ impl User {
         (packet.len() as usize > mtu).then_some(mtu)
     }
 
-    /// Tells the sender of a packet that must not be cut what would fit.
-    pub(super) fn refuse_length(&mut self, now: Instant, packet: &UserPacket, mtu: usize) {
+    /// Tells the sender of a packet that must not be cut what would fit: by N6, or in its tunnel where it is the UE.
+    pub(super) fn refuse_length(
+        &mut self,
+        now: Instant,
+        session: &Session,
+        packet: &UserPacket,
+        mtu: usize,
+    ) {
         self.counters.too_long += 1;
-        if packet.route.direction != Direction::Down {
-            return;
-        }
         let Some(message) = icmp::too_long(packet.ip(), mtu, self.config.n6) else {
             return;
         };
-        if self.icmp_often.allows(now) {
-            self.counters.icmp_out += 1;
-            self.out.push_back(Output::N6(Buf::copied(&message)));
-        } else {
+        if !self.icmp_often.allows(now) {
             self.counters.icmp_suppressed += 1;
+            return;
+        }
+        self.counters.icmp_out += 1;
+        let message = Buf::copied(&message);
+        if packet.route.direction == Direction::Down {
+            self.out.push_back(Output::N6(message));
+            return;
+        }
+        let rules = &session.rules;
+        let down = rules.pdrs.iter().find(|p| direction(p) == Direction::Down);
+        let far = down.and_then(|p| rules.far(p.far?));
+        let tunnel = far
+            .filter(|f| f.action == Action::Forward)
+            .and_then(|f| f.outer);
+        if let (Some(pdr), Some(far), Some(tunnel), Some(ip)) =
+            (down, far, tunnel, super::n6::sound(message))
+        {
+            let route = Route {
+                pdr: pdr.id,
+                direction: Direction::Down,
+                reflective: false,
+                ..packet.route
+            };
+            self.send_in(now, far, tunnel, UserPacket::new(ip, route, None));
         }
     }
 

@@ -1,5 +1,13 @@
 //! The user plane as its neighbours see it: octets in, octets out.
 
+mod buffering;
+mod fragments;
+mod hostile;
+mod length;
+mod rates;
+mod reports;
+mod signalling;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use slackwater_core::{
