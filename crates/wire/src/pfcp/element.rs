@@ -2,78 +2,13 @@
 
 use super::address::{FSeid, FTeid, NodeId};
 use super::measurement::QosReport;
+use super::node::{Bar, Period, RuleId, put_bits, read_bits};
+use super::number as n;
 use super::rule::{Far, Pdr, Qer};
+use super::urr::{Urr, UsageReport};
+use super::{ElementError, opt};
 use crate::WireError;
 use crate::octets::{Reader, Writer, fits};
-
-// TS 29.244, table 8.1.2-1.
-const CREATE_PDR: u16 = 1;
-pub(super) const PDI: u16 = 2;
-const CREATE_FAR: u16 = 3;
-pub(super) const FORWARDING: u16 = 4;
-const CREATE_QER: u16 = 7;
-const CREATED_PDR: u16 = 8;
-const UPDATE_PDR: u16 = 9;
-const UPDATE_FAR: u16 = 10;
-pub(super) const UPDATE_FORWARDING: u16 = 11;
-const UPDATE_QER: u16 = 14;
-const REMOVE_PDR: u16 = 15;
-const REMOVE_FAR: u16 = 16;
-const REMOVE_QER: u16 = 18;
-const CAUSE: u16 = 19;
-pub(super) const SOURCE: u16 = 20;
-pub(super) const F_TEID: u16 = 21;
-pub(super) const NETWORK: u16 = 22;
-pub(super) const SDF_FILTER: u16 = 23;
-pub(super) const GATES: u16 = 25;
-pub(super) const MBR: u16 = 26;
-pub(super) const GBR: u16 = 27;
-pub(super) const CORRELATION: u16 = 28;
-pub(super) const PRECEDENCE: u16 = 29;
-const REPORT_TYPE: u16 = 39;
-const OFFENDING: u16 = 40;
-pub(super) const DESTINATION: u16 = 42;
-pub(super) const ACTION: u16 = 44;
-pub(super) const REQUEST_FLAGS: u16 = 49;
-pub(super) const PDR_ID: u16 = 56;
-const F_SEID: u16 = 57;
-const NODE_ID: u16 = 60;
-pub(super) const OUTER_CREATION: u16 = 84;
-pub(super) const UE_IP: u16 = 93;
-pub(super) const OUTER_REMOVAL: u16 = 95;
-const RECOVERY: u16 = 96;
-pub(super) const FAR_ID: u16 = 108;
-pub(super) const QER_ID: u16 = 109;
-const PDN_TYPE: u16 = 113;
-pub(super) const RQI: u16 = 123;
-pub(super) const QFI: u16 = 124;
-pub(super) const TIME_STAMP: u16 = 156;
-const SESSION_REPORT: u16 = 214;
-const SRR_ID: u16 = 215;
-pub(super) const QOS_REPORT: u16 = 247;
-pub(super) const MEASUREMENT: u16 = 248;
-
-/// Causes (TS 29.244, 8.2.1).
-pub mod cause {
-    /// The request is accepted.
-    pub const ACCEPTED: u8 = 1;
-    /// It is refused, for no reason of those below.
-    pub const REJECTED: u8 = 64;
-    /// There is no such session.
-    pub const NO_SESSION: u8 = 65;
-    /// An element that must be there is not.
-    pub const MANDATORY_MISSING: u8 = 66;
-    /// An element has a length that cannot be.
-    pub const INVALID_LENGTH: u8 = 68;
-    /// An element that must be there is wrong.
-    pub const MANDATORY_INCORRECT: u8 = 69;
-    /// There is no association with this node.
-    pub const NO_ASSOCIATION: u8 = 72;
-    /// A rule could not be created or changed.
-    pub const RULE_FAILURE: u8 = 73;
-    /// There are no resources left.
-    pub const NO_RESOURCES: u8 = 75;
-}
 
 /// One element.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,8 +26,20 @@ pub enum Element<'a> {
     Recovery(u32),
     /// 1 IPv4, 2 IPv6, 3 both, 4 unstructured, 5 Ethernet.
     PdnType(u8),
-    /// What a session report holds, by bits; 0x40 is a session report of `QoS` measurements (TS 29.244, 8.2.21).
+    /// What a session report holds ([`report_type`]).
     ReportType(u8),
+    /// What the user plane function can do ([`super::feature`]).
+    UpFeatures(u64),
+    /// What the control plane function can do (8.2.58), bit 0 the first of the first octet.
+    CpFeatures(u64),
+    /// Orders of a modification ([`modification`]).
+    Flags(u8),
+    /// The user plane function wants the association released: 1, and 2 where it reports usage first (8.2.77).
+    ReleaseRequest(u8),
+    /// How long the association goes on.
+    GracefulRelease(Period),
+    /// The rule for which a request was refused.
+    FailedRule(RuleId),
     /// A new rule.
     CreatePdr(Pdr<'a>),
     /// A changed rule.
@@ -101,6 +48,8 @@ pub enum Element<'a> {
     RemovePdr(u16),
     /// A tunnel that the user plane function chose.
     CreatedPdr(CreatedPdr),
+    /// A tunnel that the user plane function chose for a rule that was there.
+    UpdatedPdr(CreatedPdr),
     /// A new rule.
     CreateFar(Far<'a>),
     /// A changed rule.
@@ -113,6 +62,26 @@ pub enum Element<'a> {
     UpdateQer(Qer),
     /// A rule that goes.
     RemoveQer(u32),
+    /// A new rule.
+    CreateUrr(Urr),
+    /// A changed rule.
+    UpdateUrr(Urr),
+    /// A rule that goes.
+    RemoveUrr(u32),
+    /// A rule that is to report at once.
+    QueryUrr(u32),
+    /// A new rule.
+    CreateBar(Bar),
+    /// A changed rule.
+    UpdateBar(Bar),
+    /// A rule that goes.
+    RemoveBar(u8),
+    /// What a rule counted.
+    Usage(UsageIn, UsageReport),
+    /// Rules for which downlink packets came (PDR IDs).
+    DownlinkData(Vec<u16>),
+    /// Tunnels that the peer does not know.
+    ErrorIndication(Vec<FTeid>),
     /// Measurements.
     SessionReport(SessionReport),
     /// Anything else.
@@ -124,6 +93,37 @@ pub enum Element<'a> {
         /// Its value.
         value: &'a [u8],
     },
+}
+
+/// The message that a usage report stands in; each has a type of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UsageIn {
+    /// The answer to a modification.
+    Modification,
+    /// The answer to a deletion.
+    Deletion,
+    /// A session report.
+    Report,
+}
+
+/// What a session report holds (TS 29.244, 8.2.21).
+pub mod report_type {
+    /// DLDR: downlink data.
+    pub const DOWNLINK_DATA: u8 = 1;
+    /// USAR: usage.
+    pub const USAGE: u8 = 1 << 1;
+    /// ERIR: an error indication of the tunnel's far end.
+    pub const ERROR_INDICATION: u8 = 1 << 2;
+    /// SESR: measurements of `QoS`.
+    pub const SESSION: u8 = 1 << 5;
+}
+
+/// Orders of a modification (TS 29.244, 8.2.31).
+pub mod modification {
+    /// DROBU: what is buffered is dropped.
+    pub const DROP_BUFFERED: u8 = 1;
+    /// QAURR: all usage is reported.
+    pub const QUERY_ALL: u8 = 1 << 2;
 }
 
 /// What the user plane function chose for a rule.
@@ -152,13 +152,26 @@ pub(super) struct Raw<'a> {
     pub(super) value: Reader<'a>,
 }
 
-/// The frames of the elements in `r`; after an error comes no more.
-pub(super) fn frames(mut r: Reader<'_>) -> impl Iterator<Item = Result<Raw<'_>, WireError>> {
+impl<'a> Raw<'a> {
+    /// Reads the value; where that fails, this element is the offending one.
+    pub(super) fn leaf<T>(
+        &self,
+        read: impl FnOnce(&mut Reader<'a>) -> Result<T, WireError>,
+    ) -> Result<T, ElementError> {
+        read(&mut self.value.clone()).map_err(|error| ElementError::length(self.kind, error))
+    }
+}
+
+/// The frames of the elements in `r`, the inside of an element of type `group`; after an error comes no more.
+pub(super) fn frames(
+    mut r: Reader<'_>,
+    group: u16,
+) -> impl Iterator<Item = Result<Raw<'_>, ElementError>> {
     core::iter::from_fn(move || {
         if r.rest().is_empty() {
             return None;
         }
-        let raw = frame(&mut r);
+        let raw = frame(&mut r).map_err(|error| ElementError::length(group, error));
         if raw.is_err() {
             r = Reader::new(&[]);
         }
@@ -177,10 +190,6 @@ fn frame<'a>(r: &mut Reader<'a>) -> Result<Raw<'a>, WireError> {
         vendor,
         value,
     })
-}
-
-pub(super) fn missing(at: usize, what: &str) -> WireError {
-    WireError::new(at, "none of its kind in the group", what)
 }
 
 /// Writes an element around what `inside` writes.
@@ -215,61 +224,106 @@ impl<'a> Elements<'a> {
 }
 
 impl<'a> Iterator for Elements<'a> {
-    type Item = Result<Element<'a>, WireError>;
+    type Item = Result<Element<'a>, ElementError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.reader.rest().is_empty() {
             return None;
         }
+        // Where the frame is wrong its type is still the best name of what is at fault.
+        let kind = match self.reader.rest() {
+            [a, b, ..] => u16::from_be_bytes([*a, *b]),
+            _ => 0,
+        };
         match frame(&mut self.reader) {
-            Ok(raw) => Some(Element::read(raw)),
+            Ok(raw) => Some(Element::read(&raw)),
             Err(error) => {
                 self.reader = Reader::new(&[]);
-                Some(Err(error))
+                Some(Err(ElementError::length(kind, error)))
             }
         }
     }
 }
 
-/// The one element of type `kind` in a group, of the rules that are removed.
+/// The one element of type `kind` in the group `raw`.
 fn only<'a, T>(
-    r: &Reader<'a>,
+    group: &Raw<'a>,
     kind: u16,
     what: &str,
     read: impl Fn(&mut Reader<'a>) -> Result<T, WireError>,
-) -> Result<T, WireError> {
-    for raw in frames(*r) {
-        let mut raw = raw?;
+) -> Result<T, ElementError> {
+    for raw in frames(group.value, group.kind) {
+        let raw = raw?;
         if raw.kind == kind {
-            return read(&mut raw.value);
+            return raw.leaf(read);
         }
     }
-    Err(missing(r.at(), what))
+    Err(ElementError::missing(&group.value, kind, what))
+}
+
+/// The values of all elements of type `kind` in the group `raw`.
+fn all<'a, T>(
+    group: &Raw<'a>,
+    kind: u16,
+    read: impl Fn(&mut Reader<'a>) -> Result<T, WireError>,
+) -> Result<Vec<T>, ElementError> {
+    let mut values = Vec::new();
+    for raw in frames(group.value, group.kind) {
+        let raw = raw?;
+        if raw.kind == kind {
+            values.push(raw.leaf(&read)?);
+        }
+    }
+    Ok(values)
 }
 
 impl<'a> Element<'a> {
-    fn read(raw: Raw<'a>) -> Result<Self, WireError> {
-        let mut value = raw.value;
-        let v = &mut value;
+    fn read(raw: &Raw<'a>) -> Result<Self, ElementError> {
+        let v = &raw.value;
+        let id = |kind, what| only(raw, kind, what, |v| v.u32(what));
+        let usage = |place| UsageReport::read(v).map(|report| Self::Usage(place, report));
         Ok(match raw.kind {
-            CAUSE => Self::Cause(v.u8("a cause")?),
-            OFFENDING => Self::Offending(v.u16("a type")?),
-            NODE_ID => Self::NodeId(NodeId::read(v)?),
-            F_SEID => Self::FSeid(FSeid::read(v)?),
-            RECOVERY => Self::Recovery(v.u32("a time")?),
-            PDN_TYPE => Self::PdnType(v.u8("a PDN type")? & 0x07),
-            REPORT_TYPE => Self::ReportType(v.u8("a report type")?),
-            CREATE_PDR => Self::CreatePdr(Pdr::read(v, true)?),
-            UPDATE_PDR => Self::UpdatePdr(Pdr::read(v, false)?),
-            REMOVE_PDR => Self::RemovePdr(only(v, PDR_ID, "a PDR ID", |v| v.u16("a PDR ID"))?),
-            CREATED_PDR => Self::CreatedPdr(CreatedPdr::read(v)?),
-            CREATE_FAR => Self::CreateFar(Far::read(v, true)?),
-            UPDATE_FAR => Self::UpdateFar(Far::read(v, false)?),
-            REMOVE_FAR => Self::RemoveFar(only(v, FAR_ID, "a FAR ID", |v| v.u32("a FAR ID"))?),
-            CREATE_QER => Self::CreateQer(Qer::read(v, true)?),
-            UPDATE_QER => Self::UpdateQer(Qer::read(v, false)?),
-            REMOVE_QER => Self::RemoveQer(only(v, QER_ID, "a QER ID", |v| v.u32("a QER ID"))?),
-            SESSION_REPORT => Self::SessionReport(SessionReport::read(v)?),
+            n::CAUSE => Self::Cause(raw.leaf(|v| v.u8("a cause"))?),
+            n::OFFENDING => Self::Offending(raw.leaf(|v| v.u16("a type"))?),
+            n::NODE_ID => Self::NodeId(raw.leaf(NodeId::read)?),
+            n::F_SEID => Self::FSeid(raw.leaf(FSeid::read)?),
+            n::RECOVERY => Self::Recovery(raw.leaf(|v| v.u32("a time"))?),
+            n::PDN_TYPE => Self::PdnType(raw.leaf(|v| v.u8("a PDN type"))? & 0x07),
+            n::REPORT_TYPE => Self::ReportType(raw.leaf(|v| v.u8("a report type"))?),
+            n::UP_FEATURES => Self::UpFeatures(read_bits(v)),
+            n::CP_FEATURES => Self::CpFeatures(read_bits(v)),
+            n::REQUEST_FLAGS => Self::Flags(raw.leaf(|v| v.u8("flags"))?),
+            n::RELEASE_REQUEST => Self::ReleaseRequest(raw.leaf(|v| v.u8("flags"))?),
+            n::GRACEFUL_RELEASE => Self::GracefulRelease(raw.leaf(Period::read)?),
+            n::FAILED_RULE => Self::FailedRule(RuleId::read(&mut v.clone())?),
+            n::CREATE_PDR => Self::CreatePdr(Pdr::read(v, true)?),
+            n::UPDATE_PDR => Self::UpdatePdr(Pdr::read(v, false)?),
+            n::REMOVE_PDR => {
+                Self::RemovePdr(only(raw, n::PDR_ID, "a PDR ID", |v| v.u16("a PDR ID"))?)
+            }
+            n::CREATED_PDR => Self::CreatedPdr(CreatedPdr::read(raw)?),
+            n::UPDATED_PDR => Self::UpdatedPdr(CreatedPdr::read(raw)?),
+            n::CREATE_FAR => Self::CreateFar(Far::read(v, true)?),
+            n::UPDATE_FAR => Self::UpdateFar(Far::read(v, false)?),
+            n::REMOVE_FAR => Self::RemoveFar(id(n::FAR_ID, "a FAR ID")?),
+            n::CREATE_QER => Self::CreateQer(Qer::read(v, true)?),
+            n::UPDATE_QER => Self::UpdateQer(Qer::read(v, false)?),
+            n::REMOVE_QER => Self::RemoveQer(id(n::QER_ID, "a QER ID")?),
+            n::CREATE_URR => Self::CreateUrr(Urr::read(v, true)?),
+            n::UPDATE_URR => Self::UpdateUrr(Urr::read(v, false)?),
+            n::REMOVE_URR => Self::RemoveUrr(id(n::URR_ID, "a URR ID")?),
+            n::QUERY_URR => Self::QueryUrr(id(n::URR_ID, "a URR ID")?),
+            n::CREATE_BAR => Self::CreateBar(Bar::read(v)?),
+            n::UPDATE_BAR => Self::UpdateBar(Bar::read(v)?),
+            n::REMOVE_BAR => {
+                Self::RemoveBar(only(raw, n::BAR_ID, "a BAR ID", |v| v.u8("a BAR ID"))?)
+            }
+            n::USAGE_MODIFICATION => usage(UsageIn::Modification)?,
+            n::USAGE_DELETION => usage(UsageIn::Deletion)?,
+            n::USAGE_REPORT => usage(UsageIn::Report)?,
+            n::DOWNLINK_DATA => Self::DownlinkData(all(raw, n::PDR_ID, |v| v.u16("a PDR ID"))?),
+            n::ERROR_INDICATION => Self::ErrorIndication(all(raw, n::F_TEID, FTeid::read)?),
+            n::SESSION_REPORT => Self::SessionReport(SessionReport::read(raw)?),
             kind => Self::Other {
                 kind,
                 vendor: raw.vendor,
@@ -280,27 +334,67 @@ impl<'a> Element<'a> {
 
     pub(super) fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
         match self {
-            Self::Cause(v) => group(out, CAUSE, |o| o.u8(*v)),
-            Self::Offending(v) => group(out, OFFENDING, |o| o.u16(*v)),
-            Self::NodeId(v) => group(out, NODE_ID, |o| v.put(o)),
-            Self::FSeid(v) => group(out, F_SEID, |o| v.put(o)),
-            Self::Recovery(v) => group(out, RECOVERY, |o| o.u32(*v)),
-            Self::PdnType(v) => group(out, PDN_TYPE, |o| {
+            Self::Cause(v) => group(out, n::CAUSE, |o| o.u8(*v)),
+            Self::Offending(v) => group(out, n::OFFENDING, |o| o.u16(*v)),
+            Self::NodeId(v) => group(out, n::NODE_ID, |o| v.put(o)),
+            Self::FSeid(v) => group(out, n::F_SEID, |o| v.put(o)),
+            Self::Recovery(v) => group(out, n::RECOVERY, |o| o.u32(*v)),
+            Self::PdnType(v) => group(out, n::PDN_TYPE, |o| {
                 fits(o.len(), u64::from(*v), 3)?;
                 o.u8(*v)
             }),
-            Self::ReportType(v) => group(out, REPORT_TYPE, |o| o.u8(*v)),
-            Self::CreatePdr(v) => group(out, CREATE_PDR, |o| v.put(o)),
-            Self::UpdatePdr(v) => group(out, UPDATE_PDR, |o| v.put(o)),
-            Self::RemovePdr(id) => group(out, REMOVE_PDR, |o| group(o, PDR_ID, |o| o.u16(*id))),
-            Self::CreatedPdr(v) => group(out, CREATED_PDR, |o| v.put(o)),
-            Self::CreateFar(v) => group(out, CREATE_FAR, |o| v.put(true, o)),
-            Self::UpdateFar(v) => group(out, UPDATE_FAR, |o| v.put(false, o)),
-            Self::RemoveFar(id) => group(out, REMOVE_FAR, |o| group(o, FAR_ID, |o| o.u32(*id))),
-            Self::CreateQer(v) => group(out, CREATE_QER, |o| v.put(o)),
-            Self::UpdateQer(v) => group(out, UPDATE_QER, |o| v.put(o)),
-            Self::RemoveQer(id) => group(out, REMOVE_QER, |o| group(o, QER_ID, |o| o.u32(*id))),
-            Self::SessionReport(v) => group(out, SESSION_REPORT, |o| v.put(o)),
+            Self::ReportType(v) => group(out, n::REPORT_TYPE, |o| o.u8(*v)),
+            Self::CreatePdr(v) => group(out, n::CREATE_PDR, |o| v.put(o)),
+            Self::UpdatePdr(v) => group(out, n::UPDATE_PDR, |o| v.put(o)),
+            Self::RemovePdr(id) => {
+                group(out, n::REMOVE_PDR, |o| group(o, n::PDR_ID, |o| o.u16(*id)))
+            }
+            Self::CreatedPdr(v) => group(out, n::CREATED_PDR, |o| v.put(o)),
+            Self::CreateFar(v) => group(out, n::CREATE_FAR, |o| v.put(true, o)),
+            Self::UpdateFar(v) => group(out, n::UPDATE_FAR, |o| v.put(false, o)),
+            Self::RemoveFar(id) => {
+                group(out, n::REMOVE_FAR, |o| group(o, n::FAR_ID, |o| o.u32(*id)))
+            }
+            Self::CreateQer(v) => group(out, n::CREATE_QER, |o| v.put(o)),
+            Self::UpdateQer(v) => group(out, n::UPDATE_QER, |o| v.put(o)),
+            Self::RemoveQer(id) => {
+                group(out, n::REMOVE_QER, |o| group(o, n::QER_ID, |o| o.u32(*id)))
+            }
+            Self::UpFeatures(v) => group(out, n::UP_FEATURES, |o| put_bits(*v, 2, o)),
+            Self::CpFeatures(v) => group(out, n::CP_FEATURES, |o| put_bits(*v, 1, o)),
+            Self::Flags(v) => group(out, n::REQUEST_FLAGS, |o| o.u8(*v)),
+            Self::ReleaseRequest(v) => group(out, n::RELEASE_REQUEST, |o| o.u8(*v)),
+            Self::GracefulRelease(v) => group(out, n::GRACEFUL_RELEASE, |o| v.put(o)),
+            Self::FailedRule(v) => group(out, n::FAILED_RULE, |o| v.put(o)),
+            Self::UpdatedPdr(v) => group(out, n::UPDATED_PDR, |o| v.put(o)),
+            Self::CreateUrr(v) => group(out, n::CREATE_URR, |o| v.put(o)),
+            Self::UpdateUrr(v) => group(out, n::UPDATE_URR, |o| v.put(o)),
+            Self::RemoveUrr(id) => {
+                group(out, n::REMOVE_URR, |o| group(o, n::URR_ID, |o| o.u32(*id)))
+            }
+            Self::QueryUrr(id) => group(out, n::QUERY_URR, |o| group(o, n::URR_ID, |o| o.u32(*id))),
+            Self::CreateBar(v) => group(out, n::CREATE_BAR, |o| v.put(o)),
+            Self::UpdateBar(v) => group(out, n::UPDATE_BAR, |o| v.put(o)),
+            Self::RemoveBar(id) => {
+                group(out, n::REMOVE_BAR, |o| group(o, n::BAR_ID, |o| o.u8(*id)))
+            }
+            Self::Usage(place, v) => {
+                let kind = match place {
+                    UsageIn::Modification => n::USAGE_MODIFICATION,
+                    UsageIn::Deletion => n::USAGE_DELETION,
+                    UsageIn::Report => n::USAGE_REPORT,
+                };
+                group(out, kind, |o| v.put(o))
+            }
+            Self::DownlinkData(pdrs) => group(out, n::DOWNLINK_DATA, |o| {
+                let mut pdrs = pdrs.iter();
+                pdrs.try_for_each(|id| group(o, n::PDR_ID, |o| o.u16(*id)))
+            }),
+            Self::ErrorIndication(tunnels) => group(out, n::ERROR_INDICATION, |o| {
+                let mut tunnels = tunnels.iter();
+                tunnels.try_for_each(|t| group(o, n::F_TEID, |o| t.put(o)))
+            }),
+            Self::SessionReport(v) => group(out, n::SESSION_REPORT, |o| v.put(o)),
             Self::Other {
                 kind,
                 vendor,
@@ -323,34 +417,28 @@ impl<'a> Element<'a> {
 }
 
 impl CreatedPdr {
-    fn read(r: &Reader<'_>) -> Result<Self, WireError> {
-        let id = only(r, PDR_ID, "a PDR ID", |v| v.u16("a PDR ID"))?;
-        let mut tunnel = None;
-        for raw in frames(*r) {
-            let mut raw = raw?;
-            if raw.kind == F_TEID {
-                tunnel = Some(FTeid::read(&mut raw.value)?);
-            }
-        }
-        Ok(Self { id, tunnel })
+    fn read(group: &Raw<'_>) -> Result<Self, ElementError> {
+        Ok(Self {
+            id: only(group, n::PDR_ID, "a PDR ID", |v| v.u16("a PDR ID"))?,
+            tunnel: all(group, n::F_TEID, FTeid::read)?.first().copied(),
+        })
     }
 
     fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
-        group(out, PDR_ID, |o| o.u16(self.id))?;
-        self.tunnel
-            .map_or(Ok(()), |t| group(out, F_TEID, |o| t.put(o)))
+        group(out, n::PDR_ID, |o| o.u16(self.id))?;
+        opt(out, self.tunnel, |o, t| group(o, n::F_TEID, |o| t.put(o)))
     }
 }
 
 impl SessionReport {
-    fn read(r: &Reader<'_>) -> Result<Self, WireError> {
+    fn read(group: &Raw<'_>) -> Result<Self, ElementError> {
         let mut report = Self {
-            srr: only(r, SRR_ID, "an SRR ID", |v| v.u8("an SRR ID"))?,
+            srr: only(group, n::SRR_ID, "an SRR ID", |v| v.u8("an SRR ID"))?,
             qos: Vec::new(),
         };
-        for raw in frames(*r) {
+        for raw in frames(group.value, group.kind) {
             let raw = raw?;
-            if raw.kind == QOS_REPORT {
+            if raw.kind == n::QOS_REPORT {
                 report.qos.push(QosReport::read(&raw.value)?);
             }
         }
@@ -358,7 +446,7 @@ impl SessionReport {
     }
 
     fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
-        group(out, SRR_ID, |o| o.u8(self.srr))?;
+        group(out, n::SRR_ID, |o| o.u8(self.srr))?;
         self.qos.iter().try_for_each(|report| report.put(out))
     }
 }

@@ -3,7 +3,8 @@
 use slackwater_core::{Duration, FlowId, Instant, Qfi, UeId};
 use slackwater_signal::RanReport;
 
-use super::element::{self, group};
+use super::element::{frames, group};
+use super::{ElementError, number};
 use crate::WireError;
 use crate::gtpu::psc::CONGESTION_MAX;
 use crate::octets::{Reader, Writer, fits};
@@ -116,38 +117,34 @@ pub struct QosReport {
 }
 
 impl QosReport {
-    pub(super) fn read(r: &Reader<'_>) -> Result<Self, WireError> {
-        let mut report = Self::default();
-        let mut found = [false; 2];
-        for raw in element::frames(*r) {
-            let mut raw = raw?;
+    pub(super) fn read(r: &Reader<'_>) -> Result<Self, ElementError> {
+        let (mut qfi, mut measurement, mut at) = (None, None, 0);
+        for raw in frames(*r, number::QOS_REPORT) {
+            let raw = raw?;
             match raw.kind {
-                element::QFI => {
-                    report.qfi = Qfi(raw.value.u8("a QFI")? & 0x3f);
-                    found[0] = true;
-                }
-                element::MEASUREMENT => {
-                    report.measurement = Measurement::read(&mut raw.value)?;
-                    found[1] = true;
-                }
-                element::TIME_STAMP => report.at = raw.value.u32("a time")?,
+                number::QFI => qfi = Some(Qfi(raw.leaf(|v| v.u8("a QFI"))? & 0x3f)),
+                number::MEASUREMENT => measurement = Some(raw.leaf(Measurement::read)?),
+                number::TIME_STAMP => at = raw.leaf(|v| v.u32("a time"))?,
                 _ => {}
             }
         }
-        if found != [true; 2] {
-            return Err(element::missing(r.at(), "a QFI and a measurement"));
-        }
-        Ok(report)
+        let missing = |kind, what| ElementError::missing(r, kind, what);
+        Ok(Self {
+            qfi: qfi.ok_or_else(|| missing(number::QFI, "a QFI"))?,
+            measurement: measurement
+                .ok_or_else(|| missing(number::MEASUREMENT, "a measurement"))?,
+            at,
+        })
     }
 
     pub(super) fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
-        group(out, element::QOS_REPORT, |out| {
-            group(out, element::QFI, |out| {
+        group(out, number::QOS_REPORT, |out| {
+            group(out, number::QFI, |out| {
                 fits(out.len(), u64::from(self.qfi.0), 6)?;
                 out.u8(self.qfi.0)
             })?;
-            group(out, element::MEASUREMENT, |out| self.measurement.put(out))?;
-            group(out, element::TIME_STAMP, |out| out.u32(self.at))
+            group(out, number::MEASUREMENT, |out| self.measurement.put(out))?;
+            group(out, number::TIME_STAMP, |out| out.u32(self.at))
         })
     }
 }

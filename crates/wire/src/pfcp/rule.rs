@@ -7,7 +7,9 @@ use slackwater_core::{Qfi, Rate};
 
 use super::address::{FTeid, OuterHeader, UeIp};
 use super::edge::{EDGE, EdgeOptions};
-use super::element::{self as e, Raw, frames, group, missing};
+use super::element::{frames, group};
+use super::number as e;
+use super::{ElementError, opt};
 use crate::WireError;
 use crate::gtpu::report::ENTERPRISE;
 use crate::octets::{Reader, Writer, fits};
@@ -24,18 +26,18 @@ pub mod interface {
     pub const CONTROL: u8 = 3;
 }
 
-/// What a FAR does, in the first octet of the action (TS 29.244, 8.2.26).
+/// What a FAR does (TS 29.244, 8.2.26). Bits of the first octet; those of the second octet follow from 0x100.
 pub mod action {
     /// Drop.
-    pub const DROP: u8 = 0x01;
+    pub const DROP: u16 = 0x01;
     /// Forward.
-    pub const FORWARD: u8 = 0x02;
+    pub const FORWARD: u16 = 0x02;
     /// Keep for later.
-    pub const BUFFER: u8 = 0x04;
+    pub const BUFFER: u16 = 0x04;
     /// Tell the control plane that something came.
-    pub const NOTIFY: u8 = 0x08;
+    pub const NOTIFY: u16 = 0x08;
     /// Send a copy as well.
-    pub const DUPLICATE: u8 = 0x10;
+    pub const DUPLICATE: u16 = 0x10;
 }
 
 /// Packet detection rule.
@@ -53,6 +55,10 @@ pub struct Pdr<'a> {
     pub far: Option<u32>,
     /// The QERs; all apply.
     pub qers: Vec<u32>,
+    /// The URRs; all count.
+    pub urrs: Vec<u32>,
+    /// The first element that changes what is to be done and is not read here, by its type. Never written.
+    pub beyond: Option<u16>,
 }
 
 /// Packet detection information.
@@ -95,9 +101,13 @@ pub struct Far<'a> {
     /// Its number within the session.
     pub id: u32,
     /// What to do ([`action`]).
-    pub action: Option<u8>,
+    pub action: Option<u16>,
     /// Where to.
     pub forwarding: Option<Forwarding<'a>>,
+    /// The BAR, where packets are buffered.
+    pub bar: Option<u8>,
+    /// The first element that changes what is to be done and is not read here, by its type. Never written.
+    pub beyond: Option<u16>,
 }
 
 /// Forwarding parameters. In an update that changes the tunnel, the UE has moved to another cell.
@@ -109,6 +119,8 @@ pub struct Forwarding<'a> {
     pub network: Option<&'a [u8]>,
     /// In which tunnel.
     pub outer: Option<OuterHeader>,
+    /// DSCP of the outer header, as a traffic class and its mask (transport level marking, TS 29.244, 8.2.12).
+    pub marking: Option<(u8, u8)>,
     /// An end marker is to be sent on the old tunnel (flag SNDEM, TS 29.244, 8.2.31; only in an update).
     pub end_marker: bool,
 }
@@ -175,32 +187,44 @@ impl BitRates {
 }
 
 impl<'a> Pdr<'a> {
-    pub(super) fn read(r: &Reader<'a>, create: bool) -> Result<Self, WireError> {
+    pub(super) fn read(r: &Reader<'a>, create: bool) -> Result<Self, ElementError> {
         let mut pdr = Self::default();
         let mut id = None;
-        for raw in frames(*r) {
-            let Raw {
-                kind, mut value, ..
-            } = raw?;
-            let v = &mut value;
-            match kind {
-                e::PDR_ID => id = Some(v.u16("a PDR ID")?),
-                e::PRECEDENCE => pdr.precedence = Some(v.u32("a precedence")?),
-                e::PDI => pdr.pdi = Some(Pdi::read(v)?),
-                e::OUTER_REMOVAL => pdr.outer_removal = Some(v.u8("an outer header removal")?),
-                e::FAR_ID => pdr.far = Some(v.u32("a FAR ID")?),
-                e::QER_ID => pdr.qers.push(v.u32("a QER ID")?),
+        let mut inside = None;
+        for raw in frames(*r, e::CREATE_PDR) {
+            let raw = raw?;
+            match raw.kind {
+                e::PDR_ID => id = Some(raw.leaf(|v| v.u16("a PDR ID"))?),
+                e::PRECEDENCE => pdr.precedence = Some(raw.leaf(|v| v.u32("a precedence"))?),
+                e::PDI => {
+                    let (pdi, beyond) = Pdi::read(&raw.value)?;
+                    pdr.pdi = Some(pdi);
+                    inside = beyond;
+                }
+                e::OUTER_REMOVAL => {
+                    pdr.outer_removal = Some(raw.leaf(|v| v.u8("an outer header removal"))?);
+                }
+                e::FAR_ID => pdr.far = Some(raw.leaf(|v| v.u32("a FAR ID"))?),
+                e::QER_ID => pdr.qers.push(raw.leaf(|v| v.u32("a QER ID"))?),
+                e::URR_ID => pdr.urrs.push(raw.leaf(|v| v.u32("a URR ID"))?),
+                e::ACTIVATE_PREDEFINED => pdr.beyond = pdr.beyond.or(Some(raw.kind)),
                 _ => {}
             }
         }
-        pdr.id = id.ok_or_else(|| missing(r.at(), "a PDR ID"))?;
-        if create && (pdr.precedence.is_none() || pdr.pdi.is_none()) {
-            return Err(missing(r.at(), "a precedence and a PDI"));
+        pdr.beyond = pdr.beyond.or(inside);
+        let missing = |kind, what| ElementError::missing(r, kind, what);
+        pdr.id = id.ok_or_else(|| missing(e::PDR_ID, "a PDR ID"))?;
+        if create && pdr.precedence.is_none() {
+            return Err(missing(e::PRECEDENCE, "a precedence"));
+        }
+        if create && pdr.pdi.is_none() {
+            return Err(missing(e::PDI, "a PDI"));
         }
         Ok(pdr)
     }
 
     pub(super) fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
+        writable(out, self.beyond)?;
         group(out, e::PDR_ID, |o| o.u16(self.id))?;
         opt(out, self.precedence, |o, v| {
             group(o, e::PRECEDENCE, |o| o.u32(v))
@@ -212,6 +236,9 @@ impl<'a> Pdr<'a> {
             group(o, e::OUTER_REMOVAL, |o| o.u8(v))
         })?;
         opt(out, self.far, |o, v| group(o, e::FAR_ID, |o| o.u32(v)))?;
+        for urr in &self.urrs {
+            group(out, e::URR_ID, |o| o.u32(*urr))?;
+        }
         for qer in &self.qers {
             group(out, e::QER_ID, |o| o.u32(*qer))?;
         }
@@ -220,25 +247,29 @@ impl<'a> Pdr<'a> {
 }
 
 impl<'a> Pdi<'a> {
-    fn read(r: &Reader<'a>) -> Result<Self, WireError> {
+    /// The information, and the first element in it that this does not read and that narrows the packets down.
+    fn read(r: &Reader<'a>) -> Result<(Self, Option<u16>), ElementError> {
         let mut pdi = Self::default();
-        let mut source = None;
-        for raw in frames(*r) {
+        let (mut source, mut beyond) = (None, None);
+        for raw in frames(*r, e::PDI) {
             let raw = raw?;
-            let v = &mut raw.value.clone();
             match raw.kind {
-                e::SOURCE => source = Some(v.u8("a source interface")? & 0x0f),
-                e::F_TEID => pdi.tunnel = Some(FTeid::read(v)?),
-                e::NETWORK => pdi.network = Some(v.rest()),
-                e::UE_IP => pdi.ue = Some(UeIp::read(v)?),
-                e::SDF_FILTER => pdi.filters.push(SdfFilter::read(v)?),
-                e::QFI => pdi.qfis.push(Qfi(v.u8("a QFI")? & 0x3f)),
-                EDGE if raw.vendor == Some(ENTERPRISE) => pdi.edge = EdgeOptions::read(v)?,
+                e::SOURCE => source = Some(raw.leaf(|v| v.u8("a source interface"))? & 0x0f),
+                e::F_TEID => pdi.tunnel = Some(raw.leaf(FTeid::read)?),
+                e::NETWORK => pdi.network = Some(raw.value.rest()),
+                e::UE_IP => pdi.ue = Some(raw.leaf(UeIp::read)?),
+                e::SDF_FILTER => pdi.filters.push(raw.leaf(SdfFilter::read)?),
+                e::QFI => pdi.qfis.push(Qfi(raw.leaf(|v| v.u8("a QFI"))? & 0x3f)),
+                EDGE if raw.vendor == Some(ENTERPRISE) => pdi.edge = raw.leaf(EdgeOptions::read)?,
+                e::APPLICATION | e::ETHERNET_FILTER | e::TRAFFIC_ENDPOINT => {
+                    beyond = beyond.or(Some(raw.kind));
+                }
                 _ => {}
             }
         }
-        pdi.source = source.ok_or_else(|| missing(r.at(), "a source interface"))?;
-        Ok(pdi)
+        pdi.source =
+            source.ok_or_else(|| ElementError::missing(r, e::SOURCE, "a source interface"))?;
+        Ok((pdi, beyond))
     }
 
     fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
@@ -295,32 +326,46 @@ impl<'a> SdfFilter<'a> {
 }
 
 impl<'a> Far<'a> {
-    pub(super) fn read(r: &Reader<'a>, create: bool) -> Result<Self, WireError> {
+    pub(super) fn read(r: &Reader<'a>, create: bool) -> Result<Self, ElementError> {
         let mut far = Self::default();
         let mut id = None;
-        for raw in frames(*r) {
-            let Raw {
-                kind, mut value, ..
-            } = raw?;
-            match kind {
-                e::FAR_ID => id = Some(value.u32("a FAR ID")?),
-                e::ACTION => far.action = Some(value.u8("an action")?),
-                e::FORWARDING | e::UPDATE_FORWARDING => {
-                    far.forwarding = Some(Forwarding::read(&value)?);
+        for raw in frames(*r, e::CREATE_FAR) {
+            let raw = raw?;
+            match raw.kind {
+                e::FAR_ID => id = Some(raw.leaf(|v| v.u32("a FAR ID"))?),
+                // One octet, or two since Release 16.
+                e::ACTION => {
+                    far.action = Some(raw.leaf(|v| {
+                        let first = v.u8("an action")?;
+                        Ok(u16::from_le_bytes([first, v.u8("an action").unwrap_or(0)]))
+                    })?);
                 }
+                e::FORWARDING | e::UPDATE_FORWARDING => {
+                    let (forwarding, beyond) = Forwarding::read(&raw.value)?;
+                    far.forwarding = Some(forwarding);
+                    far.beyond = far.beyond.or(beyond);
+                }
+                e::BAR_ID => far.bar = Some(raw.leaf(|v| v.u8("a BAR ID"))?),
+                e::DUPLICATING => far.beyond = far.beyond.or(Some(raw.kind)),
                 _ => {}
             }
         }
-        far.id = id.ok_or_else(|| missing(r.at(), "a FAR ID"))?;
+        far.id = id.ok_or_else(|| ElementError::missing(r, e::FAR_ID, "a FAR ID"))?;
         if create && far.action.is_none() {
-            return Err(missing(r.at(), "an action"));
+            return Err(ElementError::missing(r, e::ACTION, "an action"));
         }
         Ok(far)
     }
 
     pub(super) fn put(&self, create: bool, out: &mut Writer<'_>) -> Result<(), WireError> {
+        writable(out, self.beyond)?;
         group(out, e::FAR_ID, |o| o.u32(self.id))?;
-        opt(out, self.action, |o, v| group(o, e::ACTION, |o| o.u8(v)))?;
+        opt(out, self.action, |o, v| {
+            group(o, e::ACTION, |o| match v.to_le_bytes() {
+                [first, 0] => o.u8(first),
+                both => o.put(&both),
+            })
+        })?;
         let kind = if create {
             e::FORWARDING
         } else {
@@ -328,29 +373,37 @@ impl<'a> Far<'a> {
         };
         opt(out, self.forwarding, |o, f| {
             group(o, kind, |o| f.put(create, o))
-        })
+        })?;
+        opt(out, self.bar, |o, v| group(o, e::BAR_ID, |o| o.u8(v)))
     }
 }
 
 impl<'a> Forwarding<'a> {
-    fn read(r: &Reader<'a>) -> Result<Self, WireError> {
+    /// The parameters, and the first element in them that this does not read and that changes packets.
+    fn read(r: &Reader<'a>) -> Result<(Self, Option<u16>), ElementError> {
         let mut forwarding = Self::default();
-        for raw in frames(*r) {
-            let Raw {
-                kind, mut value, ..
-            } = raw?;
-            let v = &mut value;
-            match kind {
+        let mut beyond = None;
+        for raw in frames(*r, e::FORWARDING) {
+            let raw = raw?;
+            match raw.kind {
                 e::DESTINATION => {
-                    forwarding.destination = Some(v.u8("a destination interface")? & 0x0f);
+                    let octet = raw.leaf(|v| v.u8("a destination interface"))?;
+                    forwarding.destination = Some(octet & 0x0f);
                 }
-                e::NETWORK => forwarding.network = Some(v.rest()),
-                e::OUTER_CREATION => forwarding.outer = Some(OuterHeader::read(v)?),
-                e::REQUEST_FLAGS => forwarding.end_marker = v.u8("flags")? & 0x02 != 0,
+                e::NETWORK => forwarding.network = Some(raw.value.rest()),
+                e::OUTER_CREATION => forwarding.outer = Some(raw.leaf(OuterHeader::read)?),
+                e::MARKING => {
+                    forwarding.marking =
+                        Some(raw.leaf(|v| Ok((v.u8("a traffic class")?, v.u8("a mask")?)))?);
+                }
+                e::REQUEST_FLAGS => {
+                    forwarding.end_marker = raw.leaf(|v| v.u8("flags"))? & 0x02 != 0;
+                }
+                e::REDIRECT | e::POLICY | e::ENRICHMENT => beyond = beyond.or(Some(raw.kind)),
                 _ => {}
             }
         }
-        Ok(forwarding)
+        Ok((forwarding, beyond))
     }
 
     fn put(&self, create: bool, out: &mut Writer<'_>) -> Result<(), WireError> {
@@ -360,6 +413,9 @@ impl<'a> Forwarding<'a> {
         opt(out, self.network, |o, n| group(o, e::NETWORK, |o| o.put(n)))?;
         opt(out, self.outer, |o, h| {
             group(o, e::OUTER_CREATION, |o| h.put(o))
+        })?;
+        opt(out, self.marking, |o, (class, mask)| {
+            group(o, e::MARKING, |o| o.put(&[class, mask]))
         })?;
         match (self.end_marker, create) {
             (false, _) => Ok(()),
@@ -374,35 +430,34 @@ impl<'a> Forwarding<'a> {
 }
 
 impl Qer {
-    pub(super) fn read(r: &Reader<'_>, create: bool) -> Result<Self, WireError> {
+    pub(super) fn read(r: &Reader<'_>, create: bool) -> Result<Self, ElementError> {
         let mut qer = Self::default();
         let mut id = None;
-        for raw in frames(*r) {
+        for raw in frames(*r, e::CREATE_QER) {
             let raw = raw?;
-            let v = &mut raw.value.clone();
             match raw.kind {
-                e::QER_ID => id = Some(v.u32("a QER ID")?),
-                e::CORRELATION => qer.correlation = Some(v.u32("a correlation ID")?),
+                e::QER_ID => id = Some(raw.leaf(|v| v.u32("a QER ID"))?),
+                e::CORRELATION => qer.correlation = Some(raw.leaf(|v| v.u32("a correlation ID"))?),
                 e::GATES => {
                     // Values other than 0 are to be read as closed (TS 29.244, 8.2.7).
-                    let octet = v.u8("gates")?;
+                    let octet = raw.leaf(|v| v.u8("gates"))?;
                     let (up, down) = (octet >> 2 & 3, octet & 3);
                     qer.gates = Some(Gates {
                         up: up == 0,
                         down: down == 0,
                     });
                 }
-                e::MBR => qer.maximum = Some(BitRates::read(v)?),
-                e::GBR => qer.guaranteed = Some(BitRates::read(v)?),
-                e::QFI => qer.qfi = Some(Qfi(v.u8("a QFI")? & 0x3f)),
-                e::RQI => qer.reflective = Some(v.u8("an RQI")? & 1 != 0),
-                EDGE if raw.vendor == Some(ENTERPRISE) => qer.edge = EdgeOptions::read(v)?,
+                e::MBR => qer.maximum = Some(raw.leaf(BitRates::read)?),
+                e::GBR => qer.guaranteed = Some(raw.leaf(BitRates::read)?),
+                e::QFI => qer.qfi = Some(Qfi(raw.leaf(|v| v.u8("a QFI"))? & 0x3f)),
+                e::RQI => qer.reflective = Some(raw.leaf(|v| v.u8("an RQI"))? & 1 != 0),
+                EDGE if raw.vendor == Some(ENTERPRISE) => qer.edge = raw.leaf(EdgeOptions::read)?,
                 _ => {}
             }
         }
-        qer.id = id.ok_or_else(|| missing(r.at(), "a QER ID"))?;
+        qer.id = id.ok_or_else(|| ElementError::missing(r, e::QER_ID, "a QER ID"))?;
         if create && qer.gates.is_none() {
-            return Err(missing(r.at(), "gates"));
+            return Err(ElementError::missing(r, e::GATES, "gates"));
         }
         Ok(qer)
     }
@@ -439,10 +494,13 @@ fn nibble(out: &mut Writer<'_>, value: u8) -> Result<(), WireError> {
     out.u8(value)
 }
 
-fn opt<'w, T>(
-    out: &mut Writer<'w>,
-    value: Option<T>,
-    put: impl FnOnce(&mut Writer<'w>, T) -> Result<(), WireError>,
-) -> Result<(), WireError> {
-    value.map_or(Ok(()), |v| put(out, v))
+/// An error where a rule holds an element that was passed over: what is written would not say the same.
+pub(super) fn writable(out: &Writer<'_>, beyond: Option<u16>) -> Result<(), WireError> {
+    beyond.map_or(Ok(()), |kind| {
+        Err(WireError::new(
+            out.len(),
+            format!("a rule with element {kind}"),
+            "elements that can be written",
+        ))
+    })
 }

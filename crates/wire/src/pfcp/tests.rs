@@ -3,7 +3,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use slackwater_core::{Duration, FlowId, Instant, Qfi, Rate, Teid, UeId};
+use slackwater_core::{Bytes, Duration, FlowId, Instant, Qfi, Rate, Teid, UeId};
 use slackwater_signal::RanReport;
 
 use super::*;
@@ -94,6 +94,7 @@ prop_compose! {
         outer_removal: Option<u8>,
         far: Option<u32>,
         qers: Vec<u32>,
+        urrs: Vec<u32>,
     ) -> Pdr<'static> {
         Pdr {
             id,
@@ -102,6 +103,8 @@ prop_compose! {
             outer_removal,
             far,
             qers,
+            urrs,
+            beyond: None,
         }
     }
 }
@@ -118,7 +121,10 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn any_far()(id: u32, action: u8, teid: u32, peer in any_v4(), destination in 0u8..16, end: bool) -> Far<'static> {
+    fn any_far()(
+        id: u32, action: u16, teid: u32, peer in any_v4(), destination in 0u8..16, end: bool, marking: Option<(u8, u8)>,
+        bar: Option<u8>,
+    ) -> Far<'static> {
         Far {
             id,
             action: Some(action),
@@ -126,8 +132,11 @@ prop_compose! {
                 destination: Some(destination),
                 network: None,
                 outer: Some(OuterHeader::gtpu(Teid(teid), peer)),
+                marking,
                 end_marker: end,
             }),
+            bar,
+            beyond: None,
         }
     }
 }
@@ -149,7 +158,113 @@ prop_compose! {
     }
 }
 
+fn any_volumes() -> impl Strategy<Value = Volumes> {
+    any::<[Option<u64>; 3]>().prop_map(|[total, up, down]| Volumes {
+        total: total.map(Bytes),
+        up: up.map(Bytes),
+        down: down.map(Bytes),
+    })
+}
+
+fn any_seconds() -> impl Strategy<Value = Option<Duration>> {
+    any::<Option<u32>>().prop_map(|s| s.map(|s| Duration::from_secs(s.into())))
+}
+
+prop_compose! {
+    fn any_urr()(
+        id: u32, method: u8, triggers in 0u32..1 << 24, volumes in [option::of(any_volumes()), option::of(any_volumes())],
+        times in [any_seconds(), any_seconds(), any_seconds(), any_seconds(), any_seconds()], information: Option<u8>,
+    ) -> Urr {
+        Urr {
+            id,
+            method: Some(method),
+            triggers: Some(triggers),
+            volume_threshold: volumes[0],
+            volume_quota: volumes[1],
+            period: times[0],
+            time_threshold: times[1],
+            time_quota: times[2],
+            holding: times[3],
+            inactivity: times[4],
+            information,
+            beyond: None,
+        }
+    }
+}
+
+prop_compose! {
+    fn any_usage()(
+        urr: u32, seqn: u32, triggers in 0u32..1 << 24, volume in option::of(any_volumes()), packets: [Option<u64>; 3],
+        duration in any_seconds(), stamps: [Option<u32>; 4],
+    ) -> UsageReport {
+        UsageReport {
+            urr,
+            seqn,
+            triggers,
+            volume,
+            packets: if volume.is_some() { packets } else { [None; 3] },
+            duration,
+            start: stamps[0],
+            end: stamps[1],
+            first: stamps[2],
+            last: stamps[3],
+        }
+    }
+}
+
+fn any_bar() -> impl Strategy<Value = Bar> {
+    any::<(u8, Option<u8>, Option<u16>)>().prop_map(|(id, delay, packets)| Bar {
+        id,
+        notification_delay: delay.map(|d| Duration::from_millis(50) * u64::from(d)),
+        packets,
+    })
+}
+
+fn any_rule_id() -> impl Strategy<Value = RuleId> {
+    prop_oneof![
+        any::<u16>().prop_map(RuleId::Pdr),
+        any::<u32>().prop_map(RuleId::Far),
+        any::<u32>().prop_map(RuleId::Qer),
+        any::<u32>().prop_map(RuleId::Urr),
+        any::<u8>().prop_map(RuleId::Bar),
+    ]
+}
+
+/// What nodes tell each other, and usage.
+fn any_new_element() -> impl Strategy<Value = Element<'static>> {
+    let places = vec![UsageIn::Modification, UsageIn::Deletion, UsageIn::Report];
+    prop_oneof![
+        any::<u64>().prop_map(Element::UpFeatures),
+        any::<u64>().prop_map(Element::CpFeatures),
+        any::<u8>().prop_map(Element::Flags),
+        any::<u8>().prop_map(Element::ReleaseRequest),
+        (0u64..2_000_000)
+            .prop_map(|s| Element::GracefulRelease(Period::at_least(Duration::from_secs(s)))),
+        any_rule_id().prop_map(Element::FailedRule),
+        (any::<u16>(), option::of(any_tunnel()))
+            .prop_map(|(id, tunnel)| Element::UpdatedPdr(CreatedPdr { id, tunnel })),
+        any_urr().prop_map(Element::CreateUrr),
+        any_urr().prop_map(|urr| Element::UpdateUrr(Urr {
+            method: None,
+            triggers: None,
+            ..urr
+        })),
+        any::<u32>().prop_map(Element::RemoveUrr),
+        any::<u32>().prop_map(Element::QueryUrr),
+        any_bar().prop_map(Element::CreateBar),
+        any_bar().prop_map(Element::UpdateBar),
+        any::<u8>().prop_map(Element::RemoveBar),
+        (prop::sample::select(places), any_usage()).prop_map(|(p, u)| Element::Usage(p, u)),
+        vec(any::<u16>(), 0..4).prop_map(Element::DownlinkData),
+        vec(any_tunnel(), 0..3).prop_map(Element::ErrorIndication),
+    ]
+}
+
 fn any_element() -> impl Strategy<Value = Element<'static>> {
+    prop_oneof![any_old_element(), any_new_element()]
+}
+
+fn any_old_element() -> impl Strategy<Value = Element<'static>> {
     let far = || any_far().boxed();
     let report =
         (any_qfi(), any_measurement(), any::<u32>()).prop_map(|(qfi, measurement, at)| QosReport {
@@ -189,9 +304,9 @@ fn any_element() -> impl Strategy<Value = Element<'static>> {
         (any::<u8>(), vec(report, 0..3))
             .prop_map(|(srr, qos)| Element::SessionReport(SessionReport { srr, qos })),
         Just(Element::Other {
-            kind: 6,
+            kind: 152,
             vendor: None,
-            value: b"a URR"
+            value: b"a trace"
         }),
         Just(Element::Other {
             kind: 0x8abc,
@@ -252,7 +367,7 @@ proptest! {
             let Ok(message) = Message::parse(bytes) else { continue };
             for element in message.elements() {
                 match element {
-                    Err(error) => prop_assert!(error.offset <= bytes.len(), "{}", error),
+                    Err(error) => prop_assert!(error.error.offset <= bytes.len(), "{}", error),
                     Ok(element) => {
                         // What was understood can be said again, and then says the same. (Not so VLAN tags and end
                         // markers of new rules, which are read past.)
@@ -320,8 +435,8 @@ fn a_rule_without_what_it_must_have_is_refused_and_the_next_one_read() {
     let mut elements = message.elements();
     let error = elements.next().expect("one").expect_err("no gates");
     assert_eq!(
-        (error.offset, error.expected.as_str()),
-        (20, "gates"),
+        (error.cause, error.offending, error.error.offset),
+        (cause::MANDATORY_MISSING, kind::GATES, 20),
         "{error}"
     );
     assert_eq!(elements.next(), Some(Ok(Element::RemoveQer(3))));
@@ -434,4 +549,69 @@ fn what_cannot_be_said_is_not_written() {
         .write(&[], &mut out)
         .is_err()
     );
+}
+
+#[test]
+fn what_is_passed_over_is_named_by_its_type() {
+    // A FAR with a forwarding policy of one octet, "x".
+    #[rustfmt::skip]
+    let bytes = [
+        0x21, 52, 0, 38, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 7, 0,
+        0, 3, 0, 22, 0, 108, 0, 4, 0, 0, 0, 2, 0, 44, 0, 1, 2, 0, 4, 0, 5, 0, 41, 0, 1, b'x',
+    ];
+    let message = Message::parse(&bytes).expect("a message");
+    let Some(Ok(Element::CreateFar(far))) = message.elements().next() else {
+        panic!("a FAR");
+    };
+    assert_eq!(far.beyond, Some(kind::POLICY));
+    let mut out = [0; 64];
+    let again = message.header.write(&[Element::CreateFar(far)], &mut out);
+    assert!(again.is_err(), "it would not say the same");
+}
+
+#[test]
+fn a_period_is_never_shorter_than_what_is_meant() {
+    for (seconds, expected) in [
+        (0, 0),
+        (1, 2),
+        (62, 62),
+        (63, 120),
+        (1_861, 2_400),
+        (1_116_000, 1_116_000),
+    ] {
+        let period = Period::at_least(Duration::from_secs(seconds));
+        let expected = Period::For(Duration::from_secs(expected));
+        assert_eq!(period, expected, "{seconds} s");
+    }
+    assert_eq!(
+        Period::at_least(Duration::from_secs(1_116_001)),
+        Period::Infinite
+    );
+}
+
+#[test]
+fn an_order_of_usage_as_octets() {
+    let urr = Urr {
+        id: 7,
+        method: Some(method::VOLUME),
+        triggers: Some(trigger::PERIODIC | trigger::VOLUME_QUOTA),
+        period: Some(Duration::from_secs(10)),
+        volume_quota: Some(Volumes {
+            total: Some(Bytes(0x0102)),
+            ..Volumes::default()
+        }),
+        ..Urr::default()
+    };
+    let mut out = [0; 128];
+    let header = Header::session(Kind::SessionModificationRequest, 1, 7);
+    let n = header
+        .write(&[Element::CreateUrr(urr)], &mut out)
+        .expect("room");
+    #[rustfmt::skip]
+    let expected = [
+        0x21, 52, 0, 57, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 7, 0,
+        0, 6, 0, 41, 0, 81, 0, 4, 0, 0, 0, 7, 0, 62, 0, 1, 2, 0, 37, 0, 3, 1, 1, 0, 0, 64, 0, 4, 0, 0, 0, 10,
+        0, 73, 0, 9, 1, 0, 0, 0, 0, 0, 0, 1, 2,
+    ];
+    assert_eq!(out[..n], expected);
 }

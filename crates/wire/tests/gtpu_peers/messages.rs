@@ -17,7 +17,7 @@ use slackwater_wire::pfcp::Kind::{
 use slackwater_wire::pfcp::{
     self, Acks, Aqm, BitRates, CreatedPdr, EdgeOptions, Element, FSeid, FTeid, Far, Forwarding,
     Gates, Measurement, NodeId, OuterHeader, Pdi, Pdr, Qer, QosReport, SdfFilter, SessionReport,
-    UeIp, action, cause, interface,
+    UeIp, action, cause, interface, report_type,
 };
 
 fn contained(container: Container) -> Vec<u8> {
@@ -159,6 +159,7 @@ pub(crate) fn session() -> Vec<Vec<u8>> {
         outer_removal: Some(0),
         far: Some(2),
         qers: vec![1],
+        ..Pdr::default()
     };
     let forward = |id, destination, outer| Far {
         id,
@@ -167,8 +168,10 @@ pub(crate) fn session() -> Vec<Vec<u8>> {
             destination: Some(destination),
             network: Some(NETWORK),
             outer,
+            marking: None,
             end_marker: false,
         }),
+        ..Far::default()
     };
     let radio = OuterHeader::gtpu(Teid(0x0b00_0002), Ipv4Addr::new(192, 0, 2, 33));
     let ambr = Qer {
@@ -211,6 +214,7 @@ pub(crate) fn session() -> Vec<Vec<u8>> {
             end_marker: true,
             ..Forwarding::default()
         }),
+        ..Far::default()
     };
     let closed = Qer {
         id: 2,
@@ -292,7 +296,10 @@ pub(crate) fn session() -> Vec<Vec<u8>> {
             SessionReportRequest,
             0x1122,
             8,
-            &[Element::ReportType(0x40), Element::SessionReport(report)],
+            &[
+                Element::ReportType(report_type::SESSION),
+                Element::SessionReport(report),
+            ],
         ),
     ]
 }
