@@ -63,6 +63,34 @@ pub struct Prefix {
     pub bits: u8,
 }
 
+impl Prefix {
+    /// The prefix of `bits` bits that holds `address`, or of all bits; `None` where the family has fewer.
+    pub fn new(address: IpAddr, bits: Option<u8>) -> Option<Self> {
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.unwrap_or(most);
+        if bits > most {
+            return None;
+        }
+        let address = match address {
+            IpAddr::V4(a) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
+                IpAddr::V4(Ipv4Addr::from_bits(a.to_bits() & mask))
+            }
+            IpAddr::V6(a) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
+                IpAddr::V6(Ipv6Addr::from_bits(a.to_bits() & mask))
+            }
+        };
+        Some(Self { address, bits })
+    }
+
+    /// True where `address` is one of its addresses.
+    pub fn holds(&self, address: IpAddr) -> bool {
+        Self::new(address, Some(self.bits)).is_some_and(|p| p.address == self.address)
+            && address.is_ipv4() == self.address.is_ipv4()
+    }
+}
+
 /// One end of a flow description: addresses and ports (RFC 6733, 4.3.1, `IPFilterRule`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowEnd {
@@ -241,6 +269,8 @@ pub struct Urr {
     pub time_quota: Option<Duration>,
     /// A report leaves at this interval.
     pub period: Option<Duration>,
+    /// A report leaves after so long without packets (8.2.48).
+    pub holding: Option<Duration>,
     /// Time without packets after which time is not counted (8.2.17).
     pub inactivity: Option<Duration>,
     /// It measures before `QoS` is enforced (8.2.68, MBQE).
@@ -328,5 +358,19 @@ mod tests {
             v4: None,
         };
         assert!(all.holds("2001:db8::9".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_prefix_begins_at_its_first_address() {
+        let prefix = Prefix::new("192.0.2.9".parse().unwrap(), Some(29)).unwrap();
+        assert_eq!(prefix.address, "192.0.2.8".parse::<IpAddr>().unwrap());
+        for (address, held) in [("192.0.2.15", true), ("192.0.2.16", false), ("::", false)] {
+            assert_eq!(prefix.holds(address.parse().unwrap()), held, "{address}");
+        }
+        assert_eq!(Prefix::new("192.0.2.9".parse().unwrap(), Some(33)), None);
+        let none = Prefix::new("::1".parse().unwrap(), Some(0)).unwrap();
+        assert!(
+            none.holds("2001:db8::1".parse().unwrap()) && !none.holds("10.0.0.1".parse().unwrap())
+        );
     }
 }

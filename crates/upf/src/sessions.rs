@@ -2,12 +2,12 @@
 //!
 //! The control plane writes here and lists what it changed ([`Change`]); the user plane reads, and follows the list.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use slackwater_core::{Instant, Teid, UeId};
 
-use crate::rules::Rules;
+use crate::rules::{Prefix, Rules, UeAddress};
 
 /// This function's name of a session (the SEID of its F-SEID). A place in the table and how often that was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,7 +16,7 @@ pub struct Seid(pub u64);
 impl Seid {
     /// The number by which edge functions know the session: dense, and used again once the session is gone.
     pub const fn ue(self) -> UeId {
-        UeId(self.0 as u32 - 1)
+        UeId((self.0 as u32).wrapping_sub(1))
     }
 
     /// That of place `at`, used for the `turn`th time. Never 0, which means no session (TS 29.244, 7.2.2.4.2).
@@ -77,6 +77,8 @@ pub struct Sessions {
     v4: HashMap<Ipv4Addr, Seid>,
     /// By the first 64 bits of the UE's IPv6 address.
     v6: HashMap<u64, Vec<Seid>>,
+    /// By the first 64 bits of a prefix that is shorter than those. Such prefixes do not overlap.
+    wide: BTreeMap<u64, Seid>,
     changes: Vec<Change>,
     count: usize,
 }
@@ -84,6 +86,20 @@ pub struct Sessions {
 /// The first 64 bits.
 fn upper(address: Ipv6Addr) -> u64 {
     (u128::from(address) >> 64) as u64
+}
+
+/// True where one prefix holds the other.
+fn overlap(a: Option<(Ipv6Addr, u8)>, b: Option<(Ipv6Addr, u8)>) -> bool {
+    let (Some((a, m)), Some((b, n))) = (a, b) else {
+        return false;
+    };
+    let (Some(p), Some(q)) = (
+        Prefix::new(a.into(), Some(m)),
+        Prefix::new(b.into(), Some(n)),
+    ) else {
+        return false;
+    };
+    p.holds(q.address) || q.holds(p.address)
 }
 
 impl Sessions {
@@ -129,16 +145,46 @@ impl Sessions {
     pub fn by_address(&self, address: IpAddr) -> Option<&Session> {
         match address {
             IpAddr::V4(a) => self.get(*self.v4.get(&a)?),
-            IpAddr::V6(a) => self
-                .v6
-                .get(&upper(a))?
-                .iter()
-                .filter_map(|seid| self.get(*seid))
-                .find(|s| {
-                    let mut ues = s.rules.pdrs.iter().filter_map(|p| p.ue);
-                    ues.any(|ue| ue.holds(address))
-                }),
+            IpAddr::V6(a) => {
+                let exact = self.v6.get(&upper(a)).into_iter().flatten();
+                let wide = self.wide.range(..=upper(a)).next_back();
+                let mut found = exact.chain(wide.map(|(_, seid)| seid));
+                found.find_map(|seid| {
+                    let session = self.get(*seid)?;
+                    let mut ues = session.rules.pdrs.iter().filter_map(|p| p.ue);
+                    ues.any(|ue| ue.holds(address)).then_some(session)
+                })
+            }
         }
+    }
+
+    /// True where a session other than `but` has one of the UE's addresses.
+    pub fn has_address(&self, ue: UeAddress, but: Option<Seid>) -> bool {
+        let other = |seid: &Seid| Some(*seid) != but;
+        if ue.v4.and_then(|a| self.v4.get(&a)).is_some_and(other) {
+            return true;
+        }
+        let Some((prefix, bits)) = ue.v6 else {
+            return false;
+        };
+        let first = upper(prefix);
+        let last = first | u64::MAX.checked_shr(u32::from(bits)).unwrap_or(0);
+        let reaches = |seid: &Seid| {
+            let session = self.get(*seid);
+            let mut ues = session
+                .iter()
+                .flat_map(|s| &s.rules.pdrs)
+                .filter_map(|p| p.ue);
+            ues.any(|u| overlap(u.v6, ue.v6))
+        };
+        // Wide prefixes do not overlap: only the last that begins at or before the end of this one can reach into it.
+        let mut wide = self.wide.range(..=last).rev();
+        let nearest = wide.find(|(_, seid)| other(seid));
+        if nearest.is_some_and(|(at, seid)| *at >= first || reaches(seid)) {
+            return true;
+        }
+        let mut exact = (first..=last).filter_map(|at| self.v6.get(&at)).flatten();
+        exact.any(|seid| other(seid) && reaches(seid))
     }
 
     /// True where `teid` is in use.
@@ -165,7 +211,9 @@ impl Sessions {
             if let Some(a) = ue.v4 {
                 self.v4.insert(a, seid);
             }
-            if let Some((a, _)) = ue.v6 {
+            if let Some((a, ..64)) = ue.v6 {
+                self.wide.insert(upper(a), seid);
+            } else if let Some((a, _)) = ue.v6 {
                 let list = self.v6.entry(upper(a)).or_default();
                 if !list.contains(&seid) {
                     list.push(seid);
@@ -176,6 +224,15 @@ impl Sessions {
             session.rules = rules;
         }
         self.changes.push(Change::Set(seid));
+    }
+
+    /// The control plane names the session otherwise from now on.
+    pub fn set_peer_seid(&mut self, seid: Seid, peer_seid: u64) {
+        if self.get(seid).is_some()
+            && let Some(session) = &mut self.places[seid.at()].session
+        {
+            session.peer_seid = peer_seid;
+        }
     }
 
     /// Notes an end marker that the user plane is to send.
@@ -210,6 +267,11 @@ impl Sessions {
                 && self.v4.get(&a) == Some(&seid)
             {
                 self.v4.remove(&a);
+            }
+            if let Some((a, ..64)) = ue.v6
+                && self.wide.get(&upper(a)) == Some(&seid)
+            {
+                self.wide.remove(&upper(a));
             }
             if let Some((a, _)) = ue.v6
                 && let Some(list) = self.v6.get_mut(&upper(a))
@@ -321,6 +383,53 @@ mod tests {
             sessions.take_changes(),
             [Change::Set(seid), Change::Set(seid), Change::Gone(seid)]
         );
+    }
+
+    #[test]
+    fn an_address_belongs_to_one_session() {
+        let with = |v6: &str, bits| UeAddress {
+            v4: None,
+            v6: Some((v6.parse().unwrap(), bits)),
+        };
+        let mut sessions = Sessions::default();
+        for (v6, bits) in [
+            ("2001:db8:0:100::", 60),
+            ("2001:db8:0:200::", 64),
+            ("2001:db8:0:300:1::", 80),
+        ] {
+            let seid = sessions.add(Instant::ZERO, 0, 1);
+            let ue = Some(with(v6, bits));
+            let pdrs = vec![Pdr { ue, ..pdr(1, 1) }];
+            assert!(!sessions.has_address(with(v6, bits), None), "{v6}");
+            sessions.set_rules(
+                seid,
+                Rules {
+                    pdrs,
+                    ..Rules::default()
+                },
+            );
+            assert!(!sessions.has_address(with(v6, bits), Some(seid)), "{v6}");
+        }
+        for (v6, bits, taken) in [
+            ("2001:db8:0:105::", 64, true),
+            ("2001:db8:0:110::", 64, false),
+            ("2001:db8:0:200:7::", 80, true),
+            ("2001:db8:0:200::", 56, true),
+            ("2001:db8:0:300:2::", 80, false),
+            ("2001:db8:0:300::", 64, true),
+            ("2001:db8:0:400::", 56, false),
+        ] {
+            assert_eq!(
+                sessions.has_address(with(v6, bits), None),
+                taken,
+                "{v6}/{bits}"
+            );
+        }
+        let found = sessions.by_address("2001:db8:0:10f::1".parse().unwrap());
+        assert_eq!(found.map(|s| s.seid.ue().0), Some(0));
+        let seid = found.unwrap().seid;
+        sessions.remove(seid);
+        assert!(!sessions.has_address(with("2001:db8:0:105::", 64), None));
     }
 
     #[test]
