@@ -12,6 +12,7 @@ use slackwater_wire::pfcp::trigger;
 
 use crate::rules::Urr;
 use crate::sessions::Seid;
+use crate::user;
 use counter::Counter;
 
 /// What a rule counted since its report before (TS 29.244, 7.5.8.3).
@@ -164,13 +165,26 @@ impl Usage {
         direction: Direction,
         bytes: Bytes,
     ) -> bool {
+        self.pass(now, seid, urrs, direction, bytes, |_| true)
+    }
+
+    /// [`Usage::on_packet`] for those of the rules that `which` names.
+    fn pass(
+        &mut self,
+        now: Instant,
+        seid: Seid,
+        urrs: &[u32],
+        direction: Direction,
+        bytes: Bytes,
+        which: impl Fn(&Urr) -> bool,
+    ) -> bool {
         let Some(place) = self.places.get_mut(seid.ue().index()) else {
             return true;
         };
         let Some(session) = place.as_mut().filter(|s| s.seid == seid) else {
             return true;
         };
-        let mine = |c: &&mut Counter| urrs.contains(&c.urr.id);
+        let mine = |c: &&mut Counter| urrs.contains(&c.urr.id) && which(&c.urr);
         if session
             .counters
             .iter_mut()
@@ -268,6 +282,17 @@ impl Usage {
         if counter.is_listed {
             self.due.retain(|entry| *entry != (seid, urr));
         }
+    }
+}
+
+impl user::Usage for Usage {
+    /// A rule counts before `QoS` is enforced or after it (TS 29.244, 8.2.68, MBQE), never at both.
+    fn count(&mut self, now: Instant, packet: &user::Counted<'_>) -> bool {
+        let (seid, urrs) = (packet.session.seid, &packet.pdr.urrs);
+        let bytes = Bytes(u64::from(packet.len));
+        self.pass(now, seid, urrs, packet.direction, bytes, |urr| {
+            urr.before_qos != packet.enforced
+        })
     }
 }
 

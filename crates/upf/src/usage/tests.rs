@@ -2,7 +2,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::rules::Volume;
+use crate::rules::{Interface, Pdr, Volume};
 use crate::sessions::Sessions;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -190,6 +190,53 @@ fn traffic_begins_and_ends() {
         (37, hold),
     ];
     assert_eq!(told, expected);
+}
+
+#[test]
+fn a_rule_counts_before_or_after_its_rates_are_enforced() {
+    let mut sessions = Sessions::default();
+    let seid = sessions.add(at(0), 0, 1);
+    let mut usage = Usage::default();
+    let before = Urr {
+        id: 2,
+        before_qos: true,
+        ..rule(0)
+    };
+    usage.create(at(0), seid, &rule(0));
+    usage.create(at(0), seid, &before);
+    let pdr = Pdr {
+        id: 1,
+        precedence: 1,
+        source: Interface::Core,
+        tunnel: None,
+        network: None,
+        ue: None,
+        filters: Vec::new(),
+        qfis: Vec::new(),
+        remove_outer: false,
+        reports: false,
+        far: None,
+        qers: Vec::new(),
+        urrs: vec![1, 2],
+    };
+    let session = sessions.get(seid).unwrap();
+    for (enforced, len) in [(false, 1_000), (false, 500), (true, 1_000)] {
+        let packet = user::Counted {
+            session,
+            pdr: &pdr,
+            direction: Direction::Down,
+            len,
+            enforced,
+        };
+        assert!(user::Usage::count(&mut usage, at(0), &packet));
+    }
+    let counted = |usage: &mut Usage, urr| usage.query(at(1), seid, urr).unwrap().volume.unwrap();
+    assert_eq!(counted(&mut usage, 1).down, Bytes(1_000));
+    assert_eq!(
+        counted(&mut usage, 2).down,
+        Bytes(1_500),
+        "what was offered"
+    );
 }
 
 #[derive(Clone, Debug)]
