@@ -4,7 +4,9 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
-use nix::sys::socket::sockopt::{IpRecvTos, Ipv6RecvTClass, RcvBuf, SndBuf, UdpGroSegment};
+use nix::sys::socket::sockopt::{
+    IpRecvTos, Ipv6RecvTClass, RcvBuf, RcvBufForce, RxqOvfl, SndBuf, UdpGroSegment,
+};
 use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrStorage,
     recvmsg, sendmsg, setsockopt,
@@ -44,6 +46,8 @@ pub struct GtpuSocket {
     batch: Batch,
     /// Datagrams that the kernel did not take.
     pub refused: u64,
+    /// Datagrams that came and found no room, as the kernel told with the last that did.
+    pub overflowed: u32,
 }
 
 #[derive(Debug, Default)]
@@ -76,7 +80,9 @@ impl GtpuSocket {
         };
         class.map_err(|e| LiveError::kernel("cannot read the outer traffic class", e))?;
         // More room and offloads are a gain, and no condition.
-        let _room = setsockopt(&socket, RcvBuf, &SOCKET_BUFFER);
+        let room = setsockopt(&socket, RcvBufForce, &SOCKET_BUFFER);
+        let _room = room.or_else(|_| setsockopt(&socket, RcvBuf, &SOCKET_BUFFER));
+        let _count = setsockopt(&socket, RxqOvfl, &1);
         let _room = setsockopt(&socket, SndBuf, &SOCKET_BUFFER);
         let segments = setsockopt(&socket, UdpGroSegment, &true).is_ok();
         Ok(Self {
@@ -86,6 +92,7 @@ impl GtpuSocket {
             buffer: vec![0; RECEIVE],
             batch: Batch::default(),
             refused: 0,
+            overflowed: 0,
         })
     }
 
@@ -107,7 +114,7 @@ impl GtpuSocket {
     /// # Errors
     /// Where the socket is broken.
     pub fn read(&mut self, mut each: impl FnMut(Datagram<'_>)) -> io::Result<bool> {
-        let mut control = nix::cmsg_space!(i32, i32);
+        let mut control = nix::cmsg_space!(i32, i32, u32);
         let mut parts = [IoSliceMut::new(&mut self.buffer)];
         let received = recvmsg::<SockaddrStorage>(
             self.socket.as_raw_fd(),
@@ -128,6 +135,7 @@ impl GtpuSocket {
                 ControlMessageOwned::Ipv4Tos(t) => tos = t,
                 ControlMessageOwned::Ipv6TClass(t) => tos = t as u8,
                 ControlMessageOwned::UdpGroSegments(n) => size = n.max(1) as usize,
+                ControlMessageOwned::RxqOvfl(n) => self.overflowed = n,
                 _ => {}
             }
         }

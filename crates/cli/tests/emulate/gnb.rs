@@ -384,6 +384,14 @@ fn relay(tun: &mut Tun, peer: &Upf, over: &mut dyn FnMut() -> bool) -> [Vec<u8>;
     seen
 }
 
+/// The client of a server that may come later.
+fn patient() -> String {
+    FETCH.replace(
+        "s = socket.create_connection((host, 7001), timeout=20)",
+        "\n    while True:\n        try: s = socket.create_connection((host, 7001), timeout=20); break\n        except ConnectionRefusedError: pass",
+    )
+}
+
 #[test]
 fn tcp_of_two_ues_arrives_whole_over_their_own_flows() {
     let Some(_one) = allowed() else {
@@ -420,11 +428,7 @@ fn tcp_of_two_ues_arrives_whole_over_their_own_flows() {
         })
         .expect("a device");
     let place = folder.0.display().to_string();
-    // The server may come later than the clients.
-    let fetch = FETCH.replace(
-        "s = socket.create_connection((host, 7001), timeout=20)",
-        "\n    while True:\n        try: s = socket.create_connection((host, 7001), timeout=20); break\n        except ConnectionRefusedError: pass",
-    );
+    let fetch = patient();
     let more = [
         "--server", server, "--", "python3", "-c", &fetch, &place, "{server}",
     ];
@@ -455,6 +459,119 @@ fn tcp_of_two_ues_arrives_whole_over_their_own_flows() {
         labels[0].ends_with("alice qfi5") && labels[1].ends_with(" bob"),
         "{labels:?}"
     );
+}
+
+/// A user plane function of ours in front of the cell: one session, whose tunnel carries the reports too.
+const UPF: &str = r#"
+[n3]
+address = "127.0.0.1"
+[n6]
+address = "192.0.2.1"
+[functions]
+vaqm = "auto"
+[http]
+port = 0
+[[session]]
+ue = "10.60.0.1"
+teid = 0x11
+gnb = "127.0.0.2"
+gnb_teid = 0x22
+reports = true
+"#;
+
+#[test]
+fn a_user_plane_function_and_a_cell_carry_tcp() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let folder = Folder::new("gnb-upf");
+    let (config, file, json) = (
+        folder.file("upf.toml"),
+        folder.file("gnb.toml"),
+        folder.file("live.json"),
+    );
+    std::fs::write(&config, UPF).expect("it can be written");
+    // Profile `auto`: the function says in its echo response that it reads C.
+    let toml = "cell = \"lte\"\n[n3]\naddress = [\"127.0.0.2\"]\n\
+                [reports]\nto = { address = \"127.0.0.1\", teid = 0x11 }\n\
+                [[ue]]\nname = \"alice\"\naddress = [\"10.60.0.1\"]\n\
+                uplink = { address = \"127.0.0.1\", teid = 0x11 }\ndownlink = 0x22\nqfi = [9]\n";
+    std::fs::write(&file, toml).expect("it can be written");
+    let core = Namespace::create().expect("a namespace");
+    let place = folder.0.display().to_string();
+    let fetch = patient();
+    let started = core.inside(|| {
+        netns::ip("link set dev lo up\n", true)?;
+        let upf = ["upf", "--config", &config];
+        let mut upf = command(&upf)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut said = BufReader::new(upf.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("a pipe");
+        let serving = Command::new("sh").args(["-c", &serve()]).spawn();
+        let gnb = [
+            "gnb",
+            &file,
+            "--json",
+            &json,
+            "--no-files",
+            "--quiet",
+            "--server",
+            "192.0.2.1",
+            "--",
+            "python3",
+            "-c",
+            &fetch,
+            &place,
+            "{server}",
+        ];
+        let gnb = command(&gnb)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        Ok((upf, said, line, serving.expect("python3 starts"), gnb))
+    });
+    let (mut upf, mut said, mut line, mut serving, gnb) = started.expect("a namespace");
+    let gnb = gnb.wait_with_output().expect("it ends");
+    let id = upf.id().to_string();
+    let killed = Command::new("kill").args(["-TERM", &id]).status();
+    assert!(killed.expect("`kill` runs").success());
+    while said.read_line(&mut line).is_ok_and(|n| n > 0) {}
+    let _ignored = upf.wait();
+    let _ignored = serving.kill();
+    let _ignored = serving.wait();
+    assert_eq!(
+        whole(&folder),
+        ["192.0.2.1"],
+        "{} {line}",
+        text(&gnb.stderr)
+    );
+    let live = folder.json("live.json");
+    let n3 = &live["n3"];
+    assert_eq!(n3["peers"][0]["answers_echo"], true, "{n3:#}");
+    assert!(n3["reports"]["messages"].as_u64() > Some(100), "{n3:#}");
+    for key in [
+        "malformed",
+        "unknown_teid",
+        "header_not_understood",
+        "longer_than_path",
+        "reports/skipped",
+    ] {
+        assert_eq!(
+            n3.pointer(&format!("/{key}")),
+            Some(&0.into()),
+            "{key}: {n3:#}"
+        );
+    }
+    assert_eq!(n3["error_indications"]["received"], 0, "{n3:#}");
+    // What the function says at its end: it took the reports.
+    let reports = line
+        .lines()
+        .filter_map(|l| l.trim().strip_prefix("reports"));
+    let reports: Vec<u64> = reports.filter_map(|n| n.trim().parse().ok()).collect();
+    assert!(reports.len() == 1 && reports[0] > 100, "{line}");
 }
 
 #[test]

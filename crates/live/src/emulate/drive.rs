@@ -188,23 +188,10 @@ impl Drive {
     fn read_side(&mut self, buffer: &mut [u8]) -> Result<bool, LiveError> {
         let gone = |e| LiveError::kernel("a TUN device is gone", e);
         for _ in 0..BURST {
-            let n = match &mut self.network.side {
-                Side::Servers(servers) => servers.tun.read(buffer).map_err(gone)?,
-                Side::N3(n3) => {
-                    let Some(datagram) = n3.read(buffer)? else {
-                        return Ok(false);
-                    };
-                    let now = self.catch_up();
-                    if let Side::N3(n3) = &mut self.network.side
-                        && let Some(down) = n3.receive(now, &datagram, buffer)
-                        && let Some(came) = self.bridge.arrive(now, false, down.place, down.bytes)
-                    {
-                        n3.node.entered(down.place, came);
-                    }
-                    continue;
-                }
+            let Side::Servers(servers) = &mut self.network.side else {
+                return self.read_n3();
             };
-            let Some(n) = n else {
+            let Some(n) = servers.tun.read(buffer).map_err(gone)? else {
                 return Ok(false);
             };
             let now = self.catch_up();
@@ -216,6 +203,26 @@ impl Drive {
                 None => true,
             };
             self.count_malformed(whole);
+        }
+        Ok(true)
+    }
+
+    /// The same of N3, where a read may give several datagrams.
+    fn read_n3(&mut self) -> Result<bool, LiveError> {
+        for _ in 0..BURST {
+            let now = self.catch_up();
+            let (side, bridge) = (&mut self.network.side, &mut self.bridge);
+            let Side::N3(n3) = side else {
+                return Ok(false);
+            };
+            let any = n3.read(now, |node, down| {
+                if let Some(came) = bridge.arrive(now, false, down.place, down.bytes) {
+                    node.entered(down.place, came);
+                }
+            })?;
+            if !any {
+                return Ok(false);
+            }
         }
         Ok(true)
     }

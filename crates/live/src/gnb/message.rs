@@ -1,6 +1,7 @@
 //! Messages of GTP-U that carry no user's packet, and the marks of the outer header.
 
 use slackwater_core::{Ecn, PacketView as _, Teid};
+use slackwater_upf::user::ecn;
 use slackwater_wire::IpPacket;
 use slackwater_wire::gtpu::ie::{self, Element, Elements};
 use slackwater_wire::gtpu::report::{Capabilities, ENTERPRISE};
@@ -61,21 +62,24 @@ pub(super) fn capabilities(message: &Message<'_>) -> Option<Capabilities> {
     })
 }
 
-/// The user's packet with the mark of the outer header (RFC 6040, figure 4); `None` where it is to be dropped.
+/// The user's packet with the mark of the outer header (RFC 6040, 4.2); `None` where it is to be dropped.
 pub(super) fn decapsulated(packet: &[u8], outer: Ecn) -> Option<Vec<u8>> {
-    let bytes = packet.to_vec();
-    if outer != Ecn::Ce && outer != Ecn::Ect1 {
-        return Some(bytes);
+    let own = inner(packet);
+    let field = ecn::decapsulated(own, outer)?;
+    let mut bytes = packet.to_vec();
+    if field != own
+        && let Ok(mut ip) = IpPacket::new(&mut bytes[..])
+    {
+        ip.set_ecn(field);
     }
-    let Ok(mut ip) = IpPacket::new(bytes) else {
-        // No IP: a mark has no place, and the cell refuses the packet.
-        return Some(packet.to_vec());
-    };
-    match (ip.ecn(), outer) {
-        (Ecn::NotEct, Ecn::Ce) => return None,
-        (Ecn::Ect0 | Ecn::Ect1, Ecn::Ce) => ip.set_ecn(Ecn::Ce),
-        (Ecn::Ect0, Ecn::Ect1) => ip.set_ecn(Ecn::Ect1),
-        _ => {}
+    Some(bytes)
+}
+
+/// The ECN field of an IP packet (RFC 3168, 5; RFC 8200, 3). What is no IP packet has none, and the cell refuses it.
+pub(super) fn inner(packet: &[u8]) -> Ecn {
+    match packet {
+        [first, class, ..] if first >> 4 == 4 => Ecn::from_bits(*class),
+        [first, class, ..] if first >> 4 == 6 => Ecn::from_bits(class >> 4),
+        _ => Ecn::NotEct,
     }
-    Some(ip.into_inner())
 }

@@ -1,27 +1,19 @@
 //! The sockets of N3, and the packets that their paths are too narrow for.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, IoSlice, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd};
 
-use nix::cmsg_space;
-use nix::sys::socket::{
-    ControlMessageOwned, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrStorage, recvmsg, sendmsg,
-    setsockopt, sockopt,
-};
 use slackwater_core::{Ecn, Instant};
 use slackwater_signal::RanReport;
 
 use super::counters::Counters;
-use super::description::{Gnb, N3 as Config};
+use super::description::{Address, Gnb, N3 as Config};
 use super::node::{Down, Node};
 use super::reports::{self, Reported};
 use crate::LiveError;
 use crate::emulate::bridge::Departure;
-
-/// Room of a socket for datagrams that wait for the loop: 30 ms at 1 Gbit/s.
-const ROOM: usize = 4 << 20;
+use crate::gtpu::GtpuSocket;
 
 /// What came over N3, and how the sockets fared.
 #[derive(Clone, Debug)]
@@ -40,33 +32,15 @@ pub struct Found {
     pub peers: Vec<(SocketAddr, Option<bool>)>,
 }
 
-/// A datagram in the buffer of the loop.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Datagram {
-    from: SocketAddr,
-    to: IpAddr,
-    length: usize,
-    outer: Ecn,
-}
-
 /// The gNB's end of N3: the node and its sockets.
 #[derive(Debug)]
 pub(crate) struct N3 {
     pub(crate) node: Node,
-    sockets: Vec<Socket>,
+    sockets: Vec<(IpAddr, GtpuSocket)>,
     /// The largest IP packet for each user plane function.
     path: BTreeMap<SocketAddr, usize>,
-    refused: u64,
     fragmented: u64,
     buffer: Vec<u8>,
-}
-
-#[derive(Debug)]
-struct Socket {
-    udp: UdpSocket,
-    local: IpAddr,
-    /// Datagrams that found it full, as the kernel counts them.
-    overflowed: u32,
 }
 
 /// Octets of the outer IP and UDP header.
@@ -84,104 +58,6 @@ pub(crate) fn path_mtu(local: IpAddr, peer: SocketAddr) -> Result<usize, LiveErr
     crate::sys::path_mtu(socket.as_fd(), peer.is_ipv6()).map_err(device)
 }
 
-impl Socket {
-    fn open(local: SocketAddr) -> Result<Self, LiveError> {
-        let cannot = |e| {
-            LiveError::kernel(format!("cannot take UDP {local} for N3"), e)
-                .hint("; n3.address must be an address of this machine, and n3.port free there")
-        };
-        let socket = UdpSocket::bind(local).map_err(cannot)?;
-        socket.set_nonblocking(true).map_err(cannot)?;
-        let kernel = |e: nix::Error| cannot(e.into());
-        // Beyond what is allowed for everyone where this process may, else as much as is.
-        setsockopt(&socket, sockopt::RcvBufForce, &ROOM)
-            .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &ROOM))
-            .map_err(kernel)?;
-        setsockopt(&socket, sockopt::RxqOvfl, &1).map_err(kernel)?;
-        if local.is_ipv4() {
-            setsockopt(&socket, sockopt::IpRecvTos, &true).map_err(kernel)?;
-        } else {
-            setsockopt(&socket, sockopt::Ipv6RecvTClass, &true).map_err(kernel)?;
-        }
-        Ok(Self {
-            udp: socket,
-            local: local.ip(),
-            overflowed: 0,
-        })
-    }
-
-    /// One datagram, where one waits.
-    fn read(&mut self, buffer: &mut [u8]) -> Result<Option<Datagram>, LiveError> {
-        let mut control = cmsg_space!(u32, i32, i32);
-        let mut parts = [IoSliceMut::new(buffer)];
-        let fd = self.udp.as_raw_fd();
-        let flags = MsgFlags::MSG_DONTWAIT;
-        let message = match recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut control), flags) {
-            Ok(message) => message,
-            // An ICMP error of an earlier datagram is reported at the next call: nothing waits, or what waits comes then.
-            Err(
-                nix::Error::EAGAIN
-                | nix::Error::EINTR
-                | nix::Error::ECONNREFUSED
-                | nix::Error::EHOSTUNREACH
-                | nix::Error::ENETUNREACH,
-            ) => return Ok(None),
-            Err(e) => return Err(LiveError::kernel("cannot read N3's socket", e)),
-        };
-        let from = message.address.as_ref().and_then(address);
-        let (length, mut outer) = (message.bytes, Ecn::NotEct);
-        let controls = message
-            .cmsgs()
-            .map_err(|e| LiveError::kernel("N3's socket", e))?;
-        for control in controls {
-            match control {
-                ControlMessageOwned::Ipv4Tos(tos) => outer = Ecn::from_bits(tos),
-                ControlMessageOwned::Ipv6TClass(class) => outer = Ecn::from_bits(class as u8),
-                ControlMessageOwned::RxqOvfl(lost) => self.overflowed = lost,
-                _ => {}
-            }
-        }
-        Ok(from.map(|from| Datagram {
-            from,
-            to: self.local,
-            length,
-            outer,
-        }))
-    }
-
-    /// False where the kernel does not take it.
-    fn send(&self, to: SocketAddr, bytes: &[u8]) -> bool {
-        let parts = [IoSlice::new(bytes)];
-        let fd = self.udp.as_raw_fd();
-        let flags = MsgFlags::MSG_DONTWAIT;
-        for _ in 0..4 {
-            let sent = match to {
-                SocketAddr::V4(to) => sendmsg(fd, &parts, &[], flags, Some(&SockaddrIn::from(to))),
-                SocketAddr::V6(to) => sendmsg(fd, &parts, &[], flags, Some(&SockaddrIn6::from(to))),
-            };
-            match sent {
-                Ok(_) => return true,
-                Err(e) if std::io::Error::from(e).kind() == ErrorKind::Interrupted => {}
-                // What an earlier datagram met is told once, and not of this one.
-                Err(nix::Error::ECONNREFUSED) => {}
-                Err(_) => return false,
-            }
-        }
-        false
-    }
-}
-
-fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
-    let v4 = storage
-        .as_sockaddr_in()
-        .map(|a| SocketAddr::V4((*a).into()));
-    v4.or_else(|| {
-        storage
-            .as_sockaddr_in6()
-            .map(|a| SocketAddr::V6((*a).into()))
-    })
-}
-
 /// The local address of the IP version of `peer`. A description that was checked has one.
 pub(crate) fn local(n3: &Config, peer: SocketAddr) -> Option<IpAddr> {
     let alike = |a: &IpAddr| a.is_ipv4() == peer.is_ipv4();
@@ -191,9 +67,12 @@ pub(crate) fn local(n3: &Config, peer: SocketAddr) -> Option<IpAddr> {
 impl N3 {
     /// Opens the sockets that `gnb` names in the namespace of the calling thread.
     pub(crate) fn open(gnb: &Gnb, node: Node) -> Result<Self, LiveError> {
-        let locals = gnb.n3.address.iter();
-        let locals = locals.map(|a| SocketAddr::new(a.0, gnb.n3.port));
-        let sockets = locals.map(Socket::open).collect::<Result<_, _>>()?;
+        let open = |a: &Address| {
+            let socket = GtpuSocket::bind(SocketAddr::new(a.0, gnb.n3.port))?;
+            Ok((a.0, socket))
+        };
+        let sockets = gnb.n3.address.iter().map(open);
+        let sockets = sockets.collect::<Result<_, LiveError>>()?;
         let mut path = BTreeMap::new();
         for ue in &gnb.ue {
             let peer = ue.uplink.socket();
@@ -205,36 +84,34 @@ impl N3 {
             node,
             sockets,
             path,
-            refused: 0,
             fragmented: 0,
             buffer: Vec::new(),
         })
     }
 
     pub(crate) fn fds(&self) -> Vec<BorrowedFd<'_>> {
-        self.sockets.iter().map(|s| s.udp.as_fd()).collect()
+        self.sockets.iter().map(|s| s.1.fd()).collect()
     }
 
-    /// Reads one datagram into `buffer`, where one waits.
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<Option<Datagram>, LiveError> {
-        for socket in &mut self.sockets {
-            if let Some(datagram) = socket.read(buffer)? {
-                return Ok(Some(datagram));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The user's packet in what was read.
-    pub(crate) fn receive(
+    /// Reads each socket once and hands out the users' packets that came by `now`, each with the node; false where nothing
+    /// waited.
+    pub(crate) fn read(
         &mut self,
         now: Instant,
-        datagram: &Datagram,
-        buffer: &[u8],
-    ) -> Option<Down> {
-        let bytes = &buffer[..datagram.length];
-        self.node
-            .receive(now, datagram.from, datagram.to, datagram.outer, bytes)
+        mut each: impl FnMut(&mut Node, Down),
+    ) -> Result<bool, LiveError> {
+        let mut any = false;
+        for (local, socket) in &mut self.sockets {
+            let node = &mut self.node;
+            let read = socket.read(|d| {
+                let outer = Ecn::from_bits(d.tos);
+                if let Some(down) = node.receive(now, d.from, *local, outer, d.bytes) {
+                    each(node, down);
+                }
+            });
+            any |= read.map_err(|e| LiveError::kernel("the socket of N3 is gone", e))?;
+        }
+        Ok(any)
     }
 
     /// Sends a packet that came up.
@@ -245,10 +122,10 @@ impl N3 {
         let to = self
             .node
             .uplink(now, departure.ue, spent, packet, &mut buffer);
-        if let Some(to) = to {
+        if let Some((to, class)) = to {
             let room = self.path.get(&to).copied().unwrap_or(usize::MAX);
             self.fragmented += u64::from(outer(to.ip()) + buffer.len() > room);
-            self.send(to, &buffer);
+            self.send(to, class as u8, &buffer);
         }
         self.buffer = buffer;
     }
@@ -265,14 +142,19 @@ impl N3 {
             node.on_timer(now);
         }
         while let Some(datagram) = self.node.next_datagram() {
-            self.send(datagram.to, &datagram.bytes);
+            self.send(datagram.to, 0, &datagram.bytes);
+        }
+        for (_, socket) in &mut self.sockets {
+            socket.flush();
         }
     }
 
-    fn send(&mut self, to: SocketAddr, bytes: &[u8]) {
-        let alike = |s: &&Socket| s.local.is_ipv4() == to.is_ipv4();
-        let sent = self.sockets.iter().find(alike).map(|s| s.send(to, bytes));
-        self.refused += u64::from(sent != Some(true));
+    /// A description that was checked has a socket of each peer's IP version.
+    fn send(&mut self, to: SocketAddr, class: u8, bytes: &[u8]) {
+        let alike = |s: &&mut (IpAddr, GtpuSocket)| s.0.is_ipv4() == to.is_ipv4();
+        if let Some((_, socket)) = self.sockets.iter_mut().find(alike) {
+            socket.send(to, class, bytes);
+        }
     }
 
     /// What came over N3.
@@ -280,8 +162,8 @@ impl N3 {
         Found {
             counters: *self.node.counters(),
             reported: self.node.reported(),
-            overflowed: self.sockets.iter().map(|s| u64::from(s.overflowed)).sum(),
-            refused: self.refused,
+            overflowed: self.sockets.iter().map(|s| u64::from(s.1.overflowed)).sum(),
+            refused: self.sockets.iter().map(|s| s.1.refused).sum(),
             fragmented: self.fragmented,
             peers: self.node.peers().collect(),
         }

@@ -13,7 +13,7 @@ use slackwater_wire::gtpu::{self, Header, Kind, Message, Ntp, NtpClock, Role};
 
 use super::counters::Counters;
 use super::description::{Endpoint, Gnb};
-use super::message::{capabilities, decapsulated, echo, message};
+use super::message::{capabilities, decapsulated, echo, inner, message};
 use super::path::Paths;
 use super::reports::{Reported, Reporter};
 use super::session::Session;
@@ -254,8 +254,8 @@ impl Node {
         session.first + session.classify(now, packet) as u32
     }
 
-    /// Writes the uplink `packet` of `place` as GTP-U into `out`; `spent` is its delay between UE and N3. The peer, or
-    /// `None` where the packet is too long.
+    /// Writes the uplink `packet` of `place` as GTP-U into `out`; `spent` is its delay between UE and N3. The peer, and the ECN
+    /// field of the outer header; `None` where the packet is too long.
     pub fn uplink(
         &mut self,
         now: Instant,
@@ -263,7 +263,7 @@ impl Node {
         spent: Duration,
         packet: &[u8],
         out: &mut Vec<u8>,
-    ) -> Option<SocketAddr> {
+    ) -> Option<(SocketAddr, Ecn)> {
         let to = self.write(now, place, Some(spent), packet, out);
         match to {
             Some(_) => {
@@ -272,7 +272,12 @@ impl Node {
             }
             None => self.counters.beyond += 1,
         }
-        to
+        let to = to?;
+        // RFC 6040, 4.1 and 4.3: the packet's own field towards a peer that reads marks when it takes the header off, which is
+        // known of those that tell what they read (docs/wire.md); Not-ECT towards others.
+        let reads = self.paths.reads(to).is_some();
+        let outer = if reads { inner(packet) } else { Ecn::NotEct };
+        Some((to, outer))
     }
 
     fn write(

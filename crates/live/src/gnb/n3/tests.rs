@@ -117,7 +117,7 @@ fn run(profile: Profile, ms: u64) -> (Vec<Vec<RanReport>>, Vec<Vec<u8>>) {
         let reports: Vec<_> = bridge.world.drain_reports().collect();
         let before = n3.found().reported.messages;
         n3.run(now, reports.iter().copied());
-        assert_eq!(n3.refused, 0);
+        assert_eq!(n3.found().refused, 0);
         for _ in before..n3.found().reported.messages {
             let n = peer.recv(&mut buffer).expect("a datagram");
             got.push(buffer[..n].to_vec());

@@ -98,7 +98,7 @@ fn uplink(node: &mut Node, now: Instant, place: u32, packet: &[u8]) -> (SocketAd
     let mut out = Vec::new();
     let spent = Duration::from_millis(4);
     let to = node.uplink(now, place, spent, packet, &mut out);
-    (to.expect("a peer"), out)
+    (to.expect("a peer").0, out)
 }
 
 fn container(bytes: &[u8]) -> psc::Uplink {
@@ -332,6 +332,13 @@ fn echo_requests_are_answered_and_sent() {
     node.receive(at(3), first.to, GNB, Ecn::NotEct, &back);
     let peers: Vec<_> = node.peers().map(|p| p.1).collect();
     assert_eq!(peers, [Some(true), None]);
+    // That peer says what it reads: the packet's mark stands in the outer header too, towards it alone.
+    let mark = |node: &mut Node, place| {
+        let up = node.uplink(at(4), place, Duration::ZERO, &ip(Ecn::Ce), &mut Vec::new());
+        up.map(|u| u.1)
+    };
+    assert_eq!(mark(&mut node, 0), Some(Ecn::Ce));
+    assert_eq!(mark(&mut node, 2), Some(Ecn::NotEct));
     assert_eq!(node.counters().echoes, [1, 1]);
 }
 
