@@ -9,6 +9,8 @@ mod link;
 mod path;
 mod rlc;
 pub(crate) mod upf;
+#[cfg(test)]
+pub(crate) mod used;
 
 use slackwater_control::registry::{AnyController, Config as ControllerConfig};
 use slackwater_core::{NodeId, Recorder, UeId};

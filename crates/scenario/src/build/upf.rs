@@ -55,19 +55,13 @@ pub(super) fn add(
         report(world, upf, cell, node, None);
         nodes.push(node);
     }
-    if upf.zhuge.on {
-        let config = ZhugeConfig {
-            window: upf.zhuge.window,
-            most: upf.zhuge.most,
-            stale: (upf.reports.period * 4).max(ZhugeConfig::default().stale),
-        };
+    if let Some(config) = zhuge(upf) {
         let node = world.add_edge(Box::new(Zhuge::new(config)));
         report(world, upf, cell, node, None);
         nodes.push(node);
     }
-    if upf.l4s.on {
-        let marker = L4sMarker::new(L4sMarkerConfig { hold: upf.l4s.hold });
-        let node = world.add_edge(Box::new(marker));
+    if let Some(config) = marker(upf) {
+        let node = world.add_edge(Box::new(L4sMarker::new(config)));
         report(world, upf, cell, node, Some(scheme(upf)));
         nodes.push(node);
     }
@@ -178,6 +172,21 @@ fn cecc(from: &upf::Cecc) -> Option<CeccConfig> {
     Some(config)
 }
 
+/// Zhuge, where it is there.
+fn zhuge(upf: &Upf) -> Option<ZhugeConfig> {
+    upf.zhuge.on.then(|| ZhugeConfig {
+        window: upf.zhuge.window,
+        most: upf.zhuge.most,
+        stale: (upf.reports.period * 4).max(ZhugeConfig::default().stale),
+    })
+}
+
+/// The marker for L4S, where it is there.
+fn marker(upf: &Upf) -> Option<L4sMarkerConfig> {
+    let config = L4sMarkerConfig { hold: upf.l4s.hold };
+    upf.l4s.on.then_some(config)
+}
+
 /// Lets the cell at `cell` report to functions outside of the world: its queues, where the profile has fields for them, and
 /// the congestion of its flows, where there is a marker.
 pub(super) fn report_outside(world: &mut WorldBuilder, upf: &Upf, cell: NodeId) {
@@ -204,12 +213,18 @@ fn reporter(
     cell: NodeId,
     congestion: Option<MarkingScheme>,
 ) -> AgentId {
-    let mut config = ReporterConfig::default();
-    config.period = upf.reports.period;
-    config.phase = upf.reports.phase;
+    let mut config = reports(upf);
     config.congestion = congestion;
     let agent = sim::rlc_reporter(world.cell_config(cell), config);
     world.add_agent(cell, Box::new(agent))
+}
+
+/// When the cell reports.
+fn reports(upf: &Upf) -> ReporterConfig {
+    let mut config = ReporterConfig::default();
+    config.period = upf.reports.period;
+    config.phase = upf.reports.phase;
+    config
 }
 
 /// What goes wrong with the cell's reports.
@@ -230,12 +245,32 @@ fn report(
     node: NodeId,
     congestion: Option<MarkingScheme>,
 ) {
-    let from = &upf.reports;
     let agent = reporter(world, upf, cell, congestion);
-    let carrier = Carrier::Gtpu {
+    world.connect(agent, carrier(upf), faults(upf), Sink::Function(node));
+}
+
+/// What carries the cell's reports.
+fn carrier(upf: &Upf) -> Carrier {
+    let from = &upf.reports;
+    Carrier::Gtpu {
         profile: from.profile,
         delay: from.delay.unwrap_or(upf.n3),
         jitter: from.jitter,
+    }
+}
+
+/// What the functions run with, as text.
+#[cfg(test)]
+pub(super) fn used(upf: &Upf, ues: &[&Ue], plugins: &Plugins) -> String {
+    let of = |(ue, config): (UeId, &&Ue)| {
+        let own = config.vaqm(&upf.vaqm).into_iter();
+        let own: Vec<_> = own.map(|(q, v)| (q, vaqm(&v, plugins))).collect();
+        (sessions(upf, ue, config), own)
     };
-    world.connect(agent, carrier, faults(upf), Sink::Function(node));
+    let of: Vec<_> = (0..).map(UeId).zip(ues).map(of).collect();
+    let functions = (vaqm(&upf.vaqm, plugins), cecc(&upf.cecc), zhuge(upf));
+    let marker = marker(upf).map(|config| (config, scheme(upf)));
+    let reports = (reports(upf), carrier(upf), faults(upf));
+    let notice = upf.detour.extra.map(|_| upf.detour.notice);
+    format!("{of:?}\n{functions:?}\n{marker:?}\n{reports:?}\n{notice:?}")
 }

@@ -4,6 +4,7 @@
 use slackwater_core::Duration;
 
 use crate::build::cell::radio;
+use crate::build::used::used;
 use crate::field::{Field, Reference};
 use crate::tree::{Node, Value};
 use crate::{Cell, Feedback, Flow, Link, Path, Record, Scenario, Ue, Upf, Wired};
@@ -97,28 +98,33 @@ fn beyond(end: &str, sign: f64) -> String {
 /// A scenario in which the section stands.
 fn around(path: &str, variant: Option<&str>) -> Option<Scenario> {
     [LINK, LTE, NR].into_iter().find_map(|text| {
-        let mut base = scenario(text);
+        let base = scenario(text);
         let root = path.split('.').next().unwrap_or_default();
         let needs_cell = ["cell", "ue", "upf", "feedback"].contains(&root);
         if needs_cell && base.cell().is_none() || root == "link" && base.cell().is_some() {
             return None;
         }
-        if path.starts_with("cell.rlc.queue.") {
-            base = base.with("cell.rlc.queue", "fifo").ok()?;
-        }
-        let Some(word) = variant else {
-            return Some(base);
-        };
-        // What has no default.
-        let needed = match word {
-            "rate" | "cbr" => "rate = \"1 Mbit/s\"",
-            "series" => "points = [[0, 1], [1, 2]]",
-            "mcs" => "mcs = 5",
-            _ => return base.with(path, word).ok(),
-        };
-        let table = format!("{{ kind = \"{word}\", {needed} }}");
-        base.with(path, &table).ok()
+        within(base, path, variant)
     })
+}
+
+/// The base with the variant of a section.
+fn within(mut base: Scenario, path: &str, variant: Option<&str>) -> Option<Scenario> {
+    if path.starts_with("cell.rlc.queue.") {
+        base = base.with("cell.rlc.queue", "fifo").ok()?;
+    }
+    let Some(word) = variant else {
+        return Some(base);
+    };
+    // What has no default.
+    let needed = match word {
+        "rate" | "cbr" => "rate = \"1 Mbit/s\"",
+        "series" => "points = [[0, 1], [1, 2]]",
+        "mcs" => "mcs = 5",
+        _ => return base.with(path, word).ok(),
+    };
+    let table = format!("{{ kind = \"{word}\", {needed} }}");
+    base.with(path, &table).ok()
 }
 
 /// What the resolved scenario says of `key`, as text.
@@ -193,6 +199,149 @@ fn every_documented_range_is_kept_and_refused_beyond() {
     assert!(walked > 150, "{walked} keys");
     // A trace is a file, which this test does not have.
     assert_eq!(elsewhere, ["[link] = { kind = \"trace\" }.up_rate"]);
+}
+
+/// A value between the ends of a range: half of the upper one.
+fn half(high: &str) -> String {
+    let (number, unit) = parts(high);
+    let counted = ["", "B", "packets", "bit/s", "Hz", "ns"].contains(&unit);
+    let half = if counted && number >= 2.0 {
+        (number / 2.0).floor()
+    } else {
+        number / 2.0
+    };
+    format!("{half} {unit}").trim_end().to_owned()
+}
+
+/// What a key needs beside it to have an effect, or to take each of its values.
+fn beside(path: &str, variant: Option<&str>, key: &str) -> Vec<(&'static str, &'static str)> {
+    const WINDOW: [(&str, &str); 2] = [("upf.vaqm.mode", "window"), ("upf.vaqm.max_target", "2 s")];
+    const GUARANTEED: [(&str, &str); 2] =
+        [("ue.bearers.qfi", "[3]"), ("ue.bearers.gbr", "1 kbit/s")];
+    const HELD: (&str, &str) = ("upf.cecc.mode", "hold");
+    const L4S: (&str, &str) = ("upf.l4s.on", "true");
+    const FOR_EVER: (&str, &str) = ("duration", "1000000 s");
+    match (path, variant, key) {
+        ("cell", _, "schedulable_prbs") => vec![("cell.n_rb", "1320")],
+        ("cell", _, "shadowing_distance") => vec![("cell.shadowing", "6 dB")],
+        ("cell", _, "delay_spread") | ("ue", _, "speed") => vec![("cell.fading", "tdl-a")],
+        ("upf.vaqm" | "ue.vaqm", _, _) => WINDOW.to_vec(),
+        ("ue.bearers.vaqm", _, _) => [WINDOW, GUARANTEED].concat(),
+        ("ue.bearers", _, "gbr" | "mbr") => GUARANTEED.to_vec(),
+        ("ue.mobility", _, "min") => vec![("ue.mobility.max", "100 km")],
+        ("ue.mobility", _, "max") => vec![("ue.mobility.min", "1 m")],
+        ("upf.cecc" | "upf.reports", _, _) => vec![HELD],
+        ("upf.zhuge", _, _) => vec![("upf.zhuge.on", "true")],
+        ("upf.l4s", _, "low") => vec![L4S, ("upf.l4s.high", "10 s")],
+        ("upf.l4s", _, "high") => vec![L4S, ("upf.l4s.low", "0 s")],
+        ("upf.l4s", _, _) => vec![L4S],
+        ("upf.detour", _, "period") => vec![("upf.detour.extra", "5 ms")],
+        ("feedback" | "feedback.tyrus", _, _) => vec![("feedback.carrier", "socket")],
+        ("flow", _, "stagger") => vec![("flow.count", "2")],
+        ("flow", _, "start" | "stop") => vec![FOR_EVER],
+        ("flow.quic", _, _) => vec![("flow.transport", "quic")],
+        ("flow.app", Some("transfers"), "min") => vec![("flow.app.max", "1000 GB")],
+        ("flow.app", Some("transfers"), "max") => vec![("flow.app.min", "1 B")],
+        ("flow.app", Some("video"), "on") => vec![("flow.app.period", "1000 s")],
+        ("flow.app", Some("page"), "document") => vec![("flow.app.size", "1000 GB")],
+        ("flow.app", Some("page"), "size") => vec![("flow.app.document", "1 B")],
+        ("flow.app", Some("media"), "start") => {
+            vec![
+                ("flow.app.max", "100000 Mbit/s"),
+                ("flow.app.min", "1 kbit/s"),
+            ]
+        }
+        ("flow.app", Some("media"), "min") => {
+            vec![
+                ("flow.app.max", "100000 Mbit/s"),
+                ("flow.app.start", "100000 Mbit/s"),
+            ]
+        }
+        ("flow.app", Some("media"), "max") => {
+            vec![("flow.app.min", "1 kbit/s"), ("flow.app.start", "1 kbit/s")]
+        }
+        ("flow.app", Some("media"), "pause") => {
+            vec![FOR_EVER, ("flow.app.resume", "1000000 s")]
+        }
+        ("flow.app", Some("media"), "resume") => vec![FOR_EVER, ("flow.app.pause", "0 s")],
+        _ => Vec::new(),
+    }
+}
+
+/// The scenarios in which a key has an effect.
+fn templates(path: &str) -> &'static [&'static str] {
+    match path.split('.').next() {
+        Some("cell" | "ue" | "upf") => &[LTE, NR],
+        Some("feedback" | "flow") => &[LTE],
+        _ => &[LINK],
+    }
+}
+
+/// The base with what a key needs; `None` where that scenario has no such section.
+fn prepared(text: &str, path: &str, variant: Option<&str>, key: &str) -> Option<Scenario> {
+    let mut base = scenario(text);
+    if variant == Some("media") {
+        base = base.with("flow.controller", "gcc").ok()?;
+    }
+    base = within(base, path, variant)?;
+    for (other, value) in beside(path, variant, key) {
+        base = base.with(other, value).ok()?;
+    }
+    // The ends of a ramp.
+    let ramp = path.ends_with("law") || path.ends_with("queue");
+    match key {
+        "low" if ramp => base.with(&format!("{path}.high"), "10 s").ok(),
+        "high" if ramp => base.with(&format!("{path}.low"), "0 s").ok(),
+        _ => Some(base),
+    }
+}
+
+/// Each value of a key within its range gives a world of its own, none is cut to another, and the resolved file gives the
+/// world that its scenario gave.
+#[test]
+fn the_world_is_built_of_what_the_resolved_scenario_says() {
+    let (mut walked, mut alike, mut single) = (0, Vec::new(), Vec::new());
+    for section in sections() {
+        let (path, variant) = place(&section.key);
+        for [key, _, _, range, _] in &section.rows {
+            let full = format!("{path}.{key}");
+            // What a run records is no part of its world, and as many as there may be are too many for a test.
+            let apart = path == "record" || ["ue.count", "flow.count"].contains(&full.as_str());
+            let Some((low, high)) = range.split_once(" to ").filter(|_| !apart) else {
+                continue;
+            };
+            let mut pairs = 0;
+            for text in templates(&path) {
+                let Some(base) = prepared(text, &path, variant.as_deref(), key) else {
+                    continue;
+                };
+                let mut before: Option<(String, String)> = None;
+                for value in [low, &half(high), high] {
+                    // Refused for what other keys say; the test above has what a key takes by itself.
+                    let Ok(s) = base.with(&full, value) else {
+                        continue;
+                    };
+                    let world = used(&s);
+                    assert_eq!(used(&scenario(&s.to_toml())), world, "{full} = {value}");
+                    if let Some((other, its)) = before.filter(|(other, _)| other != value) {
+                        pairs += 1;
+                        if its == world {
+                            alike.push(format!("{full} = {other} and {value}"));
+                        }
+                    }
+                    before = Some((value.to_owned(), world));
+                }
+            }
+            if pairs == 0 {
+                single.push(full);
+            }
+            walked += 1;
+        }
+    }
+    assert!(walked > 150, "{walked} keys");
+    assert!(alike.is_empty(), "{}", alike.join("\n"));
+    // A trace is a file, and all but the least of a range of 50 ms are more than 8 slots (see below).
+    assert_eq!(single, ["link.up_rate", "cell.timing.processing"]);
 }
 
 /// What the cell runs with is what its scenario says, at both ends of each range.

@@ -73,13 +73,17 @@ pub enum Carrier {
 
 impl fmt::Debug for Carrier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OnAck => "OnAck",
-            Self::Datagram { .. } => "Datagram",
-            Self::Socket { .. } => "Socket",
-            Self::Gtpu { .. } => "Gtpu",
-            Self::Own(_) => "Own",
-        })
+        match self {
+            Self::OnAck => f.write_str("OnAck"),
+            Self::Datagram { every, lane } => write!(f, "Datagram({every:?}, {lane:?})"),
+            Self::Socket { every, lane } => write!(f, "Socket({every:?}, {lane:?})"),
+            Self::Gtpu {
+                profile,
+                delay,
+                jitter,
+            } => write!(f, "Gtpu({profile:?}, {delay:?}, {jitter:?})"),
+            Self::Own(_) => f.write_str("Own"),
+        }
     }
 }
 
