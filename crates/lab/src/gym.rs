@@ -14,7 +14,7 @@ pub mod reward;
 pub mod score;
 
 pub use batch::{Batch, Rollout, Steps};
-pub use domain::{Carrier, Domain, DomainError, Place};
+pub use domain::{Domain, DomainError, Place, Transport};
 pub use env::{Actor, Env, Ground, Scheme};
 pub use episode::Episode;
 pub use listen::{Listener, Totals};

@@ -18,9 +18,9 @@ choice! {
         Up = "up",
     }
 }
-/// What carries a flow's data.
+/// The protocol of a flow's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
+pub enum Protocol {
     /// TCP with the flow's controller.
     Tcp,
     /// UDP without control.
@@ -240,14 +240,14 @@ tagged! {
     }
 }
 
-impl Carrier {
+impl Protocol {
     /// True where the flow's controller says what may leave.
     pub const fn is_controlled(self) -> bool {
         !matches!(self, Self::Udp)
     }
 }
 
-impl From<Transport> for Carrier {
+impl From<Transport> for Protocol {
     fn from(transport: Transport) -> Self {
         match transport {
             Transport::Tcp => Self::Tcp,
@@ -260,20 +260,20 @@ impl From<Transport> for Carrier {
 
 impl Flow {
     /// What carries its data.
-    pub fn carrier(&self) -> Carrier {
+    pub fn protocol(&self) -> Protocol {
         match (self.transport, &self.app) {
             (Some(transport), _) => transport.into(),
-            (None, app) => app.carrier(),
+            (None, app) => app.protocol(),
         }
     }
 
     /// Payload bytes of a full packet of its transport, as its controller counts them.
     pub fn mss(&self) -> u16 {
-        match self.carrier() {
-            Carrier::Tcp | Carrier::Udp => self.tcp.mss,
-            Carrier::Rtp => self.app.media().map_or(self.tcp.mss, |m| m.packet),
-            Carrier::Quinn => self.quic.packet - 28,
-            Carrier::Quic => QuicConfig {
+        match self.protocol() {
+            Protocol::Tcp | Protocol::Udp => self.tcp.mss,
+            Protocol::Rtp => self.app.media().map_or(self.tcp.mss, |m| m.packet),
+            Protocol::Quinn => self.quic.packet - 28,
+            Protocol::Quic => QuicConfig {
                 packet: self.quic.packet,
                 ..QuicConfig::default()
             }
@@ -292,13 +292,13 @@ impl App {
     }
 
     /// What carries it where the flow does not say.
-    fn carrier(&self) -> Carrier {
-        let chosen = Carrier::from;
+    fn protocol(&self) -> Protocol {
+        let chosen = Protocol::from;
         match self {
             Self::Vr(vr) => chosen(vr.transport),
             Self::Cbr(cbr) => chosen(cbr.transport),
-            Self::Media(_) => Carrier::Rtp,
-            Self::Bulk(_) | Self::Transfers(_) | Self::Page(_) | Self::Video(_) => Carrier::Tcp,
+            Self::Media(_) => Protocol::Rtp,
+            Self::Bulk(_) | Self::Transfers(_) | Self::Page(_) | Self::Video(_) => Protocol::Tcp,
         }
     }
 
@@ -468,7 +468,7 @@ section! {
         if matches!(me.app, App::Page(_)) && me.direction == Way::Up {
             return Err(at.error("a page with direction = \"up\"", "direction = \"down\""));
         }
-        if matches!(me.app, App::Page(_)) && !matches!(me.carrier(), Carrier::Tcp | Carrier::Quic) {
+        if matches!(me.app, App::Page(_)) && !matches!(me.protocol(), Protocol::Tcp | Protocol::Quic) {
             return Err(at.error("a page over another transport", "transport = \"tcp\" or \"quic\""));
         }
         if me.transport.is_some() && matches!(me.app, App::Media(_)) {

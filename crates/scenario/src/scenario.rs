@@ -354,16 +354,16 @@ impl Scenario {
         let controllers = self.plugins.controllers();
         for (i, flow) in self.flows.iter().enumerate() {
             let (tcp, media) = (controllers.names(), controllers.media_names());
-            let (known, other, wanted) = match flow.carrier() {
-                flow::Carrier::Udp => continue,
-                flow::Carrier::Tcp | flow::Carrier::Quic | flow::Carrier::Quinn => {
+            let (known, other, wanted) = match flow.protocol() {
+                flow::Protocol::Udp => continue,
+                flow::Protocol::Tcp | flow::Protocol::Quic | flow::Protocol::Quinn => {
                     (tcp, media, "TCP; this one steers media")
                 }
-                flow::Carrier::Rtp => (media, tcp, "media; this one steers TCP"),
+                flow::Protocol::Rtp => (media, tcp, "media; this one steers TCP"),
             };
             let name = flow.controller.as_str();
-            let built = match flow.carrier() {
-                flow::Carrier::Rtp => controllers.build_media(name, &config).map(|_| None),
+            let built = match flow.protocol() {
+                flow::Protocol::Rtp => controllers.build_media(name, &config).map(|_| None),
                 _ => crate::build::controller::build(controllers, name, &config).map(Some),
             };
             let expected = match built {
@@ -442,7 +442,10 @@ impl Scenario {
         flow: &Flow,
         controller: &AnyController,
     ) -> Result<(), ScenarioError> {
-        let encrypted = matches!(flow.carrier(), flow::Carrier::Quic | flow::Carrier::Quinn);
+        let encrypted = matches!(
+            flow.protocol(),
+            flow::Protocol::Quic | flow::Protocol::Quinn
+        );
         let option = self.feedback.carrier == feedback::Carrier::TcpOption;
         let asks = controller.takes_reports() && flow.direction == flow::Way::Down;
         if self.cell().is_none() || !(encrypted && option && asks) {
@@ -644,7 +647,7 @@ impl PartialEq for Scenario {
 impl Flow {
     /// The name of a flow without a label.
     pub fn default_label(&self) -> &str {
-        if self.carrier().is_controlled() {
+        if self.protocol().is_controlled() {
             &self.controller
         } else {
             self.app.word()

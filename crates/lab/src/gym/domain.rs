@@ -29,7 +29,7 @@ pub enum Place {
 /// What carries the flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Carrier {
+pub enum Transport {
     /// TCP.
     Tcp,
     /// QUIC, by the light model.
@@ -70,7 +70,7 @@ pub struct Domain {
     /// Controllers of these; `self` is the learner's own.
     pub against: Vec<String>,
     /// What carries all flows; each as likely as often as it is named.
-    pub transports: Vec<Carrier>,
+    pub transports: Vec<Transport>,
     /// Share of the episodes in which the learner's data come in transfers of 50 kB to 2 MB, up to 1 s apart.
     pub idle: f64,
     /// Rate of the wired hop of [`Place::Behind`], Mbit/s; uniform in the logarithm.
@@ -106,7 +106,7 @@ impl Default for Domain {
             ack_batch_ms: [0.0, 0.0],
             competitors: 0,
             against: vec!["cubic".to_owned()],
-            transports: vec![Carrier::Tcp],
+            transports: vec![Transport::Tcp],
             idle: 0.0,
             hop_mbps: [1.0, 10.0],
             window: [4.0, 200.0],

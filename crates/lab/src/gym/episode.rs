@@ -13,7 +13,7 @@ use slackwater_scenario::ue::{Mobility, Static};
 use slackwater_scenario::units::{KmPerHour, Limit, Metres, Percent};
 use slackwater_scenario::{Bottleneck, Scenario};
 
-use super::domain::{Carrier as Transports, Domain, DomainError, Place, Recorded, SELF};
+use super::domain::{Domain, DomainError, Place, Recorded, SELF, Transport as Transports};
 use super::pattern::{Pattern, between, log_between};
 
 /// IP bytes of a full packet.

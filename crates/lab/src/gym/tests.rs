@@ -171,7 +171,7 @@ fn training_and_deployment_see_and_do_the_same_to_the_bit() {
         hold_against_deployment(domain(place, "none"), residual(8, "none"), RESIDUAL, 4);
     }
     let quic = Domain {
-        transports: vec![Carrier::Quic],
+        transports: vec![Transport::Quic],
         ..domain(Place::Link, "capacity")
     };
     hold_against_deployment(quic, residual(8, "capacity"), RESIDUAL, 3);

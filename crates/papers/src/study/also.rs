@@ -14,7 +14,7 @@ use slackwater_report::paper::{Drawing, Figure, Panel};
 use slackwater_report::{Better, Cell, Column, Estimate as Shown, Row, SummaryTable};
 use slackwater_results::metrics::{Metric, table::Better as Direction};
 use slackwater_scenario::ScenarioError;
-use slackwater_scenario::flow::Carrier;
+use slackwater_scenario::flow::Protocol;
 
 use super::{Experiment, Options, Outcome, Outcomes, Part, StudyError};
 
@@ -78,7 +78,7 @@ fn roles(experiment: &Experiment) -> BTreeSet<Vec<usize>> {
     let names = controllers(experiment);
     let same = |name: &&str| (0..names.len()).filter(|i| names[*i] == *name).collect();
     let controlled = experiment.scenario.flows.iter().zip(&names);
-    let controlled = controlled.filter(|(flow, _)| flow.carrier() != Carrier::Udp);
+    let controlled = controlled.filter(|(flow, _)| flow.protocol() != Protocol::Udp);
     controlled.map(|(_, name)| same(name)).collect()
 }
 

@@ -89,7 +89,7 @@ impl RecorderConfig {
             .expanded_flows()
             .into_iter()
             .map(|f| FlowInfo {
-                controller: if f.spec.carrier().is_controlled() {
+                controller: if f.spec.protocol().is_controlled() {
                     f.spec.controller.clone()
                 } else {
                     String::new()

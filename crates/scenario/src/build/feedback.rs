@@ -19,7 +19,7 @@ use crate::plugins::AgentSetup;
 /// True where a sender asks for reports.
 pub(super) fn is_asked_for(scenario: &Scenario) -> bool {
     let config = ControllerConfig::new(1448, Draw::new(0));
-    let controlled = |f: &&flow::Flow| f.carrier().is_controlled();
+    let controlled = |f: &&flow::Flow| f.protocol().is_controlled();
     scenario
         .flows
         .iter()

@@ -26,7 +26,7 @@ pub(super) fn is_up(flow: &FlowInstance<'_>) -> bool {
 
 /// The controller's name; empty for datagrams.
 pub(super) fn controller_name<'a>(flow: &FlowInstance<'a>) -> &'a str {
-    if flow.spec.carrier().is_controlled() {
+    if flow.spec.protocol().is_controlled() {
         &flow.spec.controller
     } else {
         ""
@@ -55,22 +55,22 @@ pub(super) fn config(
                 .map_err(|e| e.to_string()),
         }
     };
-    let transport = match (spec.carrier(), &spec.app) {
-        (flow::Carrier::Tcp, _) => Transport::Tcp {
+    let transport = match (spec.protocol(), &spec.app) {
+        (flow::Protocol::Tcp, _) => Transport::Tcp {
             config: Box::new(tcp(&spec.tcp)),
             controller: controller(spec.tcp.initial_window, spec.tcp.initial_ssthresh)?,
         },
-        (flow::Carrier::Quic, _) => Transport::Quic {
+        (flow::Protocol::Quic, _) => Transport::Quic {
             config: Box::new(quic(&spec.quic)),
             controller: controller(spec.quic.initial_window, spec.quic.initial_ssthresh)?,
         },
-        (flow::Carrier::Quinn, _) => Transport::Quinn {
+        (flow::Protocol::Quinn, _) => Transport::Quinn {
             config: Box::new(quic(&spec.quic)),
             controller: controller(spec.quic.initial_window, spec.quic.initial_ssthresh)?,
         },
-        (flow::Carrier::Udp, App::Vr(vr)) => Transport::Udp { packet: vr.packet },
-        (flow::Carrier::Udp, App::Cbr(cbr)) => Transport::Udp { packet: cbr.packet },
-        (flow::Carrier::Rtp, App::Media(media)) => {
+        (flow::Protocol::Udp, App::Vr(vr)) => Transport::Udp { packet: vr.packet },
+        (flow::Protocol::Udp, App::Cbr(cbr)) => Transport::Udp { packet: cbr.packet },
+        (flow::Protocol::Rtp, App::Media(media)) => {
             let rtp = rtp(media, &spec.controller);
             let config = ControllerConfig::new(u32::from(rtp.payload()), draw)
                 .with_encoder(Encoder {
@@ -90,7 +90,7 @@ pub(super) fn config(
                 ),
             }
         }
-        (flow::Carrier::Udp | flow::Carrier::Rtp, _) => {
+        (flow::Protocol::Udp | flow::Protocol::Rtp, _) => {
             return Err("this application needs TCP or QUIC".to_owned());
         }
     };

@@ -5,7 +5,7 @@ use slackwater_ran::rlc::Mode;
 use slackwater_ran::sdap::QfiMap;
 
 use crate::Scenario;
-use crate::flow::{Carrier, UeRef};
+use crate::flow::{Protocol, UeRef};
 
 /// What a bearer carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,10 +19,10 @@ enum Load {
 }
 
 impl Load {
-    const fn of(carrier: Carrier) -> Self {
-        match carrier {
-            Carrier::Udp | Carrier::Rtp => Self::Datagrams,
-            Carrier::Tcp | Carrier::Quic | Carrier::Quinn => Self::Elastic,
+    const fn of(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Udp | Protocol::Rtp => Self::Datagrams,
+            Protocol::Tcp | Protocol::Quic | Protocol::Quinn => Self::Elastic,
         }
     }
 
@@ -54,7 +54,7 @@ impl Scenario {
             .flat_map(|(i, ue)| core::iter::repeat_n(i, ue.count as usize))
             .collect();
         for flow in &self.flows {
-            let load = Load::of(flow.carrier());
+            let load = Load::of(flow.protocol());
             let reached = match flow.ue {
                 UeRef::Index(i) => i as usize..i as usize + 1,
                 UeRef::Each => 0..ues.len(),
