@@ -12,18 +12,20 @@ mod error;
 mod measurement;
 mod node;
 mod number;
+mod qer;
+mod report;
 mod rule;
 mod urr;
 
 pub use address::{FSeid, FTeid, NodeId, OuterHeader, UeIp};
 pub use edge::{Acks, Aqm, EdgeOptions};
-pub use element::{
-    CreatedPdr, Element, Elements, SessionReport, UsageIn, modification, report_type,
-};
+pub use element::{Element, Elements};
 pub use error::ElementError;
 pub use measurement::{Measurement, QosReport};
 pub use node::{Bar, Period, RuleId, feature};
-pub use rule::{BitRates, Far, Forwarding, Gates, Pdi, Pdr, Qer, SdfFilter, action, interface};
+pub use qer::{BitRates, Gates, Qer};
+pub use report::{CreatedPdr, SessionReport, UsageIn, modification, report_type};
+pub use rule::{Far, Forwarding, Pdi, Pdr, SdfFilter, action, interface};
 pub use urr::{BEFORE_QOS, COUNT_PACKETS, Urr, UsageReport, Volumes, method, trigger};
 
 use crate::WireError;

@@ -1,12 +1,13 @@
 //! Information elements (TS 29.244, 8.1): two octets type, two octets length, for vendors' own two octets vendor, value.
 
+use super::ElementError;
 use super::address::{FSeid, FTeid, NodeId};
-use super::measurement::QosReport;
 use super::node::{Bar, Period, RuleId, put_bits, read_bits};
 use super::number as n;
-use super::rule::{Far, Pdr, Qer};
+use super::qer::Qer;
+use super::report::{CreatedPdr, SessionReport, UsageIn};
+use super::rule::{Far, Pdr};
 use super::urr::{Urr, UsageReport};
-use super::{ElementError, opt};
 use crate::WireError;
 use crate::octets::{Reader, Writer, fits};
 
@@ -93,55 +94,6 @@ pub enum Element<'a> {
         /// Its value.
         value: &'a [u8],
     },
-}
-
-/// The message that a usage report stands in; each has a type of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum UsageIn {
-    /// The answer to a modification.
-    Modification,
-    /// The answer to a deletion.
-    Deletion,
-    /// A session report.
-    Report,
-}
-
-/// What a session report holds (TS 29.244, 8.2.21).
-pub mod report_type {
-    /// DLDR: downlink data.
-    pub const DOWNLINK_DATA: u8 = 1;
-    /// USAR: usage.
-    pub const USAGE: u8 = 1 << 1;
-    /// ERIR: an error indication of the tunnel's far end.
-    pub const ERROR_INDICATION: u8 = 1 << 2;
-    /// SESR: measurements of `QoS`.
-    pub const SESSION: u8 = 1 << 5;
-}
-
-/// Orders of a modification (TS 29.244, 8.2.31).
-pub mod modification {
-    /// DROBU: what is buffered is dropped.
-    pub const DROP_BUFFERED: u8 = 1;
-    /// QAURR: all usage is reported.
-    pub const QUERY_ALL: u8 = 1 << 2;
-}
-
-/// What the user plane function chose for a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CreatedPdr {
-    /// The rule.
-    pub id: u16,
-    /// Its tunnel.
-    pub tunnel: Option<FTeid>,
-}
-
-/// Measurements that a session reporting rule asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionReport {
-    /// The rule.
-    pub srr: u8,
-    /// The measurements, one per `QoS` flow.
-    pub qos: Vec<QosReport>,
 }
 
 /// An element's frame.
@@ -246,7 +198,7 @@ impl<'a> Iterator for Elements<'a> {
 }
 
 /// The one element of type `kind` in the group `raw`.
-fn only<'a, T>(
+pub(super) fn only<'a, T>(
     group: &Raw<'a>,
     kind: u16,
     what: &str,
@@ -262,7 +214,7 @@ fn only<'a, T>(
 }
 
 /// The values of all elements of type `kind` in the group `raw`.
-fn all<'a, T>(
+pub(super) fn all<'a, T>(
     group: &Raw<'a>,
     kind: u16,
     read: impl Fn(&mut Reader<'a>) -> Result<T, WireError>,
@@ -413,40 +365,5 @@ impl<'a> Element<'a> {
                 })
             }
         }
-    }
-}
-
-impl CreatedPdr {
-    fn read(group: &Raw<'_>) -> Result<Self, ElementError> {
-        Ok(Self {
-            id: only(group, n::PDR_ID, "a PDR ID", |v| v.u16("a PDR ID"))?,
-            tunnel: all(group, n::F_TEID, FTeid::read)?.first().copied(),
-        })
-    }
-
-    fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
-        group(out, n::PDR_ID, |o| o.u16(self.id))?;
-        opt(out, self.tunnel, |o, t| group(o, n::F_TEID, |o| t.put(o)))
-    }
-}
-
-impl SessionReport {
-    fn read(group: &Raw<'_>) -> Result<Self, ElementError> {
-        let mut report = Self {
-            srr: only(group, n::SRR_ID, "an SRR ID", |v| v.u8("an SRR ID"))?,
-            qos: Vec::new(),
-        };
-        for raw in frames(group.value, group.kind) {
-            let raw = raw?;
-            if raw.kind == n::QOS_REPORT {
-                report.qos.push(QosReport::read(&raw.value)?);
-            }
-        }
-        Ok(report)
-    }
-
-    fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
-        group(out, n::SRR_ID, |o| o.u8(self.srr))?;
-        self.qos.iter().try_for_each(|report| report.put(out))
     }
 }
