@@ -4,6 +4,7 @@
 //! scapy and pycrate are in the `dev` group of `pyproject.toml`; each test says so and passes where its peer is missing.
 
 mod messages;
+mod n4;
 mod tshark;
 
 use std::fmt::Write as _;

@@ -29,7 +29,7 @@ fn datagram(port: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 /// What tshark finds in the fields, one row per message; `None` where there is no tshark.
-fn tshark(port: u16, messages: &[Vec<u8>], fields: &[&str]) -> Option<Vec<Vec<String>>> {
+pub(crate) fn tshark(port: u16, messages: &[Vec<u8>], fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let mut writer = PcapngWriter::new("slackwater test");
     let point = writer.interface("n3", 0);
     for message in messages {
