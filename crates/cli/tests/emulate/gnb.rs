@@ -1,208 +1,25 @@
-//! A cell behind N3, where a socket of the test plays the user plane function.
+//! A cell behind N3, where a socket of the test plays the user plane function, or `slackwater upf` does.
+
+mod peer;
 
 use std::io::{BufRead as _, BufReader};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::net::{SocketAddr, UdpSocket};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use slackwater_lab::core::{Qfi, Teid};
-use slackwater_lab::wire::checksum;
-use slackwater_lab::wire::gtpu::extension::PDU_SESSION_CONTAINER;
 use slackwater_lab::wire::gtpu::ie::{Element, Elements};
-use slackwater_lab::wire::gtpu::psc::{self, Container, Downlink, Uplink};
-use slackwater_lab::wire::gtpu::{Header, Kind, Message, Ntp};
+use slackwater_lab::wire::gtpu::psc::{Downlink, Uplink};
+use slackwater_lab::wire::gtpu::{Header, Kind, Ntp};
 use slackwater_live::emulate::frame;
 use slackwater_live::emulate::netns::{self, Namespace};
 use slackwater_live::emulate::tun::Tun;
 use slackwater_live::gnb::description::Gnb as Description;
 use slackwater_scenario::field::{Field as _, Reference};
 
+use self::peer::{Gnb, Upf, address, loopback, ping, read};
 use super::packets::{FETCH, serve, whole};
 use super::{Folder, allowed, command, text};
-
-/// Longer than anything takes: a test that waits so long has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Addresses of the loopback interface that no other process of this machine is likely to use: of the gNB and its peer.
-fn loopback(test: u8) -> [String; 2] {
-    let id = std::process::id();
-    let net = format!("127.{}.{}", 64 + (id >> 8) % 64, id % 256);
-    [
-        format!("{net}.{}", 2 * test),
-        format!("{net}.{}", 2 * test + 1),
-    ]
-}
-
-/// A running gNB; it goes with this value.
-struct Gnb {
-    child: Child,
-    said: BufReader<ChildStderr>,
-}
-
-impl Gnb {
-    /// Starts one and waits until it says that N3 and its `ues` are there.
-    fn start(folder: &Folder, toml: &str, ues: usize, more: &[&str]) -> Self {
-        let file = folder.file("gnb.toml");
-        std::fs::write(&file, toml).expect("it can be written");
-        let (out, json) = (folder.file("run"), folder.file("live.json"));
-        let mut words = vec!["gnb", &file, "--out", &out, "--json", &json, "--quiet"];
-        words.extend(more);
-        let mut command = command(&words);
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
-        let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
-        let mut lines = String::new();
-        while lines.lines().count() <= ues {
-            let read = said.read_line(&mut lines).expect("a pipe");
-            assert_ne!(read, 0, "{lines}");
-        }
-        assert!(lines.starts_with("N3 at "), "{lines}");
-        Self { child, said }
-    }
-
-    /// Ends it as a terminal would; what it says came over N3.
-    fn stop(mut self, folder: &Folder) -> serde_json::Value {
-        let id = self.child.id().to_string();
-        let killed = Command::new("kill").args(["-TERM", &id]).status();
-        assert!(killed.expect("`kill` runs").success());
-        let code = self.child.wait().expect("it ends").code();
-        let mut rest = String::new();
-        while self.said.read_line(&mut rest).is_ok_and(|n| n > 0) {}
-        assert_eq!(code, Some(143), "{rest}");
-        folder.json("live.json")
-    }
-}
-
-impl Drop for Gnb {
-    fn drop(&mut self) {
-        // One that has ended already cannot be killed, and that is well.
-        let _ignored = self.child.kill();
-        let _ignored = self.child.wait();
-    }
-}
-
-/// The user plane function.
-struct Upf {
-    socket: UdpSocket,
-    gnb: SocketAddr,
-}
-
-/// What came up.
-#[derive(Debug)]
-struct Up {
-    kind: Kind,
-    teid: u32,
-    content: Option<Uplink>,
-    payload: Vec<u8>,
-}
-
-impl Upf {
-    fn new(own: SocketAddr, gnb: SocketAddr) -> Self {
-        let socket = UdpSocket::bind(own).expect("the address is free");
-        socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        Self { socket, gnb }
-    }
-
-    fn send(&self, header: &Header, content: Option<Downlink>, payload: &[u8]) {
-        let mut octets = [0; psc::MAX];
-        let n = content.map_or(0, |c| {
-            Container::Downlink(c).write(&mut octets).expect("room")
-        });
-        let own = [(PDU_SESSION_CONTAINER, &octets[..n])];
-        let extensions = if n > 0 { &own[..] } else { &[] };
-        let mut out = vec![0; 100];
-        let n = header
-            .write(extensions, payload.len(), &mut out)
-            .expect("room");
-        out.truncate(n);
-        out.extend_from_slice(payload);
-        self.socket.send_to(&out, self.gnb).expect("it leaves");
-    }
-
-    fn packet(&self, teid: u32, qfi: u8, payload: &[u8]) {
-        let content = Downlink {
-            qfi: Qfi(qfi),
-            ..Downlink::default()
-        };
-        self.send(&Header::g_pdu(Teid(teid)), Some(content), payload);
-    }
-
-    /// The next datagram that is no echo request, and no group membership of the UE's kernel (RFC 3810).
-    fn receive(&self) -> Up {
-        let mut buffer = [0; 2_000];
-        loop {
-            let (n, from) = self
-                .socket
-                .recv_from(&mut buffer)
-                .expect("a datagram in time");
-            assert_eq!(
-                from, self.gnb,
-                "G-PDUs and signals leave from the port of N3"
-            );
-            let up = read(&buffer[..n]);
-            if up.kind != Kind::EchoRequest && up.payload.get(24) != Some(&0xff) {
-                return up;
-            }
-        }
-    }
-}
-
-fn read(bytes: &[u8]) -> Up {
-    let message = Message::parse(bytes).expect("GTP-U");
-    let extension = message.extension(PDU_SESSION_CONTAINER);
-    let content = extension.map(|e| match Container::parse(e.content).expect("whole") {
-        Container::Uplink(up) => up,
-        Container::Downlink(_) => panic!("a downlink container came up"),
-    });
-    Up {
-        kind: message.header.kind,
-        teid: message.header.teid.0,
-        content,
-        payload: message.payload().to_vec(),
-    }
-}
-
-/// An echo request, which the kernel of the UE's namespace answers (RFC 792, RFC 4443).
-fn ping(from: IpAddr, to: IpAddr, seq: u16, size: usize) -> Vec<u8> {
-    let v4 = from.is_ipv4();
-    let mut icmp = vec![if v4 { 8 } else { 128 }, 0, 0, 0, 0x12, 0x34];
-    icmp.extend(seq.to_be_bytes());
-    icmp.extend((0..size).map(|k| k as u8));
-    let mut packet = if v4 {
-        let length = (20 + icmp.len()) as u16;
-        let mut p = vec![0x45, 0];
-        p.extend(length.to_be_bytes());
-        p.extend([0, 0, 0, 0, 64, 1, 0, 0]);
-        p
-    } else {
-        let mut p = vec![0x60, 0, 0, 0];
-        p.extend((icmp.len() as u16).to_be_bytes());
-        p.extend([58, 64]);
-        p
-    };
-    for address in [from, to] {
-        match address {
-            IpAddr::V4(a) => packet.extend(a.octets()),
-            IpAddr::V6(a) => packet.extend(a.octets()),
-        }
-    }
-    if v4 {
-        let sum = checksum::finish(checksum::sum(&packet));
-        packet[10..12].copy_from_slice(&sum);
-    }
-    let pseudo = if v4 {
-        0
-    } else {
-        checksum::sum(&packet[8..40]) + checksum::pseudo(58, icmp.len() as u32)
-    };
-    let sum = checksum::finish(pseudo + checksum::sum(&icmp));
-    icmp[2..4].copy_from_slice(&sum);
-    packet.extend(icmp);
-    packet
-}
-
-fn address(text: &str) -> IpAddr {
-    text.parse().expect("an address")
-}
 
 #[test]
 fn a_packet_goes_down_and_up_through_a_cell_behind_n3() {

@@ -78,7 +78,9 @@ impl QuicForm {
 
 /// Payload bytes after which a direction is taken for that of the data: more than a request has.
 const DECIDING: u64 = 4_000;
-/// The same for QUIC, whose client pads its handshake and probes the path's MTU.
+/// Keys of QUIC connections that are remembered at most, two for each: what opens later counts as datagrams. Ours.
+const QUIC_MOST: usize = 1 << 16;
+/// As [`DECIDING`], for QUIC, whose client pads its handshake and probes the path's MTU.
 const DECIDING_QUIC: u64 = 16_000;
 
 impl FlowTable {
@@ -155,6 +157,11 @@ impl FlowTable {
             let of = |port| self.ports.get(&port).copied();
             of(from).or_else(|| of(to))
         });
+        let own = &self.ues[ue as usize];
+        if bound.is_none() && own.used == own.count {
+            // The last flow takes it whether it is known or not: strangers do not fill the table.
+            return FlowId(own.first + own.count - 1);
+        }
         let flow = bound.unwrap_or_else(|| {
             let ue = &mut self.ues[ue as usize];
             let place = ue.used.min(ue.count - 1);
@@ -181,7 +188,7 @@ impl FlowTable {
         let long = first & 0x80 != 0;
         let key = (ip.flow_key(), ue);
         if !self.quic.contains(&key) {
-            if !(long && opens_quic(payload)) {
+            if !(long && opens_quic(payload)) || self.quic.len() >= QUIC_MOST {
                 return None;
             }
             self.quic.insert(key);
@@ -339,6 +346,25 @@ mod tests {
         let mut bytes = beside::to_ue(Ipv4Addr::new(100, 64, 0, 2).into(), ReportBody([0; 8]), 9);
         bytes[28..28 + payload.len()].copy_from_slice(payload);
         IpBuf::new(bytes).expect("well-formed")
+    }
+
+    #[test]
+    fn strangers_share_the_last_flow_and_do_not_fill_the_table() {
+        let mut table = FlowTable::named(["a", "b"].map(str::to_owned).into_iter(), 3);
+        let mut flow = |port: u16, up| {
+            let mut bytes = packet(&[1]).into_inner();
+            let at = if up { 20 } else { 22 };
+            bytes[at..at + 2].copy_from_slice(&port.to_be_bytes());
+            table.flow(&IpBuf::new(bytes).unwrap(), 1, up).0
+        };
+        let first: Vec<u32> = (1..=3).map(|port| flow(port, true)).collect();
+        assert_eq!(first, [3, 4, 5]);
+        for port in 4..4_000 {
+            assert_eq!(flow(port, true), 5);
+        }
+        assert_eq!(flow(1, true), 3, "the first are still known");
+        // Two keys for each: of either direction.
+        assert_eq!(table.known.len(), 6);
     }
 
     #[test]

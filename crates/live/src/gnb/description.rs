@@ -7,7 +7,8 @@ use std::path::Path;
 
 use slackwater_core::{Duration, Qfi, Teid};
 use slackwater_scenario::error::ScenarioError;
-use slackwater_scenario::field::{At, Cx, Field, choice, section};
+pub use slackwater_scenario::field::Field;
+use slackwater_scenario::field::{At, Cx, choice, section};
 use slackwater_scenario::parse_toml;
 use slackwater_scenario::tree::{self, Node, Value};
 use slackwater_wire::gtpu;
@@ -223,8 +224,10 @@ section! {
             return Err(at.error(
                 format!("{} addresses", me.address.len()), "one, or one of each IP version"));
         }
-        if me.qfi.is_empty() || me.qfi.iter().any(|q| *q > 63) {
-            return Err(at.error(format!("qfi = {:?}", me.qfi), "one or more of 0 to 63"));
+        let twice = |(k, q): (usize, &u8)| me.qfi[..k].contains(q);
+        let wrong = me.qfi.iter().any(|q| *q > 63) || me.qfi.iter().enumerate().any(twice);
+        if me.qfi.is_empty() || wrong {
+            return Err(at.error(format!("qfi = {:?}", me.qfi), "one or more of 0 to 63, each once"));
         }
         if let Some(rule) = me.rule.iter().find(|r| !me.qfi.contains(&r.qfi)) {
             return Err(at.error(format!("a rule for QFI {}", rule.qfi), "one of `qfi`"));

@@ -71,7 +71,12 @@ fn what_is_wrong_is_said_with_its_place() {
         (
             "qfi = [1, 5]",
             "qfi = [1, 64]",
-            "expected one or more of 0 to 63",
+            "expected one or more of 0 to 63, each once",
+        ),
+        (
+            "qfi = [1, 5]",
+            "qfi = [5, 5]",
+            "expected one or more of 0 to 63, each once",
         ),
         (
             "qfi = 5, protocol",
@@ -115,4 +120,33 @@ fn what_is_wrong_is_said_with_its_place() {
         let error = Gnb::parse("gnb.toml", &text).expect_err(says).to_string();
         assert!(error.contains(says), "{error}");
     }
+}
+
+#[test]
+fn code_builds_what_a_file_says() {
+    let end = |teid| Endpoint {
+        address: Address([10, 0, 0, 1].into()),
+        port: 2152,
+        teid,
+    };
+    let gnb = Gnb {
+        cell: "lte".to_owned(),
+        n3: N3 {
+            address: vec![Address([10, 0, 0, 2].into())],
+            ..N3::example()
+        },
+        ue: vec![Ue {
+            name: "alice".to_owned(),
+            address: vec![Address([10, 45, 0, 2].into())],
+            uplink: end(1),
+            downlink: 1001,
+            qfi: vec![9],
+            ..Ue::example()
+        }],
+        ..Gnb::example()
+    };
+    gnb.check().expect("it holds");
+    let text = "cell = \"lte\"\n[n3]\naddress = [\"10.0.0.2\"]\n[[ue]]\nname = \"alice\"\naddress = [\"10.45.0.2\"]\n\
+                uplink = { address = \"10.0.0.1\", teid = 1 }\ndownlink = 1001\nqfi = [9]\n";
+    assert_eq!(Gnb::parse("gnb.toml", text), Ok(gnb));
 }

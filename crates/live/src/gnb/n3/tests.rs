@@ -296,3 +296,35 @@ fn auto_goes_by_what_the_peer_reads() {
         assert_eq!(of, teid, "{bits}");
     }
 }
+
+#[test]
+fn what_the_path_is_too_narrow_for_is_counted_and_sent() {
+    let peer = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let patience = Some(Wall::from_secs(10));
+    peer.set_read_timeout(patience).expect("a timeout");
+    let gnb = gnb(peer.local_addr().expect("bound"), Profile::Off);
+    let scenario = world::scenario(&gnb, &Plugins::new()).expect("a cell");
+    let node = Node::new(&gnb, bearers(&gnb, &scenario), NtpClock::default());
+    let mut n3 = N3::open(&gnb, node).expect("sockets");
+    let departure = Departure {
+        at: Instant::from_millis(9),
+        came: Instant::from_millis(2),
+        up: true,
+        ue: 0,
+        flow: FlowId(0),
+        bytes: datagram(1, 0),
+    };
+    // Outer headers of 28 octets, 16 of GTP-U with a container, and a packet of 1,000.
+    for (room, longer) in [(28 + 16 + 1_000, 0), (28 + 16 + 999, 1)] {
+        for path in n3.path.values_mut() {
+            *path = room;
+        }
+        n3.uplink(Instant::from_millis(9), &departure);
+        n3.run(Instant::from_millis(9), core::iter::empty());
+        let mut buffer = [0; 2_000];
+        let n = peer.recv(&mut buffer).expect("a datagram");
+        let message = Message::parse(&buffer[..n]).expect("GTP-U");
+        assert_eq!(message.payload(), departure.bytes);
+        assert_eq!((n3.found().fragmented, n3.found().refused), (longer, 0));
+    }
+}
