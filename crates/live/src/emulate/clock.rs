@@ -1,8 +1,11 @@
 //! The machine's clock behind the engine's seam, and how late it was.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use slackwater_core::{Duration, Instant};
 use slackwater_results::metrics::Histogram;
 use slackwater_sim::{Clock, SyncStatus};
+use slackwater_wire::gtpu::{Ntp, NtpClock};
 
 /// How late events were handled.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +46,20 @@ impl WallClock {
     }
 }
 
+impl WallClock {
+    /// What time stamps say when this clock reads zero, by the machine's date.
+    pub fn stamps(&self) -> NtpClock {
+        /// Seconds from 1900 to 1970 (RFC 5905, figure 4).
+        const ERA: u64 = 2_208_988_800;
+        let date = SystemTime::now().duration_since(UNIX_EPOCH);
+        let start = date
+            .unwrap_or_default()
+            .saturating_sub(self.start.elapsed());
+        let fraction = (u64::from(start.subsec_nanos()) << 32) / 1_000_000_000;
+        NtpClock::new(Ntp(start.as_secs().wrapping_add(ERA) << 32 | fraction))
+    }
+}
+
 impl Clock for WallClock {
     /// Sleeps until `deadline`, an absolute time, and tells how late it is.
     fn synchronize(&mut self, deadline: Instant) -> SyncStatus {
@@ -64,6 +81,25 @@ impl Clock for WallClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clocks_that_start_apart_agree_on_the_date() {
+        let now = WallClock::start();
+        let before = std::time::Duration::from_secs(30);
+        let early = WallClock {
+            start: now
+                .start
+                .checked_sub(before)
+                .expect("the machine is up for that long"),
+            lag: Lag::default(),
+        };
+        let apart = early
+            .stamps()
+            .stamp(early.now())
+            .since_ns(now.stamps().stamp(now.now()));
+        // A start that is not counted would be 30 s.
+        assert!(apart.abs() < 15_000_000_000, "{apart} ns");
+    }
 
     #[test]
     fn it_waits_for_what_is_to_come_and_tells_how_late_it_is() {

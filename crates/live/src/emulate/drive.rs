@@ -123,6 +123,7 @@ impl Drive {
         // At a terminal, the command has had the signal as well, and decides.
         let interactive = std::io::stdin().is_terminal();
         self.clock = WallClock::start();
+        self.network.side.start(self.clock.stamps());
         loop {
             let now = self.clock.now();
             if let Some(due) = self.bridge.next_event().filter(|due| *due <= now) {

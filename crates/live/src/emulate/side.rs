@@ -2,6 +2,8 @@
 
 use std::os::fd::BorrowedFd;
 
+use slackwater_wire::gtpu::NtpClock;
+
 use super::setup::Plan;
 use super::tun::Tun;
 use crate::gnb::n3::N3;
@@ -25,6 +27,13 @@ pub(crate) struct Servers {
 }
 
 impl Side {
+    /// The clock of the run starts.
+    pub(crate) fn start(&mut self, clock: NtpClock) {
+        if let Self::N3(n3) = self {
+            n3.start(clock);
+        }
+    }
+
     /// What to wait on for packets.
     pub(crate) fn fds(&self) -> Vec<BorrowedFd<'_>> {
         match self {

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 
 use slackwater_core::{Ecn, Instant};
 use slackwater_signal::RanReport;
+use slackwater_wire::gtpu::NtpClock;
 
 use super::counters::Counters;
 use super::description::{Address, Gnb, N3 as Config};
@@ -65,6 +66,11 @@ pub(crate) fn local(n3: &Config, peer: SocketAddr) -> Option<IpAddr> {
 }
 
 impl N3 {
+    /// The driver's clock starts: `clock` has the stamps of its times.
+    pub(crate) const fn start(&mut self, clock: NtpClock) {
+        self.node.start(clock);
+    }
+
     /// Opens the sockets that `gnb` names in the namespace of the calling thread.
     pub(crate) fn open(gnb: &Gnb, node: Node) -> Result<Self, LiveError> {
         let open = |a: &Address| {

@@ -66,6 +66,12 @@ pub struct Node {
 }
 
 impl Node {
+    /// The driver's clock starts anew: `clock` has the stamps of its times.
+    pub const fn start(&mut self, clock: NtpClock) {
+        self.clock = clock;
+        self.reporter.start(clock);
+    }
+
     /// The node that `gnb` describes; `clock` has the stamps of the driver's times, `bearers` for each UE the `QoS` flow by
     /// which reports name each of its bearers.
     pub fn new(gnb: &Gnb, bearers: Vec<Vec<Qfi>>, clock: NtpClock) -> Self {

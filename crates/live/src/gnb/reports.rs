@@ -95,6 +95,11 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
+    /// The driver's clock starts anew.
+    pub(super) const fn start(&mut self, clock: NtpClock) {
+        self.clock = clock;
+    }
+
     /// `bearers` has for each UE the `QoS` flow by which each of its bearers is named.
     pub(super) fn new(gnb: &Gnb, bearers: Vec<Vec<Qfi>>, clock: NtpClock) -> Self {
         let places = gnb.places();
