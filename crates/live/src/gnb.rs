@@ -17,13 +17,12 @@ mod world;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use slackwater_core::{Duration, Qfi};
 use slackwater_lab::run;
 use slackwater_scenario::build::Hosts;
 use slackwater_scenario::{Plugins, Scenario};
-use slackwater_wire::gtpu::{Ntp, NtpClock, psc};
+use slackwater_wire::gtpu::{NtpClock, psc};
 
 use self::description::{Address, Gnb, Ue};
 use self::n3::N3;
@@ -50,6 +49,8 @@ pub struct Options {
     pub command: Vec<OsString>,
     /// The address of a server beyond the user plane function.
     pub server: Option<String>,
+    /// A command in the namespace of the calling thread, for the time of the run, by way of `sh -c`.
+    pub serve: Option<String>,
     /// The run ends after this time.
     pub limit: Option<Duration>,
     /// Show what happens while it happens.
@@ -69,6 +70,7 @@ impl Options {
             gnb,
             command: Vec::new(),
             server: None,
+            serve: None,
             limit: None,
             meter: false,
             watch: None,
@@ -104,7 +106,7 @@ pub fn run(options: &Options, up: impl FnOnce(&Up)) -> Result<Outcome, LiveError
                 .to_owned(),
         ));
     }
-    let node = Node::new(gnb, bearers(gnb, &scenario), clock());
+    let node = Node::new(gnb, bearers(gnb, &scenario), NtpClock::default());
     let n3 = N3::open(gnb, node)?;
     let mtu = match gnb.mtu {
         Some(mtu) => mtu,
@@ -157,17 +159,6 @@ pub fn run(options: &Options, up: impl FnOnce(&Up)) -> Result<Outcome, LiveError
     processes.stop();
     let end = drive.now();
     Ok(drive.conclude(&scenario, code, realtime, end))
-}
-
-/// The stamps of the gNB's clock, whose origin is now (RFC 5905, 6: seconds since 1900).
-fn clock() -> NtpClock {
-    /// From 1900 to 1970.
-    const ERA: u64 = 2_208_988_800;
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let since = since.unwrap_or_default();
-    let seconds = since.as_secs().wrapping_add(ERA);
-    let fraction = (u64::from(since.subsec_nanos()) << 32) / 1_000_000_000;
-    NtpClock::new(Ntp(seconds << 32 | fraction))
 }
 
 /// By UE, the `QoS` flow by which reports name each of its bearers: the first that it carries.
@@ -236,7 +227,7 @@ fn commands(options: &Options) -> Commands {
     };
     Commands {
         server: options.server.clone(),
-        serve: None,
+        serve: options.serve.clone(),
         ues: options.gnb.ue.iter().map(of).collect(),
     }
 }

@@ -12,11 +12,13 @@
 //! | [`validate`] | the kernel's senders beside the simulated ones |
 //! | [`quinn`] | QUIC on sockets under our controllers |
 //! | [`gtpu`] | the sockets of N3: batches, outer traffic class |
+//! | [`core_network`] | function, gNB and UEs in one command |
 //! | [`upf`] | a user plane function on sockets and a TUN device |
 //! | `bpf` | XRC in the kernel's TCP, with the feature `bpf` |
 
 #[cfg(feature = "bpf")]
 pub mod bpf;
+pub mod core_network;
 pub mod emulate;
 pub mod gnb;
 pub mod gtpu;

@@ -11,10 +11,14 @@ use slackwater_lab::core::Duration;
 use slackwater_lab::wire::trace::MahimahiTrace;
 use slackwater_live::beside::Ports;
 use slackwater_live::cells::{Edge, Middle, Wanted};
+use slackwater_live::core_network;
 use slackwater_live::emulate::{Health, Options, Outcome, emulate};
+use slackwater_live::gnb;
 use slackwater_live::logs;
+use slackwater_live::upf::config::{Aqm, Frames, Functions};
 use slackwater_results::output::tables;
 use slackwater_scenario::Plugins;
+use slackwater_scenario::field::Field as _;
 
 use crate::commands::run::{command_line, write, write_report};
 
@@ -49,6 +53,10 @@ pub(crate) struct EmulateArgs {
     /// Room of the queue towards the command, for example "64 packets" or "100 kB"
     #[arg(long, value_name = "SIZE")]
     queue: Option<String>,
+    /// Put a 5G core network around the cell: a user plane function (vaqm and cecc of --edge are its) and GTP-U between it
+    /// and the cell; the server side has a namespace of its own
+    #[arg(long, requires = "cell", conflicts_with_all = ["reports", "blocks", "delay", "interface", "mtu", "downlink_log", "uplink_log"])]
+    core: bool,
     /// UEs, each with a command of its own
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=252))]
     ues: u32,
@@ -170,12 +178,6 @@ fn options(args: &EmulateArgs, plugins: &Plugins) -> Result<Options> {
             .with_context(|| format!("--set: found {set:?}, expected KEY=VALUE"))?;
         Ok((key.trim().to_owned(), value.trim().to_owned()))
     });
-    let shell = || std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
-    let command = if args.command.is_empty() {
-        vec![shell()]
-    } else {
-        args.command.clone()
-    };
     Ok(Options {
         wanted: Wanted {
             name: args.name.clone(),
@@ -191,7 +193,7 @@ fn options(args: &EmulateArgs, plugins: &Plugins) -> Result<Options> {
             set: set.collect::<Result<_>>()?,
             plugins: plugins.clone(),
         },
-        command,
+        command: command_or_shell(args),
         server: args.server.clone(),
         isolated: args.isolated,
         interface: args.interface.clone(),
@@ -358,8 +360,74 @@ impl Leaves<'_> {
     }
 }
 
+/// As [`run`], with a user plane function and N3 between server side and cell.
+fn run_core(args: &EmulateArgs, plugins: &Plugins, leaves: &Leaves<'_>) -> Result<ExitCode> {
+    let has = |name: &str| args.edge.iter().any(|e| e == name);
+    let own = |name: &&String| *name != "vaqm" && *name != "cecc";
+    let reports = gnb::description::Reports {
+        profile: if has("cecc") || has("vaqm") {
+            gnb::description::Profile::Session
+        } else {
+            gnb::description::Profile::Off
+        },
+        ..gnb::description::Reports::example()
+    };
+    let gnb = gnb::description::Gnb {
+        name: args.name.clone(),
+        cell: args.cell.clone().unwrap_or_default(),
+        queue: args.queue.clone(),
+        edge: args.edge.iter().filter(own).cloned().collect(),
+        set: args.set.clone(),
+        seed: args.seed,
+        flows: args.flows,
+        reports,
+        ..gnb::description::Gnb::example()
+    };
+    let options = core_network::Options {
+        gnb: gnb::Options {
+            command: command_or_shell(args),
+            serve: args.server.clone(),
+            limit: args.seconds.map(Duration::from_secs),
+            meter: !args.quiet,
+            watch: leaves.folder.map(Path::to_path_buf),
+            plugins: plugins.clone(),
+            ..gnb::Options::new(gnb)
+        },
+        ues: args.ues,
+        functions: Functions {
+            vaqm: if has("vaqm") { Aqm::Auto } else { Aqm::Off },
+            cecc: if has("cecc") {
+                Frames::Hold
+            } else {
+                Frames::Off
+            },
+        },
+    };
+    let left = core_network::run(&options, |_| ())?;
+    leaves.write(&left.outcome)?;
+    if let Some(folder) = leaves.folder {
+        for (name, text) in [
+            ("upf.json", &left.status),
+            ("sessions.json", &left.sessions),
+        ] {
+            let path = folder.join(name);
+            std::fs::write(&path, text)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+    }
+    Ok(ExitCode::from(left.outcome.code))
+}
+
+fn command_or_shell(args: &EmulateArgs) -> Vec<OsString> {
+    let shell = || std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
+    if args.command.is_empty() {
+        vec![shell()]
+    } else {
+        args.command.clone()
+    }
+}
+
 pub(crate) fn run(args: &EmulateArgs, plugins: &Plugins) -> Result<ExitCode> {
-    let options = options(args, plugins)?;
     let folder = folder(args);
     let leaves = Leaves {
         folder: (!args.no_files).then_some(folder.as_path()),
@@ -368,7 +436,10 @@ pub(crate) fn run(args: &EmulateArgs, plugins: &Plugins) -> Result<ExitCode> {
         quiet: args.quiet,
     };
     leaves.check(&[args.downlink_log.as_deref(), args.uplink_log.as_deref()])?;
-    let outcome = emulate(&options)?;
+    if args.core {
+        return run_core(args, plugins, &leaves);
+    }
+    let outcome = emulate(&options(args, plugins)?)?;
     write_logs(args, &outcome)?;
     leaves.write(&outcome)?;
     Ok(ExitCode::from(outcome.code))

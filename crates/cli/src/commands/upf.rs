@@ -99,7 +99,7 @@ async fn ask(
     question: fn(&Server) -> String,
 ) -> Response {
     let (answer, answered) = tokio::sync::oneshot::channel();
-    let question: Question = Box::new(move |server| {
+    let question: Question = Box::new(move |server: &mut Server| {
         let _gone = answer.send(question(server));
     });
     if questions.try_send(question).is_err() {

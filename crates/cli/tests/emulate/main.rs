@@ -1,5 +1,6 @@
 //! Real packets, from outside: these tests make network namespaces and devices, and skip with a reason where they may not.
 
+mod core;
 mod faults;
 mod frames;
 mod gnb;

@@ -8,37 +8,7 @@ use slackwater_schema::field::{At, Field, Reference, Section as _};
 use slackwater_schema::tree::{self, Table, Value};
 use slackwater_schema::{choice, section};
 
-/// An IP address as text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Address(pub IpAddr);
-
-impl Field for Address {
-    type Bound = ();
-
-    fn decode(at: &At<'_>) -> Result<Self, ScenarioError> {
-        let Value::Str(text) = &at.node.value else {
-            return Err(at.wrong(Self::describe()));
-        };
-        let address = text.parse().map_err(|_| at.wrong(Self::describe()))?;
-        Ok(Self(address))
-    }
-
-    fn encode(&self) -> Option<Value> {
-        Some(Value::Str(self.0.to_string()))
-    }
-
-    fn schema() -> serde_json::Value {
-        serde_json::json!({ "type": "string" })
-    }
-
-    fn describe() -> String {
-        "an IPv4 or IPv6 address".to_owned()
-    }
-
-    fn example() -> Self {
-        Self(IpAddr::V4(Ipv4Addr::LOCALHOST))
-    }
-}
+pub use crate::gnb::description::Address;
 
 /// A prefix of addresses as text, such as "10.60.0.0/16".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,6 @@ use nix::sys::time::TimeSpec;
 use slackwater_core::{Duration, Ecn, Instant};
 use slackwater_upf::upf::Upf;
 use slackwater_upf::user::{Buf, Output};
-use slackwater_wire::gtpu::{Ntp, NtpClock};
 
 use super::config::UpfConfig;
 use super::setup;
@@ -29,7 +28,7 @@ const BURST: usize = 64;
 const DRAIN: Duration = Duration::from_millis(500);
 
 /// Something that another thread wants to know of the function, answered between two packets.
-pub type Question = Box<dyn FnOnce(&Server) + Send>;
+pub type Question = Box<dyn FnOnce(&mut Server) + Send>;
 
 /// What the kernel did not take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +50,8 @@ pub struct Server {
     merger: Merger,
     clock: WallClock,
     refused: Refused,
+    /// It is to end, by [`Server::stop`].
+    stopped: bool,
 }
 
 impl Server {
@@ -68,7 +69,7 @@ impl Server {
         }
         let n6 = setup::device(&config.n6)?;
         let clock = WallClock::start();
-        let upf = setup::function(config, ntp(&clock), clock.now());
+        let upf = setup::function(config, clock.stamps(), clock.now());
         Ok(Self {
             upf,
             n3,
@@ -76,6 +77,7 @@ impl Server {
             merger: Merger::default(),
             clock,
             refused: Refused::default(),
+            stopped: false,
         })
     }
 
@@ -99,7 +101,12 @@ impl Server {
         self.clock.now()
     }
 
-    /// Until SIGTERM or SIGINT. `questions` are answered between packets.
+    /// Ends [`Server::run`]: nothing more is read, and what waits leaves.
+    pub const fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// Until SIGTERM, SIGINT or [`Server::stop`]. `questions` are answered between packets.
     ///
     /// # Errors
     /// Where a socket or the device is gone.
@@ -126,7 +133,7 @@ impl Server {
                 let came = sys::signals();
                 let signalled =
                     came.interrupts > since.interrupts || came.terminations > since.terminations;
-                if signalled && end.is_none() {
+                if (signalled || self.stopped) && end.is_none() {
                     end = Some(now + DRAIN);
                 }
             }
@@ -209,16 +216,4 @@ impl Server {
             Err(e) => Err(LiveError::kernel("cannot wait for packets", e)),
         }
     }
-}
-
-/// The stamp of the clock's origin, by the machine's date.
-fn ntp(clock: &WallClock) -> NtpClock {
-    /// Seconds from 1900 to 1970 (RFC 5905, figure 4).
-    const UNIX: u64 = 2_208_988_800;
-    let since = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
-    let since = since.saturating_sub(std::time::Duration::from_nanos(clock.now().as_nanos()));
-    let fraction = (u64::from(since.subsec_nanos()) << 32) / 1_000_000_000;
-    NtpClock::new(Ntp((since.as_secs() + UNIX) << 32 | fraction))
 }
