@@ -12,12 +12,12 @@ use slackwater_lab::wire::gtpu::ie::{Element, Elements};
 use slackwater_lab::wire::gtpu::psc::{Downlink, Uplink};
 use slackwater_lab::wire::gtpu::{Header, Kind, Ntp};
 use slackwater_live::emulate::frame;
-use slackwater_live::emulate::netns::{self, Namespace};
+use slackwater_live::emulate::netns;
 use slackwater_live::emulate::tun::Tun;
 use slackwater_live::gnb::description::Gnb as Description;
 use slackwater_scenario::field::{Field as _, Reference};
 
-use self::peer::{Gnb, Upf, address, loopback, ping, read};
+use self::peer::{GNB, Gnb, UPF, Upf, address, n3, ping, read};
 use super::packets::{FETCH, serve, whole};
 use super::{Folder, allowed, command, text};
 
@@ -27,16 +27,16 @@ fn a_packet_goes_down_and_up_through_a_cell_behind_n3() {
         return;
     };
     let folder = Folder::new("gnb");
-    let [gnb, upf] = loopback(1);
+    let space = n3();
     let toml = format!(
-        "cell = \"lte\"\n[n3]\naddress = [\"{gnb}\"]\n[reports]\nprofile = \"off\"\n\
+        "cell = \"lte\"\n[n3]\naddress = [\"{GNB}\"]\n[reports]\nprofile = \"off\"\n\
          [[ue]]\nname = \"alice\"\naddress = [\"10.45.0.2\", \"2001:db8:45::2\"]\n\
-         uplink = {{ address = \"{upf}\", teid = 17 }}\ndownlink = 1001\nqfi = [1, 5]\n\
+         uplink = {{ address = \"{UPF}\", teid = 17 }}\ndownlink = 1001\nqfi = [1, 5]\n\
          rule = [{{ qfi = 5, protocol = 58 }}]\n"
     );
-    let running = Gnb::start(&folder, &toml, 1, &[]);
+    let running = Gnb::start(&space, &folder, &toml, 1, &[]);
     let port = |text: &str| SocketAddr::new(address(text), 2152);
-    let peer = Upf::new(port(&upf), port(&gnb));
+    let peer = Upf::new(&space, port(UPF), port(GNB));
     let ues = [
         ("8.8.8.8", "10.45.0.2", 1),
         ("2001:db8::8", "2001:db8:45::2", 5),
@@ -94,7 +94,7 @@ fn a_packet_goes_down_and_up_through_a_cell_behind_n3() {
     assert_eq!(elements.next(), Some(Ok(Element::TeidData(Teid(999)))));
     assert_eq!(
         elements.next(),
-        Some(Ok(Element::PeerAddress(address(&gnb))))
+        Some(Ok(Element::PeerAddress(address(GNB))))
     );
     let mut out = [0; 64];
     let header = Header::g_pdu(Teid(1001));
@@ -145,21 +145,20 @@ fn ipv6_carries_the_epc_form() {
         return;
     };
     let folder = Folder::new("gnb-v6");
-    let upf = UdpSocket::bind("[::1]:0").and_then(|s| s.local_addr());
-    let gnb = UdpSocket::bind("[::1]:0").and_then(|s| s.local_addr());
-    let (Ok(upf), Ok(gnb)) = (upf, gnb) else {
+    let space = n3();
+    let port = |n| SocketAddr::new(address("::1"), n);
+    if space
+        .inside(|| Ok(UdpSocket::bind(port(2153)).is_err()))
+        .unwrap_or(true)
+    {
         eprintln!("skipped: no IPv6");
         return;
-    };
-    let toml = format!(
-        "cell = \"lte\"\n[n3]\naddress = [\"::1\"]\nport = {}\npsc = false\n\
-         [[ue]]\nname = \"bob\"\naddress = [\"10.45.0.3\"]\n\
-         uplink = {{ address = \"::1\", port = {}, teid = 18 }}\ndownlink = 1002\n",
-        gnb.port(),
-        upf.port(),
-    );
-    let running = Gnb::start(&folder, &toml, 1, &[]);
-    let peer = Upf::new(upf, gnb);
+    }
+    let toml = "cell = \"lte\"\n[n3]\naddress = [\"::1\"]\nport = 2152\npsc = false\n\
+                [[ue]]\nname = \"bob\"\naddress = [\"10.45.0.3\"]\n\
+                uplink = { address = \"::1\", port = 2153, teid = 18 }\ndownlink = 1002\n";
+    let running = Gnb::start(&space, &folder, toml, 1, &[]);
+    let peer = Upf::new(&space, port(2153), port(2152));
     let request = ping(address("8.8.8.8"), address("10.45.0.3"), 7, 1_000);
     peer.send(&Header::g_pdu(Teid(1002)), None, &request);
     let up = peer.receive();
@@ -215,11 +214,10 @@ fn tcp_of_two_ues_arrives_whole_over_their_own_flows() {
         return;
     };
     let folder = Folder::new("gnb-tcp");
-    let [gnb, upf] = loopback(2);
     let ue = |name: &str, n: u8, teid: u8, more: &str| {
         format!(
             "[[ue]]\nname = \"{name}\"\naddress = [\"10.45.0.{n}\"]\n\
-             uplink = {{ address = \"{upf}\", teid = {teid} }}\ndownlink = {}\n{more}",
+             uplink = {{ address = \"{UPF}\", teid = {teid} }}\ndownlink = {}\n{more}",
             999 + u32::from(n)
         )
     };
@@ -227,17 +225,17 @@ fn tcp_of_two_ues_arrives_whole_over_their_own_flows() {
     let own = "qfi = [1, 5]\nrule = [{ qfi = 5, protocol = 6, remote_port = 7001 }]\n\
                radio = { bearers = [{ qfi = [1] }, { qfi = [5], priority = 2 }] }\n";
     let toml = format!(
-        "cell = \"nr\"\n[n3]\naddress = [\"{gnb}\"]\n[reports]\nprofile = \"off\"\n{}{}",
+        "cell = \"nr\"\n[n3]\naddress = [\"{GNB}\"]\n[reports]\nprofile = \"off\"\n{}{}",
         ue("alice", 2, 17, own),
         ue("bob", 3, 18, "")
     );
-    let core = Namespace::create().expect("a namespace");
+    let space = n3();
     let server = "10.46.0.1";
-    let (mut tun, mut serving) = core
+    let (mut tun, mut serving) = space
         .inside(|| {
             let tun = Tun::open("n6")?;
             let lines = format!(
-                "link set dev lo up\nlink set dev n6 up\naddr add {server}/24 dev n6\nroute add 10.45.0.0/16 dev n6\n"
+                "link set dev n6 up\naddr add {server}/24 dev n6\nroute add 10.45.0.0/16 dev n6\n"
             );
             netns::ip(&lines, true)?;
             let serving = Command::new("sh").args(["-c", &serve()]).spawn();
@@ -250,8 +248,8 @@ fn tcp_of_two_ues_arrives_whole_over_their_own_flows() {
         "--server", server, "--", "python3", "-c", &fetch, &place, "{server}",
     ];
     let port = |text: &str| SocketAddr::new(address(text), 2152);
-    let peer = Upf::new(port(&upf), port(&gnb));
-    let mut running = Gnb::start(&folder, &toml, 2, &more);
+    let peer = Upf::new(&space, port(UPF), port(GNB));
+    let mut running = Gnb::start(&space, &folder, &toml, 2, &more);
     let seen = relay(&mut tun, &peer, &mut || {
         running.child.try_wait().expect("a child").is_some()
     });
@@ -262,7 +260,7 @@ fn tcp_of_two_ues_arrives_whole_over_their_own_flows() {
     assert_eq!(whole(&folder), [server; 2], "{}", text(said.as_bytes()));
     for (seen, qfi) in seen.iter().zip([5, 1]) {
         assert!(
-            seen.len() > 100 && seen.iter().all(|q| *q == qfi),
+            seen.len() > 10 && seen.iter().all(|q| *q == qfi),
             "{seen:?}"
         );
     }
@@ -279,7 +277,7 @@ fn tcp_of_two_ues_arrives_whole_over_their_own_flows() {
 }
 
 /// A user plane function of ours in front of the cell: one session, whose tunnel carries the reports too.
-const UPF: &str = r#"
+const FUNCTION: &str = r#"
 [n3]
 address = "127.0.0.1"
 [n6]
@@ -307,18 +305,17 @@ fn a_user_plane_function_and_a_cell_carry_tcp() {
         folder.file("gnb.toml"),
         folder.file("live.json"),
     );
-    std::fs::write(&config, UPF).expect("it can be written");
+    std::fs::write(&config, FUNCTION).expect("it can be written");
     // Profile `auto`: the function says in its echo response that it reads C.
     let toml = "cell = \"lte\"\n[n3]\naddress = [\"127.0.0.2\"]\n\
                 [reports]\nto = { address = \"127.0.0.1\", teid = 0x11 }\n\
                 [[ue]]\nname = \"alice\"\naddress = [\"10.60.0.1\"]\n\
                 uplink = { address = \"127.0.0.1\", teid = 0x11 }\ndownlink = 0x22\nqfi = [9]\n";
     std::fs::write(&file, toml).expect("it can be written");
-    let core = Namespace::create().expect("a namespace");
+    let core = n3();
     let place = folder.0.display().to_string();
     let fetch = patient();
     let started = core.inside(|| {
-        netns::ip("link set dev lo up\n", true)?;
         let upf = ["upf", "--config", &config];
         let mut upf = command(&upf)
             .stderr(Stdio::piped())

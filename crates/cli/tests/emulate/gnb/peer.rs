@@ -10,20 +10,23 @@ use slackwater_lab::wire::checksum;
 use slackwater_lab::wire::gtpu::extension::PDU_SESSION_CONTAINER;
 use slackwater_lab::wire::gtpu::psc::{self, Container, Downlink, Uplink};
 use slackwater_lab::wire::gtpu::{Header, Kind, Message};
+use slackwater_live::emulate::netns::{self, Namespace};
 
 use crate::{Folder, command};
 
 /// Longer than anything takes: a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Addresses of the loopback interface that no other process of this machine is likely to use: of the gNB and its peer.
-pub(super) fn loopback(test: u8) -> [String; 2] {
-    let id = std::process::id();
-    let net = format!("127.{}.{}", 64 + (id >> 8) % 64, id % 256);
-    [
-        format!("{net}.{}", 2 * test),
-        format!("{net}.{}", 2 * test + 1),
-    ]
+/// The gNB and its peer.
+pub(super) const GNB: &str = "127.0.0.2";
+pub(super) const UPF: &str = "127.0.0.1";
+
+/// A namespace in which both have their addresses: ports of this machine may be somebody else's.
+pub(super) fn n3() -> Namespace {
+    let space = Namespace::create().expect("a namespace");
+    let up = space.inside(|| netns::ip("link set dev lo up\n", true));
+    up.expect("its loopback interface");
+    space
 }
 
 /// A running gNB; it goes with this value.
@@ -33,15 +36,22 @@ pub(super) struct Gnb {
 }
 
 impl Gnb {
-    /// Starts one and waits until it says that N3 and its `ues` are there.
-    pub(super) fn start(folder: &Folder, toml: &str, ues: usize, more: &[&str]) -> Self {
+    /// Starts one in `space` and waits until it says that N3 and its `ues` are there.
+    pub(super) fn start(
+        space: &Namespace,
+        folder: &Folder,
+        toml: &str,
+        ues: usize,
+        more: &[&str],
+    ) -> Self {
         let file = folder.file("gnb.toml");
         std::fs::write(&file, toml).expect("it can be written");
         let (out, json) = (folder.file("run"), folder.file("live.json"));
         let mut words = vec!["gnb", &file, "--out", &out, "--json", &json, "--quiet"];
         words.extend(more);
         let mut command = command(&words);
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
+        let started = space.inside(|| Ok(command.stderr(Stdio::piped()).spawn()));
+        let mut child = started.expect("a namespace").expect("it starts");
         let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
         let mut lines = String::new();
         while lines.lines().count() <= ues {
@@ -89,8 +99,10 @@ pub(super) struct Up {
 }
 
 impl Upf {
-    pub(super) fn new(own: SocketAddr, gnb: SocketAddr) -> Self {
-        let socket = UdpSocket::bind(own).expect("the address is free");
+    /// A socket at `own` in `space`.
+    pub(super) fn new(space: &Namespace, own: SocketAddr, gnb: SocketAddr) -> Self {
+        let socket = space.inside(|| Ok(UdpSocket::bind(own)));
+        let socket = socket.expect("a namespace").expect("the address is free");
         socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         Self { socket, gnb }
     }
