@@ -294,6 +294,22 @@ fn uplink_packets_take_filters_then_what_was_reflected_then_the_default() {
     answer[16..20].copy_from_slice(&from);
     answer[20..24].copy_from_slice(&[0x30, 0x39, 0x1f, 0x90]);
     assert_eq!(node.classify(at(2), 0, &answer), 1);
+    // Others stand beside it, as many as there is room for.
+    for port in 1..2_000_u16 {
+        down[22..24].copy_from_slice(&port.to_be_bytes());
+        let bytes = g_pdu(101, Some(reflective), &down);
+        assert!(
+            node.receive(at(2), upf(), GNB, Ecn::NotEct, &bytes)
+                .is_some()
+        );
+    }
+    assert_eq!(node.classify(at(2), 0, &answer), 1);
+    let places = [1_023_u16, 1_024].map(|port| {
+        let mut other = answer.clone();
+        other[20..22].copy_from_slice(&port.to_be_bytes());
+        node.classify(at(2), 0, &other)
+    });
+    assert_eq!(places, [1, 0], "1,024 rules for a UE");
     // The rule ends with its timer.
     assert_eq!(node.classify(at(12_002), 0, &answer), 0);
     assert_eq!(
