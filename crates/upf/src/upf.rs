@@ -7,14 +7,18 @@ use std::net::SocketAddr;
 
 use slackwater_core::{Ecn, Instant};
 
+use crate::n4::{self, Node};
 use crate::sessions::Sessions;
-use crate::user::{Buf, Event, NoUsage, Output, User, UserConfig};
+use crate::usage::Usage;
+use crate::user::{Buf, Event, Output, User, UserConfig};
 
 /// What the function is told.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     /// The user plane.
     pub user: UserConfig,
+    /// The control plane.
+    pub n4: n4::Config,
 }
 
 /// The function.
@@ -32,7 +36,8 @@ pub struct Config {
 pub struct Upf {
     sessions: Sessions,
     user: User,
-    usage: NoUsage,
+    usage: Usage,
+    node: Node,
 }
 
 impl Upf {
@@ -41,28 +46,51 @@ impl Upf {
         Self {
             sessions: Sessions::default(),
             user: User::new(config.user),
-            usage: NoUsage,
+            usage: Usage::default(),
+            node: Node::new(config.n4),
         }
+    }
+
+    /// A UDP datagram came on N4.
+    pub fn on_n4(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        let Self {
+            sessions,
+            user,
+            usage,
+            node,
+        } = self;
+        node.on_message(now, from, bytes, sessions, usage);
+        user.follow(now, sessions, usage);
     }
 
     /// A UDP datagram came on N3 or N9, with the ECN field `outer` in its IP header.
     pub fn on_n3(&mut self, now: Instant, from: SocketAddr, datagram: impl Into<Buf>, outer: Ecn) {
-        let Self {
-            sessions,
-            user,
-            usage,
-        } = self;
-        user.on_n3(now, sessions, usage, from, datagram.into(), outer);
+        let (sessions, usage) = (&mut self.sessions, &mut self.usage);
+        self.user
+            .on_n3(now, sessions, usage, from, datagram.into(), outer);
+        self.report(now);
     }
 
     /// An IP packet came from the data network. Room in front of it ([`Buf::ROOM`]) saves a copy.
     pub fn on_n6(&mut self, now: Instant, packet: impl Into<Buf>) {
-        let Self {
-            sessions,
-            user,
-            usage,
-        } = self;
-        user.on_n6(now, sessions, usage, packet.into());
+        let (sessions, usage) = (&mut self.sessions, &mut self.usage);
+        self.user.on_n6(now, sessions, usage, packet.into());
+        self.report(now);
+    }
+
+    /// Tells the control plane what the user plane saw.
+    fn report(&mut self, now: Instant) {
+        while let Some(event) = self.user.take_event() {
+            match event {
+                Event::Data { seid, pdr } => {
+                    self.node.on_downlink_data(now, seid, pdr, &self.sessions);
+                }
+                Event::ErrorIndication { seid, tunnel } => {
+                    self.node
+                        .on_error_indication(now, seid, tunnel, &self.sessions);
+                }
+            }
+        }
     }
 
     /// What leaves next, at the time `now`; call until it returns `None`.
@@ -70,18 +98,30 @@ impl Upf {
         if let Some(output) = self.user.take_output() {
             return Some(output);
         }
-        self.user.run(now, &mut self.sessions);
-        self.user.take_output()
+        let (sessions, usage) = (&mut self.sessions, &mut self.usage);
+        self.user.run(now, sessions, usage);
+        if self.node.next_timer(usage).is_some_and(|at| at <= now) {
+            self.node.on_timer(now, sessions, usage);
+            // Sessions of a node that is lost go.
+            self.user.follow(now, sessions, usage);
+        }
+        self.report(now);
+        let n4 = || {
+            let (to, bytes) = self.node.poll_transmit()?;
+            Some(Output::N4 { to, bytes })
+        };
+        self.user.take_output().or_else(n4)
     }
 
-    /// What the control plane is to be told next.
-    pub fn take_event(&mut self) -> Option<Event> {
-        self.user.take_event()
+    /// What happened to associations; call until it returns `None`.
+    pub fn take_event(&mut self) -> Option<n4::Event> {
+        self.node.poll_event()
     }
 
     /// When to call [`Upf::poll`] again; a time that has passed means at once.
     pub fn next_timer(&self) -> Option<Instant> {
-        self.user.next_timer()
+        let node = self.node.next_timer(&self.usage);
+        [self.user.next_timer(), node].into_iter().flatten().min()
     }
 
     /// The sessions, for those who set them without PFCP. What is changed holds from the next call on.
@@ -89,8 +129,8 @@ impl Upf {
         &mut self.sessions
     }
 
-    /// The sessions, to look at.
-    pub const fn all(&self) -> &Sessions {
+    /// The sessions, to be looked at.
+    pub const fn all_sessions(&self) -> &Sessions {
         &self.sessions
     }
 
@@ -98,4 +138,12 @@ impl Upf {
     pub const fn user(&self) -> &User {
         &self.user
     }
+
+    /// The control plane: associations and counters.
+    pub const fn node(&self) -> &Node {
+        &self.node
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,6 @@ use slackwater_wire::pfcp::trigger;
 
 use crate::rules::Urr;
 use crate::sessions::Seid;
-use crate::user;
 use counter::Counter;
 
 /// What a rule counted since its report before (TS 29.244, 7.5.8.3).
@@ -168,6 +167,22 @@ impl Usage {
         self.pass(now, seid, urrs, direction, bytes, |_| true)
     }
 
+    /// [`Usage::on_packet`] for those of the rules that count a packet before its `QoS` is enforced (`enforced` is false), or
+    /// after it: a rule does one of both (TS 29.244, 8.2.68, MBQE).
+    pub fn on_packet_at(
+        &mut self,
+        now: Instant,
+        seid: Seid,
+        urrs: &[u32],
+        direction: Direction,
+        bytes: Bytes,
+        enforced: bool,
+    ) -> bool {
+        self.pass(now, seid, urrs, direction, bytes, |urr| {
+            urr.before_qos != enforced
+        })
+    }
+
     /// [`Usage::on_packet`] for those of the rules that `which` names.
     fn pass(
         &mut self,
@@ -282,17 +297,6 @@ impl Usage {
         if counter.is_listed {
             self.due.retain(|entry| *entry != (seid, urr));
         }
-    }
-}
-
-impl user::Usage for Usage {
-    /// A rule counts before `QoS` is enforced or after it (TS 29.244, 8.2.68, MBQE), never at both.
-    fn count(&mut self, now: Instant, packet: &user::Counted<'_>) -> bool {
-        let (seid, urrs) = (packet.session.seid, &packet.pdr.urrs);
-        let bytes = Bytes(u64::from(packet.len));
-        self.pass(now, seid, urrs, packet.direction, bytes, |urr| {
-            urr.before_qos != packet.enforced
-        })
     }
 }
 

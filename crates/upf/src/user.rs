@@ -1,7 +1,7 @@
 //! The user plane: packets of N3, N9 and N6 through the rules of their sessions (TS 29.244, 5.2; TS 29.281).
 //!
-//! A packet that comes meets [`classify`]: tunnel or address, then the rule of highest precedence. Gates, meters and usage
-//! counts of its QERs and URRs follow, then the edge functions ([`functions`]), which may keep it. Where it goes is looked up
+//! A packet that comes meets [`classify`]: tunnel or address, then the rule of highest precedence. Gates and meters of its QERs
+//! follow, then the edge functions ([`functions`]), which may keep it. Where it goes is looked up
 //! when it leaves (`send`): a handover meanwhile takes it along.
 
 pub mod buffer;
@@ -24,7 +24,7 @@ pub mod state;
 use std::collections::{HashMap, VecDeque};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use slackwater_core::{Bytes, Direction, Duration, Instant, PacketView as _, Qfi};
+use slackwater_core::{Bytes, Direction, Duration, Instant, PacketView as _};
 use slackwater_edge::RanReport;
 use slackwater_wire::gtpu::NtpClock;
 use slackwater_wire::gtpu::report::Units;
@@ -36,6 +36,7 @@ pub use state::{Status, Traffic};
 
 use crate::rules::{Action, Pdr, RemoteTunnel};
 use crate::sessions::{Change, Seid, Session, Sessions};
+use crate::usage::Usage;
 use fragments::Decisions;
 use keep::Kept;
 use meter::Often;
@@ -115,14 +116,12 @@ pub enum Output {
 /// What the control plane is to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A packet is buffered, the first since the rule says so, and the rule asks for a notice (TS 29.244, 5.2.3.1).
+    /// A packet is buffered, and the rule asks for a notice (TS 29.244, 5.2.3.1).
     Data {
         /// The session.
         seid: Seid,
         /// The rule that the packet met.
         pdr: u16,
-        /// The `QoS` flow that it would go in.
-        qfi: Option<Qfi>,
     },
     /// The peer has no such tunnel (TS 29.281, 7.3.1; TS 29.244, 5.3.1, error indication report).
     ErrorIndication {
@@ -135,38 +134,6 @@ pub enum Event {
 
 /// Events that wait at most; an error indication that is left out comes again with the next packet.
 const EVENTS: usize = 4_096;
-
-/// What counts the use of a session and may end it: URRs (TS 29.244, 5.2.2).
-pub trait Usage {
-    /// A packet of `len` bytes meets the rule `pdr`; `enforced` says whether it has passed its QERs. False where a quota is
-    /// used up, and the packet ends here.
-    fn count(&mut self, now: Instant, packet: &Counted<'_>) -> bool;
-}
-
-/// A packet as usage is counted.
-#[derive(Clone, Copy, Debug)]
-pub struct Counted<'a> {
-    /// Its session.
-    pub session: &'a Session,
-    /// Its rule.
-    pub pdr: &'a Pdr,
-    /// Which way it goes.
-    pub direction: Direction,
-    /// IP bytes.
-    pub len: u32,
-    /// It has passed gates and meters.
-    pub enforced: bool,
-}
-
-/// No usage is counted.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoUsage;
-
-impl Usage for NoUsage {
-    fn count(&mut self, _now: Instant, _packet: &Counted<'_>) -> bool {
-        true
-    }
-}
 
 /// The user plane of all sessions.
 #[derive(Debug)]
@@ -267,31 +234,25 @@ impl User {
 
     /// When [`User::run`] is due.
     pub fn next_timer(&self) -> Option<Instant> {
-        [self.functions.next_timer(), self.kept.next_timer()]
-            .into_iter()
-            .flatten()
-            .min()
+        self.functions.next_timer()
     }
 
     /// Does what is due.
-    pub fn run(&mut self, now: Instant, sessions: &mut Sessions) {
-        self.follow(now, sessions);
+    pub fn run(&mut self, now: Instant, sessions: &mut Sessions, usage: &mut Usage) {
+        self.follow(now, sessions, usage);
         self.functions.drain(now);
-        self.send_ready(now, sessions);
-        while let Some(event) = self.kept.due(now) {
-            self.tell(event);
-        }
+        self.send_ready(now, sessions, usage);
     }
 
     /// Does after the control plane what it changed.
-    pub fn follow(&mut self, now: Instant, sessions: &mut Sessions) {
+    pub fn follow(&mut self, now: Instant, sessions: &mut Sessions, usage: &mut Usage) {
         for change in sessions.take_changes() {
             match change {
                 Change::Set(seid) => self.set(now, sessions, seid),
                 Change::Gone(seid) => self.gone(now, seid),
                 Change::EndMarker { tunnel, .. } => self.send_end_marker(tunnel),
             }
-            self.send_ready(now, sessions);
+            self.send_ready(now, sessions, usage);
         }
     }
 
@@ -353,25 +314,18 @@ impl User {
         }
     }
 
-    /// Packets that met their rule go through gates, meters, counts, and the edge functions.
+    /// Packets that met their rule go through gates, meters and the edge functions.
     fn enforce(
         &mut self,
         now: Instant,
         session: &Session,
         pdr: &Pdr,
         packet: UserPacket,
-        usage: &mut dyn Usage,
+        usage: &mut Usage,
     ) {
         let direction = packet.route.direction;
         let len = packet.len();
-        let mut counted = Counted {
-            session,
-            pdr,
-            direction,
-            len,
-            enforced: false,
-        };
-        let within = usage.count(now, &counted);
+        let within = count(usage, now, session, pdr, &packet, false);
         let shut = state::qers(&session.rules, pdr).any(|q| match direction {
             Direction::Up => !q.gate_up,
             Direction::Down => !q.gate_down,
@@ -403,19 +357,31 @@ impl User {
             state.traffic(direction).refused += 1;
             return;
         }
-        counted.enforced = true;
-        if !usage.count(now, &counted) {
-            self.counters.over_quota += 1;
-            state.traffic(direction).refused += 1;
-            return;
-        }
         if let Action::Buffer { notify } = action {
-            self.keep(now, session, pdr, notify, packet);
+            self.keep(session, pdr, notify, packet);
             return;
         }
         let cell = state.cell();
         self.functions.on_packet(now, cell, packet);
     }
+}
+
+/// Counts a packet to the URRs of its rule: to those that measure before `QoS` is enforced (TS 29.244, 8.2.68, MBQE) when it
+/// comes, to the others when it leaves. False where a quota is used up.
+fn count(
+    usage: &mut Usage,
+    now: Instant,
+    session: &Session,
+    pdr: &Pdr,
+    packet: &UserPacket,
+    enforced: bool,
+) -> bool {
+    if pdr.urrs.is_empty() {
+        return true;
+    }
+    let (seid, direction) = (session.seid, packet.route.direction);
+    let bytes = Bytes(u64::from(packet.len()));
+    usage.on_packet_at(now, seid, &pdr.urrs, direction, bytes, enforced)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::rules::{Interface, Pdr, Volume};
+use crate::rules::Volume;
 use crate::sessions::Sessions;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -204,31 +204,9 @@ fn a_rule_counts_before_or_after_its_rates_are_enforced() {
     };
     usage.create(at(0), seid, &rule(0));
     usage.create(at(0), seid, &before);
-    let pdr = Pdr {
-        id: 1,
-        precedence: 1,
-        source: Interface::Core,
-        tunnel: None,
-        network: None,
-        ue: None,
-        filters: Vec::new(),
-        qfis: Vec::new(),
-        remove_outer: false,
-        reports: false,
-        far: None,
-        qers: Vec::new(),
-        urrs: vec![1, 2],
-    };
-    let session = sessions.get(seid).unwrap();
     for (enforced, len) in [(false, 1_000), (false, 500), (true, 1_000)] {
-        let packet = user::Counted {
-            session,
-            pdr: &pdr,
-            direction: Direction::Down,
-            len,
-            enforced,
-        };
-        assert!(user::Usage::count(&mut usage, at(0), &packet));
+        let bytes = Bytes(len);
+        assert!(usage.on_packet_at(at(0), seid, &[1, 2], Direction::Down, bytes, enforced));
     }
     let counted = |usage: &mut Usage, urr| usage.query(at(1), seid, urr).unwrap().volume.unwrap();
     assert_eq!(counted(&mut usage, 1).down, Bytes(1_000));

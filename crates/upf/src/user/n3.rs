@@ -12,8 +12,9 @@ use slackwater_wire::gtpu::{Kind, Message, Role};
 use super::buffer::Buf;
 use super::classify::{Entry, Facts};
 use super::n6::sound;
-use super::{Usage, User, ecn};
+use super::{User, ecn};
 use crate::sessions::Sessions;
+use crate::usage::Usage;
 
 /// The extension headers that are understood here. Any other whose type asks for it (bits 8 and 7) ends a message.
 pub(super) const KNOWN: [u8; 4] = [
@@ -47,12 +48,12 @@ impl User {
         &mut self,
         now: Instant,
         sessions: &mut Sessions,
-        usage: &mut dyn Usage,
+        usage: &mut Usage,
         from: SocketAddr,
         mut datagram: Buf,
         outer: Ecn,
     ) {
-        self.follow(now, sessions);
+        self.follow(now, sessions, usage);
         self.counters.n3_in += 1;
         let Ok(message) = Message::parse(datagram.as_ref()) else {
             self.counters.malformed_gtpu += 1;
@@ -106,6 +107,6 @@ impl User {
             Kind::EndMarker => self.pass_end_marker(now, sessions, from, message.header.teid),
             Kind::TunnelStatus | Kind::Other(_) => self.counters.other_messages += 1,
         }
-        self.send_ready(now, sessions);
+        self.send_ready(now, sessions, usage);
     }
 }

@@ -6,26 +6,21 @@ use slackwater_wire::IpPacket;
 use super::buffer::Buf;
 use super::classify::{Entry, Facts, Found, direction, find};
 use super::packet::{Route, UserPacket};
-use super::{Usage, User, state};
+use super::{User, state};
 use crate::rules::Pdr;
 use crate::sessions::{Session, Sessions};
+use crate::usage::Usage;
 
 impl User {
     /// A packet came by N6.
-    pub fn on_n6(
-        &mut self,
-        now: Instant,
-        sessions: &mut Sessions,
-        usage: &mut dyn Usage,
-        packet: Buf,
-    ) {
-        self.follow(now, sessions);
+    pub fn on_n6(&mut self, now: Instant, sessions: &mut Sessions, usage: &mut Usage, packet: Buf) {
+        self.follow(now, sessions, usage);
         self.counters.n6_in += 1;
         self.take_n6(now, sessions, usage, packet);
-        self.send_ready(now, sessions);
+        self.send_ready(now, sessions, usage);
     }
 
-    fn take_n6(&mut self, now: Instant, sessions: &Sessions, usage: &mut dyn Usage, packet: Buf) {
+    fn take_n6(&mut self, now: Instant, sessions: &Sessions, usage: &mut Usage, packet: Buf) {
         let Some(ip) = sound(packet) else {
             self.counters.malformed_ip += 1;
             return;

@@ -13,6 +13,7 @@ use super::packet::{Route, UserPacket};
 use super::{Buf, Output, User, ecn, icmp};
 use crate::rules::{Action, Far, Pdr, RemoteTunnel};
 use crate::sessions::{Session, Sessions};
+use crate::usage::Usage;
 
 /// UDP (RFC 768) and the mandatory part of GTP-U (TS 29.281, 5.1).
 const UDP_AND_GTPU: usize = 8 + 8;
@@ -29,9 +30,9 @@ struct Outer {
 
 impl User {
     /// Sends what the edge functions let go, and takes over what they counted.
-    pub(super) fn send_ready(&mut self, now: Instant, sessions: &Sessions) {
+    pub(super) fn send_ready(&mut self, now: Instant, sessions: &Sessions, usage: &mut Usage) {
         while let Some(packet) = self.functions.done.ready.pop_front() {
-            self.send(now, sessions, packet);
+            self.send(now, sessions, usage, packet);
         }
         let done = &mut self.functions.done;
         self.counters.queue_dropped += core::mem::take(&mut done.dropped);
@@ -39,7 +40,7 @@ impl User {
         self.counters.marked += core::mem::take(&mut done.marked);
     }
 
-    fn send(&mut self, now: Instant, sessions: &Sessions, packet: UserPacket) {
+    fn send(&mut self, now: Instant, sessions: &Sessions, usage: &mut Usage, packet: UserPacket) {
         let route = packet.route;
         let Some(session) = sessions.get(route.seid) else {
             self.counters.session_gone += 1;
@@ -58,10 +59,17 @@ impl User {
             }
             // The rule changed while the packet waited.
             Action::Buffer { notify } => {
-                self.keep(now, session, pdr, notify, packet);
+                self.keep(session, pdr, notify, packet);
                 return;
             }
             Action::Forward => {}
+        }
+        if !super::count(usage, now, session, pdr, &packet, true) {
+            self.counters.over_quota += 1;
+            if let Some(state) = self.state_mut(route.seid) {
+                state.traffic(route.direction).refused += 1;
+            }
+            return;
         }
         if let Some(state) = self.state_mut(route.seid) {
             let traffic = state.traffic(route.direction);

@@ -114,6 +114,7 @@ fn config() -> Config {
             n3_v4: Some(Ipv4Addr::new(192, 168, 1, 1)),
             ..UserConfig::default()
         },
+        ..Config::default()
     }
 }
 

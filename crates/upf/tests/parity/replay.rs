@@ -156,6 +156,7 @@ pub(crate) fn replay(run: &Run, functions: FunctionConfig) -> Replayed {
             n3_mtu: 9_000,
             ..UserConfig::default()
         },
+        ..Config::default()
     });
     let ues = run.ues.values().map(|ue| ue.0).max().unwrap_or(0) + 1;
     for ue in (0..ues).map(UeId) {

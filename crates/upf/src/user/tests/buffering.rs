@@ -1,15 +1,15 @@
 use super::*;
 use crate::rules::Bar;
 
-fn buffering(delay: Duration, packets: Option<u16>) -> (Upf, Vec<Seid>) {
+fn buffering(packets: Option<u16>) -> (Upf, Vec<Seid>) {
     upf_with(config(), 2, move |_, rules| {
         rules.fars[1].action = Action::Buffer { notify: true };
         rules.fars[1].outer = None;
         rules.fars[1].bar = Some(1);
         rules.bars = vec![Bar {
             id: 1,
-            notification_delay: delay,
             packets,
+            ..Bar::default()
         }];
     })
 }
@@ -21,21 +21,11 @@ fn send(upf: &mut Upf, now: Instant, count: u16) {
 }
 
 #[test]
-fn packets_wait_until_the_ue_is_reached_and_one_notice_leaves() {
-    let (mut upf, seids) = buffering(Duration::from_millis(50), None);
+fn packets_wait_until_the_ue_is_reached() {
+    let (mut upf, seids) = buffering(None);
     send(&mut upf, MS(0), 3);
     assert_eq!(drain(&mut upf, MS(0)), []);
-    assert_eq!(upf.take_event(), None, "the notice waits");
-    assert_eq!(upf.next_timer(), Some(MS(50)));
-    assert_eq!(drain(&mut upf, MS(50)), []);
-    let expected = Event::Data {
-        seid: seids[0],
-        pdr: 2,
-        qfi: Some(QFI),
-    };
-    assert_eq!(upf.take_event(), Some(expected));
-    send(&mut upf, MS(60), 1);
-    assert_eq!((upf.take_event(), upf.user().held()), (None, Bytes(403)));
+    assert_eq!(upf.user().held(), Bytes(303));
 
     // The base station has a tunnel now.
     upf.sessions().set_rules(seids[0], rules(0));
@@ -47,19 +37,13 @@ fn packets_wait_until_the_ue_is_reached_and_one_notice_leaves() {
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(lengths, [100, 101, 102, 100]);
+    assert_eq!(lengths, [100, 101, 102]);
     assert_eq!(upf.user().held(), Bytes::ZERO);
-    // Idle again: another notice.
-    let mut idle = rules(0);
-    idle.fars[1].action = Action::Buffer { notify: true };
-    upf.sessions().set_rules(seids[0], idle);
-    send(&mut upf, MS(80), 1);
-    assert_eq!(upf.take_event(), Some(expected));
 }
 
 #[test]
 fn what_may_wait_is_bounded_and_a_rule_may_drop_it() {
-    let (mut upf, seids) = buffering(Duration::ZERO, Some(5));
+    let (mut upf, seids) = buffering(Some(5));
     send(&mut upf, MS(0), 8);
     let counters = upf.user().counters();
     assert_eq!((counters.buffered, counters.buffer_full), (5, 3));
@@ -72,13 +56,13 @@ fn what_may_wait_is_bounded_and_a_rule_may_drop_it() {
 }
 
 #[test]
-fn a_session_that_goes_takes_its_notice_along() {
-    let (mut upf, seids) = buffering(Duration::from_millis(50), None);
+fn a_session_that_goes_takes_what_waits_along() {
+    let (mut upf, seids) = buffering(None);
     send(&mut upf, MS(0), 3);
     upf.sessions().remove(seids[0]);
     assert_eq!(drain(&mut upf, MS(60)), []);
-    assert_eq!(upf.take_event(), None);
     assert_eq!(upf.user().counters().session_gone, 3);
+    assert_eq!(upf.user().held(), Bytes::ZERO);
 }
 
 #[test]
