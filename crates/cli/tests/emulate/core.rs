@@ -40,6 +40,13 @@ fn downloads_pass_function_tunnel_and_cell_whole() {
     ] {
         assert_eq!(counter(name), 0, "{name}: {status}");
     }
+    // Sessions came by PFCP: an association and two sessions, each accepted (TS 29.244, 7.3: types 5 and 50; 8.2.1: cause 1).
+    assert_eq!(status["n4"]["received_by_type"]["5"], 1, "{status}");
+    assert_eq!(status["n4"]["received_by_type"]["50"], 2, "{status}");
+    let refused = status["n4"]["answered_by_cause"]
+        .as_object()
+        .expect("causes");
+    assert!(refused.keys().all(|cause| cause == "1"), "{status}");
     // Every datagram of the function reached the cell, and the other way.
     let n3 = &folder.json("run/live.json")["n3"];
     assert_eq!(

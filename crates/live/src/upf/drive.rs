@@ -1,7 +1,7 @@
 //! Sockets, device and clock around a user plane function: the loop that joins them.
 
-use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::mpsc::Receiver;
 
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -18,12 +18,14 @@ use crate::emulate::frame;
 use crate::emulate::merge::Merger;
 use crate::emulate::tun::Tun;
 use crate::gtpu::GtpuSocket;
-use crate::sys;
+use crate::sys::{self, Signals};
 
 /// How often signals and questions are looked for.
 const CHECK_EVERY: Duration = Duration::from_millis(10);
 /// Reads of one socket or device before the next has its turn.
 const BURST: usize = 64;
+/// The longest PFCP message: a UDP datagram's payload.
+const N4_MAX: usize = 65_507;
 /// After SIGTERM packets that wait here still leave, for so long.
 const DRAIN: Duration = Duration::from_millis(500);
 
@@ -45,6 +47,7 @@ pub struct Refused {
 #[derive(Debug)]
 pub struct Server {
     upf: Upf,
+    n4: Option<UdpSocket>,
     n3: GtpuSocket,
     n6: Tun,
     merger: Merger,
@@ -61,17 +64,17 @@ impl Server {
     /// Where an address is not this machine's or taken, or the device cannot be made.
     pub fn new(config: &UpfConfig) -> Result<Self, LiveError> {
         let n3 = GtpuSocket::bind(SocketAddr::new(config.n3.address.0, config.n3.port))?;
-        if config.n4.address.is_some() {
-            return Err(LiveError::Usage(
-                "n4.address: found an address, expected none: no control plane is served yet, only [[session]]"
-                    .to_owned(),
-            ));
-        }
+        let n4 = config
+            .n4
+            .address
+            .map(|a| setup::n4(a.0, config.n4.port))
+            .transpose()?;
         let n6 = setup::device(&config.n6)?;
         let clock = WallClock::start();
         let upf = setup::function(config, clock.stamps(), clock.now());
         Ok(Self {
             upf,
+            n4,
             n3,
             n6,
             merger: Merger::default(),
@@ -113,12 +116,24 @@ impl Server {
     pub fn run(&mut self, questions: &Receiver<Question>) -> Result<(), LiveError> {
         sys::count_signals().map_err(|e| LiveError::kernel("cannot listen for signals", e))?;
         let since = sys::signals();
-        let mut buffer = vec![0; frame::FRAME_MAX];
+        self.run_until(questions, |came| {
+            came.interrupts > since.interrupts || came.terminations > since.terminations
+        })
+    }
+
+    /// Until [`Server::stop`], or `signalled` says that the signals that came ask for an end.
+    pub(crate) fn run_until(
+        &mut self,
+        questions: &Receiver<Question>,
+        signalled: impl Fn(Signals) -> bool,
+    ) -> Result<(), LiveError> {
+        let mut buffer = vec![0; N4_MAX.max(frame::FRAME_MAX)];
         let mut check = Instant::ZERO;
         let mut end: Option<Instant> = None;
         loop {
             let mut more = false;
             if end.is_none() {
+                more |= self.read_n4(&mut buffer);
                 more |= self.read_n3()?;
                 more |= self.read_n6(&mut buffer)?;
             }
@@ -130,10 +145,7 @@ impl Server {
                 while let Ok(question) = questions.try_recv() {
                     question(self);
                 }
-                let came = sys::signals();
-                let signalled =
-                    came.interrupts > since.interrupts || came.terminations > since.terminations;
-                if (signalled || self.stopped) && end.is_none() {
+                if (self.stopped || signalled(sys::signals())) && end.is_none() {
                     end = Some(now + DRAIN);
                 }
             }
@@ -145,6 +157,18 @@ impl Server {
                 self.sleep(timer.min(check), end.is_some())?;
             }
         }
+    }
+
+    fn read_n4(&mut self, buffer: &mut [u8]) -> bool {
+        let Some(n4) = &self.n4 else { return false };
+        for _ in 0..BURST {
+            // An error is that of an earlier send (ICMP), or nothing waits.
+            let Ok((n, from)) = n4.recv_from(buffer) else {
+                return false;
+            };
+            self.upf.on_n4(self.clock.now(), from, &buffer[..n]);
+        }
+        true
     }
 
     fn read_n3(&mut self) -> Result<bool, LiveError> {
@@ -194,7 +218,10 @@ impl Server {
                     self.merger
                         .push((true, 0), bytes.as_ref().to_vec(), &mut send);
                 }
-                Output::N4 { .. } => self.refused.n4 += 1,
+                Output::N4 { to, bytes } => {
+                    let sent = self.n4.as_ref().map(|n4| n4.send_to(&bytes, to));
+                    self.refused.n4 += u64::from(!matches!(sent, Some(Ok(_))));
+                }
             }
         }
         self.merger.flush(&mut send);
@@ -205,9 +232,10 @@ impl Server {
     fn sleep(&self, next: Instant, drains: bool) -> Result<(), LiveError> {
         let left = next.since(self.clock.now());
         let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(left.as_nanos()));
-        let mut fds: Vec<BorrowedFd<'_>> = Vec::with_capacity(2);
+        let mut fds: Vec<BorrowedFd<'_>> = Vec::with_capacity(3);
         if !drains {
             fds.extend([self.n3.fd(), self.n6.fd()]);
+            fds.extend(self.n4.as_ref().map(|n4| n4.as_fd()));
         }
         let wanted = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds: Vec<PollFd<'_>> = fds.into_iter().map(wanted).collect();

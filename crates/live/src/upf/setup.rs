@@ -1,15 +1,18 @@
 //! From the file to the function and the device.
 
-use std::net::IpAddr;
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use slackwater_core::Instant;
 use slackwater_edge::upf::cecc::{self, CeccConfig};
 use slackwater_edge::upf::vaqm::{self, VaqmConfig};
+use slackwater_upf::n4::{self, LocalEnd, NodeName};
+use slackwater_upf::rules::{Interface, Prefix};
 use slackwater_upf::upf::{Config, Upf};
 use slackwater_upf::user::{FunctionConfig, UserConfig, icmp};
 use slackwater_wire::gtpu::NtpClock;
 
-use super::config::{Aqm, Frames, N6, Network, UpfConfig};
+use super::config::{Address, Aqm, Frames, N6, Network, UpfConfig};
 use super::fixed;
 use crate::LiveError;
 use crate::emulate::netns;
@@ -39,12 +42,54 @@ pub(super) fn device(config: &N6) -> Result<Tun, LiveError> {
     Ok(tun)
 }
 
-/// The function, with the sessions that the file orders.
-pub(super) fn function(config: &UpfConfig, clock: NtpClock, now: Instant) -> Upf {
-    let pick = |at: IpAddr| match at {
+/// The socket of N4.
+pub(super) fn n4(address: IpAddr, port: u16) -> Result<UdpSocket, LiveError> {
+    let at = SocketAddr::new(address, port);
+    let socket = UdpSocket::bind(at)
+        .map_err(|e| LiveError::kernel(format!("cannot listen for PFCP at {at}"), e))?;
+    socket
+        .set_nonblocking(true)
+        .map_err(|e| LiveError::kernel("cannot set up the socket of N4", e))?;
+    Ok(socket)
+}
+
+/// What the control plane of the function is told.
+fn control(config: &UpfConfig, clock: NtpClock) -> n4::Config {
+    let own = config.n4.address.unwrap_or(config.n3.address).0;
+    let (v4, v6) = pick(config.n3.address.0);
+    let host = |a: &Address| Prefix {
+        address: a.0,
+        bits: if a.0.is_ipv4() { 32 } else { 128 },
+    };
+    n4::Config {
+        node: NodeName::Address(own),
+        address: own,
+        ends: [Interface::Access, Interface::Core]
+            .map(|interface| LocalEnd {
+                interface,
+                network: None,
+                v4,
+                v6,
+            })
+            .to_vec(),
+        // The hasher's keys are the standard library's own randomness.
+        seed: RandomState::new().hash_one(own),
+        allowed: config.n4.peers.iter().map(host).collect(),
+        clock,
+        ..n4::Config::default()
+    }
+}
+
+/// The IPv4 or the IPv6 address.
+const fn pick(at: IpAddr) -> (Option<Ipv4Addr>, Option<Ipv6Addr>) {
+    match at {
         IpAddr::V4(a) => (Some(a), None),
         IpAddr::V6(a) => (None, Some(a)),
-    };
+    }
+}
+
+/// The function, with the sessions that the file orders.
+pub(super) fn function(config: &UpfConfig, clock: NtpClock, now: Instant) -> Upf {
     let (n3_v4, n3_v6) = pick(config.n3.address.0);
     let (v4, v6) = pick(config.n6.address.unwrap_or(config.n3.address).0);
     let user = UserConfig {
@@ -56,7 +101,10 @@ pub(super) fn function(config: &UpfConfig, clock: NtpClock, now: Instant) -> Upf
         clock,
         ..UserConfig::default()
     };
-    let mut upf = Upf::new(Config { user });
+    let mut upf = Upf::new(Config {
+        user,
+        n4: control(config, clock),
+    });
     for session in &config.session {
         let sessions = upf.sessions();
         let seid = sessions.add(now, u32::MAX, 0);

@@ -1,5 +1,6 @@
 //! What the function says of itself: metrics (`OpenMetrics`), status and sessions (JSON), and the lines at its end.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use prometheus_client::collector::Collector;
@@ -9,6 +10,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use slackwater_core::Duration;
+use slackwater_upf::n4;
 use slackwater_upf::rules::UeAddress;
 use slackwater_upf::sessions::Session;
 use slackwater_upf::user::{Counters, Traffic};
@@ -25,6 +27,8 @@ struct Look {
     sessions: usize,
     held: u64,
     refused: [(&'static str, &'static str, u64); 4],
+    /// On N4: messages by type, answers by cause.
+    n4: [(&'static str, &'static str, &'static str, BTreeMap<u8, u64>); 2],
 }
 
 impl Look {
@@ -33,7 +37,21 @@ impl Look {
         let (refused, n3) = server.refused();
         Self {
             counters: *upf.user().counters(),
-            sessions: upf.all().len(),
+            n4: [
+                (
+                    "n4_received",
+                    "PFCP messages that came, by type (TS 29.244, 7.3)",
+                    "type",
+                    upf.node().counters().received.clone(),
+                ),
+                (
+                    "n4_answered",
+                    "PFCP answers that left, by cause (TS 29.244, 8.2.1)",
+                    "cause",
+                    upf.node().counters().answered.clone(),
+                ),
+            ],
+            sessions: upf.all_sessions().len(),
             held: upf.user().held().0,
             refused: [
                 (
@@ -69,6 +87,14 @@ impl Collector for Look {
             let about = about.trim().trim_end_matches('.');
             let kind = prometheus_client::metrics::MetricType::Counter;
             counter.encode(encoder.encode_descriptor(name, about, None, kind)?)?;
+        }
+        for (name, about, label, values) in &self.n4 {
+            let kind = prometheus_client::metrics::MetricType::Counter;
+            let mut family = encoder.encode_descriptor(name, about, None, kind)?;
+            for (key, value) in values {
+                let labels = [(*label, u32::from(*key))];
+                ConstCounter::new(*value).encode(family.encode_family(&labels)?)?;
+            }
         }
         let gauges = [
             ("sessions", "Sessions that are set up", self.sessions as i64),
@@ -106,14 +132,29 @@ pub fn overview(server: &Server) -> String {
         "sessions": look.sessions,
         "held_bytes": look.held,
         "counters": counters(&mut look.counters.each()),
+        "n4": n4(server.upf().node().counters()),
         "kernel": counters(&mut look.refused.into_iter()),
     })
     .to_string()
 }
 
+/// What came and went on N4: messages by type, answers by cause (TS 29.244, 7.3 and 8.2.1).
+fn n4(counters: &n4::Counters) -> Value {
+    json!({
+        "received_by_type": counters.received,
+        "answered_by_cause": counters.answered,
+        "repeated": counters.repeated,
+        "forbidden": counters.forbidden,
+        "malformed": counters.malformed,
+        "resent": counters.resent,
+        "unanswered": counters.unanswered,
+        "left_out": counters.left_out,
+    })
+}
+
 /// Every session, as JSON.
 pub fn sessions(server: &Server) -> String {
-    let all = server.upf().all().iter();
+    let all = server.upf().all_sessions().iter();
     Value::Array(all.map(|s| session(server, s)).collect()).to_string()
 }
 
