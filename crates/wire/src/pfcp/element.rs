@@ -15,7 +15,7 @@ use crate::octets::{Reader, Writer, fits};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Element<'a> {
-    /// How a request went ([`cause`]).
+    /// How a request went ([`cause`](super::cause)).
     Cause(u8),
     /// The type of the element that a request was refused for.
     Offending(u16),
@@ -27,13 +27,13 @@ pub enum Element<'a> {
     Recovery(u32),
     /// 1 IPv4, 2 IPv6, 3 both, 4 unstructured, 5 Ethernet.
     PdnType(u8),
-    /// What a session report holds ([`report_type`]).
+    /// What a session report holds ([`report_type`](super::report_type)).
     ReportType(u8),
     /// What the user plane function can do ([`super::feature`]).
     UpFeatures(u64),
     /// What the control plane function can do (8.2.58), bit 0 the first of the first octet.
     CpFeatures(u64),
-    /// Orders of a modification ([`modification`]).
+    /// Orders of a modification ([`modification`](super::modification)).
     Flags(u8),
     /// The user plane function wants the association released: 1, and 2 where it reports usage first (8.2.77).
     ReleaseRequest(u8),
