@@ -60,9 +60,10 @@ lint-python: python ## ruff and mypy
 	$(VENV)/bin/ruff format --check python benches docs/img docs/site
 	$(VENV)/bin/mypy
 
+# A fresh environment: what the navigation lists stands in conf.py, and pages that were read before would not be read again for it.
 site: $(STAMP) ## Build the documentation as a site, warnings and dead links are errors
 	$(PIP) install --quiet --group site
-	$(VENV)/bin/sphinx-build --quiet --fail-on-warning --keep-going --jobs auto -c docs/site -d target/site.cache . target/site
+	$(VENV)/bin/sphinx-build --fresh-env --quiet --fail-on-warning --keep-going --jobs auto -c docs/site -d target/site.cache . target/site
 	@echo target/site/index.html
 
 deny: ## Licences, bans and sources of all dependencies (needs cargo-deny)
