@@ -114,7 +114,7 @@ fn claims_are_tested_alone_and_written_into_a_page() {
 fn wrong_usage_is_one_line() {
     let f = Folder::new("repro-wrong");
     f.run(&["repro", "xrc", "--only", "fig9"])
-        .complains(&["fig9", "fig1, fig3"]);
+        .complains(&["fig9", "fig1, fig2, fig3"]);
     let ran = f.run(&["repro", "xrd"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
 }
