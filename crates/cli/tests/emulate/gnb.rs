@@ -114,7 +114,7 @@ fn a_packet_goes_down_and_up_through_a_cell_behind_n3() {
     let live = running.stop(&folder);
     let n3 = &live["n3"];
     assert_eq!(n3["packets"]["down"], 3, "{n3:#}");
-    // The UE's kernel tells of its groups too.
+    // The UE's kernel sends multicast reports too.
     assert!(n3["packets"]["up"].as_u64() >= Some(3), "{n3:#}");
     for (key, expected) in [
         ("unknown_teid", 1),

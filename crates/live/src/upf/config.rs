@@ -130,7 +130,7 @@ section! {
     pub struct Functions {
         /// vAQM.
         pub vaqm: Aqm = Aqm::Auto,
-        /// CECC, one for the cell; it needs reports of the radio network.
+        /// CECC, one for each base station; it needs reports of the radio network.
         pub cecc: Frames = Frames::Off,
     }
 }
