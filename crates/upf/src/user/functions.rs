@@ -138,6 +138,11 @@ fn vaqm_of(defaults: &VaqmConfig, options: EdgeOptions) -> VaqmConfig {
     config
 }
 
+/// The parameters of an instance that does not have the function's.
+fn own_config(defaults: &VaqmConfig, options: EdgeOptions) -> Option<VaqmConfig> {
+    (options != EdgeOptions::default()).then(|| vaqm_of(defaults, options))
+}
+
 impl Functions {
     /// No session yet.
     pub fn new(config: FunctionConfig) -> Self {
@@ -213,10 +218,8 @@ impl Functions {
             std::iter::once((None, plan.session)).chain(flows).collect()
         };
         let (old, new) = (instances(old), instances(new));
-        for &(gbr_flow, was) in &old {
-            let kept = new.iter().find(|(flow, _)| *flow == gbr_flow);
-            // Other parameters need another instance: it learns anew.
-            if kept.is_none_or(|(_, b)| b.options != was.options) {
+        for &(gbr_flow, _) in &old {
+            if new.iter().all(|(flow, _)| *flow != gbr_flow) {
                 vaqm.on_session(now, &Session::Down { ue, gbr_flow });
             }
         }
@@ -225,10 +228,18 @@ impl Functions {
             if was.is_some_and(|(_, was)| *was == b) {
                 continue;
             }
-            if was.is_none_or(|(_, was)| was.options != b.options)
-                && b.options != EdgeOptions::default()
-            {
-                vaqm.configure(ue, gbr_flow, vaqm_of(defaults, b.options));
+            let own = own_config(defaults, b.options);
+            match was {
+                // What waits in the instance stays.
+                Some((_, was)) if was.options != b.options => {
+                    vaqm.reconfigure(now, ue, gbr_flow, own);
+                }
+                None => {
+                    if let Some(config) = own {
+                        vaqm.configure(ue, gbr_flow, config);
+                    }
+                }
+                Some(_) => {}
             }
             let up = Session::Up {
                 ue,

@@ -216,17 +216,88 @@ impl<P: PacketView> Vaqm<P> {
     /// They hold for an instance that is made later, as by [`Session::Up`], and go with [`Session::Down`]; one that is
     /// there keeps what it has. `memory_total` and `auto_sessions` are the function's alone.
     pub fn configure(&mut self, ue: UeId, gbr_flow: Option<Qfi>, config: VaqmConfig) {
+        let at = self.place_of(config);
+        self.own.insert((ue, gbr_flow), at);
+    }
+
+    /// Where in `configs` the parameters stand.
+    fn place_of(&mut self, config: VaqmConfig) -> u32 {
         let config = VaqmConfig {
             memory_total: self.configs[0].memory_total,
             auto_sessions: self.configs[0].auto_sessions,
             ..config
         };
-        let known = self.configs.iter().position(|c| *c == config);
-        let at = known.unwrap_or_else(|| {
-            self.configs.push(config);
-            self.configs.len() - 1
+        let known = self.configs.iter().skip(1).position(|c| *c == config);
+        let at = known.map_or_else(
+            || {
+                self.configs.push(config);
+                self.configs.len() - 1
+            },
+            |at| at + 1,
+        );
+        at as u32
+    }
+
+    /// Changes the parameters of an instance that is there; `None` gives it the function's. What waits in it stays, in its
+    /// order, and so does what it has learned of the path.
+    pub fn reconfigure(
+        &mut self,
+        now: Instant,
+        ue: UeId,
+        gbr_flow: Option<Qfi>,
+        config: Option<VaqmConfig>,
+    ) {
+        let config = config.map_or(0, |config| self.place_of(config));
+        if config == 0 {
+            self.own.remove(&(ue, gbr_flow));
+        } else {
+            self.own.insert((ue, gbr_flow), config);
+        }
+        if let Some(at) = self.find(ue, gbr_flow) {
+            self.change(now, at, config);
+        }
+    }
+
+    /// Changes the function's parameters, for all instances without some of their own. What waits stays.
+    pub fn set_config(&mut self, now: Instant, config: VaqmConfig) {
+        self.configs[0] = VaqmConfig {
+            auto_sessions: self.configs[0].auto_sessions,
+            ..config
+        };
+        for at in 0..self.places.len() as u32 {
+            let instance = self.places[at as usize].instance.as_ref();
+            if instance.is_some_and(|i| i.config == 0) {
+                self.change(now, at, 0);
+            }
+        }
+    }
+
+    fn change(&mut self, now: Instant, at: u32, config: u32) {
+        let ready = self.ready.len();
+        if let Some(instance) = &mut self.places[at as usize].instance {
+            instance.config = config;
+        }
+        with!(self, at, |instance, cx| {
+            instance.reconfigured(now, cx.config);
+            instance.service(now, cx);
         });
-        self.own.insert((ue, gbr_flow), at as u32);
+        if self.ready.len() > ready {
+            self.note_ready(now, ready);
+        }
+        self.arm(now, at);
+    }
+
+    /// Lets out all that waits, whatever rates and laws say: the function is about to go.
+    pub fn let_all_out(&mut self, now: Instant) {
+        let ready = self.ready.len();
+        for at in 0..self.places.len() {
+            if self.places[at].instance.is_some() {
+                with!(self, at, |instance, cx| instance.empty(cx));
+            }
+        }
+        if self.ready.len() > ready {
+            self.note_ready(now, ready);
+        }
     }
 
     /// Counters.

@@ -191,6 +191,20 @@ impl<P: PacketView> Instance<P> {
         self.session.set(now, maximum, Bytes(2 * MTU));
     }
 
+    /// Its parameters are others from now on. What was measured stays, and so do the packets that wait; which variant
+    /// decides, and the state of each flow's law, begin anew.
+    pub(super) fn reconfigured(&mut self, now: Instant, config: &VaqmConfig) {
+        let offer = self.valve.offer;
+        self.valve = Valve::new(config.mode);
+        self.valve.offer = offer;
+        self.direct.rest();
+        self.direct_failed = false;
+        self.isolates = true;
+        self.isolate_until = now + variant::SETTLE;
+        self.flows.for_each(|flow| flow.law = None);
+        self.evaluate(now, config);
+    }
+
     pub(super) fn path_switched(&mut self, now: Instant) {
         self.model.path_switched(now);
         self.delivered_max.clear();
@@ -438,6 +452,18 @@ impl<P: PacketView> Instance<P> {
             self.flows
                 .for_each(|f| restrained += u32::from(f.police.is_some()));
             self.unresponsive = restrained;
+        }
+    }
+
+    /// Lets out everything that waits, past laws and rates.
+    pub(super) fn empty(&mut self, cx: &mut Shared<'_, P>) {
+        let quantum = i64::from(cx.config.quantum.max(1));
+        while let Some((slot, _, packet)) = self.fair.pop(Instant::MAX, &mut self.flows, quantum) {
+            let len = packet.len();
+            self.flows.get_mut(slot).queue.charge(len);
+            *cx.held -= u64::from(len);
+            cx.stats.passed += 1;
+            cx.ready.push_back((Direction::Down, packet));
         }
     }
 
