@@ -92,6 +92,7 @@ fn upf(options: &Options) -> UpfConfig {
                 bits: 24,
             }],
             address: Some(Address(server().into())),
+            ..N6::example()
         },
         functions: options.functions.clone(),
         http: Http {

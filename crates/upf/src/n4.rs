@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use slackwater_core::Instant;
 use slackwater_wire::pfcp::{Element, Header, Kind, Message, cause, feature};
 
-pub use config::{Config, LocalEnd, NodeName};
+pub use config::{Config, LocalEnd, Networks, NodeName, network_name};
 
 use crate::sessions::{Seid, Sessions};
 use crate::usage::Usage;

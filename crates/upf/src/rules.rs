@@ -191,8 +191,8 @@ pub struct Far {
     pub id: u32,
     /// What to do.
     pub action: Action,
-    /// Where packets go.
-    pub destination: Interface,
+    /// Where packets go; `None` where no rule has said so yet: such a rule does not forward.
+    pub destination: Option<Interface>,
     /// Into which network.
     pub network: Option<Vec<u8>>,
     /// In which tunnel; `None` for plain IP.

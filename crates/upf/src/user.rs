@@ -347,6 +347,8 @@ impl User {
             Some(&mut self.counters.gated)
         } else if action == Action::Drop {
             Some(&mut self.counters.forbidden)
+        } else if pdr.tunnel.is_some() && !pdr.remove_outer {
+            Some(&mut self.counters.header_kept)
         } else if !self.meters.admit(now, &state.meters, pdr, direction, len) {
             Some(&mut self.counters.metered)
         } else {

@@ -218,6 +218,10 @@ pub mod kind {
     pub const BAR_ID: u16 = n::BAR_ID;
     /// Source interface.
     pub const SOURCE: u16 = n::SOURCE;
+    /// Network instance.
+    pub const NETWORK: u16 = n::NETWORK;
+    /// Update forwarding parameters.
+    pub const UPDATE_FORWARDING: u16 = n::UPDATE_FORWARDING;
     /// Destination interface.
     pub const DESTINATION: u16 = n::DESTINATION;
     /// F-TEID.

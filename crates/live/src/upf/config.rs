@@ -107,6 +107,8 @@ section! {
         /// The longest outer IP packet that the path to the radio network takes, in octets.
         #[within(1_280, 65_535)]
         pub mtu: u16 = 1_500,
+        /// Network instances of rules with a tunnel, such as "access" (TS 29.244, 8.2.4). Empty: all.
+        pub networks: Vec<String> = Vec::new(),
     }
 }
 
@@ -120,6 +122,8 @@ section! {
         pub mtu: u16 = 1_400,
         /// Addresses of UEs: routes to the device, such as "10.60.0.0/16".
         pub routes: Vec<Network> = vec![Network::example()],
+        /// Network instances of rules without a tunnel, such as "internet" (TS 29.244, 8.2.4). Empty: all.
+        pub networks: Vec<String> = Vec::new(),
         /// Our address on the device, by which ICMP leaves. None: that of N3, where the family is the same.
         pub address: Option<Address> = None,
     }

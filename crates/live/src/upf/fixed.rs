@@ -47,7 +47,7 @@ pub fn rules(session: &StaticSession, n3: &N3) -> Rules {
     let far = |id, destination, outer| Far {
         id,
         action: Action::Forward,
-        destination,
+        destination: Some(destination),
         network: None,
         outer,
         marking: None,

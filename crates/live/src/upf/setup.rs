@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use slackwater_core::Instant;
 use slackwater_edge::upf::cecc::{self, CeccConfig};
 use slackwater_edge::upf::vaqm::{self, VaqmConfig};
-use slackwater_upf::n4::{self, LocalEnd, NodeName};
+use slackwater_upf::n4::{self, LocalEnd, Networks, NodeName};
 use slackwater_upf::rules::{Interface, Prefix};
 use slackwater_upf::upf::{Config, Upf};
 use slackwater_upf::user::{FunctionConfig, UserConfig, icmp};
@@ -72,6 +72,10 @@ fn control(config: &UpfConfig, clock: NtpClock) -> n4::Config {
                 v6,
             })
             .to_vec(),
+        networks: Networks {
+            tunnels: config.n3.networks.clone(),
+            plain: config.n6.networks.clone(),
+        },
         // The hasher's keys are the standard library's own randomness.
         seed: RandomState::new().hash_one(own),
         allowed: config.n4.peers.iter().map(host).collect(),

@@ -52,6 +52,42 @@ pub struct LocalEnd {
     pub v6: Option<Ipv6Addr>,
 }
 
+/// The network instances that the function's interfaces serve (TS 29.244, 8.2.4), by name; an empty list serves all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Networks {
+    /// Those behind N3 and N9: rules with a tunnel.
+    pub tunnels: Vec<String>,
+    /// Those behind N6: rules without one.
+    pub plain: Vec<String>,
+}
+
+impl Networks {
+    /// True where `network` is behind N3 and N9 (`tunnel`) or behind N6. A rule without one is for all.
+    pub fn serve(&self, tunnel: bool, network: Option<&[u8]>) -> bool {
+        let served = if tunnel { &self.tunnels } else { &self.plain };
+        let Some(network) = network.filter(|_| !served.is_empty()) else {
+            return true;
+        };
+        let name = network_name(network);
+        served.iter().any(|s| s.eq_ignore_ascii_case(&name))
+    }
+}
+
+/// A network instance as text: a name in the labels of DNS (TS 23.003, 9.1) becomes one with dots, other octets stay as they are.
+pub fn network_name(octets: &[u8]) -> String {
+    let mut labels = Vec::new();
+    let mut rest = octets;
+    while let [length, tail @ ..] = rest {
+        let label = tail.get(..usize::from(*length)).filter(|l| !l.is_empty());
+        let Some(label) = label.filter(|l| l.iter().all(u8::is_ascii_graphic)) else {
+            return String::from_utf8_lossy(octets).into_owned();
+        };
+        labels.push(String::from_utf8_lossy(label));
+        rest = &tail[label.len()..];
+    }
+    labels.join(".")
+}
+
 /// Settings of the N4 node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -61,6 +97,8 @@ pub struct Config {
     pub address: IpAddr,
     /// Where tunnels end that are chosen here; the first that serves a rule's interface and network is taken.
     pub ends: Vec<LocalEnd>,
+    /// The network instances that rules may name.
+    pub networks: Networks,
     /// Tunnel numbers to choose from. 0 is never chosen.
     pub teids: RangeInclusive<u32>,
     /// Seed of tunnel numbers, so that nobody can guess them.
@@ -95,6 +133,7 @@ impl Default for Config {
             node: NodeName::Address(Ipv4Addr::LOCALHOST.into()),
             address: Ipv4Addr::LOCALHOST.into(),
             ends: Vec::new(),
+            networks: Networks::default(),
             teids: 1..=u32::MAX,
             seed: 0,
             allowed: Vec::new(),

@@ -12,7 +12,7 @@ use slackwater_wire::pfcp::{Element, RuleId, cause, kind, modification};
 use super::config::Config;
 use super::refusal::Refusal;
 use super::tunnels::Tunnels;
-use crate::rules::{Filter, LocalTunnel, RemoteTunnel, Rules};
+use crate::rules::{Action, Filter, Interface, LocalTunnel, RemoteTunnel, Rules};
 use crate::sessions::{Seid, Sessions};
 
 /// What a request does to the usage that is counted, in this order.
@@ -178,8 +178,13 @@ impl<'a> Draft<'a> {
     /// Each rule that another names is there, and filters that stand for another's are filled in.
     fn finish(&mut self) -> Result<(), Refusal> {
         let rules = &self.rules;
+        let networks = &self.config.networks;
         for pdr in &rules.pdrs {
             let failed = |kind| Err(Refusal::failed(RuleId::Pdr(pdr.id), kind));
+            // A network instance that no interface here serves has no packets (8.2.4).
+            if !networks.serve(pdr.tunnel.is_some(), pdr.network.as_deref()) {
+                return failed(kind::NETWORK);
+            }
             if pdr.far.is_some_and(|far| rules.far(far).is_none()) {
                 return failed(kind::FAR_ID);
             }
@@ -191,9 +196,24 @@ impl<'a> Draft<'a> {
             }
         }
         for far in &rules.fars {
+            let failed = |kind| Err(Refusal::failed(RuleId::Far(far.id), kind));
             if far.bar.is_some_and(|bar| rules.bar(bar).is_none()) {
-                return Err(Refusal::failed(RuleId::Far(far.id), kind::BAR_ID));
+                return failed(kind::BAR_ID);
             }
+            let tunnel = far.outer.is_some() || far.destination == Some(Interface::Access);
+            let somewhere = !matches!(far.destination, None | Some(Interface::Control));
+            if somewhere && !networks.serve(tunnel, far.network.as_deref()) {
+                return failed(kind::NETWORK);
+            }
+        }
+        // Without Outer Header Removal a packet goes on in the tunnel's header that it came in (8.2.64): not done here.
+        let kept = rules.pdrs.iter().find(|p| {
+            let far = p.far.and_then(|far| rules.far(far));
+            let forwards = far.is_some_and(|f| f.action == Action::Forward);
+            p.tunnel.is_some() && !p.remove_outer && forwards
+        });
+        if let Some(pdr) = kept {
+            return Err(Refusal::beyond(RuleId::Pdr(pdr.id), kind::OUTER_REMOVAL));
         }
         self.fill_in_filters()?;
         self.usage.sort_unstable();

@@ -133,7 +133,7 @@ fn is_of_ue(rules: &Rules, pdr: &Pdr, address: IpAddr) -> bool {
     let to_control = pdr
         .far
         .and_then(|far| rules.far(far))
-        .is_some_and(|far| far.destination == Interface::Control);
+        .is_some_and(|far| far.destination == Some(Interface::Control));
     to_control
         && matches!(address, IpAddr::V6(a) if a.is_unicast_link_local() || a.is_unspecified())
 }

@@ -45,6 +45,10 @@ counters! {
     metered,
     /// Packets whose FAR drops them, or which have none.
     forbidden,
+    /// Packets whose rule leaves them in the tunnel that they came by (TS 29.244, 8.2.64), which is not forwarded here.
+    header_kept,
+    /// Packets for the radio network or the control plane whose FAR names no tunnel to it.
+    no_tunnel,
     /// Packets that a usage quota stops (TS 29.244, 5.2.2.2).
     over_quota,
     /// Packets whose inner and outer ECN fields contradict each other (RFC 6040, 4.2).

@@ -43,9 +43,9 @@ impl Meter {
         }
     }
 
-    /// True where a packet may pass now.
+    /// True where a packet may pass now; never at rate zero.
     pub fn admits(&self, now: Instant) -> bool {
-        self.paid.saturating_sub(self.depth) <= now
+        self.rate > Rate::ZERO && self.paid.saturating_sub(self.depth) <= now
     }
 
     /// A packet of `len` bytes passes. It may overdraw: over any time at most depth, rate times time, and one packet pass.

@@ -11,7 +11,7 @@ use slackwater_wire::ip::fragments;
 use super::classify::direction;
 use super::packet::{Route, UserPacket};
 use super::{Buf, Output, User, ecn, icmp};
-use crate::rules::{Action, Far, Pdr, RemoteTunnel};
+use crate::rules::{Action, Far, Interface, Pdr, RemoteTunnel};
 use crate::sessions::{Session, Sessions};
 use crate::usage::Usage;
 
@@ -63,6 +63,11 @@ impl User {
                 return;
             }
             Action::Forward => {}
+        }
+        let plain = matches!(far.destination, Some(Interface::Core | Interface::SgiLan));
+        if far.outer.is_none() && !plain {
+            self.counters.no_tunnel += 1;
+            return;
         }
         if !super::count(usage, now, session, pdr, &packet, true) {
             self.counters.over_quota += 1;

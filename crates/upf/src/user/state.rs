@@ -90,19 +90,18 @@ impl State {
     }
 }
 
-/// The rate of one direction; `None` where there is none, or zero: an MBR of zero states no bound.
+/// The rate of one direction; `None` where there is none.
 fn bound(rates: Option<Rates>, direction: Direction) -> Option<Rate> {
     let rates = rates?;
-    let rate = match direction {
+    Some(match direction {
         Direction::Up => rates.up,
         Direction::Down => rates.down,
-    };
-    (rate > Rate::ZERO).then_some(rate)
+    })
 }
 
-/// A guaranteed downlink rate makes the flow a guaranteed one (TS 23.501, 5.7.1.5).
+/// A guaranteed downlink rate makes the flow a guaranteed one (TS 23.501, 5.7.1.5); zero guarantees nothing.
 pub fn is_guaranteed(qer: &Qer) -> bool {
-    bound(qer.guaranteed, Direction::Down).is_some()
+    bound(qer.guaranteed, Direction::Down).is_some_and(|rate| rate > Rate::ZERO)
 }
 
 /// The QERs of a rule.
@@ -150,7 +149,7 @@ pub fn access_tunnel(rules: &Rules) -> Option<RemoteTunnel> {
     rules
         .fars
         .iter()
-        .filter(|far| far.destination == Interface::Access)
+        .filter(|far| far.destination == Some(Interface::Access))
         .find_map(|far| far.outer)
 }
 
@@ -230,8 +229,9 @@ impl Meters {
                 let Some(rate) = bound(qer.maximum, direction) else {
                     continue;
                 };
-                // What is shared between sessions is not vAQM's, which has one instance a session.
-                let shared = qer.correlation.is_some();
+                // What is shared between sessions is not vAQM's, which has one instance a session. A maximum of zero stops
+                // all packets (TS 29.244, 8.2.8): no shaper has that rate, a meter does.
+                let shared = qer.correlation.is_some() || rate == Rate::ZERO;
                 if direction == Direction::Down && !shared && is_shaped(rules, qer, config) {
                     continue;
                 }

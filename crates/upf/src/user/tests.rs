@@ -73,7 +73,7 @@ fn far(id: u32, destination: Interface, outer: Option<RemoteTunnel>) -> Far {
     Far {
         id,
         action: Action::Forward,
-        destination,
+        destination: Some(destination),
         network: None,
         outer,
         marking: None,

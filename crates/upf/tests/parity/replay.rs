@@ -58,7 +58,7 @@ fn far(id: u32, destination: Interface, outer: Option<RemoteTunnel>) -> Far {
     Far {
         id,
         action: Action::Forward,
-        destination,
+        destination: Some(destination),
         network: None,
         outer,
         marking: None,
@@ -70,7 +70,7 @@ fn qer(id: u32, qfi: Option<Qfi>, guaranteed: Rate, maximum: Rate) -> Qer {
     // Uplink rates are bounded nowhere in the simulator.
     let down = |rate: Rate| {
         (rate > Rate::ZERO).then_some(Rates {
-            up: Rate::ZERO,
+            up: Rate::from_bps(1_000_000_000_000),
             down: rate,
         })
     };

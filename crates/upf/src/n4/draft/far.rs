@@ -8,7 +8,7 @@ use slackwater_wire::pfcp::{self, Forwarding, OuterHeader, RuleId, action, cause
 use super::super::refusal::Refusal;
 use super::Draft;
 use super::pdr::side;
-use crate::rules::{Action, Far, Interface, RemoteTunnel};
+use crate::rules::{Action, Far, RemoteTunnel};
 
 /// Bits of the action that only tell how the control plane is told of buffered and dropped packets (BDPN, DDPN).
 const NOTICES: u16 = 0x0600;
@@ -24,21 +24,14 @@ impl Draft<'_> {
             id: wire.id,
             action: Action::Drop,
             // What is buffered or dropped goes nowhere until an update says so.
-            destination: Interface::Access,
+            destination: None,
             network: None,
             outer: None,
             marking: None,
             bar: None,
         };
         self.merge_far(&mut far, wire)?;
-        let destined = wire.forwarding.is_some_and(|f| f.destination.is_some());
-        if far.action == Action::Forward && !destined {
-            let missing = match wire.forwarding {
-                None => kind::FORWARDING,
-                Some(_) => kind::DESTINATION,
-            };
-            return Err(Refusal::new(cause::CONDITIONAL_MISSING, missing).of(rule));
-        }
+        destined(&far, wire, kind::FORWARDING)?;
         self.rules.fars.push(far);
         Ok(())
     }
@@ -49,6 +42,7 @@ impl Draft<'_> {
         let mut far = self.rules.fars[at].clone();
         let left = far.outer;
         self.merge_far(&mut far, wire)?;
+        destined(&far, wire, kind::UPDATE_FORWARDING)?;
         // SNDEM: the end marker goes by the tunnel that is left (TS 29.244, 5.2.3.2).
         if let Some(left) = left
             && wire.forwarding.is_some_and(|f| f.end_marker)
@@ -75,7 +69,8 @@ impl Draft<'_> {
     fn merge_forwarding(&self, far: &mut Far, wire: &Forwarding<'_>) -> Result<(), Refusal> {
         let rule = RuleId::Far(far.id);
         if let Some(octet) = wire.destination {
-            far.destination = side(octet).ok_or(Refusal::beyond(rule, kind::DESTINATION))?;
+            let side = side(octet).ok_or(Refusal::beyond(rule, kind::DESTINATION))?;
+            far.destination = Some(side);
         }
         if let Some(network) = wire.network {
             far.network = Some(network.to_vec());
@@ -108,6 +103,19 @@ impl Draft<'_> {
             (Some(teid), Some(address)) => Ok(RemoteTunnel { teid, address }),
         }
     }
+}
+
+/// What forwards says whereto: forwarding parameters are there where the action has FORW, and a destination interface in
+/// them (TS 29.244, 7.5.2.3). An update may leave out what the rule has already (7.5.4.3).
+fn destined(far: &Far, wire: &pfcp::Far<'_>, parameters: u16) -> Result<(), Refusal> {
+    if far.action != Action::Forward || far.destination.is_some() {
+        return Ok(());
+    }
+    let missing = match wire.forwarding {
+        None => parameters,
+        Some(_) => kind::DESTINATION,
+    };
+    Err(Refusal::new(cause::CONDITIONAL_MISSING, missing).of(RuleId::Far(far.id)))
 }
 
 /// One of drop, forward and buffer (TS 29.244, 8.2.26); the cause of a refusal where it is not.

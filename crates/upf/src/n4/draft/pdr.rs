@@ -3,7 +3,7 @@
 use slackwater_core::Teid;
 use slackwater_wire::pfcp::{self, FTeid, Pdi, RuleId, SdfFilter, UeIp, cause, interface, kind};
 
-use super::super::config::LocalEnd;
+use super::super::config::{LocalEnd, network_name};
 use super::super::filter;
 use super::super::refusal::Refusal;
 use super::Draft;
@@ -78,10 +78,21 @@ impl Draft<'_> {
         if !wire.urrs.is_empty() {
             pdr.urrs.clone_from(&wire.urrs);
         }
-        match &wire.pdi {
-            Some(pdi) => self.merge_pdi(pdr, pdi),
-            None => Ok(None),
+        let chosen = match &wire.pdi {
+            Some(pdi) => self.merge_pdi(pdr, pdi)?,
+            None => None,
+        };
+        // A header of a family that the tunnel does not have cannot be removed.
+        let there = pdr.tunnel.is_none_or(|t| match wire.outer_removal {
+            Some(0) => t.v4.is_some(),
+            Some(1) => t.v6.is_some(),
+            _ => true,
+        });
+        if !there {
+            let wrong = Refusal::new(cause::MANDATORY_INCORRECT, kind::OUTER_REMOVAL);
+            return Err(wrong.of(rule));
         }
+        Ok(chosen)
     }
 
     /// A PDI replaces the one before, whole (TS 29.244, 7.5.4.2).
@@ -189,7 +200,9 @@ impl Draft<'_> {
         }
         let fits = |end: &&LocalEnd| {
             end.interface == pdr.source
-                && (end.network.is_none() || end.network == pdr.network)
+                && end.network.as_ref().is_none_or(|n| {
+                    Some(network_name(n)) == pdr.network.as_deref().map(network_name)
+                })
                 && (!v4 || end.v4.is_some())
                 && (!v6 || end.v6.is_some())
         };

@@ -444,6 +444,157 @@ fn each_refusal_names_its_cause_and_its_element() {
 }
 
 #[test]
+fn a_rule_that_is_to_forward_says_whereto() {
+    // FAR 2 buffers and never had parameters (TS 29.244, 7.5.2.3 and 7.5.4.3).
+    let mut lab = Lab::associated(config());
+    let (seid, _) = lab.session(UE);
+    let to_nowhere = Forwarding {
+        outer: Some(OuterHeader::gtpu(Teid(5), GNB)),
+        ..Forwarding::default()
+    };
+    for (forwarding, offending) in [
+        (None, kind::UPDATE_FORWARDING),
+        (Some(to_nowhere), kind::DESTINATION),
+    ] {
+        let before = lab.sessions.get(seid).unwrap().rules.clone();
+        let far = Far {
+            forwarding,
+            ..far(2, interface::ACCESS, None)
+        };
+        let answer = lab.modify(seid, &[Element::UpdateFar(far)]);
+        let expected = (
+            cause::CONDITIONAL_MISSING,
+            Some(offending),
+            Some(RuleId::Far(2)),
+        );
+        assert_eq!(refusal(&answer), expected);
+        assert_eq!(lab.sessions.get(seid).unwrap().rules, before);
+    }
+    // With a destination once, the action alone suffices.
+    let forward = |forwarding| {
+        Element::UpdateFar(Far {
+            forwarding,
+            ..far(2, interface::ACCESS, None)
+        })
+    };
+    let whereto = Forwarding {
+        destination: Some(interface::ACCESS),
+        ..to_nowhere
+    };
+    for forwarding in [Some(whereto), None] {
+        let answer = lab.modify(seid, &[forward(forwarding)]);
+        assert_eq!(of(&elements_of(&answer)), Some(cause::ACCEPTED));
+    }
+}
+
+#[test]
+fn a_network_that_no_interface_serves_is_refused() {
+    // TS 29.244, 8.2.4; names with dots and in labels (TS 23.003, 9.1) are the same.
+    let serving = |plain: &[&str]| Config {
+        networks: Networks {
+            tunnels: vec!["access".to_owned()],
+            plain: plain.iter().map(|s| (*s).to_owned()).collect(),
+        },
+        ..config()
+    };
+    let ordered = |config: Config, elements: &[Element<'_>]| {
+        let mut lab = Lab::associated(config);
+        let answer = lab.establish(elements);
+        let elements = elements_of(&answer);
+        let (mut offending, mut rule) = (None, None);
+        for element in &elements {
+            match element {
+                Element::Offending(kind) => offending = Some(*kind),
+                Element::FailedRule(id) => rule = Some(*id),
+                _ => {}
+            }
+        }
+        (of(&elements), offending, rule)
+    };
+    let accepted = (Some(cause::ACCEPTED), None, None);
+    let failed = |rule| (Some(cause::RULE_FAILURE), Some(kind::NETWORK), Some(rule));
+    // The downlink rule names b"\x08internet".
+    for (plain, expected) in [
+        (&["internet"][..], accepted),
+        (&["ims", "Internet"], accepted),
+        (&[], accepted),
+        (&["ims"], failed(RuleId::Pdr(2))),
+    ] {
+        assert_eq!(
+            ordered(serving(plain), &establishment(UE)),
+            expected,
+            "{plain:?}"
+        );
+    }
+    let uplink_far = |network| {
+        let far = Far {
+            forwarding: Some(Forwarding {
+                destination: Some(interface::CORE),
+                network: Some(network),
+                ..Forwarding::default()
+            }),
+            ..far(1, interface::CORE, None)
+        };
+        with(4, Element::CreateFar(far))
+    };
+    let all = serving(&["internet", "ims.mnc001.org"]);
+    for (network, expected) in [
+        (&b"internet"[..], accepted),
+        (b"\x03ims\x06mnc001\x03org", accepted),
+        (b"access", failed(RuleId::Far(1))),
+        (b"\x03ims", failed(RuleId::Far(1))),
+    ] {
+        assert_eq!(
+            ordered(all.clone(), &uplink_far(network)),
+            expected,
+            "{network:?}"
+        );
+    }
+    // The tunnel's side.
+    let mut pdr = uplink(1, CHOOSE);
+    pdr.pdi.as_mut().unwrap().network = Some(b"internet");
+    let got = ordered(all, &with(2, Element::CreatePdr(pdr)));
+    assert_eq!(got, failed(RuleId::Pdr(1)));
+}
+
+#[test]
+fn a_header_that_stays_is_not_forwarded() {
+    // TS 29.244, 8.2.64: without the element the packet goes on in its tunnel's header.
+    let mut lab = Lab::associated(config());
+    let kept = Pdr {
+        outer_removal: None,
+        ..uplink(1, CHOOSE)
+    };
+    let refused = |cause| (cause, Some(kind::OUTER_REMOVAL), Some(RuleId::Pdr(1)));
+    let answer = lab.establish(&with(2, Element::CreatePdr(kept.clone())));
+    assert_eq!(refusal(&answer), refused(cause::NOT_SUPPORTED));
+    // Of another family than the tunnel's.
+    let v6 = Pdr {
+        outer_removal: Some(1),
+        ..kept.clone()
+    };
+    let answer = lab.establish(&with(2, Element::CreatePdr(v6)));
+    assert_eq!(refusal(&answer), refused(cause::MANDATORY_INCORRECT));
+    // Of either family, and where the packets end here.
+    let either = Pdr {
+        outer_removal: Some(6),
+        ..kept.clone()
+    };
+    let dropping = Far {
+        action: Some(action::DROP),
+        ..far(1, interface::CORE, None)
+    };
+    let mut dropped = with(2, Element::CreatePdr(kept));
+    dropped[4] = Element::CreateFar(dropping);
+    for elements in [with(2, Element::CreatePdr(either)), dropped] {
+        let mut lab = Lab::associated(config());
+        let answer = lab.establish(&elements);
+        assert_eq!(of(&elements_of(&answer)), Some(cause::ACCEPTED));
+    }
+    assert!(lab.sessions.is_empty());
+}
+
+#[test]
 fn each_change_of_what_is_not_there_is_refused() {
     let mut lab = Lab::associated(config());
     let (seid, _) = lab.session(UE);

@@ -78,6 +78,7 @@ fn an_update_changes_only_what_it_names() {
     assert_eq!(elements_of(&answer), [Element::Cause(cause::ACCEPTED)]);
     let mut expected = before;
     expected.fars[1].action = Action::Forward;
+    expected.fars[1].destination = Some(Interface::Access);
     expected.fars[1].outer = Some(gnb(0xb));
     expected.qers[0].gate_down = false;
     expected.pdrs[1].precedence = 10;

@@ -133,6 +133,108 @@ fn a_closed_gate_and_a_rule_without_action_stop_packets() {
 }
 
 #[test]
+fn a_maximum_of_zero_lets_nothing_pass() {
+    // TS 29.244, 8.2.8; shaped, policed, shared, and of a guaranteed flow.
+    let mut policed = config();
+    policed.user.functions.vaqm = None;
+    for (config, correlation, guaranteed) in [
+        (config(), None, None),
+        (policed, None, None),
+        (config(), Some(3), None),
+        (config(), None, Some(Rate::from_mbps(1.0))),
+    ] {
+        let (mut upf, seids) = upf_with(config, 1, |_, rules| {
+            let qer = &mut rules.qers[0];
+            qer.correlation = correlation;
+            qer.maximum = Some(Rates::default());
+            qer.guaranteed = guaranteed.map(|down| Rates { up: down, down });
+        });
+        let both = |upf: &mut Upf, at: u64| {
+            upf.on_n6(MS(at), datagram(0, Direction::Down, 100, Ecn::NotEct));
+            let up = datagram(0, Direction::Up, 100, Ecn::NotEct);
+            upf.on_n3(MS(at), GNB, g_pdu(uplink(0), Some(QFI), &up), Ecn::NotEct);
+            drain(upf, MS(at)).len()
+        };
+        assert_eq!((both(&mut upf, 0), both(&mut upf, 60_000)), (0, 0));
+        assert_eq!(upf.user().counters().metered, 4);
+        // A rate again, one way.
+        let mut changed = upf.all_sessions().get(seids[0]).unwrap().rules.clone();
+        changed.qers[0].maximum = Some(Rates {
+            up: Rate::ZERO,
+            down: Rate::from_mbps(10.0),
+        });
+        upf.sessions().set_rules(seids[0], changed);
+        assert_eq!(both(&mut upf, 60_001), 1);
+    }
+}
+
+#[test]
+fn a_change_of_queue_management_keeps_what_waits() {
+    use slackwater_wire::pfcp::Aqm;
+    // 1 Mbit/s: a packet of 500 bytes each 4 ms. What waits is numbered in its payload.
+    let (mut upf, seids) = upf_with(config(), 1, |_, rules| {
+        rules.qers[0].maximum = Some(Rates {
+            up: Rate::from_mbps(1.0),
+            down: Rate::from_mbps(1.0),
+        });
+    });
+    let numbers = |out: Vec<Output>| -> Vec<u8> {
+        let number = |o: &Output| match o {
+            Output::N3 { bytes, .. } => bytes.as_ref()[bytes.as_ref().len() - 1],
+            other => panic!("{other:?}"),
+        };
+        out.iter().map(number).collect()
+    };
+    for n in 0..40 {
+        let mut down = datagram(0, Direction::Down, 500, Ecn::NotEct);
+        down[499] = n;
+        upf.on_n6(MS(1), down);
+    }
+    let mut got = numbers(drain(&mut upf, MS(1)));
+    let held = upf.user().held();
+    assert!(held > Bytes(15_000), "{held:?}");
+    let options = [
+        Some(Aqm::Off),
+        Some(Aqm::Direct),
+        None,
+        Some(Aqm::Shaper),
+        Some(Aqm::L4s),
+    ];
+    for (k, aqm) in options.into_iter().enumerate() {
+        let now = MS(2 + k as u64);
+        let mut changed = upf.all_sessions().get(seids[0]).unwrap().rules.clone();
+        changed.qers[0].edge.aqm = aqm;
+        upf.sessions().set_rules(seids[0], changed);
+        got.extend(numbers(drain(&mut upf, now)));
+    }
+    // Whatever the variant, the session's rate held: 4 ms make one packet.
+    assert!(got.len() < 10, "{got:?}");
+    for ms in 7..300 {
+        got.extend(numbers(drain(&mut upf, MS(ms))));
+    }
+    assert_eq!(upf.user().held(), Bytes::ZERO);
+    assert_eq!(upf.user().counters().session_gone, 0);
+    // CoDel may drop of what waited; nothing else is missing, and the order is that of arrival.
+    let dropped = upf.user().counters().queue_dropped as usize;
+    assert_eq!(got.len() + dropped, 40);
+    assert!(got.is_sorted() && dropped < 10, "{got:?}");
+}
+
+#[test]
+fn rules_that_cannot_be_followed_end_their_packets() {
+    let (mut upf, _) = upf_with(config(), 2, |n, rules| match n {
+        0 => rules.pdrs[0].remove_outer = false,
+        _ => rules.fars[1].outer = None,
+    });
+    let up = datagram(0, Direction::Up, 100, Ecn::NotEct);
+    upf.on_n3(MS(0), GNB, g_pdu(uplink(0), Some(QFI), &up), Ecn::NotEct);
+    upf.on_n6(MS(0), datagram(1, Direction::Down, 100, Ecn::NotEct));
+    assert_eq!(drain(&mut upf, MS(0)), []);
+    let counters = upf.user().counters();
+    assert_eq!((counters.header_kept, counters.no_tunnel), (1, 1));
+}
+
+#[test]
 fn an_element_of_ours_chooses_what_vaqm_does() {
     use slackwater_edge::upf::vaqm::Mode;
     use slackwater_wire::pfcp::Aqm;

@@ -200,6 +200,7 @@ fn between_two_tunnels_the_flow_stays() {
             teid: Teid(0x5000 + n),
             ..tunnel
         });
+        rules.pdrs[1].remove_outer = true;
         rules.fars[0].outer = Some(anchor);
         rules.qers[0].qfi = None;
     });
