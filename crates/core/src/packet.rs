@@ -6,7 +6,7 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 
-pub use body::{Body, Datagram, Media, ReportBytes, Rtcp};
+pub use body::{Body, CounterBytes, Datagram, Media, ReportBytes, Rtcp};
 pub use quic::{QuicAck, QuicBits, QuicData, QuicLong};
 pub use tcp::{
     Blocks, OptionRoom, SackBlock, SackList, Segment, SegmentBits, SynOptions, TcpFlags, TcpHeader,
@@ -192,7 +192,7 @@ impl Packet {
             Body::Media(m) => m.number,
             Body::Rtcp(r) => r.message,
             Body::Datagram(d) => d.number,
-            Body::Report(_) => 0,
+            Body::Report(_) | Body::Counters(_) => 0,
         }
     }
 
@@ -212,7 +212,11 @@ impl Packet {
     pub const fn is_datagram(&self) -> bool {
         matches!(
             self.body,
-            Body::Media(_) | Body::Rtcp(_) | Body::Datagram(_) | Body::Report(_)
+            Body::Media(_)
+                | Body::Rtcp(_)
+                | Body::Datagram(_)
+                | Body::Report(_)
+                | Body::Counters(_)
         )
     }
 

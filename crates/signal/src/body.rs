@@ -79,7 +79,7 @@ impl ReportBody {
             PathReport::Own { kind, value } => {
                 (kind < 64 - OWN).then(|| Self::typed(OWN + kind, value.min(NUMBER_MAX)))
             }
-            PathReport::ThroughputAdvice { .. } => None,
+            PathReport::ThroughputAdvice { .. } | PathReport::Counters(_) => None,
         }
     }
 

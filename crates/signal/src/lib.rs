@@ -5,11 +5,15 @@
 //! schemes by which queue delay becomes CE marks.
 
 pub mod body;
+pub mod counters;
 pub mod marking;
 pub mod observe;
 pub mod report;
 
 pub use body::ReportBody;
+pub use counters::Counters;
 pub use marking::MarkingScheme;
-pub use observe::{Grant, HarqFeedback, NoObserver, Observer, PdcpView, RlcView, SlotView};
+pub use observe::{
+    GoneView, Grant, HarqFeedback, NoObserver, Observer, PdcpView, RlcView, SlotView,
+};
 pub use report::{PathReport, RanReport};

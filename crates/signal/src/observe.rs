@@ -100,6 +100,19 @@ pub struct PdcpView {
     pub bytes: Bytes,
 }
 
+/// A downlink packet that the base station is done with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GoneView {
+    /// The UE.
+    pub ue: UeId,
+    /// The simulated flow; `None` where packets are real ones, which name none.
+    pub flow: Option<FlowId>,
+    /// IP bytes.
+    pub bytes: Bytes,
+    /// True where the UE has it, false where it was dropped.
+    pub delivered: bool,
+}
+
 /// Sees what a cell does and can change nothing ("agents do not intervene", XRC, section III).
 pub trait Observer {
     /// True where [`Observer::on_slot`] is wanted; a cell skips building the view otherwise.
@@ -111,6 +124,10 @@ pub trait Observer {
     /// A packet passed PDCP.
     #[inline]
     fn on_pdcp(&mut self, _now: Instant, _packet: &PdcpView) {}
+    /// The base station learns that a downlink packet is gone: HARQ's feedback says that the UE has the last of it, or it was
+    /// dropped.
+    #[inline]
+    fn on_gone(&mut self, _now: Instant, _packet: &GoneView) {}
 }
 
 /// Sees nothing.

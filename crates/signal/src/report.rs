@@ -2,6 +2,7 @@
 
 use slackwater_core::{Bytes, Duration, FlowId, Instant, Qfi, Rate, UeId};
 
+use crate::counters::Counters;
 use crate::marking::MarkingScheme;
 
 /// Explicit feedback to a sender. Senders ignore variants that they do not know.
@@ -36,6 +37,8 @@ pub enum PathReport {
         /// The advised maximum.
         max: Rate,
     },
+    /// `ebb`: what the base station counts of the flow. It travels on its own, in 24 octets ([`Counters::encode`]).
+    Counters(Counters),
     /// A system of one's own: a number whose meaning its agent and its controller agree on. Built-in controllers pass it over.
     Own {
         /// Which system and which report of it: 0 to 31.

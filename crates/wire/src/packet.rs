@@ -176,7 +176,11 @@ fn transport_of(p: &Packet, source: u16, destination: u16) -> (Vec<u8>, usize) {
             out.extend(number);
             (out, 6)
         }
-        Body::Media(_) | Body::Rtcp(_) | Body::Datagram(_) | Body::Report(_) => {
+        Body::Media(_)
+        | Body::Rtcp(_)
+        | Body::Datagram(_)
+        | Body::Report(_)
+        | Body::Counters(_) => {
             // RFC 768: the length of header and payload.
             let payload = p.payload();
             out.extend((8 + u32::from(payload)).min(0xffff).to_be_bytes()[2..].iter());
@@ -230,7 +234,11 @@ pub fn encode(packet: &Packet, version: IpVersion, snaplen: usize, out: &mut Vec
     let (protocol, server_port) = match &p.body {
         Body::Tcp(_) => (TCP, TCP_SERVER),
         Body::QuicLong(_) | Body::QuicData(_) | Body::QuicAck(_) => (UDP, QUIC_SERVER),
-        Body::Media(_) | Body::Rtcp(_) | Body::Datagram(_) | Body::Report(_) => (UDP, UDP_SERVER),
+        Body::Media(_)
+        | Body::Rtcp(_)
+        | Body::Datagram(_)
+        | Body::Report(_)
+        | Body::Counters(_) => (UDP, UDP_SERVER),
     };
     let flow = p.flow.0.to_be_bytes();
     let up = p.dir == Direction::Up;

@@ -8,6 +8,9 @@ use super::tcp::Segment;
 /// An explicit-feedback report as it stands on the wire (`slackwater-signal` reads it).
 pub type ReportBytes = [u8; 8];
 
+/// A base station's counters of a flow as they stand on the wire (`slackwater-signal` reads them).
+pub type CounterBytes = [u8; 24];
+
 /// What a packet carries: the transport's fields, under the transport's own names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
@@ -27,6 +30,8 @@ pub enum Body {
     Datagram(Datagram),
     /// An explicit-feedback report that travels on its own, over UDP.
     Report(ReportBytes),
+    /// A base station's counters, over UDP.
+    Counters(CounterBytes),
 }
 
 impl Default for Body {
@@ -79,7 +84,7 @@ impl Body {
             Self::QuicData(q) => q.payload,
             Self::Media(m) => m.payload,
             Self::Datagram(d) => d.payload,
-            Self::QuicAck(_) | Self::Rtcp(_) | Self::Report(_) => 0,
+            Self::QuicAck(_) | Self::Rtcp(_) | Self::Report(_) | Self::Counters(_) => 0,
         }
     }
 }
@@ -93,7 +98,7 @@ impl Body {
             Self::QuicData(q) => q.payload = 0,
             Self::Media(m) => m.payload = 0,
             Self::Datagram(d) => d.payload = 0,
-            Self::QuicAck(_) | Self::Rtcp(_) | Self::Report(_) => {}
+            Self::QuicAck(_) | Self::Rtcp(_) | Self::Report(_) | Self::Counters(_) => {}
         }
     }
 }

@@ -97,6 +97,8 @@ pub struct CellConfig {
     pub noise_figure_ul_db: f64,
     /// True: packets that enter PDCP are told to the observer.
     pub observe_pdcp: bool,
+    /// True: the observer hears of downlink packets that are gone, when the base station knows it.
+    pub observe_gone: bool,
 }
 
 /// One radio bearer of a UE, both directions.
@@ -233,6 +235,7 @@ impl CellConfig {
             noise_figure_db: 9.0,
             noise_figure_ul_db: 5.0,
             observe_pdcp: false,
+            observe_gone: false,
         }
     }
 

@@ -3,6 +3,7 @@
 use slackwater_core::{Direction, Instant, PacketView, UeId};
 use slackwater_signal::HarqFeedback;
 
+use super::gone::Mark;
 use super::{Cell, fill, need_of};
 use crate::mac::SharePolicy;
 use crate::out::CellOut;
@@ -59,6 +60,7 @@ impl<P: PacketView + Clone> Cell<P> {
                 round,
                 ack,
             });
+            self.gone.answered(now, index, process);
             if ack {
                 self.down.free[index] |= 1 << process;
             } else if round + 1 < max_tx {
@@ -111,9 +113,11 @@ impl<P: PacketView + Clone> Cell<P> {
                     self.offer_grant(now, ue, choice.tbs);
                 }
                 let pieces = &mut self.down.block(ue, choice.process).pieces;
+                let mark = Mark::of(out);
                 let dropped = out.dropped.len();
                 let used = fill(&mut self.ues[ue], now, DIR, choice.tbs, pieces, out);
                 let dropped = (out.dropped.len() - dropped) as u64;
+                self.gone.note(now, ue, None, mark, out);
                 let need = need_of(&self.ues[ue], now, DIR);
                 let side = &mut self.down;
                 side.stats.dropped += dropped;

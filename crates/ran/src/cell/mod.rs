@@ -8,6 +8,7 @@
 pub mod config;
 pub mod delays;
 mod down;
+mod gone;
 pub mod keys;
 mod offer;
 mod sample;
@@ -19,6 +20,7 @@ mod up;
 
 pub use config::{BearerConfig, CellConfig, ConfigError, Rat, UeConfig};
 pub use delays::Delays;
+use gone::{Gone, Mark};
 pub use keys::{BufferStatus, CqiConfig, HarqConfig, OllaConfig, Timing, UplinkConfig, range};
 use offer::Offer;
 use side::{Side, slot_start};
@@ -97,6 +99,8 @@ pub struct Cell<P> {
     timed: BitSet,
     timer_at: Vec<Instant>,
     arrivals: Vec<(Instant, PdcpView)>,
+    /// Downlink packets that are gone, for the observer.
+    gone: Gone,
     /// Slots before this one were shown to the observer.
     shown: u64,
     /// The UEs with a law that goes by what their link can carry.
@@ -150,6 +154,7 @@ impl<P: PacketView + Clone> Cell<P> {
             timed: BitSet::new(count),
             timer_at: vec![Instant::MAX; count],
             arrivals: Vec::new(),
+            gone: Gone::new(config.observe_gone, count, usize::from(config.processes())),
             shown: 0,
             config: config.clone(),
             delays,
@@ -312,8 +317,13 @@ impl<P: PacketView + Clone> Cell<P> {
         // ns-3's UEs report each arrival, which is more than a beginning.
         let reports = dir == Direction::Up && self.config.uplink.out_of_band();
         let queued = !state.am && !reports && entity.has_new();
+        let mark = Mark::of(out);
         let dropped = entity.enqueue(now, packet, out);
         if dropped > 0 {
+            if dir == Direction::Down {
+                self.gone.note(now, index, None, mark, out);
+            }
+            let entity = self.ues[index].bearers[b].entity(dir);
             let container = entity.has_container();
             let side = self.side(dir);
             side.stats.dropped += u64::from(dropped);
@@ -367,6 +377,7 @@ impl<P: PacketView + Clone> Cell<P> {
             || !self.down.again.is_empty()
             || !self.up.again.is_empty()
             || !self.arrivals.is_empty()
+            || self.gone.has_news()
         {
             return Some(slot_start(from, self.slot_ns));
         }
@@ -410,6 +421,7 @@ impl<P: PacketView + Clone> Cell<P> {
         for (at, view) in self.arrivals.drain(..) {
             observer.on_pdcp(at, &view);
         }
+        self.gone.show(observer);
         self.count_idle(slot);
         if !self.timed.is_empty() {
             self.timers(now, out);
@@ -427,6 +439,7 @@ impl<P: PacketView + Clone> Cell<P> {
         self.up.refresh(self.up.reference, slot, &mut self.radio);
         let up_free = self.uplink_grants(slot);
         self.counted = slot + 1;
+        self.gone.show(observer);
         if watched {
             self.show(now, slot, Direction::Down, down_free, observer);
             self.show(now, slot, Direction::Up, up_free, observer);
@@ -531,6 +544,7 @@ impl<P: PacketView + Clone> Cell<P> {
         out: &mut CellOut<P>,
     ) {
         let at = now + self.config.decode;
+        let mark = Mark::of(out);
         let (mut delivered, mut dropped) = (0, 0);
         for k in 0..self.side(dir).block(ue, process).pieces.len() {
             let piece = self.side(dir).block(ue, process).pieces[k];
@@ -542,6 +556,9 @@ impl<P: PacketView + Clone> Cell<P> {
             let moved = bearer.entity(dir).received(now, at, &piece, out);
             delivered += moved.delivered;
             dropped += u64::from(moved.dropped);
+        }
+        if dir == Direction::Down {
+            self.gone.note(now, ue, Some(process), mark, out);
         }
         self.moved(dir, ue, delivered, dropped);
         self.arm(now, ue);
@@ -556,6 +573,7 @@ impl<P: PacketView + Clone> Cell<P> {
         process: u8,
         out: &mut CellOut<P>,
     ) {
+        let mark = Mark::of(out);
         let mut dropped = 0;
         for k in 0..self.side(dir).block(ue, process).pieces.len() {
             let piece = self.side(dir).block(ue, process).pieces[k];
@@ -565,6 +583,9 @@ impl<P: PacketView + Clone> Cell<P> {
                 continue;
             }
             dropped += u64::from(bearer.entity(dir).lost(now, &piece, out).dropped);
+        }
+        if dir == Direction::Down {
+            self.gone.note(now, ue, None, mark, out);
         }
         let side = self.side(dir);
         side.stats.lost += 1;
@@ -622,7 +643,11 @@ impl<P: PacketView + Clone> Cell<P> {
             for b in 0..self.ues[ue].bearers.len() {
                 for dir in [Direction::Down, Direction::Up] {
                     let entity = self.ues[ue].bearers[b].entity(dir);
+                    let mark = Mark::of(out);
                     let moved = entity.on_timer(now, now + self.config.decode, out);
+                    if dir == Direction::Down {
+                        self.gone.note(now, ue, None, mark, out);
+                    }
                     self.moved(dir, ue, moved.delivered, u64::from(moved.dropped));
                 }
             }

@@ -1,7 +1,7 @@
 //! What holds whatever the cell is made of and fed with.
 
 use proptest::prelude::*;
-use slackwater_signal::{Grant, Observer, SlotView};
+use slackwater_signal::{GoneView, Grant, Observer, SlotView};
 
 use super::*;
 use crate::mac::{SchedulerKind, SharePolicy};
@@ -93,6 +93,7 @@ impl Case {
         }
         config.harq.transmissions = self.max_tx;
         config.observe_pdcp = true;
+        config.observe_gone = true;
         config
     }
 
@@ -151,6 +152,8 @@ struct Watch {
     n_rb: [u16; 2],
     grants: Vec<(u64, Grant)>,
     arrived: u64,
+    /// Downlink packets that are gone: when the cell knew it, bytes, delivered.
+    gone: Vec<(Instant, u64, bool)>,
     /// Downlink slots: schedulable and free blocks, and what they carry.
     down: Vec<(u16, u16, u64)>,
 }
@@ -186,6 +189,10 @@ impl Observer for Watch {
     fn on_pdcp(&mut self, _now: Instant, _packet: &PdcpView) {
         self.arrived += 1;
     }
+
+    fn on_gone(&mut self, now: Instant, packet: &GoneView) {
+        self.gone.push((now, packet.bytes.0, packet.delivered));
+    }
 }
 
 #[derive(Debug, PartialEq)]
@@ -196,6 +203,7 @@ struct Run {
     grants: Vec<(u64, Grant)>,
     /// As in [`Watch`], up to the last arrival.
     down: Vec<(u16, u16, u64)>,
+    gone: Vec<(Instant, u64, bool)>,
 }
 
 /// Feeds the case; `sleepy` runs only the slots asked for, otherwise every slot runs.
@@ -218,6 +226,7 @@ fn run(case: &Case, sleepy: bool) -> Run {
         stats: CellStats::default(),
         grants: Vec::new(),
         down: Vec::new(),
+        gone: Vec::new(),
     };
     let least = slot * (1 + u64::from(config.delays().mac_to_air));
     let mut sent = Vec::new();
@@ -266,6 +275,7 @@ fn run(case: &Case, sleepy: bool) -> Run {
     watch.down.truncate(last as usize);
     assert_eq!(watch.down.len() as u64, last);
     result.down = watch.down;
+    result.gone = watch.gone;
     result
 }
 
@@ -305,6 +315,22 @@ proptest! {
                 prop_assert!(at == arrived || ue.0 % 3 != 0);
             }
         }
+        // The base station learns of each downlink packet once, and of none before the UE has it.
+        let arrivals = case.arrivals();
+        let sizes = |n: u32| u64::from(arrivals[n as usize].3);
+        let down = |n: u32| arrivals[n as usize].2 == Direction::Down;
+        let of = |delivered| run.gone.iter().filter(move |g| g.2 == delivered);
+        let dropped = run.dropped.iter().map(|&(_, n)| n).filter(|&n| down(n));
+        prop_assert_eq!(of(false).map(|g| g.1).sum::<u64>(), dropped.map(sizes).sum::<u64>());
+        let mut had: Vec<_> = run.delivered.iter().filter(|d| d.1 == Direction::Down).collect();
+        had.sort_by_key(|d| d.0);
+        prop_assert_eq!(of(true).map(|g| g.1).sum::<u64>(), had.iter().map(|d| sizes(d.3)).sum::<u64>());
+        prop_assert_eq!(of(true).count(), had.len());
+        let decode = case.config().decode;
+        for (known, had) in of(true).zip(had) {
+            prop_assert!(known.0 + decode >= had.0, "{known:?} before {had:?}");
+        }
+
         let drops = run.stats.down.dropped + run.stats.up.dropped;
         prop_assert_eq!(drops, run.dropped.len() as u64);
     }
