@@ -59,6 +59,14 @@ section! {
     }
 }
 section! {
+    /// `ebb`: the base station's counters of a flow, which travel by a socket of their own to a sender that takes them.
+    pub struct Ebb {
+        /// Time between reports.
+        #[within(Duration::from_millis(1), Duration::from_secs(1))]
+        pub every: Duration = Duration::from_millis(5),
+    }
+}
+section! {
     /// What goes wrong with reports to senders.
     pub struct Faults {
         /// Share of reports that never arrive.
@@ -97,6 +105,8 @@ section! {
         pub xrc: Xrc = Xrc::example(),
         /// The reports of Tyrus.
         pub tyrus: Tyrus = Tyrus::example(),
+        /// The counters of `ebb`.
+        pub ebb: Ebb = Ebb::example(),
         /// What goes wrong.
         pub faults: Faults = Faults::example(),
     }

@@ -96,6 +96,8 @@ pub enum Transport {
         takes_reports: bool,
         /// The sender wants to know the UE's transport blocks.
         takes_blocks: bool,
+        /// The sender wants to know the base station's counters.
+        takes_counters: bool,
     },
 }
 
@@ -141,6 +143,19 @@ impl FlowConfig {
             | Transport::Quic { controller, .. }
             | Transport::Quinn { controller, .. } => controller.takes_blocks(),
             Transport::External { takes_blocks, .. } => *takes_blocks,
+            Transport::Udp { .. } | Transport::Rtp { .. } => false,
+        };
+        takes && self.direction == Direction::Down
+    }
+
+    /// The sender wants to know the base station's counters of the flow.
+    pub fn takes_counters(&self) -> bool {
+        use slackwater_control::Controller as _;
+        let takes = match &self.transport {
+            Transport::Tcp { controller, .. }
+            | Transport::Quic { controller, .. }
+            | Transport::Quinn { controller, .. } => controller.takes_counters(),
+            Transport::External { takes_counters, .. } => *takes_counters,
             Transport::Udp { .. } | Transport::Rtp { .. } => false,
         };
         takes && self.direction == Direction::Down

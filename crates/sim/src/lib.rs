@@ -18,6 +18,6 @@ pub use flow::{FlowConfig, Fresh, HopConfig, Host, SendingEnd, StreamSender, Tra
 pub use lane::{Detour, LaneConfig, Stalls};
 pub use link::{LinkConfig, Service};
 pub use world::{
-    AgentId, CELL_DOWN, CELL_UP, Carrier, Faults, Profile, Sink, World, WorldBuilder, rlc_reporter,
-    tbs_agent,
+    AgentId, CELL_DOWN, CELL_UP, Carrier, Faults, Profile, Sink, World, WorldBuilder,
+    counter_agent, rlc_reporter, tbs_agent,
 };

@@ -168,10 +168,7 @@ impl Link {
         let mut sample = LinkSample::default();
         sample.backlog = backlog.bytes;
         sample.packets = backlog.packets;
-        sample.hol = self
-            .queue
-            .head_since()
-            .map_or(Duration::ZERO, |t| now.since(t));
+        sample.hol = self.hol(now);
         sample.carried = self.carried;
         sample.capacity = match &mut self.server {
             Server::Trace(s) => {
@@ -183,6 +180,12 @@ impl Link {
             Server::Rate(s) => s.meter.capacity(now),
         };
         sample
+    }
+
+    /// Age of the oldest packet that waits; zero where none does.
+    pub(crate) fn hol(&self, now: Instant) -> Duration {
+        let since = self.queue.head_since();
+        since.map_or(Duration::ZERO, |t| now.since(t))
     }
 
     /// Bytes that have left.

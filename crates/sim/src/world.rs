@@ -16,7 +16,7 @@ mod slots;
 
 use std::collections::VecDeque;
 
-pub use agents::{AgentId, rlc_reporter, tbs_agent};
+pub use agents::{AgentId, counter_agent, rlc_reporter, tbs_agent};
 pub use builder::WorldBuilder;
 pub use carrier::{Carrier, Faults, Sink};
 use cell::CellNode;

@@ -105,7 +105,7 @@ impl TbsAgent {
 
     /// What `ue` had, or could have had, in the slots up to `now`: those that began before, and the present one where it
     /// has run.
-    fn read(&mut self, now: Instant, ue: UeId, cell: &mut dyn CellView) -> Reading {
+    pub(crate) fn read(&mut self, now: Instant, ue: UeId, cell: &mut dyn CellView) -> Reading {
         let begun = now.as_nanos() / self.slot.as_nanos();
         if self.slots < begun {
             // A cell that sleeps shows no slots: they were all idle.
@@ -171,6 +171,11 @@ impl TbsAgent {
         let others = self.ues.iter().enumerate();
         let others = others.filter(|(i, c)| *i != ue.index() && c.granted > since);
         1 + others.count() as u64
+    }
+
+    /// Who shares the idle blocks of the last slot with `ue`, itself included.
+    pub(crate) fn sharers_now(&self, ue: UeId) -> u64 {
+        self.sharers(ue, self.slots)
     }
 
     /// Bytes for `ue` so far.

@@ -3,6 +3,7 @@
 //! The order in which parts go into the world decides their numbers, and so the order of ties and the draws: it is a part of
 //! a scenario's result.
 
+use slackwater_control::Controller as _;
 use slackwater_control::registry::{AnyController, Config as ControllerConfig};
 use slackwater_core::{Draw, Duration, FlowId, Instant, Qfi, Recorder, UeId};
 use slackwater_edge::{Agent, Place as Stand};
@@ -48,6 +49,8 @@ pub(super) struct Assembly<'a> {
     page: Vec<FlowConfig>,
     /// Flows whose sender takes reports of transport blocks, and the RTT of their wired part.
     feeds: Vec<(FlowId, Duration)>,
+    /// Flows whose sender takes the base station's counters, and the RTT of their wired part.
+    counted: Vec<(FlowId, Duration)>,
     /// Flows whose sender is told the marker's thresholds, with its start and the RTT of the way.
     told: Vec<(FlowId, MarkingScheme, Duration, Duration)>,
     /// An agent of the program that reports from the UEs.
@@ -75,6 +78,7 @@ impl<'a> Assembly<'a> {
             slot: Duration::ZERO,
             page: Vec::new(),
             feeds: Vec::new(),
+            counted: Vec::new(),
             told: Vec::new(),
             ue_agent: None,
         })
@@ -94,6 +98,7 @@ impl<'a> Assembly<'a> {
             self.add_flow(&flow, given)?;
         }
         self.add_feeds();
+        self.add_counted();
         self.add_told();
         let recorder = recorder(&self.layout);
         Ok((self.world.build(recorder), self.layout))
@@ -144,8 +149,12 @@ impl<'a> Assembly<'a> {
         if own.as_ref().is_some_and(|a| a.place() == Stand::Ue) {
             self.ue_agent = own.take();
         }
-        let reports = feedback::is_asked_for(scenario);
-        cell.observe_pdcp |= reports || self.ue_agent.is_some() || upf::has_own_system(scenario);
+        let reports = feedback::is_wanted(scenario, AnyController::takes_reports);
+        cell.observe_gone = feedback::is_wanted(scenario, AnyController::takes_counters);
+        cell.observe_pdcp |= cell.observe_gone
+            || reports
+            || self.ue_agent.is_some()
+            || upf::has_own_system(scenario);
         self.slot = cell.slot_duration();
         let node = self
             .world
@@ -209,6 +218,26 @@ impl<'a> Assembly<'a> {
         }
     }
 
+    /// Adds what counts flows at the base station, or at the link, where a sender takes its counters.
+    fn add_counted(&mut self) {
+        if self.counted.is_empty() {
+            return;
+        }
+        let (scenario, node) = (self.scenario, self.layout.bottleneck);
+        let agent = if self.layout.cell {
+            let cell = self.world.cell_config(node);
+            let agent = sim::counter_agent(cell, feedback::ip_scale(scenario));
+            self.world.add_agent(node, Box::new(agent))
+        } else {
+            self.world.add_link_counters(node)
+        };
+        for &(flow, rtt) in &self.counted {
+            let (carrier, faults) = feedback::way_of_counters(scenario, rtt);
+            self.world
+                .connect(agent, carrier, faults, Sink::Sender(flow));
+        }
+    }
+
     /// Lets UEs tell their senders what they know from the network. After all flows: these parts take no number of theirs.
     fn add_told(&mut self) {
         for &(flow, scheme, start, rtt) in &self.told {
@@ -231,14 +260,17 @@ impl<'a> Assembly<'a> {
         if self.hosts.are_outside() {
             config.transport = flow::external(&config.transport);
         }
+        // The modem of a real UE reports to the UE itself, which sends the report on by a way of its own.
+        let rtt = if self.hosts.are_outside() {
+            Duration::ZERO
+        } else {
+            flow.rtt
+        };
         if config.takes_blocks() {
-            // The modem of a real UE reports to the UE itself, which sends the report on by a way of its own.
-            let rtt = if self.hosts.are_outside() {
-                Duration::ZERO
-            } else {
-                flow.rtt
-            };
             self.feeds.push((id, rtt));
+        }
+        if config.takes_counters() {
+            self.counted.push((id, rtt));
         }
 
         if matches!(config.app, AppConfig::Page(_)) && !self.hosts.are_outside() {

@@ -1,6 +1,6 @@
 //! The agent of a scenario's cell, and the way of its reports.
 
-use slackwater_control::Controller as _;
+use slackwater_control::AnyController;
 use slackwater_control::registry::Config as ControllerConfig;
 use slackwater_core::{Draw, Duration, Instant};
 use slackwater_edge as edge;
@@ -16,8 +16,8 @@ use crate::feedback::{Agent, Carrier};
 use crate::flow;
 use crate::plugins::AgentSetup;
 
-/// True where a sender asks for reports.
-pub(super) fn is_asked_for(scenario: &Scenario) -> bool {
+/// True where the controller of a flow wants reports, by what `wants` says of it.
+pub(super) fn is_wanted(scenario: &Scenario, wants: impl Fn(&AnyController) -> bool) -> bool {
     let config = ControllerConfig::new(1448, Draw::new(0));
     let controlled = |f: &&flow::Flow| f.protocol().is_controlled();
     scenario
@@ -27,7 +27,7 @@ pub(super) fn is_asked_for(scenario: &Scenario) -> bool {
         .filter_map(|f| {
             controller::build(scenario.plugins().controllers(), &f.controller, &config).ok()
         })
-        .any(|c| c.takes_reports())
+        .any(|c| wants(&c))
 }
 
 /// The agent of the program that the scenario names.
@@ -56,16 +56,7 @@ pub(super) fn xrc_agent(scenario: &Scenario, cell: &CellConfig) -> XrcAgent {
     };
     // In NR the headers of AM are longer than those of UM, and the agent takes them off what blocks carry. It knows one length;
     // senders that take its reports run over TCP, which rides on AM unless the scenario says otherwise.
-    let am = || {
-        scenario
-            .rlc_modes()
-            .iter()
-            .flatten()
-            .any(|m| *m == Mode::Am)
-    };
-    if spec.is_some_and(|c| c.rat == Rat::Nr) && am() {
-        config.scale = IpScale::NR_AM;
-    }
+    config.scale = ip_scale(scenario);
     if wanted.agent == Agent::Paper {
         config = config.literal(cell.n_rb_dl - cell.schedulable_dl);
     }
@@ -77,6 +68,19 @@ pub(super) fn xrc_agent(scenario: &Scenario, cell: &CellConfig) -> XrcAgent {
         f1_delay: wanted.f1_delay,
         ..config
     })
+}
+
+/// From bytes of blocks to bytes of packets in the scenario's cell.
+pub(super) fn ip_scale(scenario: &Scenario) -> IpScale {
+    let am = || {
+        let modes = scenario.rlc_modes();
+        modes.iter().flatten().any(|m| *m == Mode::Am)
+    };
+    match scenario.cell().map(|c| c.rat) {
+        Some(Rat::Nr) if am() => IpScale::NR_AM,
+        Some(Rat::Nr) => IpScale::NR_UM,
+        _ => IpScale::LTE,
+    }
 }
 
 /// How its reports travel, and what goes wrong with them.
@@ -135,6 +139,16 @@ pub(super) fn way_of_blocks(scenario: &Scenario, rtt: Duration) -> (sim::Carrier
         Carrier::TcpOption => sim::Carrier::OnAck,
         Carrier::Datagram => sim::Carrier::Datagram { every, lane },
         Carrier::Socket => sim::Carrier::Socket { every, lane },
+    };
+    (carrier, faults(scenario))
+}
+
+/// How the base station reports its counters to the sender of a flow with this RTT, whatever carries other reports, and what
+/// goes wrong.
+pub(super) fn way_of_counters(scenario: &Scenario, rtt: Duration) -> (sim::Carrier, Faults) {
+    let carrier = sim::Carrier::Socket {
+        every: scenario.feedback.ebb.every,
+        lane: lane(scenario, rtt),
     };
     (carrier, faults(scenario))
 }

@@ -111,22 +111,26 @@ pub(super) fn config(
 
 /// The flow's packets come from outside, from a sender that reads what `simulated` would have read.
 pub(super) fn external(simulated: &Transport) -> Transport {
-    let (takes_reports, takes_blocks) = match simulated {
+    let (takes_reports, takes_blocks, takes_counters) = match simulated {
         Transport::Tcp { controller, .. }
         | Transport::Quic { controller, .. }
-        | Transport::Quinn { controller, .. } => {
-            (controller.takes_reports(), controller.takes_blocks())
-        }
-        Transport::Rtp { controller, .. } => (controller.takes_reports(), false),
-        Transport::Udp { .. } => (false, false),
+        | Transport::Quinn { controller, .. } => (
+            controller.takes_reports(),
+            controller.takes_blocks(),
+            controller.takes_counters(),
+        ),
+        Transport::Rtp { controller, .. } => (controller.takes_reports(), false, false),
+        Transport::Udp { .. } => (false, false, false),
         Transport::External {
             takes_reports,
             takes_blocks,
-        } => (*takes_reports, *takes_blocks),
+            takes_counters,
+        } => (*takes_reports, *takes_blocks, *takes_counters),
     };
     Transport::External {
         takes_reports,
         takes_blocks,
+        takes_counters,
     }
 }
 

@@ -59,6 +59,7 @@ pub(crate) fn used(scenario: &Scenario) -> String {
         let config = flow::config(scenario, one, down, up, Draw::new(number as u64), |_| None);
         put(&(&one.label, one.stop, config));
         put(&feedback::way_of_blocks(scenario, one.rtt));
+        put(&feedback::way_of_counters(scenario, one.rtt));
     }
     put(&(scenario.duration, scenario.seed));
     text

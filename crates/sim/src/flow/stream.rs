@@ -4,7 +4,7 @@
 use slackwater_control::{AnyController, Controller as _, PathReport};
 use slackwater_core::record::FlowSample;
 use slackwater_core::{Body, Bytes, Draw, FlowId, Instant, Packet};
-use slackwater_signal::ReportBody;
+use slackwater_signal::{Counters, ReportBody};
 use slackwater_transport::app::{App, Message};
 use slackwater_transport::quic::{self, Config as QuicConfig};
 use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
@@ -227,6 +227,11 @@ where
     fn on_packet(&mut self, now: Instant, packet: &Packet, io: &mut Io<'_>) {
         if let Body::Report(bytes) = packet.body {
             if let Some(report) = ReportBody(bytes).report() {
+                self.endpoint.on_report(now, &report, io.packets);
+            }
+        } else if let Body::Counters(octets) = &packet.body {
+            if let Some(counters) = Counters::decode(octets) {
+                let report = PathReport::Counters(counters);
                 self.endpoint.on_report(now, &report, io.packets);
             }
         } else {

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use slackwater_core::{BearerId, Bytes, Direction, Draw, Duration, Instant, NodeId, Packet, UeId};
-use slackwater_edge::gnb::{CellSlots, ReporterConfig, RlcReporter};
+use slackwater_edge::gnb::{CellSlots, CounterAgent, IpScale, ReporterConfig, RlcReporter};
 use slackwater_edge::ue::{BlocksMode, TbsAgent};
 use slackwater_edge::{Agent, CellView, RanReport, ReportCarrier};
 use slackwater_ran::cell::{Cell, CellConfig};
 use slackwater_ran::mac::SharePolicy;
 use slackwater_ran::tdd::{MIN_PDSCH_SYMBOLS, SYMBOLS};
-use slackwater_signal::{Observer, PdcpView, RlcView, SlotView};
+use slackwater_signal::{GoneView, Observer, PdcpView, RlcView, SlotView};
 
 use super::carrier::Faults;
 use super::edge::EdgeNode;
@@ -30,6 +30,8 @@ pub(super) enum AgentKind {
     OfCell(usize),
     /// A UE behind a link.
     OfLink(BlocksMode),
+    /// What counts the flows of a link.
+    CountsLink,
 }
 
 /// An agent at a cell.
@@ -114,6 +116,14 @@ impl Observer for Watchers<'_> {
         }
         if let Some(guest) = &mut self.guest {
             guest.on_pdcp(now, packet);
+        }
+    }
+    fn on_gone(&mut self, now: Instant, packet: &GoneView) {
+        for installed in self.agents.iter_mut() {
+            installed.agent.on_gone(now, packet);
+        }
+        if let Some(guest) = &mut self.guest {
+            guest.on_gone(now, packet);
         }
     }
 }
@@ -219,12 +229,22 @@ pub fn rlc_reporter(cell: &CellConfig, config: ReporterConfig) -> RlcReporter {
 
 /// The agent at the UEs of a cell that reports their transport blocks to senders (Tyrus).
 pub fn tbs_agent(cell: &CellConfig, mode: BlocksMode) -> TbsAgent {
+    TbsAgent::new(mode, cell.slot_duration(), usable_symbols(cell))
+}
+
+/// The agent of a cell that counts its flows for senders (`ebb`); `scale` makes bytes of packets of bytes of blocks.
+pub fn counter_agent(cell: &CellConfig, scale: IpScale) -> CounterAgent {
+    CounterAgent::new(cell.slot_duration(), usable_symbols(cell), scale)
+}
+
+/// Downlink symbols of the slots of a period that carry data, by when they are decided.
+fn usable_symbols(cell: &CellConfig) -> Vec<u8> {
     let period = cell.duplex.period();
     let delays = cell.delays();
     let ahead = usize::from(delays.mac_to_air) + usize::from(delays.k0);
     let symbols = (0..period).map(|k| cell.duplex.down_symbols((k + ahead) % period));
     let usable = symbols.map(|n| if n < MIN_PDSCH_SYMBOLS { 0 } else { n });
-    TbsAgent::new(mode, cell.slot_duration(), usable.collect())
+    usable.collect()
 }
 
 /// The slots of `cell` as the air has them: the pattern begins with slot 0.

@@ -96,6 +96,7 @@ impl WorldBuilder {
             id: self.next_id(),
             link: Link::new(config),
             next: Vec::new(),
+            counts: None,
         });
         self.push(Component::Link(link))
     }
@@ -140,6 +141,12 @@ impl WorldBuilder {
         AgentId { node, kind }
     }
 
+    /// Counts the flows of the link at `node` as a base station does: the link stands for a cell with one UE.
+    pub fn add_link_counters(&mut self, node: NodeId) -> AgentId {
+        let kind = AgentKind::CountsLink;
+        AgentId { node, kind }
+    }
+
     /// Adds an edge function; it acts on the flows whose path names it.
     pub fn add_edge(&mut self, function: Box<dyn EdgeFunction<Packet> + Send>) -> NodeId {
         let edge = EdgeNode::new(self.next_id(), function);
@@ -155,8 +162,9 @@ impl WorldBuilder {
 
     /// Lets `carrier` take the reports of `agent` to `sink`, with `faults` on the way.
     ///
-    /// An agent at a UE ([`Place::Ue`]) is connected to one sender after the other, each of a flow that exists. An agent at the
-    /// cell is connected to senders one by one or to all that are added later.
+    /// An agent at a UE ([`Place::Ue`]), or one at the cell with a socket of its own, is connected to one sender after the
+    /// other, each of a flow that exists. Any other agent at the cell is connected to senders one by one or to all that are
+    /// added later.
     ///
     /// # Panics
     /// Where the carrier does not go there, where a flow does not pass the agent's cell, where an agent has a function already,
@@ -176,17 +184,20 @@ impl WorldBuilder {
             }
             (Sink::Sender(flow), AgentKind::OfCell(number)) => {
                 let installed = &self.cell_mut(agent.node).agents[number];
-                if installed.agent.place() == Place::Ue {
+                let own_clock = matches!(carrier, Carrier::Socket { .. });
+                if own_clock || installed.agent.place() == Place::Ue {
                     self.connect_ue(agent, carrier, faults, flow);
                 } else {
                     self.connect_senders(agent.node, number, carrier, faults, false);
                     self.subscribe(agent.node, flow);
                 }
             }
-            (Sink::Sender(flow), AgentKind::OfLink(_)) => {
+            (Sink::Sender(flow), AgentKind::OfLink(_) | AgentKind::CountsLink) => {
                 self.connect_ue(agent, carrier, faults, flow);
             }
-            (_, AgentKind::OfLink(_)) => panic!("a link's UE reports to the sender of a flow"),
+            (_, AgentKind::OfLink(_) | AgentKind::CountsLink) => {
+                panic!("a link's UE reports to the sender of a flow")
+            }
         }
     }
 
@@ -282,6 +293,13 @@ impl WorldBuilder {
             (Some(&Component::Link(link)), AgentKind::OfLink(mode)) => {
                 let blocks = LinkBlocks::new(mode, &self.links[link].link);
                 (Source::Link { link, blocks }, LinkBlocks::SAMPLE)
+            }
+            (Some(&Component::Link(link)), AgentKind::CountsLink) => {
+                let node = &mut self.links[link];
+                let counts = node.counts.get_or_insert_default();
+                counts.subscribe(flow);
+                let meter = node.link.meter();
+                (Source::CountedLink { link, meter }, LinkBlocks::SAMPLE)
             }
             _ => panic!("{} is neither a cell nor a link", agent.node),
         };

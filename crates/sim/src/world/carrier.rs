@@ -11,7 +11,7 @@ use slackwater_core::{
     Segment, TcpFlags,
 };
 use slackwater_edge::ReportCarrier;
-use slackwater_signal::{PathReport, RanReport, ReportBody};
+use slackwater_signal::{Counters, PathReport, RanReport, ReportBody};
 use slackwater_transport::quic::{ACK_RANGE, REPORT_FRAME};
 
 use super::gtpu::Profile;
@@ -19,6 +19,8 @@ use crate::lane::LaneConfig;
 
 /// IP bytes of an out-of-band report over UDP and IPv4: key of the flow and body.
 const DATAGRAM: u16 = IPV4_HEADER + UDP_HEADER + 28;
+/// The same with a base station's counters.
+const DATAGRAM_COUNTERS: u16 = IPV4_HEADER + UDP_HEADER + 44;
 /// The option with the report (RFC 6994: kind, length, `ExID`, body).
 const OPTION: u16 = 12;
 /// Bytes of options that a TCP header holds (RFC 9293, 3.1).
@@ -157,7 +159,7 @@ impl Faults {
         fresh: PathReport,
         progress: &mut Progress,
         draw: Draw,
-    ) -> Option<ReportBody> {
+    ) -> Option<PathReport> {
         let repeats = self.repeats(now);
         let arriving = self.distort(fresh, progress.last.filter(|_| repeats), repeats)?;
         if !repeats {
@@ -168,7 +170,7 @@ impl Faults {
         if self.loses(draw, number) {
             return None;
         }
-        ReportBody::of(&arriving)
+        Some(arriving)
     }
 
     /// What an agent that lies, or that repeats the `last` report, makes of a `fresh` one.
@@ -213,6 +215,17 @@ impl Faults {
                 seq,
                 shared,
             },
+            PathReport::Counters(counters) => {
+                let scale = |bytes: u32| (f64::from(bytes) * self.scale) as u64 as u32;
+                let hol = counters.hol.as_nanos() as f64 * self.delay_scale;
+                PathReport::Counters(Counters {
+                    offered: scale(counters.offered),
+                    backlog: scale(counters.backlog),
+                    company: scale(counters.company),
+                    hol: Duration::from_nanos(hol as u64),
+                    ..counters
+                })
+            }
             other => other,
         }
     }
@@ -280,16 +293,20 @@ pub(super) const fn carries(packet: &Packet) -> bool {
         }
 }
 
-/// A report on its own.
-pub(super) const fn datagram(now: Instant, flow: FlowId, body: ReportBody) -> Packet {
-    Packet {
+/// A report on its own; `None` where no datagram holds it.
+pub(super) fn datagram(now: Instant, flow: FlowId, report: &PathReport) -> Option<Packet> {
+    let (len, body) = match report {
+        PathReport::Counters(counters) => (DATAGRAM_COUNTERS, Body::Counters(counters.encode())),
+        other => (DATAGRAM, Body::Report(ReportBody::of(other)?.0)),
+    };
+    Some(Packet {
         created: now,
         flow,
-        len: DATAGRAM,
+        len,
         ecn: Ecn::NotEct,
         dir: Direction::Up,
-        body: Body::Report(body.0),
-    }
+        body,
+    })
 }
 
 /// Puts a report into `packet`: into the options of a segment, where they have room, or into a DATAGRAM frame of a light

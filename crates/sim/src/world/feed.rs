@@ -13,8 +13,11 @@
 //! | datagram | beside an ACK, at most one a period | each 100 ms, or the period where that is longer | nothing | beside the first ACK a period after the packet |
 //! | socket | each period | each period | nothing | a period after the packet |
 
-use slackwater_core::{Direction, Draw, Duration, FlowId, Instant, Packet, Recorder};
+use slackwater_core::{
+    BearerId, Bytes, Direction, Draw, Duration, FlowId, Instant, Packet, Recorder,
+};
 use slackwater_edge::FlowAt;
+use slackwater_edge::gnb::FlowCounts;
 use slackwater_edge::ue::{BlocksMode, Reading};
 use slackwater_signal::{PathReport, ReportBody};
 
@@ -23,7 +26,7 @@ use super::carrier::{Carrier, Faults, Progress, carries, datagram, put};
 use super::cell::CellNode;
 use super::path::{LaneNode, LinkNode};
 use crate::arena::Idx;
-use crate::link::{Link, Meter};
+use crate::link::{Link, Meter, Outcomes};
 
 /// A datagram carrier with nothing to ride on still reports this often.
 const IDLE: Duration = Duration::from_millis(100);
@@ -80,9 +83,55 @@ impl LinkBlocks {
     }
 }
 
+/// The flows of a link that stands for a cell with one UE, as its base station would count them.
+#[derive(Default)]
+pub(super) struct LinkCounts {
+    flows: FlowCounts,
+    /// What the link could have carried by the last report.
+    read: Bytes,
+}
+
+impl LinkCounts {
+    const BEARER: BearerId = BearerId(0);
+
+    pub(super) fn subscribe(&mut self, flow: FlowId) {
+        self.flows.subscribe(flow, Self::BEARER);
+    }
+
+    /// `packet` enters the link.
+    pub(super) fn arrive(&mut self, now: Instant, packet: &Packet) {
+        let bytes = u64::from(packet.len);
+        self.flows.on_arrival(now, packet.flow, Self::BEARER, bytes);
+    }
+
+    /// `served` leave it.
+    pub(super) fn depart(&mut self, now: Instant, served: &[(Packet, Duration)]) {
+        for (packet, _) in served {
+            self.flows
+                .on_gone(now, packet.flow, u64::from(packet.len), true);
+        }
+    }
+
+    /// Its queue dropped what is in `outcomes`.
+    pub(super) fn drop_all(&mut self, now: Instant, outcomes: &Outcomes) {
+        for (packet, _) in &outcomes.dropped {
+            self.flows
+                .on_gone(now, packet.flow, u64::from(packet.len), false);
+        }
+    }
+
+    /// The report for `flow`, where the link could have carried `capacity` since time zero.
+    fn report(&mut self, now: Instant, flow: FlowId, capacity: Bytes, hol: Duration) -> PathReport {
+        let new = capacity.0.saturating_sub(self.read.0);
+        self.read = self.read.max(capacity);
+        self.flows.offer(new as f64);
+        PathReport::Counters(self.flows.report(now, flow, Self::BEARER, hol))
+    }
+}
+
 /// What makes the reports of a feed.
 pub(super) enum Source {
-    /// An agent at the UEs of a cell.
+    /// An agent of a cell.
     Cell {
         cell: Idx<CellNode>,
         /// Its number at the cell.
@@ -94,6 +143,12 @@ pub(super) enum Source {
     Link {
         link: Idx<LinkNode>,
         blocks: LinkBlocks,
+    },
+    /// What counts the flows of a link.
+    CountedLink {
+        link: Idx<LinkNode>,
+        /// What the link could carry.
+        meter: Meter,
     },
     /// What the network told the UE when it set up the bearer, and holds for good.
     Told(PathReport),
@@ -183,10 +238,16 @@ impl Feed {
 
 impl<R: Recorder> World<R> {
     /// What the source of `feed` has to report.
-    fn observe(&mut self, now: Instant, feed: &mut Feed) -> Option<PathReport> {
+    fn observe(&mut self, now: Instant, flow: FlowId, feed: &mut Feed) -> Option<PathReport> {
         match &mut feed.source {
             Source::Cell { cell, agent, at } => self.cells[*cell].report(now, *agent, at),
             Source::Link { link, blocks } => blocks.report(now, &self.links[*link].link),
+            Source::CountedLink { link, meter } => {
+                let node = &mut self.links[*link];
+                let hol = node.link.hol(now);
+                let counts = node.counts.as_mut()?;
+                Some(counts.report(now, flow, meter.upto(now), hol))
+            }
             Source::Told(report) => Some(*report),
         }
     }
@@ -211,7 +272,7 @@ impl<R: Recorder> World<R> {
         match &mut feed.source {
             Source::Cell { cell, agent, at } => self.cells[*cell].resume(now, *agent, at),
             Source::Link { link, blocks } => blocks.resume(now, &self.links[*link].link),
-            Source::Told(_) => {}
+            Source::CountedLink { .. } | Source::Told(_) => {}
         }
         feed.sent = now;
         if let Some(beat) = feed.beat {
@@ -227,13 +288,17 @@ impl<R: Recorder> World<R> {
         };
         if feed.may_ride(now)
             && let Some(ack) = packets.iter_mut().rev().find(|p| carries(p))
-            && let Some(report) = self.observe(now, &mut feed)
+            && let Some(report) = self.observe(now, FlowId(flow as u32), &mut feed)
         {
             feed.sent = now;
-            let body = feed.faults.pass(now, report, &mut feed.progress, feed.draw);
-            match (body, feed.lane) {
-                (Some(body), Some(lane)) => self.send_report(now, flow, lane, body),
-                (Some(body), None) => put(ack, body),
+            let report = feed.faults.pass(now, report, &mut feed.progress, feed.draw);
+            match (report, feed.lane) {
+                (Some(report), Some(lane)) => self.send_report(now, flow, lane, &report),
+                (Some(report), None) => {
+                    if let Some(body) = ReportBody::of(&report) {
+                        put(ack, body);
+                    }
+                }
                 (None, _) => {}
             }
         }
@@ -259,18 +324,20 @@ impl<R: Recorder> World<R> {
             feed.first = None;
             if !feed.faults.is_silent(now)
                 && let Some(lane) = feed.lane
-                && let Some(report) = self.observe(now, &mut feed)
-                && let Some(body) = feed.faults.pass(now, report, &mut feed.progress, feed.draw)
+                && let Some(report) = self.observe(now, FlowId(flow as u32), &mut feed)
+                && let Some(report) = feed.faults.pass(now, report, &mut feed.progress, feed.draw)
             {
-                self.send_report(now, flow, lane, body);
+                self.send_report(now, flow, lane, &report);
             }
         }
         self.kernel.arm(n, feed.next_timer());
         self.flows[flow].feed = Some(feed);
     }
 
-    fn send_report(&mut self, now: Instant, flow: usize, lane: Idx<LaneNode>, body: ReportBody) {
-        let mut packet = datagram(now, FlowId(flow as u32), body);
+    fn send_report(&mut self, now: Instant, flow: usize, lane: Idx<LaneNode>, report: &PathReport) {
+        let Some(mut packet) = datagram(now, FlowId(flow as u32), report) else {
+            return;
+        };
         if self.flows[flow].sender == 1 {
             // The sender is at the UE, which tells it.
             packet.dir = Direction::Down;

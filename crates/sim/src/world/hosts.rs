@@ -18,7 +18,7 @@ impl<R: Recorder> World<R> {
     pub(super) fn deliver(&mut self, now: Instant, from: NodeId, packet: &Packet) {
         let flow = packet.flow.index();
         let host = 1 - side(packet.dir);
-        if !matches!(packet.body, Body::Report(_)) {
+        if !matches!(packet.body, Body::Report(_) | Body::Counters(_)) {
             self.recorder
                 .packet(now, from, packet, PacketEvent::Delivered);
         }

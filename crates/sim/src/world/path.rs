@@ -6,6 +6,7 @@ use slackwater_core::{Body, Direction, Instant, NodeId, Packet, Recorder, Segmen
 use super::World;
 use super::cell::CellNode;
 use super::edge::EdgeNode;
+use super::feed::LinkCounts;
 use crate::arena::Idx;
 use crate::lane::Lane;
 use crate::link::Link;
@@ -79,6 +80,8 @@ pub(super) struct LinkNode {
     pub(super) link: Link,
     /// Next hop of each flow.
     pub(super) next: Vec<Hop>,
+    /// What was counted of its flows, where a sender takes counters.
+    pub(super) counts: Option<Box<LinkCounts>>,
 }
 
 /// Marks `packet`, which goes to a host, where an offload there would merge it with `behind`, which arrives with it.
@@ -143,7 +146,13 @@ impl<R: Recorder> World<R> {
     /// Puts `packet` into the queue of the link `at`.
     fn enter_link(&mut self, now: Instant, at: Idx<LinkNode>, packet: &Packet) {
         let node = &mut self.links[at];
+        if let Some(counts) = &mut node.counts {
+            counts.arrive(now, packet);
+        }
         node.link.arrive(now, *packet, &mut self.outcomes);
+        if let Some(counts) = &mut node.counts {
+            counts.drop_all(now, &self.outcomes);
+        }
         let id = node.id;
         self.kernel.arm(id.index(), node.link.next_timer());
         if !(self.outcomes.dropped.is_empty() && self.outcomes.marked.is_empty()) {
@@ -156,6 +165,10 @@ impl<R: Recorder> World<R> {
         let mut served = core::mem::take(&mut self.served);
         let node = &mut self.links[at];
         node.link.on_timer(now, &mut served, &mut self.outcomes);
+        if let Some(counts) = &mut node.counts {
+            counts.depart(now, &served);
+            counts.drop_all(now, &self.outcomes);
+        }
         let id = node.id;
         self.kernel.arm(id.index(), node.link.next_timer());
         self.report_outcomes(now, id);

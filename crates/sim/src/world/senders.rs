@@ -3,7 +3,7 @@
 use slackwater_core::{Body, Draw, FlowId, Instant, Packet};
 use slackwater_edge::{CellView as _, FlowAt};
 use slackwater_ran::cell::Cell;
-use slackwater_signal::PathReport;
+use slackwater_signal::{PathReport, ReportBody};
 
 use super::agents::{At, Installed};
 use super::carrier::{Carrier, Faults, Progress, answers, datagram, put_option};
@@ -119,10 +119,11 @@ impl ToSenders {
         let report = agent.report(now, &flow.at, &mut At { now, cell })?;
         flow.sent = Some(now);
         let draw = self.draw.fork(u64::from(packet.flow.0), 0);
-        let body = self.faults.pass(now, report, &mut flow.progress, draw)?;
+        let report = self.faults.pass(now, report, &mut flow.progress, draw)?;
         if let Some(lane) = flow.lane {
-            return Some((lane, datagram(now, packet.flow, body)));
+            return Some((lane, datagram(now, packet.flow, &report)?));
         }
+        let body = ReportBody::of(&report)?;
         if let Body::Tcp(segment) = &mut packet.body {
             put_option(&mut packet.len, segment, body);
         }

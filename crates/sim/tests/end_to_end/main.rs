@@ -3,6 +3,7 @@
 mod audit;
 mod blocks;
 mod conservation;
+mod counters;
 mod determinism;
 mod edge;
 mod fairness;

@@ -43,6 +43,21 @@ impl IpScale {
     };
     /// The share of IP bytes while no packet was seen: 1,000-byte packets in LTE.
     pub(super) const UNKNOWN: f64 = 0.985;
+
+    /// IP bytes per byte of blocks, where packets and blocks have these mean sizes.
+    pub(crate) fn of(self, packet: Option<f64>, block: Option<f64>) -> f64 {
+        match self {
+            Self::Blocks => 1.0,
+            Self::Fixed(scale) => scale,
+            Self::Headers {
+                per_block,
+                per_packet,
+            } => packet.map_or(Self::UNKNOWN, |packet| {
+                let first = block.map_or(1.0, |block| 1.0 - f64::from(per_block) / block);
+                first.max(0.0) * packet / (packet + f64::from(per_packet))
+            }),
+        }
+    }
 }
 
 choice! {
