@@ -38,6 +38,8 @@ class Controller:
     """Ask the cell for explicit feedback."""
     takes_blocks: ClassVar[bool] = False
     """Ask the receiver about its transport blocks."""
+    takes_counters: ClassVar[bool] = False
+    """Ask the base station for what it counts of the flow."""
     ecn: str = "off"
     """``off``, ``classic``, ``l4s`` or ``dctcp``; read once, when the object is made."""
     recovery: str = "prr"

@@ -23,7 +23,7 @@ pub use registry::{
     names,
 };
 use slackwater_core::{Bytes, Duration, Instant, Rate};
-pub use slackwater_signal::PathReport;
+pub use slackwater_signal::{Counters, PathReport};
 
 /// What every event shows of the path and the host's state, after the event was applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -261,6 +261,10 @@ pub trait Controller: Send + core::fmt::Debug {
     }
     /// True where the sender wants the receiver to tell it about its transport blocks.
     fn takes_blocks(&self) -> bool {
+        false
+    }
+    /// True where the sender wants the base station to count its flow and to report on a way of its own.
+    fn takes_counters(&self) -> bool {
         false
     }
     /// Explicit feedback arrived.

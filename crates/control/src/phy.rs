@@ -11,6 +11,7 @@ pub mod abc;
 pub mod action;
 pub mod audit;
 pub mod claw;
+pub mod ebb;
 pub mod ewma;
 pub mod exll;
 pub mod observe;
@@ -47,4 +48,5 @@ pub(crate) const TABLE: &[&[Entry]] = &[
     exll::ENTRIES,
     pbe::ENTRIES,
     sprout::ENTRIES,
+    ebb::ENTRIES,
 ];

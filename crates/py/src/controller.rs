@@ -142,6 +142,7 @@ struct PyController {
     media: bool,
     takes_reports: bool,
     takes_blocks: bool,
+    takes_counters: bool,
     intent: Intent,
     timer: Option<Instant>,
     mss: u64,
@@ -226,6 +227,7 @@ impl PyController {
             media: object.getattr("media")?.extract()?,
             takes_reports: object.getattr("takes_reports")?.extract()?,
             takes_blocks: object.getattr("takes_blocks")?.extract()?,
+            takes_counters: object.getattr("takes_counters")?.extract()?,
             intent,
             timer: None,
             mss: u64::from(config.mss),
@@ -348,6 +350,10 @@ impl Controller for PyController {
         self.takes_blocks
     }
 
+    fn takes_counters(&self) -> bool {
+        self.takes_counters
+    }
+
     fn on_report(&mut self, now: Instant, path: &PathView, report: &PathReport) {
         if self.hears.on_report {
             self.call(now, |py, object| {
@@ -425,6 +431,7 @@ impl PyController {
             media: self.media,
             takes_reports: self.takes_reports,
             takes_blocks: self.takes_blocks,
+            takes_counters: self.takes_counters,
             intent: self.intent,
             timer: self.timer,
             mss: self.mss,

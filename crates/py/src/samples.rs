@@ -225,6 +225,17 @@ pub(crate) fn report<'py>(py: Python<'py>, report: &PathReport) -> PyResult<Boun
             dict.set_item("kind", "throughput_advice")?;
             dict.set_item("max", max.as_bps())?;
         }
+        PathReport::Counters(counters) => {
+            dict.set_item("kind", "counters")?;
+            dict.set_item("stamp", counters.stamp)?;
+            dict.set_item("gone", counters.gone)?;
+            dict.set_item("offered", counters.offered)?;
+            dict.set_item("dropped", counters.dropped)?;
+            dict.set_item("backlog", counters.backlog)?;
+            dict.set_item("company", counters.company)?;
+            dict.set_item("hol", seconds(counters.hol))?;
+            dict.set_item("active", counters.active)?;
+        }
         PathReport::Own { kind, value } => {
             dict.set_item("kind", "own")?;
             dict.set_item("number", kind)?;

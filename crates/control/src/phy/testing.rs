@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use slackwater_core::{Bytes, Duration, Instant};
 
+use slackwater_signal::Counters;
+
 use crate::{
     Ack, Cause, CongestionEvent, Controller, PathReport, PathView, RateSample, Recovery, Sent,
 };
@@ -36,7 +38,12 @@ pub(crate) struct Link<C> {
     queue: VecDeque<Packet>,
     acks: VecDeque<(u64, Packet)>,
     lost: VecDeque<u64>,
-    reports: VecDeque<(u64, u64, u16)>,
+    reports: VecDeque<(u64, PathReport)>,
+    /// Milliseconds between the radio's counters of the flow, which then take the place of its feed.
+    pub(crate) counted: Option<u64>,
+    /// By how much the counters' reports come late, by the number of the report; `None` for one that is lost.
+    pub(crate) late: fn(u64) -> Option<u64>,
+    counters: Counters,
     path: PathView,
     in_flight: u64,
     delivered: u64,
@@ -69,6 +76,9 @@ impl<C: Controller> Link<C> {
             acks: VecDeque::new(),
             lost: VecDeque::new(),
             reports: VecDeque::new(),
+            counted: None,
+            late: |_| Some(0),
+            counters: Counters::default(),
             path,
             in_flight: 0,
             delivered: 0,
@@ -112,13 +122,8 @@ impl<C: Controller> Link<C> {
     /// One millisecond.
     pub(crate) fn step(&mut self) {
         let at = Instant::from_millis(self.now);
-        while self.reports.front().is_some_and(|r| r.0 <= self.now) {
-            let (_, bytes, end) = self.reports.pop_front().expect("seen");
-            let report = PathReport::TransportBlocks {
-                bytes: Bytes(bytes),
-                span: Duration::from_millis(1),
-                end,
-            };
+        while let Some(first) = self.reports.iter().position(|r| r.0 <= self.now) {
+            let (_, report) = self.reports.remove(first).expect("seen");
             self.c.on_report(at, &self.path, &report);
         }
         while self.lost.front().is_some_and(|&t| t <= self.now) {
@@ -167,6 +172,7 @@ impl<C: Controller> Link<C> {
             if self.queue.len() < self.buffer {
                 self.queue.push_back(packet);
             } else {
+                self.counters.gone = self.counters.gone.wrapping_add(WIRE as u32);
                 self.lost.push_back(self.now + self.owd);
             }
         }
@@ -177,15 +183,43 @@ impl<C: Controller> Link<C> {
                 break;
             };
             self.served += 1;
+            self.counters.gone = self.counters.gone.wrapping_add(WIRE as u32);
             self.delays.push(self.now - packet.sent - self.owd);
             self.acks.push_back((self.now + self.owd, packet));
         }
         if let Some(permille) = self.feed {
-            let bytes = slots * WIRE * permille / 1000;
-            self.reports
-                .push_back((self.now + self.owd, bytes, self.now as u16));
+            self.report((slots * WIRE * permille / 1000) as u32);
         }
         self.now += 1;
+    }
+
+    /// The radio offered `bytes` in this millisecond, as it says.
+    fn report(&mut self, bytes: u32) {
+        let Some(every) = self.counted else {
+            let report = PathReport::TransportBlocks {
+                bytes: Bytes(u64::from(bytes)),
+                span: Duration::from_millis(1),
+                end: self.now as u16,
+            };
+            self.reports.push_back((self.now + self.owd, report));
+            return;
+        };
+        self.counters.offered = self.counters.offered.wrapping_add(bytes);
+        if !self.now.is_multiple_of(every) {
+            return;
+        }
+        let since = self.queue.front().map(|p| p.sent + self.owd);
+        let counters = Counters {
+            stamp: Counters::stamp_of(Instant::from_millis(self.now + 1)),
+            backlog: (self.queue.len() as u64 * WIRE) as u32,
+            hol: Duration::from_millis(since.map_or(0, |t| self.now - t)),
+            active: 1,
+            ..self.counters
+        };
+        if let Some(late) = (self.late)(self.now / every) {
+            let report = PathReport::Counters(counters);
+            self.reports.push_back((self.now + self.owd + late, report));
+        }
     }
 
     fn ack(&mut self, at: Instant, packet: Packet) {

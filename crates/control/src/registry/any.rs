@@ -4,6 +4,7 @@ use slackwater_core::Instant;
 
 use crate::phy::abc::Abc;
 use crate::phy::claw::Claw;
+use crate::phy::ebb::Ebb;
 use crate::phy::exll::Exll;
 use crate::phy::oracle::Oracle;
 use crate::phy::pbe::Pbe;
@@ -86,6 +87,7 @@ controllers! {
     Exll(Box<Steered<Exll>>),
     Pbe(Box<Pbe>),
     Sprout(Box<Sprout>),
+    Ebb(Box<Ebb>),
 }
 
 impl Controller for AnyController {
@@ -115,6 +117,9 @@ impl Controller for AnyController {
     }
     fn takes_blocks(&self) -> bool {
         dispatch!(self, c => c.takes_blocks())
+    }
+    fn takes_counters(&self) -> bool {
+        dispatch!(self, c => c.takes_counters())
     }
     fn on_report(&mut self, now: Instant, path: &PathView, report: &PathReport) {
         dispatch!(self, c => c.on_report(now, path, report));

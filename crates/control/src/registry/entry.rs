@@ -31,6 +31,8 @@ pub enum Reports {
     Share,
     /// Transport blocks, from the phone (`PathReport::TransportBlocks`).
     Blocks,
+    /// What the base station counts of the flow (`PathReport::Counters`).
+    Counters,
 }
 
 /// Builds a controller. An error says what is wrong with the parameters: key, found, expected.

@@ -76,6 +76,7 @@ fn what_an_entry_says_is_true_of_what_it_builds() {
                 let reports = match (c.takes_reports(), c.takes_blocks()) {
                     (true, _) => Reports::Share,
                     (_, true) => Reports::Blocks,
+                    _ if c.takes_counters() => Reports::Counters,
                     _ => Reports::None,
                 };
                 (c.name().to_owned(), reports)

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use slackwater_control::{
-    Ack, AnyController, Cause, Config, CongestionEvent, Controller, PathReport, PathView,
+    Ack, AnyController, Cause, Config, CongestionEvent, Controller, Counters, PathReport, PathView,
     RateSample, Recovery, Sent, build, names,
 };
 use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
@@ -39,6 +39,7 @@ enum Op {
         span_us: u32,
         end: u16,
     },
+    Counters(Counters),
     Timer,
     Resize(u32),
 }
@@ -88,6 +89,27 @@ fn op() -> impl Strategy<Value = Op> {
             prop_oneof![3 => 0u16..900, 1 => any::<u16>()],
         )
             .prop_map(|(bytes, span_us, end)| Op::Blocks { bytes, span_us, end }),
+        4 => (
+            // Mostly forward; any clock after a silence or of another base station.
+            prop_oneof![3 => 0u32..400, 1 => any::<u32>()],
+            prop_oneof![6 => 0u32..200_000, 1 => any::<u32>()],
+            prop_oneof![6 => 0u32..200_000, 1 => any::<u32>(), 1 => Just(0)],
+            prop_oneof![6 => 0u32..100_000, 1 => any::<u32>()],
+            prop_oneof![3 => Just(0), 1 => any::<u32>()],
+            (any::<u16>(), 0u64..40_000, 0u8..4),
+        )
+            .prop_map(|(stamp, gone, offered, backlog, company, (dropped, hol_us, active))| {
+                Op::Counters(Counters {
+                    stamp,
+                    gone,
+                    offered,
+                    dropped,
+                    backlog,
+                    company,
+                    hol: Duration::from_micros(hol_us),
+                    active,
+                })
+            }),
         2 => Just(Op::Timer),
         1 => (1u32..9000).prop_map(Op::Resize),
     ]
@@ -103,6 +125,7 @@ struct Host {
     delivered: u64,
     lost: u64,
     recovery: Recovery,
+    counters: Counters,
 }
 
 impl Host {
@@ -119,6 +142,7 @@ impl Host {
             delivered: 0,
             lost: 0,
             recovery: Recovery::Open,
+            counters: Counters::default(),
         }
     }
 
@@ -251,6 +275,16 @@ impl Host {
                     end,
                 };
                 c.on_report(self.now, &self.path, &report);
+            }
+            // Stamp and counters of the operation are steps.
+            Op::Counters(step) => {
+                self.counters = Counters {
+                    stamp: self.counters.stamp.wrapping_add(step.stamp),
+                    gone: self.counters.gone.wrapping_add(step.gone),
+                    offered: self.counters.offered.wrapping_add(step.offered),
+                    ..step
+                };
+                c.on_report(self.now, &self.path, &PathReport::Counters(self.counters));
             }
             Op::Timer => {
                 if c.next_timer().is_some() {

@@ -1,0 +1,521 @@
+//! `ebb`: a sender that is clocked by what leaves the radio. The base station counts for it and reports each few
+//! milliseconds on a way of its own; the ACKs may come when they like.
+//!
+//! | rule | here |
+//! |---|---|
+//! | 1. bytes on their way: sent less gone, whatever the ACKs say | `count`, [`Ebb::outstanding`] |
+//! | 2. the rate of the next round | `forecast` |
+//! | 3. as many bytes on their way as the next round and a short queue take | `Ebb::aim` |
+//! | 4. the rate, and what is too much or too little within 10 ms | `Ebb::aim` |
+//! | 5. a bottleneck that is not the radio | `elsewhere` |
+//! | 6. others that fill the queue | `company` |
+//! | 7. no reports: CUBIC | `Ebb::hand_over` |
+//!
+//! The rules are ours; docs/ebb.md gives their reasons.
+
+mod company;
+mod count;
+mod elsewhere;
+mod forecast;
+#[cfg(test)]
+mod tests;
+
+use slackwater_core::{Bytes, Duration, Instant, Rate};
+use slackwater_signal::Counters;
+
+use crate::registry::{AnyController, Config, Entry, Reports};
+use crate::window::Windowed;
+use crate::window::cubic::Cubic;
+use crate::{
+    Ack, Cause, CongestionEvent, Controller, Intent, PathReport, PathView, RecoveryMode, Sent,
+};
+use company::Company;
+use count::{Least, SendLog};
+use elsewhere::Elsewhere;
+use forecast::Forecast;
+
+/// What the registry knows of it.
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
+    name: "ebb",
+    title: "ebb",
+    about: "Ours: clocked by what leaves the radio, as the base station counts it; ebb:z=0.3,q=4",
+    reports: Reports::Counters,
+    modes: Some(MODES),
+    make: |cfg, p| {
+        let [z, q, within] = p.numbers([
+            ("z", Params::DEFAULT.z, 0.0, 5.0),
+            ("q", Params::DEFAULT.q * 1e3, 0.0, 1000.0),
+            ("within", Params::DEFAULT.within * 1e3, 1.0, 1000.0),
+        ])?;
+        let params = Params {
+            z,
+            q: q / 1e3,
+            within: within / 1e3,
+        };
+        Ok(AnyController::Ebb(Box::new(Ebb::new(params, cfg))))
+    },
+    ..Entry::TRANSPORT
+}];
+
+/// Names of the modes, in the order of their codes.
+pub const MODES: &[&str] = &["RADIO", "ELSEWHERE", "COMPANY", "FALLBACK"];
+
+/// A radio queue above this hides the least loop.
+const STANDING: Duration = Duration::from_millis(5);
+/// The pacing rate lies within these parts of the forecast.
+const PACE: [f64; 2] = [0.05, 3.0];
+/// Reports are silent after this, or after [`SILENT_ROUNDS`].
+const SILENT: Duration = Duration::from_millis(100);
+/// The same in smoothed round-trip times.
+const SILENT_ROUNDS: u64 = 2;
+/// After stale reports alone for so long the counters begin anew: another base station.
+const RESTART: Duration = Duration::from_secs(1);
+/// Reports after which the radio steers.
+const TRUSTED: u32 = 2;
+/// More than this, bytes/s, no radio carries: 100 Gbit/s.
+const MOST: f64 = 12.5e9;
+/// A report covers more time than this only after a pause: its rate says little about now.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What can be set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// Mean errors of the forecast that are added to it.
+    pub z: f64,
+    /// The queue that the radio should hold, seconds.
+    pub q: f64,
+    /// Time within which what is too much or too little is made up, seconds.
+    pub within: f64,
+}
+
+impl Params {
+    /// As measured best.
+    pub const DEFAULT: Self = Self {
+        z: 0.3,
+        q: 0.004,
+        within: 0.010,
+    };
+}
+
+/// The counters as they came last.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    counters: Counters,
+    /// When they came.
+    at: Instant,
+}
+
+/// What the last report made of the flow, bytes of IP packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Aim {
+    /// As many bytes may be on their way.
+    target: f64,
+    /// So much leaves the radio between two reports.
+    slack: f64,
+    /// Pacing rate, bytes/s.
+    pace: f64,
+}
+
+/// The sender.
+#[derive(Clone, Debug)]
+pub struct Ebb {
+    params: Params,
+    /// Payload bytes of a full packet.
+    mss: u32,
+    /// Bytes of its headers.
+    headers: u32,
+    /// What was sent.
+    log: SendLog,
+    /// The newest counters.
+    heard: Option<Heard>,
+    /// When the last report came, stale ones included.
+    stale_since: Option<Instant>,
+    /// Newer counters that came, up to [`TRUSTED`].
+    fresh: u32,
+    /// Bytes that left the radio, by the counters.
+    gone: i64,
+    /// What the counters hold beyond what was sent here: the handshake and plain ACKs, less what was lost before the radio.
+    offset: i64,
+    /// When the first packet left, and the last.
+    first_sent: Option<Instant>,
+    last_sent: Instant,
+    /// The least excess of what is on its way over what the host has in flight, and since when it is one.
+    excess: Option<(Instant, u64)>,
+    /// Mean time between stamps, seconds.
+    interval: f64,
+    forecast: Forecast,
+    /// Age of the newest byte that was gone at a report's arrival, and the least of it.
+    round: Duration,
+    least: Least,
+    /// Rate at which bytes were gone, bytes/s: mean of 50 ms.
+    served: f64,
+    elsewhere: Elsewhere,
+    company: Company,
+    aim: Aim,
+    /// The radio steers, and not CUBIC.
+    steers: bool,
+    cubic: Box<Windowed<Cubic>>,
+    /// Payload bytes in flight, by the host.
+    in_flight: u64,
+    srtt: Duration,
+    min_rtt: Duration,
+    /// A timeout: what the host has in flight says nothing until something is acknowledged.
+    timed_out: bool,
+}
+
+impl Ebb {
+    /// A sender without reports.
+    pub fn new(params: Params, cfg: &Config) -> Self {
+        Self {
+            params,
+            mss: cfg.mss.max(1),
+            headers: 52,
+            log: SendLog::default(),
+            heard: None,
+            stale_since: None,
+            fresh: 0,
+            gone: 0,
+            offset: 0,
+            first_sent: None,
+            last_sent: Instant::ZERO,
+            excess: None,
+            interval: 0.005,
+            forecast: Forecast::new(),
+            round: Duration::ZERO,
+            least: Least::default(),
+            served: 0.0,
+            elsewhere: Elsewhere::default(),
+            company: Company::default(),
+            aim: Aim::default(),
+            steers: false,
+            cubic: Box::new(
+                Windowed::new(Cubic::linux(), cfg.mss, cfg.initial_window)
+                    .with_ssthresh(cfg.initial_ssthresh),
+            ),
+            in_flight: 0,
+            srtt: Duration::ZERO,
+            min_rtt: Duration::ZERO,
+            timed_out: false,
+        }
+    }
+
+    /// IP bytes of `payload` bytes in full packets.
+    fn wire(&self, payload: u64) -> u64 {
+        payload + payload * u64::from(self.headers) / u64::from(self.mss)
+    }
+
+    /// Payload of `wire` bytes of full packets.
+    fn payload(&self, wire: f64) -> f64 {
+        wire * f64::from(self.mss) / f64::from(self.mss + self.headers)
+    }
+
+    /// Bytes that left the sender and not the radio.
+    pub fn outstanding(&self) -> u64 {
+        let sent = self.log.sent();
+        let waits = self.heard.map_or(0, |h| u64::from(h.counters.backlog));
+        sent.saturating_sub(self.ours()).max(waits.min(sent))
+    }
+
+    /// Of the bytes that were sent here, those that left the radio.
+    fn ours(&self) -> u64 {
+        u64::try_from(self.gone - self.offset).unwrap_or(0)
+    }
+
+    /// The least loop: from a byte's way to the report that it is gone, where nothing waits.
+    fn base(&self) -> Duration {
+        let known = self.least.get();
+        known.unwrap_or(self.min_rtt).max(Duration::from_millis(1))
+    }
+
+    /// Something is known of how long a loop takes.
+    fn has_base(&self) -> bool {
+        !self.min_rtt.is_zero() || self.least.get().is_some()
+    }
+
+    /// Takes what leads on from the state of the host.
+    fn see(&mut self, path: &PathView) {
+        if path.mss != 0 {
+            self.mss = path.mss;
+            self.headers = path.wire_mss.saturating_sub(path.mss);
+        }
+        self.in_flight = path.in_flight.0;
+        self.srtt = path.srtt;
+        self.min_rtt = path.min_rtt;
+    }
+
+    fn on_counters(&mut self, now: Instant, counters: Counters) {
+        let Some(heard) = self.heard else {
+            self.begin(now, counters);
+            return;
+        };
+        let Some(span) = counters.since(&heard.counters) else {
+            // Late, doubled, or of a base station that begins anew.
+            let since = *self.stale_since.get_or_insert(now);
+            if now.since(since) > RESTART && now.since(heard.at) > RESTART {
+                self.begin(now, counters);
+            }
+            return;
+        };
+        self.stale_since = None;
+        self.heard = Some(Heard { counters, at: now });
+        let before = heard.counters;
+        let gone = u64::from(counters.gone.wrapping_sub(before.gone));
+        let offered = f64::from(counters.offered.wrapping_sub(before.offered));
+        let seconds = span.as_secs_f64();
+        if gone as f64 > MOST * seconds || offered > MOST * seconds {
+            // No radio does that: the counters began anew.
+            self.begin(now, counters);
+            return;
+        }
+        self.gone += gone as i64;
+        self.align(now, &counters);
+        if span > PAUSE {
+            self.forecast = Forecast::new();
+            return;
+        }
+        self.interval += (seconds - self.interval) / 16.0;
+        self.fresh = (self.fresh + 1).min(TRUSTED);
+        if gone > 0 {
+            self.note_round(now, &counters);
+        }
+        let weight = (seconds / 0.050).min(1.0);
+        self.served += weight * (gone as f64 / seconds - self.served);
+        self.forecast.on_sample(span, offered, self.base());
+        self.write_off(now, &counters);
+        self.choose(now, &counters);
+        if !self.steers && self.fresh >= TRUSTED && self.has_base() {
+            self.steers = true;
+        }
+        self.aim(now, &counters);
+    }
+
+    /// The first counters, or those of another base station.
+    fn begin(&mut self, now: Instant, counters: Counters) {
+        self.heard = Some(Heard { counters, at: now });
+        self.stale_since = None;
+        self.fresh = 0;
+        // Nothing is known of what is on its way but what the host has in flight.
+        let flying = self.wire(self.in_flight).min(self.log.sent());
+        self.gone = i64::from(counters.gone);
+        self.offset = self.gone - (self.log.sent() - flying) as i64;
+        self.excess = None;
+        self.forecast = Forecast::new();
+        self.align(now, &counters);
+    }
+
+    /// Finds out what the counters hold that was not sent here.
+    fn align(&mut self, now: Instant, counters: &Counters) {
+        let arrived = self.gone + i64::from(counters.backlog);
+        let sent = self.log.sent() as i64;
+        let none = self
+            .first_sent
+            .is_none_or(|t| now.since(t) < self.min_rtt / 2);
+        let all = self.has_base() && now.since(self.last_sent) > self.base() * 2;
+        self.offset = match () {
+            // Nothing of what was sent can have reached the radio ...
+            () if none => arrived,
+            // ... or all of it has, or never will.
+            () if all => arrived - sent,
+            () => self.offset.max(arrived - sent),
+        };
+    }
+
+    /// The age of the newest byte that is gone.
+    fn note_round(&mut self, now: Instant, counters: &Counters) {
+        // A few bytes more than ours are in the counters: they must not reach into the next row.
+        let byte = self.ours().saturating_sub(u64::from(self.mss));
+        let Some(left) = self.log.time_of(byte.max(1)) else {
+            return;
+        };
+        self.round = now.since(left);
+        if counters.hol <= STANDING || self.least.get().is_none() {
+            self.least.add(now, self.round);
+        }
+    }
+
+    /// More is on its way than the host has in flight for two rounds, and it does not wait in the radio: it was lost before.
+    fn write_off(&mut self, now: Instant, counters: &Counters) {
+        let flying = self.wire(self.in_flight) + u64::from(counters.backlog);
+        let excess = self.outstanding().saturating_sub(flying);
+        if excess == 0 || self.timed_out {
+            self.excess = None;
+            return;
+        }
+        let (since, least) = self.excess.unwrap_or((now, excess));
+        let least = least.min(excess);
+        if now.since(since) < self.base() * 2 {
+            self.excess = Some((since, least));
+            return;
+        }
+        self.offset -= least as i64;
+        self.excess = None;
+    }
+
+    /// Rules 5 and 6: whether something else than the radio decides.
+    fn choose(&mut self, now: Instant, counters: &Counters) {
+        let base = self.base();
+        let wait = self.round.saturating_sub(base);
+        let wait = wait.saturating_sub(counters.hol);
+        let rate = self.forecast.rate();
+        if let Some(base) = self
+            .elsewhere
+            .look(now, wait, self.round, base, self.served, rate)
+        {
+            self.least.restart(now, base);
+        }
+        self.company.look(now, counters, rate);
+    }
+
+    /// Rules 3 and 4.
+    fn aim(&mut self, now: Instant, counters: &Counters) {
+        let packet = f64::from(self.mss + self.headers);
+        let base = self.base().as_secs_f64();
+        let mut rate = self.forecast.rate();
+        let margin = self.params.z * self.forecast.error();
+        let mut target = (rate + margin) * (base + self.params.q) + packet;
+        if let Some(held) = self.elsewhere.rate(now) {
+            rate = rate.min(held);
+            target = target.min(rate * (base + self.params.q) + 2.0 * packet);
+        }
+        if let Some(held) = self.company.held(counters) {
+            target = target.max(rate * base + held);
+        }
+        let out = self.outstanding() as f64;
+        let floor = packet / base.max(0.010);
+        let pace = rate + (target - out) / self.params.within;
+        self.aim = Aim {
+            target,
+            slack: rate * self.interval,
+            pace: pace.clamp(PACE[0] * rate, PACE[1] * rate).max(floor),
+        };
+    }
+
+    /// CUBIC takes over with what is on its way, at most.
+    fn hand_over(&mut self) {
+        if !self.steers {
+            return;
+        }
+        self.steers = false;
+        self.fresh = 0;
+        let window = self.in_flight.max(self.aim.target as u64) / u64::from(self.mss);
+        let window = window.clamp(2, 1 << 20) as u32;
+        *self.cubic = Windowed::new(Cubic::linux(), self.mss, window).with_ssthresh(Some(window));
+    }
+
+    /// When reports count as silent.
+    fn deadline(&self) -> Option<Instant> {
+        let heard = self.heard.filter(|_| self.steers)?;
+        Some(heard.at + SILENT.max(self.srtt * SILENT_ROUNDS))
+    }
+
+    fn code(&self) -> u8 {
+        match () {
+            () if !self.steers => 3,
+            () if self.company.is_met() => 2,
+            () if self.elsewhere.is_met() => 1,
+            () => 0,
+        }
+    }
+}
+
+impl Controller for Ebb {
+    fn on_sent(&mut self, now: Instant, path: &PathView, sent: &Sent) {
+        self.see(path);
+        self.log
+            .on_sent(now, sent.bytes.0 + u64::from(self.headers));
+        self.first_sent.get_or_insert(now);
+        self.last_sent = now;
+        if !self.steers {
+            self.cubic.on_sent(now, path, sent);
+        }
+    }
+
+    fn on_ack(&mut self, now: Instant, path: &PathView, ack: &Ack) {
+        self.see(path);
+        self.timed_out &= ack.newly_acked == Bytes::ZERO;
+        if !self.steers {
+            self.cubic.on_ack(now, path, ack);
+        }
+    }
+
+    fn on_congestion(&mut self, now: Instant, path: &PathView, event: &CongestionEvent) {
+        self.see(path);
+        self.timed_out |= event.cause == Cause::Timeout;
+        if !self.steers {
+            self.cubic.on_congestion(now, path, event);
+        }
+    }
+
+    fn on_undo(&mut self, now: Instant, path: &PathView) {
+        self.see(path);
+        if !self.steers {
+            self.cubic.on_undo(now, path);
+        }
+    }
+
+    fn on_recovered(&mut self, now: Instant, path: &PathView) {
+        self.see(path);
+        if !self.steers {
+            self.cubic.on_recovered(now, path);
+        }
+    }
+
+    fn takes_counters(&self) -> bool {
+        true
+    }
+
+    fn on_report(&mut self, now: Instant, path: &PathView, report: &PathReport) {
+        self.see(path);
+        if let PathReport::Counters(counters) = report {
+            self.on_counters(now, *counters);
+        }
+    }
+
+    fn on_timer(&mut self, now: Instant, path: &PathView) {
+        self.see(path);
+        if self.deadline().is_some_and(|t| t <= now) {
+            self.hand_over();
+        }
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
+        self.deadline()
+    }
+
+    fn intent(&self) -> Intent {
+        if !self.steers {
+            return self.cubic.intent();
+        }
+        let room = self.aim.target + self.aim.slack - self.outstanding() as f64;
+        let window = self.in_flight as f64 + self.payload(room.max(0.0));
+        let pace = Rate::from_bps((self.aim.pace * 8.0) as u64);
+        Intent {
+            window: Some(Bytes((window as u64).max(u64::from(self.mss)))),
+            pacing: Some(pace),
+            recovery: RecoveryMode::Controller,
+            ..Intent::default()
+        }
+    }
+
+    fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {
+        let mbps = |bytes: f64| bytes * 8e-6;
+        out.extend([
+            ("mode", f64::from(self.code())),
+            ("forecast", mbps(self.forecast.rate())),
+            ("error", mbps(self.forecast.error())),
+            ("served", mbps(self.served)),
+            ("outstanding", self.outstanding() as f64),
+            ("target", self.aim.target),
+            ("loop", self.round.as_secs_f64() * 1e3),
+            ("base", self.base().as_secs_f64() * 1e3),
+        ]);
+    }
+
+    fn name(&self) -> &'static str {
+        "ebb"
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}

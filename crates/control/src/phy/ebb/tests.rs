@@ -1,0 +1,148 @@
+use slackwater_core::Draw;
+
+use super::*;
+use crate::phy::testing::{Link, WIRE, steady, varying};
+
+fn ebb() -> Ebb {
+    Ebb::new(Params::DEFAULT, &Config::new(1448, Draw::new(1)))
+}
+
+/// A sender over a radio that reports its counters each 5 ms.
+fn over(slots: fn(u64) -> u64) -> Link<Ebb> {
+    let mut link = Link::new(ebb(), 20, slots);
+    link.counted = Some(5);
+    link
+}
+
+/// Utilisation and the 95th percentile of the queueing delay between 2 s and `until` ms.
+fn settle(link: &mut Link<Ebb>, until: u64) -> (f64, u64) {
+    link.run(2000 - link.now.min(2000));
+    link.forget();
+    link.run(until - link.now);
+    (link.utilisation(), link.delay(0.95))
+}
+
+/// 24 Mbit/s for a second, 6 for the next.
+fn steps(ms: u64) -> u64 {
+    if (ms / 1000).is_multiple_of(2) {
+        2
+    } else {
+        u64::from(ms.is_multiple_of(2))
+    }
+}
+
+#[test]
+fn a_steady_radio_is_full_with_a_queue_of_a_few_packets() {
+    let mut link = over(steady);
+    let (utilisation, queue) = settle(&mut link, 10_000);
+    assert!(utilisation > 0.995, "{utilisation}");
+    // What leaves between two reports, and the queue that is wanted.
+    assert!(queue <= 12, "{queue}");
+    assert_eq!(link.c.code(), 0);
+}
+
+#[test]
+fn it_follows_steps_within_a_few_rounds() {
+    let mut link = over(steps);
+    let (utilisation, queue) = settle(&mut link, 22_000);
+    assert!(utilisation > 0.95, "{utilisation}");
+    assert!(queue < 120, "{queue}");
+}
+
+#[test]
+fn lost_late_and_doubled_reports_cost_little() {
+    let whole = settle(&mut over(varying), 22_000).0;
+    // Every third is lost, others overtake each other by up to 12 ms.
+    let mut link = over(varying);
+    link.late = |n| (n % 3 != 0).then_some(n * 7 % 13);
+    let (utilisation, queue) = settle(&mut link, 22_000);
+    assert!(utilisation > whole - 0.06, "{utilisation} of {whole}");
+    assert!(queue < 200, "{queue}");
+}
+
+#[test]
+fn a_feed_that_ends_hands_over_to_cubic_within_two_rounds_and_back_without_a_burst() {
+    let mut link = over(steady);
+    link.run(5000);
+    let before = link.window();
+    link.feed = None;
+    link.run(150);
+    assert_eq!(link.c.code(), 3, "silent for more than two rounds");
+    assert!(
+        link.window() <= 2 * before + 2,
+        "{} then {before}",
+        link.window()
+    );
+    link.run(2000);
+    link.feed = Some(1000);
+    link.counted = Some(5);
+    link.run(40);
+    assert_eq!(link.c.code(), 0);
+    let (utilisation, queue) = {
+        link.run(500);
+        link.forget();
+        link.run(3000);
+        (link.utilisation(), link.delay(0.95))
+    };
+    assert!(utilisation > 0.99 && queue <= 14, "{utilisation} {queue}");
+}
+
+#[test]
+fn a_wired_hop_below_the_radio_is_found_and_its_queue_kept_short() {
+    let mut link = over(|_| 3);
+    link.wired = Some(1);
+    link.run(6000);
+    link.forget();
+    link.run(10_000);
+    // Of three packets a millisecond the hop lets one pass.
+    assert!(link.served > 9_000, "{}", link.served);
+    let base = link.c.base();
+    assert!(
+        link.c.round < base + Duration::from_millis(60),
+        "{:?} of {base:?}",
+        link.c.round
+    );
+}
+
+#[test]
+fn a_radio_that_promises_half_or_twice_is_used_all_the_same() {
+    for permille in [500, 2000] {
+        let mut link = over(steady);
+        link.feed = Some(permille);
+        link.run(3000);
+        link.forget();
+        link.run(5000);
+        assert!(
+            link.utilisation() > 0.45,
+            "{permille}: {}",
+            link.utilisation()
+        );
+        // At most what twice the rate puts on its way in a round, and a little.
+        assert!(link.delay(0.95) < 100, "{permille}: {}", link.delay(0.95));
+    }
+}
+
+#[test]
+fn a_small_buffer_costs_packets_and_no_rate() {
+    let mut link = over(steps);
+    link.buffer = 20;
+    let (utilisation, _) = settle(&mut link, 22_000);
+    assert!(utilisation > 0.95, "{utilisation}");
+}
+
+#[test]
+fn counters_that_begin_anew_are_taken_up() {
+    let mut link = over(steady);
+    link.run(3000);
+    let at = Instant::from_millis;
+    // Another base station, whose clock is behind.
+    let mut counters = Counters::default();
+    for ms in (3000..6000).step_by(5) {
+        counters.stamp = Counters::stamp_of(at(ms - 2900));
+        counters.gone += 5 * WIRE as u32;
+        counters.offered += 5 * WIRE as u32;
+        link.c.on_counters(at(ms), counters);
+    }
+    assert!(link.c.heard.unwrap().counters.stamp == counters.stamp);
+    assert!((link.c.forecast.rate() / (WIRE as f64 * 1e3) - 1.0).abs() < 0.01);
+}
