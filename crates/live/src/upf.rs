@@ -6,6 +6,7 @@ pub mod config;
 pub mod drive;
 pub mod fixed;
 mod setup;
+mod state;
 pub mod status;
 
 pub use config::UpfConfig;

@@ -2,11 +2,12 @@
 //!
 //! [`upf::Upf`] is the whole. [`rules`] holds what a session's rules say, however they were carried; [`sessions`] the sessions
 //! with their tunnels and addresses; [`n4`] is the control plane, a PFCP node; [`user`] what happens to packets, and [`usage`]
-//! what they add up to. The crate opens no socket and reads no clock: octets and the time go in, octets come out.
+//! what they add up to; [`state`] lets sessions outlive the process. The crate opens no socket and reads no clock: octets and the time go in, octets come out.
 
 pub mod n4;
 pub mod rules;
 pub mod sessions;
+pub mod state;
 pub mod upf;
 pub mod usage;
 pub mod user;

@@ -8,12 +8,14 @@ mod association;
 mod config;
 mod draft;
 mod filter;
+pub(crate) mod kept;
 mod peers;
 mod refusal;
 mod report;
 mod requests;
 mod session;
 mod tunnels;
+mod written;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -53,6 +55,8 @@ pub enum Event {
     Back(NodeName),
     /// It ended, and so many sessions with it.
     Released(NodeName, usize),
+    /// It was taken up again from the state file.
+    TakenUp(NodeName),
 }
 
 /// Events that wait at most; further ones are left out.
@@ -99,6 +103,8 @@ pub struct Node {
     counters: Counters,
     /// Where messages are written first.
     scratch: Vec<u8>,
+    /// Answers for the state file; `None` where none is kept.
+    new_answers: Option<Vec<kept::KeptAnswer>>,
 }
 
 /// The answer to a request: the receiver's session endpoint, if the message has one, and elements.
@@ -125,6 +131,7 @@ impl Node {
             counters: Counters::default(),
             // The largest payload of UDP over IPv4.
             scratch: vec![0; 65_507],
+            new_answers: None,
             config,
         }
     }
@@ -245,6 +252,15 @@ impl Node {
         let known = cause == Some(cause::ACCEPTED) || self.peers.knows(from.ip());
         if answer.kind != Kind::HeartbeatResponse && known {
             self.answers.keep(now, from, seq, request, octets.clone());
+            if let Some(noted) = &mut self.new_answers {
+                noted.push(kept::KeptAnswer {
+                    at: now,
+                    from,
+                    seq,
+                    request,
+                    octets: octets.clone(),
+                });
+            }
         }
         self.push(from, octets);
     }
@@ -351,6 +367,11 @@ impl Node {
     /// What was counted.
     pub const fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// True for a session of an association.
+    pub(crate) fn owns(&self, session: &crate::sessions::Session) -> bool {
+        self.peers.get(session.node).is_some()
     }
 
     /// The nodes with an association, and whether each answers.

@@ -2,7 +2,7 @@
 //!
 //! The control plane writes here and lists what it changed ([`Change`]); the user plane reads, and follows the list.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use slackwater_core::{Instant, Teid, UeId};
@@ -80,6 +80,8 @@ pub struct Sessions {
     /// By the first 64 bits of a prefix that is shorter than those. Such prefixes do not overlap.
     wide: BTreeMap<u64, Seid>,
     changes: Vec<Change>,
+    /// Those that came, changed or went, for the state file; `None` where none is kept.
+    touched: Option<BTreeSet<Seid>>,
     count: usize,
 }
 
@@ -123,6 +125,52 @@ impl Sessions {
         });
         self.count += 1;
         seid
+    }
+
+    /// Adds a session under the name that it had in another process. False where its place is taken.
+    pub(crate) fn put(&mut self, now: Instant, seid: Seid, node: u32, peer_seid: u64) -> bool {
+        let at = seid.at();
+        // Places are dense: far fewer than this are ever in use.
+        if at >= 1 << 24 || self.places.get(at).is_some_and(|p| p.session.is_some()) {
+            return false;
+        }
+        while self.places.len() <= at {
+            self.free.push(self.places.len() as u32);
+            self.places.push(Place::default());
+        }
+        self.free.retain(|free| *free as usize != at);
+        self.places[at] = Place {
+            turn: (seid.0 >> 32) as u32,
+            session: Some(Session {
+                seid,
+                peer_seid,
+                node,
+                rules: Rules {
+                    since: now,
+                    ..Rules::default()
+                },
+            }),
+        };
+        self.count += 1;
+        true
+    }
+
+    /// Notes from now on which sessions come, change and go.
+    pub(crate) fn keep_touched(&mut self) {
+        self.touched = Some(BTreeSet::new());
+    }
+
+    /// Notes that something of a session is to be kept.
+    pub(crate) fn touch(&mut self, seid: Seid) {
+        if let Some(touched) = &mut self.touched {
+            touched.insert(seid);
+        }
+    }
+
+    /// The sessions that were touched since the last call.
+    pub(crate) fn take_touched(&mut self) -> BTreeSet<Seid> {
+        let touched = self.touched.as_mut();
+        touched.map(core::mem::take).unwrap_or_default()
     }
 
     /// The session of that name.
@@ -224,6 +272,7 @@ impl Sessions {
             session.rules = rules;
         }
         self.changes.push(Change::Set(seid));
+        self.touch(seid);
     }
 
     /// The control plane names the session otherwise from now on.
@@ -233,6 +282,7 @@ impl Sessions {
         {
             session.peer_seid = peer_seid;
         }
+        self.touch(seid);
     }
 
     /// Notes an end marker that the user plane is to send.
@@ -248,6 +298,7 @@ impl Sessions {
         self.free.push(seid.at() as u32);
         self.count -= 1;
         self.changes.push(Change::Gone(seid));
+        self.touch(seid);
         session
     }
 

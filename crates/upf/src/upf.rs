@@ -34,10 +34,12 @@ pub struct Config {
 /// ```
 #[derive(Debug)]
 pub struct Upf {
-    sessions: Sessions,
-    user: User,
-    usage: Usage,
-    node: Node,
+    pub(crate) sessions: Sessions,
+    pub(crate) user: User,
+    pub(crate) usage: Usage,
+    pub(crate) node: Node,
+    /// The associations that the journal has; `None` where none is kept.
+    pub(crate) associations: Option<Vec<n4::kept::Association>>,
 }
 
 impl Upf {
@@ -48,6 +50,7 @@ impl Upf {
             user: User::new(config.user),
             usage: Usage::default(),
             node: Node::new(config.n4),
+            associations: None,
         }
     }
 
@@ -58,6 +61,7 @@ impl Upf {
             user,
             usage,
             node,
+            ..
         } = self;
         node.on_message(now, from, bytes, sessions, usage);
         user.follow(now, sessions, usage);
@@ -146,4 +150,4 @@ impl Upf {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

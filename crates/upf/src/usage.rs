@@ -83,6 +83,15 @@ pub struct Usage {
     timers: BTreeSet<(Instant, Seid, u32)>,
     /// Rules with a report due: each at most once.
     due: VecDeque<(Seid, u32)>,
+    /// Sessions that reported, for the state file; `None` where none is kept.
+    reported: Option<BTreeSet<Seid>>,
+}
+
+/// The count of a rule as the state file has it: numbers in an order that [`counter`] gives them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// The numbers.
+    pub(crate) values: [u64; 20],
 }
 
 impl Usage {
@@ -125,6 +134,7 @@ impl Usage {
     /// What a rule counted, at once.
     pub fn query(&mut self, now: Instant, seid: Seid, urr: u32) -> Option<Report> {
         let report = self.counter(seid, urr)?.report(now, trigger::IMMEDIATE);
+        self.note_report(seid);
         self.watch(seid, urr);
         Some(report)
     }
@@ -267,10 +277,64 @@ impl Usage {
                 continue;
             }
             let report = counter.report(now, triggers);
+            self.note_report(seid);
             self.watch(seid, urr);
             return Some((seid, report));
         }
         None
+    }
+
+    /// Notes from now on which sessions report.
+    pub(crate) fn keep_reported(&mut self) {
+        self.reported = Some(BTreeSet::new());
+    }
+
+    fn note_report(&mut self, seid: Seid) {
+        if let Some(reported) = &mut self.reported {
+            reported.insert(seid);
+        }
+    }
+
+    /// The sessions that reported since the last call: told twice, a count would be charged twice.
+    pub(crate) fn take_reported(&mut self) -> BTreeSet<Seid> {
+        let reported = self.reported.as_mut();
+        reported.map(core::mem::take).unwrap_or_default()
+    }
+
+    /// The sessions that counted a packet, or reported, since the last call.
+    pub(crate) fn take_counted(&mut self) -> Vec<Seid> {
+        let all = self.places.iter_mut().flatten();
+        let counted = all.filter_map(|session| {
+            let mut any = false;
+            for counter in &mut session.counters {
+                any |= core::mem::take(&mut counter.is_new);
+            }
+            any.then_some(session.seid)
+        });
+        counted.collect()
+    }
+
+    /// The counts of a session's rules.
+    pub(crate) fn kept(&self, seid: Seid) -> Vec<Kept> {
+        let place = self.places.get(seid.ue().index()).and_then(Option::as_ref);
+        let session = place.filter(|s| s.seid == seid);
+        let counters = session.into_iter().flat_map(|s| &s.counters);
+        counters.map(Counter::kept).collect()
+    }
+
+    /// Goes on with the counts of another process. Rules that have none begin anew.
+    pub(crate) fn take_up(&mut self, seid: Seid, all: &[Kept]) {
+        for kept in all {
+            let urr = kept.values[0] as u32;
+            let Some(counter) = self.counter(seid, urr) else {
+                continue;
+            };
+            counter.take_up(kept);
+            if counter.is_listed {
+                self.due.push_back((seid, urr));
+            }
+            self.watch(seid, urr);
+        }
     }
 
     /// Puts a rule's next time on the list.

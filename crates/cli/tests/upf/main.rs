@@ -24,6 +24,34 @@ fn reason() -> Option<String> {
     }
 }
 
+/// What a peer in Python found, in a namespace of its own beside the function.
+fn beside(peer: &str, config: &str, name: &str) -> Option<Value> {
+    if let Some(reason) = reason() {
+        eprintln!("skipped: {reason}");
+        return None;
+    }
+    let folder = std::env::temp_dir().join(format!("slackwater-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("upf.toml");
+    std::fs::write(&file, config).unwrap();
+    let peer = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/upf")
+        .join(peer);
+    let done = Command::new("unshare")
+        .args(["-n", "python3"])
+        .arg(peer)
+        .arg(env!("CARGO_BIN_EXE_slackwater"))
+        .arg(&file)
+        .current_dir(&folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let _gone = std::fs::remove_dir_all(&folder);
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+    Some(serde_json::from_slice(&done.stdout).expect("the peer prints JSON"))
+}
+
 const CONFIG: &str = r#"
 [n3]
 address = "127.0.0.1"
@@ -39,25 +67,9 @@ qfi = 5
 
 #[test]
 fn packets_pass_both_ways_and_what_is_wrong_is_counted() {
-    if let Some(reason) = reason() {
-        eprintln!("skipped: {reason}");
+    let Some(found) = beside("gnb.py", CONFIG, "upf") else {
         return;
-    }
-    let folder = std::env::temp_dir().join(format!("slackwater-upf-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let config = folder.join("upf.toml");
-    std::fs::write(&config, CONFIG).unwrap();
-    let peer = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upf/gnb.py");
-    let done = Command::new("unshare")
-        .args(["-n", "python3", peer, env!("CARGO_BIN_EXE_slackwater")])
-        .arg(&config)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let _gone = std::fs::remove_dir_all(&folder);
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{said}");
-    let found: Value = serde_json::from_slice(&done.stdout).expect("the peer prints JSON");
+    };
 
     assert_eq!(found["good"], 100, "{found}");
     // RFC 6040, 4.1: the outer header has the inner ECN field.
@@ -90,4 +102,37 @@ fn packets_pass_both_ways_and_what_is_wrong_is_counted() {
     );
     assert!(metrics.contains("slackwater_upf_sessions 1\n") && metrics.ends_with("# EOF\n"));
     assert_eq!(found["code"], 0, "{found}");
+}
+
+const WITH_STATE: &str = r#"
+[n4]
+address = "127.0.0.1"
+state = "upf.state"
+[n3]
+address = "127.0.0.1"
+[n6]
+address = "192.0.2.1"
+"#;
+
+#[test]
+fn a_function_that_was_killed_keeps_its_sessions_unless_the_control_plane_restarted() {
+    let Some(found) = beside("restart.py", WITH_STATE, "upf-state") else {
+        return;
+    };
+    // TS 29.244, 8.2.65: no session was lost, so the time stamp is the one from before.
+    assert_eq!(found["stamps"][0], found["stamps"][1], "{found}");
+    assert_eq!(found["tunnels"][0], found["tunnels"][1], "{found}");
+    assert_eq!(found["passed"], serde_json::json!([true, true]), "{found}");
+    // The session before the second restart; TS 23.007, 26.1.1: none where the control plane has started again.
+    assert_eq!(found["sessions"], serde_json::json!([1, 0]), "{found}");
+    // A damaged file: no session, and another time stamp.
+    assert!(
+        found["said"]
+            .as_str()
+            .unwrap()
+            .contains("sessions are lost"),
+        "{found}"
+    );
+    assert_ne!(found["stamps"][0], found["stamps"][2], "{found}");
+    assert_eq!(found["mode"], 0o600, "{found}");
 }

@@ -27,6 +27,8 @@ impl Lag {
 #[derive(Clone, Debug)]
 pub struct WallClock {
     start: std::time::Instant,
+    /// What it read at its start.
+    ahead: Duration,
     /// How late events were.
     pub lag: Lag,
 }
@@ -36,13 +38,24 @@ impl WallClock {
     pub fn start() -> Self {
         Self {
             start: std::time::Instant::now(),
+            ahead: Duration::ZERO,
             lag: Lag::default(),
         }
     }
 
     /// The time. It never goes back, whatever becomes of the date.
     pub fn now(&self) -> Instant {
-        Instant::from_nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        let since = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Instant::from_nanos(since).saturating_add(self.ahead)
+    }
+
+    /// A clock that goes on from another's: `origin` is what time stamps said when that one read zero. `None` where the
+    /// machine's date lies before it.
+    pub fn resumed(origin: Ntp) -> Option<Self> {
+        let fresh = Self::start();
+        let since = fresh.stamps().stamp(fresh.now()).since_ns(origin);
+        let ahead = Duration::from_nanos(u64::try_from(since).ok()?);
+        Some(Self { ahead, ..fresh })
     }
 }
 
@@ -54,7 +67,8 @@ impl WallClock {
         let date = SystemTime::now().duration_since(UNIX_EPOCH);
         let start = date
             .unwrap_or_default()
-            .saturating_sub(self.start.elapsed());
+            .saturating_sub(self.start.elapsed())
+            .saturating_sub(std::time::Duration::from_nanos(self.ahead.as_nanos()));
         let fraction = (u64::from(start.subsec_nanos()) << 32) / 1_000_000_000;
         NtpClock::new(Ntp(start.as_secs().wrapping_add(ERA) << 32 | fraction))
     }
@@ -91,6 +105,7 @@ mod tests {
                 .start
                 .checked_sub(before)
                 .expect("the machine is up for that long"),
+            ahead: Duration::ZERO,
             lag: Lag::default(),
         };
         let apart = early
@@ -99,6 +114,19 @@ mod tests {
             .since_ns(now.stamps().stamp(now.now()));
         // A start that is not counted would be 30 s.
         assert!(apart.abs() < 15_000_000_000, "{apart} ns");
+    }
+
+    #[test]
+    fn a_clock_that_goes_on_reads_what_the_other_does() {
+        let first = WallClock::start();
+        let origin = first.stamps().stamp(Instant::ZERO);
+        let earlier = Ntp(origin.0 - (100 << 32));
+        let later = WallClock::resumed(earlier).unwrap();
+        let ahead = later.now().since(first.now()).as_secs_f64();
+        assert!((95.0..105.0).contains(&ahead), "{ahead}");
+        let apart = later.stamps().stamp(Instant::ZERO).since_ns(earlier);
+        assert!(apart.abs() < 1_000_000_000, "{apart} ns");
+        assert!(WallClock::resumed(Ntp(origin.0 + (100 << 32))).is_none());
     }
 
     #[test]

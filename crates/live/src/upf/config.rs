@@ -91,6 +91,8 @@ section! {
         /// Its UDP port (TS 29.244, 6.4.2).
         #[within(1, 65_535)]
         pub port: u16 = 8_805,
+        /// File in which sessions outlive this process. None: a function that starts again has lost them.
+        pub state: Option<String> = None,
         /// Control planes that may associate. Empty: every one that reaches the address.
         pub peers: Vec<Address> = Vec::new(),
     }

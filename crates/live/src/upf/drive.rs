@@ -6,12 +6,15 @@ use std::sync::mpsc::Receiver;
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use slackwater_core::{Duration, Ecn, Instant};
+use slackwater_core::{Bytes, Duration, Ecn, Instant};
+use slackwater_upf::state::Origin;
 use slackwater_upf::upf::Upf;
 use slackwater_upf::user::{Buf, Output};
+use slackwater_wire::gtpu::{Ntp, NtpClock};
 
 use super::config::UpfConfig;
 use super::setup;
+use super::state::{self, StateFile};
 use crate::LiveError;
 use crate::emulate::clock::WallClock;
 use crate::emulate::frame;
@@ -26,6 +29,8 @@ const CHECK_EVERY: Duration = Duration::from_millis(10);
 const BURST: usize = 64;
 /// The longest PFCP message: a UDP datagram's payload.
 const N4_MAX: usize = 65_507;
+/// How often what was counted is put into the state file.
+const NOTE_EVERY: Duration = Duration::from_secs(10);
 /// After SIGTERM packets that wait here still leave, for so long.
 const DRAIN: Duration = Duration::from_millis(500);
 
@@ -43,6 +48,64 @@ pub struct Refused {
     pub malformed: u64,
 }
 
+/// What a server begins with.
+struct Begun {
+    upf: Upf,
+    clock: WallClock,
+    origin: Origin,
+    state: Option<StateFile>,
+}
+
+/// The function, with the sessions of its state file where there is one that holds.
+fn begin(config: &UpfConfig) -> Result<Begun, LiveError> {
+    let path = config.n4.state.as_ref().map(std::path::Path::new);
+    let boot = state::boot();
+    let octets = path.map(state::read).transpose()?.flatten();
+    let taken = octets.as_deref().and_then(|octets| {
+        let taken = take_up(config, octets, &boot);
+        taken
+            .inspect_err(|why| eprintln!("slackwater upf: sessions are lost: {why}"))
+            .ok()
+    });
+    let (mut upf, clock, since) = taken.unwrap_or_else(|| {
+        let clock = WallClock::start();
+        let stamps = clock.stamps();
+        let upf = Upf::new(setup::settings(config, stamps));
+        (upf, clock, stamps.stamp(Instant::ZERO))
+    });
+    let origin = Origin { clock: since, boot };
+    let state = match path {
+        None => None,
+        Some(path) => {
+            upf.keep_journal();
+            Some(StateFile::replace(path, &upf.snapshot(&origin))?)
+        }
+    };
+    Ok(Begun {
+        upf,
+        clock,
+        origin,
+        state,
+    })
+}
+
+/// A function with the sessions of a state file, or why they are lost.
+fn take_up(config: &UpfConfig, octets: &[u8], boot: &str) -> Result<(Upf, WallClock, Ntp), String> {
+    let origin = Origin::read(octets).map_err(|e| e.to_string())?;
+    if origin.boot != boot {
+        return Err("the state file is of before the machine went down".to_owned());
+    }
+    let clock = WallClock::resumed(origin.clock)
+        .ok_or("the state file is of later than now: the machine's date went back")?;
+    // The very origin, not one from the date: the recovery time stamp stays.
+    let stamps = NtpClock::new(origin.clock);
+    let settings = setup::settings(config, stamps);
+    let upf = Upf::restored(settings, clock.now(), octets).map_err(|e| e.to_string())?;
+    let sessions = upf.all_sessions().len();
+    eprintln!("slackwater upf: {sessions} sessions taken up from the state file");
+    Ok((upf, clock, origin.clock))
+}
+
 /// The function with its sockets.
 #[derive(Debug)]
 pub struct Server {
@@ -53,6 +116,14 @@ pub struct Server {
     merger: Merger,
     clock: WallClock,
     refused: Refused,
+    /// The state file, where sessions are kept.
+    state: Option<StateFile>,
+    /// Whose it is.
+    origin: Origin,
+    /// When what was counted is put into it next.
+    note: Instant,
+    /// When this process began, by its clock: that may go on from an earlier one's.
+    began: Instant,
     /// It is to end, by [`Server::stop`].
     stopped: bool,
 }
@@ -70,9 +141,18 @@ impl Server {
             .map(|a| setup::n4(a.0, config.n4.port))
             .transpose()?;
         let n6 = setup::device(&config.n6)?;
-        let clock = WallClock::start();
-        let upf = setup::function(config, clock.stamps(), clock.now());
+        let Begun {
+            mut upf,
+            clock,
+            origin,
+            state,
+        } = begin(config)?;
+        setup::order(&mut upf, config, clock.now());
         Ok(Self {
+            began: clock.now(),
+            note: clock.now() + NOTE_EVERY,
+            origin,
+            state,
             upf,
             n4,
             n3,
@@ -100,8 +180,8 @@ impl Server {
     }
 
     /// The time since the start.
-    pub fn now(&self) -> Instant {
-        self.clock.now()
+    pub fn uptime(&self) -> Duration {
+        self.clock.now().since(self.began)
     }
 
     /// Ends [`Server::run`]: nothing more is read, and what waits leaves.
@@ -142,6 +222,10 @@ impl Server {
             let now = self.clock.now();
             if now >= check {
                 check = now + CHECK_EVERY;
+                if now >= self.note {
+                    self.note = now + NOTE_EVERY;
+                    self.upf.note_usage();
+                }
                 while let Ok(question) = questions.try_recv() {
                     question(self);
                 }
@@ -149,7 +233,9 @@ impl Server {
                     end = Some(now + DRAIN);
                 }
             }
-            if end.is_some_and(|at| now >= at || self.upf.next_timer().is_none()) {
+            if end.is_some_and(|at| now >= at || self.upf.user().held() == Bytes::ZERO) {
+                self.upf.note_usage();
+                self.keep();
                 return Ok(());
             }
             if !more {
@@ -202,9 +288,46 @@ impl Server {
         Ok(true)
     }
 
+    /// Puts what changed into the state file. Where that fails the file goes: it must not promise what it does not hold.
+    fn keep(&mut self) {
+        let Some(file) = &mut self.state else { return };
+        let records = self.upf.take_journal();
+        if records.is_empty() {
+            return;
+        }
+        let path = file.path().to_owned();
+        let done = file
+            .append(&records)
+            .map_err(|e| LiveError::kernel(format!("cannot write {}", path.display()), e));
+        let done = done.and_then(|()| {
+            if file.is_long() {
+                *file = StateFile::replace(&path, &self.upf.snapshot(&self.origin))?;
+            }
+            Ok(())
+        });
+        if let Err(error) = done {
+            eprintln!("slackwater upf: sessions are no longer kept: {error}");
+            if let Some(file) = self.state.take() {
+                file.give_up();
+            }
+        }
+    }
+
     /// Sends what leaves by now.
     fn write(&mut self) {
         let now = self.clock.now();
+        let mut n4 = Vec::new();
+        self.write_packets(now, &mut n4);
+        // What is confirmed is kept first.
+        self.keep();
+        for (to, bytes) in n4 {
+            let sent = self.n4.as_ref().map(|n4| n4.send_to(&bytes, to));
+            self.refused.n4 += u64::from(!matches!(sent, Some(Ok(_))));
+        }
+    }
+
+    /// Sends packets, and collects the messages for N4.
+    fn write_packets(&mut self, now: Instant, n4: &mut Vec<(SocketAddr, Vec<u8>)>) {
         let (n6, refused) = (&mut self.n6, &mut self.refused.n6);
         let mut send = |_, header: &[u8; frame::HEADER], bytes: &[u8], packets: u32| {
             if !n6.write(header, bytes) {
@@ -218,10 +341,7 @@ impl Server {
                     self.merger
                         .push((true, 0), bytes.as_ref().to_vec(), &mut send);
                 }
-                Output::N4 { to, bytes } => {
-                    let sent = self.n4.as_ref().map(|n4| n4.send_to(&bytes, to));
-                    self.refused.n4 += u64::from(!matches!(sent, Some(Ok(_))));
-                }
+                Output::N4 { to, bytes } => n4.push((to, bytes)),
             }
         }
         self.merger.flush(&mut send);

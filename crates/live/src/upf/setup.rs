@@ -92,8 +92,8 @@ const fn pick(at: IpAddr) -> (Option<Ipv4Addr>, Option<Ipv6Addr>) {
     }
 }
 
-/// The function, with the sessions that the file orders.
-pub(super) fn function(config: &UpfConfig, clock: NtpClock, now: Instant) -> Upf {
+/// What the function is told.
+pub(super) fn settings(config: &UpfConfig, clock: NtpClock) -> Config {
     let (n3_v4, n3_v6) = pick(config.n3.address.0);
     let (v4, v6) = pick(config.n6.address.unwrap_or(config.n3.address).0);
     let user = UserConfig {
@@ -105,16 +105,19 @@ pub(super) fn function(config: &UpfConfig, clock: NtpClock, now: Instant) -> Upf
         clock,
         ..UserConfig::default()
     };
-    let mut upf = Upf::new(Config {
+    Config {
         user,
         n4: control(config, clock),
-    });
+    }
+}
+
+/// Adds the sessions that the file orders.
+pub(super) fn order(upf: &mut Upf, config: &UpfConfig, now: Instant) {
     for session in &config.session {
         let sessions = upf.sessions();
         let seid = sessions.add(now, u32::MAX, 0);
         sessions.set_rules(seid, fixed::rules(session, &config.n3));
     }
-    upf
 }
 
 fn functions(config: &UpfConfig) -> FunctionConfig {

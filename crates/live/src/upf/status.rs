@@ -127,7 +127,7 @@ pub fn overview(server: &Server) -> String {
             .collect::<serde_json::Map<_, _>>()
     };
     json!({
-        "uptime_s": server.now().as_secs_f64(),
+        "uptime_s": server.uptime().as_secs_f64(),
         "interface": server.interface(),
         "sessions": look.sessions,
         "held_bytes": look.held,

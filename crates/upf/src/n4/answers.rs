@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use slackwater_core::{Duration, Instant};
 
+use super::kept::KeptAnswer;
+
 /// What makes a request the same: where it came from, its number and its type.
 type Key = (SocketAddr, u32, u8);
 
@@ -80,6 +82,24 @@ impl Answers {
         while kept.by_key.len() > self.most {
             kept.drop_oldest();
         }
+    }
+
+    /// All of them, oldest first for each address.
+    pub(super) fn all(&self) -> Vec<KeptAnswer> {
+        let life = self.life;
+        let each = |kept: &Kept| -> Vec<KeptAnswer> {
+            let ends = kept.ends.iter().filter_map(|(end, key)| {
+                Some(KeptAnswer {
+                    at: end.saturating_sub(life),
+                    from: key.0,
+                    seq: key.1,
+                    request: key.2,
+                    octets: kept.by_key.get(key)?.clone(),
+                })
+            });
+            ends.collect()
+        };
+        self.by_address.values().flat_map(each).collect()
     }
 
     /// Lets go of what is too old, and of addresses without answers.

@@ -83,6 +83,20 @@ impl Peers {
         at as u32
     }
 
+    /// Puts an association at a place that is free.
+    pub(super) fn put(&mut self, at: u32, peer: Peer) -> bool {
+        // Places are used again, so that there are never more than associations at once: far below this.
+        let at = at as usize;
+        if at >= 1 << 16 || self.places.get(at).is_some_and(Option::is_some) {
+            return false;
+        }
+        if self.places.len() <= at {
+            self.places.resize_with(at + 1, || None);
+        }
+        self.places[at] = Some(peer);
+        true
+    }
+
     pub(super) fn remove(&mut self, at: u32) -> Option<Peer> {
         self.places.get_mut(at as usize)?.take()
     }

@@ -17,20 +17,22 @@ use super::*;
 use crate::n4::LocalEnd;
 use crate::rules::Interface;
 
-const HERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const SMF: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 10)), 8_805);
-const GNB: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 33)), 2_152);
-const GNB_TEID: Teid = Teid(0xabc);
-const MS: fn(u64) -> Instant = Instant::from_millis;
+pub(crate) const HERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub(crate) const SMF: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 10)), 8_805);
+pub(crate) const GNB: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 33)), 2_152);
+pub(crate) const GNB_TEID: Teid = Teid(0xabc);
+pub(crate) const MS: fn(u64) -> Instant = Instant::from_millis;
 
-struct Smf {
-    upf: Upf,
-    seq: u32,
+pub(crate) struct Smf {
+    pub(crate) upf: Upf,
+    pub(crate) seq: u32,
 }
 
 impl Smf {
-    fn new() -> Self {
-        let upf = Upf::new(Config {
+    pub(crate) fn config() -> Config {
+        Config {
             user: UserConfig {
                 n3_v4: Some(HERE),
                 ..UserConfig::default()
@@ -45,12 +47,16 @@ impl Smf {
                 }],
                 ..n4::Config::default()
             },
-        });
+        }
+    }
+
+    pub(crate) fn new() -> Self {
+        let upf = Upf::new(Self::config());
         Self { upf, seq: 0 }
     }
 
     /// Sends a message; what leaves.
-    fn send(
+    pub(crate) fn send(
         &mut self,
         now: Instant,
         kind: Kind,
@@ -70,13 +76,13 @@ impl Smf {
         self.drain(now)
     }
 
-    fn drain(&mut self, now: Instant) -> Vec<Output> {
+    pub(crate) fn drain(&mut self, now: Instant) -> Vec<Output> {
         std::iter::from_fn(|| self.upf.poll(now)).collect()
     }
 }
 
 /// The one PFCP message of what left.
-fn n4(out: &[Output]) -> &[u8] {
+pub(crate) fn n4(out: &[Output]) -> &[u8] {
     let mut all = out.iter().filter_map(|o| match o {
         Output::N4 { to, bytes } => Some((to, bytes)),
         _ => None,
@@ -88,13 +94,13 @@ fn n4(out: &[Output]) -> &[u8] {
     bytes
 }
 
-fn elements(octets: &[u8]) -> Vec<Element<'_>> {
+pub(crate) fn elements(octets: &[u8]) -> Vec<Element<'_>> {
     let message = Message::parse(octets).unwrap();
     message.elements().map(Result::unwrap).collect()
 }
 
 /// 10.0.0.1.
-fn datagram(dir: Direction, len: u16) -> Vec<u8> {
+pub(crate) fn datagram(dir: Direction, len: u16) -> Vec<u8> {
     let packet = Packet {
         flow: FlowId(1),
         len,
@@ -110,7 +116,7 @@ fn datagram(dir: Direction, len: u16) -> Vec<u8> {
     out
 }
 
-fn establishment() -> Vec<Element<'static>> {
+pub(crate) fn establishment() -> Vec<Element<'static>> {
     let far = |id, action, destination| Far {
         id,
         action: Some(action),

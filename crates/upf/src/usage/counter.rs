@@ -3,7 +3,7 @@
 use slackwater_core::{Bytes, Direction, Duration, Instant};
 use slackwater_wire::pfcp::trigger;
 
-use super::{Counted, Report};
+use super::{Counted, Kept, Report};
 use crate::rules::{Urr, Volume};
 
 /// The count of one rule.
@@ -41,6 +41,8 @@ pub(super) struct Counter {
     told: u32,
     /// Number of the next report.
     seqn: u32,
+    /// It changed since the state file was told.
+    pub(super) is_new: bool,
 }
 
 fn reached(bound: Volume, counted: &Counted) -> bool {
@@ -68,9 +70,68 @@ impl Counter {
             period_end: None,
             told: 0,
             seqn: 0,
+            is_new: false,
         };
         counter.update(now, urr, true, true);
         counter
+    }
+
+    /// All that it counted, as numbers: times in nanoseconds, `u64::MAX` for none.
+    pub(super) fn kept(&self) -> Kept {
+        let octets = |c: &Counted| [c.up.0, c.down.0, c.up_packets, c.down_packets];
+        let [a, b, c, d] = octets(&self.counted);
+        let [e, f, g, h] = octets(&self.of_quota);
+        let time = |at: Option<Instant>| at.map_or(u64::MAX, Instant::as_nanos);
+        Kept {
+            values: [
+                u64::from(self.urr.id),
+                a,
+                b,
+                c,
+                d,
+                e,
+                f,
+                g,
+                h,
+                self.time.as_nanos(),
+                self.time_of_quota.as_nanos(),
+                self.since.as_nanos(),
+                time(self.running),
+                time(self.first),
+                time(self.last),
+                time(self.latest),
+                time(self.period_end),
+                u64::from(self.told) << 32 | u64::from(self.due),
+                u64::from(self.seqn),
+                u64::from(self.is_listed),
+            ],
+        }
+    }
+
+    /// Goes on with what another process counted.
+    pub(super) fn take_up(&mut self, kept: &Kept) {
+        let v = &kept.values;
+        let counted = |at: usize| Counted {
+            up: Bytes(v[at]),
+            down: Bytes(v[at + 1]),
+            up_packets: v[at + 2],
+            down_packets: v[at + 3],
+        };
+        let time = |ns: u64| (ns != u64::MAX).then(|| Instant::from_nanos(ns));
+        self.counted = counted(1);
+        self.of_quota = counted(5);
+        self.time = Duration::from_nanos(v[9]);
+        self.time_of_quota = Duration::from_nanos(v[10]);
+        self.since = Instant::from_nanos(v[11]);
+        self.running = time(v[12]);
+        self.first = time(v[13]);
+        self.last = time(v[14]);
+        self.latest = time(v[15]);
+        self.period_end = time(v[16]);
+        self.told = (v[17] >> 32) as u32;
+        self.due = v[17] as u32;
+        self.seqn = v[18] as u32;
+        self.is_listed = v[19] != 0;
     }
 
     pub(super) fn update(&mut self, now: Instant, urr: Urr, volume: bool, time: bool) {
@@ -140,6 +201,7 @@ impl Counter {
         direction: Direction,
         bytes: Bytes,
     ) -> (bool, bool) {
+        self.is_new = true;
         self.counted.add(direction, bytes.get());
         self.of_quota.add(direction, bytes.get());
         let mut why = 0;
@@ -256,6 +318,7 @@ impl Counter {
             first: self.first,
             last: self.last,
         };
+        self.is_new = true;
         self.seqn = self.seqn.wrapping_add(1);
         self.due = 0;
         self.since = now;
