@@ -31,7 +31,16 @@ pygments_dark_style = "native"
 
 NAVIGATION = {
     "Start": ["docs/first-run", "docs/guide", "docs/tutorials/README", "docs/from-ns-3", "docs/from-mahimahi"],
-    "Systems": ["docs/xrc", "docs/vaqm", "docs/cecc", "docs/al4s", "docs/tyrus", "docs/ebb", "docs/controllers", "docs/quic"],
+    "Systems": [
+        "docs/xrc",
+        "docs/vaqm",
+        "docs/cecc",
+        "docs/al4s",
+        "docs/tyrus",
+        "docs/ebb",
+        "docs/controllers",
+        "docs/quic",
+    ],
     "Experiments": [
         "docs/arena",
         "docs/repro",
