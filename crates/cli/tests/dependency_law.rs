@@ -23,6 +23,7 @@ const LAW: &[(&str, &[&str])] = &[
     ("control", &["signal"]),
     ("transport", &["control"]),
     ("quic", &["transport"]),
+    ("rtc", &["transport", "wire"]),
     ("upf", &["wire", "edge"]),
     ("sim", &["ran", "wire", "edge", "quic"]),
     ("scenario", &["sim"]),
@@ -30,7 +31,7 @@ const LAW: &[(&str, &[&str])] = &[
     ("lab", &["results"]),
     ("report", &["lab"]),
     ("papers", &["report"]),
-    ("live", &["lab", "upf"]),
+    ("live", &["lab", "upf", "rtc"]),
     ("py", &["report"]),
     ("cli", &["live", "py", "papers"]),
 ];

@@ -55,6 +55,8 @@ pub struct SenderStats {
     pub padding: u64,
     /// Packets that count as lost.
     pub lost: u64,
+    /// Packets that reports call marked CE, each once.
+    pub marked: u64,
     /// Reports that arrived.
     pub reports: u64,
     /// NACKs that arrived.
@@ -163,21 +165,27 @@ impl RtpSender {
         mailbox: &mut Mailbox,
         out: &mut Vec<Packet>,
     ) {
-        let message = match &packet.body {
+        match &packet.body {
             Body::Report(bytes) => {
                 if let Some(report) = ReportBody(*bytes).report() {
                     self.on_path_report(now, &report, out);
                 }
-                return;
             }
-            Body::Rtcp(rtcp) => mailbox.take(rtcp.message),
-            _ => None,
-        };
+            Body::Rtcp(rtcp) => {
+                if let Some(message) = mailbox.take(rtcp.message) {
+                    self.on_message(now, &message, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// RTCP arrived, where no mailbox stands between the ends.
+    pub fn on_message(&mut self, now: Instant, message: &Rtcp, out: &mut Vec<Packet>) {
         match message {
-            Some(Rtcp::Arrivals(report)) => self.on_report(now, &report),
-            Some(Rtcp::Nack(missing)) => self.on_nack(now, &missing),
-            Some(Rtcp::Pli) => self.source.want_key(),
-            None => return,
+            Rtcp::Arrivals(report) => self.on_report(now, report),
+            Rtcp::Nack(missing) => self.on_nack(now, missing),
+            Rtcp::Pli => self.source.want_key(),
         }
         self.transmit(now, out);
     }
@@ -364,6 +372,7 @@ impl RtpSender {
         }
         self.acked += outcome.acked.0;
         self.stats.lost += outcome.lost_packets;
+        self.stats.marked += news.iter().filter(|p| p.ecn == Ecn::Ce).count() as u64;
         let path = self.path();
         let mut feedback = Feedback::new(&news);
         feedback.app_limited = self.usage < LIMITED;

@@ -1,0 +1,264 @@
+//! The sending end: the simulator's sender, whose packets leave as SRTP.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use rtc::rtp::Header;
+use slackwater_control::{AnyMedia, MediaController as _};
+use slackwater_core::{Body, Draw, Duration, FlowId, Instant, Packet, Rate};
+use slackwater_transport::rtp::{Format, RtpConfig, RtpSender, SenderStats};
+use slackwater_wire::rtcp::messages;
+
+use crate::adapter::Reader;
+use crate::peer::{Agreed, Event, Outgoing, Peer, RtcError, Way, format_of};
+use crate::{CLOCK, picture};
+
+/// Counters of a sending end since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sent {
+    /// The simulator's sender: frames, packets, bytes, losses, reports.
+    pub media: SenderStats,
+    /// RTCP packets that could not be read.
+    pub malformed: u64,
+    /// RTCP packets of other kinds, which nothing is done with.
+    pub ignored: u64,
+    /// Round trip, smoothed (RFC 6298); zero before the first report.
+    pub srtt: Duration,
+    /// What the encoder aims at.
+    pub target: Rate,
+    /// What the pacer lets go.
+    pub pacing: Rate,
+}
+
+/// A sender of one video stream.
+#[derive(Debug)]
+pub struct Sender {
+    peer: Peer,
+    config: RtpConfig,
+    draw: Draw,
+    /// Until the connection stands.
+    controller: Option<AnyMedia>,
+    rtp: Option<RtpSender>,
+    reader: Reader,
+    ssrc: u32,
+    agreed: Agreed,
+    /// The number of the newest packet.
+    newest: u32,
+    malformed: u64,
+    ignored: u64,
+    gone: bool,
+    events: Vec<Event>,
+    out: Vec<Packet>,
+}
+
+impl Sender {
+    /// A sender at the address `local` under `controller`. `draw` gives the sizes of frames and the stream's number.
+    ///
+    /// # Errors
+    /// Where the stack refuses.
+    pub fn new(
+        now: Instant,
+        local: SocketAddr,
+        mut config: RtpConfig,
+        controller: AnyMedia,
+        draw: Draw,
+    ) -> Result<Self, RtcError> {
+        // Retransmissions would need a stream of their own for reports to tell them apart (RFC 4588, 4).
+        config.sender.retransmit = false;
+        // Zero stands for "no stream" in many an implementation.
+        let ssrc = (draw.bits(0) as u32).max(1);
+        let peer = Peer::new(now, local, Way::Send(ssrc), config.format)?;
+        let agreed = peer.agreed();
+        Ok(Self {
+            peer,
+            config,
+            draw,
+            controller: Some(controller),
+            rtp: None,
+            reader: Reader::default(),
+            ssrc,
+            agreed,
+            newest: 0,
+            malformed: 0,
+            ignored: 0,
+            gone: false,
+            events: Vec::new(),
+            out: Vec::new(),
+        })
+    }
+
+    /// The format of reports that the answer to `offer` should be built with.
+    pub fn format_of(offer: &str) -> Format {
+        format_of(offer)
+    }
+
+    /// Our offer.
+    ///
+    /// # Errors
+    /// Where the stack refuses.
+    pub fn offer(&mut self, now: Instant) -> Result<String, RtcError> {
+        self.peer.offer(now)
+    }
+
+    /// Our answer to the other end's offer.
+    ///
+    /// # Errors
+    /// Where the offer cannot be read or met.
+    pub fn answer(&mut self, now: Instant, offer: &str) -> Result<String, RtcError> {
+        self.peer.answer(now, offer)
+    }
+
+    /// The answer to our offer came.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn accept(&mut self, now: Instant, answer: &str) -> Result<(), RtcError> {
+        self.peer.accept(now, answer)
+    }
+
+    /// A datagram came.
+    pub fn on_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        let mut events = core::mem::take(&mut self.events);
+        self.peer.on_datagram(now, from, bytes, &mut events);
+        self.take(now, events);
+    }
+
+    /// Time has come.
+    pub fn on_timer(&mut self, now: Instant) {
+        let mut events = core::mem::take(&mut self.events);
+        self.peer.on_timer(now, &mut events);
+        self.take(now, events);
+        if let Some(rtp) = &mut self.rtp
+            && rtp.next_timer().is_some_and(|t| t <= now)
+        {
+            rtp.on_timer(now, &mut self.out);
+            self.flush(now);
+        }
+    }
+
+    /// When [`Sender::on_timer`] should be called.
+    pub fn next_timer(&mut self) -> Option<Instant> {
+        let media = self.rtp.as_ref().and_then(RtpSender::next_timer);
+        let timers = [media.filter(|_| !self.gone), self.peer.next_timer()];
+        timers.into_iter().flatten().min()
+    }
+
+    /// The next datagram that leaves.
+    pub fn poll_datagram(&mut self) -> Option<Outgoing> {
+        self.peer.poll_datagram()
+    }
+
+    /// Media flow, or have flowed.
+    pub const fn connected(&self) -> bool {
+        self.rtp.is_some()
+    }
+
+    /// The connection is over.
+    pub const fn gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Says goodbye; the last datagrams are to be polled yet.
+    pub fn close(&mut self) {
+        self.gone = true;
+        self.peer.close();
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> Sent {
+        let mut sent = Sent {
+            malformed: self.malformed,
+            ignored: self.ignored,
+            ..Sent::default()
+        };
+        if let Some(rtp) = &self.rtp {
+            let sample = rtp.sample();
+            sent.media = rtp.stats();
+            sent.srtt = sample.srtt;
+            sent.target = rtp.encoder_rate();
+            sent.pacing = sample.pacing.unwrap_or_default();
+        }
+        sent
+    }
+
+    /// The name of the controller.
+    pub fn controller(&self) -> &str {
+        match (&self.rtp, &self.controller) {
+            (Some(rtp), _) => rtp.controller().name(),
+            (None, Some(controller)) => controller.name(),
+            (None, None) => "",
+        }
+    }
+
+    fn take(&mut self, now: Instant, mut events: Vec<Event>) {
+        for event in events.drain(..) {
+            match event {
+                Event::Connected => self.start(now),
+                Event::Gone => self.gone = true,
+                Event::Media(_) => self.ignored += 1,
+                Event::Rtcp(bytes) => self.on_rtcp(now, &bytes),
+            }
+        }
+        self.events = events;
+        self.flush(now);
+    }
+
+    fn start(&mut self, now: Instant) {
+        let Some(controller) = self.controller.take() else {
+            return;
+        };
+        self.agreed = self.peer.agreed();
+        self.rtp = Some(RtpSender::new(
+            FlowId(0),
+            false,
+            &self.config,
+            controller,
+            now,
+            Instant::MAX,
+            self.draw,
+        ));
+    }
+
+    fn on_rtcp(&mut self, now: Instant, bytes: &[u8]) {
+        for message in messages(bytes) {
+            let Ok(message) = message else {
+                self.malformed += 1;
+                continue;
+            };
+            let said = self.reader.read(&message, self.ssrc, self.newest);
+            match (said, &mut self.rtp) {
+                (Some(said), Some(rtp)) => rtp.on_message(now, &said, &mut self.out),
+                _ => self.ignored += 1,
+            }
+        }
+    }
+
+    /// Gives the packets that left the pacer to the stack.
+    fn flush(&mut self, now: Instant) {
+        for packet in self.out.drain(..) {
+            let Body::Media(media) = packet.body else {
+                continue;
+            };
+            self.newest = media.number;
+            let ticks = u128::from(media.captured.as_nanos()) * u128::from(CLOCK) / 1_000_000_000;
+            let mut header = Header {
+                version: 2,
+                marker: media.index + 1 == media.packets,
+                payload_type: self.agreed.payload_type,
+                sequence_number: media.number as u16,
+                timestamp: ticks as u32,
+                ssrc: self.ssrc,
+                ..Header::default()
+            };
+            if let Some(id) = self.agreed.extension {
+                let number = (media.number as u16).to_be_bytes();
+                // Refused for numbers that no description can hold alone.
+                let _ = header.set_extension(id, Bytes::copy_from_slice(&number));
+            }
+            let payload = picture::payload(&media);
+            let packet_out = rtc::rtp::Packet { header, payload };
+            self.peer.send_media(now, packet_out, packet.ecn);
+        }
+    }
+}
