@@ -44,6 +44,8 @@ pub struct GtpuSocket {
     buffer: Vec<u8>,
     /// Datagrams of one peer, class and length that wait for their send; the last may be shorter.
     batch: Batch,
+    /// Memory of datagrams that have left.
+    spare: Vec<Vec<u8>>,
     /// Datagrams that the kernel did not take.
     pub refused: u64,
     /// Datagrams that came and found no room, as the kernel told with the last that did.
@@ -56,8 +58,10 @@ struct Batch {
     tos: u8,
     /// Octets of each but the last.
     size: usize,
-    count: usize,
-    bytes: Vec<u8>,
+    /// Octets of all.
+    total: usize,
+    /// Memory, and where in it a datagram begins.
+    datagrams: Vec<(Vec<u8>, usize)>,
     /// The last is shorter: nothing may follow.
     closed: bool,
 }
@@ -91,6 +95,7 @@ impl GtpuSocket {
             segments,
             buffer: vec![0; RECEIVE],
             batch: Batch::default(),
+            spare: Vec::new(),
             refused: 0,
             overflowed: 0,
         })
@@ -154,25 +159,40 @@ impl GtpuSocket {
 
     /// Takes a datagram; it leaves with those like it, at the latest at [`GtpuSocket::flush`].
     pub fn send(&mut self, to: SocketAddr, tos: u8, bytes: &[u8]) {
+        let mut memory = self.memory().unwrap_or_default();
+        memory.clear();
+        memory.extend_from_slice(bytes);
+        self.send_owned(to, tos, memory, 0);
+    }
+
+    /// Memory of a datagram that has left.
+    pub fn memory(&mut self) -> Option<Vec<u8>> {
+        self.spare.pop()
+    }
+
+    /// As [`GtpuSocket::send`], of the octets of `memory` from `start` on, without a copy.
+    pub fn send_owned(&mut self, to: SocketAddr, tos: u8, memory: Vec<u8>, start: usize) {
+        let length = memory.len() - start;
         let b = &self.batch;
         let joins = self.segments
             && b.to == Some(to)
             && b.tos == tos
             && !b.closed
-            && b.count < SEGMENTS
-            && bytes.len() <= b.size
-            && b.bytes.len() + bytes.len() <= SEND;
+            && b.datagrams.len() < SEGMENTS
+            && length <= b.size
+            && b.total + length <= SEND;
         if !joins {
             self.flush();
             self.batch.to = Some(to);
             self.batch.tos = tos;
-            self.batch.size = bytes.len();
+            self.batch.size = length;
+            self.batch.total = 0;
             self.batch.closed = false;
         }
         let b = &mut self.batch;
-        b.closed |= bytes.len() < b.size;
-        b.count += 1;
-        b.bytes.extend_from_slice(bytes);
+        b.closed |= length < b.size;
+        b.total += length;
+        b.datagrams.push((memory, start));
     }
 
     /// Sends what waits.
@@ -182,49 +202,52 @@ impl GtpuSocket {
         };
         let size = self.batch.size as u16;
         let class = i32::from(self.batch.tos);
-        let mut control = Vec::with_capacity(2);
-        control.push(if self.v6 {
-            ControlMessage::Ipv6TClass(&class)
-        } else {
-            ControlMessage::Ipv4Tos(&self.batch.tos)
-        });
-        if self.batch.count > 1 {
-            control.push(ControlMessage::UdpGsoSegments(&size));
+        let mut control = [ControlMessage::Ipv4Tos(&self.batch.tos); 2];
+        if self.v6 {
+            control[0] = ControlMessage::Ipv6TClass(&class);
         }
-        let sent = send_to(&self.socket, &self.batch.bytes, &control, to);
-        if sent.is_err() && self.batch.count > 1 {
+        control[1] = ControlMessage::UdpGsoSegments(&size);
+        let mut parts = [IoSlice::new(&[]); SEGMENTS];
+        for (part, (memory, start)) in parts.iter_mut().zip(&self.batch.datagrams) {
+            *part = IoSlice::new(&memory[*start..]);
+        }
+        let parts = &parts[..self.batch.datagrams.len()];
+        let several = parts.len() > 1;
+        let (one, both) = (&control[..1], &control[..]);
+        let sent = send_to(&self.socket, parts, if several { both } else { one }, to);
+        if sent.is_err() && several {
             // A device on the way without the offload (EIO), or a segment longer than its MTU (EINVAL): one by one.
-            control.pop();
-            for bytes in self.batch.bytes.chunks(self.batch.size) {
-                self.refused += u64::from(send_to(&self.socket, bytes, &control, to).is_err());
+            for part in parts {
+                let sent = send_to(&self.socket, std::slice::from_ref(part), one, to);
+                self.refused += u64::from(sent.is_err());
             }
         } else {
             self.refused += u64::from(sent.is_err());
         }
-        self.batch.bytes.clear();
-        self.batch.count = 0;
+        let sent = self.batch.datagrams.drain(..).map(|(memory, _)| memory);
+        self.spare.extend(sent);
+        self.spare.truncate(2 * SEGMENTS);
     }
 }
 
 fn send_to(
     socket: &UdpSocket,
-    bytes: &[u8],
+    parts: &[IoSlice<'_>],
     control: &[ControlMessage<'_>],
     to: SocketAddr,
 ) -> nix::Result<usize> {
-    let parts = [IoSlice::new(bytes)];
     let fd = socket.as_raw_fd();
     match to {
         SocketAddr::V4(a) => sendmsg(
             fd,
-            &parts,
+            parts,
             control,
             MsgFlags::MSG_DONTWAIT,
             Some(&SockaddrIn::from(a)),
         ),
         SocketAddr::V6(a) => sendmsg(
             fd,
-            &parts,
+            parts,
             control,
             MsgFlags::MSG_DONTWAIT,
             Some(&SockaddrIn6::from(a)),

@@ -13,7 +13,8 @@
 //! | [`quinn`] | QUIC on sockets under our controllers |
 //! | [`gtpu`] | the sockets of N3: batches, outer traffic class |
 //! | [`core_network`] | function, gNB and UEs in one command |
-//! | [`upf`] | a user plane function on sockets and a TUN device |
+//! | [`packet`] | an interface by `AF_PACKET`: frames in and out |
+//! | [`upf`] | a user plane function on sockets and a TUN device or an interface |
 //! | `bpf` | XRC in the kernel's TCP, with the feature `bpf` |
 
 #[cfg(feature = "bpf")]
@@ -23,6 +24,7 @@ pub mod emulate;
 pub mod gnb;
 pub mod gtpu;
 pub mod kernel;
+pub mod packet;
 pub mod quinn;
 mod sys;
 pub mod upf;

@@ -1,10 +1,14 @@
 //! A user plane function on sockets: `slackwater upf`.
 //!
-//! [`slackwater_upf`] decides; here are the sockets of N4 and N3, the TUN device of N6, the clock and the file.
+//! [`slackwater_upf`] decides; here are the sockets of N4 and N3, the TUN device or the interface of N6, the clock and the file.
 
+mod apart;
 pub mod config;
 pub mod drive;
 pub mod fixed;
+mod n6;
+mod neighbour;
+mod pool;
 mod setup;
 mod state;
 pub mod status;

@@ -126,4 +126,5 @@ def main() -> None:
     print(json.dumps(found))
 
 
-main()
+if __name__ == "__main__":
+    main()

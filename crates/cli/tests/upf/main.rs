@@ -104,6 +104,43 @@ fn packets_pass_both_ways_and_what_is_wrong_is_counted() {
     assert_eq!(found["code"], 0, "{found}");
 }
 
+const BY_PORT: &str = r#"
+[n3]
+address = "127.0.0.1"
+[n6]
+port = "n6"
+gateway = "192.0.2.254"
+address = "192.0.2.1"
+[[session]]
+ue = "10.60.0.1"
+teid = 0x11
+gnb = "127.0.0.2"
+gnb_teid = 0x22
+qfi = 5
+"#;
+
+#[test]
+fn an_interface_takes_the_place_of_the_device() {
+    let Some(found) = beside("port.py", BY_PORT, "upf-port") else {
+        return;
+    };
+    assert_eq!(found["good"], 100, "{found}");
+    // A frame of many segments comes apart.
+    let numbers: Vec<u32> = (0..10).map(|k| 1_000 + 1_000 * k).collect();
+    assert_eq!(found["segments"], serde_json::json!(numbers), "{found}");
+    assert_eq!(found["data"], true, "{found}");
+    // The kernel must not forward the same packets: a filter drops them, for as long as the function runs. Without `tc` there
+    // is none.
+    assert_eq!(found["filters"], serde_json::json!([1, 0]), "{found}");
+    let refusal = found["refusal"].as_str().unwrap();
+    assert!(refusal.contains("net.ipv4.conf.n6.forwarding=0"), "{found}");
+    let counters = &found["overview"]["counters"];
+    for (name, count) in [("n6_in", 110), ("n3_out", 110), ("unknown_address", 0)] {
+        assert_eq!(counters[name], count, "{name}: {counters}");
+    }
+    assert_eq!(found["code"], 0, "{found}");
+}
+
 const WITH_STATE: &str = r#"
 [n4]
 address = "127.0.0.1"

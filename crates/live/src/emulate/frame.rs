@@ -56,22 +56,65 @@ fn put16(bytes: &mut [u8], at: usize, value: u16) {
 
 /// Calls `each` with every packet of `frame`, complete with lengths and checksums. False where the frame makes no sense:
 /// nothing, or the packets before the place that does not, were handed out.
-pub fn packets(frame: &[u8], mut each: impl FnMut(Vec<u8>)) -> bool {
+pub fn packets(frame: &[u8], each: impl FnMut(Vec<u8>)) -> bool {
     let Some((header, packet)) = frame.split_first_chunk::<HEADER>() else {
         return false;
     };
-    let vnet = Vnet::of(header);
+    packets_behind(header, 0, packet, &mut plain(each))
+}
+
+/// Where packets are put that are cut out of frames.
+pub trait Sink {
+    /// Memory for the next packet, of `length` octets, which is put behind the octets that are there.
+    fn memory(&mut self, length: usize) -> Vec<u8>;
+    /// Takes it.
+    fn take(&mut self, packet: Vec<u8>);
+}
+
+/// New memory for each packet, and nothing in front.
+pub fn plain(each: impl FnMut(Vec<u8>)) -> impl Sink {
+    Plain(each)
+}
+
+struct Plain<F>(F);
+
+impl<F: FnMut(Vec<u8>)> Sink for Plain<F> {
+    fn memory(&mut self, length: usize) -> Vec<u8> {
+        Vec::with_capacity(length)
+    }
+    fn take(&mut self, packet: Vec<u8>) {
+        (self.0)(packet);
+    }
+}
+
+/// As [`packets`], for a packet whose `header` counts from `before` octets in front of it.
+pub fn packets_behind(
+    header: &[u8; HEADER],
+    before: usize,
+    packet: &[u8],
+    sink: &mut impl Sink,
+) -> bool {
+    let mut vnet = Vnet::of(header);
+    let wants_sum = vnet.flags & NEEDS_CSUM != 0;
+    if wants_sum || vnet.gso_type != gso::NONE {
+        let Some(start) = vnet.csum_start.checked_sub(before) else {
+            return false;
+        };
+        vnet.csum_start = start;
+    }
     match vnet.gso_type & !gso::ECN {
         gso::NONE => {
-            let mut packet = packet.to_vec();
-            if vnet.flags & NEEDS_CSUM != 0 && !fill_checksum(&mut packet, &vnet) {
+            let mut out = sink.memory(packet.len());
+            let room = out.len();
+            out.extend_from_slice(packet);
+            if wants_sum && !fill_checksum(&mut out[room..], &vnet) {
                 return false;
             }
-            each(packet);
+            sink.take(out);
             true
         }
-        gso::TCPV4 | gso::TCPV6 => segment(packet, &vnet, TCP, &mut each).is_some(),
-        gso::UDP_L4 => segment(packet, &vnet, UDP, &mut each).is_some(),
+        gso::TCPV4 | gso::TCPV6 => segment(packet, &vnet, TCP, sink).is_some(),
+        gso::UDP_L4 => segment(packet, &vnet, UDP, sink).is_some(),
         _ => false,
     }
 }
@@ -92,7 +135,7 @@ fn fill_checksum(packet: &mut [u8], vnet: &Vnet) -> bool {
 }
 
 /// Cuts a super-packet into packets of `gso_size` bytes of payload.
-fn segment(packet: &[u8], vnet: &Vnet, protocol: u8, each: &mut impl FnMut(Vec<u8>)) -> Option<()> {
+fn segment(packet: &[u8], vnet: &Vnet, protocol: u8, sink: &mut impl Sink) -> Option<()> {
     let at = vnet.csum_start;
     let v6 = match packet.first()? >> 4 {
         4 => false,
@@ -126,15 +169,17 @@ fn segment(packet: &[u8], vnet: &Vnet, protocol: u8, each: &mut impl FnMut(Vec<u
     for k in 0..count {
         let from = k * vnet.gso_size;
         let piece = &payload[from..payload.len().min(from + vnet.gso_size)];
-        let mut out = Vec::with_capacity(head + piece.len() + 12);
-        out.extend_from_slice(headers);
-        out.extend_from_slice(piece);
+        let mut whole = sink.memory(head + piece.len());
+        let room = whole.len();
+        whole.extend_from_slice(headers);
+        whole.extend_from_slice(piece);
+        let out = &mut whole[room..];
         let total = out.len();
         if v6 {
-            put16(&mut out, 4, (total - 40) as u16);
+            put16(out, 4, (total - 40) as u16);
         } else {
-            put16(&mut out, 2, total as u16);
-            put16(&mut out, 4, identification.wrapping_add(k as u16));
+            put16(out, 2, total as u16);
+            put16(out, 4, identification.wrapping_add(k as u16));
             out[10..12].fill(0);
             let sum = checksum::finish(checksum::sum(&out[..ip]));
             out[10..12].copy_from_slice(&sum);
@@ -153,7 +198,7 @@ fn segment(packet: &[u8], vnet: &Vnet, protocol: u8, each: &mut impl FnMut(Vec<u
             }
             at + 16
         } else {
-            put16(&mut out, at + 4, (total - at) as u16);
+            put16(out, at + 4, (total - at) as u16);
             at + 6
         };
         out[field..field + 2].fill(0);
@@ -163,7 +208,7 @@ fn segment(packet: &[u8], vnet: &Vnet, protocol: u8, each: &mut impl FnMut(Vec<u
             sum = [0xff, 0xff];
         }
         out[field..field + 2].copy_from_slice(&sum);
-        each(out);
+        sink.take(whole);
     }
     Some(())
 }

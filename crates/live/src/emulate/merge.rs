@@ -50,6 +50,11 @@ impl Segment {
     }
 }
 
+/// True where `packet` may become part of a super-packet.
+pub fn merges(packet: &[u8]) -> bool {
+    Segment::of(packet).is_some()
+}
+
 /// What has been merged so far.
 #[derive(Debug)]
 struct Pending {

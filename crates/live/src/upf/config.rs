@@ -19,6 +19,20 @@ pub struct Network {
     pub bits: u8,
 }
 
+impl Network {
+    /// True for an address of it.
+    pub fn holds(&self, address: IpAddr) -> bool {
+        let (differ, width) = match (self.address, address) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => ((a.to_bits() ^ b.to_bits()).into(), 32),
+            (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits() ^ b.to_bits(), 128),
+            _ => return false,
+        };
+        // A shift by the whole width leaves nothing to differ.
+        let rest: u128 = u128::checked_shr(differ, width - u32::from(self.bits)).unwrap_or(0);
+        rest == 0
+    }
+}
+
 impl Field for Network {
     type Bound = ();
 
@@ -115,18 +129,22 @@ section! {
 }
 
 section! {
-    /// N6: the data network, by a TUN device.
+    /// N6: the data network, by a TUN device or by an interface.
     pub struct N6 {
-        /// Name of the device.
+        /// Interface of Ethernet that packets come and leave by, past the kernel's network stack. None: a TUN device.
+        pub port: Option<String> = None,
+        /// With a port: the router that takes all packets of UEs, on the port's link.
+        pub gateway: Option<Address> = None,
+        /// Name of the TUN device.
         pub interface: String = "upf0".to_owned(),
-        /// Longest IP packet of the device, in octets.
+        /// Longest IP packet of the TUN device, in octets.
         #[within(1_280, 65_535)]
         pub mtu: u16 = 1_400,
-        /// Addresses of UEs: routes to the device, such as "10.60.0.0/16".
+        /// Addresses of UEs, such as "10.60.0.0/16": routes to the TUN device, or what is taken from the port.
         pub routes: Vec<Network> = vec![Network::example()],
         /// Network instances of rules without a tunnel, such as "internet" (TS 29.244, 8.2.4). Empty: all.
         pub networks: Vec<String> = Vec::new(),
-        /// Our address on the device, by which ICMP leaves. None: that of N3, where the family is the same.
+        /// Our address, by which ICMP leaves; the TUN device has it. None: that of N3, where the family is the same.
         pub address: Option<Address> = None,
     }
 }
@@ -211,6 +229,13 @@ impl UpfConfig {
                 "an address, or [[session]]",
             ));
         }
+        if config.n6.port.is_some() && config.n6.gateway.is_none() {
+            return Err(ScenarioError::new(
+                "n6.gateway",
+                "no router beside n6.port",
+                "its address on the port's link",
+            ));
+        }
         Ok(config)
     }
 
@@ -245,6 +270,27 @@ mod tests {
     }
 
     #[test]
+    fn networks_hold_their_addresses() {
+        for (network, address, holds) in [
+            ("10.60.0.0", 16, "10.60.255.255", true),
+            ("10.60.0.0", 16, "10.61.0.0", false),
+            ("0.0.0.0", 0, "203.0.113.9", true),
+            ("10.60.0.1", 32, "10.60.0.1", true),
+            ("10.60.0.1", 32, "10.60.0.0", false),
+            ("2001:db8::", 32, "2001:db8:ffff::1", true),
+            ("2001:db8::", 32, "2001:db9::", false),
+            ("::", 0, "2001:db9::", true),
+            ("::", 0, "10.0.0.1", false),
+        ]
+        .map(|(n, bits, a, holds)| {
+            let address = n.parse().unwrap();
+            (Network { address, bits }, a.parse().unwrap(), holds)
+        }) {
+            assert_eq!(network.holds(address), holds, "{network:?} {address}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         for (text, said) in [
             ("[n3]\naddress = \"10.0.0.1\"\n", "n4.address"),
@@ -258,6 +304,10 @@ mod tests {
             (
                 "[n3]\naddress = \"::1\"\n[[session]]\nue = \"10.0.0.1\"\nteid = 0\n",
                 "session[0].teid",
+            ),
+            (
+                "[n4]\naddress = \"::1\"\n[n3]\naddress = \"::1\"\n[n6]\nport = \"eth1\"\n",
+                "n6.gateway",
             ),
             (
                 "[n3]\naddress = \"::1\"\n[functions]\nvaqm = \"on\"\n",

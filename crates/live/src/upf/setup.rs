@@ -42,6 +42,21 @@ pub(super) fn device(config: &N6) -> Result<Tun, LiveError> {
     Ok(tun)
 }
 
+/// An error where the kernel would forward what comes by `port` as well: each packet would arrive twice.
+pub(super) fn not_forwarded(port: &str, v6: bool) -> Result<(), LiveError> {
+    for (family, counts) in [("ipv4", true), ("ipv6", v6)] {
+        let path = format!("/proc/sys/net/{family}/conf/{port}/forwarding");
+        let forwards = std::fs::read_to_string(path).is_ok_and(|text| text.trim() == "1");
+        if counts && forwards {
+            return Err(LiveError::Usage(format!(
+                "the kernel forwards packets that come by \"{port}\" (n6.port), which would then arrive twice: \
+                 sysctl net.{family}.conf.{port}.forwarding=0"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The socket of N4.
 pub(super) fn n4(address: IpAddr, port: u16) -> Result<UdpSocket, LiveError> {
     let at = SocketAddr::new(address, port);

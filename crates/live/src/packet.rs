@@ -1,0 +1,408 @@
+//! An interface by `AF_PACKET`: frames from a ring that the kernel and this process share, and frames to it many a call.
+//!
+//! Slots are handed over one by one (`TPACKET_V2`): blocks of `TPACKET_V3` wait for a timer of a millisecond at least (packet(7)).
+#![expect(
+    unsafe_code,
+    reason = "the ring is memory that the kernel writes: each slot is read only while its status word says that it is ours; \
+              socket calls pass values that live across them"
+)]
+
+use std::ffi::CString;
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::LiveError;
+use crate::emulate::frame::HEADER;
+
+/// Octets of an Ethernet header: two addresses and a type (IEEE 802.3, 3.1.1).
+pub const ETHERNET: usize = 14;
+/// Types of frames that carry IP (IANA, IEEE 802 numbers).
+pub const IPV4: u16 = 0x0800;
+/// See [`IPV4`].
+pub const IPV6: u16 = 0x86dd;
+/// What each frame has in front where it is sent: the virtio header and the Ethernet header.
+pub const FRONT: usize = HEADER + ETHERNET;
+
+/// Slots of the ring: some 10 ms of 400,000 packets a second, for which this process may not be scheduled.
+const SLOTS: usize = 4_096;
+/// Slots that the kernel keeps together: so many of the smallest are a few pages.
+const SLOTS_A_BLOCK: usize = 16;
+/// Frames of one send.
+const SENDS: usize = 64;
+/// The longest frame: a 64 KiB packet that the kernel has joined.
+const LONGEST: usize = FRONT + 65_575;
+/// Room for frames that are longer than a slot.
+const LONG_ROOM: libc::c_int = 8 << 20;
+
+/// Where the kernel puts an address behind the head of a slot (`linux/if_packet.h`, `TPACKET2_HDRLEN`).
+const ADDRESS_AT: usize = 32;
+/// Octets of a slot before the network header at most: head, address, room for a hardware header, virtio header, alignment.
+const SLOT_FRONT: usize = 128;
+
+/// A frame that came.
+#[derive(Debug)]
+pub struct Frame<'a> {
+    /// Its virtio header; offsets count from the start of the Ethernet header.
+    pub header: &'a [u8; HEADER],
+    /// Type of what it carries.
+    pub kind: u16,
+    /// What it carries.
+    pub payload: &'a [u8],
+    /// When the kernel had it: seconds and nanoseconds since 1970.
+    pub at: (u32, u32),
+}
+
+/// An interface.
+#[derive(Debug)]
+pub struct PacketSocket {
+    fd: OwnedFd,
+    name: String,
+    mac: [u8; 6],
+    ring: Ring,
+    /// The slot that is filled next.
+    next: usize,
+    /// A frame that did not fit its slot.
+    long: Vec<u8>,
+    /// Frames that wait for their send.
+    batch: Vec<Vec<u8>>,
+    /// Where each of them begins.
+    starts: Vec<usize>,
+    /// Memory of frames that have left.
+    spare: Vec<Vec<u8>>,
+    /// Frames that the kernel did not take.
+    pub refused: u64,
+    /// Frames that came and were not whole.
+    pub cut: u64,
+}
+
+/// Memory that the kernel writes frames to.
+#[derive(Debug)]
+struct Ring {
+    start: *mut u8,
+    length: usize,
+    slot: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone, and is reached through `&mut PacketSocket` only.
+unsafe impl Send for Ring {}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: `start` and `length` are those of the mapping, which nothing refers to any more.
+        unsafe { libc::munmap(self.start.cast(), self.length) };
+    }
+}
+
+fn set<T>(fd: BorrowedFd<'_>, name: libc::c_int, value: &T) -> io::Result<()> {
+    // SAFETY: the kernel reads the octets of `value` during the call alone.
+    let done = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_PACKET,
+            name,
+            ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Index, hardware address and MTU of an interface of Ethernet.
+fn interface(fd: BorrowedFd<'_>, name: &str) -> io::Result<(i32, [u8; 6], usize)> {
+    let wrong = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
+    let octets = CString::new(name).map_err(|_| wrong("a name with a zero octet".to_owned()))?;
+    // SAFETY: an `ifreq` of zeros is valid; the kernel reads and writes this one during the calls alone, and writes the member
+    // of the union that is read after each.
+    unsafe {
+        let mut request: libc::ifreq = core::mem::zeroed();
+        let octets = octets.as_bytes();
+        if octets.is_empty() || octets.len() >= request.ifr_name.len() {
+            return Err(wrong(format!("a name of {} octets", octets.len())));
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(octets) {
+            *to = *from as libc::c_char;
+        }
+        let mut ask = |what| match libc::ioctl(fd.as_raw_fd(), what, &raw mut request) {
+            0.. => Ok(request.ifr_ifru),
+            _ => Err(io::Error::last_os_error()),
+        };
+        let index = ask(libc::SIOCGIFINDEX)?.ifru_ifindex;
+        let mtu = ask(libc::SIOCGIFMTU)?.ifru_mtu;
+        let address = ask(libc::SIOCGIFHWADDR)?.ifru_hwaddr;
+        if address.sa_family != libc::ARPHRD_ETHER {
+            return Err(wrong("not an interface of Ethernet".to_owned()));
+        }
+        let mut mac = [0; 6];
+        for (to, from) in mac.iter_mut().zip(address.sa_data) {
+            *to = from as u8;
+        }
+        Ok((index, mac, usize::try_from(mtu).unwrap_or(0)))
+    }
+}
+
+/// The address that binds a socket to all frames of an interface.
+fn address(index: i32) -> libc::sockaddr_ll {
+    // SAFETY: a `sockaddr_ll` of zeros is valid.
+    let mut address: libc::sockaddr_ll = unsafe { core::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = index;
+    address
+}
+
+impl PacketSocket {
+    /// Opens the interface `name` of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// Where there is none of that name, it is none of Ethernet, or without the rights (`CAP_NET_RAW`).
+    pub fn open(name: &str) -> Result<Self, LiveError> {
+        let failed = |e| {
+            LiveError::kernel(format!("cannot open the interface \"{name}\""), e)
+                .hint("; it must be there, and this process needs CAP_NET_RAW")
+        };
+        Self::try_open(name).map_err(failed)
+    }
+
+    fn try_open(name: &str) -> io::Result<Self> {
+        // Without a protocol it hears nothing until it is bound.
+        // SAFETY: integers alone; the descriptor is nobody else's.
+        let fd = unsafe {
+            let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+            let fd = libc::socket(libc::AF_PACKET, kind, 0);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            OwnedFd::from_raw_fd(fd)
+        };
+        let (index, mac, mtu) = interface(fd.as_fd(), name)?;
+        let on: libc::c_int = 1;
+        set(fd.as_fd(), libc::PACKET_VERSION, &1_i32)?; // TPACKET_V2
+        set(fd.as_fd(), libc::PACKET_VNET_HDR, &on)?;
+        set(fd.as_fd(), libc::PACKET_IGNORE_OUTGOING, &on)?;
+        set(fd.as_fd(), libc::PACKET_QDISC_BYPASS, &on)?;
+        // A frame that is longer than its slot is to be had whole by a read.
+        set(fd.as_fd(), libc::PACKET_COPY_THRESH, &on)?;
+        let room = |option| {
+            // SAFETY: the kernel reads an integer during the call alone.
+            unsafe {
+                libc::setsockopt(
+                    fd.as_raw_fd(),
+                    libc::SOL_SOCKET,
+                    option,
+                    ptr::from_ref(&LONG_ROOM).cast(),
+                    size_of::<libc::c_int>() as libc::socklen_t,
+                )
+            }
+        };
+        // More room is a gain, and no condition.
+        let _forced = room(libc::SO_RCVBUFFORCE);
+
+        let slot = (SLOT_FRONT + ETHERNET + mtu)
+            .next_power_of_two()
+            .min(1 << 15);
+        let block = (slot * SLOTS_A_BLOCK).max(4_096);
+        let slots_a_block = block / slot;
+        let request = libc::tpacket_req {
+            tp_block_size: block as u32,
+            tp_block_nr: (SLOTS / slots_a_block) as u32,
+            tp_frame_size: slot as u32,
+            tp_frame_nr: SLOTS as u32,
+        };
+        set(fd.as_fd(), libc::PACKET_RX_RING, &request)?;
+        let length = slot * SLOTS;
+        // SAFETY: a new mapping of the ring that the socket has just got, of its length.
+        let start = unsafe {
+            let both = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mmap(
+                ptr::null_mut(),
+                length,
+                both,
+                libc::MAP_SHARED,
+                fd.as_raw_fd(),
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let ring = Ring {
+            start: start.cast(),
+            length,
+            slot,
+        };
+        let at = address(index);
+        // SAFETY: the kernel reads a `sockaddr_ll` during the call alone.
+        let bound = unsafe {
+            let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+            libc::bind(fd.as_raw_fd(), (&raw const at).cast(), length)
+        };
+        if bound < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self {
+            fd,
+            name: name.to_owned(),
+            mac,
+            ring,
+            next: 0,
+            long: vec![0; LONGEST],
+            batch: Vec::with_capacity(SENDS),
+            starts: Vec::with_capacity(SENDS),
+            spare: Vec::new(),
+            refused: 0,
+            cut: 0,
+        })
+    }
+
+    /// The interface's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its hardware address.
+    pub const fn mac(&self) -> [u8; 6] {
+        self.mac
+    }
+
+    /// The descriptor, to wait on.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Reads the next frame to this host, and hands it to `each`; false where none waits. Frames to others, and those of a
+    /// VLAN, are passed over.
+    ///
+    /// # Errors
+    /// Where the socket is broken.
+    #[expect(
+        clippy::cast_ptr_alignment,
+        reason = "the kernel aligns slots to 16 octets (linux/if_packet.h, TPACKET_ALIGNMENT)"
+    )]
+    pub fn read(&mut self, each: impl FnOnce(Frame<'_>)) -> io::Result<bool> {
+        let slot = self.ring.start.wrapping_add(self.next * self.ring.slot);
+        // SAFETY: the slot lies in the mapping, and begins with its status, which the kernel writes last (packet(7)).
+        let status = unsafe { AtomicU32::from_ptr(slot.cast()) };
+        let found = status.load(Ordering::Acquire);
+        if found & libc::TP_STATUS_USER == 0 {
+            return self.broken();
+        }
+        self.next = (self.next + 1) % SLOTS;
+        // SAFETY: the kernel does not touch the slot until its status is given back below.
+        let (head, kind, slot) = unsafe {
+            let head = ptr::read(slot.cast::<libc::tpacket2_hdr>());
+            let from = ptr::read(slot.add(ADDRESS_AT).cast::<libc::sockaddr_ll>());
+            let slot = std::slice::from_raw_parts(slot.cast_const(), self.ring.slot);
+            (head, from.sll_pkttype, slot)
+        };
+        let copied = found & libc::TP_STATUS_COPY != 0;
+        let ours = kind == libc::PACKET_HOST && found & libc::TP_STATUS_VLAN_VALID == 0;
+        let at = (head.tp_sec, head.tp_nsec);
+        if copied {
+            // It is to be taken even where it is nobody's.
+            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            match nix::unistd::read(&self.fd, &mut self.long) {
+                Ok(n) if ours => hand_out(&self.long[..n], at, each),
+                Ok(_) => {}
+                Err(_) => self.cut += 1,
+            }
+            return Ok(true);
+        }
+        let from = usize::from(head.tp_mac).saturating_sub(HEADER);
+        let whole = head.tp_len == head.tp_snaplen;
+        let bytes = slot.get(from..usize::from(head.tp_mac) + head.tp_snaplen as usize);
+        match bytes {
+            Some(bytes) if whole && ours => hand_out(bytes, at, each),
+            _ => self.cut += u64::from(!whole),
+        }
+        status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        Ok(true)
+    }
+
+    /// False, where nothing is wrong with the socket.
+    fn broken(&self) -> io::Result<bool> {
+        match nix::sys::socket::getsockopt(&self.fd, nix::sys::socket::sockopt::SocketError) {
+            // The interface is down: it may come back.
+            Ok(0 | libc::ENETDOWN) => Ok(false),
+            Ok(error) => Err(io::Error::from_raw_os_error(error)),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Memory of a frame that has left.
+    pub fn memory(&mut self) -> Option<Vec<u8>> {
+        self.spare.pop()
+    }
+
+    /// Takes a frame: the octets of `memory` from `start` on, a virtio header first. It leaves with others, at the latest at
+    /// [`PacketSocket::flush`].
+    pub fn send(&mut self, memory: Vec<u8>, start: usize) {
+        self.batch.push(memory);
+        self.starts.push(start);
+        if self.batch.len() >= SENDS {
+            self.flush();
+        }
+    }
+
+    /// Sends what waits.
+    pub fn flush(&mut self) {
+        let count = self.batch.len();
+        let mut parts = [libc::iovec {
+            iov_base: ptr::null_mut(),
+            iov_len: 0,
+        }; SENDS];
+        for ((part, frame), start) in parts.iter_mut().zip(&mut self.batch).zip(&self.starts) {
+            let octets = &mut frame[*start..];
+            part.iov_base = octets.as_mut_ptr().cast();
+            part.iov_len = octets.len();
+        }
+        // SAFETY: a `mmsghdr` of zeros is valid. Each names one part, which outlives the calls.
+        unsafe {
+            let mut messages: [libc::mmsghdr; SENDS] = core::mem::zeroed();
+            for (message, part) in messages.iter_mut().zip(&mut parts) {
+                message.msg_hdr.msg_iov = part;
+                message.msg_hdr.msg_iovlen = 1;
+            }
+            let mut from = 0;
+            while from < count {
+                let messages = messages[from..count].as_mut_ptr();
+                let left = (count - from) as u32;
+                let fd = self.fd.as_raw_fd();
+                match libc::sendmmsg(fd, messages, left, libc::MSG_DONTWAIT) {
+                    sent @ 1.. => from += sent as usize,
+                    // The first of them was not taken: too long, or the interface is down or busy.
+                    _ => {
+                        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                            self.refused += 1;
+                            from += 1;
+                        }
+                    }
+                }
+            }
+        }
+        self.starts.clear();
+        self.spare.append(&mut self.batch);
+        self.spare.truncate(2 * SENDS);
+    }
+}
+
+/// Takes a frame behind its virtio header apart.
+fn hand_out(bytes: &[u8], at: (u32, u32), each: impl FnOnce(Frame<'_>)) {
+    let Some((header, frame)) = bytes.split_first_chunk::<HEADER>() else {
+        return;
+    };
+    let Some((ethernet, payload)) = frame.split_first_chunk::<ETHERNET>() else {
+        return;
+    };
+    each(Frame {
+        header,
+        kind: u16::from_be_bytes([ethernet[12], ethernet[13]]),
+        payload,
+        at,
+    });
+}
