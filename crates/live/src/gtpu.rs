@@ -1,21 +1,20 @@
 //! A socket of GTP-U: UDP with the outer header's traffic class both ways, in batches where the kernel has them.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+mod receive;
+
+use std::io::{self, IoSlice};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
 use nix::sys::socket::sockopt::{
     IpRecvTos, Ipv6RecvTClass, RcvBuf, RcvBufForce, RxqOvfl, SndBuf, UdpGroSegment,
 };
-use nix::sys::socket::{
-    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrStorage,
-    recvmsg, sendmsg, setsockopt,
-};
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrIn, SockaddrIn6, sendmsg, setsockopt};
+
+use receive::Receiver;
 
 use crate::LiveError;
 
-/// Octets of one receive: the most that receive offload joins.
-const RECEIVE: usize = 65_535;
 /// Datagrams and octets of one send with segmentation (udp(7), `UDP_SEGMENT`: 64 segments before Linux 6.9).
 const SEGMENTS: usize = 64;
 /// An IP packet's length has 16 bits; headers take 48 at most.
@@ -41,7 +40,7 @@ pub struct GtpuSocket {
     v6: bool,
     /// The kernel cuts a send into datagrams.
     segments: bool,
-    buffer: Vec<u8>,
+    receiver: Receiver,
     /// Datagrams of one peer, class and length that wait for their send; the last may be shorter.
     batch: Batch,
     /// Memory of datagrams that have left.
@@ -67,6 +66,9 @@ struct Batch {
 }
 
 impl GtpuSocket {
+    /// Messages of one read; fewer mean that no more waited.
+    pub const MANY: usize = receive::MANY;
+
     /// Listens at `address`.
     ///
     /// # Errors
@@ -93,7 +95,7 @@ impl GtpuSocket {
             socket,
             v6,
             segments,
-            buffer: vec![0; RECEIVE],
+            receiver: Receiver::new(),
             batch: Batch::default(),
             spare: Vec::new(),
             refused: 0,
@@ -114,47 +116,19 @@ impl GtpuSocket {
         self.socket.as_fd()
     }
 
-    /// Reads once and hands out every datagram of it; false where none waits.
+    /// Reads once and hands out every datagram of it; of how many messages, [`GtpuSocket::MANY`] at most: 0 where none waits.
     ///
     /// # Errors
     /// Where the socket is broken.
-    pub fn read(&mut self, mut each: impl FnMut(Datagram<'_>)) -> io::Result<bool> {
-        let mut control = nix::cmsg_space!(i32, i32, u32);
-        let mut parts = [IoSliceMut::new(&mut self.buffer)];
-        let received = recvmsg::<SockaddrStorage>(
-            self.socket.as_raw_fd(),
-            &mut parts,
-            Some(&mut control),
-            MsgFlags::MSG_DONTWAIT,
-        );
-        let received = match received {
-            Ok(r) => r,
-            Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EINTR) => return Ok(false),
-            // An ICMP of an earlier send: this read has none.
-            Err(nix::errno::Errno::ECONNREFUSED) => return Ok(true),
-            Err(e) => return Err(e.into()),
-        };
-        let (mut tos, mut size) = (0, received.bytes);
-        for message in received.cmsgs().map_err(io::Error::from)? {
-            match message {
-                ControlMessageOwned::Ipv4Tos(t) => tos = t,
-                ControlMessageOwned::Ipv6TClass(t) => tos = t as u8,
-                ControlMessageOwned::UdpGroSegments(n) => size = n.max(1) as usize,
-                ControlMessageOwned::RxqOvfl(n) => self.overflowed = n,
-                _ => {}
+    pub fn read(&mut self, mut each: impl FnMut(Datagram<'_>)) -> io::Result<usize> {
+        let overflowed = &mut self.overflowed;
+        self.receiver.receive(self.socket.as_fd(), |received| {
+            let (from, tos) = (received.from, received.tos);
+            *overflowed = received.overflowed.unwrap_or(*overflowed);
+            for bytes in received.bytes.chunks(received.size) {
+                each(Datagram { from, tos, bytes });
             }
-        }
-        let bytes = received.bytes;
-        let Some(from) = received.address.as_ref().and_then(socket_address) else {
-            return Ok(true);
-        };
-        if bytes == 0 {
-            return Ok(true);
-        }
-        for bytes in self.buffer[..bytes].chunks(size) {
-            each(Datagram { from, tos, bytes });
-        }
-        Ok(true)
+        })
     }
 
     /// Takes a datagram; it leaves with those like it, at the latest at [`GtpuSocket::flush`].
@@ -255,14 +229,6 @@ fn send_to(
     }
 }
 
-fn socket_address(from: &SockaddrStorage) -> Option<SocketAddr> {
-    match (from.as_sockaddr_in(), from.as_sockaddr_in6()) {
-        (Some(a), _) => Some(SocketAddr::new(IpAddr::V4(a.ip()), a.port())),
-        (_, Some(a)) => Some(SocketAddr::new(IpAddr::V6(a.ip()), a.port())),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -275,7 +241,7 @@ mod tests {
         while found.len() < count {
             let mut waits = [PollFd::new(to.socket.as_fd(), PollFlags::POLLIN)];
             poll(&mut waits, PollTimeout::NONE).unwrap();
-            while to.read(|d| found.push((d.tos, d.bytes.to_vec()))).unwrap() {}
+            while to.read(|d| found.push((d.tos, d.bytes.to_vec()))).unwrap() > 0 {}
         }
         found
     }

@@ -115,7 +115,7 @@ impl N3 {
                     each(node, down);
                 }
             });
-            any |= read.map_err(|e| LiveError::kernel("the socket of N3 is gone", e))?;
+            any |= read.map_err(|e| LiveError::kernel("the socket of N3 is gone", e))? > 0;
         }
         Ok(any)
     }

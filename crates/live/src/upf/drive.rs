@@ -228,7 +228,7 @@ impl Server {
             if end.is_none() {
                 more |= self.read_n4(&mut buffer);
                 let (n3, n6) = (self.read_n3()?, self.read_n6()?);
-                more |= n3 == BURST || n6 == BURST;
+                more |= n3 >= BURST || n6 >= BURST;
                 came = n3 + n6;
             }
             self.write();
@@ -280,16 +280,19 @@ impl Server {
     /// Reads until nothing waits, [`BURST`] times at most; how often something came.
     fn read_n3(&mut self) -> Result<usize, LiveError> {
         let (upf, clock, pool) = (&mut self.upf, &self.clock, &mut self.pool);
-        for reads in 0..BURST {
+        let mut reads = 0;
+        while reads < BURST {
             let now = clock.now();
             let read = self.n3.read(|d| {
                 upf.on_n3(now, d.from, pool.copied(d.bytes), Ecn::from_bits(d.tos));
             });
-            if !read.map_err(|e| LiveError::kernel("the socket of N3 is gone", e))? {
-                return Ok(reads);
+            let read = read.map_err(|e| LiveError::kernel("the socket of N3 is gone", e))?;
+            reads += read;
+            if read < GtpuSocket::MANY {
+                break;
             }
         }
-        Ok(BURST)
+        Ok(reads)
     }
 
     /// As [`Server::read_n3`].
