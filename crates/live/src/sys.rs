@@ -126,8 +126,10 @@ pub(crate) fn path_mtu(fd: BorrowedFd<'_>, v6: bool) -> io::Result<usize> {
 
 /// How many SIGINT or SIGQUIT came.
 static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
-/// How many SIGTERM or SIGHUP came.
+/// How many SIGTERM came.
 static TERMINATIONS: AtomicU32 = AtomicU32::new(0);
+/// How many SIGHUP came.
+static HANGUPS: AtomicU32 = AtomicU32::new(0);
 /// The number of the last of them.
 static LAST: AtomicI32 = AtomicI32::new(libc::SIGINT);
 
@@ -141,13 +143,20 @@ extern "C" fn on_terminate(signal: libc::c_int) {
     TERMINATIONS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How many signals asked for an end.
+extern "C" fn on_hangup(signal: libc::c_int) {
+    LAST.store(signal, Ordering::Relaxed);
+    HANGUPS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How many signals came. SIGHUP asks a daemon to read its file again, and any other program for an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Signals {
     /// SIGINT and SIGQUIT, which a terminal sends to the command as well.
     pub(crate) interrupts: u32,
-    /// SIGTERM and SIGHUP.
+    /// SIGTERM.
     pub(crate) terminations: u32,
+    /// SIGHUP.
+    pub(crate) hangups: u32,
 }
 
 /// Counts SIGINT, SIGTERM and SIGHUP from now on, in place of dying. A program that is executed has its defaults back.
@@ -164,7 +173,7 @@ pub(crate) fn count_signals() -> io::Result<()> {
     set(Signal::SIGINT, on_interrupt)?;
     set(Signal::SIGQUIT, on_interrupt)?;
     set(Signal::SIGTERM, on_terminate)?;
-    set(Signal::SIGHUP, on_terminate)?;
+    set(Signal::SIGHUP, on_hangup)?;
     Ok(())
 }
 
@@ -173,6 +182,7 @@ pub(crate) fn signals() -> Signals {
     Signals {
         interrupts: INTERRUPTS.load(Ordering::Relaxed),
         terminations: TERMINATIONS.load(Ordering::Relaxed),
+        hangups: HANGUPS.load(Ordering::Relaxed),
     }
 }
 

@@ -9,9 +9,11 @@ pub mod fixed;
 mod n6;
 mod neighbour;
 mod pool;
+pub mod reload;
 mod setup;
 mod state;
 pub mod status;
 
 pub use config::UpfConfig;
-pub use drive::{Question, Server};
+pub use drive::{Orders, Question, Server};
+pub use reload::Reloaded;

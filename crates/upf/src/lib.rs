@@ -5,6 +5,7 @@
 //! what they add up to; [`state`] lets sessions outlive the process. The crate opens no socket and reads no clock: octets and the time go in, octets come out.
 
 pub mod n4;
+mod reload;
 pub mod rules;
 pub mod sessions;
 pub mod state;
@@ -12,5 +13,6 @@ pub mod upf;
 pub mod usage;
 pub mod user;
 
+pub use reload::InUse;
 pub use upf::{Config, Upf};
 pub use user::{Buf, Output};

@@ -364,6 +364,11 @@ impl Node {
         self.events.pop_front()
     }
 
+    /// Changes the networks that rules may name from now on.
+    pub(crate) fn set_networks(&mut self, networks: Networks) {
+        self.config.networks = networks;
+    }
+
     /// What was counted.
     pub const fn counters(&self) -> &Counters {
         &self.counters

@@ -160,6 +160,13 @@ pub struct Pdr {
     pub urrs: Vec<u32>,
 }
 
+impl Pdr {
+    /// The network that its packets come from, and whether that lies behind a tunnel.
+    pub fn instance(&self) -> (bool, Option<&[u8]>) {
+        (self.tunnel.is_some(), self.network.as_deref())
+    }
+}
+
 /// What becomes of the packets of a FAR (TS 29.244, 8.2.26).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Action {
@@ -201,6 +208,15 @@ pub struct Far {
     pub marking: Option<(u8, u8)>,
     /// The BAR, where packets are buffered.
     pub bar: Option<u8>,
+}
+
+impl Far {
+    /// The network that packets go into, and whether that lies behind a tunnel; `None` where they go into none.
+    pub fn instance(&self) -> Option<(bool, Option<&[u8]>)> {
+        let tunnel = self.outer.is_some() || self.destination == Some(Interface::Access);
+        let somewhere = !matches!(self.destination, None | Some(Interface::Control));
+        somewhere.then_some((tunnel, self.network.as_deref()))
+    }
 }
 
 /// A rate for each direction.

@@ -201,6 +201,26 @@ impl User {
         self.state(seid).map(|s| s.status)
     }
 
+    /// Changes the edge functions of all sessions.
+    pub fn set_functions(
+        &mut self,
+        now: Instant,
+        sessions: &mut Sessions,
+        usage: &mut Usage,
+        config: FunctionConfig,
+    ) {
+        self.follow(now, sessions, usage);
+        let plans = self.states.iter().flatten();
+        let plans = plans.filter_map(|s| Some((s.seid.ue(), s.plan.as_ref()?)));
+        self.functions.set_config(now, config.clone(), plans);
+        self.config.functions = config;
+        // Who polices the downlink, and which CECC has a session, follow from it.
+        for session in sessions.iter() {
+            self.set(now, sessions, session.seid);
+        }
+        self.send_ready(now, sessions, usage);
+    }
+
     /// Bytes that wait here: in the edge functions and for UEs that are not reached.
     pub fn held(&self) -> Bytes {
         self.functions.held() + self.kept.bytes()

@@ -1,7 +1,7 @@
 //! `slackwater upf`: a user plane function between an SMF, a gNB and a data network.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
@@ -13,7 +13,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use clap::Args;
-use slackwater_live::upf::{Question, Server, UpfConfig, status};
+use slackwater_live::LiveError;
+use slackwater_live::upf::{Orders, Question, Server, UpfConfig, status};
 use tokio::net::TcpListener;
 
 use crate::say::say;
@@ -35,15 +36,13 @@ pub(crate) struct UpfArgs {
 }
 
 pub(crate) fn upf(args: &UpfArgs) -> Result<ExitCode> {
-    let file = args.config.display().to_string();
-    let text =
-        std::fs::read_to_string(&args.config).with_context(|| format!("cannot read {file}"))?;
-    let config = UpfConfig::parse(&file, &text)?;
+    let config = read(&args.config)?;
     if args.check {
         say!("{}", config.to_toml());
         return Ok(ExitCode::SUCCESS);
     }
 
+    let orders = Orders::listen()?;
     let mut server = Server::new(&config)?;
     let (questions, asked) = sync_channel(QUESTIONS);
     let http =
@@ -61,9 +60,20 @@ pub(crate) fn upf(args: &UpfArgs) -> Result<ExitCode> {
         server.interface(),
         http.map_or_else(|| "none".to_owned(), |a| format!("http://{a}/")),
     );
-    server.run(&asked)?;
+    server.run(&asked, orders, || read(&args.config))?;
     eprintln!("{}", status::closing(&server));
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the file says.
+fn read(path: &Path) -> Result<UpfConfig, LiveError> {
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|source| LiveError::Kernel {
+        what: format!("cannot read {file}"),
+        source,
+        hint: "",
+    })?;
+    Ok(UpfConfig::parse(&file, &text)?)
 }
 
 /// Answers HTTP on a thread of its own.

@@ -173,3 +173,39 @@ fn a_function_that_was_killed_keeps_its_sessions_unless_the_control_plane_restar
     assert_ne!(found["stamps"][0], found["stamps"][2], "{found}");
     assert_eq!(found["mode"], 0o600, "{found}");
 }
+
+const RELOADED: &str = r#"
+[n4]
+address = "127.0.0.1"
+[n3]
+address = "127.0.0.1"
+[n6]
+address = "192.0.2.1"
+"#;
+
+#[test]
+fn at_sighup_the_file_is_read_again_and_the_control_planes_sessions_stay() {
+    let Some(found) = beside("reload.py", RELOADED, "upf-reload") else {
+        return;
+    };
+    let said = |k: usize| found["said"][k].as_str().unwrap();
+    for (k, expected) in [
+        (0, "1 added, 0 changed, 0 removed"),
+        (1, "n3.port"),
+        (2, "n3.address"),
+        (3, "session[0].teid"),
+        (4, "0 added, 1 changed, 0 removed"),
+        (5, "0 added, 0 changed, 1 removed"),
+    ] {
+        assert!(said(k).contains(expected), "{k}: {found}");
+        assert_eq!(said(k).contains("not reloaded"), (1..4).contains(&k));
+    }
+    assert_eq!(found["vaqm"], serde_json::json!([null, null]), "{found}");
+    assert_eq!(found["passed"], serde_json::json!([true; 5]), "{found}");
+    let both = ["10.60.0.1", "10.60.0.7"];
+    for k in 0..5 {
+        assert_eq!(found["sessions"][k], serde_json::json!(both), "{found}");
+    }
+    assert_eq!(found["sessions"][5], serde_json::json!(["10.60.0.1"]));
+    assert_eq!(found["code"], 0, "{found}");
+}

@@ -137,7 +137,8 @@ impl Drive {
                 check = now + CHECK_EVERY;
                 let came = sys::signals();
                 let interrupted = came.interrupts > since.interrupts && !interactive;
-                let signalled = interrupted || came.terminations > since.terminations;
+                let killed = came.terminations > since.terminations || came.hangups > since.hangups;
+                let signalled = interrupted || killed;
                 let late = limit.is_some_and(|l| now >= Instant::ZERO + l);
                 let code = ended()
                     .or_else(|| signalled.then(sys::signal_code))

@@ -1,6 +1,7 @@
 //! `upf.toml`: what a user plane function is and whom it knows.
 
 use core::net::{IpAddr, Ipv4Addr};
+use std::collections::BTreeMap;
 
 use slackwater_core::Rate;
 use slackwater_schema::error::ScenarioError;
@@ -236,7 +237,38 @@ impl UpfConfig {
                 "its address on the port's link",
             ));
         }
+        config.one_session_each()?;
         Ok(config)
+    }
+
+    /// A tunnel and an address are one session's.
+    fn one_session_each(&self) -> Result<(), ScenarioError> {
+        let (mut tunnels, mut ues) = (BTreeMap::new(), BTreeMap::new());
+        for (k, session) in self.session.iter().enumerate() {
+            // A UE has the first 64 bits of an IPv6 address (TS 23.501, 5.8.2.2).
+            let ue = match session.ue.0 {
+                IpAddr::V4(_) => session.ue.0,
+                IpAddr::V6(a) => IpAddr::V6((u128::from(a) >> 64 << 64).into()),
+            };
+            let others = [
+                (
+                    "teid",
+                    session.teid.to_string(),
+                    tunnels.insert(session.teid, k),
+                ),
+                ("ue", session.ue.0.to_string(), ues.insert(ue, k)),
+            ];
+            for (name, found, other) in others {
+                if let Some(other) = other {
+                    return Err(ScenarioError::new(
+                        format!("session[{k}].{name}"),
+                        format!("{found}, as in session[{other}]"),
+                        "one of its own",
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The file with every default, as TOML.
@@ -316,6 +348,36 @@ mod tests {
         ] {
             let error = UpfConfig::parse("upf.toml", text).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn two_sessions_share_nothing() {
+        let session = |ue: &str, teid: u32| {
+            format!("[[session]]\nue = \"{ue}\"\nteid = {teid}\ngnb = \"10.0.0.2\"\ngnb_teid = 9\n")
+        };
+        for (ues, teids, said) in [
+            (["10.60.0.1", "10.60.0.2"], [1, 2], None),
+            (["10.60.0.1", "10.60.0.2"], [1, 1], Some("session[1].teid")),
+            (["10.60.0.1", "10.60.0.1"], [1, 2], Some("session[1].ue")),
+            (
+                ["2001:db8::1", "2001:db8::2"],
+                [1, 2],
+                Some("session[1].ue"),
+            ),
+        ] {
+            let text = format!(
+                "{LEAST}{}{}",
+                session(ues[0], teids[0]),
+                session(ues[1], teids[1])
+            );
+            let error = UpfConfig::parse("upf.toml", &text)
+                .err()
+                .map(|e| e.to_string());
+            let found = error
+                .as_deref()
+                .is_some_and(|e| e.contains(said.unwrap_or("")));
+            assert_eq!(found, said.is_some(), "{text}: {error:?}");
         }
     }
 

@@ -15,6 +15,7 @@ use slackwater_wire::gtpu::{Ntp, NtpClock};
 use super::config::UpfConfig;
 use super::n6::N6;
 use super::pool::Pool;
+use super::reload::{self, Fixed, Reloaded};
 use super::setup;
 use super::state::{self, StateFile};
 use crate::LiveError;
@@ -40,6 +41,36 @@ const DRAIN: Duration = Duration::from_millis(500);
 
 /// Something that another thread wants to know of the function, answered between two packets.
 pub type Question = Box<dyn FnOnce(&mut Server) + Send>;
+
+/// What signals order: SIGTERM and SIGINT an end, SIGHUP the file read again.
+#[derive(Debug)]
+pub struct Orders {
+    /// Those that came before, or were followed.
+    since: Signals,
+}
+
+impl Orders {
+    /// Takes signals from now on.
+    ///
+    /// # Errors
+    /// Where the kernel does not let it.
+    pub fn listen() -> Result<Self, LiveError> {
+        let since = sys::signals();
+        sys::count_signals().map_err(|e| LiveError::kernel("cannot listen for signals", e))?;
+        Ok(Self { since })
+    }
+
+    fn end(&self) -> bool {
+        let (came, since) = (sys::signals(), self.since);
+        came.interrupts > since.interrupts || came.terminations > since.terminations
+    }
+
+    /// Several that came since the last look count as one.
+    fn reload(&mut self) -> bool {
+        let came = sys::signals().hangups;
+        core::mem::replace(&mut self.since.hangups, came) != came
+    }
+}
 
 /// What the kernel did not take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,6 +160,10 @@ pub struct Server {
     note: Instant,
     /// When this process began, by its clock: that may go on from an earlier one's.
     began: Instant,
+    /// What the file says.
+    config: UpfConfig,
+    /// The sessions that it orders.
+    fixed: Fixed,
     /// It is to end, by [`Server::stop`].
     stopped: bool,
 }
@@ -152,7 +187,9 @@ impl Server {
             origin,
             state,
         } = begin(config)?;
-        setup::order(&mut upf, config, clock.now());
+        let mut fixed = Fixed::default();
+        fixed.check(upf.all_sessions(), config)?;
+        fixed.order(upf.sessions(), config, &config.n3, clock.now());
         Ok(Self {
             began: clock.now(),
             note: clock.now() + NOTE_EVERY,
@@ -165,6 +202,8 @@ impl Server {
             pool: Pool::default(),
             clock,
             refused_n4: 0,
+            config: config.clone(),
+            fixed,
             stopped: false,
         })
     }
@@ -200,23 +239,62 @@ impl Server {
         self.stopped = true;
     }
 
-    /// Until SIGTERM, SIGINT or [`Server::stop`]. `questions` are answered between packets.
+    /// Follows a file that was read again: edge functions, networks and the sessions that it orders. Sessions of the control plane
+    /// stay.
     ///
     /// # Errors
-    /// Where a socket or the device is gone.
-    pub fn run(&mut self, questions: &Receiver<Question>) -> Result<(), LiveError> {
-        sys::count_signals().map_err(|e| LiveError::kernel("cannot listen for signals", e))?;
-        let since = sys::signals();
-        self.run_until(questions, |came| {
-            came.interrupts > since.interrupts || came.terminations > since.terminations
+    /// The file differs in what needs a restart, or takes from the control plane what its sessions have. Nothing is changed
+    /// then.
+    pub fn reload(&mut self, config: UpfConfig) -> Result<Reloaded, LiveError> {
+        reload::check(&self.config, &config)?;
+        self.fixed.check(self.upf.all_sessions(), &config)?;
+        let networks = setup::networks(&config);
+        let changed = networks != setup::networks(&self.config);
+        self.upf.set_networks(networks).map_err(|in_use| {
+            let section = if in_use.tunnels { "n3" } else { "n6" };
+            LiveError::Usage(format!("{section}.networks: {in_use}"))
+        })?;
+        let now = self.clock.now();
+        let functions = config.functions != self.config.functions;
+        if functions {
+            self.upf.set_functions(now, setup::functions(&config));
+        }
+        let sessions = self.upf.sessions();
+        let sessions = self.fixed.order(sessions, &config, &config.n3, now);
+        self.config = config;
+        Ok(Reloaded {
+            functions,
+            networks: changed,
+            sessions,
         })
     }
 
-    /// Until [`Server::stop`], or `signalled` says that the signals that came ask for an end.
+    /// Until SIGTERM, SIGINT or [`Server::stop`]. `questions` are answered between packets; at SIGHUP `again` reads the file.
+    ///
+    /// # Errors
+    /// Where a socket or the device is gone.
+    pub fn run(
+        &mut self,
+        questions: &Receiver<Question>,
+        mut orders: Orders,
+        again: impl Fn() -> Result<UpfConfig, LiveError>,
+    ) -> Result<(), LiveError> {
+        self.run_until(questions, |server| {
+            if orders.reload() {
+                match again().and_then(|config| server.reload(config)) {
+                    Ok(done) => eprintln!("slackwater upf: reloaded: {done}"),
+                    Err(why) => eprintln!("slackwater upf: not reloaded: {why}"),
+                }
+            }
+            orders.end()
+        })
+    }
+
+    /// Until [`Server::stop`], or `ends` says so, which it is called for every few milliseconds.
     pub(crate) fn run_until(
         &mut self,
         questions: &Receiver<Question>,
-        signalled: impl Fn(Signals) -> bool,
+        mut ends: impl FnMut(&mut Self) -> bool,
     ) -> Result<(), LiveError> {
         // A gain, and no condition.
         let _slack = nix::sys::prctl::set_timerslack(SLACK_NS);
@@ -243,7 +321,7 @@ impl Server {
                 while let Ok(question) = questions.try_recv() {
                     question(self);
                 }
-                if (self.stopped || signalled(sys::signals())) && end.is_none() {
+                if end.is_none() && (ends(self) || self.stopped) {
                     end = Some(now + DRAIN);
                 }
             }

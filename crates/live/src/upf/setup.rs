@@ -3,17 +3,15 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use slackwater_core::Instant;
 use slackwater_edge::upf::cecc::{self, CeccConfig};
 use slackwater_edge::upf::vaqm::{self, VaqmConfig};
 use slackwater_upf::n4::{self, LocalEnd, Networks, NodeName};
 use slackwater_upf::rules::{Interface, Prefix};
-use slackwater_upf::upf::{Config, Upf};
+use slackwater_upf::upf::Config;
 use slackwater_upf::user::{FunctionConfig, UserConfig, icmp};
 use slackwater_wire::gtpu::NtpClock;
 
 use super::config::{Address, Aqm, Frames, N6, Network, UpfConfig};
-use super::fixed;
 use crate::LiveError;
 use crate::emulate::netns;
 use crate::emulate::tun::Tun;
@@ -87,10 +85,7 @@ fn control(config: &UpfConfig, clock: NtpClock) -> n4::Config {
                 v6,
             })
             .to_vec(),
-        networks: Networks {
-            tunnels: config.n3.networks.clone(),
-            plain: config.n6.networks.clone(),
-        },
+        networks: networks(config),
         // The hasher's keys are the standard library's own randomness.
         seed: RandomState::new().hash_one(own),
         allowed: config.n4.peers.iter().map(host).collect(),
@@ -126,16 +121,16 @@ pub(super) fn settings(config: &UpfConfig, clock: NtpClock) -> Config {
     }
 }
 
-/// Adds the sessions that the file orders.
-pub(super) fn order(upf: &mut Upf, config: &UpfConfig, now: Instant) {
-    for session in &config.session {
-        let sessions = upf.sessions();
-        let seid = sessions.add(now, u32::MAX, 0);
-        sessions.set_rules(seid, fixed::rules(session, &config.n3));
+/// The network instances that rules may name.
+pub(super) fn networks(config: &UpfConfig) -> Networks {
+    Networks {
+        tunnels: config.n3.networks.clone(),
+        plain: config.n6.networks.clone(),
     }
 }
 
-fn functions(config: &UpfConfig) -> FunctionConfig {
+/// The edge functions.
+pub(super) fn functions(config: &UpfConfig) -> FunctionConfig {
     let vaqm = match config.functions.vaqm {
         Aqm::Auto => Some(vaqm::Mode::Auto),
         Aqm::Window => Some(vaqm::Mode::Window),

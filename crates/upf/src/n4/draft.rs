@@ -182,7 +182,8 @@ impl<'a> Draft<'a> {
         for pdr in &rules.pdrs {
             let failed = |kind| Err(Refusal::failed(RuleId::Pdr(pdr.id), kind));
             // A network instance that no interface here serves has no packets (8.2.4).
-            if !networks.serve(pdr.tunnel.is_some(), pdr.network.as_deref()) {
+            let (tunnel, network) = pdr.instance();
+            if !networks.serve(tunnel, network) {
                 return failed(kind::NETWORK);
             }
             if pdr.far.is_some_and(|far| rules.far(far).is_none()) {
@@ -200,9 +201,9 @@ impl<'a> Draft<'a> {
             if far.bar.is_some_and(|bar| rules.bar(bar).is_none()) {
                 return failed(kind::BAR_ID);
             }
-            let tunnel = far.outer.is_some() || far.destination == Some(Interface::Access);
-            let somewhere = !matches!(far.destination, None | Some(Interface::Control));
-            if somewhere && !networks.serve(tunnel, far.network.as_deref()) {
+            if let Some((tunnel, network)) = far.instance()
+                && !networks.serve(tunnel, network)
+            {
                 return failed(kind::NETWORK);
             }
         }

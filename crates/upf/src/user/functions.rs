@@ -60,6 +60,14 @@ pub struct Plan {
     pub cell: Option<CellKey>,
 }
 
+impl Plan {
+    /// Its vAQM instances: that of all flows without a guaranteed rate, then each flow with one.
+    fn instances(&self) -> impl Iterator<Item = (Option<Qfi>, Bottleneck)> {
+        let flows = self.guaranteed.iter().map(|(q, b)| (Some(*q), *b));
+        std::iter::once((None, self.session)).chain(flows)
+    }
+}
+
 #[derive(Debug)]
 struct Cell {
     function: Cecc<UserPacket>,
@@ -138,6 +146,15 @@ fn vaqm_of(defaults: &VaqmConfig, options: EdgeOptions) -> VaqmConfig {
     config
 }
 
+/// vAQM without a session.
+fn vaqm_with(config: VaqmConfig) -> Vaqm<UserPacket> {
+    Vaqm::new(VaqmConfig {
+        // Sessions are announced.
+        auto_sessions: false,
+        ..config
+    })
+}
+
 /// The parameters of an instance that does not have the function's.
 fn own_config(defaults: &VaqmConfig, options: EdgeOptions) -> Option<VaqmConfig> {
     (options != EdgeOptions::default()).then(|| vaqm_of(defaults, options))
@@ -146,15 +163,8 @@ fn own_config(defaults: &VaqmConfig, options: EdgeOptions) -> Option<VaqmConfig>
 impl Functions {
     /// No session yet.
     pub fn new(config: FunctionConfig) -> Self {
-        let vaqm = config.vaqm.clone().map(|config| {
-            Vaqm::new(VaqmConfig {
-                // Sessions are announced.
-                auto_sessions: false,
-                ..config
-            })
-        });
         Self {
-            vaqm,
+            vaqm: config.vaqm.clone().map(vaqm_with),
             cells: BTreeMap::new(),
             marker: config.marker.map(L4sMarker::new),
             config,
@@ -165,6 +175,51 @@ impl Functions {
     /// What they were made with.
     pub const fn config(&self) -> &FunctionConfig {
         &self.config
+    }
+
+    /// Changes the functions of all sessions, whose plans so far are `plans`. A CECC that is there keeps its parameters until its
+    /// last session leaves it, which [`Functions::follow`] sees to; so the mode of a session's CECC changes with its plan.
+    pub fn set_config<'a>(
+        &mut self,
+        now: Instant,
+        config: FunctionConfig,
+        plans: impl Iterator<Item = (UeId, &'a Plan)>,
+    ) {
+        if config.marker != self.config.marker {
+            self.marker = config.marker.map(L4sMarker::new);
+        }
+        let changed = config.vaqm != self.config.vaqm;
+        self.config = config;
+        if changed {
+            self.set_vaqm(now, plans);
+        }
+    }
+
+    fn set_vaqm<'a>(&mut self, now: Instant, plans: impl Iterator<Item = (UeId, &'a Plan)>) {
+        let Some(defaults) = &self.config.vaqm else {
+            if let Some(vaqm) = &mut self.vaqm {
+                vaqm.let_all_out(now);
+            }
+            self.drain(now);
+            self.vaqm = None;
+            return;
+        };
+        if let Some(vaqm) = &mut self.vaqm {
+            vaqm.set_config(now, defaults.clone());
+            for (ue, plan) in plans {
+                for (gbr_flow, b) in plan.instances() {
+                    if let Some(own) = own_config(defaults, b.options) {
+                        vaqm.reconfigure(now, ue, gbr_flow, Some(own));
+                    }
+                }
+            }
+        } else {
+            self.vaqm = Some(vaqm_with(defaults.clone()));
+            for (ue, plan) in plans {
+                self.follow_vaqm(now, ue, None, Some(plan));
+            }
+        }
+        self.drain(now);
     }
 
     /// A session came, changed or went.
@@ -212,10 +267,8 @@ impl Functions {
         let Some(defaults) = &self.config.vaqm else {
             return;
         };
-        let instances = |plan: Option<&Plan>| -> Vec<(Option<Qfi>, Bottleneck)> {
-            let Some(plan) = plan else { return Vec::new() };
-            let flows = plan.guaranteed.iter().map(|(q, b)| (Some(*q), *b));
-            std::iter::once((None, plan.session)).chain(flows).collect()
+        let instances = |plan: Option<&Plan>| -> Vec<_> {
+            plan.into_iter().flat_map(Plan::instances).collect()
         };
         let (old, new) = (instances(old), instances(new));
         for &(gbr_flow, _) in &old {

@@ -5,6 +5,7 @@ mod fragments;
 mod hostile;
 mod length;
 mod rates;
+mod reload;
 mod reports;
 mod signalling;
 
