@@ -26,6 +26,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use slackwater_core::{Bytes, Direction, Duration, Instant, PacketView as _};
 use slackwater_edge::RanReport;
+use slackwater_edge::upf::Delays;
 use slackwater_wire::gtpu::NtpClock;
 use slackwater_wire::gtpu::report::Units;
 
@@ -151,6 +152,8 @@ pub struct User {
     out: VecDeque<Output>,
     events: VecDeque<Event>,
     counters: Counters,
+    /// What packets waited here, down and up.
+    delays: [Delays; 2],
     icmp_often: Often,
     error_often: Often,
     notify_often: Often,
@@ -174,6 +177,7 @@ impl User {
             out: VecDeque::new(),
             events: VecDeque::new(),
             counters: Counters::default(),
+            delays: [Delays::default(); 2],
             icmp_often: often(),
             error_often: often(),
             notify_often: often(),
@@ -189,6 +193,14 @@ impl User {
     /// Counters of all sessions together.
     pub const fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// What packets of a direction that left had waited in the edge functions.
+    pub const fn delays(&self, direction: Direction) -> &Delays {
+        match direction {
+            Direction::Down => &self.delays[0],
+            Direction::Up => &self.delays[1],
+        }
     }
 
     /// The edge functions.

@@ -12,7 +12,7 @@ use slackwater_wire::pfcp::{Element, RuleId, cause, kind, modification};
 use super::config::Config;
 use super::refusal::Refusal;
 use super::tunnels::Tunnels;
-use crate::rules::{Action, Filter, Interface, LocalTunnel, RemoteTunnel, Rules};
+use crate::rules::{Action, Filter, LocalTunnel, RemoteTunnel, Rules};
 use crate::sessions::{Seid, Sessions};
 
 /// What a request does to the usage that is counted, in this order.

@@ -18,6 +18,45 @@ macro_rules! counters {
     };
 }
 
+impl Counters {
+    /// Users' packets that ended here, by cause. The names are those of the counters.
+    pub fn dropped(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let drops = |name: &str| {
+            matches!(
+                name,
+                "malformed_ip"
+                    | "unknown_tunnel"
+                    | "unknown_address"
+                    | "no_rule"
+                    | "spoofed"
+                    | "gated"
+                    | "metered"
+                    | "forbidden"
+                    | "header_kept"
+                    | "no_tunnel"
+                    | "over_quota"
+                    | "ecn_contradicts"
+                    | "not_understood"
+                    | "queue_law"
+                    | "queue_full"
+                    | "queue_unanswering"
+                    | "session_gone"
+                    | "too_long"
+                    | "no_room"
+                    | "buffer_full"
+                    | "buffer_dropped"
+            )
+        };
+        self.each()
+            .filter_map(move |(name, _, value)| drops(name).then_some((name, value)))
+    }
+
+    /// Packets that were marked CE here, by who decided so.
+    pub const fn marks(&self) -> [(&'static str, u64); 2] {
+        [("law", self.marked_law), ("report", self.marked_report)]
+    }
+}
+
 counters! {
     /// Packets that came by N6.
     n6_in,
@@ -57,10 +96,20 @@ counters! {
     not_understood,
     /// Packets that an edge function dropped by its queue's law or for want of room.
     queue_dropped,
+    /// Of these, by a law.
+    queue_law,
+    /// Of these, for want of room.
+    queue_full,
+    /// Of these, beyond the limit of a flow that does not answer to signals.
+    queue_unanswering,
     /// Packets that waited for a session that went.
     session_gone,
     /// Packets that were marked CE here.
     marked,
+    /// Of these, by a law.
+    marked_law,
+    /// Of these, by a report of the radio network.
+    marked_report,
     /// Packets too long for N3 that must not be cut.
     too_long,
     /// Packets too long for N3 that were cut.
@@ -134,5 +183,8 @@ mod tests {
         assert_eq!(found.2, 7);
         assert!(found.1.contains("not the UE's"));
         assert!(all.iter().all(|c| c.1.trim().ends_with('.')));
+        // Every cause is a counter's name.
+        assert_eq!(counters.dropped().count(), 21);
+        assert!(counters.dropped().any(|d| d == ("spoofed", 7)));
     }
 }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::ops::Bound;
 
+use slackwater_core::record::DropReason;
 use slackwater_core::{Bytes, Direction, Ecn, Instant, PacketView as _, Qfi, Rate, UeId};
+use slackwater_edge::upf::Delays;
 use slackwater_edge::upf::cecc::{Cecc, CeccConfig, Mode as CeccMode};
 use slackwater_edge::upf::l4s_marker::{L4sMarker, L4sMarkerConfig};
 use slackwater_edge::upf::vaqm::{Mode as VaqmMode, Snapshot, Vaqm, VaqmConfig, VaqmStats};
@@ -79,12 +81,35 @@ struct Cell {
 pub struct Done {
     /// Packets that go on, in their order.
     pub ready: VecDeque<UserPacket>,
-    /// Packets that were dropped by a law or for want of room.
-    pub dropped: u64,
-    /// Packets that were dropped because their session went.
+    /// What became of others.
+    pub judged: Judged,
+}
+
+/// Packets that the functions dropped or marked, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// Dropped by a law.
+    pub law: u64,
+    /// Dropped for want of room.
+    pub full: u64,
+    /// Dropped beyond the limit of a flow that does not answer to signals.
+    pub unanswering: u64,
+    /// Dropped because their session went.
     pub gone: u64,
-    /// Packets that were marked.
-    pub marked: u64,
+    /// Marked by a law.
+    pub marked_law: u64,
+    /// Marked by a report of the radio network.
+    pub marked_report: u64,
+}
+
+impl Judged {
+    fn dropped(&mut self, reason: DropReason) {
+        match reason {
+            DropReason::NoRoute => self.gone += 1,
+            DropReason::Full => self.full += 1,
+            _ => self.law += 1,
+        }
+    }
 }
 
 /// All functions.
@@ -92,6 +117,8 @@ pub struct Done {
 pub struct Functions {
     config: FunctionConfig,
     vaqm: Option<Vaqm<UserPacket>>,
+    /// What vAQM had counted when it was last looked at.
+    seen: VaqmStats,
     cells: BTreeMap<CellKey, Cell>,
     marker: Option<L4sMarker>,
     /// What they let go since it was taken.
@@ -165,6 +192,7 @@ impl Functions {
     pub fn new(config: FunctionConfig) -> Self {
         Self {
             vaqm: config.vaqm.clone().map(vaqm_with),
+            seen: VaqmStats::default(),
             cells: BTreeMap::new(),
             marker: config.marker.map(L4sMarker::new),
             config,
@@ -202,6 +230,7 @@ impl Functions {
             }
             self.drain(now);
             self.vaqm = None;
+            self.seen = VaqmStats::default();
             return;
         };
         if let Some(vaqm) = &mut self.vaqm {
@@ -347,18 +376,23 @@ impl Functions {
         self.drain(now);
     }
 
-    /// Does what a function decided; the packet, where it goes on.
+    /// Does what a function decided; the packet, where it goes on. Marks are counted by who made them.
     fn judged(&mut self, verdict: Verdict<UserPacket>) -> Option<UserPacket> {
         match verdict {
             Verdict::Forward(packet) => Some(packet),
             Verdict::Hold => None,
             Verdict::Mark(mut packet) => {
                 packet.set_ecn(Ecn::Ce);
-                self.done.marked += 1;
                 Some(packet)
             }
             Verdict::Drop(_) => {
-                self.done.dropped += 1;
+                let policed = self.vaqm.as_ref().map_or(0, |v| v.stats().policed);
+                if policed == self.seen.policed {
+                    self.done.judged.law += 1;
+                } else {
+                    self.seen.policed = policed;
+                    self.done.judged.unanswering += 1;
+                }
                 None
             }
         }
@@ -389,6 +423,7 @@ impl Functions {
             return;
         };
         let verdict = marker.on_packet(now, Direction::Down, route.ue(), packet);
+        self.done.judged.marked_report += u64::from(matches!(verdict, Verdict::Mark(_)));
         if let Some(packet) = self.judged(verdict) {
             self.done.ready.push_back(packet);
         }
@@ -421,11 +456,12 @@ impl Functions {
         }
         if let Some(vaqm) = &mut self.vaqm {
             while let Some((_, reason)) = vaqm.take_dropped() {
-                match reason {
-                    slackwater_core::record::DropReason::NoRoute => self.done.gone += 1,
-                    _ => self.done.dropped += 1,
-                }
+                self.done.judged.dropped(reason);
             }
+            // Those of the queue and those at once.
+            let marked = vaqm.stats().marked;
+            self.done.judged.marked_law += marked - self.seen.marked;
+            self.seen.marked = marked;
         }
     }
 
@@ -441,8 +477,8 @@ impl Functions {
             }
         }
         if let Some(cell) = self.cells.get_mut(&key) {
-            while cell.function.take_dropped().is_some() {
-                self.done.dropped += 1;
+            while let Some((_, reason)) = cell.function.take_dropped() {
+                self.done.judged.dropped(reason);
             }
         }
     }
@@ -472,6 +508,12 @@ impl Functions {
     /// The parameters of an instance of vAQM.
     pub fn vaqm_config(&self, ue: UeId, gbr_flow: Option<Qfi>) -> Option<&VaqmConfig> {
         self.vaqm.as_ref().map(|v| v.config_of(ue, gbr_flow))
+    }
+
+    /// The round trips between here and the UEs that vAQM measured; none where there is none.
+    pub fn round_trips(&self) -> Delays {
+        let measured = self.vaqm.as_ref().map(Vaqm::round_trips);
+        measured.copied().unwrap_or_default()
     }
 
     /// Counters of vAQM.

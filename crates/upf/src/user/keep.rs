@@ -74,14 +74,17 @@ impl User {
     pub(super) fn release_kept(&mut self, now: Instant, session: &Session) {
         let seid = session.seid;
         let cell = self.state(seid).and_then(super::state::State::cell);
-        for packet in self.kept.take(seid) {
+        for mut packet in self.kept.take(seid) {
             let rules = &session.rules;
             let pdr = rules.pdrs.iter().find(|p| p.id == packet.route.pdr);
             let far = pdr.and_then(|p| rules.far(p.far?));
             match far.map_or(Action::Drop, |f| f.action) {
                 Action::Buffer { .. } => self.kept.put(seid, packet),
                 Action::Drop => self.counters.buffer_dropped += 1,
-                Action::Forward => self.functions.on_packet(now, cell, packet),
+                Action::Forward => {
+                    packet.begin(now);
+                    self.functions.on_packet(now, cell, packet);
+                }
             }
         }
     }

@@ -91,7 +91,10 @@ impl User {
             reflective: state::qers(rules, pdr).any(|q| q.reflective),
             gbr_flow: state::gbr_flow_of(rules, pdr),
         };
-        Some((pdr, UserPacket::new(ip, route, decided.map(|d| d.keys))))
+        Some((
+            pdr,
+            UserPacket::new(now, ip, route, decided.map(|d| d.keys)),
+        ))
     }
 }
 

@@ -1,7 +1,8 @@
 //! A user's packet as the edge functions see it: the buffer, and what the session's rules said of it.
 
 use slackwater_core::{
-    Direction, Ecn, FlowId, PacketView, Qfi, SackList, SeqNum, SynOptions, TcpHeader, UeId,
+    Direction, Duration, Ecn, FlowId, Instant, PacketView, Qfi, SackList, SeqNum, SynOptions,
+    TcpHeader, UeId,
 };
 use slackwater_wire::IpPacket;
 
@@ -46,12 +47,34 @@ pub struct UserPacket {
     pub route: Route,
     /// The keys of its flow where its own octets do not show them: of a later fragment, those of the first.
     keys: Option<(u32, u32)>,
+    /// When its wait began.
+    since: Instant,
 }
 
 impl UserPacket {
-    /// A packet with its route.
-    pub const fn new(ip: IpPacket<Buf>, route: Route, keys: Option<(u32, u32)>) -> Self {
-        Self { ip, route, keys }
+    /// A packet with its route, which came `now`.
+    pub const fn new(
+        now: Instant,
+        ip: IpPacket<Buf>,
+        route: Route,
+        keys: Option<(u32, u32)>,
+    ) -> Self {
+        Self {
+            ip,
+            route,
+            keys,
+            since: now,
+        }
+    }
+
+    /// Its wait begins now: before, nobody could send it.
+    pub const fn begin(&mut self, now: Instant) {
+        self.since = now;
+    }
+
+    /// How long it has waited.
+    pub fn waited(&self, now: Instant) -> Duration {
+        now.since(self.since)
     }
 
     /// Its headers.

@@ -9,6 +9,7 @@ use slackwater_wire::gtpu::{Header, PORT};
 use slackwater_wire::ip::fragments;
 
 use super::classify::direction;
+use super::functions::Judged;
 use super::packet::{Route, UserPacket};
 use super::{Buf, Output, User, ecn, icmp};
 use crate::rules::{Action, Far, Interface, Pdr, RemoteTunnel};
@@ -35,9 +36,23 @@ impl User {
             self.send(now, sessions, usage, packet);
         }
         let done = &mut self.functions.done;
-        self.counters.queue_dropped += core::mem::take(&mut done.dropped);
-        self.counters.session_gone += core::mem::take(&mut done.gone);
-        self.counters.marked += core::mem::take(&mut done.marked);
+        let Judged {
+            law,
+            full,
+            unanswering,
+            gone,
+            marked_law,
+            marked_report,
+        } = core::mem::take(&mut done.judged);
+        let counters = &mut self.counters;
+        counters.queue_dropped += law + full + unanswering;
+        counters.queue_law += law;
+        counters.queue_full += full;
+        counters.queue_unanswering += unanswering;
+        counters.session_gone += gone;
+        counters.marked += marked_law + marked_report;
+        counters.marked_law += marked_law;
+        counters.marked_report += marked_report;
     }
 
     fn send(&mut self, now: Instant, sessions: &Sessions, usage: &mut Usage, packet: UserPacket) {
@@ -76,6 +91,7 @@ impl User {
             }
             return;
         }
+        self.delays[usize::from(route.direction == Direction::Up)].add(packet.waited(now));
         if let Some(state) = self.state_mut(route.seid) {
             let traffic = state.traffic(route.direction);
             traffic.packets += 1;
@@ -102,7 +118,7 @@ impl User {
         for piece in pieces {
             if let Some(ip) = super::n6::sound(Buf::copied(&piece)) {
                 self.counters.fragments += 1;
-                self.send_in(now, far, tunnel, UserPacket::new(ip, route, None));
+                self.send_in(now, far, tunnel, UserPacket::new(now, ip, route, None));
             }
         }
     }
@@ -222,7 +238,7 @@ impl User {
                 reflective: false,
                 ..packet.route
             };
-            self.send_in(now, far, tunnel, UserPacket::new(ip, route, None));
+            self.send_in(now, far, tunnel, UserPacket::new(now, ip, route, None));
         }
     }
 

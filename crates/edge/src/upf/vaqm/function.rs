@@ -9,6 +9,7 @@ use slackwater_core::{Bytes, Direction, Duration, FlowId, Instant, PacketView, Q
 use super::config::VaqmConfig;
 use super::instance::{Instance, Shared};
 use super::modes::Offer;
+use crate::upf::Delays;
 use crate::{EdgeFunction, RanReport, Session, Verdict};
 
 /// What an instance does at present.
@@ -151,6 +152,7 @@ pub struct Vaqm<P> {
     dropped: VecDeque<(P, DropReason)>,
     held: u64,
     stats: VaqmStats,
+    round_trips: Delays,
 }
 
 /// Splits the function into one instance and what it shares with the others.
@@ -167,6 +169,7 @@ macro_rules! with {
             dropped: &mut $self.dropped,
             held: &mut $self.held,
             stats: &mut $self.stats,
+            round_trips: &mut $self.round_trips,
         };
         $body
     }};
@@ -196,6 +199,7 @@ impl<P: PacketView> Vaqm<P> {
                 pushed: 0,
                 unknown: 0,
             },
+            round_trips: Delays::default(),
         }
     }
 
@@ -303,6 +307,11 @@ impl<P: PacketView> Vaqm<P> {
     /// Counters.
     pub const fn stats(&self) -> &VaqmStats {
         &self.stats
+    }
+
+    /// The round trips between here and the UEs that were measured, all instances together.
+    pub const fn round_trips(&self) -> &Delays {
+        &self.round_trips
     }
 
     fn find(&self, ue: UeId, gbr_flow: Option<Qfi>) -> Option<u32> {

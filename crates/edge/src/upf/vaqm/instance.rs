@@ -23,6 +23,7 @@ use super::function::{Snapshot, State, VaqmStats};
 use super::modes::{Law, Limit, Offer, Sight, Valve};
 use super::path::{MTU, PathModel};
 use super::uplink::Uplink;
+use crate::upf::Delays;
 use crate::upf::passive::{RateMeter, WindowedMax};
 
 /// Over such a time it is seen whether acknowledgments are visible.
@@ -44,6 +45,7 @@ pub(super) struct Shared<'a, P> {
     /// Bytes that wait in all instances.
     pub(super) held: &'a mut u64,
     pub(super) stats: &'a mut VaqmStats,
+    pub(super) round_trips: &'a mut Delays,
 }
 
 /// Whether a packet may leave.

@@ -265,3 +265,46 @@ fn an_element_of_ours_chooses_what_vaqm_does() {
     drain(&mut upf, MS(1));
     assert_eq!(modes(&upf)[1], (Mode::Window, 0.5));
 }
+
+#[test]
+fn marks_drops_and_waits_are_counted_by_cause() {
+    // 2 Mbit/s into 1: a flow that takes marks, and one that does not.
+    let (mut upf, _) = upf_with(config(), 2, |_, rules| {
+        rules.qers[0].maximum = Some(Rates {
+            up: Rate::from_mbps(1.0),
+            down: Rate::from_mbps(1.0),
+        });
+    });
+    let mut ce = 0;
+    for k in 0..4_000_u64 {
+        let now = MS(k * 2);
+        for (n, ecn) in [(0, Ecn::Ect0), (1, Ecn::NotEct)] {
+            upf.on_n6(now, datagram(n, Direction::Down, 500, ecn));
+        }
+        while let Some(output) = upf.poll(now) {
+            let Output::N3 { bytes, .. } = output else {
+                panic!("{output:?}");
+            };
+            let message = Message::parse(bytes.as_ref()).unwrap();
+            ce += u64::from(message.payload()[1] & 3 == Ecn::Ce as u8);
+        }
+    }
+    let counters = *upf.user().counters();
+    assert!(ce > 0);
+    assert_eq!((counters.marked, counters.marked_law), (ce, ce));
+    let dropped: u64 = counters.dropped().map(|(_, n)| n).sum();
+    assert!(counters.queue_law > 0, "{counters:?}");
+    assert_eq!(
+        counters.queue_dropped,
+        counters.queue_law + counters.queue_full + counters.queue_unanswering
+    );
+    // Each packet left, waits, or ended by one cause.
+    let waiting = upf.user().held().0 / 500;
+    assert_eq!(counters.n3_out + dropped + waiting, 8_000, "{counters:?}");
+    let delays = upf.user().delays(Direction::Down);
+    assert_eq!(delays.count(), counters.n3_out);
+    // Half of what came had to wait, in a queue that law and limit keep below a second on the average.
+    let mean = delays.sum_s() / delays.count() as f64;
+    assert!((0.001..1.0).contains(&mean), "{mean}");
+    assert_eq!(upf.user().delays(Direction::Up).count(), 0);
+}

@@ -55,6 +55,9 @@ impl<P: PacketView> Instance<P> {
             }
             _ => {}
         }
+        if let Some(sample) = sample {
+            cx.round_trips.add(sample.rtt);
+        }
         match sample {
             Some(sample) if spins => {
                 let flight = self.flight_behind(now, sample.rtt);
@@ -128,6 +131,7 @@ impl<P: PacketView> Instance<P> {
             kind: SampleKind::Full,
         };
         let flight = self.flight_behind(now, rtt);
+        cx.round_trips.add(rtt);
         self.on_rtt(now, sample, flight, cx.config);
         self.service(now, cx);
     }
