@@ -16,6 +16,11 @@ use clap::Args;
 use slackwater_live::LiveError;
 use slackwater_live::upf::{Orders, Question, Server, UpfConfig, status};
 use tokio::net::TcpListener;
+use tracing::{error, info};
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::say::say;
 
@@ -33,6 +38,38 @@ pub(crate) struct UpfArgs {
     /// Read the file, print it with every default, and end
     #[arg(long)]
     check: bool,
+    /// How events are written to standard error; SLACKWATER_LOG=debug, or =warn,slackwater_live=info, says which
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    log: Format,
+}
+
+/// How an event is written.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Format {
+    /// A line for people.
+    Text,
+    /// A line of JSON.
+    Json,
+}
+
+/// Writes events from now on.
+fn write_events(format: Format) -> Result<()> {
+    const VARIABLE: &str = "SLACKWATER_LOG";
+    let wanted = std::env::var(VARIABLE).unwrap_or_else(|_| "info".to_owned());
+    let targets: Targets = wanted
+        .parse()
+        .with_context(|| format!("{VARIABLE}: found {wanted:?}, expected levels such as info"))?;
+    let layer = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false);
+    let layer = match format {
+        Format::Text => layer.with_target(false).boxed(),
+        Format::Json => layer.json().flatten_event(true).boxed(),
+    };
+    tracing_subscriber::registry()
+        .with(layer.with_filter(targets))
+        .init();
+    Ok(())
 }
 
 pub(crate) fn upf(args: &UpfArgs) -> Result<ExitCode> {
@@ -42,6 +79,7 @@ pub(crate) fn upf(args: &UpfArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
 
+    write_events(args.log)?;
     let orders = Orders::listen()?;
     let mut server = Server::new(&config)?;
     let (questions, asked) = sync_channel(QUESTIONS);
@@ -54,14 +92,16 @@ pub(crate) fn upf(args: &UpfArgs) -> Result<ExitCode> {
         || "none".to_owned(),
         |a| SocketAddr::new(a.0, config.n4.port).to_string(),
     );
-    eprintln!(
-        "slackwater upf: N4 {n4}, N3 {}, N6 {}, status {}",
-        SocketAddr::new(config.n3.address.0, config.n3.port),
-        server.interface(),
-        http.map_or_else(|| "none".to_owned(), |a| format!("http://{a}/")),
+    let at = http.map_or_else(|| "none".to_owned(), |a| format!("http://{a}/"));
+    info!(
+        %n4,
+        n3 = %SocketAddr::new(config.n3.address.0, config.n3.port),
+        n6 = server.interface(),
+        status = %at,
+        "listening"
     );
     server.run(&asked, orders, || read(&args.config))?;
-    eprintln!("{}", status::closing(&server));
+    info!(counters = status::closing(&server), "ended");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -95,7 +135,7 @@ fn listen(address: SocketAddr, questions: SyncSender<Question>) -> Result<()> {
         .spawn(move || {
             runtime.block_on(async {
                 if let Err(e) = axum::serve(listener, routes).await {
-                    eprintln!("slackwater upf: no more status: {e}");
+                    error!(why = %e, "no more status");
                 }
             });
         })?;

@@ -15,7 +15,8 @@ import urllib.request
 
 UPF, GNB, UE = "127.0.0.1", "127.0.0.2", "10.60.0.1"
 UPLINK, DOWNLINK, QFI = 0x11, 0x22, 5
-COMMAND, CONFIG = sys.argv[1:3]
+# What comes before the command, such as a program that takes rights away.
+*BEFORE, COMMAND, CONFIG = sys.argv[1:]
 
 G_PDU, ECHO, ECHO_RESPONSE, ERROR, END_MARKER = 255, 1, 2, 26, 254
 
@@ -73,7 +74,7 @@ def main() -> None:
     n3.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
     n3.bind((GNB, 2152))
     n3.settimeout(30)
-    upf = subprocess.Popen([COMMAND, "upf", "--config", CONFIG], stderr=subprocess.PIPE, text=True)
+    upf = subprocess.Popen([*BEFORE, COMMAND, "upf", "--config", CONFIG], stderr=subprocess.PIPE, text=True)
     # Its first line says that everything is open.
     first = upf.stderr.readline()
     found = {"first": first.strip()}

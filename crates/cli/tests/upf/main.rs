@@ -1,5 +1,7 @@
 //! `slackwater upf` between a base station and a data network that are not ours, in a namespace of its own.
 
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -30,26 +32,40 @@ fn beside(peer: &str, config: &str, name: &str) -> Option<Value> {
         eprintln!("skipped: {reason}");
         return None;
     }
+    let peer = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/upf")
+        .join(peer);
+    let words = [OsStr::new("python3"), peer.as_os_str()];
+    Some(run(&words, config, name, |_| ()).0)
+}
+
+/// What a program found that was given the command and a configuration, in a namespace of its own; and what `after` finds in its
+/// folder.
+fn run<T>(
+    words: &[&OsStr],
+    config: &str,
+    name: &str,
+    after: impl FnOnce(&Path) -> T,
+) -> (Value, T) {
     let folder = std::env::temp_dir().join(format!("slackwater-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("upf.toml");
     std::fs::write(&file, config).unwrap();
-    let peer = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/upf")
-        .join(peer);
     let done = Command::new("unshare")
-        .args(["-n", "python3"])
-        .arg(peer)
+        .arg("-n")
+        .args(words)
         .arg(env!("CARGO_BIN_EXE_slackwater"))
         .arg(&file)
         .current_dir(&folder)
         .stdin(Stdio::null())
         .output()
         .unwrap();
+    let left = after(&folder);
     let _gone = std::fs::remove_dir_all(&folder);
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{said}");
-    Some(serde_json::from_slice(&done.stdout).expect("the peer prints JSON"))
+    let found = serde_json::from_slice(&done.stdout).expect("the peer prints JSON");
+    (found, left)
 }
 
 const CONFIG: &str = r#"
@@ -141,6 +157,83 @@ fn an_interface_takes_the_place_of_the_device() {
     assert_eq!(found["code"], 0, "{found}");
 }
 
+/// The service's unit, where it lies beside this crate.
+fn unit() -> Option<String> {
+    let unit = "../../packaging/systemd/slackwater-upf.service";
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(unit)).ok()
+}
+
+#[test]
+fn the_rights_of_its_unit_suffice() {
+    let (Some(unit), None) = (unit(), reason()) else {
+        eprintln!("skipped: no unit, or no namespaces");
+        return;
+    };
+    for line in [
+        "AmbientCapabilities=CAP_NET_ADMIN",
+        "CapabilityBoundingSet=CAP_NET_ADMIN",
+        "NoNewPrivileges=yes",
+    ] {
+        assert!(unit.lines().any(|l| l == line), "{line}");
+    }
+    // The same rights: one capability, and nobody where every user may open the device.
+    let device = std::fs::metadata("/dev/net/tun").unwrap().permissions();
+    let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let nobody = device.mode() & 0o006 == 0o006;
+    let rights: Vec<&str> = ["setpriv"]
+        .into_iter()
+        .chain(user.into_iter().filter(|_| nobody))
+        .chain([
+            "--no-new-privs",
+            "--inh-caps=-all,+net_admin",
+            "--ambient-caps=-all,+net_admin",
+            "--bounding-set=-all,+net_admin",
+        ])
+        .collect();
+    let reaches = Command::new(rights[0])
+        .args(&rights[1..])
+        .args(["test", "-x", env!("CARGO_BIN_EXE_slackwater")])
+        .status();
+    if !reaches.is_ok_and(|s| s.success()) {
+        eprintln!("skipped: no setpriv, or the command lies where nobody may not run it");
+        return;
+    }
+    let peer = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upf/gnb.py");
+    let words = [OsStr::new("python3"), peer.as_os_str()];
+    let words: Vec<&OsStr> = words
+        .into_iter()
+        .chain(rights.iter().map(OsStr::new))
+        .collect();
+    let (found, ()) = run(&words, CONFIG, "upf-rights", |_| ());
+    assert_eq!((&found["good"], &found["code"]), (&100.into(), &0.into()));
+}
+
+#[test]
+fn systemd_knows_every_key_of_the_unit() {
+    let Some(unit) = unit() else {
+        eprintln!("skipped: no unit beside this crate");
+        return;
+    };
+    let binary = "/usr/bin/slackwater ";
+    assert!(unit.contains(binary));
+    let unit = unit.replace(binary, concat!(env!("CARGO_BIN_EXE_slackwater"), " "));
+    let folder = std::env::temp_dir().join(format!("slackwater-unit-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("slackwater-upf.service");
+    std::fs::write(&file, unit).unwrap();
+    let done = Command::new("systemd-analyze")
+        .arg("verify")
+        .arg(&file)
+        .output();
+    let _gone = std::fs::remove_dir_all(&folder);
+    let Ok(done) = done else {
+        eprintln!("skipped: no systemd-analyze");
+        return;
+    };
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success() && said.trim().is_empty(), "{said}");
+}
+
 const WITH_STATE: &str = r#"
 [n4]
 address = "127.0.0.1"
@@ -188,20 +281,41 @@ fn at_sighup_the_file_is_read_again_and_the_control_planes_sessions_stay() {
     let Some(found) = beside("reload.py", RELOADED, "upf-reload") else {
         return;
     };
-    let said = |k: usize| found["said"][k].as_str().unwrap();
-    for (k, expected) in [
-        (0, "1 added, 0 changed, 0 removed"),
-        (1, "n3.port"),
-        (2, "n3.address"),
-        (3, "session[0].teid"),
-        (4, "0 added, 1 changed, 0 removed"),
-        (5, "0 added, 0 changed, 1 removed"),
+    let said = &found["said"];
+    for (k, functions, done) in [
+        (0, true, [1, 0, 0]),
+        (4, true, [0, 1, 0]),
+        (5, false, [0, 0, 1]),
     ] {
-        assert!(said(k).contains(expected), "{k}: {found}");
-        assert_eq!(said(k).contains("not reloaded"), (1..4).contains(&k));
+        let names = ["added", "changed", "removed"];
+        assert_eq!(said[k]["message"], "reloaded", "{k}: {found}");
+        assert_eq!(said[k]["functions"], functions, "{k}: {found}");
+        assert_eq!(
+            names.map(|n| said[k][n].as_u64()),
+            done.map(Some),
+            "{k}: {found}"
+        );
     }
+    for (k, key) in [(1, "n3.port"), (2, "`address`"), (3, "session[0].teid")] {
+        assert_eq!(said[k]["message"], "not reloaded", "{k}: {found}");
+        let why = said[k]["why"].as_str().unwrap();
+        assert!(
+            why.contains(key) && said[k]["level"] == "WARN",
+            "{k}: {found}"
+        );
+    }
+    let messages: Vec<_> = found["log"].as_array().unwrap().iter().collect();
+    let of = |message: &str| messages.iter().find(|m| m["message"] == message);
+    assert_eq!(of("associated").unwrap()["node"], "127.0.0.3", "{found}");
+    assert_eq!(of("listening").unwrap()["n6"], "upf0", "{found}");
+    let counters = of("ended").unwrap()["counters"].as_str().unwrap();
+    assert!(counters.contains("n3_out=5"), "{found}");
     assert_eq!(found["vaqm"], serde_json::json!([null, null]), "{found}");
-    assert_eq!(found["passed"], serde_json::json!([true; 5]), "{found}");
+    assert_eq!(
+        found["passed"],
+        serde_json::json!([true, true, true, true, true]),
+        "{found}"
+    );
     let both = ["10.60.0.1", "10.60.0.7"];
     for k in 0..5 {
         assert_eq!(found["sessions"][k], serde_json::json!(both), "{found}");

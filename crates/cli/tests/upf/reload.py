@@ -40,7 +40,7 @@ def main() -> None:
     n3.bind((GNB, 2152))
     n3.settimeout(10)
     least, log, found = open(CONFIG).read(), [], {"said": [], "sessions": [], "passed": []}
-    upf = start(COMMAND, CONFIG, log)
+    upf = start(COMMAND, CONFIG, log, "--log", "json")
 
     def reload(text: str) -> None:
         """Writes the file, and waits for the line that says what became of it."""
@@ -48,9 +48,13 @@ def main() -> None:
             file.write(text)
         os.replace(CONFIG + ".new", CONFIG)
         upf.send_signal(signal.SIGHUP)
-        line = upf.stderr.readline()
-        assert line, "the function ended"
-        found["said"].append(line.strip())
+        while True:
+            line = upf.stderr.readline()
+            assert line, "the function ended"
+            log.append(line)
+            if "reloaded" in line:
+                break
+        found["said"].append(json.loads(line))
         found["sessions"].append(sorted(s["ue"]["v4"] for s in sessions()))
 
     try:
@@ -70,7 +74,9 @@ def main() -> None:
         found["passed"].append(both_ways(n3, "10.60.0.1", uplink))
     finally:
         upf.terminate()
+        log += upf.stderr.readlines()
         found["code"] = upf.wait()
+    found["log"] = [json.loads(line) for line in log]
     print(json.dumps(found))
 
 

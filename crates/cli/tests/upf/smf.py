@@ -103,14 +103,14 @@ class Smf:
         return struct.unpack("!Q", said[57][1:9])[0], struct.unpack("!I", created[21][1:5])[0]
 
 
-def start(command: str, config: str, log) -> subprocess.Popen:
+def start(command: str, config: str, log, *more: str) -> subprocess.Popen:
     """The function, once it says that everything is open."""
-    upf = subprocess.Popen([command, "upf", "--config", config], stderr=subprocess.PIPE, text=True)
+    upf = subprocess.Popen([command, "upf", "--config", config, *more], stderr=subprocess.PIPE, text=True)
     while True:
         line = upf.stderr.readline()
         log.append(line)
         assert line, "the function ended: " + "".join(log)
-        if "N4" in line and "N6" in line:
+        if "listening" in line:
             return upf
 
 

@@ -7,15 +7,17 @@ use std::sync::mpsc::Receiver;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use slackwater_core::{Bytes, Duration, Ecn, Instant};
+use slackwater_upf::n4;
 use slackwater_upf::state::Origin;
 use slackwater_upf::upf::Upf;
 use slackwater_upf::user::Output;
 use slackwater_wire::gtpu::{Ntp, NtpClock};
+use tracing::{error, info, warn};
 
 use super::config::UpfConfig;
 use super::n6::N6;
 use super::pool::Pool;
-use super::reload::{self, Fixed, Reloaded};
+use super::reload::{self, Fixed, Ordered, Reloaded};
 use super::setup;
 use super::state::{self, StateFile};
 use crate::LiveError;
@@ -99,7 +101,7 @@ fn begin(config: &UpfConfig) -> Result<Begun, LiveError> {
     let taken = octets.as_deref().and_then(|octets| {
         let taken = take_up(config, octets, &boot);
         taken
-            .inspect_err(|why| eprintln!("slackwater upf: sessions are lost: {why}"))
+            .inspect_err(|why| warn!(%why, "sessions are lost"))
             .ok()
     });
     let (mut upf, clock, since) = taken.unwrap_or_else(|| {
@@ -137,8 +139,24 @@ fn take_up(config: &UpfConfig, octets: &[u8], boot: &str) -> Result<(Upf, WallCl
     let settings = setup::settings(config, stamps);
     let upf = Upf::restored(settings, clock.now(), octets).map_err(|e| e.to_string())?;
     let sessions = upf.all_sessions().len();
-    eprintln!("slackwater upf: {sessions} sessions taken up from the state file");
+    info!(sessions, "sessions taken up from the state file");
     Ok((upf, clock, origin.clock))
+}
+
+/// What happened to an association.
+fn log(event: &n4::Event) {
+    use n4::Event::{Associated, Back, Lost, Released, Restarted, TakenUp};
+    match event {
+        Associated(node) => info!(%node, "associated"),
+        Restarted(node, sessions) => {
+            warn!(%node, sessions, "control plane has started again: its sessions are gone");
+        }
+        Lost(node) => warn!(%node, "control plane does not answer"),
+        Back(node) => info!(%node, "control plane answers again"),
+        Released(node, sessions) => info!(%node, sessions, "association ended, and its sessions"),
+        TakenUp(node) => info!(%node, "association taken up from the state file"),
+        other => info!(?other, "association"),
+    }
 }
 
 /// The function with its sockets.
@@ -282,8 +300,17 @@ impl Server {
         self.run_until(questions, |server| {
             if orders.reload() {
                 match again().and_then(|config| server.reload(config)) {
-                    Ok(done) => eprintln!("slackwater upf: reloaded: {done}"),
-                    Err(why) => eprintln!("slackwater upf: not reloaded: {why}"),
+                    Ok(Reloaded {
+                        functions,
+                        networks,
+                        sessions:
+                            Ordered {
+                                added,
+                                changed,
+                                removed,
+                            },
+                    }) => info!(functions, networks, added, changed, removed, "reloaded"),
+                    Err(why) => warn!(%why, "not reloaded"),
                 }
             }
             orders.end()
@@ -320,6 +347,9 @@ impl Server {
                 }
                 while let Ok(question) = questions.try_recv() {
                     question(self);
+                }
+                while let Some(event) = self.upf.take_event() {
+                    log(&event);
                 }
                 if end.is_none() && (ends(self) || self.stopped) {
                     end = Some(now + DRAIN);
@@ -406,7 +436,7 @@ impl Server {
             Ok(())
         });
         if let Err(error) = done {
-            eprintln!("slackwater upf: sessions are no longer kept: {error}");
+            error!(why = %error, "sessions are no longer kept");
             if let Some(file) = self.state.take() {
                 file.give_up();
             }

@@ -1,7 +1,6 @@
 //! The file read again while the function runs: what of it may change, and the sessions that it orders.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::IpAddr;
 
 use slackwater_core::{Instant, Teid};
@@ -19,9 +18,9 @@ const MAY_CHANGE: [&str; 4] = ["functions", "session", "n3.networks", "n6.networ
 /// What a file that was read again changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reloaded {
-    /// The edge functions.
+    /// The edge functions are others.
     pub functions: bool,
-    /// The networks.
+    /// The networks are.
     pub networks: bool,
     /// Sessions of the file.
     pub sessions: Ordered,
@@ -36,23 +35,6 @@ pub struct Ordered {
     pub changed: usize,
     /// Those that it no longer has.
     pub removed: usize,
-}
-
-impl fmt::Display for Reloaded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ordered {
-            added,
-            changed,
-            removed,
-        } = self.sessions;
-        let said = |is: bool| if is { "changed" } else { "as before" };
-        write!(
-            f,
-            "functions {}, networks {}, sessions of the file: {added} added, {changed} changed, {removed} removed",
-            said(self.functions),
-            said(self.networks),
-        )
-    }
 }
 
 /// The keys in which the files differ and that hold until a restart.
@@ -235,7 +217,7 @@ mod tests {
         let now = Instant::ZERO;
         let (mut sessions, mut fixed) = (Sessions::default(), Fixed::default());
         let other = sessions.add(now, 0, 5);
-        let mut order = |fixed: &mut Fixed, sessions: &mut Sessions, text: &str| {
+        let order = |fixed: &mut Fixed, sessions: &mut Sessions, text: &str| {
             let config = config(text);
             fixed.check(sessions, &config).unwrap();
             let done = fixed.order(sessions, &config, &config.n3, now);

@@ -1,5 +1,6 @@
 //! What the control plane of the function is told when it starts.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
@@ -25,6 +26,15 @@ impl NodeName {
             Self::Address(IpAddr::V4(a)) => NodeId::V4(*a),
             Self::Address(IpAddr::V6(a)) => NodeId::V6(*a),
             Self::Name(name) => NodeId::Name(name),
+        }
+    }
+}
+
+impl fmt::Display for NodeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Name(name) => f.write_str(&network_name(name)),
         }
     }
 }
