@@ -1,5 +1,7 @@
 //! `slackwater upf` between a base station and a data network that are not ours, in a namespace of its own.
 
+mod gtp;
+
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
