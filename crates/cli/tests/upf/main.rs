@@ -325,3 +325,19 @@ fn at_sighup_the_file_is_read_again_and_the_control_planes_sessions_stay() {
     assert_eq!(found["sessions"][5], serde_json::json!(["10.60.0.1"]));
     assert_eq!(found["code"], 0, "{found}");
 }
+
+#[test]
+fn after_random_kills_there_is_one_session_and_nothing_is_left() {
+    // SLACKWATER_KILLS sets the rounds (20); each kills one to three of function, base station and control plane.
+    let Some(found) = beside("kills.py", WITH_STATE, "upf-kills") else {
+        return;
+    };
+    let kills = found["kills"].as_object().unwrap();
+    assert!(kills.values().all(|n| n.as_u64() > Some(0)), "{found}");
+    assert_eq!(found["malformed"], 0, "{found}");
+    assert_eq!(found["left"], serde_json::json!([0, 0]), "{found}");
+    assert_eq!(found["links"], serde_json::json!(["lo"]), "{found}");
+    for name in ["deleted", "code", "kept"] {
+        assert_eq!(found[name], 0, "{name}: {found}");
+    }
+}

@@ -1,6 +1,7 @@
 //! The user plane as its neighbours see it: octets in, octets out.
 
 mod buffering;
+mod flood;
 mod fragments;
 mod hostile;
 mod length;
