@@ -3,6 +3,7 @@
 //! The page itself is built from `web/` and kept in `assets/page`; nothing is fetched from elsewhere.
 
 mod guard;
+mod upf;
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -53,11 +54,19 @@ const RESULTS: &str = "sandbox allow-scripts allow-downloads allow-popups; frame
 struct Site {
     shelf: Arc<Shelf>,
     news: watch::Receiver<News>,
+    /// The user plane function whose sessions are shown.
+    upf: Option<upf::Function>,
 }
 
 impl FromRef<Site> for Arc<Shelf> {
     fn from_ref(site: &Site) -> Self {
         site.shelf.clone()
+    }
+}
+
+impl FromRef<Site> for Option<upf::Function> {
+    fn from_ref(site: &Site) -> Self {
+        site.upf.clone()
     }
 }
 
@@ -76,6 +85,9 @@ pub(crate) struct ServeArgs {
     /// Let in only who knows this word (at least 16 characters); open the page as http://HOST:PORT/?token=WORD
     #[arg(long, value_name = "WORD")]
     token: Option<String>,
+    /// Show the sessions of a user plane function that runs, at /upf: where it listens by HTTP, such as http://127.0.0.1:9805
+    #[arg(long, value_name = "URL")]
+    upf: Option<upf::Function>,
 }
 
 pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
@@ -137,12 +149,44 @@ async fn listen(args: &ServeArgs) -> Result<()> {
                 )
             }),
         )
+        .route(
+            "/upf",
+            get(async || {
+                asset(
+                    "text/html; charset=utf-8",
+                    include_bytes!("../../assets/upf/index.html"),
+                )
+            }),
+        )
+        .route(
+            "/upf.js",
+            get(async || {
+                asset(
+                    "text/javascript; charset=utf-8",
+                    include_bytes!("../../assets/upf/upf.js"),
+                )
+            }),
+        )
+        .route(
+            "/upf.css",
+            get(async || {
+                asset(
+                    "text/css; charset=utf-8",
+                    include_bytes!("../../assets/upf/upf.css"),
+                )
+            }),
+        )
+        .route("/api/upf", get(upf::look))
         .route("/api/shelf", get(contents))
         .route("/api/arenas", get(arenas))
         .route("/api/events", get(events))
         .route("/overlay", get(overlay))
         .route("/files/{*path}", get(file))
-        .with_state(Site { shelf, news })
+        .with_state(Site {
+            shelf,
+            news,
+            upf: args.upf.clone(),
+        })
         .layer(middleware::map_response(sealed))
         .layer(middleware::from_fn_with_state(guard, guard::check));
     let query = args
@@ -150,6 +194,9 @@ async fn listen(args: &ServeArgs) -> Result<()> {
         .as_ref()
         .map_or_else(String::new, |t| format!("?token={t}"));
     say!("http://{address}/{query}");
+    if args.upf.is_some() {
+        say!("http://{address}/upf{query}");
+    }
     eprintln!("results below {}; Ctrl-C ends", args.folder.display());
     accept(listener, app).await
 }

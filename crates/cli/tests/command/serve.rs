@@ -13,9 +13,9 @@ struct Server {
 }
 
 impl Server {
-    fn start(folder: &Folder) -> Self {
+    fn start(folder: &Folder, more: &[&str]) -> Self {
         let mut child = folder
-            .command(&["serve", ".", "--port", "0"])
+            .command(&[&["serve", ".", "--port", "0"], more].concat())
             .spawn()
             .expect("it starts");
         let out = child.stdout.take().expect("a pipe");
@@ -68,7 +68,7 @@ fn files_come_whole_and_sealed_while_others_send_half_a_request() {
     let large: Vec<u8> = (0..300_001_u32).map(|i| (i % 251) as u8).collect();
     std::fs::write(f.path("large.bin"), &large).expect("a file");
     std::fs::write(f.path("empty.html"), "").expect("a file");
-    let server = Server::start(&f);
+    let server = Server::start(&f, &[]);
     let mut halves: Vec<TcpStream> = (0..20).map(|_| server.connect()).collect();
     for half in &mut halves {
         half.write_all(b"GET / HT").expect("it takes bytes");
@@ -92,4 +92,55 @@ fn files_come_whole_and_sealed_while_others_send_half_a_request() {
     assert!(server.get("/files/../Cargo.toml").0.contains("404"));
     let (head, _) = server.get("/");
     assert!(head.contains("frame-ancestors 'none'"), "{head}");
+}
+
+#[test]
+fn the_sessions_of_a_function_are_passed_on() {
+    let f = Folder::new("serve-upf");
+    // A function in two answers.
+    let function = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", function.local_addr().expect("bound"));
+    let answers = std::thread::spawn(move || {
+        let body = ["{\"sessions\":1}", "[{\"seid\":\"0x1\"}]"];
+        body.map(|body| {
+            let (mut stream, _) = function.accept().expect("a connection");
+            let lines = BufReader::new(stream.try_clone().expect("a socket")).lines();
+            let head: Vec<String> = lines
+                .map(|l| l.expect("a request"))
+                .take_while(|l| !l.is_empty())
+                .collect();
+            write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            )
+            .expect("it reads");
+            head[0].clone()
+        })
+    });
+    let server = Server::start(&f, &["--upf", &url]);
+    let (head, body) = server.get("/api/upf");
+    assert!(
+        head.contains("200 ok") && head.contains("application/json"),
+        "{head}"
+    );
+    let body: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+    let expected =
+        serde_json::json!({ "status": { "sessions": 1 }, "sessions": [{ "seid": "0x1" }] });
+    assert_eq!(body, expected);
+    let requests = answers.join().expect("two requests");
+    assert_eq!(requests, ["GET /status HTTP/1.1", "GET /sessions HTTP/1.1"]);
+    // It is gone; and a server without one says so.
+    let (head, body) = server.get("/api/upf");
+    assert!(head.contains("502"), "{head}");
+    assert!(String::from_utf8_lossy(&body).contains("the function at"));
+    for path in ["/upf", "/upf.js", "/upf.css"] {
+        let (head, _) = server.get(path);
+        assert!(
+            head.contains("200 ok") && head.contains("default-src 'none'"),
+            "{head}"
+        );
+    }
+    let other = Server::start(&f, &[]);
+    assert!(other.get("/api/upf").0.contains("404"));
 }
