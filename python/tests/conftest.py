@@ -1,6 +1,12 @@
+import os
 from typing import Any
 
 import pytest
+
+# As a training sets it before numpy is loaded: with more threads products of matrices differ in their last bits, and a
+# training that one process begins and another ends would show it.
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
 
 
 @pytest.fixture
