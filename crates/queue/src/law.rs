@@ -11,6 +11,7 @@ pub mod parameters;
 pub mod pi2;
 pub mod pie;
 pub mod ramp;
+pub mod red;
 pub mod step;
 mod table;
 
@@ -22,6 +23,7 @@ pub use parameters::{Mismatch, Parameters, Setting, Value, Values};
 pub use pi2::{Pi2, Pi2Config};
 pub use pie::{Pie, PieConfig};
 pub use ramp::{Ramp, RampConfig, RampDelay, RampMode, RampOthers, RampTarget};
+pub use red::{Red, RedConfig};
 pub use step::{Step, StepConfig};
 
 use slackwater_core::{Bytes, Draw, Duration, Instant};
@@ -41,6 +43,8 @@ table::laws! {
     Abc(AbcConfig),
     /// DCTCP's threshold (RFC 8257).
     Step(StepConfig),
+    /// Random early detection (1993).
+    Red(RedConfig),
 }
 
 impl Law for AnyLaw {
