@@ -6,6 +6,7 @@
 pub mod bits;
 mod exp_pf;
 pub mod grants;
+mod max_rate;
 mod own;
 mod pf;
 pub mod qos;
@@ -75,6 +76,8 @@ table::schedulers! {
     ProportionalFair(pf::ProportionalFair),
     /// One UE after the other.
     RoundRobin(rr::RoundRobin),
+    /// The UE with the best link first.
+    MaxRate(max_rate::MaxRate),
     /// Proportional fair, exponentially in favour of classes whose packets near their delay budget.
     ExpPf(exp_pf::ExpPf),
 }
