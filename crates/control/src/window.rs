@@ -7,6 +7,7 @@
 pub mod cubic;
 pub mod dctcp;
 pub mod fixed;
+pub mod highspeed;
 pub mod hystart;
 pub mod hystart_pp;
 pub mod illinois;
@@ -30,6 +31,7 @@ pub(crate) const TABLE: &[&[Entry]] = &[
     vegas::ENTRIES,
     veno::ENTRIES,
     illinois::ENTRIES,
+    highspeed::ENTRIES,
     westwood::ENTRIES,
     dctcp::ENTRIES,
     prague::ENTRIES,
