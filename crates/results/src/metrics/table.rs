@@ -295,6 +295,17 @@ pub const METRICS: &[Metric] = &[
         "95 % quantile over samples of the congestion window, in full segments."
     ),
     metric!(
+        "power",
+        "power",
+        "Mbit/s per s",
+        1,
+        Higher,
+        Source::Flow(|f| Some(
+            f.goodput_mbps * 1e3 / q(f.rtt_ms.as_ref(), |q| q.p50).filter(|rtt| *rtt > 0.0)?
+        )),
+        "Goodput over the median RTT (Kleinrock's power): greatest where a link is full and its queue empty."
+    ),
+    metric!(
         "loss",
         "loss",
         "%",
