@@ -5,7 +5,7 @@
 //!
 //! | octets | field |
 //! |---|---|
-//! | 0 | version, 1 |
+//! | 0 | version, 1, in the upper four bits; instance in the lower ones |
 //! | 1 | flows of the UE that are active, this one included |
 //! | 2-3 | head-of-line delay of the RLC queue, units of 0.5 ms, rounded to the nearest |
 //! | 4-7 | stamp: the base station's clock in units of 0.125 ms, modulo 2^32 |
@@ -21,6 +21,8 @@ use slackwater_core::{Duration, Instant};
 
 /// Version of the format.
 const VERSION: u8 = 1;
+/// Instances that are distinct.
+const INSTANCES: u8 = 16;
 /// Nanoseconds of one unit of the head-of-line delay.
 const HOL_UNIT: u64 = 500_000;
 /// Nanoseconds of one unit of the stamp: the shortest slot that carries data (TS 38.211, 4.3.2: 120 kHz apart).
@@ -51,6 +53,8 @@ pub struct Counters {
     pub hol: Duration,
     /// Flows of the UE that are active, this one included.
     pub active: u8,
+    /// Who counts, modulo 16: another one has sums and a clock of its own.
+    pub instance: u8,
 }
 
 impl Counters {
@@ -59,11 +63,11 @@ impl Counters {
         (now.as_nanos() / STAMP_UNIT) as u32
     }
 
-    /// Time from `earlier` to these, by their stamps; `None` where these are not newer (half of the range apart at most).
+    /// Time from `earlier` to these, by their stamps; `None` where these are not newer (half of the range apart at most) or
+    /// another instance counts.
     pub fn since(&self, earlier: &Self) -> Option<Duration> {
         let units = self.stamp.wrapping_sub(earlier.stamp);
-        (1..1 << 31)
-            .contains(&units)
+        (self.instance == earlier.instance && (1..1 << 31).contains(&units))
             .then(|| Duration::from_nanos(u64::from(units) * STAMP_UNIT))
     }
 
@@ -83,7 +87,8 @@ impl Counters {
         let waiting = |bytes: u32| (u64::from(bytes).min(WAITING_MAX) as u32).to_be_bytes();
         let hol = (self.hol.as_nanos() + HOL_UNIT / 2) / HOL_UNIT;
 
-        (octets[0], octets[1]) = (VERSION, self.active);
+        octets[0] = VERSION << 4 | self.instance % INSTANCES;
+        octets[1] = self.active;
         octets[2..4].copy_from_slice(&u16::try_from(hol).unwrap_or(u16::MAX).to_be_bytes());
         octets[4..8].copy_from_slice(&self.stamp.to_be_bytes());
         octets[8..12].copy_from_slice(&self.gone.to_be_bytes());
@@ -100,7 +105,8 @@ impl Counters {
             let octets = octets[range].iter();
             octets.fold(0_u32, |sum, &octet| sum << 8 | u32::from(octet))
         };
-        (octets[0] == VERSION).then(|| Self {
+        (octets[0] >> 4 == VERSION).then(|| Self {
+            instance: octets[0] % INSTANCES,
             active: octets[1],
             hol: Duration::from_nanos(u64::from(number(2..4)) * HOL_UNIT),
             stamp: number(4..8),
@@ -127,6 +133,7 @@ mod tests {
             company: 7_654_321,
             hol: Duration::from_micros(31_500),
             active: 3,
+            instance: 9,
         }
     }
 
@@ -147,7 +154,7 @@ mod tests {
     #[test]
     fn octets_of_another_version_say_nothing() {
         let mut octets = some().encode();
-        octets[0] = VERSION + 1;
+        octets[0] = (VERSION + 1) << 4;
         assert_eq!(Counters::decode(&octets), None);
         assert_eq!(Counters::decode(&[0; 24]), None);
     }
@@ -162,6 +169,11 @@ mod tests {
         assert_eq!(later.since(&some()), Some(Duration::from_millis(5)));
         assert_eq!(some().since(&later), None);
         assert_eq!(some().since(&some()), None);
+        let other = Counters {
+            instance: 10,
+            ..later
+        };
+        assert_eq!(other.since(&some()), None);
         assert_eq!(later.dropped_since(&some()), 192);
     }
 }

@@ -108,6 +108,7 @@ fn op() -> impl Strategy<Value = Op> {
                     company,
                     hol: Duration::from_micros(hol_us),
                     active,
+                    instance: u8::from(stamp % 16 == 0),
                 })
             }),
         2 => Just(Op::Timer),

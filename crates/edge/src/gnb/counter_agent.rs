@@ -54,6 +54,8 @@ pub struct CounterAgent {
     scale: IpScale,
     /// UEs by number.
     ues: Vec<UeCounts>,
+    /// What its counters say of who counts.
+    instance: u8,
 }
 
 impl CounterAgent {
@@ -63,12 +65,24 @@ impl CounterAgent {
             blocks: TbsAgent::new(BlocksMode::AllocatedIdle, slot, symbols),
             scale,
             ues: Vec::new(),
+            instance: 0,
         }
+    }
+
+    /// The same as another base station, or another start of one: a sender then takes its counters up at once.
+    #[must_use]
+    pub const fn of_instance(mut self, instance: u8) -> Self {
+        self.instance = instance;
+        self
     }
 
     fn ue(&mut self, ue: UeId) -> &mut UeCounts {
         if self.ues.len() <= ue.index() {
-            self.ues.resize_with(ue.index() + 1, UeCounts::default);
+            let instance = self.instance;
+            self.ues.resize_with(ue.index() + 1, || UeCounts {
+                flows: FlowCounts::of_instance(instance),
+                ..UeCounts::default()
+            });
         }
         &mut self.ues[ue.index()]
     }

@@ -57,9 +57,19 @@ pub struct FlowCounts {
     flows: Vec<Counts>,
     /// IP bytes that were offered to all.
     offered: f64,
+    /// Who counts.
+    instance: u8,
 }
 
 impl FlowCounts {
+    /// Without flows; `instance` differs from that of a base station, or of a start of it, that counted before.
+    pub fn of_instance(instance: u8) -> Self {
+        Self {
+            instance,
+            ..Self::default()
+        }
+    }
+
     /// The counters of `flow`, which are new where it is. What was idle for long makes room.
     fn flow(&mut self, now: Instant, flow: FlowId, bearer: BearerId) -> &mut Counts {
         let at = self.flows.iter().position(|f| f.flow == flow);
@@ -122,7 +132,7 @@ impl FlowCounts {
         bearer: BearerId,
         hol: Duration,
     ) -> Counters {
-        let offered = self.offered;
+        let (offered, instance) = (self.offered, self.instance);
         let (mut active, mut company, mut others) = (1, 0, 0);
         for other in self.flows.iter().filter(|f| f.flow != flow) {
             others += other.gone;
@@ -154,6 +164,7 @@ impl FlowCounts {
             company: narrow(company),
             hol,
             active: active.min(255) as u8,
+            instance,
         }
     }
 }
