@@ -10,6 +10,7 @@
 //! | 5. a bottleneck that is not the radio | `elsewhere` |
 //! | 6. others that fill the queue | `company` |
 //! | 7. no reports: CUBIC | `Ebb::hand_over` |
+//! | 8. what is offered and what leaves bind each other | `trust` |
 //!
 //! The rules are ours; docs/ebb.md gives their reasons.
 
@@ -19,11 +20,12 @@ mod elsewhere;
 mod forecast;
 #[cfg(test)]
 mod tests;
+mod trust;
 
 use slackwater_core::{Bytes, Duration, Instant, Rate};
 use slackwater_signal::Counters;
 
-use crate::registry::{AnyController, Config, Entry, Reports};
+use crate::registry::{AnyController, Config, Entry, Parameters, Reports};
 use crate::window::Windowed;
 use crate::window::cubic::Cubic;
 use crate::{
@@ -33,25 +35,17 @@ use company::Company;
 use count::{Least, SendLog};
 use elsewhere::Elsewhere;
 use forecast::Forecast;
+use trust::{Span, Trust};
 
 /// What the registry knows of it.
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "ebb",
     title: "ebb",
-    about: "Ours: clocked by what leaves the radio, as the base station counts it; ebb:z=0.3,q=4",
+    about: "Ours: clocked by what leaves the radio, as the base station counts it; ebb:z=0.3,q=2",
     reports: Reports::Counters,
     modes: Some(MODES),
     make: |cfg, p| {
-        let [z, q, within] = p.numbers([
-            ("z", Params::DEFAULT.z, 0.0, 5.0),
-            ("q", Params::DEFAULT.q * 1e3, 0.0, 1000.0),
-            ("within", Params::DEFAULT.within * 1e3, 1.0, 1000.0),
-        ])?;
-        let params = Params {
-            z,
-            q: q / 1e3,
-            within: within / 1e3,
-        };
+        let params = Params::read(p)?;
         Ok(AnyController::Ebb(Box::new(Ebb::new(params, cfg))))
     },
     ..Entry::TRANSPORT
@@ -74,6 +68,18 @@ const RESTART: Duration = Duration::from_secs(1);
 const TRUSTED: u32 = 2;
 /// More than this, bytes/s, no radio carries: 100 Gbit/s.
 const MOST: f64 = 12.5e9;
+/// A gap between two stamps that is bridged at most, seconds.
+const GAP: f64 = 0.050;
+/// A target is at most so many times what left in a loop, and a first flight: the word of a base station is not proof.
+const GROWTH: f64 = 4.0;
+/// Packets of a first flight: twice the initial window of RFC 6928.
+const FIRST_FLIGHT: f64 = 20.0;
+/// Time in which what left at best is forgotten, seconds.
+const REMEMBERED: f64 = 1.0;
+/// Time in which a long gap between two stamps is forgotten, seconds.
+const FADES: f64 = 2.0;
+/// The way of a report is counted from so long before the first one, whose own way is not known.
+const AHEAD: Duration = Duration::from_secs(60);
 /// A report covers more time than this only after a pause: its rate says little about now.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -86,15 +92,81 @@ pub struct Params {
     pub q: f64,
     /// Time within which what is too much or too little is made up, seconds.
     pub within: f64,
+    /// The rules that are in force, to see what each of them is worth.
+    pub rules: Rules,
+}
+
+/// Rules that can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// What is on its way is sent less gone; else what the host has in flight.
+    pub gone: bool,
+    /// The forecast is a mixture; else the mean of 50 ms.
+    pub mix: bool,
+    /// What is too much or too little changes the pace; else the pace is twice the forecast and the window bounds alone.
+    pub pace: bool,
+    /// Bottlenecks that are not the radio are looked for.
+    pub elsewhere: bool,
+    /// Others that fill the queue are met.
+    pub company: bool,
+    /// What is offered is held against what leaves.
+    pub trust: bool,
+}
+
+impl Rules {
+    /// All of them.
+    pub const ALL: Self = Self {
+        gone: true,
+        mix: true,
+        pace: true,
+        elsewhere: true,
+        company: true,
+        trust: true,
+    };
 }
 
 impl Params {
     /// As measured best.
     pub const DEFAULT: Self = Self {
         z: 0.3,
-        q: 0.004,
+        q: 0.002,
         within: 0.010,
+        rules: Rules::ALL,
     };
+
+    /// As they stand after the name: `z=0.3,q=2,within=10` (ms), and `gone=0` for a rule that is left out.
+    fn read(p: Parameters<'_>) -> Result<Self, String> {
+        const RULES: [&str; 6] = ["gone", "mix", "pace", "elsewhere", "company", "trust"];
+        let rule = |name| (name, 1.0, 0.0, 1.0);
+        let [z, q, within, rules @ ..] = p.numbers([
+            ("z", Self::DEFAULT.z, 0.0, 5.0),
+            ("q", Self::DEFAULT.q * 1e3, 0.0, 1000.0),
+            ("within", Self::DEFAULT.within * 1e3, 1.0, 1000.0),
+            rule(RULES[0]),
+            rule(RULES[1]),
+            rule(RULES[2]),
+            rule(RULES[3]),
+            rule(RULES[4]),
+            rule(RULES[5]),
+        ])?;
+        if let Some((name, found)) = RULES.iter().zip(rules).find(|r| r.1 != 0.0 && r.1 != 1.0) {
+            return Err(format!("{name}: found \"{found}\", expected 0 or 1"));
+        }
+        let [gone, mix, pace, elsewhere, company, trust] = rules.map(|on| on != 0.0);
+        Ok(Self {
+            z,
+            q: q / 1e3,
+            within: within / 1e3,
+            rules: Rules {
+                gone,
+                mix,
+                pace,
+                elsewhere,
+                company,
+                trust,
+            },
+        })
+    }
 }
 
 /// The counters as they came last.
@@ -128,6 +200,8 @@ pub struct Ebb {
     log: SendLog,
     /// The newest counters.
     heard: Option<Heard>,
+    /// The base station that counted before the present one, and when it was left.
+    left: Option<(u8, Instant)>,
     /// When the last report came, stale ones included.
     stale_since: Option<Instant>,
     /// Newer counters that came, up to [`TRUSTED`].
@@ -141,16 +215,28 @@ pub struct Ebb {
     last_sent: Instant,
     /// The least excess of what is on its way over what the host has in flight, and since when it is one.
     excess: Option<(Instant, u64)>,
-    /// Mean time between stamps, seconds.
+    /// The longest time between two stamps, seconds; it fades within some seconds.
     interval: f64,
+    /// Time by the stamps since the counters began, and when they began here.
+    clock: (Duration, Instant),
+    /// The least way of a report, beyond a constant, and how much longer that of the last one was.
+    way: Least,
+    late: Duration,
     forecast: Forecast,
     /// Age of the newest byte that was gone at a report's arrival, and the least of it.
     round: Duration,
     least: Least,
+    /// The byte that the last loop was of: a loop without a newer one is no sample.
+    noted: u64,
+    /// What the loop took beyond the least one and the radio's queue.
+    wait: Duration,
     /// Rate at which bytes were gone, bytes/s: mean of 50 ms.
     served: f64,
+    /// The most of it of the last second or so, bytes/s.
+    peak: f64,
     elsewhere: Elsewhere,
     company: Company,
+    trust: Trust,
     aim: Aim,
     /// The radio steers, and not CUBIC.
     steers: bool,
@@ -172,6 +258,7 @@ impl Ebb {
             headers: 52,
             log: SendLog::default(),
             heard: None,
+            left: None,
             stale_since: None,
             fresh: 0,
             gone: 0,
@@ -180,12 +267,19 @@ impl Ebb {
             last_sent: Instant::ZERO,
             excess: None,
             interval: 0.005,
-            forecast: Forecast::new(),
+            clock: (Duration::ZERO, Instant::ZERO),
+            way: Least::default(),
+            late: Duration::ZERO,
+            forecast: Forecast::new(params.rules.mix),
             round: Duration::ZERO,
             least: Least::default(),
+            noted: 0,
+            wait: Duration::ZERO,
             served: 0.0,
+            peak: 0.0,
             elsewhere: Elsewhere::default(),
             company: Company::default(),
+            trust: Trust::default(),
             aim: Aim::default(),
             steers: false,
             cubic: Box::new(
@@ -211,9 +305,20 @@ impl Ebb {
 
     /// Bytes that left the sender and not the radio.
     pub fn outstanding(&self) -> u64 {
+        if !self.params.rules.gone {
+            return self.wire(self.in_flight);
+        }
         let sent = self.log.sent();
-        let waits = self.heard.map_or(0, |h| u64::from(h.counters.backlog));
-        sent.saturating_sub(self.ours()).max(waits.min(sent))
+        let waits = self.heard.map_or(0, |h| self.backlog(&h.counters));
+        // What the radio has taken while the last report was late.
+        let since = (self.late.as_secs_f64() * self.served) as u64;
+        let known = sent.saturating_sub(self.ours());
+        known.saturating_sub(since).max(waits.min(known))
+    }
+
+    /// Bytes that wait in the radio, as far as the report is believed.
+    fn backlog(&self, counters: &Counters) -> u64 {
+        (f64::from(counters.backlog) * self.trust.scale().min(1.0)) as u64
     }
 
     /// Of the bytes that were sent here, those that left the radio.
@@ -248,6 +353,10 @@ impl Ebb {
             self.begin(now, counters);
             return;
         };
+        if counters.instance != heard.counters.instance {
+            self.change(now, &heard, counters);
+            return;
+        }
         let Some(span) = counters.since(&heard.counters) else {
             // Late, doubled, or of a base station that begins anew.
             let since = *self.stale_since.get_or_insert(now);
@@ -269,24 +378,54 @@ impl Ebb {
         }
         self.gone += gone as i64;
         self.align(now, &counters);
+        self.time(now, span);
         if span > PAUSE {
-            self.forecast = Forecast::new();
+            self.forecast = Forecast::new(self.params.rules.mix);
             return;
         }
-        self.interval += (seconds - self.interval) / 16.0;
+        self.interval = seconds
+            .max(self.interval * libm::exp(-seconds / FADES))
+            .min(GAP);
         self.fresh = (self.fresh + 1).min(TRUSTED);
         if gone > 0 {
             self.note_round(now, &counters);
         }
         let weight = (seconds / 0.050).min(1.0);
         self.served += weight * (gone as f64 / seconds - self.served);
-        self.forecast.on_sample(span, offered, self.base());
+        self.peak = self
+            .served
+            .max(self.peak * libm::exp(-seconds / REMEMBERED));
+        let dropped = counters.dropped_since(&before);
+        self.believe(now, &counters, gone.saturating_sub(dropped) as f64, offered);
+        self.forecast
+            .on_sample(span, offered * self.trust.scale(), self.base());
         self.write_off(now, &counters);
         self.choose(now, &counters);
-        if !self.steers && self.fresh >= TRUSTED && self.has_base() {
+        if self.trust.is_banned(now) {
+            self.hand_over();
+        } else if !self.steers && self.fresh >= TRUSTED && self.has_base() {
             self.steers = true;
         }
         self.aim(now, &counters);
+    }
+
+    /// How late a report is, by its stamp, which is `span` behind the last one.
+    fn time(&mut self, now: Instant, span: Duration) {
+        self.clock.0 += span;
+        let way = (now.since(self.clock.1) + AHEAD).saturating_sub(self.clock.0);
+        self.way.add(now, way);
+        self.late = way.saturating_sub(self.way.get().unwrap_or(way));
+    }
+
+    /// Another base station counts: at once, unless it is the one before, whose last reports come late.
+    fn change(&mut self, now: Instant, heard: &Heard, counters: Counters) {
+        let late = self
+            .left
+            .is_some_and(|(instance, at)| instance == counters.instance && now.since(at) < RESTART);
+        if !late {
+            self.left = Some((heard.counters.instance, now));
+            self.begin(now, counters);
+        }
     }
 
     /// The first counters, or those of another base station.
@@ -294,12 +433,15 @@ impl Ebb {
         self.heard = Some(Heard { counters, at: now });
         self.stale_since = None;
         self.fresh = 0;
+        self.clock = (Duration::ZERO, now);
+        self.way = Least::default();
+        self.late = Duration::ZERO;
         // Nothing is known of what is on its way but what the host has in flight.
         let flying = self.wire(self.in_flight).min(self.log.sent());
         self.gone = i64::from(counters.gone);
         self.offset = self.gone - (self.log.sent() - flying) as i64;
         self.excess = None;
-        self.forecast = Forecast::new();
+        self.forecast = Forecast::new(self.params.rules.mix);
         self.align(now, &counters);
     }
 
@@ -324,10 +466,16 @@ impl Ebb {
     fn note_round(&mut self, now: Instant, counters: &Counters) {
         // A few bytes more than ours are in the counters: they must not reach into the next row.
         let byte = self.ours().saturating_sub(u64::from(self.mss));
-        let Some(left) = self.log.time_of(byte.max(1)) else {
+        if byte <= self.noted {
+            // What left was a handshake or plain ACKs.
+            return;
+        }
+        let Some(left) = self.log.time_of(byte) else {
             return;
         };
-        self.round = now.since(left);
+        self.noted = byte;
+        // Without what made the report late: that says nothing of the bytes.
+        self.round = now.since(left).saturating_sub(self.late);
         if counters.hol <= STANDING || self.least.get().is_none() {
             self.least.add(now, self.round);
         }
@@ -335,7 +483,10 @@ impl Ebb {
 
     /// More is on its way than the host has in flight for two rounds, and it does not wait in the radio: it was lost before.
     fn write_off(&mut self, now: Instant, counters: &Counters) {
-        let flying = self.wire(self.in_flight) + u64::from(counters.backlog);
+        // Reports that come later than ACKs have yet to say what those have said.
+        let late = (self.base() + self.late).saturating_sub(self.min_rtt);
+        let unheard = late.as_secs_f64() * self.served;
+        let flying = self.wire(self.in_flight) + u64::from(counters.backlog) + unheard as u64;
         let excess = self.outstanding().saturating_sub(flying);
         if excess == 0 || self.timed_out {
             self.excess = None;
@@ -351,28 +502,54 @@ impl Ebb {
         self.excess = None;
     }
 
+    /// Rule 8: holds what was offered against what left.
+    fn believe(&mut self, now: Instant, counters: &Counters, left: f64, offered: f64) {
+        if !self.params.rules.trust {
+            return;
+        }
+        let span = Span {
+            left,
+            offered,
+            hol: counters.hol,
+            excess: self.round.saturating_sub(self.base()),
+        };
+        let packet = f64::from(self.mss + self.headers);
+        let probes = self.steers && !self.company.is_met() && !self.elsewhere.is_met();
+        self.trust.look(now, span, self.base(), packet, probes);
+    }
+
     /// Rules 5 and 6: whether something else than the radio decides.
     fn choose(&mut self, now: Instant, counters: &Counters) {
         let base = self.base();
-        let wait = self.round.saturating_sub(base);
-        let wait = wait.saturating_sub(counters.hol);
         let rate = self.forecast.rate();
-        if let Some(base) = self
-            .elsewhere
-            .look(now, wait, self.round, base, self.served, rate)
+        // What came meanwhile waits too, and the oldest byte does not say so.
+        let drain = self.backlog(counters) as f64 / rate.max(1.0);
+        let queue = counters.hol.max(Duration::from_secs_f64(drain.min(10.0)));
+        self.wait = self.round.saturating_sub(base + queue);
+        if self.params.rules.elsewhere
+            && let Some(base) =
+                self.elsewhere
+                    .look(now, self.wait, self.round, base, self.served, rate)
         {
             self.least.restart(now, base);
         }
-        self.company.look(now, counters, rate);
+        if self.params.rules.company {
+            self.company.look(now, counters, rate);
+        }
     }
 
     /// Rules 3 and 4.
     fn aim(&mut self, now: Instant, counters: &Counters) {
         let packet = f64::from(self.mss + self.headers);
         let base = self.base().as_secs_f64();
-        let mut rate = self.forecast.rate();
+        let gain = self.trust.gain(now);
+        let mut rate = gain * self.forecast.rate();
         let margin = self.params.z * self.forecast.error();
-        let mut target = (rate + margin) * (base + self.params.q) + packet;
+        // Below two packets a round each one would wait for a report.
+        let mut target = ((rate + margin) * (base + self.params.q)).max(2.0 * packet);
+        // What has left says how far a promise is followed.
+        let ceiling = self.peak * (base + self.params.q);
+        target = target.min(GROWTH * ceiling + FIRST_FLIGHT * packet);
         if let Some(held) = self.elsewhere.rate(now) {
             rate = rate.min(held);
             target = target.min(rate * (base + self.params.q) + 2.0 * packet);
@@ -382,7 +559,11 @@ impl Ebb {
         }
         let out = self.outstanding() as f64;
         let floor = packet / base.max(0.010);
-        let pace = rate + (target - out) / self.params.within;
+        let pace = if self.params.rules.pace {
+            rate + (target - out) / self.params.within
+        } else {
+            2.0 * rate
+        };
         self.aim = Aim {
             target,
             slack: rate * self.interval,
@@ -508,6 +689,7 @@ impl Controller for Ebb {
             ("target", self.aim.target),
             ("loop", self.round.as_secs_f64() * 1e3),
             ("base", self.base().as_secs_f64() * 1e3),
+            ("wait", self.wait.as_secs_f64() * 1e3),
         ]);
     }
 

@@ -32,6 +32,8 @@ pub(crate) struct Link<C> {
     pub(crate) feed: Option<u64>,
     /// Packets that the queue holds.
     pub(crate) buffer: usize,
+    /// Bytes that found no room there.
+    dropped: u64,
     /// Most packets per ms of a hop before the radio; `None` for no such hop.
     pub(crate) wired: Option<u64>,
     upstream: VecDeque<Packet>,
@@ -70,6 +72,7 @@ impl<C: Controller> Link<C> {
             owd,
             feed: Some(1000),
             buffer: 16_000,
+            dropped: 0,
             wired: None,
             upstream: VecDeque::new(),
             queue: VecDeque::new(),
@@ -173,6 +176,8 @@ impl<C: Controller> Link<C> {
                 self.queue.push_back(packet);
             } else {
                 self.counters.gone = self.counters.gone.wrapping_add(WIRE as u32);
+                self.dropped += WIRE;
+                self.counters.dropped = Counters::dropped_of(self.dropped);
                 self.lost.push_back(self.now + self.owd);
             }
         }

@@ -48,12 +48,15 @@ pub(super) struct Forecast {
     decay: (Duration, [f64; LENGTHS.len()]),
     /// The forecast, bytes/s.
     rate: f64,
+    /// It is a mixture, and not one mean.
+    mixes: bool,
 }
 
 impl Forecast {
-    /// Without samples: nothing.
-    pub(super) const fn new() -> Self {
+    /// Without samples: nothing. Where `mixes` is false the forecast is the mean of 50 ms.
+    pub(super) const fn new(mixes: bool) -> Self {
         Self {
+            mixes,
             at: 0.0,
             offered: 0.0,
             sums: [[0.0; 2]; LENGTHS.len()],
@@ -125,8 +128,8 @@ impl Forecast {
     /// The means, weighted by their errors.
     fn mix(&self, means: &[f64; LENGTHS.len()]) -> f64 {
         let best = self.losses.iter().copied().fold(f64::INFINITY, f64::min);
-        if best <= 0.0 {
-            // Nothing to tell them apart by: that of 50 ms.
+        if best <= 0.0 || !self.mixes {
+            // Nothing by which they differ: that of 50 ms.
             return means[2];
         }
         let (mut sum, mut total) = (0.0, 0.0);
@@ -158,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_steady_rate_is_foretold_without_error_from_the_first_sample() {
-        let mut forecast = Forecast::new();
+        let mut forecast = Forecast::new(true);
         for _ in 0..200 {
             forecast.on_sample(EVERY, 5_000.0, ROUND);
             assert!((forecast.rate() - 1e6).abs() < 1.0, "{}", forecast.rate());
@@ -169,7 +172,7 @@ mod tests {
     #[test]
     fn the_length_that_fits_the_link_gets_the_weight() {
         // A rate that stays for 1 s wants a short mean, noise around a mean a long one.
-        let mut steps = Forecast::new();
+        let mut steps = Forecast::new(true);
         for n in 0..2000_u32 {
             let rate = if n / 200 % 2 == 0 { 1e6 } else { 3e6 };
             steps.on_sample(EVERY, rate * 0.005, ROUND);
@@ -177,7 +180,7 @@ mod tests {
         let short = steps.losses[0] < steps.losses[5];
         assert!(short, "{:?}", steps.losses);
 
-        let mut noise = Forecast::new();
+        let mut noise = Forecast::new(true);
         let mut state = 1_u32;
         let mut error = 0.0;
         for n in 0..4000 {

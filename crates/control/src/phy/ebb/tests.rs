@@ -146,3 +146,24 @@ fn counters_that_begin_anew_are_taken_up() {
     assert!(link.c.heard.unwrap().counters.stamp == counters.stamp);
     assert!((link.c.forecast.rate() / (WIRE as f64 * 1e3) - 1.0).abs() < 0.01);
 }
+
+#[test]
+fn another_base_station_is_taken_up_at_once_and_late_words_of_the_old_one_are_not() {
+    let mut link = over(steady);
+    link.run(3000);
+    let at = Instant::from_millis;
+    let old = link.c.heard.expect("it reports").counters;
+    let mut new = Counters {
+        instance: 1,
+        ..Counters::default()
+    };
+    for ms in (3000..3200).step_by(5) {
+        new.stamp = Counters::stamp_of(at(ms - 2900));
+        new.gone += 5 * WIRE as u32;
+        new.offered += 5 * WIRE as u32;
+        link.c.on_counters(at(ms), new);
+        link.c.on_counters(at(ms), old);
+        assert_eq!(link.c.heard.expect("it reports").counters, new);
+    }
+    assert!((link.c.forecast.rate() / (WIRE as f64 * 1e3) - 1.0).abs() < 0.01);
+}

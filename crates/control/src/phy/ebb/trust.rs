@@ -1,0 +1,237 @@
+//! Whether the base station's word holds: what left the radio is counted by the same report as what it offered, and both bind
+//! each other. No report is authenticated, and a wrong one must not starve a sender or fill a queue.
+
+use slackwater_core::{Duration, Instant};
+
+/// The least time over which sums are compared, and loops that it takes at least.
+const WINDOW: Duration = Duration::from_millis(100);
+const WINDOW_ROUNDS: u64 = 2;
+/// Sums that differ by no more agree: what left is known some milliseconds after it was offered.
+const AGREE: f64 = 1.2;
+/// Packets that may have left beyond that.
+const SLACK: f64 = 2.0;
+/// A queue of this, by the report and by the loop, all over a window: then what is offered is what leaves.
+const QUEUE: Duration = Duration::from_millis(20);
+/// More is sent for a while, to see whether more leaves: this time after the last such probe, and after the first reports.
+const EVERY: Duration = Duration::from_secs(10);
+const FIRST: Duration = Duration::from_secs(1);
+/// How much more.
+const PROBE: f64 = 1.75;
+/// The word is corrected by this factor at most.
+const MOST: f64 = 100.0;
+/// A base station whose word cannot be corrected is not heard for so long.
+const BAN: Duration = Duration::from_secs(10);
+
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    /// When it began, or will.
+    begun: Instant,
+    /// Bytes that left and that were offered since.
+    left: f64,
+    offered: f64,
+    /// A queue stood all the time.
+    queued: bool,
+}
+
+impl Window {
+    const fn new(begun: Instant) -> Self {
+        Self {
+            begun,
+            left: 0.0,
+            offered: 0.0,
+            queued: true,
+        }
+    }
+}
+
+/// What one report adds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    /// Bytes that were delivered and that were offered since the last report.
+    pub left: f64,
+    pub offered: f64,
+    /// The queue by the report, and by what the loop took beyond the least one.
+    pub hol: Duration,
+    pub excess: Duration,
+}
+
+/// How far the word on what is offered is believed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trust {
+    window: Option<Window>,
+    /// What is offered, over what the report says.
+    scale: f64,
+    /// When the next probe begins, and when the present one ends.
+    probe_at: Option<Instant>,
+    probe_ends: Option<Instant>,
+    /// Not heard until then.
+    banned: Option<Instant>,
+}
+
+impl Default for Trust {
+    fn default() -> Self {
+        Self {
+            window: None,
+            scale: 1.0,
+            probe_at: None,
+            probe_ends: None,
+            banned: None,
+        }
+    }
+}
+
+impl Trust {
+    /// What is offered, over what the report says.
+    pub(super) const fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// What is sent, over what is offered: more in a probe.
+    pub(super) fn gain(&self, now: Instant) -> f64 {
+        match self.probe_ends {
+            Some(ends) if now < ends => PROBE,
+            _ => 1.0,
+        }
+    }
+
+    /// The base station is not heard.
+    pub(super) fn is_banned(&self, now: Instant) -> bool {
+        self.banned.is_some_and(|until| now < until)
+    }
+
+    /// A report; `base` is the least loop, `packet` the bytes of one. `probes` where more may be sent.
+    pub(super) fn look(
+        &mut self,
+        now: Instant,
+        span: Span,
+        base: Duration,
+        packet: f64,
+        probes: bool,
+    ) {
+        let length = WINDOW.max(base * WINDOW_ROUNDS);
+        self.probe(now, base, length, probes);
+
+        let mut window = *self.window.get_or_insert(Window::new(now));
+        if now <= window.begun {
+            return;
+        }
+        window.left += span.left;
+        window.offered += span.offered;
+        window.queued &= span.hol > QUEUE && span.excess > QUEUE;
+        self.window = Some(window);
+        if now.since(window.begun) < length {
+            return;
+        }
+        self.window = Some(Window::new(now));
+        let offered = window.offered * self.scale;
+        if window.left > AGREE * offered + SLACK * packet {
+            // More left than was offered.
+            if window.offered * MOST < window.left {
+                self.banned = Some(now + BAN);
+                self.scale = 1.0;
+                return;
+            }
+            self.scale = window.left / window.offered;
+            self.probe_at = Some(now);
+        } else if window.queued && window.left * AGREE < offered {
+            // Less left than was offered, and a queue stood.
+            self.scale = (window.left / window.offered).max(1.0 / MOST);
+        }
+    }
+
+    fn probe(&mut self, now: Instant, base: Duration, length: Duration, probes: bool) {
+        let at = *self.probe_at.get_or_insert(now + FIRST);
+        if self.probe_ends.is_some_and(|ends| now < ends) || now < at || !probes {
+            return;
+        }
+        self.probe_ends = Some(now + length);
+        self.probe_at = Some(now + EVERY);
+        // What is sent from now on leaves a loop later.
+        self.window = Some(Window::new(now + base));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: Duration = Duration::from_millis(40);
+    const PACKET: f64 = 1500.0;
+
+    /// Reports each 5 ms from `from` to `to` ms of what `of` says of a time.
+    fn hear(trust: &mut Trust, from: u64, to: u64, of: impl Fn(&Trust, Instant) -> Span) {
+        for ms in (from..to).step_by(5) {
+            let now = Instant::from_millis(ms);
+            let span = of(trust, now);
+            trust.look(now, span, BASE, PACKET, true);
+        }
+    }
+
+    /// A radio of 5,000 bytes a report that says `lie` times of it, and a sender that believes what trust makes of it; what it
+    /// sends leaves a loop later.
+    fn radio(lie: f64) -> impl Fn(&Trust, Instant) -> Span {
+        move |trust, now| Span {
+            left: (5000.0 * lie * trust.scale() * trust.gain(now - BASE)).min(5000.0),
+            offered: 5000.0 * lie,
+            hol: Duration::ZERO,
+            excess: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn an_honest_word_stays_as_it_is() {
+        let mut trust = Trust::default();
+        hear(&mut trust, 100, 30_000, radio(1.0));
+        assert_eq!((trust.scale(), trust.banned), (1.0, None));
+        // Standing queues included, and a wired hop that lets a third pass.
+        hear(&mut trust, 30_000, 35_000, |_, _| Span {
+            left: 5000.0,
+            offered: 5000.0,
+            hol: Duration::from_millis(300),
+            excess: Duration::from_millis(300),
+        });
+        hear(&mut trust, 35_000, 40_000, |_, _| Span {
+            left: 1700.0,
+            offered: 5000.0,
+            hol: Duration::from_millis(1),
+            excess: Duration::from_millis(80),
+        });
+        assert_eq!((trust.scale(), trust.banned), (1.0, None));
+    }
+
+    #[test]
+    fn a_tenth_is_found_out_within_two_seconds_of_the_first_probe() {
+        let mut trust = Trust::default();
+        hear(&mut trust, 100, 3_000, radio(0.1));
+        assert!(trust.scale() * AGREE > 10.0, "{}", trust.scale());
+    }
+
+    #[test]
+    fn tenfold_is_found_out_by_the_queue_and_truth_is_believed_again() {
+        let mut trust = Trust::default();
+        let lie = |_: &Trust, _: Instant| Span {
+            left: 5000.0,
+            offered: 50_000.0,
+            hol: Duration::from_millis(100),
+            excess: Duration::from_millis(100),
+        };
+        hear(&mut trust, 0, 300, lie);
+        assert!((trust.scale() - 0.1).abs() < 0.01, "{}", trust.scale());
+        hear(&mut trust, 300, 3_000, radio(1.0));
+        assert!((trust.scale() - 1.0).abs() < 0.3, "{}", trust.scale());
+    }
+
+    #[test]
+    fn a_base_station_that_offers_nothing_and_delivers_is_not_heard() {
+        let mut trust = Trust::default();
+        hear(&mut trust, 0, 300, |_, _| Span {
+            left: 1500.0,
+            offered: 0.0,
+            hol: Duration::ZERO,
+            excess: Duration::ZERO,
+        });
+        assert!(trust.is_banned(Instant::from_millis(300)));
+        assert!(!trust.is_banned(Instant::from_millis(10_400)));
+    }
+}
