@@ -13,7 +13,7 @@ STAMP  := $(VENV)/.slackwater
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build the command, put 31 systems on 15 cells and links, open the page
+demo: ## Build the command, put 32 systems on 15 cells and links, open the page
 	$(CARGO) run --release -p slackwater-cli -- arena --quick --open
 
 test: test-rust test-python test-page ## Run every test

@@ -3,6 +3,7 @@
 pub mod al4s;
 pub mod cecc;
 mod draw;
+pub mod ebb;
 pub mod ledger;
 pub mod measure;
 pub mod rfc8867;
@@ -22,6 +23,7 @@ pub const ALL: &[Study] = &[
     vaqm::STUDY,
     al4s::STUDY,
     tyrus::STUDY,
+    ebb::STUDY,
     rfc8867::STUDY,
 ];
 

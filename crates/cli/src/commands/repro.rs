@@ -34,6 +34,8 @@ pub(crate) enum Paper {
     Al4s,
     /// Tyrus: learned control with radio knowledge (SIGCOMM 2019 posters)
     Tyrus,
+    /// ebb: clocked by the radio, a system of this project
+    Ebb,
     /// RFC 8867 and RFC 8869: media controllers through the IETF's test cases
     Rfc8867,
     /// Every paper
@@ -49,6 +51,7 @@ impl Paper {
             Self::Vaqm => "vaqm",
             Self::Al4s => "al4s",
             Self::Tyrus => "tyrus",
+            Self::Ebb => "ebb",
             Self::Rfc8867 => "rfc8867",
             Self::All => return papers::ALL.iter().collect(),
         };

@@ -1,0 +1,143 @@
+//! What each rule is worth: the same cells without it, and along its dials.
+
+use super::prelude::*;
+
+/// Cells in which rules are left out.
+const WHERE: [&str; 7] = [
+    "lte-steps",
+    "lte-fading",
+    "nr-fading",
+    "handover",
+    "wired-hop",
+    "rival",
+    "web",
+];
+
+/// Name, what it is called.
+const VARIANTS: [(&str, &str); 9] = [
+    ("ebb", "all rules"),
+    ("ebb:gone=0", "ACKs count in place of the base station"),
+    ("ebb:mix=0", "mean of 50 ms in place of the mixture"),
+    ("ebb:z=0", "no margin for the error"),
+    ("ebb:q=0", "no queue is wanted"),
+    ("ebb:pace=0", "the window alone, pace twice the forecast"),
+    ("ebb:elsewhere=0", "no bottleneck but the radio"),
+    ("ebb:company=0", "others' queue is not met"),
+    ("ebb:trust=0", "the base station's word is law"),
+];
+
+/// Prompt, balanced, full.
+const DIALS: [(&str, &str); 5] = [
+    ("ebb:z=0,q=0", "prompt (z = 0, q = 0)"),
+    ("ebb:z=0.15,q=1", "z = 0.15, q = 1 ms"),
+    ("ebb", "balanced (z = 0.3, q = 2 ms)"),
+    ("ebb:z=0.45,q=4", "z = 0.45, q = 4 ms"),
+    ("ebb:z=0.6,q=8", "full (z = 0.6, q = 8 ms)"),
+];
+
+const DIALLED: [&str; 4] = ["lte-steps", "lte-fading", "nr-fading", "handover"];
+
+fn name(cell: &str, variant: &str) -> String {
+    if variant == "ebb" {
+        format!("cells/{cell}-ebb")
+    } else {
+        format!("rules/{cell}-{variant}")
+    }
+}
+
+fn experiments(
+    options: &Options,
+    cells: &[&str],
+    variants: &[(&str, &str)],
+) -> Result<Vec<Experiment>, StudyError> {
+    let mut experiments = vec![];
+    for place in cells {
+        for (variant, _) in variants {
+            let e = cell(place).experiment(options, name(place, variant), variant, &[]);
+            experiments.push(e?);
+        }
+    }
+    Ok(experiments)
+}
+
+/// Three tables: S, use and delay, a row a variant, a column a cell.
+fn tables(o: &Outcomes, id: &str, cells: &[&str], variants: &[(&str, &str)]) -> Vec<Panel> {
+    let rows: Vec<(String, &str)> = variants
+        .iter()
+        .map(|(_, label)| ((*label).to_owned(), "ebb"))
+        .collect();
+    let of = |r: usize, c: usize| o.get(&name(cells[c], variants[r].0));
+    let columns = |value: &'static str| -> Vec<(String, &'static str)> {
+        cells.iter().map(|c| ((*c).to_owned(), value)).collect()
+    };
+    let made = |short: &str, heading: &str, value| {
+        grid(
+            &format!("{id}-{short}"),
+            heading,
+            "variant",
+            &columns(value),
+            &rows,
+            of,
+        )
+    };
+    vec![
+        made("score", "S", SCORE),
+        made("use", "Utilisation, %", "use"),
+        lower(made("delay", "p95 queue delay, ms", "delay")),
+    ]
+}
+
+pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
+    Ok(Part {
+        id: "rules",
+        measures: vec![],
+        experiments: experiments(options, &WHERE, &VARIANTS)?,
+        draw: Box::new(|o| {
+            let mut lines = vec![];
+            for (variant, label) in &VARIANTS[1..] {
+                let parts: Vec<String> = WHERE
+                    .iter()
+                    .filter_map(|c| {
+                        let e =
+                            difference(o.get(&name(c, variant)), o.get(&name(c, "ebb")), SCORE)?;
+                        let half = e.half_width.unwrap_or(0.0);
+                        (e.mean.abs() > half.max(0.005))
+                            .then(|| format!("{c} {:+.3} ± {half:.3}", e.mean))
+                    })
+                    .collect();
+                let what = if parts.is_empty() {
+                    "no difference that its interval leaves".to_owned()
+                } else {
+                    parts.join(", ")
+                };
+                lines.push(format!("{label}: {what}."));
+            }
+            Figure {
+                title: "Each rule left out".to_owned(),
+                setup: "One change a row; pairs of the same seed.".to_owned(),
+                claim: "A rule is worth keeping where leaving it out lowers S.".to_owned(),
+                seen: format!("Change of S: {}", lines.join(" ")),
+                panels: tables(o, "rules", &WHERE, &VARIANTS),
+                ..Figure::default()
+            }
+        }),
+    })
+}
+
+pub(super) fn dials(options: &Options) -> Result<Part, StudyError> {
+    Ok(Part {
+        id: "dials",
+        measures: vec![],
+        experiments: experiments(options, &DIALLED, &DIALS)?,
+        draw: Box::new(|o| {
+            Figure {
+            title: "Dials: prompt, balanced, full".to_owned(),
+            setup: "The margin for the forecast's error and the queue that is wanted move it along the front.".to_owned(),
+            claim: String::new(),
+            seen: String::new(),
+            panels: tables(o, "dials", &DIALLED, &DIALS),
+            ..Figure::default()
+        }
+        }),
+    })
+}
