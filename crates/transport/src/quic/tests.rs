@@ -5,7 +5,9 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use proptest::prelude::*;
 use slackwater_control::{Config as ControlConfig, PathReport, build};
-use slackwater_core::{Body, Bytes, Draw, Duration, Ecn, FlowId, Instant, Packet, QuicBits, Rate};
+use slackwater_core::{
+    Body, Bytes, Draw, Duration, Ecn, FlowId, Instant, Packet, QuicBits, QuicData, Rate, SeqNum,
+};
 use slackwater_signal::ReportBody;
 
 use super::{AckRule, Config, Receiver, Sender, Spin};
@@ -490,4 +492,29 @@ proptest! {
             prop_assert!(p.len <= packet.max(1228));
         }
     }
+}
+
+/// RFC 9000, 4.1: the peer's business, and no reason to stop.
+#[test]
+fn data_beyond_the_limit_is_not_taken() {
+    let cfg = Config::default();
+    let mut pair = Pair::new(&cfg, "reno", MS(10)).connected();
+    let limit = pair.receiver.limit().0;
+    let data = QuicData {
+        pn: SeqNum(1_000),
+        offset: SeqNum((limit - 10) as u32),
+        payload: 100,
+        bits: QuicBits::STREAM,
+        ..QuicData::default()
+    };
+    let packet = Packet {
+        len: 200,
+        body: Body::QuicData(data),
+        ..Packet::default()
+    };
+    let before = pair.receiver.delivered();
+    let mut out = Vec::new();
+    pair.receiver.on_packet(pair.now, &packet, &mut out);
+    assert_eq!(pair.receiver.delivered(), before);
+    assert_eq!(pair.receiver.stats().beyond_limit, 1);
 }

@@ -112,7 +112,7 @@ impl RtpReceiver {
         }
 
         match self.config.cadence {
-            Cadence::Frame(_) if of_frame && media.index + 1 == media.packets => {
+            Cadence::Frame(_) if of_frame && media.index.checked_add(1) == Some(media.packets) => {
                 self.report(now, mailbox, out);
             }
             Cadence::Frame(wait) => {

@@ -488,3 +488,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_packet_at_the_end_of_its_numbers_is_one_among_others() {
+    let mut receiver = RtpReceiver::new(FlowId(0), true, &no_noise());
+    let (mut mailbox, mut out) = (Mailbox::default(), Vec::new());
+    for (index, packets) in [(u32::MAX, u32::MAX), (u32::MAX, 1), (0, u32::MAX)] {
+        let media = Media {
+            number: u32::MAX,
+            sequence: u32::MAX,
+            frame: u32::MAX,
+            index,
+            packets,
+            payload: 1_000,
+            ..Media::default()
+        };
+        let packet = Packet {
+            len: 1_050,
+            body: Body::Media(media),
+            ..Packet::default()
+        };
+        receiver.on_packet(START, &packet, &mut mailbox, &mut out);
+    }
+    assert_eq!(receiver.stats().packets, 3);
+}

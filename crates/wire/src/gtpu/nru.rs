@@ -75,7 +75,7 @@ pub struct Status<'a> {
     /// Octets behind the fields that this codec knows, padding among them. Ranges that were delivered out of sequence
     /// (Release 16) are there where [`Status::ranges_follow`].
     pub rest: &'a [u8],
-    /// The flag of those ranges. Writing leaves it and `rest` out.
+    /// The flag of those ranges.
     pub ranges_follow: bool,
 }
 
@@ -267,7 +267,8 @@ impl<'a> Status<'a> {
             | bit(self.delivered.is_some(), 2)
             | bit(self.final_frame, 1)
             | bit(self.lost.is_some(), 0))?;
-        out.u8(bit(self.desired_rate.is_some(), 3)
+        out.u8(bit(self.ranges_follow, 4)
+            | bit(self.desired_rate.is_some(), 3)
             | bit(self.transmitted_again.is_some(), 2)
             | bit(self.delivered_again.is_some(), 1)
             | bit(self.cause.is_some(), 0))?;
@@ -281,7 +282,8 @@ impl<'a> Status<'a> {
         self.transmitted.map_or(Ok(()), |v| out.u24(v))?;
         self.cause.map_or(Ok(()), |v| out.u8(v))?;
         self.delivered_again.map_or(Ok(()), |v| out.u24(v))?;
-        self.transmitted_again.map_or(Ok(()), |v| out.u24(v))
+        self.transmitted_again.map_or(Ok(()), |v| out.u24(v))?;
+        out.put(self.rest)
     }
 }
 

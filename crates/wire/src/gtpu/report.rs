@@ -27,6 +27,10 @@ use super::nru::Status;
 use crate::WireError;
 use crate::octets::Reader;
 
+/// The longest round trip between user plane function and UE that a report is believed. Fields of 32 bits can say 99 days; the
+/// largest packet delay budget of a `QoS` flow is 1.1 s (TS 23.501, table 5.7.4-1, 5QI 10), one way.
+pub const ROUND_TRIP_MAX: Duration = Duration::from_secs(10);
+
 /// What the peer counts in. The fields are plain numbers, and open decoders do not agree on all units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Units {

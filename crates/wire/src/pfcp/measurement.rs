@@ -7,6 +7,7 @@ use super::element::{frames, group};
 use super::{ElementError, number};
 use crate::WireError;
 use crate::gtpu::psc::CONGESTION_MAX;
+use crate::gtpu::report::ROUND_TRIP_MAX;
 use crate::octets::{Reader, Writer, fits};
 
 /// One measurement. Delays in ms; congestion in 0.01 %, and data rates, of Release 18.
@@ -83,16 +84,18 @@ impl Measurement {
         flow: Option<FlowId>,
     ) -> impl Iterator<Item = RanReport> {
         let both = self.down.zip(self.up).map(|(d, u)| d.saturating_add(u));
-        let delay =
-            self.round_trip
-                .or(both)
-                .filter(|_| !self.failed)
-                .map(|ms| RanReport::PathDelay {
-                    at,
-                    ue,
-                    qfi: Some(qfi),
-                    rtt: Duration::from_millis(u64::from(ms)),
-                });
+        let delay = self
+            .round_trip
+            .or(both)
+            .filter(|_| !self.failed)
+            .map(|ms| Duration::from_millis(u64::from(ms)))
+            .filter(|rtt| *rtt <= ROUND_TRIP_MAX)
+            .map(|rtt| RanReport::PathDelay {
+                at,
+                ue,
+                qfi: Some(qfi),
+                rtt,
+            });
         let congestion =
             self.down_congestion
                 .zip(flow)

@@ -143,7 +143,7 @@ impl Grid {
         for slot in first + whole * self.period + 1..=last {
             sum += self.share_of(slot);
         }
-        (sum * self.slot as u64) >> 8
+        sum.saturating_mul(self.slot as u64) >> 8
     }
 
     /// When the scheduler decides on the slot that takes the last of `air` nanoseconds of full slots, from `from` on.
@@ -243,7 +243,8 @@ impl Projection {
         if t <= self.t || self.air == 0 {
             return self.air;
         }
-        let capacity = (grid.capacity(self.t, t) * share_q16) >> 16;
+        let capacity = u128::from(grid.capacity(self.t, t)) * u128::from(share_q16);
+        let capacity = u64::try_from(capacity >> 16).unwrap_or(u64::MAX);
         self.air.saturating_sub(capacity / (1 + self.others))
     }
 

@@ -24,6 +24,10 @@ const STANDING: Duration = Duration::from_millis(100);
 const BULK: Duration = Duration::from_millis(200);
 /// How long a bulk transfer counts as competing after it last filled slots.
 const CROWDED: Duration = Duration::from_millis(200);
+/// Air time that one queue may claim: 18 minutes. That of [`MAX_UES`] queues still fits into 64 bits, whatever is reported.
+const AIR_MAX: u64 = 1 << 40;
+/// Bytes that one flow's report may claim: as many as its field holds (docs/wire.md, type 229).
+const BACKLOG_MAX: u64 = u32::MAX as u64;
 /// UEs that can be told apart; further ones pass untouched.
 const MAX_UES: usize = 1 << 20;
 
@@ -57,11 +61,13 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Full-slot air time of `bytes`, in nanoseconds.
+    /// Full-slot air time of `bytes`, in nanoseconds; [`AIR_MAX`] at most.
     fn air(&self, bytes: u64, slot: Duration) -> u64 {
-        (bytes * slot.as_nanos())
+        bytes
+            .saturating_mul(slot.as_nanos())
             .checked_div(self.slot_bytes)
             .unwrap_or(0)
+            .min(AIR_MAX)
     }
 }
 
@@ -257,13 +263,14 @@ impl Radio {
             self.batch.push(ue.0);
         }
         let q = &mut self.queues[ue.index()];
+        let bytes = bytes.get().min(BACKLOG_MAX);
         match q.entries.iter_mut().find(|e| e.0 == flow) {
             Some(e) if local < e.2 => {
                 self.stats.reordered += 1;
                 return false;
             }
-            Some(e) => (e.1, e.2) = (bytes.get(), local),
-            None => q.entries.push((flow, bytes.get(), local)),
+            Some(e) => (e.1, e.2) = (bytes, local),
+            None => q.entries.push((flow, bytes, local)),
         }
         q.rbs = q.entries.iter().map(|e| e.1).sum();
         q.at = q.at.max(local);
@@ -284,7 +291,7 @@ impl Radio {
         }
         self.newest = Some(local);
         self.last_rx = now;
-        self.fresh += 1;
+        self.fresh = self.fresh.saturating_add(1);
         if self.stale && self.fresh >= FRESH {
             self.stale = false;
         }
@@ -332,7 +339,8 @@ impl Radio {
                 m.time += covered;
                 if m.time >= MEASURE && m.capacity > 0 {
                     // A poll of one UE per slot gives about 0.7 of the nominal; HARQ takes a little.
-                    let share = (m.served * ONE / m.capacity).clamp(ONE * 3 / 10, ONE);
+                    let share = m.served.saturating_mul(ONE) / m.capacity;
+                    let share = share.clamp(ONE * 3 / 10, ONE);
                     self.share_q16 = u64::midpoint(self.share_q16, share);
                     *m = Measured::default();
                 }

@@ -39,12 +39,13 @@ struct Edges {
 impl Edges {
     /// Returns the new value and the time of its first packet where this packet confirms an edge.
     fn on_packet(&mut self, now: Instant, bit: bool, least: Duration) -> Option<(bool, Instant)> {
-        self.packets += 1;
+        // A flow that goes one way alone never starts them anew.
+        self.packets = self.packets.saturating_add(1);
         if self.last.replace(bit).is_some_and(|last| last != bit) {
             let before = self.flipped.replace(now);
-            self.flips += 1;
+            self.flips = self.flips.saturating_add(1);
             let hasty = before.is_some_and(|at| now.since(at) < least || least.is_zero());
-            self.hasty += u32::from(hasty);
+            self.hasty = self.hasty.saturating_add(u32::from(hasty));
         }
         match self.value {
             None => {
@@ -212,7 +213,8 @@ impl SpinFlow {
         }
         // A bit that is drawn for each packet changes within a round trip; one that spins may change with each packet too,
         // where there is one a round trip.
-        if up.hasty * 4 > up.packets || down.hasty * 4 > down.packets {
+        let mostly = |e: &Edges| u64::from(e.hasty) * 4 > u64::from(e.packets);
+        if mostly(up) || mostly(down) {
             self.state = SpinState::Random;
         } else if self.state == SpinState::Random {
             self.state = SpinState::Live;

@@ -91,7 +91,7 @@ impl Direct {
         self.armed = None;
         let ns = self.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
         self.next += Duration::from_nanos(ns as u64);
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
     }
 }
 

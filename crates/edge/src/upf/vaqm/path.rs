@@ -10,6 +10,9 @@ pub(super) const MTU: u64 = 1500;
 /// A flight that makes no queue worth speaking of.
 pub(super) const SMALL_FLIGHT: u64 = 4 * MTU;
 
+/// No round trip counts as longer: products of it stay far from the end of 64 bits.
+const LONGEST: Duration = Duration::from_secs(1_000);
+
 /// State of the check whether the RTT follows the flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct FollowCheck {
@@ -197,7 +200,7 @@ impl PathModel {
             flight,
             rate,
         } = seen;
-        let rtt = sample.rtt.as_nanos();
+        let rtt = sample.rtt.min(LONGEST).as_nanos();
         if rtt == 0 {
             return;
         }
@@ -435,6 +438,25 @@ mod tests {
             &config,
         );
         assert_eq!(m.target(), Duration::from_millis(137));
+    }
+
+    #[test]
+    fn a_round_trip_of_a_century_does_not_overflow() {
+        let (mut m, config) = model();
+        let mut long = full(0);
+        long.rtt = Duration::MAX;
+        for ms in [0, 1_000, 1_000_000] {
+            let now = Instant::from_millis(ms);
+            m.on_sample(now, seen(long, BIG, RATE), true, &config);
+        }
+        assert_eq!(m.path(), LONGEST);
+        m.on_sample(
+            Instant::from_millis(2_000_000),
+            seen(full(17), BIG, RATE),
+            true,
+            &config,
+        );
+        assert_eq!(m.path(), Duration::from_millis(17));
     }
 
     #[test]

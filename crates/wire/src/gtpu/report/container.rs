@@ -9,7 +9,7 @@ use slackwater_signal::RanReport;
 
 use super::super::ntp::{Ntp, NtpClock};
 use super::super::psc::{CONGESTION_MAX, Downlink, Stamps, Uplink};
-use super::Units;
+use super::{ROUND_TRIP_MAX, Units};
 
 /// Whose container it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub fn put(report: &RanReport, up: &mut Uplink, clock: NtpClock, units: &Units) 
     true
 }
 
-/// Hands out what the container reports at `now`, and returns how many values had no receiver.
+/// Hands out what the container reports at `now`, and returns how many values had no receiver or cannot be.
 pub fn take(
     up: &Uplink,
     now: Instant,
@@ -126,8 +126,10 @@ pub fn take(
             backlog: Bytes::ZERO,
         });
     }
-    if let Some(rtt) = round_trip(up, clock.stamp(now), units) {
-        out(RanReport::PathDelay { at, ue, qfi, rtt });
+    match round_trip(up, clock.stamp(now), units) {
+        Some(rtt) if rtt <= ROUND_TRIP_MAX => out(RanReport::PathDelay { at, ue, qfi, rtt }),
+        Some(_) => skipped += 1,
+        None => {}
     }
     skipped
 }

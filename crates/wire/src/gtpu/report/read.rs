@@ -10,7 +10,7 @@ use super::super::ntp::NtpClock;
 use super::super::psc::Container;
 use super::container::{self, Owner};
 use super::entry::{Entry, Part, Slots, slot};
-use super::{Names, Units};
+use super::{Names, ROUND_TRIP_MAX, Units};
 use crate::WireError;
 
 /// From where a message came and who is meant by what it names.
@@ -175,12 +175,13 @@ impl Context {
                 rate: Rate::from_bps(u64::from(kbps) * 1_000),
                 backlog: Bytes(u64::from(backlog)),
             },
-            Entry::RoundTrip(us) => RanReport::PathDelay {
-                at,
-                ue,
-                qfi,
-                rtt: Duration::from_micros(u64::from(us)),
-            },
+            Entry::RoundTrip(us) => {
+                let rtt = Duration::from_micros(u64::from(us));
+                if rtt > ROUND_TRIP_MAX {
+                    return None;
+                }
+                RanReport::PathDelay { at, ue, qfi, rtt }
+            }
             // No report has a place for these yet.
             _ => return None,
         })

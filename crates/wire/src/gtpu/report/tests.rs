@@ -8,7 +8,7 @@ use super::entry::{Phase, Slots};
 use super::*;
 use crate::gtpu::extension::{MAX_CONTENT, NR_RAN_CONTAINER, PDU_SESSION_CONTAINER};
 use crate::gtpu::nru::{Assistance, Fields, Frame};
-use crate::gtpu::psc::{self, Container, Downlink, Uplink};
+use crate::gtpu::psc::{self, Container, Downlink, Stamps, Uplink};
 use crate::gtpu::{Header, Message, Ntp, NtpClock};
 
 /// UE n has the tunnel 100 + n, and `QoS` flow 1 + k of it is flow 4 n + k, for k up to 3 and n up to 199.
@@ -90,7 +90,7 @@ fn any_report() -> impl Strategy<Value = RanReport> {
                     at,
                     ue,
                     qfi,
-                    rtt: Duration::from_micros(u64::from(a)),
+                    rtt: Duration::from_micros(u64::from(a) % 10_000_001),
                 },
                 4 => RanReport::Available {
                     at,
@@ -205,7 +205,7 @@ proptest! {
 
     #[test]
     fn profile_a_carries_what_has_a_field(
-        per_10k in 0u16..=10_000, kbps: u32, rtt_ms in 0u64..10_000, way_us in 0u64..100_000, n in 0..UES, k in 0u8..4,
+        per_10k in 0u16..=10_000, kbps: u32, rtt_ms in 0u64..9_900, way_us in 0u64..100_000, n in 0..UES, k in 0u8..4,
     ) {
         let at = Instant::from_millis(5_000);
         let (ue, qfi, flow) = (UeId(n), Qfi(k + 1), FlowId(4 * n + u32::from(k)));
@@ -457,6 +457,31 @@ fn a_measurement_needs_no_common_clock() {
         ..up
     };
     assert_eq!(round_trip(&incomplete, upf.stamp(t0 + ms(7)), &units), None);
+}
+
+#[test]
+fn a_round_trip_beyond_belief_is_passed_over() {
+    let stamp = CLOCK.stamp(NOW);
+    let up = |delay| Uplink {
+        stamps: Some(Stamps {
+            dl_sent: stamp,
+            dl_received: stamp,
+            ul_sent: stamp,
+        }),
+        dl_delay: Some(delay),
+        ul_delay: Some(delay),
+        ..container::empty(Qfi(1))
+    };
+    let owner = container::Owner {
+        ue: UeId(1),
+        flow: None,
+    };
+    for (delay, reports, skipped) in [(5_000, 1, 0), (5_001, 0, 1), (u32::MAX, 0, 1)] {
+        let mut read = 0;
+        let units = Units::default();
+        let passed = container::take(&up(delay), NOW, owner, CLOCK, &units, |_| read += 1);
+        assert_eq!((read, passed), (reports, skipped), "{delay} ms");
+    }
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl Drain {
         let limited = sight.waiting || sight.ingress.as_bps() as f64 >= 0.9 * self.bottleneck;
         if limited && now.since(self.adjusted) >= path.path() {
             self.adjusted = now;
-            self.quiet_rounds += 1;
+            self.quiet_rounds = self.quiet_rounds.saturating_add(1);
             let gain = if self.quiet_rounds > 5 { 0.25 } else { 0.125 };
             self.bottleneck = (self.bottleneck * (1.0 + gain)).min(bounds(sight).1);
         }
