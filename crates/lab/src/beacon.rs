@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
+use slackwater_scenario::bounded;
 
 /// Name of the file in the folder of a command's results.
 pub const FILE: &str = "running.json";
@@ -138,5 +139,5 @@ pub fn read(file: &Path) -> Option<Live> {
     if age >= DEAD {
         return None;
     }
-    serde_json::from_slice(&fs::read(file).ok()?).ok()
+    serde_json::from_slice(&bounded::read(file, bounded::DOCUMENT).ok()?).ok()
 }

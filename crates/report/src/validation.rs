@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use slackwater_results::check::{Origin, Tally, Tolerance, Verdict};
+use slackwater_scenario::bounded;
 
 use super::html::{escape, foot, head};
 use super::paper::headline;
@@ -80,8 +81,8 @@ impl Verdicts {
 
     /// Those that a study left in `folder`; `None` where there are none of this version.
     pub fn saved(folder: &Path) -> Option<Self> {
-        let text = std::fs::read_to_string(folder.join("checks.json")).ok()?;
-        let found = Self::parse(&text).ok()?;
+        let text = bounded::read(&folder.join("checks.json"), bounded::RESULTS).ok()?;
+        let found = Self::parse(std::str::from_utf8(&text).ok()?).ok()?;
         (found.version == env!("CARGO_PKG_VERSION")).then_some(found)
     }
 

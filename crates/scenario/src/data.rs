@@ -1,7 +1,7 @@
 //! Files that a scenario names: Mahimahi traces and CSV series, plain or `.xz`, read once and checked whole.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -9,6 +9,7 @@ use lzma_rust2::XzReader;
 use slackwater_core::Duration;
 use slackwater_wire::trace::{MahimahiTrace, TraceError};
 
+use crate::bounded;
 use crate::error::ScenarioError;
 use crate::field::{At, Cx, Field};
 use crate::tree::Value;
@@ -226,38 +227,21 @@ pub fn read_text(path: &Path) -> Result<String, DataError> {
     })
 }
 
-/// The whole of the file at `path`, where it is a regular file of at most `limit` bytes: a pipe could block for ever, and a
-/// device need not end.
+/// The whole of a regular file of at most `limit` bytes.
 ///
 /// # Errors
-/// Where there is no such file, it cannot be read, or it is no such file.
+/// As [`bounded::read`].
 pub fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, DataError> {
-    let wrong = |e: &std::io::Error| {
-        let found = match e.kind() {
-            std::io::ErrorKind::NotFound => "no such file".to_owned(),
-            _ => format!("a file that cannot be read ({e})"),
-        };
-        DataError::new(0, found, "a readable file")
-    };
-    // Before it is opened: to open a pipe may block.
-    let meta = std::fs::metadata(path).map_err(|e| wrong(&e))?;
-    if !meta.is_file() {
-        let found = if meta.is_dir() {
-            "a folder"
-        } else {
-            "a pipe or a device"
-        };
-        return Err(DataError::new(0, found, "a regular file"));
-    }
-    let file = std::fs::File::open(path).map_err(|e| wrong(&e))?;
-    let mut bytes = Vec::new();
-    file.take(limit as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| wrong(&e))?;
-    if bytes.len() > limit {
-        return Err(too_large(limit));
-    }
-    Ok(bytes)
+    bounded::read(path, limit).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => DataError::new(0, "no such file", "a readable file"),
+        ErrorKind::InvalidInput => DataError::new(0, e.to_string(), "a regular file"),
+        ErrorKind::FileTooLarge => too_large(limit),
+        _ => DataError::new(
+            0,
+            format!("a file that cannot be read ({e})"),
+            "a readable file",
+        ),
+    })
 }
 
 fn too_large(limit: usize) -> DataError {

@@ -4,6 +4,7 @@
 //! run needs is in the value, traces included: [`build::build`] makes a world from a [`Scenario`] and reads no file.
 //! [`Plugins`] holds the controllers, systems, queue laws and schedulers that a program adds to what a scenario may name.
 
+pub mod bounded;
 pub mod build;
 pub mod cell;
 pub mod data;

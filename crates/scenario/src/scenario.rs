@@ -158,10 +158,10 @@ impl Scenario {
     pub fn load(path: impl AsRef<FsPath>) -> Result<Self, ScenarioError> {
         let path = path.as_ref();
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|e| {
+        let text = crate::bounded::document(path).map_err(|e| {
             let found = match e.kind() {
                 std::io::ErrorKind::NotFound => "no such file".to_owned(),
-                std::io::ErrorKind::InvalidData => "bytes that are not UTF-8".to_owned(),
+                std::io::ErrorKind::InvalidData | std::io::ErrorKind::FileTooLarge => e.to_string(),
                 _ => format!("a file that cannot be read ({e})"),
             };
             let mut error = ScenarioError::new("", found, "a scenario file");

@@ -15,6 +15,7 @@ use axum::routing::get;
 use clap::Args;
 use slackwater_live::LiveError;
 use slackwater_live::upf::{Orders, Question, Server, UpfConfig, status};
+use slackwater_scenario::bounded::document;
 use tokio::net::TcpListener;
 use tracing::{error, info};
 use tracing_subscriber::Layer as _;
@@ -108,7 +109,7 @@ pub(crate) fn upf(args: &UpfArgs) -> Result<ExitCode> {
 /// What the file says.
 fn read(path: &Path) -> Result<UpfConfig, LiveError> {
     let file = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|source| LiveError::Kernel {
+    let text = document(path).map_err(|source| LiveError::Kernel {
         what: format!("cannot read {file}"),
         source,
         hint: "",

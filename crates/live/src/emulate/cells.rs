@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use slackwater_core::Duration;
 use slackwater_edge::Place;
 use slackwater_ran::cell::CellConfig;
+use slackwater_scenario::bounded::document;
 use slackwater_scenario::plugins::AgentSetup;
 use slackwater_scenario::{Plugins, Scenario};
 use toml::{Table, Value};
@@ -309,7 +310,7 @@ impl Wanted {
             Middle::Cell(name) => {
                 let path = Path::new(name);
                 if path.extension().is_some_and(|e| e == "toml") || path.exists() {
-                    let text = std::fs::read_to_string(path).map_err(|e| {
+                    let text = document(path).map_err(|e| {
                         LiveError::kernel(format!("cannot read {}", path.display()), e)
                     })?;
                     let table = read(&text, name)?;

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use slackwater_core::{Duration, Qfi, Teid};
+use slackwater_scenario::bounded::document;
 use slackwater_scenario::error::ScenarioError;
 pub use slackwater_scenario::field::Field;
 use slackwater_scenario::field::{At, Cx, choice, section};
@@ -283,7 +284,7 @@ impl Gnb {
     /// # Errors
     /// Where it is no TOML, or a key is unknown, missing or wrong.
     pub fn load(path: &Path) -> Result<Self, LiveError> {
-        let text = std::fs::read_to_string(path)
+        let text = document(path)
             .map_err(|e| LiveError::kernel(format!("cannot read {}", path.display()), e))?;
         Ok(Self::parse(&path.display().to_string(), &text)?)
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use slackwater_results::metrics::RunSummary;
 use slackwater_results::output::STATES;
+use slackwater_scenario::bounded;
 
 use super::read::TableFile;
 use super::{Shelf, ShelfError};
@@ -243,7 +244,7 @@ fn events(folder: &Path, summary: &RunSummary, view: &mut RunView) -> Result<(),
 /// Names of the states of controllers that this program may not know, by controller.
 fn own_states(folder: &Path) -> Result<BTreeMap<String, Vec<String>>, ShelfError> {
     let path = folder.join(STATES);
-    match std::fs::read(&path) {
+    match bounded::read(&path, bounded::DOCUMENT) {
         Ok(bytes) => {
             serde_json::from_slice(&bytes).map_err(|source| ShelfError::States { path, source })
         }

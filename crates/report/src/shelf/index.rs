@@ -11,6 +11,7 @@ use slackwater_lab::arena::Table;
 use slackwater_lab::beacon;
 use slackwater_results::metrics::RunSummary;
 use slackwater_results::metrics::table::{METRICS, Metric};
+use slackwater_scenario::bounded;
 
 use super::ShelfError;
 
@@ -164,7 +165,8 @@ impl Shelf {
     /// Every arena, newest first. What another version left is left out.
     pub fn arenas(&self) -> Vec<Arena> {
         let read = |file: PathBuf| {
-            let table = serde_json::from_slice(&fs::read(&file).ok()?).ok()?;
+            let table =
+                serde_json::from_slice(&bounded::read(&file, bounded::RESULTS).ok()?).ok()?;
             Some(Arena {
                 path: self.below(file.parent()?)?,
                 written: written(&file),
@@ -279,11 +281,11 @@ impl Shelf {
 }
 
 fn load(path: &Path) -> Result<RunSummary, ShelfError> {
-    let text = fs::read_to_string(path).map_err(|source| ShelfError::File {
+    let text = bounded::read(path, bounded::RESULTS).map_err(|source| ShelfError::File {
         path: path.to_owned(),
         source,
     })?;
-    serde_json::from_str(&text).map_err(|source| ShelfError::Summary {
+    serde_json::from_slice(&text).map_err(|source| ShelfError::Summary {
         path: path.to_owned(),
         source,
     })
