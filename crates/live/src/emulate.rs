@@ -17,6 +17,7 @@ pub mod meta;
 pub mod meter;
 pub mod netns;
 pub(crate) mod processes;
+pub mod reach;
 pub mod setup;
 pub(crate) mod side;
 pub(crate) mod teller;
@@ -36,9 +37,11 @@ use self::clock::Lag;
 pub(crate) use self::drive::{Drive, PRIORITY};
 use self::flows::FlowTable;
 use self::processes::{Commands, Processes};
+use self::reach::{Net, Range, Reach};
 use self::setup::{MAX_UES, Network};
 use self::teller::Teller;
 use crate::LiveError;
+use crate::privilege::Caller;
 use crate::sys;
 
 /// How an emulation runs, beside what it emulates.
@@ -69,6 +72,12 @@ pub struct Options {
     pub interval: Duration,
     /// Where reports go that do not ride on packets.
     pub ports: Ports,
+    /// The range of IPv4 addresses.
+    pub addresses: Range,
+    /// What UEs may reach of this machine and beyond, beside the server side's own address.
+    pub nets: Vec<Net>,
+    /// Whose rights commands and files get, where not this process's.
+    pub who: Option<Caller>,
 }
 
 /// How well the emulator kept up.
@@ -84,6 +93,8 @@ pub struct Health {
     pub malformed: u64,
     /// Packets that the kernel did not take back.
     pub refused: u64,
+    /// Packets of UEs for addresses that they may not reach.
+    pub out_of_reach: u64,
     /// Reports sent in datagrams of their own.
     pub reports: u64,
     /// CPU time of the emulator's own thread.
@@ -130,10 +141,12 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
         )));
     }
     let scenario = options.wanted.scenario()?;
-    if options.isolated || !netns::privileged() {
+    let isolated = options.isolated || !netns::privileged();
+    if isolated {
         netns::isolate()?;
     }
-    let (network, plan) = Network::new(ues, options.mtu, options.interface.as_deref())?;
+    let (name, range) = (options.interface.as_deref(), options.addresses);
+    let (network, plan) = Network::new(ues, options.mtu, name, range)?;
     // What comes from here on counts: before the loop there is time enough for a signal.
     let since = sys::signals();
     sys::count_signals().map_err(|e| LiveError::kernel("cannot take signals", e))?;
@@ -145,13 +158,14 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
         ues: (0..ues)
             .map(|ue| (options.command.clone(), plan.ue(ue).to_string()))
             .collect(),
+        who: options.who,
     };
     processes.start(&commands, &network.spaces, since)?;
     let run = run::prepare(&scenario, scenario.seed, Hosts::External, |recorder| {
         Tap::new(recorder, options.interval, options.log)
     })?;
     let watch = options.watch.as_deref();
-    let teller = watch.map(|folder| Teller::start(folder, &scenario.name));
+    let teller = watch.map(|folder| Teller::start(folder, &scenario.name, options.who));
     let realtime = sys::realtime(PRIORITY).is_ok();
     let flows = FlowTable::new(ues, options.wanted.flows);
     let (mtu, name) = (usize::from(options.mtu), &scenario.name);
@@ -160,6 +174,9 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
         drive.tell(teller, options.limit);
     }
     drive.set_ports(options.ports);
+    if !isolated {
+        drive.set_reach(Reach::Only(options.nets.clone()));
+    }
     let code = drive.run(since, options.limit, &mut || processes.ended())?;
     sys::ordinary();
     processes.stop();

@@ -37,6 +37,7 @@ use crate::emulate::setup::Network;
 use crate::emulate::side::Side;
 use crate::emulate::teller::Teller;
 use crate::emulate::{Drive, Outcome, PRIORITY};
+use crate::privilege::Caller;
 use crate::sys;
 
 /// How a gNB runs, beside what it is.
@@ -61,6 +62,8 @@ pub struct Options {
     pub interval: Duration,
     /// Systems, agents, queue laws and schedulers that the program adds.
     pub plugins: Plugins,
+    /// Whose rights commands and files get, where not this process's.
+    pub who: Option<Caller>,
 }
 
 impl Options {
@@ -76,6 +79,7 @@ impl Options {
             watch: None,
             interval: Duration::from_millis(20),
             plugins: Plugins::new(),
+            who: None,
         }
     }
 }
@@ -146,7 +150,7 @@ pub fn run(options: &Options, up: impl FnOnce(&Up)) -> Result<Outcome, LiveError
         Tap::new(recorder, options.interval, false)
     })?;
     let watch = options.watch.as_deref();
-    let teller = watch.map(|folder| Teller::start(folder, &scenario.name));
+    let teller = watch.map(|folder| Teller::start(folder, &scenario.name, options.who));
     let realtime = sys::realtime(PRIORITY).is_ok();
     let flows = FlowTable::named(labels(gnb).into_iter(), gnb.flows);
     let name = &scenario.name;
@@ -229,6 +233,7 @@ fn commands(options: &Options) -> Commands {
         server: options.server.clone(),
         serve: options.serve.clone(),
         ues: options.gnb.ue.iter().map(of).collect(),
+        who: options.who,
     }
 }
 

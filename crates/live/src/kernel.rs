@@ -22,6 +22,7 @@ use crate::LiveError;
 use crate::emulate::bridge::Tap;
 use crate::emulate::flows::FlowTable;
 use crate::emulate::netns;
+use crate::emulate::reach::Range;
 use crate::emulate::setup::{MAX_UES, Network};
 use crate::emulate::{Drive, Outcome, PRIORITY};
 use crate::sys;
@@ -40,7 +41,7 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
         )));
     }
     netns::isolate()?;
-    let (network, plan) = Network::new(ues, 1500, None)?;
+    let (network, plan) = Network::new(ues, 1500, None, Range::default())?;
     if let Some(flow) = scenario.flows.first() {
         configure(&flow.tcp)?;
         for space in &network.spaces {

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`emulate`] | a command behind a cell: scenario, namespaces, devices, the loop, logs; [`bridge`] joins buffers and world |
 //! | [`gnb`] | the cell behind N3: GTP-U in place of the device for servers |
+//! | [`privilege`] | whose rights commands and files have under `sudo` |
 //! | [`kernel`] | a scenario with the kernel's own TCP senders |
 //! | [`validate`] | the kernel's senders beside the simulated ones |
 //! | [`quinn`] | QUIC on sockets under our controllers |
@@ -25,6 +26,7 @@ pub mod gnb;
 pub mod gtpu;
 pub mod kernel;
 pub mod packet;
+pub mod privilege;
 pub mod quinn;
 mod sys;
 pub mod upf;

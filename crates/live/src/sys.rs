@@ -78,6 +78,23 @@ pub(crate) fn ordinary() {
     }
 }
 
+/// Takes every capability out of the bounding set: no program that this process executes gains one (capabilities(7)).
+pub(crate) fn drop_bounding() -> io::Result<()> {
+    for capability in 0..=63 {
+        // SAFETY: `PR_CAPBSET_DROP` takes a number.
+        let done = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+        if done < 0 {
+            let e = io::Error::last_os_error();
+            // The kernel has fewer.
+            if e.raw_os_error() == Some(libc::EINVAL) && capability > 0 {
+                break;
+            }
+            return Err(e);
+        }
+    }
+    Ok(())
+}
+
 /// `TCP_INFO` of a socket, as many bytes as the kernel has.
 pub(crate) fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     let mut info = vec![0_u8; 512];

@@ -12,9 +12,11 @@ use slackwater_lab::wire::trace::MahimahiTrace;
 use slackwater_live::beside::Ports;
 use slackwater_live::cells::{Edge, Middle, Wanted};
 use slackwater_live::core_network;
+use slackwater_live::emulate::reach::{Net, Range};
 use slackwater_live::emulate::{Health, Options, Outcome, emulate};
 use slackwater_live::gnb;
 use slackwater_live::logs;
+use slackwater_live::privilege::{Caller, as_caller};
 use slackwater_live::upf::config::{Aqm, Frames, Functions};
 use slackwater_results::output::tables;
 use slackwater_scenario::Plugins;
@@ -55,7 +57,7 @@ pub(crate) struct EmulateArgs {
     queue: Option<String>,
     /// Put a 5G core network around the cell: a user plane function (vaqm and cecc of --edge are its) and GTP-U between it
     /// and the cell; the server side has a namespace of its own
-    #[arg(long, requires = "cell", conflicts_with_all = ["reports", "blocks", "delay", "interface", "mtu", "downlink_log", "uplink_log"])]
+    #[arg(long, requires = "cell", conflicts_with_all = ["reports", "blocks", "delay", "interface", "mtu", "downlink_log", "uplink_log", "addresses", "nets"])]
     core: bool,
     /// UEs, each with a command of its own
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=252))]
@@ -66,6 +68,15 @@ pub(crate) struct EmulateArgs {
     /// Give the server side a namespace of its own too (without root it always has one)
     #[arg(long)]
     isolated: bool,
+    /// IPv4 addresses of the emulator, where others use the shared address space (100.64.0.0/10) on this machine
+    #[arg(long, value_name = "CIDR", default_value_t = Range::default())]
+    addresses: Range,
+    /// A network beyond the server side's address that the command may reach, for example 0.0.0.0/0; may be repeated
+    #[arg(long = "net", value_name = "CIDR")]
+    nets: Vec<Net>,
+    /// Under sudo: run commands and make files as root (default: as who called sudo)
+    #[arg(long)]
+    as_root: bool,
     /// Name of the server side's network interface
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
@@ -162,6 +173,11 @@ fn folder(args: &EmulateArgs) -> PathBuf {
     args.out.clone().unwrap_or_else(own)
 }
 
+/// Who gets commands and files: whoever called `sudo`.
+pub(crate) fn caller(as_root: bool) -> Option<Caller> {
+    Caller::of_sudo().filter(|_| !as_root)
+}
+
 fn options(args: &EmulateArgs, plugins: &Plugins) -> Result<Options> {
     let middle = match (&args.cell, &args.trace, args.rate) {
         (Some(cell), _, _) => Middle::Cell(cell.clone()),
@@ -207,6 +223,9 @@ fn options(args: &EmulateArgs, plugins: &Plugins) -> Result<Options> {
             reports: args.reports,
             blocks: args.blocks,
         },
+        addresses: args.addresses,
+        nets: args.nets.clone(),
+        who: caller(args.as_root),
     })
 }
 
@@ -270,6 +289,7 @@ pub(crate) fn json(outcome: &Outcome, void: bool) -> serde_json::Value {
         "realtime": health.realtime,
         "malformed_frames": health.malformed,
         "refused_packets": health.refused,
+        "out_of_reach_packets": health.out_of_reach,
         "reports_sent": health.reports,
         "quic": outcome.spins.iter().map(quic).collect::<Vec<_>>(),
         "cpu_seconds": health.cpu.as_secs_f64(),
@@ -391,6 +411,7 @@ fn run_core(args: &EmulateArgs, plugins: &Plugins, leaves: &Leaves<'_>) -> Resul
             meter: !args.quiet,
             watch: leaves.folder.map(Path::to_path_buf),
             plugins: plugins.clone(),
+            who: caller(args.as_root),
             ..gnb::Options::new(gnb)
         },
         ues: args.ues,
@@ -404,17 +425,21 @@ fn run_core(args: &EmulateArgs, plugins: &Plugins, leaves: &Leaves<'_>) -> Resul
         },
     };
     let left = core_network::run(&options, |_| ())?;
-    leaves.write(&left.outcome)?;
-    if let Some(folder) = leaves.folder {
+    as_caller(caller(args.as_root), || {
+        leaves.write(&left.outcome)?;
         for (name, text) in [
             ("upf.json", &left.status),
             ("sessions.json", &left.sessions),
         ] {
+            let Some(folder) = leaves.folder else {
+                break;
+            };
             let path = folder.join(name);
             std::fs::write(&path, text)
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
-    }
+        anyhow::Ok(())
+    })?;
     Ok(ExitCode::from(left.outcome.code))
 }
 
@@ -435,12 +460,23 @@ pub(crate) fn run(args: &EmulateArgs, plugins: &Plugins) -> Result<ExitCode> {
         void_above: args.void_above,
         quiet: args.quiet,
     };
-    leaves.check(&[args.downlink_log.as_deref(), args.uplink_log.as_deref()])?;
+    let who = caller(args.as_root);
+    as_caller(who, || {
+        leaves.check(&[args.downlink_log.as_deref(), args.uplink_log.as_deref()])
+    })?;
     if args.core {
         return run_core(args, plugins, &leaves);
     }
     let outcome = emulate(&options(args, plugins)?)?;
-    write_logs(args, &outcome)?;
-    leaves.write(&outcome)?;
+    as_caller(who, || {
+        write_logs(args, &outcome)?;
+        leaves.write(&outcome)
+    })?;
+    if outcome.health.out_of_reach > 0 {
+        eprintln!(
+            "slackwater: {} packets were for addresses that the command may not reach; --net names more",
+            outcome.health.out_of_reach
+        );
+    }
     Ok(ExitCode::from(outcome.code))
 }

@@ -11,9 +11,10 @@ use slackwater_lab::core::Duration;
 use slackwater_live::gnb::description::Gnb;
 use slackwater_live::gnb::n3::Found;
 use slackwater_live::gnb::{self, Options, Up};
+use slackwater_live::privilege::as_caller;
 use slackwater_scenario::Plugins;
 
-use crate::commands::emulate::Leaves;
+use crate::commands::emulate::{Leaves, caller};
 
 /// `slackwater gnb`
 #[derive(Debug, Args)]
@@ -48,6 +49,9 @@ pub(crate) struct GnbArgs {
     /// Show no live view
     #[arg(long)]
     quiet: bool,
+    /// Under sudo: run commands and make files as root (default: as who called sudo)
+    #[arg(long)]
+    as_root: bool,
     /// What runs in the namespace of each UE without a command of its own (default: nothing, until a signal);
     /// {ue} becomes the UE's number, {address} its address
     #[arg(last = true, value_name = "COMMAND")]
@@ -111,7 +115,8 @@ pub(crate) fn run(args: &GnbArgs, plugins: &Plugins) -> Result<ExitCode> {
         void_above: args.void_above,
         quiet: args.quiet,
     };
-    leaves.check(&[])?;
+    let who = caller(args.as_root);
+    as_caller(who, || leaves.check(&[]))?;
     let options = Options {
         command: args.command.clone(),
         server: args.server.clone(),
@@ -119,9 +124,10 @@ pub(crate) fn run(args: &GnbArgs, plugins: &Plugins) -> Result<ExitCode> {
         meter: !args.quiet,
         watch: leaves.folder.map(Path::to_path_buf),
         plugins: plugins.clone(),
+        who,
         ..Options::new(gnb)
     };
     let outcome = gnb::run(&options, say)?;
-    leaves.write(&outcome)?;
+    as_caller(who, || leaves.write(&outcome))?;
     Ok(ExitCode::from(outcome.code))
 }

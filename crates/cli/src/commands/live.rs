@@ -6,13 +6,14 @@ use anyhow::{Context, Result};
 use slackwater_lab::run::{Control, RunResult, run_scenario};
 use slackwater_live::emulate::Outcome;
 use slackwater_live::kernel::run_live;
+use slackwater_live::privilege::as_caller;
 use slackwater_results::metrics::summary::RunSummary;
 use slackwater_results::output::{run_folder, tables};
 use slackwater_scenario::Plugins;
 use slackwater_scenario::Scenario;
 
 use crate::RunArgs;
-use crate::commands::emulate::{json, lag_line};
+use crate::commands::emulate::{caller, json, lag_line};
 use crate::commands::run::{REPORT, claim, folder, plain, scenario, write, write_report};
 use crate::say::say;
 
@@ -52,7 +53,10 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
         scenario.seed = seed;
     }
     let folder = folder(&args.common, &format!("{}-live", scenario.name));
-    let place = claim(&args.common, &scenario, "live comparison", &folder)?;
+    let who = caller(false);
+    let place = as_caller(who, || {
+        claim(&args.common, &scenario, "live comparison", &folder)
+    })?;
     let mut results = Vec::new();
     let mut void = false;
     for variant in scenario.expand()? {
@@ -68,10 +72,10 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
             if let Some(place) = &place {
                 let aside = place.aside().map_err(plain)?;
                 let own = aside.join(run_folder(&result.labels, result.seed));
-                write(&own, &result)?;
+                as_caller(who, || write(&own, &result))?;
                 if result.labels.last().is_some_and(|l| l.1 == "kernel") {
                     let path = own.join("live.json");
-                    std::fs::write(&path, format!("{document:#}\n"))
+                    as_caller(who, || std::fs::write(&path, format!("{document:#}\n")))
                         .with_context(|| format!("cannot write {}", path.display()))?;
                 }
             }
@@ -80,8 +84,10 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
     }
     let mut page = None;
     if let Some(place) = place {
-        write_report(place.aside().map_err(plain)?, &results)?;
-        page = Some(place.put().map_err(plain)?.join(REPORT));
+        page = Some(as_caller(who, || {
+            write_report(place.aside().map_err(plain)?, &results)?;
+            Ok::<_, anyhow::Error>(place.put().map_err(plain)?.join(REPORT))
+        })?);
     }
     let summaries: Vec<RunSummary> = results.into_iter().map(|r| r.summary).collect();
     if args.common.json {

@@ -404,3 +404,173 @@ while True:
         );
     }
 }
+
+/// What the command behind the emulator may do, and whose the results are, where root was had by `sudo`.
+#[test]
+fn under_sudo_the_command_is_the_callers() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    if !nix_is_root() {
+        eprintln!("skipped: not root");
+        return;
+    }
+    let folder = Folder::new("sudo");
+    // The caller writes there.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(&folder.0, open).expect("a folder of ours");
+    let said = |more: &[&str]| {
+        let out = folder.file("run");
+        let mut args = vec![
+            "emulate",
+            "--isolated",
+            "--rate",
+            "12",
+            "--quiet",
+            "--out",
+            &out,
+        ];
+        args.extend(more);
+        let look = "id -u; id -g; grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status";
+        args.extend(["--", "sh", "-c", look]);
+        let done = super::command(&args)
+            .env("SUDO_UID", "65534")
+            .env("SUDO_GID", "65533")
+            .output()
+            .expect("the command starts");
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        let words = text(&done.stdout);
+        words
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let none = "0000000000000000";
+    let expected = [
+        "65534",
+        "65533",
+        "CapEff:",
+        none,
+        "CapBnd:",
+        none,
+        "NoNewPrivs:",
+        "1",
+    ];
+    let mut found = said(&[]);
+    // The order of the kernel's lines is its own.
+    assert_eq!(found.drain(..2).collect::<Vec<_>>(), expected[..2]);
+    for pair in expected[2..].chunks(2) {
+        assert!(found.windows(2).any(|w| w == pair), "{pair:?} in {found:?}");
+    }
+    let owner = |name: &str| {
+        let meta = std::fs::metadata(folder.0.join(name)).expect("it was written");
+        std::os::unix::fs::MetadataExt::uid(&meta)
+    };
+    for name in [
+        "run",
+        "run/summary.json",
+        "run/report.html",
+        "run/live.json",
+    ] {
+        assert_eq!(owner(name), 65_534, "{name}");
+    }
+    std::fs::remove_dir_all(folder.0.join("run")).expect("ours");
+    assert_eq!(said(&["--as-root"])[0], "0");
+    assert_eq!(owner("run/summary.json"), 0);
+}
+
+fn nix_is_root() -> bool {
+    let own = std::fs::metadata("/proc/self").expect("Linux");
+    std::os::unix::fs::MetadataExt::uid(&own) == 0
+}
+
+/// A program called `ip` that stands first in the caller's PATH is not run as root.
+#[test]
+fn ip_is_not_looked_for_in_the_path() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let folder = Folder::new("planted");
+    let planted = folder.0.join("ip");
+    let ran = folder.file("ran");
+    std::fs::write(&planted, format!("#!/bin/sh\n: > {ran}\nexit 1\n")).expect("a file");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&planted, executable).expect("ours");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let done = super::command(&[
+        "emulate",
+        "--isolated",
+        "--rate",
+        "12",
+        "--no-files",
+        "--quiet",
+        "--",
+        "true",
+    ])
+    .env("PATH", format!("{}:{path}", folder.0.display()))
+    .output()
+    .expect("the command starts");
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(!std::path::Path::new(&ran).exists(), "the planted one ran");
+}
+
+/// In a namespace of the test's own: addresses of somebody else in the range, another range, and an address of the host that
+/// the UE may reach only where it is named.
+#[test]
+fn addresses_are_checked_and_the_host_is_out_of_reach() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let program = env!("CARGO_BIN_EXE_slackwater");
+    let inside = |script: &str| {
+        let lines = format!(
+            "ip link set lo up\nip link add v0 type veth peer name v1\nip link set v0 up\nip link set v1 up\n{script}"
+        );
+        let out = Command::new("unshare")
+            .args(["--net", "sh", "-ec", &lines])
+            .stdin(Stdio::null())
+            .output();
+        out.expect("unshare starts")
+    };
+    let probe = inside("true");
+    if !probe.status.success() {
+        eprintln!("skipped: {}", text(&probe.stderr));
+        return;
+    }
+    let emulate = format!("{program} emulate --rate 12 --no-files --quiet");
+    let taken = inside(&format!(
+        "ip addr add 100.101.102.103/32 dev v0\n{emulate} -- true"
+    ));
+    assert!(!taken.status.success());
+    let said = text(&taken.stderr);
+    for word in ["100.101.102.103", "v0", "--addresses"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    let other = inside(&format!(
+        "ip addr add 100.101.102.103/32 dev v0\n{emulate} --addresses 198.18.0.0/15 -- echo {{server}}"
+    ));
+    assert_eq!(text(&other.stdout), "198.18.0.1", "{}", text(&other.stderr));
+
+    // A server that listens on every address of the host.
+    let serve = "ip addr add 10.9.9.9/24 dev v0\npython3 -c \"\nimport socket, os, signal\ns = socket.create_server(('0.0.0.0', 8099))\nif os.fork(): os._exit(0)\nsignal.alarm(60)\nnull = os.open('/dev/null', os.O_RDWR)\nfor fd in (0, 1, 2): os.dup2(null, fd)\nwhile True:\n    c, _ = s.accept(); c.sendall(b'hello'); c.close()\n\"\n";
+    let ask = |address: &str| {
+        format!(
+            "python3 -c \"import socket; print(socket.create_connection(('{address}', 8099), 3).recv(9).decode())\""
+        )
+    };
+    let (host, server) = (ask("10.9.9.9"), ask("{server}"));
+    let closed = inside(&format!("{serve}{emulate} -- {host}"));
+    assert!(!closed.status.success(), "{}", text(&closed.stdout));
+    assert!(
+        text(&closed.stderr).contains("--net"),
+        "{}",
+        text(&closed.stderr)
+    );
+    for script in [
+        format!("{serve}{emulate} --net 10.9.9.0/24 -- {host}"),
+        format!("{serve}{emulate} -- {server}"),
+    ] {
+        let open = inside(&script);
+        assert_eq!(text(&open.stdout), "hello", "{}", text(&open.stderr));
+    }
+}

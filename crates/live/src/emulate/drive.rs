@@ -24,6 +24,7 @@ use super::frame;
 use super::merge::{Merger, Port};
 use super::meter::Meter;
 use super::netns::Namespace;
+use super::reach::Reach;
 use super::setup::Network;
 use super::side::Side;
 use super::teller::Teller;
@@ -49,6 +50,8 @@ pub(crate) struct Drive {
     merger: Merger,
     refused: u64,
     ports: Ports,
+    reach: Reach,
+    out_of_reach: u64,
     reports: u64,
     meter: Meter,
     /// CPU time of the thread before the run.
@@ -80,6 +83,8 @@ impl Drive {
             merger: Merger::default(),
             refused: 0,
             ports: Ports::default(),
+            reach: Reach::All,
+            out_of_reach: 0,
             reports: 0,
             meter: Meter::new(meter, name),
             cpu: thread_time(),
@@ -95,6 +100,11 @@ impl Drive {
     /// Where reports go that do not ride on packets.
     pub(super) const fn set_ports(&mut self, ports: Ports) {
         self.ports = ports;
+    }
+
+    /// What UEs may reach.
+    pub(super) fn set_reach(&mut self, reach: Reach) {
+        self.reach = reach;
     }
 
     /// The namespace of the UE number `ue`.
@@ -291,6 +301,7 @@ impl Drive {
                 realtime,
                 malformed: counters.malformed,
                 refused: self.refused,
+                out_of_reach: self.out_of_reach,
                 reports: self.reports,
                 cpu: thread_time().saturating_sub(self.cpu),
                 stolen: sys::stolen().saturating_sub(self.stolen),

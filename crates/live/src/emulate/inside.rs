@@ -1,8 +1,9 @@
-//! The two small processes between the emulator and the command behind the cell.
+//! The small processes between the emulator and the command behind the cell.
 //!
 //! The first makes a process namespace, the second is its process 1 and starts the command. When the emulator dies, by
 //! whatever signal, the kernel kills the first, then the second, and with process 1 everything that the command left
-//! running: no process stays to hold the network namespace.
+//! running: no process stays to hold the network namespace. Under `sudo` the command itself is the caller's: the third process
+//! gives up root's rights and becomes it.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
@@ -15,6 +16,7 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, getppid};
 
+use crate::privilege::Caller;
 use crate::sys;
 
 /// First argument by which the program knows that it is one of these processes.
@@ -22,11 +24,18 @@ pub const WORD: &str = "__inside";
 /// What the shell says of a command that is not there.
 const NOT_FOUND: u8 = 127;
 
-/// Runs one of the two; `args` are what follows [`WORD`]: the stage (`outer` or `init`), the process that started it, and
-/// the command.
+/// Runs one of them; `args` are what follows [`WORD`]: the stage (`outer`, `init` or `command`), the process that started it,
+/// whose rights the command gets (as [`Caller::word`] has it), and the command.
 pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let stage = args.next().unwrap_or_default();
     let parent: Option<i32> = args.next().and_then(|p| p.to_str()?.parse().ok());
+    let who = args.next();
+    let Some(Ok(who)) = who.as_ref().and_then(|w| w.to_str()).map(Caller::from_word) else {
+        return ExitCode::from(125);
+    };
+    if stage == "command" {
+        return command(who, args);
+    }
     // The terminal's signals are for the command.
     if sys::count_signals().is_err() || set_pdeathsig(Signal::SIGKILL).is_err() {
         return ExitCode::from(125);
@@ -43,10 +52,20 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         return ExitCode::from(125);
     }
     if stage == "outer" {
-        outer(args)
+        outer(who, args)
     } else {
-        init(args)
+        init(who, args)
     }
+}
+
+/// Becomes the command, with the rights of `who`.
+fn command(who: Option<Caller>, mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let (Some(who), Some(program)) = (who, args.next()) else {
+        return ExitCode::from(125);
+    };
+    let e = who.execute(&program, args);
+    eprintln!("slackwater: cannot run {}: {e}", program.display());
+    ExitCode::from(NOT_FOUND)
 }
 
 /// A number that the mounted /proc has of this process: `Pid:` or `PPid:`.
@@ -56,17 +75,18 @@ fn in_proc(key: &str) -> Option<i32> {
     number.trim().parse().ok()
 }
 
-fn outer(args: impl Iterator<Item = OsString>) -> ExitCode {
+fn outer(who: Option<Caller>, args: impl Iterator<Item = OsString>) -> ExitCode {
     // Where the kernel refuses, the command runs without a process namespace, and what it leaves running stays.
     let own = unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS).is_ok();
     let args: Vec<OsString> = args.collect();
     if !own {
-        return init(args.into_iter());
+        return init(who, args.into_iter());
     }
     let exe = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
     let parent = in_proc("Pid:").unwrap_or_else(|| std::process::id() as i32);
     let parent = parent.to_string();
-    let stage = [WORD, "init", parent.as_str()];
+    let word = Caller::word(who);
+    let stage = [WORD, "init", parent.as_str(), word.as_str()];
     match Command::new(exe).args(stage).args(args).status() {
         Ok(status) => code(status),
         Err(e) => {
@@ -76,7 +96,7 @@ fn outer(args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn init(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+fn init(who: Option<Caller>, mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let first = nix::unistd::getpid() == Pid::from_raw(1);
     if first {
         let none: Option<&str> = None;
@@ -88,7 +108,19 @@ fn init(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(program) = args.next() else {
         return ExitCode::from(125);
     };
-    let mut child = match Command::new(&program).args(args).spawn() {
+    let mut command = match who {
+        None => Command::new(&program),
+        Some(_) => {
+            let exe = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
+            let mut command = Command::new(exe);
+            command
+                .args([WORD, "command", "0"])
+                .arg(Caller::word(who))
+                .arg(&program);
+            command
+        }
+    };
+    let mut child = match command.args(args).spawn() {
         Ok(child) => child,
         Err(e) => {
             eprintln!("slackwater: cannot run {}: {e}", program.display());

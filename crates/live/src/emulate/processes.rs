@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use super::inside;
 use super::netns::Namespace;
 use crate::LiveError;
+use crate::privilege::Caller;
 use crate::sys::{self, Signals};
 
 /// What runs beside the packets.
@@ -18,6 +19,8 @@ pub(crate) struct Commands {
     pub(crate) serve: Option<String>,
     /// By UE: the words of its command, none where nothing runs there, and its address.
     pub(crate) ues: Vec<(Vec<OsString>, String)>,
+    /// Whose rights they get, where not this process's.
+    pub(crate) who: Option<Caller>,
 }
 
 /// The commands; all end when this is dropped.
@@ -48,7 +51,7 @@ impl Processes {
             let server = server.replace("{server}", address.unwrap_or_default());
             let words = ["sh".into(), "-c".into(), server.into()];
             let before = listeners();
-            let child = spawn(&words, address, None)?;
+            let child = spawn(&words, address, None, commands.who)?;
             self.server = Some(child);
             wait_for_listener(&before, since);
         }
@@ -64,7 +67,7 @@ impl Processes {
             }
             let words = words.iter().map(|w| fill_in(w, address, own, ue));
             let words: Vec<OsString> = words.collect();
-            let child = space.inside(|| spawn(&words, address, Some((ue, own))))?;
+            let child = space.inside(|| spawn(&words, address, Some((ue, own)), commands.who))?;
             self.commands.push(child);
             self.codes.push(None);
         }
@@ -114,6 +117,7 @@ fn spawn(
     words: &[OsString],
     server: Option<&str>,
     ue: Option<(usize, &str)>,
+    who: Option<Caller>,
 ) -> Result<Child, LiveError> {
     let exe = std::env::current_exe()
         .map_err(|e| LiveError::kernel("cannot find the program itself", e))?;
@@ -122,6 +126,7 @@ fn spawn(
         .arg(inside::WORD)
         .arg("outer")
         .arg(std::process::id().to_string())
+        .arg(Caller::word(who))
         .args(words);
     if let Some(server) = server {
         command

@@ -1,35 +1,57 @@
 //! The two sides of the emulated network: a device for the servers, and a namespace with a device for each UE.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::netns::{self, Namespace};
+use super::reach::{Range, routes};
 use super::side::{Servers, Side};
 use super::tun::Tun;
 use crate::LiveError;
 
 /// Room for super-packets in a device's own queue: drops are the model's to decide.
 const DEVICE_QUEUE: u32 = 4_000;
-/// First emulators, then emulators inside of emulators: `100.(64 + chain).level.host` of the shared address space
-/// (RFC 6598), and a unique local prefix (RFC 4193) with the same numbers.
-const CHAINS: u8 = 64;
-
-/// Addresses of one emulator.
+/// The name of each UE's interface.
+const UE_DEVICE: &str = "cell0";
+/// Addresses of one emulator: `prefix.level.host` of a [`Range`], and a unique local prefix (RFC 4193) with the same numbers. First
+/// emulators have level 0, emulators inside of them the next ones of the same prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
+    /// The upper 16 bits.
+    prefix: u16,
+    /// The chain's number in its range.
     chain: u8,
     level: u8,
 }
 
+impl Default for Plan {
+    /// That of a first emulator alone.
+    fn default() -> Self {
+        Self::new(Range::default(), 0, 0)
+    }
+}
+
 impl Plan {
+    fn new(range: Range, chain: u8, level: u8) -> Self {
+        Self {
+            prefix: range.prefix(chain),
+            chain,
+            level,
+        }
+    }
+
     /// Host `n`: 1 is the server side, 2 and up are the UEs.
     pub const fn v4(self, n: u8) -> Ipv4Addr {
-        Ipv4Addr::new(100, 64 + self.chain, self.level, n)
+        let [a, b] = self.prefix.to_be_bytes();
+        Ipv4Addr::new(a, b, self.level, n)
     }
 
     /// As [`Plan::v4`].
     pub const fn v6(self, n: u8) -> Ipv6Addr {
-        let net = (self.chain as u16) << 8 | self.level as u16;
-        Ipv6Addr::new(0xfd51, 0xac4b, 0x7761, net, 0, 0, 0, n as u16)
+        // The shared address space has the prefix as it was published; other ranges differ from it.
+        let [a, b] = self.prefix.to_be_bytes();
+        let third = 0x7761 ^ (a ^ 100) as u16;
+        let net = (b.wrapping_sub(64) as u16) << 8 | self.level as u16;
+        Ipv6Addr::new(0xfd51, 0xac4b, third, net, 0, 0, 0, n as u16)
     }
 
     /// The server side.
@@ -44,12 +66,21 @@ impl Plan {
 
     /// The UE whose address is `address`, of 4 or 16 bytes.
     pub fn ue_at(self, address: &[u8]) -> Option<u32> {
+        let [a, b, level, _] = self.v4(0).octets();
         let host = match *address {
-            [100, chain, level, host] if chain == 64 + self.chain && level == self.level => host,
+            [c, d, e, host] if [c, d, e] == [a, b, level] => host,
             [.., host] if address.len() == 16 && address[..8] == self.v6(0).octets()[..8] => host,
             _ => return None,
         };
         host.checked_sub(2).map(u32::from)
+    }
+
+    /// True for addresses of this emulator and of all in its chain.
+    pub(crate) fn holds(self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(a) => a.octets()[..2] == self.prefix.to_be_bytes(),
+            IpAddr::V6(a) => a.octets()[..7] == self.v6(0).octets()[..7],
+        }
     }
 }
 
@@ -67,35 +98,80 @@ pub(crate) struct Network {
     pub(crate) spaces: Vec<Namespace>,
 }
 
-/// The chain and level of the emulators whose UEs or servers live in this namespace.
-fn neighbours() -> Vec<(u8, u8, u8)> {
+/// An address of an emulator whose UEs or servers live in this namespace.
+#[derive(Clone, Debug)]
+struct Neighbour {
+    chain: u8,
+    level: u8,
+    host: u8,
+    /// Its interface.
+    name: String,
+}
+
+/// The emulators of this namespace. An error where somebody else uses a part of `range`.
+fn neighbours(range: Range) -> Result<Vec<Neighbour>, LiveError> {
+    let mut found = Vec::new();
     let Ok(all) = nix::ifaddrs::getifaddrs() else {
-        return Vec::new();
+        return Ok(found);
     };
-    all.filter_map(|i| i.address?.as_sockaddr_in().map(|a| a.ip().octets()))
-        .filter(|[a, b, ..]| *a == 100 && (64..64 + CHAINS).contains(b))
-        .map(|[_, b, level, host]| (b - 64, level, host))
-        .collect()
+    for interface in all {
+        let v4 = |a: Option<nix::sys::socket::SockaddrStorage>| Some(a?.as_sockaddr_in()?.ip());
+        let name = interface.interface_name;
+        let (Some(address), mask) = (v4(interface.address), v4(interface.netmask)) else {
+            continue;
+        };
+        let bits = mask.map_or(32, |m| m.to_bits().leading_ones());
+        match range.place(address) {
+            // A UE's interface has that name, and the server side is host 1 of 24 bits: others' addresses are neither.
+            Some((chain, [level, host])) if name == UE_DEVICE || (host == 1 && bits == 24) => {
+                found.push(Neighbour {
+                    chain,
+                    level,
+                    host,
+                    name,
+                });
+            }
+            _ => check(range, &name, &format!("{address}/{bits}"))?,
+        }
+    }
+    let table = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
+    for (name, net) in routes(&table) {
+        if !found.iter().any(|k| k.name == name) {
+            check(range, name, &net.to_string())?;
+        }
+    }
+    Ok(found)
+}
+
+fn check(range: Range, name: &str, net: &str) -> Result<(), LiveError> {
+    let taken = net.parse().ok().and_then(|net| range.taken(name, net));
+    taken.map_or(Ok(()), |why| Err(LiveError::Usage(why)))
 }
 
 impl Network {
     /// Makes a device for servers in this namespace, and `ues` namespaces with a device in each. The device is called
-    /// `name`, or by its place among emulators. Gives the addresses of both sides too.
+    /// `name`, or by its place among emulators. Gives the addresses of both sides too, which are of `range`.
     ///
     /// # Errors
-    /// Where the kernel refuses a device, a namespace or an address.
-    pub(crate) fn new(ues: u32, mtu: u16, name: Option<&str>) -> Result<(Self, Plan), LiveError> {
-        let known = neighbours();
+    /// Where somebody else uses the range, or the kernel refuses a device, a namespace or an address.
+    pub(crate) fn new(
+        ues: u32,
+        mtu: u16,
+        name: Option<&str>,
+        range: Range,
+    ) -> Result<(Self, Plan), LiveError> {
+        let known = neighbours(range)?;
         // Behind another emulator, addresses continue its chain, so that its server side finds the way back.
-        let behind = known.iter().find(|k| k.2 != 1).map(|k| k.0);
+        let behind = known.iter().find(|k| k.host != 1).map(|k| k.chain);
         let (plan, tun) = match behind {
             Some(chain) => {
-                let deepest = known.iter().filter(|k| k.0 == chain).map(|k| k.1).max();
+                let same = known.iter().filter(|k| k.chain == chain);
+                let deepest = same.map(|k| k.level).max();
                 let level = deepest.map_or(0, |l| l.saturating_add(1));
-                let plan = Plan { chain, level };
+                let plan = Plan::new(range, chain, level);
                 (plan, Tun::open(name.unwrap_or(&device(plan)))?)
             }
-            None => first_free(&known, name)?,
+            None => first_free(range, &known, name)?,
         };
         let v4 = format!(
             "link set dev {0} mtu {mtu} txqueuelen {DEVICE_QUEUE} up\n\
@@ -105,11 +181,8 @@ impl Network {
         );
         netns::ip(&v4, true)?;
         // What lies behind further emulators; a route of an emulator beside this one may be there already.
-        let chain = format!(
-            "route append 100.{}.0.0/16 dev {}\n",
-            64 + plan.chain,
-            tun.name()
-        );
+        let [a, b] = plan.prefix.to_be_bytes();
+        let chain = format!("route append {a}.{b}.0.0/16 dev {}\n", tun.name());
         netns::ip(&chain, false)?;
         let v6 = format!("addr add {1}/64 dev {0} nodad\n", tun.name(), plan.v6(1));
         netns::ip(&v6, false)?;
@@ -147,7 +220,7 @@ impl Network {
         [v4, v6]: &[String; 2],
     ) -> Result<(), LiveError> {
         let tun = space.inside(|| {
-            let tun = Tun::open("cell0")?;
+            let tun = Tun::open(UE_DEVICE)?;
             for (key, value) in settings {
                 let path = format!("/proc/sys/net/ipv6/conf/cell0/{key}");
                 let _ignored = std::fs::write(path, value);
@@ -174,11 +247,15 @@ fn device(plan: Plan) -> String {
 }
 
 /// A name of a device is free or taken at once: two emulators that start together do not get one chain.
-fn first_free(known: &[(u8, u8, u8)], name: Option<&str>) -> Result<(Plan, Tun), LiveError> {
-    let free = (0..CHAINS).filter(|c| known.iter().all(|k| k.0 != *c));
+fn first_free(
+    range: Range,
+    known: &[Neighbour],
+    name: Option<&str>,
+) -> Result<(Plan, Tun), LiveError> {
+    let free = (0..range.chains()).filter(|c| known.iter().all(|k| k.chain != *c));
     let mut last = None;
     for chain in free {
-        let plan = Plan { chain, level: 0 };
+        let plan = Plan::new(range, chain, 0);
         match Tun::open(name.unwrap_or(&device(plan))) {
             Ok(tun) => return Ok((plan, tun)),
             Err(e) if name.is_none() => last = Some(e),
@@ -186,6 +263,9 @@ fn first_free(known: &[(u8, u8, u8)], name: Option<&str>) -> Result<(Plan, Tun),
         }
     }
     Err(last.unwrap_or_else(|| {
-        LiveError::Usage(format!("{CHAINS} emulators run in this namespace already"))
+        let chains = range.chains();
+        LiveError::Usage(format!(
+            "{chains} emulators run in this namespace already, as many as {range} has room for"
+        ))
     }))
 }

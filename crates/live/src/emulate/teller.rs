@@ -8,6 +8,8 @@ use std::thread::JoinHandle;
 
 use slackwater_lab::beacon::Beacon;
 
+use crate::privilege::Caller;
+
 /// Numbers of one moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
@@ -30,11 +32,14 @@ pub(crate) struct Teller {
 
 impl Teller {
     /// Begins to tell in `folder`. To be called before the thread that calls gets a real-time priority, which its threads
-    /// would inherit.
-    pub(crate) fn start(folder: &Path, name: &str) -> Self {
+    /// would inherit. The file belongs to `who`, where that is somebody.
+    pub(crate) fn start(folder: &Path, name: &str, who: Option<Caller>) -> Self {
         let (moments, heard) = sync_channel::<Moment>(4);
         let (folder, name) = (folder.to_owned(), name.to_owned());
         let tell = move || {
+            if let Some(who) = who {
+                who.own_files();
+            }
             let mut beacon = Beacon::light(&folder, "emulation", &name);
             for m in heard {
                 let [down, up] = m.rates;
@@ -80,7 +85,7 @@ mod tests {
     #[test]
     fn an_emulation_is_seen_until_it_ends() {
         let folder = std::env::temp_dir().join(format!("slackwater-teller-{}", std::process::id()));
-        let teller = Teller::start(&folder.join("x"), "a cell");
+        let teller = Teller::start(&folder.join("x"), "a cell", None);
         for k in 0..3 {
             teller.tell(Moment {
                 at: f64::from(k),

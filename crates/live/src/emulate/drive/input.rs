@@ -23,7 +23,14 @@ impl Drive {
                 more |= k + 1 == BURST;
                 let now = self.catch_up();
                 let (side, bridge) = (&self.network.side, &mut self.bridge);
+                let (reach, out) = (&self.reach, &mut self.out_of_reach);
                 let whole = frame::packets(&buffer[..n], |packet| {
+                    if let Side::Servers(servers) = side
+                        && !reach.lets(servers.plan, &packet)
+                    {
+                        *out += 1;
+                        return;
+                    }
                     let place = match side {
                         Side::Servers(_) => ue as u32,
                         Side::N3(n3) => n3.node.classify(now, ue as u32, &packet),
