@@ -8,7 +8,7 @@ PIP    := $(VENV)/bin/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.slackwater
 
 .DEFAULT_GOAL := help
-.PHONY: help page test-page demo test test-rust test-python python bench lint lint-rust lint-python docs site deny package check fmt clean
+.PHONY: help page test-page demo test test-rust test-python python bench fuzz lint lint-rust lint-python docs site deny package check fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,10 @@ test-page: ## Test that page in headless Chromium (skips where Node or chromium 
 bench: ## Print CPU seconds per simulated second and instruction counts beside the goals
 	$(CARGO) run --release -p slackwater-cli -- bench
 	$(PYTHON) benches/instructions.py
+
+FUZZ_SECONDS ?= 200
+fuzz: ## Fuzz each target by libFuzzer for FUZZ_SECONDS (200: an hour in all; needs a C++ compiler)
+	fuzz/run $(FUZZ_SECONDS)
 
 lint: lint-rust lint-python ## Formatting, clippy, ruff, mypy
 

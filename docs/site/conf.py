@@ -16,7 +16,7 @@ REPOSITORY = "https://github.com/slackwater/slackwater"
 project = "Slackwater"
 copyright = "the Slackwater contributors"  # noqa: A001 - Sphinx' name for it
 extensions = ["myst_parser"]
-include_patterns = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md"]
+include_patterns = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/**.md"]
 root_doc = "README"
 myst_heading_anchors = 4
 nitpicky = True
@@ -53,7 +53,7 @@ NAVIGATION = {
         "docs/rfc8867",
     ],
     "Reference": ["docs/scenario", "docs/metrics", "docs/formats", "docs/data", "docs/wire"],
-    "Is it right? Is it fast?": ["docs/validation/README", "docs/performance"],
+    "Is it right? Is it fast?": ["docs/validation/README", "docs/reliability", "docs/performance", "SECURITY"],
     "The code": ["ARCHITECTURE", "docs/design/README", "CONTRIBUTING", "docs/roadmap", "CHANGELOG", "docs/README"],
 }
 # Pages below a page.
