@@ -36,7 +36,6 @@ impl<const BITS: u32> Unwrap<BITS> {
     }
 
     /// The value with these low bits that is nearest to `last`.
-    #[expect(clippy::unused_self, reason = "the width is the type's")]
     pub fn near(self, last: u64, low: u64) -> u64 {
         let shift = 64 - BITS;
         let ahead = (low.wrapping_sub(last) << shift).cast_signed() >> shift;
@@ -78,7 +77,7 @@ impl Reader {
     fn ccfb(&mut self, report: &Ccfb, ssrc: u32, newest: u32) -> Option<Arrivals> {
         let made = self.reports.next(u64::from(report.timestamp));
         // Units of 1/65536 s (RFC 8888, 3.1).
-        let made = (u128::from(made) * 1_000_000_000 >> 16) as u64;
+        let made = ((u128::from(made) * 1_000_000_000) >> 16) as u64;
         let made = Instant::from_nanos(made).saturating_add(MARGIN);
         let stream = report.streams.iter().find(|s| s.ssrc == ssrc)?;
         let arrival = |a: &Arrival| {

@@ -31,6 +31,9 @@ struct Seen {
     longest: Duration,
 }
 
+/// Arrival, order, towards the receiver, ECN, bytes.
+type Flight = (Instant, u64, bool, u8, Vec<u8>);
+
 struct World {
     now: Instant,
     sender: Sender,
@@ -38,8 +41,7 @@ struct World {
     link: Link,
     free: Instant,
     seen: Seen,
-    /// Arrival, order, towards the receiver, ECN, bytes.
-    wire: BinaryHeap<Reverse<(Instant, u64, bool, u8, Vec<u8>)>>,
+    wire: BinaryHeap<Reverse<Flight>>,
     order: u64,
 }
 
@@ -186,11 +188,6 @@ fn the_target_rises_and_marks_hold_it_at_the_links_rate() {
         );
         world.run(Duration::from_secs(5));
         let rate = world.rate(5);
-        println!(
-            "{cc}: {rate:.2} Mbit/s, {:?}, {:?}",
-            world.seen,
-            world.sender.stats()
-        );
         assert!((5.0..10.2).contains(&rate), "{cc}: {rate} Mbit/s");
         // What is on its way when the encoder stops is small beside this.
         assert!(world.seen.marked > 50, "{cc}: {:?}", world.seen);
@@ -228,7 +225,6 @@ fn gcc_goes_by_delay_over_transport_wide_reports() {
     world.run(Duration::from_secs(8));
     let rate = world.rate(4);
     let sent = world.sender.stats();
-    println!("gcc: {rate:.2} Mbit/s, {:?}, {sent:?}", world.seen);
     assert_eq!(
         sent.media.marked, 0,
         "transport-wide reports carry no marks"
@@ -248,10 +244,6 @@ fn a_bleached_path_shows_no_marks_and_the_rate_is_bounded() {
     let got = world.receiver.stats();
     assert_eq!((got.l4s, got.media.marked), (0, 0));
     let rate = world.rate(5);
-    println!(
-        "bleached: {rate:.2} Mbit/s, longest queue {:?}",
-        world.seen.longest
-    );
     assert!(rate < 10.2);
 }
 
@@ -269,7 +261,6 @@ fn a_peer_that_stops_leaves_a_bounded_rate() {
         world.sender.on_timer(world.now);
     }
     let after = world.sender.stats();
-    println!("{before:?}\n{after:?}");
     assert!(
         after.target < before.target.mul_f64(0.5),
         "{:?} {:?}",
