@@ -14,7 +14,13 @@ export default defineConfig({
   use: {
     launchOptions: {
       ...(chromium === undefined ? {} : { executablePath: chromium }),
-      args: ["--no-sandbox", "--disable-gpu"],
+      args: [
+        "--no-sandbox",
+        "--disable-gpu",
+        // WebRTC over the loopback, with reports of RFC 8888 in offers.
+        "--allow-loopback-in-peer-connection",
+        "--force-fieldtrials=WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/",
+      ],
     },
   },
 });

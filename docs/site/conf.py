@@ -40,6 +40,7 @@ NAVIGATION = {
         "docs/ebb",
         "docs/controllers",
         "docs/quic",
+        "docs/rtc",
     ],
     "Experiments": [
         "docs/arena",

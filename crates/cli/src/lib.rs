@@ -68,6 +68,8 @@ enum Command {
     Tcp(commands::tcp::TcpArgs),
     /// Transfer files over QUIC on sockets, under a controller of ours
     Quic(commands::quic::QuicArgs),
+    /// Send or receive video by WebRTC, under a media controller of ours
+    Rtc(commands::rtc::RtcArgs),
     /// Show runs, overlays and what is running on a local page
     Serve(commands::serve::ServeArgs),
     /// Train a congestion controller (Python: `slackwater[train]`)
@@ -182,6 +184,7 @@ pub fn main_with(plugins: &Plugins) -> ExitCode {
         Command::Arena(args) => commands::arena::arena(&args, plugins),
         Command::Tcp(args) => commands::tcp::tcp(&args),
         Command::Quic(args) => commands::quic::quic(&args, plugins),
+        Command::Rtc(args) => commands::rtc::rtc(&args, plugins),
         Command::Serve(args) => commands::serve::serve(&args),
         Command::Train(args) => commands::python::module("slackwater.train", &args.args),
         Command::Sweep(args) => commands::python::module("slackwater.sweep", &args.args),

@@ -28,6 +28,7 @@ pub mod kernel;
 pub mod packet;
 pub mod privilege;
 pub mod quinn;
+pub mod rtc;
 mod sys;
 pub mod upf;
 pub mod validate;

@@ -12,6 +12,7 @@ pub(crate) mod live;
 pub(crate) mod python;
 pub(crate) mod quic;
 pub(crate) mod repro;
+pub(crate) mod rtc;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod tcp;

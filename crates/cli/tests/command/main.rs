@@ -4,6 +4,7 @@ mod arena;
 mod errors;
 mod repro;
 mod results;
+mod rtc;
 mod serve;
 mod shell;
 mod tools;

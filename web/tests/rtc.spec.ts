@@ -1,0 +1,55 @@
+/** WebRTC between the command and Chromium, over the loopback: SLACKWATER names the binary (default: the debug build). */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { resolve } from "node:path";
+import { expect, test } from "@playwright/test";
+
+const command = process.env["SLACKWATER"] ?? resolve("../target/debug/slackwater");
+
+/** Starts an end that waits for an offer; its address, and the lines of JSON that it prints. */
+async function waiting(...more: string[]): Promise<[ChildProcess, string, Record<string, number>[]]> {
+  const child = spawn(command, ["rtc", ...more, "--listen", "127.0.0.1:0", "--json"]);
+  const lines: Record<string, number>[] = [];
+  child.stdout.on("data", (data: Buffer) => {
+    for (const line of data.toString().split("\n")) {
+      if (line.startsWith("{")) lines.push(JSON.parse(line) as Record<string, number>);
+    }
+  });
+  const line = await new Promise<string>((found, failed) => {
+    child.stderr.once("data", (data: Buffer) => found(data.toString()));
+    child.once("exit", (code) => failed(new Error(`slackwater rtc ended with ${code}`)));
+  });
+  const address = /http:\/\/[^/]+\//.exec(line)?.[0];
+  if (address === undefined) throw new Error(line);
+  return [child, address, lines];
+}
+
+const last = (lines: Record<string, number>[], key: string): number => lines.at(-1)?.[key] ?? 0;
+
+test("Chromium receives from us, decodes, and reports", async ({ page }) => {
+  const [child, address, lines] = await waiting("send", "--cc", "cl4s");
+  try {
+    await page.goto(address);
+    const seen = (key: string): Promise<number> => page.evaluate((k) => (window as any).seen?.[k] ?? 0, key);
+    await expect.poll(() => seen("framesDecoded"), { timeout: 30_000 }).toBeGreaterThan(30);
+    await expect.poll(() => last(lines, "reports")).toBeGreaterThan(30);
+    expect(last(lines, "malformed")).toBe(0);
+    expect(last(lines, "target_mbps")).toBeGreaterThan(1);
+    console.log(JSON.stringify(await page.evaluate(() => (window as any).seen)), JSON.stringify(lines.at(-1)));
+  } finally {
+    child.kill();
+  }
+});
+
+test("Chromium sends to us, by the reports that we make", async ({ page }) => {
+  const [child, address, lines] = await waiting("receive");
+  try {
+    await page.goto(address);
+    await expect.poll(() => last(lines, "frames"), { timeout: 30_000 }).toBeGreaterThan(30);
+    const packets = await page.evaluate(() => (window as any).seen?.["packetsSent"] ?? 0);
+    expect(packets).toBeGreaterThan(30);
+    console.log(JSON.stringify(await page.evaluate(() => (window as any).seen)), JSON.stringify(lines.at(-1)));
+  } finally {
+    child.kill();
+  }
+});
