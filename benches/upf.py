@@ -227,7 +227,7 @@ class Function:
         file.write_text(text)
         self.process = spawn(within(UPF, binary, "upf", "--config", str(file)), core=1)
         line = self.process.stderr.readline() if self.process.stderr else ""
-        if "N3" not in line:
+        if "listening" not in line:
             rest = self.process.stderr.read() if self.process.stderr else ""
             sys.exit(f"error: the function did not start: {line}{rest}")
         before = self.resident()
