@@ -87,7 +87,7 @@ impl Counters {
         let waiting = |bytes: u32| (u64::from(bytes).min(WAITING_MAX) as u32).to_be_bytes();
         let hol = (self.hol.as_nanos() + HOL_UNIT / 2) / HOL_UNIT;
 
-        octets[0] = VERSION << 4 | self.instance % INSTANCES;
+        octets[0] = (VERSION << 4) | (self.instance % INSTANCES);
         octets[1] = self.active;
         octets[2..4].copy_from_slice(&u16::try_from(hol).unwrap_or(u16::MAX).to_be_bytes());
         octets[4..8].copy_from_slice(&self.stamp.to_be_bytes());
