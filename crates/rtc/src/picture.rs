@@ -101,7 +101,7 @@ mod tests {
         let bytes = payload(&media(1150, 0, true));
         assert_eq!(bytes.len(), 1150);
         assert_eq!(bytes[0], 0x90);
-        assert_eq!(u16::from_be_bytes([bytes[2], bytes[3]]), 0x8000 | 7232);
+        assert_eq!(u16::from_be_bytes([bytes[2], bytes[3]]), 0x8000 | 0x1c40);
         // Key, shown, and the first partition's 150 bytes.
         assert_eq!(bytes[4..7], [0xd0, 0x12, 0x00]);
         assert_eq!(bytes[7..14], [0x9d, 0x01, 0x2a, 176, 0, 144, 0]);

@@ -1,5 +1,5 @@
-//! RED, random early detection (Floyd, Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4),
-//! 1993), with Floyd's gentle slope above the upper threshold ("Recommendation on using the gentle variant of RED", 2000).
+//! RED, random early detection (Floyd, Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM Transactions on
+//! Networking 1(4), 1993), with Floyd's gentle slope above the upper threshold ("Recommendation on using the gentle variant of RED", 2000).
 //!
 //! ECN-capable packets are marked while the average lies below the upper threshold, and dropped beyond it (RFC 3168, 7).
 
