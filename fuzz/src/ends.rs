@@ -147,7 +147,11 @@ fn quic_sender(mut input: Input<'_>) {
     let mut sent = 0;
     for _ in 0..EVENTS {
         assert!(out.len() < BURST, "packets without end");
-        sent = out.drain(..).map(|p| p.number()).last().unwrap_or(sent);
+        sent = out
+            .drain(..)
+            .map(|p| p.number())
+            .next_back()
+            .unwrap_or(sent);
         if input.is_empty() {
             break;
         }
@@ -310,7 +314,7 @@ fn media_sender(mut input: Input<'_>) {
         sent = out
             .drain(..)
             .map(|p: Packet| p.number())
-            .last()
+            .next_back()
             .unwrap_or(sent);
         if input.is_empty() {
             break;
@@ -351,10 +355,7 @@ fn media_sender(mut input: Input<'_>) {
                 let packet = Packet {
                     created: now,
                     len: 100,
-                    body: Body::Rtcp(RtcpPacket {
-                        message: number,
-                        ..RtcpPacket::default()
-                    }),
+                    body: Body::Rtcp(RtcpPacket { message: number }),
                     ..Packet::default()
                 };
                 end.on_packet(now, &packet, &mut mailbox, &mut out);

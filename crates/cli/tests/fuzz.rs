@@ -145,7 +145,7 @@ fn hold(name: &str) {
     if let Err(error) = found {
         panic!("{name}: {error}");
     }
-    println!(
+    eprintln!(
         "{name}: {} inputs, none fails",
         corpus.len() + config.cases as usize
     );

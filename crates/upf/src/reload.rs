@@ -46,12 +46,10 @@ impl Upf {
                 first.sessions += 1;
             }
         }
-        match lost {
-            Some(lost) => Err(lost),
-            None => {
-                self.node.set_networks(networks);
-                Ok(())
-            }
+        if let Some(lost) = lost {
+            return Err(lost);
         }
+        self.node.set_networks(networks);
+        Ok(())
     }
 }

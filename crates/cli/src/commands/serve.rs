@@ -85,7 +85,7 @@ pub(crate) struct ServeArgs {
     /// Let in only who knows this word (at least 16 characters); open the page as http://HOST:PORT/?token=WORD
     #[arg(long, value_name = "WORD")]
     token: Option<String>,
-    /// Show the sessions of a user plane function that runs, at /upf: where it listens by HTTP, such as http://127.0.0.1:9805
+    /// Show the sessions of a user plane function that runs, at /upf: where it listens by HTTP, such as `http://127.0.0.1:9805`
     #[arg(long, value_name = "URL")]
     upf: Option<upf::Function>,
 }

@@ -108,17 +108,16 @@ fn init(who: Option<Caller>, mut args: impl Iterator<Item = OsString>) -> ExitCo
     let Some(program) = args.next() else {
         return ExitCode::from(125);
     };
-    let mut command = match who {
-        None => Command::new(&program),
-        Some(_) => {
-            let exe = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
-            let mut command = Command::new(exe);
-            command
-                .args([WORD, "command", "0"])
-                .arg(Caller::word(who))
-                .arg(&program);
-            command
-        }
+    let mut command = if who.is_none() {
+        Command::new(&program)
+    } else {
+        let exe = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
+        let mut command = Command::new(exe);
+        command
+            .args([WORD, "command", "0"])
+            .arg(Caller::word(who))
+            .arg(&program);
+        command
     };
     let mut child = match command.args(args).spawn() {
         Ok(child) => child,

@@ -49,7 +49,7 @@ impl Plan {
     pub const fn v6(self, n: u8) -> Ipv6Addr {
         // The shared address space has the prefix as it was published; other ranges differ from it.
         let [a, b] = self.prefix.to_be_bytes();
-        let third = 0x7761 ^ (a ^ 100) as u16;
+        let third = 0x7761 ^ (a ^ 0x64) as u16;
         let net = (b.wrapping_sub(64) as u16) << 8 | self.level as u16;
         Ipv6Addr::new(0xfd51, 0xac4b, third, net, 0, 0, 0, n as u16)
     }

@@ -24,7 +24,7 @@ struct Control([u8; CONTROL]);
 /// Memory of a call.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    buffers: Vec<[u8; RECEIVE]>,
+    buffers: Vec<Vec<u8>>,
 }
 
 /// One message: datagrams of one sender and class.
@@ -41,7 +41,7 @@ pub(super) struct Received<'a> {
 impl Receiver {
     pub(super) fn new() -> Self {
         Self {
-            buffers: vec![[0; RECEIVE]; MANY],
+            buffers: (0..MANY).map(|_| vec![0; RECEIVE]).collect(),
         }
     }
 

@@ -259,7 +259,7 @@ impl Family {
             Values::Delays(values) => values.iter().try_for_each(|(label, delays)| {
                 let buckets = delays.each();
                 let buckets: Vec<(f64, u64)> = buckets
-                    .map(|(bound, n)| (bound.map_or(f64::INFINITY, |b| b.as_secs_f64()), n))
+                    .map(|(bound, n)| (bound.map_or(f64::INFINITY, Duration::as_secs_f64), n))
                     .collect();
                 let (sum, count) = (delays.sum_s(), delays.count());
                 match self.label {
@@ -293,7 +293,7 @@ type Labels = [(&'static str, &'static str); 0];
 fn delays(delays: &Delays) -> Value {
     let buckets = delays.each();
     let buckets: Vec<Value> = buckets
-        .map(|(bound, n)| json!({ "le_s": bound.map(|b| b.as_secs_f64()), "count": n }))
+        .map(|(bound, n)| json!({ "le_s": bound.map(Duration::as_secs_f64), "count": n }))
         .collect();
     json!({ "count": delays.count(), "sum_s": delays.sum_s(), "buckets": buckets })
 }
