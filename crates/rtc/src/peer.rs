@@ -2,7 +2,7 @@
 //!
 //! What the stack hides is brought back here. It forgets the ECN field of what arrives before its packets can be read, so
 //! datagrams are put in one at a time and what comes out has the field of the one that went in. It drops RTCP before the
-//! application, so [`Tap`] takes it on the way. And it sets no ECN field, which [`Tap`] does for media alone.
+//! application, so `Tap` takes it on the way. And it sets no ECN field, which `Tap` does for media alone.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -25,7 +25,7 @@ pub const WORD: &str = "__inside";
 const NOT_FOUND: u8 = 127;
 
 /// Runs one of them; `args` are what follows [`WORD`]: the stage (`outer`, `init` or `command`), the process that started it,
-/// whose rights the command gets (as [`Caller::word`] has it), and the command.
+/// whose rights the command gets (as `Caller::word` has it), and the command.
 pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let stage = args.next().unwrap_or_default();
     let parent: Option<i32> = args.next().and_then(|p| p.to_str()?.parse().ok());
