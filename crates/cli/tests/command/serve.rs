@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::Child;
+use std::process::{Child, ChildStdout};
 
 use crate::shell::Folder;
 
@@ -10,6 +10,8 @@ use crate::shell::Folder;
 struct Server {
     child: Child,
     address: String,
+    /// Held open: a line more into a closed pipe would end it.
+    _out: BufReader<ChildStdout>,
 }
 
 impl Server {
@@ -18,9 +20,9 @@ impl Server {
             .command(&[&["serve", ".", "--port", "0"], more].concat())
             .spawn()
             .expect("it starts");
-        let out = child.stdout.take().expect("a pipe");
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut line = String::new();
-        BufReader::new(out).read_line(&mut line).expect("a line");
+        out.read_line(&mut line).expect("a line");
         let address = line
             .trim()
             .trim_start_matches("http://")
@@ -28,6 +30,7 @@ impl Server {
         Self {
             child,
             address: address.to_owned(),
+            _out: out,
         }
     }
 

@@ -381,10 +381,9 @@ fn a_user_plane_function_and_a_cell_carry_tcp() {
     }
     assert_eq!(n3["error_indications"]["received"], 0, "{n3:#}");
     // What the function says at its end: it took the reports.
-    let reports = line
-        .lines()
-        .filter_map(|l| l.trim().strip_prefix("reports"));
-    let reports: Vec<u64> = reports.filter_map(|n| n.trim().parse().ok()).collect();
+    let counters = line.split([' ', '"']);
+    let reports = counters.filter_map(|c| c.strip_prefix("reports="));
+    let reports: Vec<u64> = reports.filter_map(|n| n.parse().ok()).collect();
     assert!(reports.len() == 1 && reports[0] > 100, "{line}");
 }
 
