@@ -170,16 +170,16 @@ fn draw(o: &Outcomes, cells: &[&'static Cell]) -> Figure {
     let rows: Vec<(String, &str)> = cells.iter().map(|c| (c.name.to_owned(), "")).collect();
     let of = |r: usize, c: usize| o.get(&SENDERS[c].name_in(cells[r]));
     let mut panels = vec![
-        grid("cells-score", "S", "cell", &columns(SCORE), &rows, of),
-        grid(
+        apart(grid("cells-score", "S", "cell", &columns(SCORE), &rows, of)),
+        apart(grid(
             "cells-use",
             "Utilisation, %",
             "cell",
             &columns("use"),
             &rows,
             of,
-        ),
-        lower(grid(
+        )),
+        apart(grid(
             "cells-delay",
             "p95 queue delay, ms",
             "cell",
