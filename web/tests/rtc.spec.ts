@@ -2,6 +2,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { resolve } from "node:path";
+import { createInterface } from "node:readline";
 import { expect, test } from "@playwright/test";
 
 const command = process.env["SLACKWATER"] ?? resolve("../target/debug/slackwater");
@@ -10,17 +11,17 @@ const command = process.env["SLACKWATER"] ?? resolve("../target/debug/slackwater
 async function waiting(...more: string[]): Promise<[ChildProcess, string, Record<string, number>[]]> {
   const child = spawn(command, ["rtc", ...more, "--listen", "127.0.0.1:0", "--json"]);
   const lines: Record<string, number>[] = [];
-  child.stdout.on("data", (data: Buffer) => {
-    for (const line of data.toString().split("\n")) {
-      if (line.startsWith("{")) lines.push(JSON.parse(line) as Record<string, number>);
-    }
+  // A pipe hands on pieces of lines.
+  createInterface(child.stdout).on("line", (line) => {
+    if (line.startsWith("{")) lines.push(JSON.parse(line) as Record<string, number>);
   });
-  const line = await new Promise<string>((found, failed) => {
-    child.stderr.once("data", (data: Buffer) => found(data.toString()));
+  const address = await new Promise<string>((found, failed) => {
+    createInterface(child.stderr).on("line", (line) => {
+      const address = /http:\/\/[^/]+\//.exec(line)?.[0];
+      if (address !== undefined) found(address);
+    });
     child.once("exit", (code) => failed(new Error(`slackwater rtc ended with ${code}`)));
   });
-  const address = /http:\/\/[^/]+\//.exec(line)?.[0];
-  if (address === undefined) throw new Error(line);
   return [child, address, lines];
 }
 
