@@ -18,6 +18,7 @@ mod company;
 mod count;
 mod elsewhere;
 mod forecast;
+mod params;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -25,7 +26,7 @@ mod trust;
 use slackwater_core::{Bytes, Duration, Instant, Rate};
 use slackwater_signal::Counters;
 
-use crate::registry::{AnyController, Config, Entry, Parameters, Reports};
+use crate::registry::{AnyController, Config, Entry, Reports};
 use crate::window::Windowed;
 use crate::window::cubic::Cubic;
 use crate::{
@@ -35,6 +36,7 @@ use company::Company;
 use count::{Least, SendLog};
 use elsewhere::Elsewhere;
 use forecast::Forecast;
+pub use params::{Params, Rules};
 use trust::{Span, Trust};
 
 /// What the registry knows of it.
@@ -82,92 +84,6 @@ const FADES: f64 = 2.0;
 const AHEAD: Duration = Duration::from_secs(60);
 /// A report covers more time than this only after a pause: its rate says little about now.
 const PAUSE: Duration = Duration::from_millis(500);
-
-/// What can be set.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// Mean errors of the forecast that are added to it.
-    pub z: f64,
-    /// The queue that the radio should hold, seconds.
-    pub q: f64,
-    /// Time within which what is too much or too little is made up, seconds.
-    pub within: f64,
-    /// The rules that are in force, to see what each of them is worth.
-    pub rules: Rules,
-}
-
-/// Rules that can be left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rules {
-    /// What is on its way is sent less gone; else what the host has in flight.
-    pub gone: bool,
-    /// The forecast is a mixture; else the mean of 50 ms.
-    pub mix: bool,
-    /// What is too much or too little changes the pace; else the pace is twice the forecast and the window bounds alone.
-    pub pace: bool,
-    /// Bottlenecks that are not the radio are looked for.
-    pub elsewhere: bool,
-    /// Others that fill the queue are met.
-    pub company: bool,
-    /// What is offered is held against what leaves.
-    pub trust: bool,
-}
-
-impl Rules {
-    /// All of them.
-    pub const ALL: Self = Self {
-        gone: true,
-        mix: true,
-        pace: true,
-        elsewhere: true,
-        company: true,
-        trust: true,
-    };
-}
-
-impl Params {
-    /// As measured best.
-    pub const DEFAULT: Self = Self {
-        z: 0.3,
-        q: 0.002,
-        within: 0.010,
-        rules: Rules::ALL,
-    };
-
-    /// As they stand after the name: `z=0.3,q=2,within=10` (ms), and `gone=0` for a rule that is left out.
-    fn read(p: Parameters<'_>) -> Result<Self, String> {
-        const RULES: [&str; 6] = ["gone", "mix", "pace", "elsewhere", "company", "trust"];
-        let rule = |name| (name, 1.0, 0.0, 1.0);
-        let [z, q, within, rules @ ..] = p.numbers([
-            ("z", Self::DEFAULT.z, 0.0, 5.0),
-            ("q", Self::DEFAULT.q * 1e3, 0.0, 1000.0),
-            ("within", Self::DEFAULT.within * 1e3, 1.0, 1000.0),
-            rule(RULES[0]),
-            rule(RULES[1]),
-            rule(RULES[2]),
-            rule(RULES[3]),
-            rule(RULES[4]),
-            rule(RULES[5]),
-        ])?;
-        if let Some((name, found)) = RULES.iter().zip(rules).find(|r| r.1 != 0.0 && r.1 != 1.0) {
-            return Err(format!("{name}: found \"{found}\", expected 0 or 1"));
-        }
-        let [gone, mix, pace, elsewhere, company, trust] = rules.map(|on| on != 0.0);
-        Ok(Self {
-            z,
-            q: q / 1e3,
-            within: within / 1e3,
-            rules: Rules {
-                gone,
-                mix,
-                pace,
-                elsewhere,
-                company,
-                trust,
-            },
-        })
-    }
-}
 
 /// The counters as they came last.
 #[derive(Clone, Copy, Debug)]
@@ -424,6 +340,8 @@ impl Ebb {
             .is_some_and(|(instance, at)| instance == counters.instance && now.since(at) < RESTART);
         if !late {
             self.left = Some((heard.counters.instance, now));
+            // What the old one claimed says nothing of the new one.
+            self.trust = Trust::default();
             self.begin(now, counters);
         }
     }

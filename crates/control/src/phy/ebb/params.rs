@@ -1,0 +1,89 @@
+//! What can be set of `ebb`: its dials, and which rules are in force.
+
+use crate::registry::Parameters;
+
+/// What can be set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// Mean errors of the forecast that are added to it.
+    pub z: f64,
+    /// The queue that the radio should hold, seconds.
+    pub q: f64,
+    /// Time within which what is too much or too little is made up, seconds.
+    pub within: f64,
+    /// The rules that are in force, to see what each of them is worth.
+    pub rules: Rules,
+}
+
+/// Rules that can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// What is on its way is sent less gone; else what the host has in flight.
+    pub gone: bool,
+    /// The forecast is a mixture; else the mean of 50 ms.
+    pub mix: bool,
+    /// What is too much or too little changes the pace; else the pace is twice the forecast and the window bounds alone.
+    pub pace: bool,
+    /// Bottlenecks that are not the radio are looked for.
+    pub elsewhere: bool,
+    /// Others that fill the queue are met.
+    pub company: bool,
+    /// What is offered is held against what leaves.
+    pub trust: bool,
+}
+
+impl Rules {
+    /// All of them.
+    pub const ALL: Self = Self {
+        gone: true,
+        mix: true,
+        pace: true,
+        elsewhere: true,
+        company: true,
+        trust: true,
+    };
+}
+
+impl Params {
+    /// As measured best.
+    pub const DEFAULT: Self = Self {
+        z: 0.3,
+        q: 0.002,
+        within: 0.010,
+        rules: Rules::ALL,
+    };
+
+    /// As they stand after the name: `z=0.3,q=2,within=10` (ms), and `gone=0` for a rule that is left out.
+    pub(super) fn read(p: Parameters<'_>) -> Result<Self, String> {
+        const RULES: [&str; 6] = ["gone", "mix", "pace", "elsewhere", "company", "trust"];
+        let rule = |name| (name, 1.0, 0.0, 1.0);
+        let [z, q, within, rules @ ..] = p.numbers([
+            ("z", Self::DEFAULT.z, 0.0, 5.0),
+            ("q", Self::DEFAULT.q * 1e3, 0.0, 1000.0),
+            ("within", Self::DEFAULT.within * 1e3, 1.0, 1000.0),
+            rule(RULES[0]),
+            rule(RULES[1]),
+            rule(RULES[2]),
+            rule(RULES[3]),
+            rule(RULES[4]),
+            rule(RULES[5]),
+        ])?;
+        if let Some((name, found)) = RULES.iter().zip(rules).find(|r| r.1 != 0.0 && r.1 != 1.0) {
+            return Err(format!("{name}: found \"{found}\", expected 0 or 1"));
+        }
+        let [gone, mix, pace, elsewhere, company, trust] = rules.map(|on| on != 0.0);
+        Ok(Self {
+            z,
+            q: q / 1e3,
+            within: within / 1e3,
+            rules: Rules {
+                gone,
+                mix,
+                pace,
+                elsewhere,
+                company,
+                trust,
+            },
+        })
+    }
+}
