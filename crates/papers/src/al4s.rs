@@ -186,7 +186,7 @@ const RISE: (f64, f64) = (40.0, 60.0);
 /// the service's target queue delay (%), loss (%), frame delay (ms), late frames (%). Of the run: Jain's indices, and the first
 /// flow's rate while the pattern's capacity is high.
 fn keep(run: &RunResult, out: &mut Outcome) {
-    let span = (run.scenario.warmup.as_secs_f64(), m::all(run).1);
+    let span = (run.scenario.warmup.as_secs_f64(), m::end(run));
     let capacity = m::capacity(run, span);
     let mut sums: Vec<(&str, Vec<f64>)> = vec![];
     let flows = &run.summary.flows;
@@ -235,7 +235,7 @@ fn keep(run: &RunResult, out: &mut Outcome) {
     out.value("jain", run.summary.jain.and_then(|j| j.mean_100ms));
     out.value("jain_long", run.summary.jain.map(|j| j.long_term));
     out.value("jain_1s", run.summary.jain.and_then(|j| j.mean_1s));
-    if m::all(run).1 >= RISE.1 {
+    if m::end(run) >= RISE.1 {
         out.value("rise", Some(m::rate(run, 0, RISE)));
     }
     series::draw_lines(run, out);

@@ -29,17 +29,17 @@ mod prelude {
     pub(super) use super::super::study::{
         Experiment, Measure, Options, Outcome, Outcomes, Part, Runs, StudyError,
     };
+    pub(super) use super::super::variant::{Changes, Variant};
     pub(super) use super::measures::{SETTLED, best, frame_times, keep, less};
     pub(super) use super::places::*;
     pub(super) use super::{LATE, MEASURES, SCENARIO, length};
     pub(super) use slackwater_lab::run::RunResult;
-    pub(super) use slackwater_report::Better;
     pub(super) use slackwater_report::paper::{Axis, Bar, Drawing, Figure, Guide, Line, Panel};
     pub(super) use slackwater_results::check::{Check, Tolerance};
     pub(super) use slackwater_results::metrics::{Estimate, Histogram};
 }
 
-use prelude::{Better, Entry};
+use prelude::Entry;
 
 /// The study.
 pub const STUDY: Study = Study {
@@ -94,81 +94,21 @@ const fn length(quick: bool) -> &'static str {
 
 /// Columns of tables: shares of late bytes.
 const LATE: [Entry; 6] = [
-    (
-        "network, whole",
-        "%",
-        "late_net_all",
-        1.0,
-        Some(Better::Lower),
-    ),
-    (
-        "network, steady",
-        "%",
-        "late_net_steady",
-        1.0,
-        Some(Better::Lower),
-    ),
-    (
-        "frames, whole",
-        "%",
-        "late_frame_all",
-        1.0,
-        Some(Better::Lower),
-    ),
-    (
-        "frames, steady",
-        "%",
-        "late_frame_steady",
-        1.0,
-        Some(Better::Lower),
-    ),
-    (
-        "frames with a late byte",
-        "%",
-        "late_whole_steady",
-        1.0,
-        Some(Better::Lower),
-    ),
-    ("rate", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
+    Entry::less("network, whole", "%", "late_net_all"),
+    Entry::less("network, steady", "%", "late_net_steady"),
+    Entry::less("frames, whole", "%", "late_frame_all"),
+    Entry::less("frames, steady", "%", "late_frame_steady"),
+    Entry::less("frames with a late byte", "%", "late_whole_steady"),
+    Entry::more("rate", "Mbit/s", "rate"),
 ];
 
 /// Columns of tables: satisfied flows and shares of late bytes.
 const MEASURES: [Entry; 7] = [
-    (
-        "satisfied, network",
-        "flows",
-        "net_steady",
-        1.0,
-        Some(Better::Higher),
-    ),
-    (
-        "satisfied, frames",
-        "flows",
-        "frame_steady",
-        1.0,
-        Some(Better::Higher),
-    ),
-    (
-        "late, network",
-        "%",
-        "late_net_steady",
-        1.0,
-        Some(Better::Lower),
-    ),
-    (
-        "late, frames",
-        "%",
-        "late_frame_steady",
-        1.0,
-        Some(Better::Lower),
-    ),
-    (
-        "late, frames, whole run",
-        "%",
-        "late_frame_all",
-        1.0,
-        Some(Better::Lower),
-    ),
-    ("frame, p99", "ms", "frame_p99", 1.0, Some(Better::Lower)),
-    ("rate", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
+    Entry::more("satisfied, network", "flows", "net_steady"),
+    Entry::more("satisfied, frames", "flows", "frame_steady"),
+    Entry::less("late, network", "%", "late_net_steady"),
+    Entry::less("late, frames", "%", "late_frame_steady"),
+    Entry::less("late, frames, whole run", "%", "late_frame_all"),
+    Entry::less("frame, p99", "ms", "frame_p99"),
+    Entry::more("rate", "Mbit/s", "rate"),
 ];

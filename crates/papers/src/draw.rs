@@ -6,22 +6,84 @@ use slackwater_results::metrics::Estimate;
 
 use super::study::Runs;
 
-/// A column of a table: heading, unit, name of the value, factor, which direction is good.
-pub(super) type Entry = (
-    &'static str,
-    &'static str,
-    &'static str,
-    f64,
-    Option<Better>,
-);
+/// A column of a table: a value that experiments keep, and how it is shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    /// Heading of the column.
+    pub(super) heading: &'static str,
+    /// Unit of what is shown.
+    pub(super) unit: &'static str,
+    /// Name of the value.
+    pub(super) value: &'static str,
+    /// Factor from the value to its unit here.
+    pub(super) scale: f64,
+    /// Which direction is good; `None` where neither is.
+    pub(super) better: Option<Better>,
+}
+
+impl Entry {
+    /// A value of which neither more nor less is better.
+    pub(super) const fn plain(
+        heading: &'static str,
+        unit: &'static str,
+        value: &'static str,
+    ) -> Self {
+        Self {
+            heading,
+            unit,
+            value,
+            scale: 1.0,
+            better: None,
+        }
+    }
+
+    /// A value of which more is better.
+    pub(super) const fn more(
+        heading: &'static str,
+        unit: &'static str,
+        value: &'static str,
+    ) -> Self {
+        Self {
+            better: Some(Better::Higher),
+            ..Self::plain(heading, unit, value)
+        }
+    }
+
+    /// A value of which less is better.
+    pub(super) const fn less(
+        heading: &'static str,
+        unit: &'static str,
+        value: &'static str,
+    ) -> Self {
+        Self {
+            better: Some(Better::Lower),
+            ..Self::plain(heading, unit, value)
+        }
+    }
+
+    /// The same, shown in a unit of which `scale` are one of the value's.
+    pub(super) const fn times(self, scale: f64) -> Self {
+        Self { scale, ..self }
+    }
+}
 
 /// One cell: the mean of the value `name` over the seeds, times `scale`, with its interval.
 fn cell(runs: &Runs, name: &str, scale: f64) -> Cell {
-    let scaled: Vec<f64> = runs.values(name).iter().map(|v| v * scale).collect();
+    let scaled: Vec<f64> = runs.optional(name).iter().map(|v| v * scale).collect();
     Cell::of_seeds(scaled)
 }
 
+/// A value that no row of a table keeps is a misspelt one.
+#[track_caller]
+fn check<'a>(name: &str, mut rows: impl Iterator<Item = &'a Runs>) {
+    debug_assert!(
+        rows.any(|runs| runs.is_empty() || runs.keeps(name)),
+        "found a column of {name}, expected a number that a row of the table keeps"
+    );
+}
+
 /// A table of values, one row for each of `rows` (label, name for its colour, runs).
+#[track_caller]
 pub(super) fn table(
     id: &str,
     caption: &str,
@@ -29,19 +91,26 @@ pub(super) fn table(
     columns: &[Entry],
     rows: &[(String, &str, &Runs)],
 ) -> Panel {
+    for column in columns {
+        check(column.value, rows.iter().map(|(_, _, runs)| *runs));
+    }
+
     let table = SummaryTable {
         caption: caption.to_owned(),
         row_heading: heading.to_owned(),
         columns: columns
             .iter()
-            .map(|c| Column::new(c.0, c.1, c.4, ""))
+            .map(|c| Column::new(c.heading, c.unit, c.better, ""))
             .collect(),
         rows: rows
             .iter()
             .map(|(label, colour, runs)| Row {
                 label: label.clone(),
                 controller: (*colour).to_owned(),
-                cells: columns.iter().map(|c| cell(runs, c.2, c.3)).collect(),
+                cells: columns
+                    .iter()
+                    .map(|c| cell(runs, c.value, c.scale))
+                    .collect(),
             })
             .collect(),
     };
@@ -50,6 +119,7 @@ pub(super) fn table(
 
 /// A table whose columns are runs too: one row for each label, one column for each of `columns` (heading, name of the
 /// value), of the runs that `of` names by row and column.
+#[track_caller]
 pub(super) fn grid<'a>(
     id: &str,
     caption: &str,
@@ -58,12 +128,16 @@ pub(super) fn grid<'a>(
     rows: &[(String, &str)],
     of: impl Fn(usize, usize) -> &'a Runs,
 ) -> Panel {
+    for (c, (_, value)) in columns.iter().enumerate() {
+        check(value, (0..rows.len()).map(|r| of(r, c)));
+    }
+
     let table = SummaryTable {
         caption: caption.to_owned(),
         row_heading: heading.to_owned(),
         columns: columns
             .iter()
-            .map(|c| Column::new(c.0.as_str(), "", Some(Better::Higher), ""))
+            .map(|(heading, _)| Column::new(heading, "", Some(Better::Higher), ""))
             .collect(),
         rows: rows
             .iter()
@@ -74,7 +148,7 @@ pub(super) fn grid<'a>(
                 cells: columns
                     .iter()
                     .enumerate()
-                    .map(|(c, column)| cell(of(r, c), column.1, 1.0))
+                    .map(|(c, (_, value))| cell(of(r, c), value, 1.0))
                     .collect(),
             })
             .collect(),

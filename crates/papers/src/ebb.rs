@@ -12,7 +12,7 @@ use prelude::*;
 
 /// What every figure's file uses.
 mod prelude {
-    pub(super) use super::super::draw::{apart, grid, lower, table};
+    pub(super) use super::super::draw::{Entry, apart, grid, lower, table};
     pub(super) use super::super::measure as m;
     pub(super) use super::super::study::{
         Experiment, Options, Outcome, Outcomes, Part, Runs, Study, StudyError,
@@ -21,7 +21,7 @@ mod prelude {
     pub(super) use slackwater_lab::run::RunResult;
     pub(super) use slackwater_lab::title::title;
     pub(super) use slackwater_report::paper::{Drawing, Figure, Panel};
-    pub(super) use slackwater_report::{Better, TradeOff, TradeOffPoint};
+    pub(super) use slackwater_report::{TradeOff, TradeOffPoint};
     pub(super) use slackwater_results::check::{Check, Tolerance};
     pub(super) use slackwater_results::metrics::Estimate;
 }

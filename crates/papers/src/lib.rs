@@ -10,6 +10,7 @@ pub mod rfc8867;
 pub mod study;
 pub mod tyrus;
 pub mod vaqm;
+mod variant;
 pub mod xrc;
 
 pub use study::{

@@ -11,27 +11,46 @@ use slackwater_sim::CELL_DOWN;
 /// A stretch of time: from, to.
 pub type Span = (f64, f64);
 
-fn bins(span: Span) -> core::ops::Range<usize> {
+fn bins((from, to): Span) -> core::ops::Range<usize> {
     let width = BIN.as_secs_f64();
     // Ends that lie on a bin's border up to rounding belong to that border.
     let at = |t: f64| (t / width + 1e-6).max(0.0) as usize;
-    at(span.0)..at(span.1)
+    at(from)..at(to)
 }
 
-fn within(time: &[u64], span: Span) -> core::ops::Range<usize> {
+fn within(time: &[u64], (from, to): Span) -> core::ops::Range<usize> {
     let at = |t: f64| time.partition_point(|v| (*v as f64) * 1e-9 < t - 1e-9);
-    at(span.0)..at(span.1).max(at(span.0))
+    at(from)..at(to).max(at(from))
 }
 
 /// When flow `i` was on.
 pub fn life(run: &RunResult, i: usize) -> Span {
-    let info = &run.records.config().flows[i];
-    (info.start.as_secs_f64(), info.stop.as_secs_f64())
+    (on(run, i), off(run, i))
+}
+
+/// When flow `i` began.
+pub fn on(run: &RunResult, i: usize) -> f64 {
+    run.records.config().flows[i].start.as_secs_f64()
+}
+
+/// When flow `i` was to stop.
+pub fn off(run: &RunResult, i: usize) -> f64 {
+    run.records.config().flows[i].stop.as_secs_f64()
+}
+
+/// When the run ends.
+pub fn end(run: &RunResult) -> f64 {
+    run.scenario.duration.as_secs_f64()
+}
+
+/// The length of a stretch of time.
+pub fn length((from, to): Span) -> f64 {
+    to - from
 }
 
 /// The whole run.
 pub fn all(run: &RunResult) -> Span {
-    (0.0, run.scenario.duration.as_secs_f64())
+    (0.0, end(run))
 }
 
 /// Payload bytes of flow `i` that reached the receiver in `span`, whole bins of 100 ms.
@@ -45,7 +64,7 @@ pub fn delivered(run: &RunResult, i: usize, span: Span) -> f64 {
 
 /// The rate at which flow `i`'s payload reached the receiver in `span`.
 pub fn rate(run: &RunResult, i: usize, span: Span) -> f64 {
-    delivered(run, i, span) * 8e-6 / (span.1 - span.0)
+    delivered(run, i, span) * 8e-6 / length(span)
 }
 
 /// Head-of-line delay of the queue of flow `i` at the samples of `span`: equally spaced, so their shares are shares of time.
@@ -99,7 +118,8 @@ pub fn utilisation(run: &RunResult, span: Span) -> Option<f64> {
 
 /// What the bottleneck could have carried in `span`, Mbit/s.
 pub fn capacity(run: &RunResult, span: Span) -> Option<f64> {
-    Some(volumes(run, span)?.0 * 8e-6 / (span.1 - span.0))
+    let (capacity, _) = volumes(run, span)?;
+    Some(capacity * 8e-6 / length(span))
 }
 
 /// Jain's index of the bytes that `flows` delivered over `span`: the long-term reading.
@@ -110,9 +130,10 @@ pub fn jain_common(run: &RunResult, flows: &[usize], span: Span) -> Option<f64> 
 
 /// The mean over the whole seconds of `span` of Jain's index of each.
 pub fn jain_1s(run: &RunResult, flows: &[usize], span: Span) -> Option<f64> {
-    let values: Vec<f64> = (0..((span.1 - span.0) + 1e-9) as usize)
+    let (start, _) = span;
+    let values: Vec<f64> = (0..(length(span) + 1e-9) as usize)
         .filter_map(|k| {
-            let from = span.0 + k as f64;
+            let from = start + k as f64;
             jain_common(run, flows, (from, from + 1.0))
         })
         .collect();
@@ -136,9 +157,15 @@ pub fn drops(run: &RunResult, i: usize) -> (u64, u64) {
     (f.drops.iter().sum(), f.sent)
 }
 
-/// Drops of flow `i` in `span`; the recorder keeps the first 20,000 times.
-pub fn drops_in(run: &RunResult, i: usize, span: Span) -> usize {
-    let inside = |t: f64| t >= span.0 && t < span.1;
+/// Packets of flow `i` that were dropped, for any reason.
+pub fn dropped(run: &RunResult, i: usize) -> u64 {
+    let (dropped, _) = drops(run, i);
+    dropped
+}
+
+/// Drops of flow `i` from `from` until `to`; the recorder keeps the first 20,000 times.
+pub fn drops_in(run: &RunResult, i: usize, (from, to): Span) -> usize {
+    let inside = |t: f64| t >= from && t < to;
     let times = &run.records.flows[i].drop_times;
     times.iter().filter(|t| inside(t.as_secs_f64())).count()
 }
@@ -179,8 +206,8 @@ pub fn arrivals(run: &RunResult, span: Span) -> Vec<f64> {
 pub fn internal(run: &RunResult, i: usize, name: &str, span: Span) -> Vec<f64> {
     let internals = &run.records.flows[i].internals;
     let range = within(&internals.time, span);
-    let column = internals.columns.iter().find(|c| c.0 == name);
-    column.map_or_else(Vec::new, |c| c.1[range].to_vec())
+    let column = internals.columns.iter().find(|(n, _)| *n == name);
+    column.map_or_else(Vec::new, |(_, values)| values[range].to_vec())
 }
 
 /// The window of flow `i` in segments at the samples of `span`.
@@ -315,7 +342,7 @@ pub fn internal_line(run: &RunResult, i: usize, name: &str, scale: f64, label: &
     let internals = &run.records.flows[i].internals;
     let mut line = named(run, i, label);
     line.role = Role::Side;
-    if let Some((_, values)) = internals.columns.iter().find(|c| c.0 == name) {
+    if let Some((_, values)) = internals.columns.iter().find(|(n, _)| *n == name) {
         line.t = internals.time.iter().map(|t| *t as f64 * 1e-9).collect();
         line.y = values.iter().map(|v| v * scale).collect();
     }

@@ -223,23 +223,23 @@ const POINTS: usize = 4000;
 pub struct Outcome {
     /// This run's curves are drawn: it is the first seed's.
     drawn: bool,
-    values: BTreeMap<String, f64>,
+    /// Numbers by name; `None` where this run has none.
+    values: BTreeMap<String, Option<f64>>,
     distributions: BTreeMap<String, Vec<f64>>,
     lines: BTreeMap<String, Vec<Line>>,
     tracks: BTreeMap<String, Vec<BandTrack>>,
 }
 
 impl Outcome {
-    /// Keeps a number; `None` keeps nothing.
+    /// Keeps a number; `None`, and what is not finite, keeps that this run has none.
     pub fn value(&mut self, name: impl Into<String>, value: Option<f64>) {
-        if let Some(value) = value.filter(|v| v.is_finite()) {
-            self.values.insert(name.into(), value);
-        }
+        let value = value.filter(|v| v.is_finite());
+        self.values.insert(name.into(), value);
     }
 
     /// A number kept already.
     pub fn kept(&self, name: &str) -> Option<f64> {
-        self.values.get(name).copied()
+        self.values.get(name).copied().flatten()
     }
 
     /// Keeps a distribution: 500 of its quantiles.
@@ -278,51 +278,98 @@ impl Outcome {
 
 /// What is left of the runs of one experiment, by seed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Runs(Vec<Outcome>);
+pub struct Runs {
+    /// Name of the experiment.
+    name: String,
+    seeds: Vec<Outcome>,
+}
 
 impl Runs {
+    fn new(name: &str, seeds: Vec<Outcome>) -> Self {
+        Self {
+            name: name.to_owned(),
+            seeds,
+        }
+    }
+
+    /// True where a run keeps the number called `name`, or says that it has none.
+    pub fn keeps(&self, name: &str) -> bool {
+        self.seeds.iter().any(|o| o.values.contains_key(name))
+    }
+
     /// The number called `name`, of each seed that has it.
+    ///
+    /// # Panics
+    /// In builds with checks, where no run keeps such a number: a figure names what its experiments leave.
+    #[track_caller]
     pub fn values(&self, name: &str) -> Vec<f64> {
-        self.0
-            .iter()
-            .filter_map(|o| o.values.get(name).copied())
-            .collect()
+        self.check(self.keeps(name), "number", name);
+        self.optional(name)
+    }
+
+    /// The same of a number that some experiments of a figure keep and others do not.
+    pub fn optional(&self, name: &str) -> Vec<f64> {
+        self.seeds.iter().filter_map(|o| o.kept(name)).collect()
+    }
+
+    /// True where nothing was run.
+    pub const fn is_empty(&self) -> bool {
+        self.seeds.is_empty()
+    }
+
+    #[track_caller]
+    fn check(&self, known: bool, what: &str, name: &str) {
+        debug_assert!(
+            known || self.seeds.is_empty(),
+            "{}: found no {what} named {name}, expected one that the experiment keeps",
+            self.name
+        );
     }
 
     /// Its mean and interval.
+    #[track_caller]
     pub fn estimate(&self, name: &str) -> Option<Estimate> {
         Estimate::of(&self.values(name))
     }
 
     /// The mean alone; NaN where no seed has the number.
+    #[track_caller]
     pub fn mean(&self, name: &str) -> f64 {
         self.estimate(name).map_or(f64::NAN, |e| e.mean)
     }
 
     /// The number called `name` over the number called `of` of `other`, seed by seed.
+    #[track_caller]
     pub fn ratio(&self, name: &str, other: &Self, of: &str) -> Option<Estimate> {
-        let pairs = self.0.iter().zip(&other.0);
+        self.check(self.keeps(name), "number", name);
+        other.check(other.keeps(of), "number", of);
+        let pairs = self.seeds.iter().zip(&other.seeds);
         let ratios: Vec<f64> = pairs
-            .filter_map(|(a, b)| Some(a.values.get(name)? / b.values.get(of)?))
+            .filter_map(|(a, b)| Some(a.kept(name)? / b.kept(of)?))
             .filter(|r| r.is_finite())
             .collect();
         Estimate::of(&ratios)
     }
 
     /// The largest over the seeds.
+    #[track_caller]
     pub fn max(&self, name: &str) -> f64 {
         self.values(name).into_iter().fold(f64::NAN, f64::max)
     }
 
     /// The smallest over the seeds.
+    #[track_caller]
     pub fn min(&self, name: &str) -> f64 {
         self.values(name).into_iter().fold(f64::NAN, f64::min)
     }
 
     /// The distribution called `name`, the seeds pooled.
+    #[track_caller]
     pub fn pooled(&self, name: &str) -> Vec<f64> {
+        let known = |o: &Outcome| o.distributions.contains_key(name);
+        self.check(self.seeds.iter().any(known), "distribution", name);
         let mut all: Vec<f64> = self
-            .0
+            .seeds
             .iter()
             .filter_map(|o| o.distributions.get(name))
             .flatten()
@@ -333,6 +380,7 @@ impl Runs {
     }
 
     /// The pooled distribution as a curve.
+    #[track_caller]
     pub fn cdf(&self, name: &str, label: &str, controller: &str) -> Distribution {
         Distribution {
             label: label.to_owned(),
@@ -344,13 +392,13 @@ impl Runs {
 
     /// Curves of the first seed for the plot `plot`.
     pub fn lines(&self, plot: &str) -> Vec<Line> {
-        let drawn = self.0.iter().filter_map(|o| o.lines.get(plot));
+        let drawn = self.seeds.iter().filter_map(|o| o.lines.get(plot));
         drawn.flatten().cloned().collect()
     }
 
     /// States of the first seed for the plot `plot`.
     pub fn tracks(&self, plot: &str) -> Vec<BandTrack> {
-        let drawn = self.0.iter().filter_map(|o| o.tracks.get(plot));
+        let drawn = self.seeds.iter().filter_map(|o| o.tracks.get(plot));
         drawn.flatten().cloned().collect()
     }
 }

@@ -94,18 +94,15 @@ fn keep(run: &RunResult, out: &mut Outcome) {
     };
     out.value("p50", ms(0.5));
     out.value("p95", ms(0.95));
-    if let (Some(used), Some(p95)) = (used, ms(0.95))
-        && used > 0.0
-        && p95 > 0.0
-    {
-        out.value("score", Some(libm::log(used) - 0.3 * libm::log(p95)));
-        out.value("ln_p95", Some(libm::log(p95)));
-    }
+    // The logarithm of nothing is not finite, and kept as no number.
+    let (ln_used, ln_p95) = (used.map(libm::log), ms(0.95).map(libm::log));
+    out.value("score", ln_used.zip(ln_p95).map(|(u, d)| u - 0.3 * d));
+    out.value("ln_p95", ln_used.filter(|u| u.is_finite()).and(ln_p95));
     let flows: Vec<usize> = (0..run.layout.labels.len()).collect();
-    if flows.len() > 1 {
-        out.value("jain", m::jain_common(run, &flows, span));
-        out.value("share", Some(m::rate(run, 0, span) / rate));
-    }
+    let shared = flows.len() > 1;
+    let jain = shared.then(|| m::jain_common(run, &flows, span));
+    out.value("jain", jain.flatten());
+    out.value("share", shared.then(|| m::rate(run, 0, span) / rate));
     for name in ["frozen", "fallbacks", "doubts"] {
         out.value(name, m::internal(run, 0, name, span).last().copied());
     }

@@ -16,6 +16,7 @@ mod signal;
 mod upload;
 
 use super::study::{Part, Study};
+use super::variant::Variant;
 
 /// What every figure's file uses.
 mod prelude {
@@ -24,10 +25,10 @@ mod prelude {
     pub(super) use super::super::study::{
         Experiment, Measure, Options, Outcome, Outcomes, Part, Runs, StudyError,
     };
+    pub(super) use super::super::variant::{Changes, Variant};
     pub(super) use super::measures::{keep, rtts};
-    pub(super) use super::{Changes, FAIR, LITERAL, SIGNALS, VAQM, WAYS, Way, length};
+    pub(super) use super::{FAIR, LITERAL, SIGNALS, VAQM, VARIANTS, length};
     pub(super) use slackwater_lab::run::RunResult;
-    pub(super) use slackwater_report::Better;
     pub(super) use slackwater_report::paper::{Axis, Drawing, Figure, Panel};
     pub(super) use slackwater_results::check::{Check, Tolerance};
     pub(super) use slackwater_results::metrics::Estimate;
@@ -76,20 +77,15 @@ pub const STUDY: Study = Study {
     },
 };
 
-type Changes = &'static [(&'static str, &'static str)];
-
-/// A way to treat queues: short name, title, colour, changes.
-type Way = (&'static str, &'static str, &'static str, Changes);
-
 /// What ships.
 const VAQM: (&str, &str) = ("upf.vaqm.mode", "auto");
 /// As the article words its shaper.
 const LITERAL: (&str, &str) = ("upf.vaqm.mode", "literal");
 
-const WAYS: [Way; 3] = [
-    ("none", "no AQM", "no-aqm", &[]),
-    ("vaqm", "vAQM", "vaqm", &[VAQM]),
-    (
+const VARIANTS: [Variant; 3] = [
+    Variant::new("none", "no AQM", "no-aqm", &[]),
+    Variant::new("vaqm", "vAQM", "vaqm", &[VAQM]),
+    Variant::new(
         "codel",
         "CoDel in the radio",
         "codel",
@@ -98,7 +94,7 @@ const WAYS: [Way; 3] = [
 ];
 
 /// FQ-CoDel where the queue stands: a bearer of its own with CoDel for each of a user's two kinds of flows.
-const FAIR: Way = (
+const FAIR: Variant = Variant::new(
     "fair",
     "FQ-CoDel in the radio",
     "fq-codel",

@@ -193,24 +193,27 @@ fn keep_all(run: &RunResult, out: &mut Outcome, span: m::Span) {
     let total: f64 = rates.iter().sum();
     out.value("rate", Some(total));
     out.value("rate_0", rates.first().copied());
-    if flows.len() > 1 {
-        out.value("share", rates.first().map(|r| r / total));
-        out.value("jain", m::jain_common(run, &flows, span));
-        out.value("jain_1s", m::jain_1s(run, &flows, span));
-    }
+    let shared = |value: Option<f64>| value.filter(|_| flows.len() > 1);
+    out.value("share", shared(rates.first().map(|r| r / total)));
+    out.value("jain", shared(m::jain_common(run, &flows, span)));
+    out.value("jain_1s", shared(m::jain_1s(run, &flows, span)));
     let counts: Vec<(u64, u64)> = flows.iter().map(|i| m::drops(run, *i)).collect();
     out.value(
         "drops",
-        Some(counts.iter().map(|c| c.0).sum::<u64>() as f64),
+        Some(counts.iter().map(|(dropped, _)| dropped).sum::<u64>() as f64),
     );
-    let loss = |c: &(u64, u64)| c.0 as f64 / c.1.max(1) as f64;
-    out.value("drops_0", counts.first().map(|c| c.0 as f64));
+    let loss = |(dropped, sent): &(u64, u64)| *dropped as f64 / (*sent).max(1) as f64;
+    out.value(
+        "drops_0",
+        counts.first().map(|(dropped, _)| *dropped as f64),
+    );
     out.value("loss_0", counts.first().map(loss));
     out.value("loss_1", counts.get(1).map(loss));
     keep_hol(run, out, span);
 }
 
 /// A table of values, one row for each of `rows` (label, controller for its colour, runs).
+#[track_caller]
 fn table(caption: &str, heading: &str, columns: &[Entry], rows: &[(String, &str, &Runs)]) -> Panel {
     draw::table("table", caption, heading, columns, rows)
 }

@@ -64,7 +64,7 @@ pub(super) fn starts(_: &Options) -> Result<Part, StudyError> {
             changes.push(ramp(low, high));
             let reduce = |run: &RunResult, out: &mut Outcome| {
                 keep(run, out);
-                let end = m::all(run).1;
+                let end = m::end(run);
                 let settled = settling(run, &[0, 1], 0.0, end);
                 out.value("settling", settled);
                 out.value("settled", Some(f64::from(u8::from(settled.is_some()))));
@@ -84,24 +84,12 @@ pub(super) fn starts(_: &Options) -> Result<Part, StudyError> {
 fn draw_starts(o: &Outcomes) -> Figure {
     let runs = |case: &str, kind: &Kind| o.get(&name(case, kind));
     let columns: [Entry; 6] = [
-        ("fair after", "s", "settling", 1.0, Some(Better::Lower)),
-        (
-            "seeds that were fair",
-            "%",
-            "settled",
-            100.0,
-            Some(Better::Higher),
-        ),
-        ("Jain, last 20 s", "", "jain_end", 1.0, Some(Better::Higher)),
-        (
-            "utilisation of a flow",
-            "%",
-            "util",
-            1.0,
-            Some(Better::Higher),
-        ),
-        ("p95", "ms", "p95", 1.0, Some(Better::Lower)),
-        ("p99", "ms", "p99", 1.0, Some(Better::Lower)),
+        Entry::less("fair after", "s", "settling"),
+        Entry::more("seeds that were fair", "%", "settled").times(100.0),
+        Entry::more("Jain, last 20 s", "", "jain_end"),
+        Entry::more("utilisation of a flow", "%", "util"),
+        Entry::less("p95", "ms", "p95"),
+        Entry::less("p99", "ms", "p99"),
     ];
     let mut panels = vec![];
     for kind in [CL4S, CL4S_DEFAULT] {
@@ -183,7 +171,7 @@ pub(super) fn joiners(_: &Options) -> Result<Part, StudyError> {
             changes.extend(words(&[("duration", &length)]));
             let reduce = move |run: &RunResult, out: &mut Outcome| {
                 keep(run, out);
-                let (end, all) = (m::all(run).1, (0..count).collect::<Vec<_>>());
+                let (end, all) = (m::end(run), (0..count).collect::<Vec<_>>());
                 let from = 10.0 * (count - 1) as f64;
                 out.value("settling", settling(run, &all, from, end));
                 out.value("jain_end", m::jain_common(run, &all, (end - 20.0, end)));
@@ -202,17 +190,11 @@ pub(super) fn joiners(_: &Options) -> Result<Part, StudyError> {
 
 fn draw_joiners(o: &Outcomes) -> Figure {
     let columns: [Entry; 5] = [
-        ("fair after", "s", "settling", 1.0, Some(Better::Lower)),
-        ("Jain, last 20 s", "", "jain_end", 1.0, Some(Better::Higher)),
-        (
-            "link used, last 20 s",
-            "%",
-            "used",
-            100.0,
-            Some(Better::Higher),
-        ),
-        ("p95", "ms", "p95", 1.0, Some(Better::Lower)),
-        ("p99", "ms", "p99", 1.0, Some(Better::Lower)),
+        Entry::less("fair after", "s", "settling"),
+        Entry::more("Jain, last 20 s", "", "jain_end"),
+        Entry::more("link used, last 20 s", "%", "used").times(100.0),
+        Entry::less("p95", "ms", "p95"),
+        Entry::less("p99", "ms", "p99"),
     ];
     let runs = |count, kind: &Kind| o.get(&joined(count, kind));
     let mut panels: Vec<Panel> = [CL4S, CL4S_DEFAULT]

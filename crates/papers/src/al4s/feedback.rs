@@ -54,11 +54,11 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 fn draw(o: &Outcomes) -> Figure {
     let runs = |case: &str, kind: &Kind, way: &str| o.get(&name(case, kind, way));
     let columns: [Entry; 5] = [
-        ("utilisation", "%", "util", 1.0, Some(Better::Higher)),
-        ("p95", "ms", "p95", 1.0, Some(Better::Lower)),
-        ("p99", "ms", "p99", 1.0, Some(Better::Lower)),
-        ("TDQ(55)", "s", "tdq55", 1.0, Some(Better::Lower)),
-        ("late frames", "%", "late", 1.0, Some(Better::Lower)),
+        Entry::more("utilisation", "%", "util"),
+        Entry::less("p95", "ms", "p95"),
+        Entry::less("p99", "ms", "p99"),
+        Entry::less("TDQ(55)", "s", "tdq55"),
+        Entry::less("late frames", "%", "late"),
     ];
     let mut panels = vec![];
     let mut checks = vec![];

@@ -244,14 +244,14 @@ type Find<'a> = dyn Fn(&str, &str, u64, &Kind) -> &'a Runs + 'a;
 
 fn shares(title: &str, pattern: &str, services: &[(&str, u64)], runs: &Find<'_>) -> Panel {
     let columns: [Entry; 8] = [
-        ("aL4S-CC", "%", "util_0", 1.0, Some(Better::Higher)),
-        ("GCC", "%", "util_1", 1.0, Some(Better::Higher)),
-        ("SCReAMv2", "%", "util_2", 1.0, Some(Better::Higher)),
-        ("over target", "%", "over_0", 1.0, Some(Better::Lower)),
-        ("p95", "ms", "p95_0", 1.0, Some(Better::Lower)),
-        ("TDQ(20)", "s", "tdq20_0", 1.0, Some(Better::Lower)),
-        ("TDQ(55)", "s", "tdq55_0", 1.0, Some(Better::Lower)),
-        ("TDQ(145)", "s", "tdq145_0", 1.0, Some(Better::Lower)),
+        Entry::more("aL4S-CC", "%", "util_0"),
+        Entry::more("GCC", "%", "util_1"),
+        Entry::more("SCReAMv2", "%", "util_2"),
+        Entry::less("over target", "%", "over_0"),
+        Entry::less("p95", "ms", "p95_0"),
+        Entry::less("TDQ(20)", "s", "tdq20_0"),
+        Entry::less("TDQ(55)", "s", "tdq55_0"),
+        Entry::less("TDQ(145)", "s", "tdq145_0"),
     ];
     let mut rows = vec![];
     for (case, low, high) in CASES {

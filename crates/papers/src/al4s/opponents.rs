@@ -49,12 +49,12 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 
 fn draw(o: &Outcomes) -> Figure {
     let columns: [Entry; 6] = [
-        ("media", "%", "util_0", 1.0, Some(Better::Higher)),
-        ("TCP", "%", "util_1", 1.0, Some(Better::Higher)),
-        ("media's p95", "ms", "p95_0", 1.0, Some(Better::Lower)),
-        ("media's p99", "ms", "p99_0", 1.0, Some(Better::Lower)),
-        ("media's loss", "%", "loss_0", 1.0, Some(Better::Lower)),
-        ("late frames", "%", "late_0", 1.0, Some(Better::Lower)),
+        Entry::more("media", "%", "util_0"),
+        Entry::more("TCP", "%", "util_1"),
+        Entry::less("media's p95", "ms", "p95_0"),
+        Entry::less("media's p99", "ms", "p99_0"),
+        Entry::less("media's loss", "%", "loss_0"),
+        Entry::less("late frames", "%", "late_0"),
     ];
     let mut panels = vec![];
     for (queue, title, _) in QUEUES {

@@ -111,12 +111,12 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 fn draw(o: &Outcomes) -> Figure {
     let runs = |low, place: &Place, kind: &Kind| o.get(&name(low, place, kind));
     let columns: [Entry; 6] = [
-        ("blocks used", "%", "used", 100.0, Some(Better::Higher)),
-        ("a flow", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
-        ("p95", "ms", "p95", 1.0, Some(Better::Lower)),
-        ("p99", "ms", "p99", 1.0, Some(Better::Lower)),
-        ("marked", "%", "marks", 1.0, None),
-        ("late frames", "%", "late", 1.0, Some(Better::Lower)),
+        Entry::more("blocks used", "%", "used").times(100.0),
+        Entry::more("a flow", "Mbit/s", "rate"),
+        Entry::less("p95", "ms", "p95"),
+        Entry::less("p99", "ms", "p99"),
+        Entry::plain("marked", "%", "marks"),
+        Entry::less("late frames", "%", "late"),
     ];
     let panels = RAMPS
         .iter()

@@ -46,7 +46,7 @@ fn run(ues: u64, low: u64, high: u64, kind: &Kind) -> Result<Experiment, StudyEr
 /// What is kept of every run, and the share of the cell's blocks that were used.
 pub(super) fn keep_cell(run: &RunResult, out: &mut Outcome) {
     keep(run, out);
-    let span = (run.scenario.warmup.as_secs_f64(), m::all(run).1);
+    let span = (run.scenario.warmup.as_secs_f64(), m::end(run));
     out.value("used", m::utilisation(run, span));
 }
 
@@ -74,14 +74,14 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 fn draw(o: &Outcomes) -> Figure {
     let runs = |ues, low, high, kind: &Kind| o.get(&name(ues, low, high, kind));
     let columns: [Entry; 8] = [
-        ("blocks used", "%", "used", 100.0, Some(Better::Higher)),
-        ("a flow", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
-        ("p95", "ms", "p95", 1.0, Some(Better::Lower)),
-        ("p99", "ms", "p99", 1.0, Some(Better::Lower)),
-        ("marked", "%", "marks", 1.0, None),
-        ("frame p95", "ms", "frame95", 1.0, Some(Better::Lower)),
-        ("late frames", "%", "late", 1.0, Some(Better::Lower)),
-        ("Jain (1 s)", "", "jain_1s", 1.0, Some(Better::Higher)),
+        Entry::more("blocks used", "%", "used").times(100.0),
+        Entry::more("a flow", "Mbit/s", "rate"),
+        Entry::less("p95", "ms", "p95"),
+        Entry::less("p99", "ms", "p99"),
+        Entry::plain("marked", "%", "marks"),
+        Entry::less("frame p95", "ms", "frame95"),
+        Entry::less("late frames", "%", "late"),
+        Entry::more("Jain (1 s)", "", "jain_1s"),
     ];
     let by_ues: Vec<(String, &str, &Runs)> = UES
         .iter()

@@ -18,7 +18,7 @@ pub(super) fn draw_lines(run: &RunResult, out: &mut Outcome) {
         out.line("queue", m::queue_line(run, i, label));
     }
     out.line("capacity", m::capacity_line(run, 1.0));
-    let end = m::all(run).1 as u32;
+    let end = m::end(run) as u32;
     if run.layout.labels.len() == 2 {
         let t: Vec<f64> = (0..end).map(f64::from).collect();
         let index = |at: &f64| m::jain_common(run, &[0, 1], (*at, at + 1.0));

@@ -59,11 +59,11 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 fn draw(o: &Outcomes) -> Figure {
     let runs = |buffer: &str, kind: &Kind| o.get(&name(buffer, kind));
     let columns: [Entry; 5] = [
-        ("utilisation", "%", "util", 1.0, Some(Better::Higher)),
-        ("loss", "%", "loss", 1.0, Some(Better::Lower)),
-        ("p95", "ms", "p95", 1.0, Some(Better::Lower)),
-        ("p99", "ms", "p99", 1.0, Some(Better::Lower)),
-        ("late frames", "%", "late", 1.0, Some(Better::Lower)),
+        Entry::more("utilisation", "%", "util"),
+        Entry::less("loss", "%", "loss"),
+        Entry::less("p95", "ms", "p95"),
+        Entry::less("p99", "ms", "p99"),
+        Entry::less("late frames", "%", "late"),
     ];
     let rows: Vec<(String, &str, &Runs)> = BUFFERS
         .iter()

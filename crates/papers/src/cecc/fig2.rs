@@ -34,7 +34,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
             wandering("2")?,
             wandering("3")?,
             Experiment::new("fig2/bulk", SCENARIO, bulk, |run, out| {
-                out.value("rate", Some(m::rate(run, 0, (SETTLED, m::all(run).1))));
+                out.value("rate", Some(m::rate(run, 0, (SETTLED, m::end(run)))));
             })?,
         ],
         draw: Box::new(draw),

@@ -2,31 +2,36 @@
 
 use super::prelude::*;
 
-const NEWRENO: Way = (
+const NEWRENO: Variant = Variant::new(
     "newreno",
     "NewReno",
     "newreno",
     &[("flow.controller", "newreno")],
 );
-const WESTWOOD: Way = (
+const WESTWOOD: Variant = Variant::new(
     "westwood",
     "Westwood+",
     "westwood",
     &[("flow.controller", "westwood")],
 );
-const SHOWN: [Way; 5] = [OFF, BBR, NEWRENO, WESTWOOD, UDP];
+const SHOWN: [Variant; 5] = [OFF, BBR, NEWRENO, WESTWOOD, UDP];
 
-fn name(way: &str) -> String {
-    format!("fig3/{way}")
+fn name(variant: &str) -> String {
+    format!("fig3/{variant}")
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
-    for way in &SHOWN {
+    for variant in &SHOWN {
         let mut changes = base(options).to_vec();
         changes.push(("ue.count", "1"));
-        changes.extend(way.3);
-        experiments.push(Experiment::new(name(way.0), SCENARIO, changes, reduce)?);
+        changes.extend(variant.changes);
+        experiments.push(Experiment::new(
+            name(variant.key),
+            SCENARIO,
+            changes,
+            reduce,
+        )?);
     }
     Ok(Part {
         id: "fig3",
@@ -67,8 +72,8 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
 
 /// What is measured for Figure 3.
 fn measures() -> Vec<Measure> {
-    fn apart(o: &Outcomes, way: &str) -> Option<Estimate> {
-        let runs = o.get(&name(way));
+    fn apart(o: &Outcomes, variant: &str) -> Option<Estimate> {
+        let runs = o.get(&name(variant));
         runs.ratio("frame_p50", runs, "net_p50")
     }
     fn over(o: &Outcomes, value: &str) -> Option<Estimate> {
@@ -86,30 +91,33 @@ fn measures() -> Vec<Measure> {
 }
 
 fn draw(o: &Outcomes) -> Figure {
-    let runs = |way: &str| o.get(&name(way));
+    let runs = |variant: &str| o.get(&name(variant));
     let columns: [Entry; 7] = [
-        ("network, p50", "ms", "net_p50", 1.0, Some(Better::Lower)),
-        ("network, p99", "ms", "net_p99", 1.0, Some(Better::Lower)),
-        ("frame, p50", "ms", "frame_p50", 1.0, Some(Better::Lower)),
-        ("frame, p99", "ms", "frame_p99", 1.0, Some(Better::Lower)),
-        ("frame, most", "ms", "frame_max", 1.0, Some(Better::Lower)),
-        ("late frames of the first second", "", "waits", 1.0, None),
-        ("rate", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
+        Entry::less("network, p50", "ms", "net_p50"),
+        Entry::less("network, p99", "ms", "net_p99"),
+        Entry::less("frame, p50", "ms", "frame_p50"),
+        Entry::less("frame, p99", "ms", "frame_p99"),
+        Entry::less("frame, most", "ms", "frame_max"),
+        Entry::plain("late frames of the first second", "", "waits"),
+        Entry::more("rate", "Mbit/s", "rate"),
     ];
     let rows: Vec<(String, &str, &Runs)> = SHOWN
         .iter()
-        .map(|w| (w.1.to_owned(), w.2, runs(w.0)))
+        .map(|w| (w.title.to_owned(), w.colour, runs(w.key)))
         .collect();
-    let both = |way: &Way| {
-        let mut network = runs(way.0).cdf("network", "network delay", way.2);
+    let both = |variant: &Variant| {
+        let mut network = runs(variant.key).cdf("network", "network delay", variant.colour);
         network.side = true;
         Panel::new(
-            way.0,
-            way.1,
+            variant.key,
+            variant.title,
             "Whole run. Dotted: network delay of packets; solid: frame delay, to the last byte.",
             Drawing::Cdf {
                 axis: Axis::new("Delay", "ms").top(60.0),
-                lines: vec![network, runs(way.0).cdf("frame", "frame delay", way.2)],
+                lines: vec![
+                    network,
+                    runs(variant.key).cdf("frame", "frame delay", variant.colour),
+                ],
                 guides: vec![Guide::new(10.0, "10 ms")],
             },
         )
@@ -122,14 +130,14 @@ fn draw(o: &Outcomes) -> Figure {
             axis: Axis::new("Frame delay", "ms"),
             lines: SHOWN
                 .iter()
-                .flat_map(|w| runs(w.0).lines("start"))
+                .flat_map(|w| runs(w.key).lines("start"))
                 .collect(),
             tracks: vec![],
             guides: vec![Guide::new(10.0, "10 ms")],
         },
     );
-    let text = |way: &str| {
-        let mean = |name: &str| runs(way).mean(name);
+    let text = |variant: &str| {
+        let mean = |name: &str| runs(variant).mean(name);
         format!("{:.1} and {:.1} ms", mean("net_p50"), mean("frame_p50"))
     };
     Figure {

@@ -2,21 +2,26 @@
 
 use super::prelude::*;
 
-const SHOWN: [Way; 3] = [OFF, PAPER, HOLD];
+const SHOWN: [Variant; 3] = [OFF, PAPER, HOLD];
 const FLOWS: [&str; 5] = ["1", "2", "3", "4", "5"];
 
-fn name(way: &str, n: &str) -> String {
-    format!("fig6/{way}-{n}")
+fn name(variant: &str, n: &str) -> String {
+    format!("fig6/{variant}-{n}")
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
-    for way in SHOWN.iter().chain([&UDP]) {
+    for variant in SHOWN.iter().chain([&UDP]) {
         for n in FLOWS {
             let mut changes = base(options).to_vec();
             changes.extend([("warmup", "2 s"), ("ue.count", n)]);
-            changes.extend(way.3);
-            experiments.push(Experiment::new(name(way.0, n), SCENARIO, changes, reduce)?);
+            changes.extend(variant.changes);
+            experiments.push(Experiment::new(
+                name(variant.key, n),
+                SCENARIO,
+                changes,
+                reduce,
+            )?);
         }
     }
     Ok(Part {
@@ -51,19 +56,19 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
 
 /// What is measured for Figure 6, and for the steady state of IV-C.
 fn measures() -> Vec<Measure> {
-    fn growth(o: &Outcomes, way: &str, value: &str) -> Option<Estimate> {
-        let (five, one) = (o.get(&name(way, "5")), o.get(&name(way, "1")));
+    fn growth(o: &Outcomes, variant: &str, value: &str) -> Option<Estimate> {
+        let (five, one) = (o.get(&name(variant, "5")), o.get(&name(variant, "1")));
         less(five, value, 1.0, one, value)
     }
     /// How much less than CUBIC's the largest delay grows.
-    fn smaller(o: &Outcomes, way: &str) -> Option<Estimate> {
-        let most = |way, n| o.get(&name(way, n)).values("net_max");
-        let growth = |way| {
-            let (five, one) = (most(way, "5"), most(way, "1"));
+    fn smaller(o: &Outcomes, variant: &str) -> Option<Estimate> {
+        let most = |variant, n| o.get(&name(variant, n)).values("net_max");
+        let growth = |variant| {
+            let (five, one) = (most(variant, "5"), most(variant, "1"));
             let each = five.into_iter().zip(one).map(|(five, one)| five - one);
             each.collect::<Vec<f64>>()
         };
-        let (cubic, ours) = (growth("off"), growth(way));
+        let (cubic, ours) = (growth("off"), growth(variant));
         let each: Vec<f64> = cubic.iter().zip(&ours).map(|(c, o)| c - o).collect();
         Estimate::of(&each)
     }
@@ -90,25 +95,25 @@ fn measures() -> Vec<Measure> {
 }
 
 fn draw(o: &Outcomes) -> Figure {
-    let runs = |way: &str, n: &str| o.get(&name(way, n));
+    let runs = |variant: &str, n: &str| o.get(&name(variant, n));
     let columns: [Entry; 8] = [
-        ("least", "ms", "net_min", 1.0, Some(Better::Lower)),
-        ("p25", "ms", "net_p25", 1.0, Some(Better::Lower)),
-        ("p50", "ms", "net_p50", 1.0, Some(Better::Lower)),
-        ("p75", "ms", "net_p75", 1.0, Some(Better::Lower)),
-        ("p99", "ms", "net_p99", 1.0, Some(Better::Lower)),
-        ("p99.99", "ms", "net_p9999", 1.0, Some(Better::Lower)),
-        ("most", "ms", "net_max", 1.0, Some(Better::Lower)),
-        ("frame, p99", "ms", "frame_p99", 1.0, Some(Better::Lower)),
+        Entry::less("least", "ms", "net_min"),
+        Entry::less("p25", "ms", "net_p25"),
+        Entry::less("p50", "ms", "net_p50"),
+        Entry::less("p75", "ms", "net_p75"),
+        Entry::less("p99", "ms", "net_p99"),
+        Entry::less("p99.99", "ms", "net_p9999"),
+        Entry::less("most", "ms", "net_max"),
+        Entry::less("frame, p99", "ms", "frame_p99"),
     ];
     let rows: Vec<(String, &str, &Runs)> = FLOWS
         .iter()
         .flat_map(|n| {
             SHOWN
                 .iter()
-                .map(move |w| (format!("{n}: {}", w.1), w.2, (*n, w.0)))
+                .map(move |w| (format!("{n}: {}", w.title), w.colour, (*n, w.key)))
         })
-        .map(|(label, colour, (n, way))| (label, colour, runs(way, n)))
+        .map(|(label, colour, (n, variant))| (label, colour, runs(variant, n)))
         .collect();
     let cdf = |n: &str| {
         Panel::new(
@@ -119,17 +124,18 @@ fn draw(o: &Outcomes) -> Figure {
                 axis: Axis::new("Network delay", "ms").from(2.0).top(16.0),
                 lines: SHOWN
                     .iter()
-                    .map(|w| runs(w.0, n).cdf("network", w.1, w.2))
+                    .map(|w| runs(w.key, n).cdf("network", w.title, w.colour))
                     .collect(),
                 guides: vec![Guide::new(10.0, "10 ms")],
             },
         )
     };
-    let grows = |way: &str| {
-        let growth = |value: &str| runs(way, "5").mean(value) - runs(way, "1").mean(value);
+    let grows = |variant: &str| {
+        let growth = |value: &str| runs(variant, "5").mean(value) - runs(variant, "1").mean(value);
         (growth("net_p50"), growth("net_max"))
     };
-    let (off, paper, hold) = (grows("off"), grows("paper"), grows("hold"));
+    let [(off, off_most), (paper, paper_most), (hold, hold_most)] =
+        ["off", "paper", "hold"].map(grows);
     Figure {
         title: "Figure 6: delays of packets".to_owned(),
         setup: "Scenario A, one to five flows, from 2 s on.".to_owned(),
@@ -143,7 +149,7 @@ fn draw(o: &Outcomes) -> Figure {
             runs("udp", "1").mean("net_max"),
             runs("off", "1").mean("net_min"),
             runs("off", "1").mean("net_max"),
-            off.0, paper.0, hold.0, off.1, paper.1, hold.1,
+            off, paper, hold, off_most, paper_most, hold_most,
         ),
         panels: FLOWS[1..]
             .iter()

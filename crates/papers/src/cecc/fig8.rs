@@ -2,24 +2,29 @@
 
 use super::prelude::*;
 
-const SHOWN: [Way; 5] = [BBR, OFF, PAPER, CREDIT, HOLD];
+const SHOWN: [Variant; 5] = [BBR, OFF, PAPER, CREDIT, HOLD];
 const FLOWS: [&str; 3] = ["3", "5", "7"];
 
-fn name(way: &str, n: &str) -> String {
-    format!("fig8/{way}-{n}")
+fn name(variant: &str, n: &str) -> String {
+    format!("fig8/{variant}-{n}")
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
-    for way in &SHOWN {
+    for variant in &SHOWN {
         for n in FLOWS {
             let mut changes = vec![
                 ("duration", length(options.quick)),
                 ("record.interval", "5 ms"),
                 ("ue.count", n),
             ];
-            changes.extend(way.3);
-            experiments.push(Experiment::new(name(way.0, n), SCENARIO, changes, reduce)?);
+            changes.extend(variant.changes);
+            experiments.push(Experiment::new(
+                name(variant.key, n),
+                SCENARIO,
+                changes,
+                reduce,
+            )?);
         }
     }
     Ok(Part {
@@ -31,7 +36,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 }
 
 fn reduce(run: &RunResult, out: &mut Outcome) {
-    let mut load = m::arrivals(run, (SETTLED, m::all(run).1));
+    let mut load = m::arrivals(run, (SETTLED, m::end(run)));
     for bytes in &mut load {
         *bytes *= 1e-3;
     }
@@ -48,13 +53,13 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
 
 /// What is measured for Figure 8.
 fn measures() -> Vec<Measure> {
-    fn over(o: &Outcomes, way: &str, n: &str, value: &str) -> Option<Estimate> {
+    fn over(o: &Outcomes, variant: &str, n: &str, value: &str) -> Option<Estimate> {
         let cubic = o.get(&name("off", n));
-        o.get(&name(way, n)).ratio(value, cubic, value)
+        o.get(&name(variant, n)).ratio(value, cubic, value)
     }
-    fn more(o: &Outcomes, way: &str) -> Option<Estimate> {
+    fn more(o: &Outcomes, variant: &str) -> Option<Estimate> {
         let ratios = |n: &str| {
-            let (ours, cubic) = (o.get(&name(way, n)), o.get(&name("off", n)));
+            let (ours, cubic) = (o.get(&name(variant, n)), o.get(&name("off", n)));
             let pairs = ours.values("max").into_iter().zip(cubic.values("max"));
             pairs.map(|(a, b)| a / b).collect::<Vec<f64>>()
         };
@@ -77,16 +82,16 @@ fn measures() -> Vec<Measure> {
 }
 
 fn draw(o: &Outcomes) -> Figure {
-    let runs = |way: &str, n: &str| o.get(&name(way, n));
+    let runs = |variant: &str, n: &str| o.get(&name(variant, n));
     let columns: [Entry; 4] = [
-        ("idle", "%", "idle", 1.0, None),
-        ("p50", "kB", "p50", 1.0, None),
-        ("p99", "kB", "p99", 1.0, Some(Better::Lower)),
-        ("most", "kB", "max", 1.0, Some(Better::Lower)),
+        Entry::plain("idle", "%", "idle"),
+        Entry::plain("p50", "kB", "p50"),
+        Entry::less("p99", "kB", "p99"),
+        Entry::less("most", "kB", "max"),
     ];
     let rows: Vec<(String, &str, &Runs)> = FLOWS
         .iter()
-        .flat_map(|n| SHOWN.map(|w| (format!("{n} flows: {}", w.1), w.2, runs(w.0, n))))
+        .flat_map(|n| SHOWN.map(|w| (format!("{n} flows: {}", w.title), w.colour, runs(w.key, n))))
         .collect();
     let cdf = |n: &str| {
         Panel::new(
@@ -95,12 +100,14 @@ fn draw(o: &Outcomes) -> Figure {
             "",
             Drawing::Cdf {
                 axis: Axis::new("Bytes per 5 ms", "kB").top(1_000.0),
-                lines: SHOWN.map(|w| runs(w.0, n).cdf("load", w.1, w.2)).into(),
+                lines: SHOWN
+                    .map(|w| runs(w.key, n).cdf("load", w.title, w.colour))
+                    .into(),
                 guides: vec![],
             },
         )
     };
-    let idle = |way: &str| runs(way, "5").mean("idle");
+    let idle = |variant: &str| runs(variant, "5").mean("idle");
     Figure {
         title: "Figure 8: load of the aggregation network".to_owned(),
         setup: "Scenario A: bytes that reach the base station in each 5 ms, from 2 s on, RLC and MAC headers included.".to_owned(),

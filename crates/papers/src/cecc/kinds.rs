@@ -3,13 +3,13 @@
 use super::super::ledger::Profile;
 use super::prelude::*;
 
-const SHOWN: [Way; 4] = [OFF, PAPER, CREDIT, HOLD];
+const SHOWN: [Variant; 4] = [OFF, PAPER, CREDIT, HOLD];
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
-    for way in &SHOWN {
+    for variant in &SHOWN {
         for n in COUNTS {
-            experiments.push(shared(options, &PLACES[0], way, n)?);
+            experiments.push(shared(options, &PLACES[0], variant, n)?);
         }
     }
     Ok(Part {
@@ -22,12 +22,12 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 
 /// What is measured for the abstract and for IV-C.
 fn measures() -> Vec<Measure> {
-    fn at<'a>(o: &'a Outcomes, way: &str, n: &str) -> &'a Runs {
-        o.get(&name(&PLACES[0], way, n))
+    fn at<'a>(o: &'a Outcomes, variant: &str, n: &str) -> &'a Runs {
+        o.get(&name(&PLACES[0], variant, n))
     }
-    fn headline(o: &Outcomes, way: &str, value: &str) -> Option<Estimate> {
-        let most = |way: &str| best(COUNTS.iter().map(|n| at(o, way, n)), value);
-        most(way).ratio(value, most("off"), value)
+    fn headline(o: &Outcomes, variant: &str, value: &str) -> Option<Estimate> {
+        let most = |variant: &str| best(COUNTS.iter().map(|n| at(o, variant, n)), value);
+        most(variant).ratio(value, most("off"), value)
     }
     let mut all = vec![
         Measure::product("start-late-least", |o| {
@@ -45,50 +45,57 @@ fn measures() -> Vec<Measure> {
             at(o, "paper", "7").estimate("share_net_all")
         }),
     ];
-    for (profile, way) in [(Profile::Paper, "paper"), (Profile::Product, "hold")] {
+    for (profile, variant) in [(Profile::Paper, "paper"), (Profile::Product, "hold")] {
         let mut add = |claim, value: fn(&Outcomes, &str) -> Option<Estimate>| {
-            all.push(Measure::new(claim, profile, move |o| value(o, way)));
+            all.push(Measure::new(claim, profile, move |o| value(o, variant)));
         };
-        add("headline-network", |o, way| headline(o, way, "net_steady"));
-        add("headline-frame", |o, way| headline(o, way, "frame_steady"));
-        add("headline-most", |o, way| {
-            let (ours, cubic) = (at(o, way, "5"), at(o, "off", "5"));
+        add("headline-network", |o, variant| {
+            headline(o, variant, "net_steady")
+        });
+        add("headline-frame", |o, variant| {
+            headline(o, variant, "frame_steady")
+        });
+        add("headline-most", |o, variant| {
+            let (ours, cubic) = (at(o, variant, "5"), at(o, "off", "5"));
             less(ours, "net_steady", 2.5, cubic, "net_steady")
         });
-        add("four-late-network", |o, way| {
-            at(o, way, "4").estimate("worst_net_all")
+        add("four-late-network", |o, variant| {
+            at(o, variant, "4").estimate("worst_net_all")
         });
-        add("four-late-frame", |o, way| {
-            at(o, way, "4").estimate("worst_frame_all")
+        add("four-late-frame", |o, variant| {
+            at(o, variant, "4").estimate("worst_frame_all")
         });
-        add("five-late-network", |o, way| {
-            at(o, way, "5").estimate("worst_net_all")
+        add("five-late-network", |o, variant| {
+            at(o, variant, "5").estimate("worst_net_all")
         });
-        add("five-late-frame", |o, way| {
-            at(o, way, "5").estimate("worst_frame_all")
+        add("five-late-frame", |o, variant| {
+            at(o, variant, "5").estimate("worst_frame_all")
         });
-        add("six-network", |o, way| {
-            at(o, way, "6").estimate("share_net_all")
+        add("six-network", |o, variant| {
+            at(o, variant, "6").estimate("share_net_all")
         });
-        add("six-frame", |o, way| {
-            at(o, way, "6").estimate("share_frame_all")
+        add("six-frame", |o, variant| {
+            at(o, variant, "6").estimate("share_frame_all")
         });
     }
     all
 }
 
 fn draw(o: &Outcomes) -> Figure {
-    let runs = |way: &str, n: &str| o.get(&name(&PLACES[0], way, n));
-    let rows: Vec<(String, &str)> = SHOWN.iter().map(|w| (w.1.to_owned(), w.2)).collect();
+    let runs = |variant: &str, n: &str| o.get(&name(&PLACES[0], variant, n));
+    let rows: Vec<(String, &str)> = SHOWN
+        .iter()
+        .map(|w| (w.title.to_owned(), w.colour))
+        .collect();
     let late = |id: &str, caption: &str, value: &'static str| {
         let columns: Vec<(String, &str)> = COUNTS.map(|n| (format!("{n} flows"), value)).into();
         let panel = grid(id, caption, "sender and UPF", &columns, &rows, |r, c| {
-            runs(SHOWN[r].0, COUNTS[c])
+            runs(SHOWN[r].key, COUNTS[c])
         });
         lower(panel)
     };
-    let range = |way: &str, value: &str, counts: &[&str]| {
-        let all = counts.iter().map(|n| runs(way, n).mean(value));
+    let range = |variant: &str, value: &str, counts: &[&str]| {
+        let all = counts.iter().map(|n| runs(variant, n).mean(value));
         let (low, high) = all.fold((f64::INFINITY, 0.0), |(l, h): (f64, f64), v| {
             (l.min(v), h.max(v))
         });

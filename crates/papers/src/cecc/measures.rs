@@ -73,7 +73,7 @@ pub(super) fn keep(run: &RunResult, out: &mut Outcome) {
         out.value("frame_p99", Some(q.p99));
         out.value("frame_max", Some(q.max));
     }
-    let span = (SETTLED, m::all(run).1);
+    let span = (SETTLED, m::end(run));
     let rate = |flows: &[usize]| flows.iter().map(|i| m::rate(run, *i, span)).sum();
     out.value("rate", Some(rate(&vr)));
     if !bulk.is_empty() {

@@ -30,14 +30,17 @@ fn late(flows: &[Vec<Sent>], first: &[bool], rate: f64) -> Vec<f64> {
         .enumerate()
         .flat_map(|(i, f)| f.iter().map(move |(t, bytes)| (*t, i, *bytes)))
         .collect();
-    coming.sort_by(|a, b| a.0.total_cmp(&b.0));
+    coming.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
     let mut coming = VecDeque::from(coming);
     let mut queues: [VecDeque<(f64, usize, f64)>; 2] = Default::default();
     let (mut late, mut all) = (vec![0.0; flows.len()], vec![0.0; flows.len()]);
     let mut slot = 0_usize;
     while !coming.is_empty() || queues.iter().any(|q| !q.is_empty()) {
         let now = slot as f64 * SLOT;
-        while coming.front().is_some_and(|f| f.0 + WAY <= now) {
+        while coming
+            .front()
+            .is_some_and(|(written, ..)| written + WAY <= now)
+        {
             let frame = coming.pop_front().expect("just seen");
             queues[usize::from(!first[frame.1])].push_back(frame);
         }
@@ -96,13 +99,13 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     for (k, rate) in CELLS {
         let place = &PLACES[k];
         for n in MANY {
-            for way in [&OFF, &HOLD] {
-                experiments.push(shared(options, place, way, n)?);
+            for variant in [&OFF, &HOLD] {
+                experiments.push(shared(options, place, variant, n)?);
             }
             let mut changes = base(options).to_vec();
             changes.push(("ue.count", n));
             changes.extend(place.changes);
-            changes.extend(UDP.3);
+            changes.extend(UDP.changes);
             let reduce = move |run: &RunResult, out: &mut Outcome| {
                 let flows = run.records.flows.iter().map(|f| {
                     let sent = f.transfers.iter();
@@ -127,7 +130,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 fn draw(o: &Outcomes) -> Figure {
     let rows: Vec<(&Place, &str)> = CELLS
         .iter()
-        .flat_map(|c| MANY.iter().map(|n| (&PLACES[c.0], *n)))
+        .flat_map(|(place, _)| MANY.iter().map(move |n| (&PLACES[*place], *n)))
         .collect();
     let labels: Vec<(String, &str)> = rows
         .iter()
@@ -139,7 +142,9 @@ fn draw(o: &Outcomes) -> Figure {
         ("earliest first, ideal cell", "edf"),
         ("any order, ideal cell", "most"),
     ];
-    let columns: Vec<(String, &str)> = titles.map(|t| (t.0.to_owned(), t.1)).into();
+    let columns: Vec<(String, &str)> = titles
+        .map(|(title, value)| (title.to_owned(), value))
+        .into();
     let table = grid(
         "table",
         "Satisfied flows by frame delay",

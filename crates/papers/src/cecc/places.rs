@@ -2,34 +2,30 @@
 
 use super::prelude::*;
 
-pub(super) type Changes = &'static [(&'static str, &'static str)];
-
-/// A way to treat the flows: short name, title, colour, changes.
-pub(super) type Way = (&'static str, &'static str, &'static str, Changes);
-
-pub(super) const OFF: Way = ("off", "CUBIC", "cubic", &[]);
-pub(super) const BBR: Way = ("bbr", "BBR", "bbr", &[("flow.controller", "bbr")]);
-pub(super) const UDP: Way = ("udp", "UDP", "udp", &[("flow.app.transport", "udp")]);
-pub(super) const PAPER: Way = (
+pub(super) const OFF: Variant = Variant::new("off", "CUBIC", "cubic", &[]);
+pub(super) const BBR: Variant = Variant::new("bbr", "BBR", "bbr", &[("flow.controller", "bbr")]);
+pub(super) const UDP: Variant = Variant::new("udp", "UDP", "udp", &[("flow.app.transport", "udp")]);
+pub(super) const PAPER: Variant = Variant::new(
     "paper",
     "CECC, paper",
     "cecc-paper",
     &[("upf.cecc.mode", "paper")],
 );
-pub(super) const CREDIT: Way = (
+pub(super) const CREDIT: Variant = Variant::new(
     "credit",
     "CECC, credit",
     "cecc-credit",
     &[("upf.cecc.mode", "credit")],
 );
-pub(super) const HOLD: Way = ("hold", "CECC, hold", "cecc", &[("upf.cecc.mode", "hold")]);
-pub(super) const HOLD_ALG1: Way = (
+pub(super) const HOLD: Variant =
+    Variant::new("hold", "CECC, hold", "cecc", &[("upf.cecc.mode", "hold")]);
+pub(super) const HOLD_ALG1: Variant = Variant::new(
     "hold-alg1",
     "CECC, hold, Algorithm 1",
     "cecc-alg1",
     &[("upf.cecc.mode", "hold"), ("upf.cecc.schedule", "alg1")],
 );
-pub(super) const HOLD_UDP: Way = (
+pub(super) const HOLD_UDP: Variant = Variant::new(
     "hold-udp",
     "CECC, hold, over UDP",
     "cecc-udp",
@@ -37,7 +33,7 @@ pub(super) const HOLD_UDP: Way = (
 );
 
 /// All of them, in the order of tables.
-pub(super) const WAYS: [Way; 8] = [OFF, BBR, UDP, PAPER, CREDIT, HOLD, HOLD_ALG1, HOLD_UDP];
+pub(super) const VARIANTS: [Variant; 8] = [OFF, BBR, UDP, PAPER, CREDIT, HOLD, HOLD_ALG1, HOLD_UDP];
 
 /// One of the reference cells.
 #[derive(Clone, Copy, Debug)]
@@ -124,15 +120,15 @@ impl Place {
     }
 
     /// Ways that are run here: BBR in A alone.
-    pub(super) fn ways(&self) -> Vec<Way> {
-        let all = WAYS.into_iter();
-        all.filter(|w| w.0 != BBR.0 || self.id == "a").collect()
+    pub(super) fn variants(&self) -> Vec<Variant> {
+        let all = VARIANTS.into_iter();
+        all.filter(|w| w.key != BBR.key || self.id == "a").collect()
     }
 }
 
 /// Name of the run of `n` flows at `place`, treated in the way `way`.
-pub(super) fn name(place: &Place, way: &str, n: &str) -> String {
-    format!("{}{n}/{way}", place.id)
+pub(super) fn name(place: &Place, variant: &str, n: &str) -> String {
+    format!("{}{n}/{variant}", place.id)
 }
 
 /// What every run changes: its length, and samples no finer than its figures need.
@@ -159,12 +155,12 @@ pub(super) fn experiment(
 pub(super) fn shared(
     options: &Options,
     place: &Place,
-    way: &Way,
+    variant: &Variant,
     n: &'static str,
 ) -> Result<Experiment, StudyError> {
     let mut changes = base(options).to_vec();
     changes.push(("ue.count", n));
     changes.extend(place.changes);
-    changes.extend(way.3);
-    Experiment::new(name(place, way.0, n), SCENARIO, changes, keep)
+    changes.extend(variant.changes);
+    Experiment::new(name(place, variant.key, n), SCENARIO, changes, keep)
 }

@@ -10,7 +10,7 @@ const DISTANCES: [(&str, &str, Changes); 3] = [
     ("100", "100 m", &[("ue.mobility.distance", "100 m")]),
     ("200", "200 m", &[("ue.mobility.distance", "200 m")]),
 ];
-const SHOWN: [Way; 3] = [OFF, PAPER, HOLD];
+const SHOWN: [Variant; 3] = [OFF, PAPER, HOLD];
 const FLOWS: [&str; 2] = ["4", "5"];
 
 fn name(distance: &str, what: &str) -> String {
@@ -23,16 +23,16 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
         let mut bulk = vec![("duration", "5 s"), ("ue.count", "1"), ("flow.app", "bulk")];
         bulk.extend(*changes);
         let rate = |run: &RunResult, out: &mut Outcome| {
-            out.value("rate", Some(m::rate(run, 0, (SETTLED, m::all(run).1))));
+            out.value("rate", Some(m::rate(run, 0, (SETTLED, m::end(run)))));
         };
         experiments.push(Experiment::new(name(distance, "bulk"), RADIO, bulk, rate)?);
-        for way in &SHOWN {
+        for variant in &SHOWN {
             for n in FLOWS {
                 let mut all = base(options).to_vec();
                 all.push(("ue.count", n));
                 all.extend(*changes);
-                all.extend(way.3);
-                let name = name(distance, &format!("{}{n}", way.0));
+                all.extend(variant.changes);
+                let name = name(distance, &format!("{}{n}", variant.key));
                 experiments.push(Experiment::new(name, RADIO, all, keep)?);
             }
         }
@@ -49,9 +49,13 @@ fn draw(o: &Outcomes) -> Figure {
     let mut rows: Vec<(String, &str, &Runs)> = vec![];
     for (distance, label, _) in &DISTANCES {
         for n in FLOWS {
-            for way in &SHOWN {
-                let runs = o.get(&name(distance, &format!("{}{n}", way.0)));
-                rows.push((format!("{label}, {n} flows: {}", way.1), way.2, runs));
+            for variant in &SHOWN {
+                let runs = o.get(&name(distance, &format!("{}{n}", variant.key)));
+                rows.push((
+                    format!("{label}, {n} flows: {}", variant.title),
+                    variant.colour,
+                    runs,
+                ));
             }
         }
     }

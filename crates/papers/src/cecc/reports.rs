@@ -40,10 +40,10 @@ const FAULTS: [(&str, &str, Changes); 8] = [
 ];
 
 /// Every mode when reports end.
-const CUT: [Way; 3] = [HOLD, CREDIT, PAPER];
+const CUT: [Variant; 3] = [HOLD, CREDIT, PAPER];
 
-fn name(way: &str, what: &str) -> String {
-    format!("reports/{way}-{what}")
+fn name(variant: &str, what: &str) -> String {
+    format!("reports/{variant}-{what}")
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
@@ -56,10 +56,15 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
         name("off", "none"),
     )?];
     for (what, _, changes) in PERIODS.into_iter().chain(FAULTS) {
-        for way in CUT {
-            if way == HOLD || what == "1ms" || what == "cut" {
-                let all = [SIX, place, way.3, changes];
-                experiments.push(experiment(options, SCENARIO, &all, name(way.0, what))?);
+        for variant in CUT {
+            if variant.key == HOLD.key || what == "1ms" || what == "cut" {
+                let all = [SIX, place, variant.changes, changes];
+                experiments.push(experiment(
+                    options,
+                    SCENARIO,
+                    &all,
+                    name(variant.key, what),
+                )?);
             }
         }
     }
@@ -72,18 +77,22 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 }
 
 fn draw(o: &Outcomes) -> Figure {
-    let runs = |way: &str, what: &str| o.get(&name(way, what));
+    let runs = |variant: &str, what: &str| o.get(&name(variant, what));
     let off = runs("off", "none");
     let mut rows: Vec<(String, &str, &Runs)> = vec![("CUBIC alone".to_owned(), "cubic", off)];
     for (what, title, _) in PERIODS.iter().chain(&FAULTS) {
         rows.push((format!("hold, {title}"), "cecc", runs("hold", what)));
     }
-    for way in &CUT[1..] {
-        rows.push((format!("{}, each 1 ms", way.0), way.2, runs(way.0, "1ms")));
+    for variant in &CUT[1..] {
         rows.push((
-            format!("{}, cut off at 1 s", way.0),
-            way.2,
-            runs(way.0, "cut"),
+            format!("{}, each 1 ms", variant.key),
+            variant.colour,
+            runs(variant.key, "1ms"),
+        ));
+        rows.push((
+            format!("{}, cut off at 1 s", variant.key),
+            variant.colour,
+            runs(variant.key, "cut"),
         ));
     }
     let bars = rows.iter().flat_map(|(label, colour, runs)| {
@@ -96,10 +105,10 @@ fn draw(o: &Outcomes) -> Figure {
     let mut bars: Vec<Bar> = bars.flatten().collect();
     bars.sort_by_key(|b| b.group != "frame delay");
     let mut checks = vec![];
-    for way in CUT {
-        let cut = runs(way.0, "cut");
+    for variant in CUT {
+        let cut = runs(variant.key, "cut");
         checks.push(Check::of(
-            format!("reports cut off, {}: rate, of CUBIC's alone", way.0),
+            format!("reports cut off, {}: rate, of CUBIC's alone", variant.key),
             "",
             0.99,
             cut.ratio("rate", off, "rate"),
@@ -108,7 +117,7 @@ fn draw(o: &Outcomes) -> Figure {
         checks.push(Check::of(
             format!(
                 "reports cut off, {}: share of bytes late by frame delay, CUBIC's and 1 %",
-                way.0
+                variant.key
             ),
             "%",
             off.mean("late_frame_steady") + 1.0,

@@ -4,9 +4,9 @@ use super::prelude::*;
 
 pub(super) fn part(options: &Options, place: Place) -> Result<Part, StudyError> {
     let mut experiments = vec![];
-    for way in &place.ways() {
+    for variant in &place.variants() {
         for n in place.counts() {
-            experiments.push(shared(options, &place, way, n)?);
+            experiments.push(shared(options, &place, variant, n)?);
         }
     }
     Ok(Part {
@@ -18,20 +18,23 @@ pub(super) fn part(options: &Options, place: Place) -> Result<Part, StudyError> 
 }
 
 fn draw(o: &Outcomes, place: &Place) -> Figure {
-    let runs = |way: &str, n: &str| o.get(&name(place, way, n));
-    let (ways, counts) = (place.ways(), place.counts());
-    let rows: Vec<(String, &str)> = ways.iter().map(|w| (w.1.to_owned(), w.2)).collect();
+    let runs = |variant: &str, n: &str| o.get(&name(place, variant, n));
+    let (variants, counts) = (place.variants(), place.counts());
+    let rows: Vec<(String, &str)> = variants
+        .iter()
+        .map(|w| (w.title.to_owned(), w.colour))
+        .collect();
     let satisfied = |id: &str, caption: &str, value: &'static str| {
         let columns: Vec<(String, &str)> =
             counts.iter().map(|n| (format!("of {n}"), value)).collect();
         grid(id, caption, "sender and UPF", &columns, &rows, |r, c| {
-            runs(ways[r].0, counts[c])
+            runs(variants[r].key, counts[c])
         })
     };
     let late = |n: &str| {
-        let rows: Vec<(String, &str, &Runs)> = ways
+        let rows: Vec<(String, &str, &Runs)> = variants
             .iter()
-            .map(|w| (w.1.to_owned(), w.2, runs(w.0, n)))
+            .map(|w| (w.title.to_owned(), w.colour, runs(w.key, n)))
             .collect();
         let caption = format!("Share of bytes later than 10 ms, {n} flows");
         table(
@@ -42,8 +45,8 @@ fn draw(o: &Outcomes, place: &Place) -> Figure {
             &rows,
         )
     };
-    let line = |way: &str, value: &str| {
-        let each = MANY.map(|n| format!("{:.1}", runs(way, n).mean(value)));
+    let line = |variant: &str, value: &str| {
+        let each = MANY.map(|n| format!("{:.1}", runs(variant, n).mean(value)));
         each.join(", ")
     };
     Figure {

@@ -6,7 +6,7 @@ const MIXED: &str = include_str!("../../scenarios/cecc/mixed.toml");
 const UNEQUAL: &str = include_str!("../../scenarios/cecc/unequal.toml");
 const BULK: &str = include_str!("../../scenarios/cecc/bulk.toml");
 
-const SHOWN: [Way; 4] = [OFF, PAPER, CREDIT, HOLD];
+const SHOWN: [Variant; 4] = [OFF, PAPER, CREDIT, HOLD];
 
 /// Frames apart by chance.
 const APART: Changes = &[
@@ -15,8 +15,33 @@ const APART: Changes = &[
     ("flow.app.random_phase", "true"),
 ];
 
-/// A case: short name, title, scenario, changes.
-type Case = (&'static str, &'static str, &'static str, Changes);
+/// One kind of sources.
+struct Case {
+    /// Its part of an experiment's name.
+    key: &'static str,
+    /// What tables call it.
+    title: &'static str,
+    /// The scenario.
+    text: &'static str,
+    /// What it changes there.
+    changes: Changes,
+}
+
+impl Case {
+    const fn new(
+        key: &'static str,
+        title: &'static str,
+        text: &'static str,
+        changes: Changes,
+    ) -> Self {
+        Self {
+            key,
+            title,
+            text,
+            changes,
+        }
+    }
+}
 
 /// One of these figures.
 struct Sources {
@@ -34,37 +59,37 @@ const JITTER: Sources = Sources {
             with six flows whose gaps deviate by 0 to 4 ms.",
     claim: "Frame intervals are normally distributed. (Their deviation is not given.)",
     cases: &[
-        (
+        Case::new(
             "a0",
             "A5, 0 ms",
             SCENARIO,
             &[("flow.app.interval_sigma", "0 ms")],
         ),
-        (
+        Case::new(
             "a05",
             "A5, 0.5 ms",
             SCENARIO,
             &[("flow.app.interval_sigma", "0.5 ms")],
         ),
-        (
+        Case::new(
             "a1",
             "A5, 1 ms",
             SCENARIO,
             &[("flow.app.interval_sigma", "1 ms")],
         ),
-        (
+        Case::new(
             "a2",
             "A5, 2 ms",
             SCENARIO,
             &[("flow.app.interval_sigma", "2 ms")],
         ),
-        (
+        Case::new(
             "a4",
             "A5, 4 ms",
             SCENARIO,
             &[("flow.app.interval_sigma", "4 ms")],
         ),
-        (
+        Case::new(
             "e4",
             "E6, 4 ms",
             SCENARIO,
@@ -85,9 +110,9 @@ const RATES: Sources = Sources {
             60 frames a second for all.",
     claim: "All flows have 60 frames a second. (Not varied.)",
     cases: &[
-        ("mixed", "72, 90, 120 FPS", MIXED, &[]),
-        ("same", "60 FPS", MIXED, &[("flow.app.fps", "60")]),
-        (
+        Case::new("mixed", "72, 90, 120 FPS", MIXED, &[]),
+        Case::new("same", "60 FPS", MIXED, &[("flow.app.fps", "60")]),
+        Case::new(
             "mixed-640",
             "72, 90, 120 FPS, 640 Mbit/s",
             MIXED,
@@ -97,7 +122,7 @@ const RATES: Sources = Sources {
                 ("cell.n_rb", "1136"),
             ],
         ),
-        (
+        Case::new(
             "same-640",
             "60 FPS, 640 Mbit/s",
             MIXED,
@@ -118,8 +143,8 @@ const CHANNELS: Sources = Sources {
             as many bits per block as the best.",
     claim: "All UEs have the same channel. (Not varied.)",
     cases: &[
-        ("together", "frames at once", UNEQUAL, &[]),
-        ("apart", "frames apart", UNEQUAL, APART),
+        Case::new("together", "frames at once", UNEQUAL, &[]),
+        Case::new("apart", "frames apart", UNEQUAL, APART),
     ],
 };
 
@@ -130,8 +155,8 @@ const BULKS: Sources = Sources {
             all UEs alike.",
     claim: "Only VR flows. (Not varied.)",
     cases: &[
-        ("together", "frames at once", BULK, &[]),
-        (
+        Case::new("together", "frames at once", BULK, &[]),
+        Case::new(
             "apart",
             "frames apart",
             BULK,
@@ -155,16 +180,21 @@ pub(super) fn parts(options: &Options) -> Result<Vec<Part>, StudyError> {
     each.into_iter().map(|s| part(options, s)).collect()
 }
 
-fn name(sources: &Sources, case: &str, way: &str) -> String {
-    format!("{}/{case}-{way}", sources.id)
+fn name(sources: &Sources, case: &str, variant: &str) -> String {
+    format!("{}/{case}-{variant}", sources.id)
 }
 
 fn part(options: &Options, sources: &'static Sources) -> Result<Part, StudyError> {
     let mut experiments = vec![];
-    for (case, _, text, changes) in sources.cases {
-        for way in SHOWN {
-            let name = name(sources, case, way.0);
-            experiments.push(experiment(options, text, &[changes, way.3], name)?);
+    for case in sources.cases {
+        for variant in SHOWN {
+            let name = name(sources, case.key, variant.key);
+            experiments.push(experiment(
+                options,
+                case.text,
+                &[case.changes, variant.changes],
+                name,
+            )?);
         }
     }
     Ok(Part {
@@ -176,17 +206,24 @@ fn part(options: &Options, sources: &'static Sources) -> Result<Part, StudyError
 }
 
 fn draw(o: &Outcomes, sources: &Sources) -> Figure {
-    let runs = |case: &str, way: &str| o.get(&name(sources, case, way));
+    let runs = |case: &str, variant: &str| o.get(&name(sources, case, variant));
     let rows: Vec<(String, &str, &Runs)> = sources
         .cases
         .iter()
-        .flat_map(|c| SHOWN.map(|w| (format!("{}: {}", c.1, w.1), w.2, runs(c.0, w.0))))
+        .flat_map(|c| {
+            SHOWN.map(|w| {
+                (
+                    format!("{}: {}", c.title, w.title),
+                    w.colour,
+                    runs(c.key, w.key),
+                )
+            })
+        })
         .collect();
     let bars = |id: &str, title: &str, value: &str| {
-        let bars = sources
-            .cases
-            .iter()
-            .flat_map(|c| SHOWN.map(|w| bar(c.1, w.1, w.2, runs(c.0, w.0), value)));
+        let bars = sources.cases.iter().flat_map(|c| {
+            SHOWN.map(|w| bar(c.title, w.title, w.colour, runs(c.key, w.key), value))
+        });
         let axis = Axis::new("Satisfied flows", "");
         let bars = Drawing::Bars {
             axis,
@@ -202,23 +239,26 @@ fn draw(o: &Outcomes, sources: &Sources) -> Figure {
             let each = SHOWN.map(|w| {
                 format!(
                     "{} {:.1}",
-                    w.1.trim_start_matches("CECC, "),
-                    runs(c.0, w.0).mean("frame_steady")
+                    w.title.trim_start_matches("CECC, "),
+                    runs(c.key, w.key).mean("frame_steady")
                 )
             });
-            format!("{}: {}", c.1, each.join(", "))
+            format!("{}: {}", c.title, each.join(", "))
         })
         .collect();
     let mut checks = vec![];
-    for (case, title, ..) in sources.cases {
+    for Case {
+        key: case, title, ..
+    } in sources.cases
+    {
         let off = runs(case, "off");
-        for way in [HOLD, CREDIT] {
+        for variant in [HOLD, CREDIT] {
             checks.push(
                 Check::of(
-                    format!("{title}: {}, share of bytes late by frame delay, at most CUBIC's with 10 % more", way.0),
+                    format!("{title}: {}, share of bytes late by frame delay, at most CUBIC's with 10 % more", variant.key),
                     "%",
                     1.1 * off.mean("late_frame_steady"),
-                    runs(case, way.0).estimate("late_frame_steady"),
+                    runs(case, variant.key).estimate("late_frame_steady"),
                     Tolerance::AtMost,
                 )
                 ,
@@ -236,7 +276,7 @@ fn draw(o: &Outcomes, sources: &Sources) -> Figure {
     }
     let mut columns = MEASURES.to_vec();
     if sources.id == "bulk" {
-        columns.push(("bulk", "Mbit/s", "bulk", 1.0, Some(Better::Higher)));
+        columns.push(Entry::more("bulk", "Mbit/s", "bulk"));
     }
     Figure {
         title: sources.title.to_owned(),

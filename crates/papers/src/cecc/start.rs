@@ -5,10 +5,11 @@ use super::prelude::*;
 /// A first window that holds two frames of 104 kB: a round trip is longer than the time between frames.
 const WINDOW: (&str, &str) = ("flow.tcp.initial_window", "160");
 const QUIC: (&str, &str) = ("flow.app.transport", "quic");
+const MODE_HOLD: (&str, &str) = ("upf.cecc.mode", "hold");
 
-const STARTS: [Way; 8] = [
+const STARTS: [Variant; 8] = [
     OFF,
-    (
+    Variant::new(
         "nohystart",
         "CUBIC without HyStart",
         "cubic",
@@ -16,19 +17,19 @@ const STARTS: [Way; 8] = [
     ),
     PAPER,
     HOLD,
-    ("window", "CUBIC, first window 160", "cubic", &[WINDOW]),
-    (
+    Variant::new("window", "CUBIC, first window 160", "cubic", &[WINDOW]),
+    Variant::new(
         "hold-window",
         "CECC, hold, first window 160",
         "cecc",
-        &[HOLD.3[0], WINDOW],
+        &[MODE_HOLD, WINDOW],
     ),
-    ("quic", "QUIC", "quic", &[QUIC]),
-    ("hold-quic", "CECC, hold, QUIC", "cecc", &[HOLD.3[0], QUIC]),
+    Variant::new("quic", "QUIC", "quic", &[QUIC]),
+    Variant::new("hold-quic", "CECC, hold, QUIC", "cecc", &[MODE_HOLD, QUIC]),
 ];
 
-fn name(way: &str) -> String {
-    format!("start/{way}")
+fn name(variant: &str) -> String {
+    format!("start/{variant}")
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
@@ -41,12 +42,12 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
             out.value("net_max", m::ms(run.records.flows[0].one_way.max()));
         })?,
     ];
-    for way in &STARTS {
+    for variant in &STARTS {
         let mut changes = base(options).to_vec();
         changes.push(("ue.count", "4"));
-        changes.extend(way.3);
+        changes.extend(variant.changes);
         experiments.push(Experiment::new(
-            name(way.0),
+            name(variant.key),
             SCENARIO,
             changes,
             first_second,
@@ -139,49 +140,19 @@ fn measures() -> Vec<Measure> {
 
 fn draw(o: &Outcomes) -> Figure {
     let columns: [Entry; 6] = [
-        (
-            "late frames, first second",
-            "",
-            "waits",
-            1.0,
-            Some(Better::Lower),
-        ),
-        (
-            "all on time from frame",
-            "",
-            "on_time_from",
-            1.0,
-            Some(Better::Lower),
-        ),
-        ("slowest frame", "ms", "slowest", 1.0, Some(Better::Lower)),
-        (
-            "late, whole run",
-            "%",
-            "late_frame_all",
-            1.0,
-            Some(Better::Lower),
-        ),
-        (
-            "satisfied, whole run",
-            "of 4",
-            "frame_all",
-            1.0,
-            Some(Better::Higher),
-        ),
-        (
-            "satisfied, from 2 s on",
-            "of 4",
-            "frame_steady",
-            1.0,
-            Some(Better::Higher),
-        ),
+        Entry::less("late frames, first second", "", "waits"),
+        Entry::less("all on time from frame", "", "on_time_from"),
+        Entry::less("slowest frame", "ms", "slowest"),
+        Entry::less("late, whole run", "%", "late_frame_all"),
+        Entry::more("satisfied, whole run", "of 4", "frame_all"),
+        Entry::more("satisfied, from 2 s on", "of 4", "frame_steady"),
     ];
     let rows: Vec<(String, &str, &Runs)> = STARTS
         .iter()
-        .map(|w| (w.1.to_owned(), w.2, o.get(&name(w.0))))
+        .map(|w| (w.title.to_owned(), w.colour, o.get(&name(w.key))))
         .collect();
     let one = o.get("start/one");
-    let from = |way: &str| o.get(&name(way)).mean("on_time_from");
+    let from = |variant: &str| o.get(&name(variant)).mean("on_time_from");
     let window = Drawing::Time {
         axis: Axis::new("Window", "segments"),
         lines: one.lines("window"),

@@ -3,14 +3,14 @@
 use super::prelude::*;
 
 /// In the columns of the table.
-const SHOWN: [Way; 6] = [OFF, PAPER, CREDIT, HOLD, UDP, HOLD_UDP];
+const SHOWN: [Variant; 6] = [OFF, PAPER, CREDIT, HOLD, UDP, HOLD_UDP];
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
     for place in &PLACES {
         for n in MANY {
-            for way in &SHOWN {
-                experiments.push(shared(options, place, way, n)?);
+            for variant in &SHOWN {
+                experiments.push(shared(options, place, variant, n)?);
             }
         }
     }
@@ -32,15 +32,16 @@ fn draw(o: &Outcomes) -> Figure {
         .map(|(p, n)| (format!("{}{n}", p.name), ""))
         .collect();
     let whole = |id: &str, caption: &str, value: &'static str| {
-        let columns: Vec<(String, &str)> = SHOWN.map(|w| (w.1.to_owned(), value)).into();
+        let columns: Vec<(String, &str)> = SHOWN.map(|w| (w.title.to_owned(), value)).into();
         grid(id, caption, "scenario, flows", &columns, &labels, |r, c| {
-            o.get(&name(rows[r].0, SHOWN[c].0, rows[r].1))
+            let (place, n) = rows[r];
+            o.get(&name(place, SHOWN[c].key, n))
         })
     };
-    let bars = |id: &str, title: &str, ways: [Way; 3], value: &str| {
+    let bars = |id: &str, title: &str, variants: [Variant; 3], value: &str| {
         let bars = rows.iter().flat_map(|(p, n)| {
             let group = format!("{}{n}", p.name);
-            ways.map(|w| bar(&group, w.1, w.2, o.get(&name(p, w.0, n)), value))
+            variants.map(|w| bar(&group, w.title, w.colour, o.get(&name(p, w.key, n)), value))
         });
         Panel::new(
             id,
@@ -53,16 +54,16 @@ fn draw(o: &Outcomes) -> Figure {
             },
         )
     };
-    let sum = |way: &str, value: &str| -> f64 {
+    let sum = |variant: &str, value: &str| -> f64 {
         let each = rows
             .iter()
-            .map(|(p, n)| o.get(&name(p, way, n)).mean(value));
+            .map(|(p, n)| o.get(&name(p, variant, n)).mean(value));
         each.sum()
     };
     let ratios: Vec<f64> = rows
         .iter()
         .filter_map(|(p, n)| {
-            let of = |way: &str| o.get(&name(p, way, n)).mean("frame_steady");
+            let of = |variant: &str| o.get(&name(p, variant, n)).mean("frame_steady");
             let (off, hold) = (of("off"), of("hold"));
             (off >= 0.5).then(|| hold / off)
         })
@@ -110,15 +111,16 @@ fn draw(o: &Outcomes) -> Figure {
 
 /// Targets of ours.
 fn checks(o: &Outcomes) -> Vec<Check> {
-    let steady =
-        |place: &Place, way: &str, n: &str| o.get(&name(place, way, n)).values("frame_steady");
+    let steady = |place: &Place, variant: &str, n: &str| {
+        o.get(&name(place, variant, n)).values("frame_steady")
+    };
     let mut checks = vec![];
     for place in &PLACES {
         // Seed by seed, all numbers of flows together.
         let seeds = steady(place, "off", MANY[0]).len();
         let gain = |seed: usize| -> Option<f64> {
             let each = MANY.map(|n| {
-                let at = |way: &str| steady(place, way, n).get(seed).copied();
+                let at = |variant: &str| steady(place, variant, n).get(seed).copied();
                 Some(at("hold")? - at("off")?)
             });
             each.into_iter().sum()

@@ -2,19 +2,36 @@
 
 use super::prelude::*;
 
-const SHOWN: [Way; 4] = [OFF, PAPER, CREDIT, HOLD];
+const SHOWN: [Variant; 4] = [OFF, PAPER, CREDIT, HOLD];
 
 /// Losses make SACK matter: one segment in a hundred thousand, three a minute and flow.
 const LOSS: (&str, &str) = ("path.loss", "0.001 %");
 
-/// Short name, title, changes.
-type Case = (&'static str, &'static str, Changes);
+/// What a connection offers.
+struct Case {
+    /// Its part of an experiment's name.
+    key: &'static str,
+    /// What tables call it.
+    title: &'static str,
+    /// What it changes in the scenario.
+    changes: Changes,
+}
+
+impl Case {
+    const fn new(key: &'static str, title: &'static str, changes: Changes) -> Self {
+        Self {
+            key,
+            title,
+            changes,
+        }
+    }
+}
 
 const OPTIONS: [Case; 4] = [
-    ("both", "time stamps, SACK", &[LOSS]),
-    ("stamps", "time stamps", &[LOSS, ("flow.tcp.sack", "false")]),
-    ("sack", "SACK", &[LOSS, ("flow.tcp.timestamps", "false")]),
-    (
+    Case::new("both", "time stamps, SACK", &[LOSS]),
+    Case::new("stamps", "time stamps", &[LOSS, ("flow.tcp.sack", "false")]),
+    Case::new("sack", "SACK", &[LOSS, ("flow.tcp.timestamps", "false")]),
+    Case::new(
         "none",
         "neither",
         &[
@@ -29,29 +46,29 @@ const OPTIONS: [Case; 4] = [
 const SCALED: Changes = &[("ue.count", "10"), ("flow.app.rate", "25 Mbit/s")];
 
 const SCALES: [Case; 6] = [
-    ("0", "0", &[("flow.tcp.window_scale", "0")]),
-    ("3", "3", &[("flow.tcp.window_scale", "3")]),
-    ("7", "7", &[("flow.tcp.window_scale", "7")]),
-    ("10", "10", &[("flow.tcp.window_scale", "10")]),
-    ("11", "11", &[("flow.tcp.window_scale", "11")]),
-    ("14", "14", &[("flow.tcp.window_scale", "14")]),
+    Case::new("0", "0", &[("flow.tcp.window_scale", "0")]),
+    Case::new("3", "3", &[("flow.tcp.window_scale", "3")]),
+    Case::new("7", "7", &[("flow.tcp.window_scale", "7")]),
+    Case::new("10", "10", &[("flow.tcp.window_scale", "10")]),
+    Case::new("11", "11", &[("flow.tcp.window_scale", "11")]),
+    Case::new("14", "14", &[("flow.tcp.window_scale", "14")]),
 ];
 
-fn name(figure: &str, case: &str, way: &str) -> String {
-    format!("{figure}/{case}-{way}")
+fn name(figure: &str, case: &str, variant: &str) -> String {
+    format!("{figure}/{case}-{variant}")
 }
 
 pub(super) fn parts(options: &Options) -> Result<Vec<Part>, StudyError> {
     let figure =
         |id: &'static str, cases: &[Case], base: Changes, draw: fn(&Outcomes) -> Figure| {
             let mut experiments = vec![];
-            for (case, _, changes) in cases {
-                for way in SHOWN {
-                    let name = name(id, case, way.0);
+            for case in cases {
+                for variant in SHOWN {
+                    let name = name(id, case.key, variant.key);
                     experiments.push(experiment(
                         options,
                         SCENARIO,
-                        &[base, changes, way.3],
+                        &[base, case.changes, variant.changes],
                         name,
                     )?);
                 }
@@ -79,9 +96,9 @@ fn rows<'a>(
         .flat_map(|c| {
             SHOWN.map(|w| {
                 (
-                    format!("{}: {}", c.1, w.1),
-                    w.2,
-                    o.get(&name(figure, c.0, w.0)),
+                    format!("{}: {}", c.title, w.title),
+                    w.colour,
+                    o.get(&name(figure, c.key, w.key)),
                 )
             })
         })
@@ -89,9 +106,17 @@ fn rows<'a>(
 }
 
 fn bars(o: &Outcomes, figure: &str, cases: &[Case], value: &str, axis: Axis) -> Panel {
-    let bars = cases
-        .iter()
-        .flat_map(|c| SHOWN.map(|w| bar(c.1, w.1, w.2, o.get(&name(figure, c.0, w.0)), value)));
+    let bars = cases.iter().flat_map(|c| {
+        SHOWN.map(|w| {
+            bar(
+                c.title,
+                w.title,
+                w.colour,
+                o.get(&name(figure, c.key, w.key)),
+                value,
+            )
+        })
+    });
     let bars = Drawing::Bars {
         bars: bars.flatten().collect(),
         guides: vec![],
@@ -101,15 +126,18 @@ fn bars(o: &Outcomes, figure: &str, cases: &[Case], value: &str, axis: Axis) -> 
 }
 
 fn draw_options(o: &Outcomes) -> Figure {
-    let runs = |case: &str, way: &str| o.get(&name("options", case, way));
+    let runs = |case: &str, variant: &str| o.get(&name("options", case, variant));
     let mut checks = vec![];
-    for (case, title, _) in OPTIONS {
-        for way in &SHOWN[1..] {
+    for Case {
+        key: case, title, ..
+    } in OPTIONS
+    {
+        for variant in &SHOWN[1..] {
             checks.push(Check::of(
-                format!("{title}: {}, rate, of CUBIC's alone", way.0),
+                format!("{title}: {}, rate, of CUBIC's alone", variant.key),
                 "",
                 0.995,
-                runs(case, way.0).ratio("rate", runs(case, "off"), "rate"),
+                runs(case, variant.key).ratio("rate", runs(case, "off"), "rate"),
                 Tolerance::AtLeast,
             ));
         }
@@ -123,7 +151,7 @@ fn draw_options(o: &Outcomes) -> Figure {
             Tolerance::AtMost,
         ));
     }
-    let late = |case: &str, way: &str| runs(case, way).mean("late_frame_steady");
+    let late = |case: &str, variant: &str| runs(case, variant).mean("late_frame_steady");
     Figure {
         title: "Beyond: time stamps and SACK".to_owned(),
         setup: "Scenario A with five flows; one segment in 100,000 is lost before the UPF, so that each flow repairs some three losses \
@@ -152,17 +180,17 @@ fn draw_options(o: &Outcomes) -> Figure {
 }
 
 fn draw_scales(o: &Outcomes) -> Figure {
-    let runs = |case: &str, way: &str| o.get(&name("scale", case, way));
+    let runs = |case: &str, variant: &str| o.get(&name("scale", case, variant));
     let mut checks = vec![];
-    for (case, ..) in SCALES {
+    for Case { key: case, .. } in SCALES {
         let off = runs(case, "off").mean("late_frame_steady");
         let coarse = case.parse::<u8>().is_ok_and(|s| s > 10);
-        let more = |way: &str, limit: f64, what: &str| {
+        let more = |variant: &str, limit: f64, what: &str| {
             Check::of(
-                format!("scale {case}: {way}, share of bytes late by frame delay, {what}"),
+                format!("scale {case}: {variant}, share of bytes late by frame delay, {what}"),
                 "%",
                 limit,
-                runs(case, way).estimate("late_frame_steady"),
+                runs(case, variant).estimate("late_frame_steady"),
                 Tolerance::AtMost,
             )
         };
@@ -172,8 +200,8 @@ fn draw_scales(o: &Outcomes) -> Figure {
             checks.push(more("paper", off + 0.001, "CUBIC's, for it passes"));
         }
     }
-    let line = |way: &str| {
-        let each = SCALES.map(|c| format!("{:.1}", runs(c.0, way).mean("frame_steady")));
+    let line = |variant: &str| {
+        let each = SCALES.map(|c| format!("{:.1}", runs(c.key, variant).mean("frame_steady")));
         each.join(", ")
     };
     Figure {

@@ -70,11 +70,11 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 
 fn draw(o: &Outcomes) -> Figure {
     let columns = [
-        ("its rate", "Mbit/s", "rate", 1.0, None),
-        ("the other's", "Mbit/s", "other", 1.0, None),
-        ("its share", "%", "share", 1.0, None),
-        ("utilisation", "%", "use", 1.0, Some(Better::Higher)),
-        ("p95 queue delay", "ms", "delay", 1.0, Some(Better::Lower)),
+        Entry::plain("its rate", "Mbit/s", "rate"),
+        Entry::plain("the other's", "Mbit/s", "other"),
+        Entry::plain("its share", "%", "share"),
+        Entry::more("utilisation", "%", "use"),
+        Entry::less("p95 queue delay", "ms", "delay"),
     ];
     let panels = PLACES
         .iter()

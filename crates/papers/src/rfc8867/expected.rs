@@ -256,7 +256,7 @@ const EXPECTED: [Expectation; 27] = [
 
 /// Leaves what the expectations need beside the tables' values; `media` are the media flows.
 pub(super) fn keep(case: &str, run: &RunResult, media: &[usize], out: &mut Outcome) {
-    let end = m::all(run).1;
+    let end = m::end(run);
     let flows = &run.summary.flows;
     let least = media.iter().map(|i| flows[*i].goodput_mbps);
     out.value("least", least.reduce(f64::min));

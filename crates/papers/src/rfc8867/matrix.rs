@@ -45,7 +45,7 @@ fn keep(case: &str, run: &RunResult, out: &mut Outcome) {
     );
     if media.len() > 1 {
         // The last quarter: all flows are on.
-        let end = m::all(run).1;
+        let end = m::end(run);
         out.value("jain", m::jain_common(run, &media, (0.75 * end, end)));
     }
     expected::keep(case, run, &media, out);

@@ -281,7 +281,10 @@ fn panel(index: usize, comparison: &Comparison, outcomes: &Outcomes) -> Panel {
     let has = |key: &str| {
         let mut rows = comparison.rows.iter();
         let name = value_name(index, key);
-        rows.any(|(_, experiment)| !outcomes.get(experiment).values(&name).is_empty())
+        rows.any(|(_, experiment)| {
+            let runs = outcomes.get(experiment);
+            runs.keeps(&name) && runs.estimate(&name).is_some()
+        })
     };
     let columns = columns.chain([(OTHERS, rate)]);
     let columns: Vec<(&str, Column)> = columns.filter(|(key, _)| has(key)).collect();

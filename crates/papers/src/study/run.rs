@@ -217,7 +217,7 @@ impl<'a> Pool<'a> {
 
     fn outcomes(&self) -> Outcomes {
         let runs = self.outcomes.iter();
-        let runs = runs.map(|(name, o)| (name.clone(), Runs(o.clone())));
+        let runs = runs.map(|(name, o)| (name.clone(), Runs::new(name, o.clone())));
         Outcomes::new(runs.collect())
     }
 

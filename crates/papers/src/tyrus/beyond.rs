@@ -107,12 +107,12 @@ fn beside(place: &Place, duration: &str, who: &str) -> Result<Experiment, StudyE
 fn draw(o: &Outcomes) -> Figure {
     let runs = |what: &str, who: &str| o.get(&format!("beyond/{what}-{who}"));
     let columns: [Entry; 6] = [
-        ("throughput", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
-        ("used", "%", "used", 100.0, Some(Better::Higher)),
-        ("one-way p50", "ms", "p50", 1.0, Some(Better::Lower)),
-        ("one-way p95", "ms", "p95", 1.0, Some(Better::Lower)),
-        ("Jain", "", "jain", 1.0, Some(Better::Higher)),
-        ("first flow's share", "%", "share", 100.0, None),
+        Entry::more("throughput", "Mbit/s", "rate"),
+        Entry::more("used", "%", "used").times(100.0),
+        Entry::less("one-way p50", "ms", "p50"),
+        Entry::less("one-way p95", "ms", "p95"),
+        Entry::more("Jain", "", "jain"),
+        Entry::plain("first flow's share", "%", "share").times(100.0),
     ];
     let rows = |what: &[(String, String)]| -> Vec<(String, &str, &Runs)> {
         what.iter()

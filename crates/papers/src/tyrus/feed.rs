@@ -156,12 +156,12 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 fn draw(o: &Outcomes) -> Figure {
     let runs = |sender: &str, id: &str| o.get(&format!("feed/{sender}-{id}"));
     let columns: [Entry; 6] = [
-        ("throughput", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
-        ("used", "%", "used", 100.0, Some(Better::Higher)),
-        ("one-way p50", "ms", "p50", 1.0, Some(Better::Lower)),
-        ("one-way p95", "ms", "p95", 1.0, Some(Better::Lower)),
-        ("S", "", "score", 1.0, Some(Better::Higher)),
-        ("turns to CUBIC", "", "fallbacks", 1.0, None),
+        Entry::more("throughput", "Mbit/s", "rate"),
+        Entry::more("used", "%", "used").times(100.0),
+        Entry::less("one-way p50", "ms", "p50"),
+        Entry::less("one-way p95", "ms", "p95"),
+        Entry::more("S", "", "score"),
+        Entry::plain("turns to CUBIC", "", "fallbacks"),
     ];
     let rows = |feeds: &[Feed]| -> Vec<(String, &str, &Runs)> {
         let mut out: Vec<(String, &str, &Runs)> = vec![

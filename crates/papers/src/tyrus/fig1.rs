@@ -37,10 +37,10 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 }
 
 fn reduce(run: &RunResult, out: &mut Outcome) {
-    let from = m::life(run, 0).0;
+    let from = m::on(run, 0);
     let took = m::transfer_times(run, 0).first().map(|ms| ms * 1e-3);
     out.value("took", took);
-    let span = (from, from + took.unwrap_or(m::life(run, 0).1 - from));
+    let span = (from, from + took.unwrap_or(m::off(run, 0) - from));
     out.value("rate", Some(m::rate(run, 0, span)));
     out.value("capacity", m::capacity(run, span));
     out.value("used", m::utilisation(run, span));
@@ -94,11 +94,11 @@ fn draw(o: &Outcomes, place: &Place, bytes: &str) -> Figure {
     let mut rates = runs("cubic").lines("capacity");
     rates.extend(drawn("rate"));
     let columns: [Entry; 5] = [
-        ("throughput", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
-        ("used", "%", "used", 100.0, Some(Better::Higher)),
-        ("one-way p50", "ms", "p50", 1.0, Some(Better::Lower)),
-        ("one-way p95", "ms", "p95", 1.0, Some(Better::Lower)),
-        ("download", "s", "took", 1.0, Some(Better::Lower)),
+        Entry::more("throughput", "Mbit/s", "rate"),
+        Entry::more("used", "%", "used").times(100.0),
+        Entry::less("one-way p50", "ms", "p50"),
+        Entry::less("one-way p95", "ms", "p95"),
+        Entry::less("download", "s", "took"),
     ];
     let rows: Vec<(String, &str, &Runs)> = WHO
         .iter()

@@ -5,28 +5,16 @@ use super::prelude::*;
 const SCENARIO: &str = include_str!("../../scenarios/vaqm/beside.toml");
 
 const COLUMNS: [Entry; 5] = [
-    ("CUBIC", "Mbit/s", "bulk_rate", 1.0, Some(Better::Higher)),
-    (
-        "RTT p50 of CUBIC",
-        "ms",
-        "bulk_p50",
-        1.0,
-        Some(Better::Lower),
-    ),
-    (
-        "RTT p95 of CUBIC",
-        "ms",
-        "bulk_p95",
-        1.0,
-        Some(Better::Lower),
-    ),
-    ("the other", "Mbit/s", "other_rate", 1.0, None),
-    ("both", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
+    Entry::more("CUBIC", "Mbit/s", "bulk_rate"),
+    Entry::less("RTT p50 of CUBIC", "ms", "bulk_p50"),
+    Entry::less("RTT p95 of CUBIC", "ms", "bulk_p95"),
+    Entry::plain("the other", "Mbit/s", "other_rate"),
+    Entry::more("both", "Mbit/s", "rate"),
 ];
 
 /// The ways of [`WAYS`], and the ideal.
-fn ways() -> impl Iterator<Item = Way> {
-    WAYS.into_iter().chain([FAIR])
+fn variants() -> impl Iterator<Item = Variant> {
+    VARIANTS.into_iter().chain([FAIR])
 }
 
 /// Name, title and rate of the other flow.
@@ -39,19 +27,19 @@ const FLOODS: [(&str, &str, &str); 2] = [
 pub(super) fn unanswered(options: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
     for (flood, _, rate) in FLOODS {
-        for way in ways() {
+        for variant in variants() {
             let mut changes = vec![
                 ("duration", length(options.quick)),
                 ("flow[1].app.rate", rate),
             ];
-            changes.extend(way.3);
-            let name = format!("udp/{flood}-{}", way.0);
+            changes.extend(variant.changes);
+            let name = format!("udp/{flood}-{}", variant.key);
             experiments.push(Experiment::new(name, SCENARIO, changes, keep)?);
         }
     }
     let changes = [
         ("duration", length(options.quick)),
-        ("flow[1].app.rate", FLOODS[1].2),
+        ("flow[1].app.rate", "30 Mbit/s"),
         LITERAL,
     ];
     let name = "udp/flood-literal";
@@ -68,20 +56,24 @@ pub(super) fn unanswered(options: &Options) -> Result<Part, StudyError> {
 }
 
 /// CUBIC's rate over that of a flood, treated so.
-fn flood(o: &Outcomes, way: &str) -> Option<Estimate> {
-    let runs = o.get(&format!("udp/flood-{way}"));
+fn flood(o: &Outcomes, variant: &str) -> Option<Estimate> {
+    let runs = o.get(&format!("udp/flood-{variant}"));
     runs.ratio("bulk_rate", runs, "other_rate")
 }
 
 fn draw_unanswered(o: &Outcomes) -> Figure {
-    let runs = |flood: &str, way: &str| o.get(&format!("udp/{flood}-{way}"));
+    let runs = |flood: &str, variant: &str| o.get(&format!("udp/{flood}-{variant}"));
     let mut rows: Vec<(String, &str, &Runs)> = vec![];
     for (flood, title, _) in FLOODS {
-        for w in ways() {
-            rows.push((format!("UDP of {title}, {}", w.1), w.2, runs(flood, w.0)));
+        for w in variants() {
+            rows.push((
+                format!("UDP of {title}, {}", w.title),
+                w.colour,
+                runs(flood, w.key),
+            ));
         }
     }
-    let p = |flood: &str, way: &str, value: &str| runs(flood, way).mean(value);
+    let p = |flood: &str, variant: &str, value: &str| runs(flood, variant).mean(value);
     Figure {
         title: "Beyond: a flow that does not answer".to_owned(),
         setup: "One user with about 20 Mbit/s: a CUBIC download and UDP at a constant rate, below and above what the link carries."
@@ -123,15 +115,15 @@ fn draw_unanswered(o: &Outcomes) -> Figure {
 
 /// Prague in place of UDP.
 pub(super) fn scalable(options: &Options) -> Result<Part, StudyError> {
-    let experiments = ways()
-        .map(|way| {
+    let experiments = variants()
+        .map(|variant| {
             let mut changes = vec![
                 ("duration", length(options.quick)),
                 ("flow[1].app", "bulk"),
                 ("flow[1].controller", "prague"),
             ];
-            changes.extend(way.3);
-            Experiment::new(format!("l4s/{}", way.0), SCENARIO, changes, keep)
+            changes.extend(variant.changes);
+            Experiment::new(format!("l4s/{}", variant.key), SCENARIO, changes, keep)
         })
         .collect::<Result<_, _>>()?;
     Ok(Part {
@@ -146,27 +138,16 @@ fn draw_scalable(o: &Outcomes) -> Figure {
     const OTHER: [Entry; 6] = [
         COLUMNS[0],
         COLUMNS[1],
-        ("Prague", "Mbit/s", "other_rate", 1.0, Some(Better::Higher)),
-        (
-            "RTT p50 of Prague",
-            "ms",
-            "other_p50",
-            1.0,
-            Some(Better::Lower),
-        ),
-        (
-            "RTT p95 of Prague",
-            "ms",
-            "other_p95",
-            1.0,
-            Some(Better::Lower),
-        ),
+        Entry::more("Prague", "Mbit/s", "other_rate"),
+        Entry::less("RTT p50 of Prague", "ms", "other_p50"),
+        Entry::less("RTT p95 of Prague", "ms", "other_p95"),
         COLUMNS[4],
     ];
-    let runs = |way: &str| o.get(&format!("l4s/{way}"));
-    let rows: Vec<(String, &str, &Runs)> =
-        ways().map(|w| (w.1.to_owned(), w.2, runs(w.0))).collect();
-    let p = |way: &str, value: &str| runs(way).mean(value);
+    let runs = |variant: &str| o.get(&format!("l4s/{variant}"));
+    let rows: Vec<(String, &str, &Runs)> = variants()
+        .map(|w| (w.title.to_owned(), w.colour, runs(w.key)))
+        .collect();
+    let p = |variant: &str, value: &str| runs(variant).mean(value);
     Figure {
         title: "Beyond: an L4S flow".to_owned(),
         setup: "The same user: a CUBIC download and one by TCP Prague, whose packets carry ECT(1)."

@@ -29,137 +29,162 @@ const HOLD: (&str, &str) = ("upf.cecc.mode", "hold");
 const DETOUR: (&str, &str) = ("upf.detour.extra", "12.5 ms");
 const UNSTAMPED: (&str, &str) = ("flow.tcp.timestamps", "false");
 
-/// A way to load a session: short name, title, scenario, changes.
-type Case = (&'static str, &'static str, &'static str, Changes);
+/// A way to load a session.
+struct Case {
+    /// Its part of an experiment's name.
+    key: &'static str,
+    /// What tables call it.
+    title: &'static str,
+    /// The scenario.
+    text: &'static str,
+    /// What it changes there.
+    changes: Changes,
+}
+
+impl Case {
+    const fn new(
+        key: &'static str,
+        title: &'static str,
+        text: &'static str,
+        changes: Changes,
+    ) -> Self {
+        Self {
+            key,
+            title,
+            text,
+            changes,
+        }
+    }
+}
 
 const CASES: [Case; 37] = [
-    ("strong", "strong signal", SIGNAL, &[]),
-    ("weak", "weak", SIGNAL, &[WEAK]),
-    ("poor", "very weak", SIGNAL, &[("ue.channel.mcs", "5")]),
-    ("strong-1mb", "strong, 1 MB of buffer", SIGNAL, &[LARGE]),
-    ("weak-1mb", "weak, 1 MB of buffer", SIGNAL, &[WEAK, LARGE]),
-    (
+    Case::new("strong", "strong signal", SIGNAL, &[]),
+    Case::new("weak", "weak", SIGNAL, &[WEAK]),
+    Case::new("poor", "very weak", SIGNAL, &[("ue.channel.mcs", "5")]),
+    Case::new("strong-1mb", "strong, 1 MB of buffer", SIGNAL, &[LARGE]),
+    Case::new("weak-1mb", "weak, 1 MB of buffer", SIGNAL, &[WEAK, LARGE]),
+    Case::new(
         "strong-10",
         "strong, wired RTT 10 ms",
         SIGNAL,
         &[("path.rtt", "10 ms")],
     ),
-    (
+    Case::new(
         "strong-40",
         "strong, 40 ms",
         SIGNAL,
         &[("path.rtt", "40 ms")],
     ),
-    (
+    Case::new(
         "strong-80",
         "strong, 80 ms",
         SIGNAL,
         &[("path.rtt", "80 ms")],
     ),
-    (
+    Case::new(
         "strong-160",
         "strong, 160 ms",
         SIGNAL,
         &[("path.rtt", "160 ms")],
     ),
-    (
+    Case::new(
         "weak-10",
         "weak, wired RTT 10 ms",
         SIGNAL,
         &[WEAK, ("path.rtt", "10 ms")],
     ),
-    (
+    Case::new(
         "weak-80",
         "weak, 80 ms",
         SIGNAL,
         &[WEAK, ("path.rtt", "80 ms")],
     ),
-    (
+    Case::new(
         "weak-160",
         "weak, 160 ms",
         SIGNAL,
         &[WEAK, ("path.rtt", "160 ms")],
     ),
-    ("one", "1 session", CROWD, &[("ue.count", "1")]),
-    ("ten", "10 sessions", CROWD, &[("ue.count", "10")]),
-    ("fifty", "50 sessions", CROWD, &[("ue.count", "50")]),
-    (
+    Case::new("one", "1 session", CROWD, &[("ue.count", "1")]),
+    Case::new("ten", "10 sessions", CROWD, &[("ue.count", "10")]),
+    Case::new("fifty", "50 sessions", CROWD, &[("ue.count", "50")]),
+    Case::new(
         "epa",
         "on foot, EPA",
         CROWD,
         &[PLACE, WALK, ("cell.fading", "epa"), ("ue.speed", "3 km/h")],
     ),
-    (
+    Case::new(
         "eva",
         "by car, EVA",
         CROWD,
         &[PLACE, WALK, ("cell.fading", "eva"), ("ue.speed", "60 km/h")],
     ),
-    ("jumps", "strong, RTT jumps by 25 ms", SIGNAL, &[DETOUR]),
-    (
+    Case::new("jumps", "strong, RTT jumps by 25 ms", SIGNAL, &[DETOUR]),
+    Case::new(
         "weak-jumps",
         "weak, RTT jumps by 25 ms",
         SIGNAL,
         &[WEAK, DETOUR],
     ),
-    ("upload-lte", "beside an upload, LTE", UPLOAD, &[]),
-    ("upload-nr", "beside an upload, NR", UPLOAD, &NR),
-    (
+    Case::new("upload-lte", "beside an upload, LTE", UPLOAD, &[]),
+    Case::new("upload-nr", "beside an upload, NR", UPLOAD, &NR),
+    Case::new(
         "unstamped-lte",
         "the same, LTE, no time stamps",
         UPLOAD,
         &[UNSTAMPED],
     ),
-    (
+    Case::new(
         "unstamped-nr",
         "the same, NR, no time stamps",
         UPLOAD,
         &[NR[0], NR[1], NR[2], NR[3], UNSTAMPED],
     ),
-    ("quic", "strong, QUIC", SIGNAL, &[QUIC]),
-    ("weak-quic", "weak, QUIC", SIGNAL, &[WEAK, QUIC]),
-    ("quic-upload", "beside an upload, QUIC", UPLOAD, &[QUIC]),
-    ("loads", "100 kB beside a download", SESSION, &[]),
-    ("quic-loads", "the same, QUIC", SESSION, &[QUIC]),
-    (
+    Case::new("quic", "strong, QUIC", SIGNAL, &[QUIC]),
+    Case::new("weak-quic", "weak, QUIC", SIGNAL, &[WEAK, QUIC]),
+    Case::new("quic-upload", "beside an upload, QUIC", UPLOAD, &[QUIC]),
+    Case::new("loads", "100 kB beside a download", SESSION, &[]),
+    Case::new("quic-loads", "the same, QUIC", SESSION, &[QUIC]),
+    Case::new(
         "page",
         "a page beside a download",
         SESSION,
         &[("flow[1].app", PAGE)],
     ),
-    ("udp", "CUBIC beside 8 Mbit/s of UDP", BESIDE, &[]),
-    (
+    Case::new("udp", "CUBIC beside 8 Mbit/s of UDP", BESIDE, &[]),
+    Case::new(
         "flood",
         "CUBIC beside 30 Mbit/s of UDP",
         BESIDE,
         &[("flow[1].app.rate", "30 Mbit/s")],
     ),
-    (
+    Case::new(
         "prague",
         "CUBIC beside Prague",
         BESIDE,
         &[("flow[1].app", "bulk"), ("flow[1].controller", "prague")],
     ),
-    (
+    Case::new(
         "bbr",
         "CUBIC beside BBR",
         BESIDE,
         &[("flow[1].app", "bulk"), ("flow[1].controller", "bbr")],
     ),
-    (
+    Case::new(
         "two",
         "CUBIC beside CUBIC",
         BESIDE,
         &[("flow[1].app", "bulk"), ("flow[1].controller", "cubic")],
     ),
-    (
+    Case::new(
         "lone-prague",
         "strong, Prague alone",
         SIGNAL,
         &[("flow.controller", "prague")],
     ),
-    ("vr", "VR frames beside downloads, NR", CHAINED, &[]),
-    ("vr-cecc", "the same, CECC behind", CHAINED, &[HOLD]),
+    Case::new("vr", "VR frames beside downloads, NR", CHAINED, &[]),
+    Case::new("vr-cecc", "the same, CECC behind", CHAINED, &[HOLD]),
 ];
 
 /// What a quick look takes of them.
@@ -171,7 +196,9 @@ const VARIANTS: [&str; 3] = ["window", "direct", "auto"];
 const RLC: [&str; 2] = ["um", "am"];
 
 fn cases(quick: bool) -> impl Iterator<Item = &'static Case> {
-    CASES.iter().filter(move |c| !quick || QUICK.contains(&c.0))
+    CASES
+        .iter()
+        .filter(move |c| !quick || QUICK.contains(&c.key))
 }
 
 fn name(case: &str, rlc: &str, variant: &str) -> String {
@@ -189,7 +216,7 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
-    for (case, _, text, changes) in cases(options.quick) {
+    for case in cases(options.quick) {
         for rlc in RLC {
             for variant in VARIANTS {
                 let mut all = vec![
@@ -197,9 +224,9 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
                     ("cell.rlc.mode", rlc),
                     ("upf.vaqm.mode", variant),
                 ];
-                all.extend(*changes);
-                let name = name(case, rlc, variant);
-                experiments.push(Experiment::new(name, text, all, reduce)?);
+                all.extend(case.changes);
+                let name = name(case.key, rlc, variant);
+                experiments.push(Experiment::new(name, case.text, all, reduce)?);
             }
         }
     }
@@ -224,13 +251,22 @@ enum Against {
     Equal,
 }
 
+/// The mean of `a` over that of `b`; `None` where the case has no such value.
+fn ratio(a: &Runs, b: &Runs, value: &str) -> Option<f64> {
+    let mean = |runs: &Runs| m::mean(&runs.optional(value));
+    Some(mean(a)? / mean(b)?).filter(|r| r.is_finite())
+}
+
 /// What counts as a difference: 5 % of a delay or a time, 3 % of a rate (docs/design/0035).
 fn against(a: &Runs, b: &Runs) -> Against {
-    let ratio = |value: &str| Some(a.mean(value) / b.mean(value)).filter(|r| r.is_finite());
+    let ratio = |value: &str| ratio(a, b, value);
     let less = ["delay", "loads_time"].map(|v| ratio(v).map(|r| (r > 1.05, r < 1.0 / 1.05)));
     let more = ["rate", "spared"].map(|v| ratio(v).map(|r| (r < 0.97, r > 1.0 / 0.97)));
     let all = || less.iter().chain(&more).flatten();
-    match (all().any(|r| r.0), all().any(|r| r.1)) {
+    match (
+        all().any(|(worse, _)| *worse),
+        all().any(|(_, better)| *better),
+    ) {
         (false, true) => Against::Wins,
         (true, false) => Against::Loses,
         (true, true) => Against::Trades,
@@ -240,7 +276,7 @@ fn against(a: &Runs, b: &Runs) -> Against {
 
 /// What no mode may lose to the other anywhere if it is to be the default.
 fn breaks_guard(a: &Runs, b: &Runs) -> bool {
-    let ratio = |value: &str| Some(a.mean(value) / b.mean(value)).filter(|r| r.is_finite());
+    let ratio = |value: &str| ratio(a, b, value);
     let above = |value, most| ratio(value).is_some_and(|r| r > most);
     let below = |value, least| ratio(value).is_some_and(|r| r < least);
     below("rate", 0.9)
@@ -255,7 +291,7 @@ fn draw(o: &Outcomes, quick: bool) -> Figure {
         .collect();
     let of = |row: usize, variant: &str| {
         let (case, rlc) = rows[row];
-        o.get(&name(case.0, rlc, variant))
+        o.get(&name(case.key, rlc, variant))
     };
     let count = |variant: &str, what: Against| {
         (0..rows.len())
@@ -280,7 +316,7 @@ fn draw(o: &Outcomes, quick: bool) -> Figure {
     };
     let labels: Vec<(String, &str)> = rows
         .iter()
-        .map(|(case, rlc)| (format!("{}, {}", case.1, rlc.to_uppercase()), "vaqm"))
+        .map(|(case, rlc)| (format!("{}, {}", case.title, rlc.to_uppercase()), "vaqm"))
         .collect();
     let show = |id: &str, title: &str, value: &'static str| {
         let columns = VARIANTS.map(|v| (v.to_owned(), value));

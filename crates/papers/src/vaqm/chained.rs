@@ -6,53 +6,35 @@ const SCENARIO: &str = include_str!("../../scenarios/vaqm/chained.toml");
 
 const HOLD: (&str, &str) = ("upf.cecc.mode", "hold");
 
-const CHAINS: [Way; 5] = [
-    ("none", "neither", "no-aqm", &[]),
-    ("vaqm", "vAQM", "vaqm", &[VAQM]),
-    (
+const CHAINS: [Variant; 5] = [
+    Variant::new("none", "neither", "no-aqm", &[]),
+    Variant::new("vaqm", "vAQM", "vaqm", &[VAQM]),
+    Variant::new(
         "literal",
         "the article's shaper",
         "vaqm-literal",
         &[LITERAL],
     ),
-    ("cecc", "CECC", "cecc", &[HOLD]),
-    ("both", "vAQM, then CECC", "vaqm-cecc", &[VAQM, HOLD]),
+    Variant::new("cecc", "CECC", "cecc", &[HOLD]),
+    Variant::new("both", "vAQM, then CECC", "vaqm-cecc", &[VAQM, HOLD]),
 ];
 
 const COLUMNS: [Entry; 6] = [
-    ("frame delay p50", "ms", "vr_time", 1e3, Some(Better::Lower)),
-    (
-        "frame delay p95",
-        "ms",
-        "vr_time_p95",
-        1e3,
-        Some(Better::Lower),
-    ),
-    (
-        "frames over 50 ms",
-        "%",
-        "vr_late",
-        1.0,
-        Some(Better::Lower),
-    ),
-    (
-        "RTT p50 of bulk",
-        "ms",
-        "bulk_p50",
-        1.0,
-        Some(Better::Lower),
-    ),
-    ("bulk", "Mbit/s", "bulk_rate", 1.0, Some(Better::Higher)),
-    ("VR", "Mbit/s", "vr_rate", 1.0, Some(Better::Higher)),
+    Entry::less("frame delay p50", "ms", "vr_time").times(1e3),
+    Entry::less("frame delay p95", "ms", "vr_time_p95").times(1e3),
+    Entry::less("frames over 50 ms", "%", "vr_late"),
+    Entry::less("RTT p50 of bulk", "ms", "bulk_p50"),
+    Entry::more("bulk", "Mbit/s", "bulk_rate"),
+    Entry::more("VR", "Mbit/s", "vr_rate"),
 ];
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let experiments = CHAINS
         .iter()
-        .map(|way| {
+        .map(|variant| {
             let mut changes = vec![("duration", if options.quick { "10 s" } else { "30 s" })];
-            changes.extend(way.3);
-            Experiment::new(format!("chained/{}", way.0), SCENARIO, changes, keep)
+            changes.extend(variant.changes);
+            Experiment::new(format!("chained/{}", variant.key), SCENARIO, changes, keep)
         })
         .collect::<Result<_, _>>()?;
     Ok(Part {
@@ -67,19 +49,19 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 }
 
 /// The frames' delay (95 %), treated so, over that without AQM.
-fn frames(o: &Outcomes, way: &str) -> Option<Estimate> {
+fn frames(o: &Outcomes, variant: &str) -> Option<Estimate> {
     let none = o.get("chained/none");
-    o.get(&format!("chained/{way}"))
+    o.get(&format!("chained/{variant}"))
         .ratio("vr_time_p95", none, "vr_time_p95")
 }
 
 fn draw(o: &Outcomes) -> Figure {
-    let runs = |way: &str| o.get(&format!("chained/{way}"));
+    let runs = |variant: &str| o.get(&format!("chained/{variant}"));
     let rows: Vec<(String, &str, &Runs)> = CHAINS
         .iter()
-        .map(|w| (w.1.to_owned(), w.2, runs(w.0)))
+        .map(|w| (w.title.to_owned(), w.colour, runs(w.key)))
         .collect();
-    let p95 = |way: &str| runs(way).mean("vr_time_p95") * 1e3;
+    let p95 = |variant: &str| runs(variant).mean("vr_time_p95") * 1e3;
     Figure {
         title: "Beyond: vAQM and CECC chained".to_owned(),
         setup: "Four users of an NR cell, each with VR frames of 10 Mbit/s over UDP and a CUBIC download; packets pass vAQM first."

@@ -7,22 +7,22 @@ const SCENARIO: &str = include_str!("../../scenarios/vaqm/crowd.toml");
 const COUNTS: [&str; 4] = ["1", "10", "50", "200"];
 
 const COLUMNS: [Entry; 3] = [
-    ("RTT p50", "ms", "bulk_p50", 1.0, Some(Better::Lower)),
-    ("RTT p95", "ms", "bulk_p95", 1.0, Some(Better::Lower)),
-    ("rate", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
+    Entry::less("RTT p50", "ms", "bulk_p50"),
+    Entry::less("RTT p95", "ms", "bulk_p95"),
+    Entry::more("rate", "Mbit/s", "rate"),
 ];
 
 /// From one session to two hundred.
 pub(super) fn sessions(options: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
     for count in COUNTS {
-        for way in &WAYS {
+        for variant in &VARIANTS {
             let mut changes = vec![
                 ("duration", if options.quick { "20 s" } else { "40 s" }),
                 ("ue.count", count),
             ];
-            changes.extend(way.3);
-            let name = format!("sessions/{count}-{}", way.0);
+            changes.extend(variant.changes);
+            let name = format!("sessions/{count}-{}", variant.key);
             experiments.push(Experiment::new(name, SCENARIO, changes, keep)?);
         }
     }
@@ -35,12 +35,16 @@ pub(super) fn sessions(options: &Options) -> Result<Part, StudyError> {
 }
 
 fn draw_sessions(o: &Outcomes) -> Figure {
-    let runs = |count: &str, way: &str| o.get(&format!("sessions/{count}-{way}"));
+    let runs = |count: &str, variant: &str| o.get(&format!("sessions/{count}-{variant}"));
     let mut rows: Vec<(String, &str, &Runs)> = vec![];
     let mut checks = vec![];
     for count in COUNTS {
-        for w in &WAYS {
-            rows.push((format!("{count}, {}", w.1), w.2, runs(count, w.0)));
+        for w in &VARIANTS {
+            rows.push((
+                format!("{count}, {}", w.title),
+                w.colour,
+                runs(count, w.key),
+            ));
         }
         checks.push(Check::of(
             format!("{count} sessions: rate with vAQM over CoDel in the radio"),
@@ -50,7 +54,7 @@ fn draw_sessions(o: &Outcomes) -> Figure {
             Tolerance::AtLeast,
         ));
     }
-    let p = |count: &str, way: &str| runs(count, way).mean("bulk_p50");
+    let p = |count: &str, variant: &str| runs(count, variant).mean("bulk_p50");
     Figure {
         title: "Beyond: from one session to two hundred".to_owned(),
         setup: "A CUBIC download for each user of a cell in strong signal; the warm-up of 10 s is left out.".to_owned(),
@@ -99,13 +103,13 @@ const FADES: Changes = &[
 pub(super) fn fading(options: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
     for (channel, _, how) in CHANNELS {
-        let literal = ("literal", "literal", "vaqm-literal", &[LITERAL] as Changes);
-        for way in WAYS.iter().chain([&literal]) {
+        let literal = Variant::new("literal", "literal", "vaqm-literal", &[LITERAL]);
+        for variant in VARIANTS.iter().chain([&literal]) {
             let mut changes = vec![("duration", length(options.quick))];
             changes.extend(FADES);
             changes.extend(how);
-            changes.extend(way.3);
-            let name = format!("fading/{channel}-{}", way.0);
+            changes.extend(variant.changes);
+            let name = format!("fading/{channel}-{}", variant.key);
             experiments.push(Experiment::new(name, SCENARIO, changes, keep)?);
         }
     }
@@ -121,19 +125,23 @@ pub(super) fn fading(options: &Options) -> Result<Part, StudyError> {
 }
 
 /// The RTT by car (95 %), treated so, over that without AQM.
-fn by_car(o: &Outcomes, way: &str) -> Option<Estimate> {
+fn by_car(o: &Outcomes, variant: &str) -> Option<Estimate> {
     let none = o.get("fading/eva-none");
-    o.get(&format!("fading/eva-{way}"))
+    o.get(&format!("fading/eva-{variant}"))
         .ratio("bulk_p95", none, "bulk_p95")
 }
 
 fn draw_fading(o: &Outcomes) -> Figure {
-    let runs = |channel: &str, way: &str| o.get(&format!("fading/{channel}-{way}"));
+    let runs = |channel: &str, variant: &str| o.get(&format!("fading/{channel}-{variant}"));
     let mut rows: Vec<(String, &str, &Runs)> = vec![];
     let mut checks = vec![];
     for (channel, title, _) in CHANNELS {
-        for w in &WAYS {
-            rows.push((format!("{title}, {}", w.1), w.2, runs(channel, w.0)));
+        for w in &VARIANTS {
+            rows.push((
+                format!("{title}, {}", w.title),
+                w.colour,
+                runs(channel, w.key),
+            ));
         }
         checks.push(Check::of(
             format!("{title}: rate with vAQM over CoDel in the radio"),
@@ -143,7 +151,7 @@ fn draw_fading(o: &Outcomes) -> Figure {
             Tolerance::AtLeast,
         ));
     }
-    let p = |channel: &str, way: &str, value: &str| runs(channel, way).mean(value);
+    let p = |channel: &str, variant: &str, value: &str| runs(channel, variant).mean(value);
     Figure {
         title: "Beyond: channels that fade".to_owned(),
         setup: "Three users wander 50 to 500 m from the base station; fast fading on foot and by car, a CUBIC download each."

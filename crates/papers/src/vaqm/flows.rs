@@ -9,9 +9,9 @@ const AMBR: f64 = 2.0;
 const GBR: f64 = 2.0;
 const MBR: f64 = 2.0;
 
-const PROFILES: [Way; 2] = [
-    ("paper", "the article's shaper", "vaqm-literal", &[LITERAL]),
-    ("product", "vAQM", "vaqm", &[VAQM]),
+const PROFILES: [Variant; 2] = [
+    Variant::new("paper", "the article's shaper", "vaqm-literal", &[LITERAL]),
+    Variant::new("product", "vAQM", "vaqm", &[VAQM]),
 ];
 
 fn reduce(run: &RunResult, out: &mut Outcome) {
@@ -48,10 +48,10 @@ fn measures() -> Vec<Measure> {
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let experiments = PROFILES
         .iter()
-        .map(|way| {
+        .map(|variant| {
             let mut changes = vec![("duration", length(options.quick))];
-            changes.extend(way.3);
-            Experiment::new(format!("flows/{}", way.0), SCENARIO, changes, reduce)
+            changes.extend(variant.changes);
+            Experiment::new(format!("flows/{}", variant.key), SCENARIO, changes, reduce)
         })
         .collect::<Result<_, _>>()?;
     Ok(Part {
@@ -64,29 +64,23 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 
 fn draw(o: &Outcomes) -> Figure {
     const COLUMNS: [Entry; 7] = [
-        (
-            "downloads below an AMBR of 2",
-            "Mbit/s",
-            "session_rate",
-            1.0,
-            None,
-        ),
-        ("GBR flow of 2", "Mbit/s", "guaranteed_rate", 1.0, None),
-        (
-            "4 offered above an MBR of 2",
-            "Mbit/s",
-            "limited_rate",
-            1.0,
-            None,
-        ),
-        ("RTT, as all", "ms", "plain_p50", 1.0, None),
-        ("RTT, measured alone", "ms", "measured_p50", 1.0, None),
-        ("RTT, throughput", "ms", "throughput_p50", 1.0, None),
-        ("RTT, PIE", "ms", "pie_p50", 1.0, None),
+        Entry::plain("downloads below an AMBR of 2", "Mbit/s", "session_rate"),
+        Entry::plain("GBR flow of 2", "Mbit/s", "guaranteed_rate"),
+        Entry::plain("4 offered above an MBR of 2", "Mbit/s", "limited_rate"),
+        Entry::plain("RTT, as all", "ms", "plain_p50"),
+        Entry::plain("RTT, measured alone", "ms", "measured_p50"),
+        Entry::plain("RTT, throughput", "ms", "throughput_p50"),
+        Entry::plain("RTT, PIE", "ms", "pie_p50"),
     ];
     let rows: Vec<(String, &str, &Runs)> = PROFILES
         .iter()
-        .map(|w| (w.1.to_owned(), w.2, o.get(&format!("flows/{}", w.0))))
+        .map(|w| {
+            (
+                w.title.to_owned(),
+                w.colour,
+                o.get(&format!("flows/{}", w.key)),
+            )
+        })
         .collect();
     let p = |value: &str| o.get("flows/product").mean(value);
     Figure {

@@ -6,22 +6,22 @@ use super::prelude::*;
 
 const DETOUR: (&str, &str) = ("upf.detour.extra", "12.5 ms");
 
-const PATHS: [Way; 5] = [
-    ("none", "no AQM", "no-aqm", &[DETOUR]),
-    ("vaqm", "vAQM", "vaqm", &[DETOUR, VAQM]),
-    (
+const PATHS: [Variant; 5] = [
+    Variant::new("none", "no AQM", "no-aqm", &[DETOUR]),
+    Variant::new("vaqm", "vAQM", "vaqm", &[DETOUR, VAQM]),
+    Variant::new(
         "literal",
         "the article's shaper",
         "vaqm-literal",
         &[DETOUR, LITERAL],
     ),
-    (
+    Variant::new(
         "told",
         "vAQM, told of each change",
         "vaqm-told",
         &[DETOUR, VAQM, ("upf.detour.notice", "true")],
     ),
-    (
+    Variant::new(
         "codel",
         "CoDel in the radio",
         "codel",
@@ -30,22 +30,10 @@ const PATHS: [Way; 5] = [
 ];
 
 const COLUMNS: [Entry; 4] = [
-    (
-        "RTT p50 of bulk",
-        "ms",
-        "bulk_p50",
-        1.0,
-        Some(Better::Lower),
-    ),
-    (
-        "RTT p95 of bulk",
-        "ms",
-        "bulk_p95",
-        1.0,
-        Some(Better::Lower),
-    ),
-    ("bulk", "Mbit/s", "bulk_rate", 1.0, Some(Better::Higher)),
-    ("rate", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
+    Entry::less("RTT p50 of bulk", "ms", "bulk_p50"),
+    Entry::less("RTT p95 of bulk", "ms", "bulk_p95"),
+    Entry::more("bulk", "Mbit/s", "bulk_rate"),
+    Entry::more("rate", "Mbit/s", "rate"),
 ];
 
 /// By how much the path RTT that the first user's vAQM holds is larger on the longer way, ms; the second half of each stretch.
@@ -92,13 +80,13 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
     for (signal, _, mcs) in &SIGNALS[..2] {
-        for way in &PATHS {
+        for variant in &PATHS {
             let mut changes = vec![
                 ("duration", if options.quick { "40 s" } else { "60 s" }),
                 ("ue.channel.mcs", *mcs),
             ];
-            changes.extend(way.3);
-            let name = format!("handover/{signal}-{}", way.0);
+            changes.extend(variant.changes);
+            let name = format!("handover/{signal}-{}", variant.key);
             experiments.push(Experiment::new(name, SIGNAL, changes, reduce)?);
         }
     }
@@ -118,16 +106,20 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 }
 
 fn draw(o: &Outcomes) -> Figure {
-    let runs = |signal: &str, way: &str| o.get(&format!("handover/{signal}-{way}"));
+    let runs = |signal: &str, variant: &str| o.get(&format!("handover/{signal}-{variant}"));
     let mut rows: Vec<(String, &str, &Runs)> = vec![];
     let mut checks = vec![];
     for (signal, title, _) in &SIGNALS[..2] {
         for w in &PATHS {
-            rows.push((format!("{title}, {}", w.1), w.2, runs(signal, w.0)));
+            rows.push((
+                format!("{title}, {}", w.title),
+                w.colour,
+                runs(signal, w.key),
+            ));
         }
-        for way in ["vaqm", "told"] {
-            let share = runs(signal, way).ratio("rate", runs(signal, "none"), "rate");
-            let what = if way == "told" { ", told" } else { "" };
+        for variant in ["vaqm", "told"] {
+            let share = runs(signal, variant).ratio("rate", runs(signal, "none"), "rate");
+            let what = if variant == "told" { ", told" } else { "" };
             checks.push(Check::of(
                 format!(
                     "{title} signal, RTT jumps by 25 ms: rate with vAQM{what} over that without"
@@ -139,7 +131,7 @@ fn draw(o: &Outcomes) -> Figure {
             ));
         }
     }
-    let p = |way: &str, value: &str| runs("strong", way).mean(value);
+    let p = |variant: &str, value: &str| runs("strong", variant).mean(value);
     Figure {
         title: "Beyond: a path that changes".to_owned(),
         setup: "As in the first figure; in every second stretch of 10 s the way between UPF and base station is 25 ms longer there \

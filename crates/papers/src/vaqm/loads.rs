@@ -35,39 +35,27 @@ const LOADS: [Load; 3] = [
 
 /// What a table of loads shows.
 pub(super) const COLUMNS: [Entry; 6] = [
-    ("time p50", "s", "loads_time", 1.0, Some(Better::Lower)),
-    ("time p95", "s", "loads_time_p95", 1.0, Some(Better::Lower)),
-    (
-        "RTT p50 of bulk",
-        "ms",
-        "bulk_p50",
-        1.0,
-        Some(Better::Lower),
-    ),
-    (
-        "RTT p95 of bulk",
-        "ms",
-        "bulk_p95",
-        1.0,
-        Some(Better::Lower),
-    ),
-    ("bulk", "Mbit/s", "bulk_rate", 1.0, Some(Better::Higher)),
-    ("loads", "", "loads_n", 1.0, None),
+    Entry::less("time p50", "s", "loads_time"),
+    Entry::less("time p95", "s", "loads_time_p95"),
+    Entry::less("RTT p50 of bulk", "ms", "bulk_p50"),
+    Entry::less("RTT p95 of bulk", "ms", "bulk_p95"),
+    Entry::more("bulk", "Mbit/s", "bulk_rate"),
+    Entry::plain("loads", "", "loads_n"),
 ];
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
     for (signal, _, mcs) in &SIGNALS[..2] {
         for (load, _, app, quick, full) in LOADS {
-            for way in &WAYS {
+            for variant in &VARIANTS {
                 let duration = if options.quick { quick } else { full };
                 let mut changes = vec![
                     ("duration", duration),
                     ("ue.channel.mcs", *mcs),
                     ("flow[3].app", app),
                 ];
-                changes.extend(way.3);
-                let name = format!("loads/{signal}-{load}-{}", way.0);
+                changes.extend(variant.changes);
+                let name = format!("loads/{signal}-{load}-{}", variant.key);
                 experiments.push(Experiment::new(name, SIGNAL, changes, keep)?);
             }
         }
@@ -81,16 +69,24 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 }
 
 fn draw(o: &Outcomes) -> Figure {
-    let runs = |signal: &str, load: &str, way: &str| o.get(&format!("loads/{signal}-{load}-{way}"));
+    let runs = |signal: &str, load: &str, variant: &str| {
+        o.get(&format!("loads/{signal}-{load}-{variant}"))
+    };
     let mut rows: Vec<(String, &str, &Runs)> = vec![];
     let mut bars = vec![];
     let mut checks = vec![];
     for (signal, title, _) in &SIGNALS[..2] {
         for (load, what, ..) in LOADS {
-            for w in &WAYS {
-                let r = runs(signal, load, w.0);
-                rows.push((format!("{title}, {what}, {}", w.1), w.2, r));
-                bars.extend(bar(&format!("{title}, {what}"), w.1, w.2, r, "loads_time"));
+            for w in &VARIANTS {
+                let r = runs(signal, load, w.key);
+                rows.push((format!("{title}, {what}, {}", w.title), w.colour, r));
+                bars.extend(bar(
+                    &format!("{title}, {what}"),
+                    w.title,
+                    w.colour,
+                    r,
+                    "loads_time",
+                ));
             }
             let (none, vaqm) = (runs(signal, load, "none"), runs(signal, load, "vaqm"));
             let slower = vaqm.ratio("loads_time", none, "loads_time");
@@ -109,7 +105,8 @@ fn draw(o: &Outcomes) -> Figure {
             );
         }
     }
-    let t = |signal: &str, load: &str, way: &str| runs(signal, load, way).mean("loads_time");
+    let t =
+        |signal: &str, load: &str, variant: &str| runs(signal, load, variant).mean("loads_time");
     Figure {
         title: "Pages and images beside others' downloads".to_owned(),
         setup: "Three users download; a fourth, with a buffer of its own in the cell, loads pages of 2 MB (71 objects) or images of \
@@ -159,30 +156,30 @@ const WITHIN: [(&str, &str, &str); 2] = [
 ];
 
 /// The ways of [`WAYS`], and the ideal.
-fn ways() -> impl Iterator<Item = Way> {
-    WAYS.into_iter().chain([FAIR])
+fn variants() -> impl Iterator<Item = Variant> {
+    VARIANTS.into_iter().chain([FAIR])
 }
 
 pub(super) fn session(options: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
     for (load, _, app) in WITHIN {
-        for way in ways() {
+        for variant in variants() {
             let mut changes = vec![("duration", length(options.quick)), ("flow[1].app", app)];
             if load == "page" {
                 changes[0].1 = if options.quick { "60 s" } else { "150 s" };
             }
-            changes.extend(way.3);
-            let name = format!("session/{load}-{}", way.0);
+            changes.extend(variant.changes);
+            let name = format!("session/{load}-{}", variant.key);
             experiments.push(Experiment::new(name, SESSION, changes, keep)?);
         }
     }
     // As the article words its two variants.
-    for (way, mode) in [
+    for (variant, mode) in [
         ("literal", LITERAL),
         ("direct", ("upf.vaqm.mode", "direct")),
     ] {
         let changes = [("duration", length(options.quick)), mode];
-        let name = format!("session/small-{way}");
+        let name = format!("session/small-{variant}");
         experiments.push(Experiment::new(name, SESSION, changes, reduce_session)?);
     }
     Ok(Part {
@@ -200,28 +197,28 @@ pub(super) fn session(options: &Options) -> Result<Part, StudyError> {
 }
 
 /// The median time of 100 kB beside a download of the same user, treated so, over that without AQM.
-fn small(o: &Outcomes, way: &str) -> Option<Estimate> {
+fn small(o: &Outcomes, variant: &str) -> Option<Estimate> {
     let none = o.get("session/small-none");
-    o.get(&format!("session/small-{way}"))
+    o.get(&format!("session/small-{variant}"))
         .ratio("loads_time", none, "loads_time")
 }
 
 /// The share of drops that hit the download.
 fn reduce_session(run: &RunResult, out: &mut Outcome) {
     keep(run, out);
-    let [bulk, loads] = [0, 1].map(|i| m::drops(run, i).0 as f64);
+    let [bulk, loads] = [0, 1].map(|i| m::dropped(run, i) as f64);
     out.value("bulk_drops", Some(bulk / (bulk + loads)));
 }
 
 fn draw_session(o: &Outcomes) -> Figure {
-    let runs = |load: &str, way: &str| o.get(&format!("session/{load}-{way}"));
+    let runs = |load: &str, variant: &str| o.get(&format!("session/{load}-{variant}"));
     let mut rows: Vec<(String, &str, &Runs)> = vec![];
     for (load, what, _) in WITHIN {
-        for w in ways() {
-            rows.push((format!("{what}, {}", w.1), w.2, runs(load, w.0)));
+        for w in variants() {
+            rows.push((format!("{what}, {}", w.title), w.colour, runs(load, w.key)));
         }
     }
-    let t = |load: &str, way: &str| runs(load, way).mean("loads_time");
+    let t = |load: &str, variant: &str| runs(load, variant).mean("loads_time");
     Figure {
         title: "Loads beside a download of the same user".to_owned(),
         setup: "One user with about 10 Mbit/s and 1 MB of RLC buffer downloads, and loads 100 kB every second or pages of 2 MB."

@@ -34,7 +34,7 @@ fn labels(run: &RunResult) -> BTreeMap<&str, Vec<usize>> {
 /// of its loads in seconds (`loads_time`, `loads_time_p95`) and their number (`loads_n`), frames later than the
 /// scenario's limit in percent (`vr_late`); the rate of all flows (`rate`).
 pub(super) fn keep(run: &RunResult, out: &mut Outcome) {
-    let span = (run.scenario.warmup.as_secs_f64(), m::all(run).1);
+    let span = (run.scenario.warmup.as_secs_f64(), m::end(run));
     let mut total = 0.0;
     for (label, flows) in labels(run) {
         let rate: f64 = flows.iter().map(|i| m::rate(run, *i, span)).sum();

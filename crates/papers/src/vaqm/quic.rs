@@ -24,42 +24,42 @@ const QUIC: Changes = &[("flow.transport", "quic")];
 const SILENT: Changes = &[("flow.transport", "quic"), ("flow.quic.spin", "off")];
 
 /// What carries both flows of the session: name, title, colour with vAQM, changes.
-const CARRIERS: [Way; 3] = [
-    ("tcp", "TCP", "vaqm", TCP),
-    ("quic", "QUIC", "xrc", QUIC),
-    ("silent", "QUIC without spin bit", "prague", SILENT),
+const CARRIERS: [Variant; 3] = [
+    Variant::new("tcp", "TCP", "vaqm", TCP),
+    Variant::new("quic", "QUIC", "xrc", QUIC),
+    Variant::new("silent", "QUIC without spin bit", "prague", SILENT),
 ];
 
 /// Without and with vAQM.
-fn ways() -> [Way; 2] {
-    [WAYS[0], WAYS[1]]
+fn variants() -> [Variant; 2] {
+    [VARIANTS[0], VARIANTS[1]]
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
     for (load, _, app, quick, full) in OTHERS {
-        for way in ways() {
+        for variant in variants() {
             let mut changes = vec![
                 ("duration", if options.quick { quick } else { full }),
-                ("ue.channel.mcs", SIGNALS[1].2),
+                ("ue.channel.mcs", "11"),
                 ("flow[3].app", app),
                 ("flow[3].transport", "quic"),
             ];
-            changes.extend(way.3);
-            let name = format!("quic/weak-{load}-{}", way.0);
+            changes.extend(variant.changes);
+            let name = format!("quic/weak-{load}-{}", variant.key);
             experiments.push(Experiment::new(name, SIGNAL, changes, keep)?);
         }
     }
     for (load, _, app) in WITHIN {
         for carrier in CARRIERS {
-            for way in ways() {
+            for variant in variants() {
                 let mut changes = vec![("duration", length(options.quick)), ("flow[1].app", app)];
                 if load == "page" {
                     changes[0].1 = if options.quick { "60 s" } else { "150 s" };
                 }
-                changes.extend(carrier.3);
-                changes.extend(way.3);
-                let name = format!("quic/{load}-{}-{}", carrier.0, way.0);
+                changes.extend(carrier.changes);
+                changes.extend(variant.changes);
+                let name = format!("quic/{load}-{}-{}", carrier.key, variant.key);
                 experiments.push(Experiment::new(name, SESSION, changes, keep)?);
             }
         }
@@ -74,15 +74,19 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 
 fn draw(o: &Outcomes) -> Figure {
     let runs = |name: String| o.get(&format!("quic/{name}"));
-    let weak = |load: &str, way: &str| runs(format!("weak-{load}-{way}"));
-    let own = |load: &str, carrier: &str, way: &str| runs(format!("{load}-{carrier}-{way}"));
+    let weak = |load: &str, variant: &str| runs(format!("weak-{load}-{variant}"));
+    let own =
+        |load: &str, carrier: &str, variant: &str| runs(format!("{load}-{carrier}-{variant}"));
     let mut rows: Vec<(String, &str, &Runs)> = vec![];
     let mut bars = vec![];
     let mut checks = vec![];
     for (load, what, ..) in OTHERS {
-        for w in ways() {
-            let title = format!("weak signal, {what} over QUIC beside others' TCP, {}", w.1);
-            rows.push((title, w.2, weak(load, w.0)));
+        for w in variants() {
+            let title = format!(
+                "weak signal, {what} over QUIC beside others' TCP, {}",
+                w.title
+            );
+            rows.push((title, w.colour, weak(load, w.key)));
         }
         let (none, vaqm) = (weak(load, "none"), weak(load, "vaqm"));
         checks.push(Check::of(
@@ -95,17 +99,21 @@ fn draw(o: &Outcomes) -> Figure {
     }
     for (load, what, _) in WITHIN {
         for carrier in CARRIERS {
-            for w in ways() {
-                let r = own(load, carrier.0, w.0);
-                let colour = if w.0 == "none" { w.2 } else { carrier.2 };
+            for w in variants() {
+                let r = own(load, carrier.key, w.key);
+                let colour = if w.key == "none" {
+                    w.colour
+                } else {
+                    carrier.colour
+                };
                 let title = format!("{what} beside a download of the same user");
-                let name = format!("{}, {}", carrier.1, w.1);
+                let name = format!("{}, {}", carrier.title, w.title);
                 rows.push((format!("{title}, {name}"), colour, r));
                 bars.extend(bar(&title, &name, colour, r, "loads_time"));
             }
         }
     }
-    let small = |carrier: &str, way: &str| own("small", carrier, way);
+    let small = |carrier: &str, variant: &str| own("small", carrier, variant);
     checks.extend([
         Check::of(
             "100 kB over QUIC beside a download over QUIC: time without over with vAQM".to_owned(),

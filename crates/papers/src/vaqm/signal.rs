@@ -4,30 +4,30 @@ use super::prelude::*;
 
 const WINDOW: (&str, &str) = ("upf.vaqm.mode", "window");
 
-const MODES: [Way; 8] = [
-    ("auto", "auto", "vaqm", &[VAQM]),
-    ("window", "window", "vaqm-told", &[WINDOW]),
-    ("int", "int", "vaqm-int", &[("upf.vaqm.mode", "int")]),
-    ("literal", "literal", "vaqm-literal", &[LITERAL]),
-    (
+const MODES: [Variant; 8] = [
+    Variant::new("auto", "auto", "vaqm", &[VAQM]),
+    Variant::new("window", "window", "vaqm-told", &[WINDOW]),
+    Variant::new("int", "int", "vaqm-int", &[("upf.vaqm.mode", "int")]),
+    Variant::new("literal", "literal", "vaqm-literal", &[LITERAL]),
+    Variant::new(
         "drain",
         "drain",
         "vaqm-drain",
         &[("upf.vaqm.mode", "drain")],
     ),
-    (
+    Variant::new(
         "direct",
         "direct",
         "vaqm-direct",
         &[("upf.vaqm.mode", "direct")],
     ),
-    (
+    Variant::new(
         "throughput",
         "window, least target 40 ms",
         "vaqm-throughput",
         &[WINDOW, ("upf.vaqm.preset", "throughput")],
     ),
-    (
+    Variant::new(
         "pie",
         "window, with PIE",
         "vaqm-pie",
@@ -50,13 +50,13 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
         out.value("p95_s", Some(q.p95 * 1e-3));
     }
     out.distribution("rtt", all);
-    let span = (run.scenario.warmup.as_secs_f64(), m::all(run).1);
+    let span = (run.scenario.warmup.as_secs_f64(), m::end(run));
     let rates: f64 = (0..run.layout.labels.len())
         .map(|i| m::rate(run, i, span))
         .sum();
     out.value("rate", Some(rates));
     out.value("bulk", Some(BULK.map(|i| m::rate(run, i, span)).sum()));
-    let dropped: u64 = BULK.map(|i| m::drops(run, i).0).sum();
+    let dropped: u64 = BULK.map(|i| m::dropped(run, i)).sum();
     out.value("drops", Some(dropped as f64));
 }
 
@@ -64,19 +64,19 @@ fn experiments(
     options: &Options,
     kind: &str,
     signals: &[(&str, &str, &'static str)],
-    ways: &[Way],
+    variants: &[Variant],
     more: Changes,
 ) -> Result<Vec<Experiment>, StudyError> {
     let mut experiments = vec![];
     for (signal, _, mcs) in signals {
-        for way in ways {
+        for variant in variants {
             let mut changes = vec![
                 ("duration", length(options.quick)),
                 ("ue.channel.mcs", *mcs),
             ];
             changes.extend(more);
-            changes.extend(way.3);
-            let name = format!("{kind}/{signal}-{}", way.0);
+            changes.extend(variant.changes);
+            let name = format!("{kind}/{signal}-{}", variant.key);
             experiments.push(Experiment::new(name, SIGNAL, changes, reduce)?);
         }
     }
@@ -84,11 +84,11 @@ fn experiments(
 }
 
 const COLUMNS: [Entry; 5] = [
-    ("RTT, least", "ms", "least", 1.0, Some(Better::Lower)),
-    ("RTT p50", "ms", "p50", 1.0, Some(Better::Lower)),
-    ("RTT p95", "ms", "p95", 1.0, Some(Better::Lower)),
-    ("rate", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
-    ("drops", "", "drops", 1.0, Some(Better::Lower)),
+    Entry::less("RTT, least", "ms", "least"),
+    Entry::less("RTT p50", "ms", "p50"),
+    Entry::less("RTT p95", "ms", "p95"),
+    Entry::more("rate", "Mbit/s", "rate"),
+    Entry::less("drops", "", "drops"),
 ];
 
 /// The median RTT in strong signal without AQM over that of the experiment `managed`.
@@ -103,9 +103,9 @@ fn weak_over_strong(o: &Outcomes, weak: &str, strong: &str) -> Option<Estimate> 
 }
 
 /// The median RTT over QUIC in strong signal, treated so, over that without AQM.
-fn over_quic(o: &Outcomes, way: &str) -> Option<Estimate> {
+fn over_quic(o: &Outcomes, variant: &str) -> Option<Estimate> {
     let none = o.get("signal-quic/strong-none");
-    o.get(&format!("signal-quic/strong-{way}"))
+    o.get(&format!("signal-quic/strong-{variant}"))
         .ratio("p50", none, "p50")
 }
 
@@ -142,15 +142,15 @@ fn measures() -> Vec<Measure> {
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
-    let mut all = experiments(options, "signal", &SIGNALS, &WAYS, &[])?;
-    let literal = *MODES.iter().find(|m| m.0 == "literal").expect("a mode");
+    let mut all = experiments(options, "signal", &SIGNALS, &VARIANTS, &[])?;
+    let literal = *MODES.iter().find(|m| m.key == "literal").expect("a mode");
     all.extend(experiments(options, "modes", &SIGNALS, &[literal], &[])?);
-    let ways = [WAYS[0], WAYS[1], literal];
+    let variants = [VARIANTS[0], VARIANTS[1], literal];
     all.extend(experiments(
         options,
         "signal-quic",
         &SIGNALS[..2],
-        &ways,
+        &variants,
         QUIC,
     )?);
     Ok(Part {
@@ -162,8 +162,8 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 }
 
 fn draw(o: &Outcomes) -> Figure {
-    let runs = |signal: &str, way: &str| o.get(&format!("signal/{signal}-{way}"));
-    let quic = |signal: &str, way: &str| o.get(&format!("signal-quic/{signal}-{way}"));
+    let runs = |signal: &str, variant: &str| o.get(&format!("signal/{signal}-{variant}"));
+    let quic = |signal: &str, variant: &str| o.get(&format!("signal-quic/{signal}-{variant}"));
     let cdf = |id: &str, (signal, title, _): (&str, &str, &str)| {
         Panel::new(
             id,
@@ -171,9 +171,9 @@ fn draw(o: &Outcomes) -> Figure {
             "",
             Drawing::Cdf {
                 axis: Axis::new("RTT", "ms"),
-                lines: WAYS
+                lines: VARIANTS
                     .iter()
-                    .map(|w| runs(signal, w.0).cdf("rtt", &format!("TCP, {}", w.1), w.2))
+                    .map(|w| runs(signal, w.key).cdf("rtt", &format!("TCP, {}", w.title), w.colour))
                     .chain([
                         quic(signal, "none").cdf("rtt", "QUIC, no AQM", "xrc"),
                         quic(signal, "vaqm").cdf("rtt", "QUIC, vAQM", "prague"),
@@ -185,14 +185,18 @@ fn draw(o: &Outcomes) -> Figure {
     };
     let mut rows: Vec<(String, &str, &Runs)> = vec![];
     for (signal, title, _) in SIGNALS {
-        for w in &WAYS {
-            rows.push((format!("{title}, {}", w.1), w.2, runs(signal, w.0)));
+        for w in &VARIANTS {
+            rows.push((
+                format!("{title}, {}", w.title),
+                w.colour,
+                runs(signal, w.key),
+            ));
         }
     }
     for (signal, title, _) in &SIGNALS[..2] {
-        for w in &WAYS[..2] {
-            let label = format!("{title}, QUIC, {}", w.1);
-            rows.push((label, w.2, quic(signal, w.0)));
+        for w in &VARIANTS[..2] {
+            let label = format!("{title}, QUIC, {}", w.title);
+            rows.push((label, w.colour, quic(signal, w.key)));
         }
     }
     let mut checks = vec![];
@@ -206,7 +210,7 @@ fn draw(o: &Outcomes) -> Figure {
             Tolerance::AtLeast,
         ));
     }
-    let p = |signal: &str, way: &str, value: &str| runs(signal, way).mean(value);
+    let p = |signal: &str, variant: &str, value: &str| runs(signal, variant).mean(value);
     Figure {
         title: "Round-trip times in strong and weak signal".to_owned(),
         setup: "Three users download by CUBIC, a fourth loads 2 MB every few seconds, all over TCP or all over QUIC; 20 ms \
@@ -250,14 +254,15 @@ pub(super) fn modes(options: &Options) -> Result<Part, StudyError> {
                 .flat_map(|(signal, title, _)| {
                     MODES.iter().map(move |w| {
                         (
-                            format!("{title}, {}", w.1),
-                            w.2,
-                            o.get(&format!("modes/{signal}-{}", w.0)),
+                            format!("{title}, {}", w.title),
+                            w.colour,
+                            o.get(&format!("modes/{signal}-{}", w.key)),
                         )
                     })
                 })
                 .collect();
-            let weak = |way: &str, value: &str| o.get(&format!("modes/weak-{way}")).mean(value);
+            let weak =
+                |variant: &str, value: &str| o.get(&format!("modes/weak-{variant}")).mean(value);
             Figure {
                 title: "Beyond: every mode".to_owned(),
                 setup: "As above.".to_owned(),
@@ -288,13 +293,13 @@ const LARGE: Changes = &[("cell.rlc.buffer", "1 MB")];
 
 /// What the buffer of the cell decides.
 pub(super) fn buffers(options: &Options) -> Result<Part, StudyError> {
-    let mut all = experiments(options, "signal", &SIGNALS[..1], &WAYS[..2], &[])?;
+    let mut all = experiments(options, "signal", &SIGNALS[..1], &VARIANTS[..2], &[])?;
 
     all.extend(experiments(
         options,
         "buffers",
         &SIGNALS[..1],
-        &WAYS[..2],
+        &VARIANTS[..2],
         LARGE,
     )?);
     Ok(Part {
@@ -302,13 +307,13 @@ pub(super) fn buffers(options: &Options) -> Result<Part, StudyError> {
         measures: vec![],
         experiments: all,
         draw: Box::new(|o| {
-            let get = |kind: &str, way: &str| o.get(&format!("{kind}/strong-{way}"));
+            let get = |kind: &str, variant: &str| o.get(&format!("{kind}/strong-{variant}"));
             let bars = [("192 kB", "signal"), ("1 MB", "buffers")]
                 .into_iter()
                 .flat_map(|(group, kind)| {
-                    WAYS[..2]
+                    VARIANTS[..2]
                         .iter()
-                        .filter_map(move |w| bar(group, w.1, w.2, get(kind, w.0), "p50"))
+                        .filter_map(move |w| bar(group, w.title, w.colour, get(kind, w.key), "p50"))
                 })
                 .collect();
             let none = get("buffers", "none");

@@ -34,16 +34,10 @@ const TRANSPORTS: [Changed; 3] = [
 ];
 
 const COLUMNS: [Entry; 4] = [
-    ("download", "Mbit/s", "bulk_rate", 1.0, Some(Better::Higher)),
-    ("upload", "Mbit/s", "upload_rate", 1.0, Some(Better::Higher)),
-    (
-        "downlink's queue, median",
-        "ms",
-        "queue",
-        1.0,
-        Some(Better::Lower),
-    ),
-    ("95 %", "ms", "queue_p95", 1.0, Some(Better::Lower)),
+    Entry::more("download", "Mbit/s", "bulk_rate"),
+    Entry::more("upload", "Mbit/s", "upload_rate"),
+    Entry::less("downlink's queue, median", "ms", "queue"),
+    Entry::less("95 %", "ms", "queue_p95"),
 ];
 
 fn reduce(run: &RunResult, out: &mut Outcome) {
@@ -53,20 +47,20 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
     out.value("queue_p95", queue.map(|q| q.p95));
 }
 
-fn name(cell: &str, transport: &str, way: &str) -> String {
-    format!("upload/{cell}-{transport}-{way}")
+fn name(cell: &str, transport: &str, variant: &str) -> String {
+    format!("upload/{cell}-{transport}-{variant}")
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
     for (cell, _, radio) in CELLS {
         for (transport, _, carries) in TRANSPORTS {
-            for way in &WAYS[..2] {
+            for variant in &VARIANTS[..2] {
                 let mut changes = vec![("duration", length(options.quick))];
-                for some in [radio, carries, way.3] {
+                for some in [radio, carries, variant.changes] {
                     changes.extend(some);
                 }
-                let name = name(cell, transport, way.0);
+                let name = name(cell, transport, variant.key);
                 experiments.push(Experiment::new(name, UPLOAD, changes, reduce)?);
             }
         }
@@ -80,14 +74,14 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 }
 
 fn draw(o: &Outcomes) -> Figure {
-    let runs = |cell: &str, transport: &str, way: &str| o.get(&name(cell, transport, way));
+    let runs = |cell: &str, transport: &str, variant: &str| o.get(&name(cell, transport, variant));
     let mut rows: Vec<(String, &str, &Runs)> = vec![];
     let mut checks = vec![];
     for (cell, title, _) in CELLS {
         for (transport, carried, _) in TRANSPORTS {
-            for way in &WAYS[..2] {
-                let row = format!("{title}, {carried}, {}", way.1);
-                rows.push((row, way.2, runs(cell, transport, way.0)));
+            for variant in &VARIANTS[..2] {
+                let row = format!("{title}, {carried}, {}", variant.title);
+                rows.push((row, variant.colour, runs(cell, transport, variant.key)));
             }
             let (vaqm, none) = (runs(cell, transport, "vaqm"), runs(cell, transport, "none"));
             checks.push(Check::of(
@@ -99,7 +93,7 @@ fn draw(o: &Outcomes) -> Figure {
             ));
         }
     }
-    let mean = |cell: &str, way: &str, value: &str| runs(cell, "tcp", way).mean(value);
+    let mean = |cell: &str, variant: &str, value: &str| runs(cell, "tcp", variant).mean(value);
     Figure {
         title: "Beyond: an upload of the same user".to_owned(),
         setup: "One user, one CUBIC download and one CUBIC upload. Where TCP has time stamps, vAQM takes what an ACK waited in the \

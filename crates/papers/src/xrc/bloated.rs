@@ -47,18 +47,12 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 fn draw(o: &Outcomes) -> Figure {
     let runs = |c: &str| o.get(&name(c));
     let columns: [Entry; 6] = [
-        (
-            "share, first second",
-            "%",
-            "share_1s",
-            100.0,
-            Some(Better::Higher),
-        ),
-        ("share, first 5 s", "%", "share_5s", 100.0, None),
-        ("share, all 20 s", "%", "share", 100.0, None),
-        ("HoL p50", "ms", "hol_p50", 1.0, Some(Better::Lower)),
-        ("HoL p90", "ms", "hol_p90", 1.0, Some(Better::Lower)),
-        ("drops", "", "drops", 1.0, Some(Better::Lower)),
+        Entry::more("share, first second", "%", "share_1s").times(100.0),
+        Entry::plain("share, first 5 s", "%", "share_5s").times(100.0),
+        Entry::plain("share, all 20 s", "%", "share").times(100.0),
+        Entry::less("HoL p50", "ms", "hol_p50"),
+        Entry::less("HoL p90", "ms", "hol_p90"),
+        Entry::less("drops", "", "drops"),
     ];
     let rows: Vec<(String, &str, &Runs)> = ALL
         .iter()

@@ -84,7 +84,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
                         .collect()
                 };
             let alone = |run: &RunResult, out: &mut Outcome| keep_all(run, out, (2.0, 29.0));
-            let all = |run: &RunResult, out: &mut Outcome| keep_all(run, out, (2.0, m::all(run).1));
+            let all = |run: &RunResult, out: &mut Outcome| keep_all(run, out, (2.0, m::end(run)));
             let shared = |run: &RunResult, out: &mut Outcome| keep_all(run, out, m::life(run, 1));
             experiments.push(Experiment::new(
                 name(c, "alone", fault),
@@ -117,24 +117,12 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 fn draw(o: &Outcomes) -> Figure {
     let runs = |c: &str, place: &str, fault: &str| o.get(&name(c, place, fault));
     let columns: [Entry; 6] = [
-        (
-            "utilisation",
-            "%",
-            "utilisation",
-            100.0,
-            Some(Better::Higher),
-        ),
-        (
-            "HoL ≤ 10 ms",
-            "%",
-            "hol_within",
-            100.0,
-            Some(Better::Higher),
-        ),
-        ("HoL p50", "ms", "hol_p50", 1.0, Some(Better::Lower)),
-        ("HoL p90", "ms", "hol_p90", 1.0, Some(Better::Lower)),
-        ("XRC's drops", "", "drops_0", 1.0, Some(Better::Lower)),
-        ("share", "%", "share", 100.0, None),
+        Entry::more("utilisation", "%", "utilisation").times(100.0),
+        Entry::more("HoL ≤ 10 ms", "%", "hol_within").times(100.0),
+        Entry::less("HoL p50", "ms", "hol_p50"),
+        Entry::less("HoL p90", "ms", "hol_p90"),
+        Entry::less("XRC's drops", "", "drops_0"),
+        Entry::plain("share", "%", "share").times(100.0),
     ];
     let mut panels = vec![];
     for (place, caption) in WHERE {

@@ -79,7 +79,7 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
     let all = m::all(run);
     out.value("utilisation", m::utilisation(run, all));
     out.value("rate", Some(m::rate(run, 0, all)));
-    out.value("drops", Some(m::drops(run, 0).0 as f64));
+    out.value("drops", Some(m::dropped(run, 0) as f64));
     let late = late(run);
     out.value("late", m::mean(&late));
     out.value("late_p90", m::quantiles(&late).map(|q| q.p90));

@@ -51,7 +51,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     for c in ALL {
         for (delay, f1) in DELAYS {
             let split = ("feedback.xrc.f1_delay", f1);
-            let all = |run: &RunResult, out: &mut Outcome| keep_all(run, out, (2.0, m::all(run).1));
+            let all = |run: &RunResult, out: &mut Outcome| keep_all(run, out, (2.0, m::end(run)));
             let varying = [
                 ("duration", duration),
                 ("flow.controller", c),
@@ -84,23 +84,11 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 
 fn draw(o: &Outcomes) -> Figure {
     let columns: [Entry; 5] = [
-        (
-            "utilisation",
-            "%",
-            "utilisation",
-            100.0,
-            Some(Better::Higher),
-        ),
-        (
-            "HoL ≤ 10 ms",
-            "%",
-            "hol_within",
-            100.0,
-            Some(Better::Higher),
-        ),
-        ("HoL p90", "ms", "hol_p90", 1.0, Some(Better::Lower)),
-        ("XRC's drops", "", "drops_0", 1.0, Some(Better::Lower)),
-        ("Jain (common)", "", "jain", 1.0, Some(Better::Higher)),
+        Entry::more("utilisation", "%", "utilisation").times(100.0),
+        Entry::more("HoL ≤ 10 ms", "%", "hol_within").times(100.0),
+        Entry::less("HoL p90", "ms", "hol_p90"),
+        Entry::less("XRC's drops", "", "drops_0"),
+        Entry::more("Jain (common)", "", "jain"),
     ];
     let panels = [
         ("varying", "One flow, varying channel"),

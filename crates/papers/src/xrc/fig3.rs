@@ -227,7 +227,7 @@ fn keep_window(run: &RunResult, out: &mut Outcome) {
         "window",
         m::internal_line(run, 0, "twnd", 1.0, "target window"),
     );
-    if m::life(run, 1).0 < 9.0 {
+    if m::on(run, 1) < 9.0 {
         out.line("window", m::window_line(run, 1, title(&controllers[1])));
     }
     out.track("window", m::track(run, 0, title(&controllers[0])));

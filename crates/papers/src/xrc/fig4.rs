@@ -103,7 +103,7 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
     out.value("settling", m::mean(&all));
     out.value("settling_worst", Some(worst));
     out.value("utilisation", m::utilisation(run, (1.0, 100.0)));
-    let drops: u64 = four.iter().map(|i| m::drops(run, *i).0).sum();
+    let drops: u64 = four.iter().map(|i| m::dropped(run, *i)).sum();
     out.value("drops", Some(drops as f64));
     keep_hol(run, out, m::all(run));
     if out.is_drawn() {

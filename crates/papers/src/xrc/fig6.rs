@@ -68,7 +68,7 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
         );
     }
     out.distribution("chunks", chunks.iter().map(|c| c * 1e-3).collect());
-    let drops = m::drops(run, 0).0 + m::drops(run, 1).0;
+    let drops = m::dropped(run, 0) + m::dropped(run, 1);
     out.value("drops", Some(drops as f64));
     let alone = m::rate(run, 0, (2.0, 5.0));
     let (mut during, mut after) = (vec![], vec![]);

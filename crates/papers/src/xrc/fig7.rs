@@ -83,7 +83,7 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
     let to = run.records.flows[1]
         .transfers
         .last()
-        .map_or(m::all(run).1, |t| t.end.as_secs_f64());
+        .map_or(m::end(run), |t| t.end.as_secs_f64());
     keep_hol(run, out, (5.0, to));
 }
 

@@ -50,25 +50,13 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 
 fn draw(o: &Outcomes) -> Figure {
     let columns: [Entry; 7] = [
-        ("rate", "Mbit/s", "rate_0", 1.0, Some(Better::Higher)),
-        (
-            "utilisation",
-            "%",
-            "utilisation",
-            100.0,
-            Some(Better::Higher),
-        ),
-        (
-            "HoL ≤ 10 ms",
-            "%",
-            "hol_within",
-            100.0,
-            Some(Better::Higher),
-        ),
-        ("HoL p50", "ms", "hol_p50", 1.0, Some(Better::Lower)),
-        ("HoL p90", "ms", "hol_p90", 1.0, Some(Better::Lower)),
-        ("share", "%", "share", 100.0, None),
-        ("Jain (common)", "", "jain", 1.0, Some(Better::Higher)),
+        Entry::more("rate", "Mbit/s", "rate_0"),
+        Entry::more("utilisation", "%", "utilisation").times(100.0),
+        Entry::more("HoL ≤ 10 ms", "%", "hol_within").times(100.0),
+        Entry::less("HoL p50", "ms", "hol_p50"),
+        Entry::less("HoL p90", "ms", "hol_p90"),
+        Entry::plain("share", "%", "share").times(100.0),
+        Entry::more("Jain (common)", "", "jain"),
     ];
     let mut panels = vec![];
     for (alone, caption) in [(true, "Alone"), (false, "Beside CUBIC")] {

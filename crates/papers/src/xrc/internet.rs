@@ -81,8 +81,8 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 
 /// The first five seconds are left out.
 fn reduce(run: &RunResult, out: &mut Outcome) {
-    let end = m::all(run).1;
-    let shared = run.layout.labels.len() > 1 && m::life(run, 1).0 < end - 1.0;
+    let end = m::end(run);
+    let shared = run.layout.labels.len() > 1 && m::on(run, 1) < end - 1.0;
     let span = if shared { (10.0, end) } else { (5.0, end) };
     let rate = m::rate(run, 0, span);
     out.value("rate", Some(rate));
@@ -91,7 +91,7 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
         out.value("jain", m::jain_common(run, &[0, 1], span));
         out.value("share", Some(rate / (rate + m::rate(run, 1, span))));
     }
-    out.value("drops", Some(m::drops(run, 0).0 as f64));
+    out.value("drops", Some(m::dropped(run, 0) as f64));
     let wired = &run.records.flows[0].wired_delay;
     for (name, q) in [
         ("wired_p50", 0.5),
@@ -124,31 +124,13 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
 
 fn draw(o: &Outcomes) -> Figure {
     let columns: [Entry; 7] = [
-        ("rate", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
-        (
-            "wired queue p50",
-            "ms",
-            "wired_p50",
-            1.0,
-            Some(Better::Lower),
-        ),
-        (
-            "wired queue p90",
-            "ms",
-            "wired_p90",
-            1.0,
-            Some(Better::Lower),
-        ),
-        (
-            "wired queue p99",
-            "ms",
-            "wired_p99",
-            1.0,
-            Some(Better::Lower),
-        ),
-        ("HoL p90", "ms", "hol_p90", 1.0, Some(Better::Lower)),
-        ("drops", "", "drops", 1.0, Some(Better::Lower)),
-        ("share", "%", "share", 100.0, None),
+        Entry::more("rate", "Mbit/s", "rate"),
+        Entry::less("wired queue p50", "ms", "wired_p50"),
+        Entry::less("wired queue p90", "ms", "wired_p90"),
+        Entry::less("wired queue p99", "ms", "wired_p99"),
+        Entry::less("HoL p90", "ms", "hol_p90"),
+        Entry::less("drops", "", "drops"),
+        Entry::plain("share", "%", "share").times(100.0),
     ];
     let mut rows = vec![];
     for (key, what) in [

@@ -62,8 +62,8 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
             changes.extend(keys);
             let reduce = |run: &RunResult, out: &mut Outcome| {
                 let shared = run.layout.labels.len() > 1;
-                let from = if shared { m::life(run, 1).0 } else { 1.0 };
-                keep_all(run, out, (from, m::all(run).1));
+                let from = if shared { m::on(run, 1) } else { 1.0 };
+                keep_all(run, out, (from, m::end(run)));
             };
             experiments.push(Experiment::new(name(c, case), text, changes, reduce)?);
         }
@@ -78,25 +78,13 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 
 fn draw(o: &Outcomes) -> Figure {
     let columns: [Entry; 7] = [
-        (
-            "utilisation",
-            "%",
-            "utilisation",
-            100.0,
-            Some(Better::Higher),
-        ),
-        (
-            "HoL ≤ 10 ms",
-            "%",
-            "hol_within",
-            100.0,
-            Some(Better::Higher),
-        ),
-        ("HoL p50", "ms", "hol_p50", 1.0, Some(Better::Lower)),
-        ("HoL p90", "ms", "hol_p90", 1.0, Some(Better::Lower)),
-        ("own loss", "%", "loss_0", 100.0, Some(Better::Lower)),
-        ("share", "%", "share", 100.0, None),
-        ("Jain (common)", "", "jain", 1.0, Some(Better::Higher)),
+        Entry::more("utilisation", "%", "utilisation").times(100.0),
+        Entry::more("HoL ≤ 10 ms", "%", "hol_within").times(100.0),
+        Entry::less("HoL p50", "ms", "hol_p50"),
+        Entry::less("HoL p90", "ms", "hol_p90"),
+        Entry::less("own loss", "%", "loss_0").times(100.0),
+        Entry::plain("share", "%", "share").times(100.0),
+        Entry::more("Jain (common)", "", "jain"),
     ];
     let panels = CASES
         .iter()

@@ -9,7 +9,7 @@ const ALL: [&str; 5] = ["xrc", "xrc-paper", "cubic", "reno", "bbr"];
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let duration = if options.quick { "10 s" } else { "20 s" };
     let reduce = |run: &RunResult, out: &mut Outcome| {
-        keep_all(run, out, (1.0, m::all(run).1));
+        keep_all(run, out, (1.0, m::end(run)));
         if out.is_drawn() {
             let label = title(&run.layout.controllers[0]);
             out.line("capacity", m::capacity_line(run, PAYLOAD));
@@ -45,24 +45,12 @@ fn draw(o: &Outcomes) -> Figure {
         .map(|c| (title(c).to_owned(), *c, o.get(&format!("nr/{c}"))))
         .collect();
     let columns: [Entry; 6] = [
-        (
-            "utilisation",
-            "%",
-            "utilisation",
-            100.0,
-            Some(Better::Higher),
-        ),
-        ("rate", "Mbit/s", "rate", 1.0, Some(Better::Higher)),
-        (
-            "HoL ≤ 10 ms",
-            "%",
-            "hol_within",
-            100.0,
-            Some(Better::Higher),
-        ),
-        ("HoL p50", "ms", "hol_p50", 1.0, Some(Better::Lower)),
-        ("HoL p90", "ms", "hol_p90", 1.0, Some(Better::Lower)),
-        ("drops", "", "drops", 1.0, Some(Better::Lower)),
+        Entry::more("utilisation", "%", "utilisation").times(100.0),
+        Entry::more("rate", "Mbit/s", "rate"),
+        Entry::more("HoL ≤ 10 ms", "%", "hol_within").times(100.0),
+        Entry::less("HoL p50", "ms", "hol_p50"),
+        Entry::less("HoL p90", "ms", "hol_p90"),
+        Entry::less("drops", "", "drops"),
     ];
     let panels = vec![
         Panel::new(

@@ -61,26 +61,14 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 
 fn draw(o: &Outcomes) -> Figure {
     let columns: [Entry; 8] = [
-        ("first's share", "%", "share", 100.0, None),
-        ("Jain (common)", "", "jain", 1.0, Some(Better::Higher)),
-        ("Jain (1 s)", "", "jain_1s", 1.0, Some(Better::Higher)),
-        ("HoL p50", "ms", "hol_p50", 1.0, Some(Better::Lower)),
-        ("HoL p90", "ms", "hol_p90", 1.0, Some(Better::Lower)),
-        (
-            "HoL ≤ 10 ms",
-            "%",
-            "hol_within",
-            100.0,
-            Some(Better::Higher),
-        ),
-        ("first's loss", "%", "loss_0", 100.0, Some(Better::Lower)),
-        (
-            "utilisation",
-            "%",
-            "utilisation",
-            100.0,
-            Some(Better::Higher),
-        ),
+        Entry::plain("first's share", "%", "share").times(100.0),
+        Entry::more("Jain (common)", "", "jain"),
+        Entry::more("Jain (1 s)", "", "jain_1s"),
+        Entry::less("HoL p50", "ms", "hol_p50"),
+        Entry::less("HoL p90", "ms", "hol_p90"),
+        Entry::more("HoL ≤ 10 ms", "%", "hol_within").times(100.0),
+        Entry::less("first's loss", "%", "loss_0").times(100.0),
+        Entry::more("utilisation", "%", "utilisation").times(100.0),
     ];
     let mut panels: Vec<Panel> = ["bbr", "bbr3", "copa", "vegas"]
         .into_iter()

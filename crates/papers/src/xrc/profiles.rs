@@ -2,25 +2,12 @@
 
 use super::prelude::*;
 
-/// Value, heading, unit, factor, which direction is good.
 const COLUMNS: [Entry; 5] = [
-    (
-        "utilisation",
-        "%",
-        "utilisation",
-        100.0,
-        Some(Better::Higher),
-    ),
-    (
-        "HoL ≤ 10 ms",
-        "%",
-        "hol_within",
-        100.0,
-        Some(Better::Higher),
-    ),
-    ("HoL p90", "ms", "hol_p90", 1.0, Some(Better::Lower)),
-    ("Jain (common)", "", "jain", 1.0, Some(Better::Higher)),
-    ("drops", "", "drops", 1.0, Some(Better::Lower)),
+    Entry::more("utilisation", "%", "utilisation").times(100.0),
+    Entry::more("HoL ≤ 10 ms", "%", "hol_within").times(100.0),
+    Entry::less("HoL p90", "ms", "hol_p90"),
+    Entry::more("Jain (common)", "", "jain"),
+    Entry::less("drops", "", "drops"),
 ];
 
 /// The name of the same experiment in the default profile.
@@ -41,7 +28,7 @@ pub(super) fn part(others: &[Part]) -> Part {
     for e in &all {
         let counterpart = default_of(&e.name).and_then(|n| all.iter().find(|o| o.name == n));
         if let Some(default) = counterpart
-            && !pairs.iter().any(|p| p.1 == e.name)
+            && !pairs.iter().any(|(_, paper)| *paper == e.name)
         {
             pairs.push((default.name.clone(), e.name.clone()));
             experiments.extend([(*default).clone(), (*e).clone()]);
@@ -57,13 +44,19 @@ pub(super) fn part(others: &[Part]) -> Part {
 
 fn draw(o: &Outcomes, pairs: &[(String, String)]) -> Figure {
     let cell = |name: &str, c: &Entry| {
-        let scaled: Vec<f64> = o.get(name).values(c.2).iter().map(|v| v * c.3).collect();
+        let scaled: Vec<f64> = o
+            .get(name)
+            .optional(c.value)
+            .iter()
+            .map(|v| v * c.scale)
+            .collect();
         Estimate::of(&scaled).map_or(Cell::Missing, |e| Cell::from(e.mean))
     };
     let columns = COLUMNS
         .iter()
         .flat_map(|c| {
-            ["product", "paper"].map(|p| Column::new(&format!("{}, {p}", c.0), c.1, None, ""))
+            ["product", "paper"]
+                .map(|p| Column::new(&format!("{}, {p}", c.heading), c.unit, None, ""))
         })
         .collect();
     let rows = pairs
@@ -85,31 +78,31 @@ fn draw(o: &Outcomes, pairs: &[(String, String)]) -> Figure {
     };
     // In how many experiments one profile is better by more than the seeds' scatter.
     let better = |c: &Entry| -> (usize, usize) {
-        let mut wins = (0, 0);
+        let estimate = |name: &str| Estimate::of(&o.get(name).optional(c.value));
+        let (mut product, mut published) = (0, 0);
         for (default, paper) in pairs {
-            let (Some(d), Some(p)) = (o.get(default).estimate(c.2), o.get(paper).estimate(c.2))
-            else {
+            let (Some(d), Some(p)) = (estimate(default), estimate(paper)) else {
                 continue;
             };
             let scatter = d.half_width.unwrap_or(0.0) + p.half_width.unwrap_or(0.0);
-            let gain = if c.4 == Some(Better::Lower) {
+            let gain = if c.better == Some(Better::Lower) {
                 p.mean - d.mean
             } else {
                 d.mean - p.mean
             };
             if gain > scatter {
-                wins.0 += 1;
+                product += 1;
             } else if -gain > scatter {
-                wins.1 += 1;
+                published += 1;
             }
         }
-        wins
+        (product, published)
     };
     let seen: Vec<String> = COLUMNS
         .iter()
         .map(|c| {
             let (d, p) = better(c);
-            format!("{} {d} to {p}", c.0)
+            format!("{} {d} to {p}", c.heading)
         })
         .collect();
     Figure {

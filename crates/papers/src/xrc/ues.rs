@@ -34,7 +34,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 /// The sum over the flows of the rate that left the cell for each last, over the cell's capacity, at the samples of `span`.
 fn promised(run: &RunResult, span: m::Span) -> Option<(Vec<f64>, Vec<f64>)> {
     // The cell's own capacity in blocks, while everyone is served: users are alike and do not move.
-    let capacity = m::capacity(run, (10.0, m::all(run).1))? * 1e6;
+    let capacity = m::capacity(run, (10.0, m::end(run)))? * 1e6;
     let mut sum: Vec<f64> = vec![];
     let mut times: Vec<f64> = vec![];
     for i in 0..run.layout.labels.len() {
@@ -61,7 +61,7 @@ fn promised(run: &RunResult, span: m::Span) -> Option<(Vec<f64>, Vec<f64>)> {
 }
 
 fn reduce(run: &RunResult, out: &mut Outcome) {
-    let end = m::all(run).1;
+    let end = m::end(run);
     keep_all(run, out, (10.0, end));
     if let Some((_, sum)) = promised(run, (10.0, end)) {
         out.value("promised", m::mean(&sum));
@@ -88,7 +88,7 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
 }
 
 fn reduce_mixed(run: &RunResult, out: &mut Outcome) {
-    let span = (5.0, m::all(run).1);
+    let span = (5.0, m::end(run));
     keep_all(run, out, span);
     let rate =
         |flows: core::ops::Range<usize>| -> f64 { flows.map(|i| m::rate(run, i, span)).sum() };
@@ -118,44 +118,14 @@ fn draw(o: &Outcomes) -> Figure {
         )
     };
     let columns: [Entry; 8] = [
-        ("promised, steady", "", "promised", 1.0, None),
-        (
-            "promised, most after wake-up",
-            "",
-            "promised_wake",
-            1.0,
-            Some(Better::Lower),
-        ),
-        (
-            "HoL, most after wake-up",
-            "ms",
-            "hol_wake",
-            1.0,
-            Some(Better::Lower),
-        ),
-        (
-            "HoL p50 (first user)",
-            "ms",
-            "hol_p50",
-            1.0,
-            Some(Better::Lower),
-        ),
-        (
-            "HoL p90 (first user)",
-            "ms",
-            "hol_p90",
-            1.0,
-            Some(Better::Lower),
-        ),
-        ("Jain (common)", "", "jain", 1.0, Some(Better::Higher)),
-        (
-            "utilisation",
-            "%",
-            "utilisation",
-            100.0,
-            Some(Better::Higher),
-        ),
-        ("drops", "", "drops", 1.0, Some(Better::Lower)),
+        Entry::plain("promised, steady", "", "promised"),
+        Entry::less("promised, most after wake-up", "", "promised_wake"),
+        Entry::less("HoL, most after wake-up", "ms", "hol_wake"),
+        Entry::less("HoL p50 (first user)", "ms", "hol_p50"),
+        Entry::less("HoL p90 (first user)", "ms", "hol_p90"),
+        Entry::more("Jain (common)", "", "jain"),
+        Entry::more("utilisation", "%", "utilisation").times(100.0),
+        Entry::less("drops", "", "drops"),
     ];
     let rows: Vec<(String, &str, &Runs)> = ALL
         .iter()

@@ -38,24 +38,12 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 fn draw(o: &Outcomes) -> Figure {
     let runs = |c: &str| o.get(&format!("uplink/{c}"));
     let columns: [Entry; 6] = [
-        ("download", "Mbit/s", "rate_0", 1.0, Some(Better::Higher)),
-        (
-            "of its rate before",
-            "%",
-            "kept",
-            100.0,
-            Some(Better::Higher),
-        ),
-        ("upload", "Mbit/s", "up", 1.0, Some(Better::Higher)),
-        (
-            "HoL ≤ 10 ms",
-            "%",
-            "hol_within",
-            100.0,
-            Some(Better::Higher),
-        ),
-        ("HoL p90", "ms", "hol_p90", 1.0, Some(Better::Lower)),
-        ("drops", "", "drops_0", 1.0, Some(Better::Lower)),
+        Entry::more("download", "Mbit/s", "rate_0"),
+        Entry::more("of its rate before", "%", "kept").times(100.0),
+        Entry::more("upload", "Mbit/s", "up"),
+        Entry::more("HoL ≤ 10 ms", "%", "hol_within").times(100.0),
+        Entry::less("HoL p90", "ms", "hol_p90"),
+        Entry::less("drops", "", "drops_0"),
     ];
     let rows: Vec<(String, &str, &Runs)> = ALL
         .iter()
