@@ -120,7 +120,7 @@ function drawButton(): void {
 
 function draw(): void {
   if (shelf === undefined) return;
-  const all = rows(shelf.entries, filter.value, average.checked);
+  const all = rows(shelf.entries, shelf.t95, filter.value, average.checked);
   const metrics = shownMetrics(all);
   const head = document.createElement("tr");
   const pick = document.createElement("th");

@@ -51,28 +51,26 @@ function lookup(e: Entry, key: string): number | string | undefined {
   return e.metrics[key] ?? e.labels.find(([k]) => k === key || k.endsWith(`.${key}`))?.[1];
 }
 
-/** Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom. */
-const T95 = [
-  12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11,
-  2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042,
-];
-
-/** Mean and half width of the 95 % interval; no interval for a single value. */
-export function estimate(values: number[]): { mean: number; half: number | null } {
+/**
+ * Mean and half width of the 95 % interval; no interval for a single value. `t95` has Student's t by degrees of freedom, from 1
+ * on, as the command gives them; its last value stands for all above.
+ */
+export function estimate(values: number[], t95: number[]): { mean: number; half: number | null } {
   const n = values.length;
   const mean = values.reduce((a, b) => a + b, 0) / n;
   if (n < 2) return { mean, half: null };
   const variance = values.reduce((a, v) => a + (v - mean) ** 2, 0) / (n - 1);
-  return { mean, half: (T95[n - 2] ?? 1.96) * Math.sqrt(variance / n) };
+  const t = t95[Math.min(n - 1, t95.length) - 1] ?? Number.POSITIVE_INFINITY;
+  return { mean, half: t * Math.sqrt(variance / n) };
 }
 
-export function rows(entries: Entry[], filter: string, average: boolean): Row[] {
+export function rows(entries: Entry[], t95: number[], filter: string, average: boolean): Row[] {
   const tests = parseFilter(filter);
   const kept = entries.filter((e) => tests.every((test) => test(e)));
   const groups = new Map<string, Entry[]>();
   for (const e of kept) {
     const folder = e.path.split("/").slice(0, -1).join("/");
-    const key = average ? JSON.stringify([folder, e.scenario, e.labels]) : e.path;
+    const key = average ? JSON.stringify([folder, e.scenario, e.controllers, e.labels]) : e.path;
     const group = groups.get(key);
     if (group) group.push(e);
     else groups.set(key, [e]);
@@ -82,7 +80,7 @@ export function rows(entries: Entry[], filter: string, average: boolean): Row[] 
     const keys = new Set(group.flatMap((e) => Object.keys(e.metrics)));
     const values: Row["values"] = new Map();
     for (const key of keys) {
-      values.set(key, estimate(group.flatMap((e) => e.metrics[key] ?? [])));
+      values.set(key, estimate(group.flatMap((e) => e.metrics[key] ?? []), t95));
     }
     return {
       paths: group.map((e) => e.path),

@@ -54,6 +54,8 @@ export interface Shelf {
   metrics: Metric[];
   colours: Record<string, Paint>;
   most: number;
+  /** Student's t, two-sided 95 %, for 1, 2, ... degrees of freedom. */
+  t95: number[];
   entries: Entry[];
   pages: Page[];
 }

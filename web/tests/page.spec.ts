@@ -5,7 +5,7 @@
  */
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, type Page, test } from "@playwright/test";
@@ -79,6 +79,12 @@ controller = "cubic"
 `,
   );
   execFileSync(command, ["run", edge, "--out", join(folder, "runs/edge")], { cwd: folder, stdio: "ignore" });
+  // One name and one folder, another sender.
+  const other = join(folder, "other.toml");
+  writeFileSync(other, readFileSync(edge, "utf8").replace('"cubic"', '"bbr"'));
+  for (const [text, run] of [[edge, "one"], [other, "two"]] as const) {
+    execFileSync(command, ["run", text, "--out", join(folder, "runs/mixed", run)], { cwd: folder, stdio: "ignore" });
+  }
   const arena = ["arena", "--quick", "--seeds", "2", "--cells", "lte-steps,rival", "--systems", "xrc,cubic,cubic+vaqm"];
   execFileSync(command, [...arena, "--out", join(folder, "runs/arena")], { cwd: folder, stdio: "ignore" });
   [server, address] = await serve();
@@ -105,7 +111,7 @@ async function open(page: Page): Promise<string[]> {
 test("lists, filters, sorts and averages runs", async ({ page }) => {
   const wrong = await open(page);
   const rows = page.locator("#table tbody tr");
-  await expect(rows).toHaveCount(5);
+  await expect(rows).toHaveCount(7);
   await shot(page, "runs-light");
   await page.fill("#filter", "bbr seed=1");
   await expect(rows).toHaveCount(1);
@@ -122,6 +128,8 @@ test("lists, filters, sorts and averages runs", async ({ page }) => {
   await expect(rows).toHaveCount(2);
   await expect(rows.first()).toContainText("2 seeds");
   await expect(rows.first()).toContainText("±");
+  await page.fill("#filter", "mixed");
+  await expect(rows).toHaveCount(2);
   expect(wrong).toEqual([]);
 });
 
@@ -225,7 +233,7 @@ test("shows what runs, and new runs without being asked", async ({ page }) => {
     cwd: folder,
     stdio: "ignore",
   });
-  await expect(page.locator("#table tbody tr")).toHaveCount(6);
+  await expect(page.locator("#table tbody tr")).toHaveCount(8);
   expect(wrong).toEqual([]);
 });
 

@@ -7,7 +7,7 @@ pub mod summary;
 pub mod table;
 
 pub use histogram::Histogram;
-pub use interval::Estimate;
+pub use interval::{Estimate, t95};
 pub use paired::{Paired, discoveries, is_as_good, paired};
 pub use summary::{FlowSummary, Jain, LinkSummary, Quantiles, RunSummary, summarize};
 pub use table::{Better, METRICS, Metric};
