@@ -1,6 +1,6 @@
 //! The same steps and seed give the same events, however the run is cut.
 
-use slackwater_core::{Duration, Instant};
+use slackwater_core::{Bytes, Duration, FlowId, Instant, NoRecorder, Recorder};
 use slackwater_sim::{NoClock, World};
 
 use crate::audit::Audit;
@@ -37,6 +37,28 @@ fn the_same_seed_gives_the_same_records_and_another_does_not() {
         assert_eq!(a.events(), b.events(), "{path:?}");
         let other = run(&load, 4, &WHOLE);
         assert_ne!(a.recorder().hash, other.recorder().hash, "{path:?}");
+    }
+}
+
+#[test]
+fn a_run_without_a_recorder_gives_the_same_result() {
+    fn delivered<R: Recorder>(mut world: World<R>) -> Vec<Bytes> {
+        world.run_until(Instant::from_millis(2_500), &mut NoClock);
+        let flows = 0..world.flows() as u32;
+        flows
+            .map(|flow| world.hosts(FlowId(flow)).1.delivered())
+            .collect()
+    }
+
+    for path in Path::ALL {
+        let load = several(path);
+        let recorded = delivered(load.world(7).build(Audit::default()));
+        assert!(recorded.iter().all(|b| b.get() > 0), "{path:?} is alive");
+        assert_eq!(
+            recorded,
+            delivered(load.world(7).build(NoRecorder)),
+            "{path:?}"
+        );
     }
 }
 
