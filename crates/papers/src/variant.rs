@@ -32,3 +32,33 @@ impl Variant {
         }
     }
 }
+
+/// A load under which variants are compared: a scenario of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case {
+    /// Its part of an experiment's name.
+    pub(super) key: &'static str,
+    /// What tables call it.
+    pub(super) title: &'static str,
+    /// The scenario.
+    pub(super) text: &'static str,
+    /// What it changes there.
+    pub(super) changes: Changes,
+}
+
+impl Case {
+    /// The case `key`.
+    pub(super) const fn new(
+        key: &'static str,
+        title: &'static str,
+        text: &'static str,
+        changes: Changes,
+    ) -> Self {
+        Self {
+            key,
+            title,
+            text,
+            changes,
+        }
+    }
+}

@@ -1,15 +1,10 @@
 //! Beyond the paper (e): how often the receiver reports, and reports that are lost.
 
+use super::super::variant::Changes;
 use super::prelude::*;
 
-/// Short name, title, changes.
-type Way = (
-    &'static str,
-    &'static str,
-    &'static [(&'static str, &'static str)],
-);
-
-const WAYS: [Way; 6] = [
+/// When reports leave and whether they arrive: short name, title, changes.
+const REPORTS: [(&str, &str, Changes); 6] = [
     ("frame", "each frame", &[]),
     ("50", "each 50 ms", &[("flow.app.every", "50 ms")]),
     ("100", "each 100 ms", &[("flow.app.every", "100 ms")]),
@@ -27,19 +22,19 @@ const WAYS: [Way; 6] = [
 ];
 const KINDS: [Kind; 4] = [CL4S, SL4S, CL4S_DEFAULT, SL4S_DEFAULT];
 
-fn name(case: &str, kind: &Kind, way: &str) -> String {
-    format!("feedback/case{case}-{}-{way}", kind.id)
+fn name(case: &str, kind: &Kind, reports: &str) -> String {
+    format!("feedback/case{case}-{}-{reports}", kind.id)
 }
 
 pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
     for (case, low, high) in &CASES[1..] {
         for kind in &KINDS {
-            for (way, _, extra) in WAYS {
+            for (id, _, extra) in REPORTS {
                 let mut changes = of_kind(kind, 60);
                 changes.push(ramp(*low, *high));
                 changes.extend(words(extra));
-                experiments.push(experiment(name(case, kind, way), IETF, &changes, keep)?);
+                experiments.push(experiment(name(case, kind, id), IETF, &changes, keep)?);
             }
         }
     }
@@ -52,7 +47,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 }
 
 fn draw(o: &Outcomes) -> Figure {
-    let runs = |case: &str, kind: &Kind, way: &str| o.get(&name(case, kind, way));
+    let runs = |case: &str, kind: &Kind, reports: &str| o.get(&name(case, kind, reports));
     let columns: [Entry; 5] = [
         Entry::more("utilisation", "%", "util"),
         Entry::less("p95", "ms", "p95"),
@@ -65,10 +60,10 @@ fn draw(o: &Outcomes) -> Figure {
     for (case, low, high) in &CASES[1..] {
         let rows: Vec<(String, &str, &Runs)> = KINDS
             .iter()
-            .flat_map(|kind| WAYS.iter().map(move |way| (kind, way)))
-            .map(|(kind, way)| {
-                let label = format!("{}, {}", kind.title, way.1);
-                (label, kind.controller, runs(case, kind, way.0))
+            .flat_map(|kind| REPORTS.iter().map(move |(id, title, _)| (kind, id, title)))
+            .map(|(kind, id, title)| {
+                let label = format!("{}, {title}", kind.title);
+                (label, kind.controller, runs(case, kind, id))
             })
             .collect();
         let caption = format!("{low}/{high} ms");
@@ -97,7 +92,7 @@ fn draw(o: &Outcomes) -> Figure {
             );
         }
     }
-    let p95 = |way: &str| runs("2", &CL4S, way).mean("p95");
+    let p95 = |reports: &str| runs("2", &CL4S, reports).mean("p95");
     Figure {
         title: "Beyond (e): reports".to_owned(),
         setup: "One flow of 60 ms on the pattern; the receiver reports at the end of each frame or at intervals, and reports are \

@@ -60,10 +60,10 @@ fn draw(o: &Outcomes) -> Figure {
     for (queue, title, _) in QUEUES {
         let rows: Vec<(String, &str, &Runs)> = KINDS
             .iter()
-            .flat_map(|kind| TCP.iter().map(move |tcp| (kind, tcp)))
-            .map(|(kind, tcp)| {
-                let label = format!("{} / {}", kind.title, tcp.1);
-                (label, kind.controller, o.get(&name(queue, kind, tcp.0)))
+            .flat_map(|kind| TCP.iter().map(move |(tcp, title)| (kind, tcp, title)))
+            .map(|(kind, tcp, title)| {
+                let label = format!("{} / {title}", kind.title);
+                (label, kind.controller, o.get(&name(queue, kind, tcp)))
             })
             .collect();
         panels.push(table(queue, title, "media / TCP", &columns, &rows).wide());

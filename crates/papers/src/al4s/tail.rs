@@ -67,8 +67,11 @@ fn draw(o: &Outcomes) -> Figure {
     ];
     let rows: Vec<(String, &str, &Runs)> = BUFFERS
         .iter()
-        .flat_map(|b| KINDS.iter().map(move |k| (b, k)))
-        .map(|(b, k)| (format!("{}, {}", b.1, k.title), k.controller, runs(b.0, k)))
+        .flat_map(|(buffer, title, ..)| KINDS.iter().map(move |k| (buffer, title, k)))
+        .map(|(buffer, title, k)| {
+            let label = format!("{title}, {}", k.title);
+            (label, k.controller, runs(buffer, k))
+        })
         .collect();
     let mut checks = vec![];
     for (buffer, title, _, _, least) in BUFFERS {

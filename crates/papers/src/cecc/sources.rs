@@ -1,5 +1,6 @@
 //! Beyond the paper: sources that are not all alike: jittered frames, mixed frame rates, unequal channels, a bulk flow.
 
+use super::super::variant::Case;
 use super::prelude::*;
 
 const MIXED: &str = include_str!("../../scenarios/cecc/mixed.toml");
@@ -14,34 +15,6 @@ const APART: Changes = &[
     ("flow.app.interval_sigma", "1 ms"),
     ("flow.app.random_phase", "true"),
 ];
-
-/// One kind of sources.
-struct Case {
-    /// Its part of an experiment's name.
-    key: &'static str,
-    /// What tables call it.
-    title: &'static str,
-    /// The scenario.
-    text: &'static str,
-    /// What it changes there.
-    changes: Changes,
-}
-
-impl Case {
-    const fn new(
-        key: &'static str,
-        title: &'static str,
-        text: &'static str,
-        changes: Changes,
-    ) -> Self {
-        Self {
-            key,
-            title,
-            text,
-            changes,
-        }
-    }
-}
 
 /// One of these figures.
 struct Sources {

@@ -1,6 +1,7 @@
 //! Beyond the article: which of its two variants is the better one where, and whether `auto` takes the better one.
 
 use super::super::draw::{apart, grid};
+use super::super::variant::Case;
 use super::prelude::*;
 
 const SESSION: &str = include_str!("../../scenarios/vaqm/session.toml");
@@ -28,34 +29,6 @@ const PLACE: (&str, &str) = ("ue.channel", "place");
 const HOLD: (&str, &str) = ("upf.cecc.mode", "hold");
 const DETOUR: (&str, &str) = ("upf.detour.extra", "12.5 ms");
 const UNSTAMPED: (&str, &str) = ("flow.tcp.timestamps", "false");
-
-/// A way to load a session.
-struct Case {
-    /// Its part of an experiment's name.
-    key: &'static str,
-    /// What tables call it.
-    title: &'static str,
-    /// The scenario.
-    text: &'static str,
-    /// What it changes there.
-    changes: Changes,
-}
-
-impl Case {
-    const fn new(
-        key: &'static str,
-        title: &'static str,
-        text: &'static str,
-        changes: Changes,
-    ) -> Self {
-        Self {
-            key,
-            title,
-            text,
-            changes,
-        }
-    }
-}
 
 const CASES: [Case; 37] = [
     Case::new("strong", "strong signal", SIGNAL, &[]),
