@@ -104,7 +104,7 @@ pub struct Node {
     /// Where messages are written first.
     scratch: Vec<u8>,
     /// Answers for the state file; `None` where none is kept.
-    new_answers: Option<Vec<kept::KeptAnswer>>,
+    new_answers: Option<Vec<kept::AnswerNote>>,
 }
 
 /// The answer to a request: the receiver's session endpoint, if the message has one, and elements.
@@ -196,8 +196,10 @@ impl Node {
         let Header { kind, seq, .. } = message.header;
         let octet = kind.octet();
         *self.counters.received.entry(octet).or_default() += 1;
-        if let Some(before) = self.answers.get(now, from, seq, octet) {
-            let before = before.to_vec();
+        let before = self.answers.get(now, from, seq, octet).map(<[u8]>::to_vec);
+        if let Some(before) = before
+            && !self.begins_a_life(message)
+        {
             self.counters.repeated += 1;
             self.push(from, before);
             return;
@@ -253,13 +255,13 @@ impl Node {
         if answer.kind != Kind::HeartbeatResponse && known {
             self.answers.keep(now, from, seq, request, octets.clone());
             if let Some(noted) = &mut self.new_answers {
-                noted.push(kept::KeptAnswer {
+                noted.push(kept::AnswerNote::Given(kept::KeptAnswer {
                     at: now,
                     from,
                     seq,
                     request,
                     octets: octets.clone(),
-                });
+                }));
             }
         }
         self.push(from, octets);

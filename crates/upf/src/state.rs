@@ -10,6 +10,7 @@ mod record;
 use slackwater_core::Instant;
 use slackwater_wire::gtpu::Ntp;
 
+use crate::n4::kept::AnswerNote;
 use crate::sessions::Seid;
 use crate::upf::{Config, Upf};
 use record::{Record, Records};
@@ -104,8 +105,13 @@ impl Upf {
         for seid in touched {
             self.write_session(seid, &mut out);
         }
-        for answer in self.node.take_answers() {
-            Record::Answer(answer).write(&mut out);
+        for note in self.node.take_answers() {
+            match note {
+                AnswerNote::Given(answer) => Record::Answer(answer).write(&mut out),
+                AnswerNote::Forgotten(address, port) => {
+                    Record::Forgotten(address, port).write(&mut out);
+                }
+            }
         }
         out
     }

@@ -84,6 +84,16 @@ impl Answers {
         }
     }
 
+    /// Lets go of the answers to `address`, or to one port of it.
+    pub(super) fn forget(&mut self, address: IpAddr, port: Option<u16>) {
+        let Some(kept) = self.by_address.get_mut(&address) else {
+            return;
+        };
+        let stays = |key: &Key| port.is_some_and(|port| key.0.port() != port);
+        kept.by_key.retain(|key, _| stays(key));
+        kept.ends.retain(|(_, key)| stays(key));
+    }
+
     /// All of them, oldest first for each address.
     pub(super) fn all(&self) -> Vec<KeptAnswer> {
         let life = self.life;

@@ -6,6 +6,7 @@ use slackwater_core::{Duration, Instant};
 use slackwater_wire::pfcp::{Element, Kind, Message, Period, cause, kind};
 
 use super::config::NodeName;
+use super::kept::AnswerNote;
 use super::peers::{Peer, State};
 use super::refusal::Refusal;
 use super::requests::{About, Due};
@@ -38,6 +39,12 @@ fn how_it_went(outcome: Result<(), Refusal>) -> Vec<Element<'static>> {
         Ok(()) => vec![Element::Cause(cause::ACCEPTED)],
         Err(refusal) => refusal.elements(),
     }
+}
+
+/// True for a recovery time stamp of a later start. Seconds of NTP wrap in 2036 (RFC 5905, 6).
+const fn is_later(recovery: u32, than: u32) -> bool {
+    let ahead = recovery.wrapping_sub(than);
+    ahead != 0 && ahead < 1 << 31
 }
 
 impl Node {
@@ -87,14 +94,12 @@ impl Node {
         let Some(peer) = self.peers.get_mut(at) else {
             return;
         };
-        let ahead = recovery.wrapping_sub(peer.recovery);
-        let restarted = ahead != 0 && ahead < 1 << 31;
         let name = peer.name.clone();
-        if restarted {
+        if is_later(recovery, peer.recovery) {
             // Its association is gone as well: it sets up a new one.
             let gone = self.end_peer(now, at, sessions, usage);
             self.event(Event::Restarted(name, gone));
-        } else if ahead == 0 && peer.state != State::Up {
+        } else if recovery == peer.recovery && peer.state != State::Up {
             peer.state = State::Up;
             self.event(Event::Back(name));
         }
@@ -125,6 +130,34 @@ impl Node {
         }
     }
 
+    /// True for a set-up by a node that has started since its last one (TS 29.244, 6.2.6; TS 23.007, 26.1.1), or that has no
+    /// association. It may count its requests from the same number as before: what its former life was answered is no answer.
+    pub(super) fn begins_a_life(&self, message: &Message<'_>) -> bool {
+        if message.header.kind != Kind::AssociationSetupRequest {
+            return false;
+        }
+        let Ok(Said {
+            name: Some(name),
+            recovery: Some(recovery),
+        }) = read(message)
+        else {
+            return false;
+        };
+        let peer = self.peers.named(&name).and_then(|at| self.peers.get(at));
+        peer.is_none_or(|p| is_later(recovery, p.recovery))
+    }
+
+    /// Lets go of the answers to a node that has started again. Other nodes behind its address keep theirs where they send from
+    /// another port.
+    fn forget_answers(&mut self, from: SocketAddr) {
+        let shared = self.peers.knows(from.ip());
+        let port = shared.then_some(from.port());
+        self.answers.forget(from.ip(), port);
+        if let Some(noted) = &mut self.new_answers {
+            noted.push(AnswerNote::Forgotten(from.ip(), port));
+        }
+    }
+
     fn associate(
         &mut self,
         now: Instant,
@@ -152,6 +185,7 @@ impl Node {
         if self.peers.len() >= self.config.max_peers {
             return Err(Refusal::plain(cause::NO_RESOURCES));
         }
+        self.forget_answers(from);
         self.peers.add(Peer {
             name: name.clone(),
             from,

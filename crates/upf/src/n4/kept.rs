@@ -42,14 +42,23 @@ pub(crate) struct KeptAnswer {
     pub(crate) octets: Vec<u8>,
 }
 
+/// What happened to the answers that are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AnswerNote {
+    /// One was given.
+    Given(KeptAnswer),
+    /// Those before it to an address, or to one port of it, hold no longer.
+    Forgotten(IpAddr, Option<u16>),
+}
+
 impl Node {
     /// Notes answers from now on, for [`Node::take_answers`].
     pub(crate) fn keep_answers(&mut self) {
         self.new_answers = Some(Vec::new());
     }
 
-    /// The answers since the last call.
-    pub(crate) fn take_answers(&mut self) -> Vec<KeptAnswer> {
+    /// What happened to answers since the last call.
+    pub(crate) fn take_answers(&mut self) -> Vec<AnswerNote> {
         let noted = self.new_answers.as_mut();
         noted.map(core::mem::take).unwrap_or_default()
     }

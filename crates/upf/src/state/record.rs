@@ -35,6 +35,8 @@ pub(super) enum Record {
     Answer(KeptAnswer),
     /// A session could not be written: the file does not hold all.
     Lacking,
+    /// The answers before it to this address, or to one port of it, hold no longer.
+    Forgotten(IpAddr, Option<u16>),
 }
 
 /// What the records of a file say in the end, each with its place.
@@ -65,6 +67,9 @@ impl Last {
                 self.sessions.remove(&seid);
             }
             Record::Answer(answer) => self.answers.push(answer),
+            Record::Forgotten(address, port) => self.answers.retain(|a| {
+                a.from.ip() != address || port.is_some_and(|port| a.from.port() != port)
+            }),
             Record::Lacking => {
                 return Err(StateError::new(
                     at,
@@ -165,6 +170,11 @@ impl Record {
                 put_bytes(&mut body, &a.octets);
             }
             Self::Lacking => body.push(5),
+            Self::Forgotten(address, port) => {
+                body.push(6);
+                body.push(u8::from(port.is_some()));
+                put_address(&mut body, SocketAddr::new(*address, port.unwrap_or(0)));
+            }
         }
         framed(&body, out);
     }
@@ -216,6 +226,11 @@ impl Record {
                 octets: r.bytes()?.to_vec(),
             }),
             [5] => Self::Lacking,
+            [6] => {
+                let [one_port] = r.array()?;
+                let address = r.address()?;
+                Self::Forgotten(address.ip(), (one_port != 0).then_some(address.port()))
+            }
             _ => return None,
         })
     }

@@ -235,6 +235,35 @@ fn a_request_whose_answer_was_lost_is_answered_alike() {
 }
 
 #[test]
+fn a_control_plane_that_starts_again_gets_no_answer_of_its_former_life_from_the_file() {
+    let mut kept = Kept::new();
+    // The next life counts from the same number, and the function starts again in the middle of it.
+    kept.smf.seq = 0;
+    let association = |recovery| {
+        [
+            Element::NodeId(NodeId::V4([192, 0, 2, 10].into())),
+            Element::Recovery(recovery),
+        ]
+    };
+    let request = Kind::AssociationSetupRequest;
+    kept.send(MS(100), request, None, &association(8));
+    assert_eq!(kept.smf.upf.all_sessions().len(), 0);
+    kept.smf.upf = Upf::restored(Smf::config(), MS(200), &kept.file).expect("a state");
+    kept.smf.upf.keep_journal();
+    kept.smf.drain(MS(200));
+    let out = kept.send(
+        MS(201),
+        Kind::SessionEstablishmentRequest,
+        Some(0),
+        &establishment(),
+    );
+    assert_eq!(kept.smf.upf.all_sessions().len(), 1);
+    // An answer of before would have made none.
+    assert_eq!(elements(n4(&out))[1], Element::Cause(cause::ACCEPTED));
+    assert_eq!(kept.smf.upf.node().counters().repeated, 0);
+}
+
+#[test]
 fn every_kind_of_rule_comes_back_as_it_was() {
     let mut kept = Kept::new();
     let filter = |text: &'static [u8], id| SdfFilter {

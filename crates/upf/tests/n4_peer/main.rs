@@ -196,12 +196,22 @@ fn go_pfcp_orders_a_session() {
     assert!(host.sessions.is_empty() && host.node.associations().next().is_none());
     let events: Vec<Event> = std::iter::from_fn(|| host.node.poll_event()).collect();
     assert!(
-        matches!(events[..], [Event::Associated(_), Event::Released(_, 0)]),
+        matches!(
+            events[..],
+            [
+                Event::Associated(_),
+                Event::Released(_, 0),
+                Event::Associated(_),
+                Event::Restarted(_, 1),
+                Event::Associated(_),
+                Event::Released(_, 1),
+            ]
+        ),
         "{events:?}"
     );
     let counters = host.node.counters();
     assert_eq!((counters.repeated, counters.malformed), (1, 0));
     assert_eq!(counters.answered[&65], 1, "{counters:?}");
     let gone = host.changes.iter().filter(|c| matches!(c, Change::Gone(_)));
-    assert_eq!(gone.count(), 1);
+    assert_eq!(gone.count(), 3);
 }

@@ -123,6 +123,62 @@ fn a_repeated_request_has_one_effect_and_one_answer() {
 }
 
 #[test]
+fn a_node_that_starts_again_gets_no_answer_of_its_former_life() {
+    // The former life ends without a word, by a release, or is heard of by a heartbeat first.
+    for end in ["none", "release", "heartbeat"] {
+        let mut lab = Lab::new(config());
+        let mut given = Vec::new();
+        for recovery in [7, 8] {
+            lab.seq = 0;
+            assert_eq!(lab.set_up(SMF, recovery), Some(cause::ACCEPTED));
+            given.push(lab.establish(&establishment(UE)));
+            assert_eq!(lab.sessions.len(), 1, "{end}");
+            if recovery == 7 && end == "release" {
+                let name = [Element::NodeId(NodeId::V4(SMF))];
+                lab.send(Kind::AssociationReleaseRequest, None, &name);
+            } else if recovery == 7 && end == "heartbeat" {
+                lab.send(Kind::HeartbeatRequest, None, &[Element::Recovery(8)]);
+            }
+        }
+        assert_ne!(given[0], given[1], "{end}");
+        assert_eq!(lab.node.counters().repeated, 0, "{end}");
+
+        // Within a life a repeated request is one still.
+        let request = lab.last.clone();
+        lab.octets(&request);
+        assert_eq!(lab.node.poll_transmit().unwrap().1, given[1], "{end}");
+        lab.seq = 0;
+        assert_eq!(lab.set_up(SMF, 8), Some(cause::ACCEPTED));
+        assert_eq!(lab.sessions.len(), 1, "{end}");
+        assert_eq!(lab.node.counters().repeated, 2, "{end}");
+
+        // Nor does an early set-up that was long under way begin a life.
+        lab.seq = 0;
+        assert_eq!(lab.set_up(SMF, 7), Some(cause::ACCEPTED));
+        assert_eq!(lab.sessions.len(), 1, "{end}");
+    }
+}
+
+#[test]
+fn a_node_that_starts_again_leaves_others_behind_its_address_their_answers() {
+    let mut lab = Lab::associated(config());
+    let other = Ipv4Addr::new(192, 0, 2, 11);
+    let first = lab.from;
+    lab.from.set_port(8_806);
+    assert_eq!(lab.set_up(other, 50), Some(cause::ACCEPTED));
+    let mut theirs = establishment(UE);
+    theirs[0] = Element::NodeId(NodeId::V4(other));
+    let answer = lab.establish(&theirs);
+    let (from, request) = (lab.from, lab.last.clone());
+
+    lab.from = first;
+    assert_eq!(lab.set_up(SMF, 8), Some(cause::ACCEPTED));
+    lab.from = from;
+    lab.octets(&request);
+    assert_eq!(lab.node.poll_transmit().unwrap().1, answer);
+}
+
+#[test]
 fn answers_are_bounded_by_address() {
     let most = 8;
     let mut lab = Lab::associated(Config {

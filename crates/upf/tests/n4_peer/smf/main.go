@@ -245,5 +245,25 @@ func main() {
 	answer, _ = s.ask(message.NewAssociationReleaseRequest(s.number(), ie.NewNodeID(self, "", "")))
 	released := answer.(*message.AssociationReleaseResponse)
 	check(cause(released.Cause) == ie.CauseRequestAccepted, "release: cause %d", cause(released.Cause))
+
+	// Two more lives, the first of which ends without a word. Both count from the same number: no answer is of a former life.
+	var former uint64
+	for life := 0; life < 2; life++ {
+		s.started = s.started.Add(time.Hour)
+		s.seq = 100
+		answer, _ = s.ask(message.NewAssociationSetupRequest(s.number(),
+			ie.NewNodeID(self, "", ""), ie.NewRecoveryTimeStamp(s.started), ie.NewCPFunctionFeatures(0)))
+		setup = answer.(*message.AssociationSetupResponse)
+		check(cause(setup.Cause) == ie.CauseRequestAccepted, "association: cause %d", cause(setup.Cause))
+		answer, _ = s.ask(establishment(s.number(), "permit out ip from any to assigned"))
+		established = answer.(*message.SessionEstablishmentResponse)
+		check(cause(established.Cause) == ie.CauseRequestAccepted, "establishment: cause %d", cause(established.Cause))
+		there = must(established.UPFSEID.FSEID()).SEID
+		check(there != former, "the session of a former life: %#x", there)
+		former = there
+	}
+	answer, _ = s.ask(message.NewAssociationReleaseRequest(s.number(), ie.NewNodeID(self, "", "")))
+	released = answer.(*message.AssociationReleaseResponse)
+	check(cause(released.Cause) == ie.CauseRequestAccepted, "release: cause %d", cause(released.Cause))
 	fmt.Println("done")
 }
