@@ -4,6 +4,7 @@
 //! and meet on its loopback interface. Servers stand there too, behind the function's device. A small control plane orders the
 //! sessions by PFCP.
 
+pub mod senders;
 mod smf;
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -17,9 +18,10 @@ use slackwater_schema::field::Field as _;
 
 use crate::LiveError;
 use crate::emulate::setup::MAX_UES;
-use crate::emulate::{Outcome, netns};
+use crate::emulate::{Outcome, PRIORITY, netns};
 use crate::gnb::description::{Address, Endpoint, Gnb, Ue};
 use crate::gnb::{self, Up};
+use crate::sys;
 use crate::upf::config::{Functions, Http, N3, N4, N6, Network};
 use crate::upf::{Question, Server, UpfConfig, status};
 use smf::Smf;
@@ -32,6 +34,8 @@ const SMF: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 const GNB: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// UEs: `10.60.0.2` and up. The first address is the server side's.
 const UES: [u8; 3] = [10, 60, 0];
+/// The function's device, towards the servers.
+const DEVICE: &str = "core0";
 /// The first downlink tunnel, that of UE 0.
 const DOWNLINK: u32 = 0x2000;
 /// The `QoS` flow of every session.
@@ -85,7 +89,7 @@ fn upf(options: &Options) -> UpfConfig {
             ..N3::example()
         },
         n6: N6 {
-            interface: "core0".to_owned(),
+            interface: DEVICE.to_owned(),
             mtu: 1_500,
             routes: vec![Network {
                 address: IpAddr::V4(Ipv4Addr::new(UES[0], UES[1], UES[2], 0)),
@@ -203,7 +207,11 @@ impl Function {
     fn start(mut server: Server) -> Result<Self, LiveError> {
         let (questions, answered) = sync_channel::<Question>(1);
         // Signals are the gNB's to follow: sessions are deleted before the function goes.
-        let thread = spawn("upf", move || server.run_until(&answered, |_| false))?;
+        let thread = spawn("upf", move || {
+            // A busy machine must not make packets late here: as the cell, behind which it stands.
+            let _ignored = sys::realtime(PRIORITY - 1);
+            server.run_until(&answered, |_| false)
+        })?;
         Ok(Self { questions, thread })
     }
 

@@ -1,7 +1,7 @@
 //! A scenario with the kernel's own TCP senders in place of simulated ones.
 
-mod hosts;
-mod tasks;
+pub(crate) mod hosts;
+pub(crate) mod tasks;
 
 use std::net::TcpStream;
 #[cfg(feature = "bpf")]

@@ -141,6 +141,43 @@ pub(crate) fn path_mtu(fd: BorrowedFd<'_>, v6: bool) -> io::Result<usize> {
     Ok(usize::try_from(mtu).unwrap_or(0))
 }
 
+/// A socket that hears every IP packet which passes the interface `name` of the calling thread's namespace, both ways
+/// (packet(7)); without a frame's header.
+pub(crate) fn listen(name: &str) -> io::Result<std::os::fd::OwnedFd> {
+    use std::os::fd::FromRawFd as _;
+    // For packets that wait to be looked at.
+    let room: libc::c_int = 64 << 20;
+    let index = nix::net::if_::if_nametoindex(name)?;
+    let protocol = (libc::ETH_P_ALL as u16).to_be();
+    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: a new descriptor belongs to nobody else. The kernel reads an address and an integer, which outlive the calls; an
+    // address of zeros is valid.
+    unsafe {
+        // Without a protocol it hears nothing before it is bound.
+        let fd = libc::socket(libc::AF_PACKET, kind, 0);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = std::os::fd::OwnedFd::from_raw_fd(fd);
+        let mut address: libc::sockaddr_ll = core::mem::zeroed();
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = protocol;
+        address.sll_ifindex = index as i32;
+        let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        if libc::bind(fd, (&raw const address).cast(), length) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let (value, length) = (
+            (&raw const room).cast(),
+            size_of_val(&room) as libc::socklen_t,
+        );
+        if libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, value, length) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(socket)
+    }
+}
+
 /// How many SIGINT or SIGQUIT came.
 static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 /// How many SIGTERM came.

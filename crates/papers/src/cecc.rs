@@ -9,6 +9,7 @@ mod fig3;
 mod fig6;
 mod fig8;
 mod kinds;
+mod live;
 mod measures;
 mod oracle;
 mod places;
@@ -83,6 +84,13 @@ pub const STUDY: Study = Study {
         Ok(parts)
     },
 };
+
+pub(crate) use measures::{late_frames, late_network as late_packets};
+
+/// Figures 6 and 7 on real packets, each run of `seconds`.
+pub(crate) fn live(seconds: u32) -> Result<super::live::Live, super::study::StudyError> {
+    live::live(seconds)
+}
 
 /// The base of every scenario.
 const SCENARIO: &str = include_str!("../scenarios/cecc/vr.toml");

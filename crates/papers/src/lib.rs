@@ -5,6 +5,7 @@ pub mod cecc;
 mod draw;
 pub mod ebb;
 pub mod ledger;
+pub mod live;
 pub mod measure;
 pub mod rfc8867;
 pub mod study;

@@ -9,6 +9,7 @@ mod chained;
 mod crowd;
 mod flows;
 mod handover;
+mod live;
 mod loads;
 mod measures;
 mod quic;
@@ -76,6 +77,11 @@ pub const STUDY: Study = Study {
         ] as Vec<Part>)
     },
 };
+
+/// Figure 2 on real packets, each run of `seconds`.
+pub(crate) fn live(seconds: u32) -> Result<super::live::Live, super::study::StudyError> {
+    live::live(seconds)
+}
 
 /// What ships.
 const VAQM: (&str, &str) = ("upf.vaqm.mode", "auto");

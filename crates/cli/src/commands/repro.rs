@@ -1,5 +1,7 @@
 //! `slackwater repro`: a paper's figures redrawn from our runs, each claim beside ours with a verdict.
 
+mod live;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -80,10 +82,18 @@ pub(crate) struct ReproArgs {
     /// Test the paper's claims alone: run what they are measured with, draw nothing, write nothing
     #[arg(long, conflicts_with_all = ["out", "saved", "also"])]
     claims: bool,
-    /// Write the claims and their verdicts into this Markdown file, between its lines `<!-- claims -->` and `<!-- /claims -->`
+    /// Run the figures that have a form on real packets (vAQM's Figure 2, CECC's Figures 6 and 7) with this kernel's senders
+    /// through function, gNB and cell, beside the simulated ones; needs root
+    #[arg(long, conflicts_with_all = ["claims", "saved", "also", "in_sample", "quick"])]
+    live: bool,
+    /// With --live: length of each run
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "live", value_parser = clap::value_parser!(u32).range(3..=600))]
+    seconds: u32,
+    /// Write the claims and their verdicts into this Markdown file, between its lines `<!-- claims -->` and `<!-- /claims -->`; with
+    /// --live, the table between `<!-- live -->` and `<!-- /live -->`
     #[arg(long, value_name = "FILE")]
     docs: Option<PathBuf>,
-    /// Make these figures alone, for example --only fig4,fig5
+    /// Make these figures alone, for example --only fig4,fig5; with --live, cases that begin so
     #[arg(long, value_delimiter = ',', value_name = "FIGURE,..")]
     only: Vec<String>,
     /// Measure policies also on recordings that they were trained on
@@ -144,6 +154,12 @@ pub(crate) fn repro(args: &ReproArgs, plugins: &Plugins) -> Result<ExitCode> {
         also: args.also.clone(),
         plugins: plugins.clone(),
     };
+    if args.live {
+        let [study] = studies[..] else {
+            anyhow::bail!("--live: found all, expected one paper");
+        };
+        return live::run(args, study, &options);
+    }
     let (mut rows, mut verdicts) = (vec![], vec![]);
     for study in studies {
         let folder = folder(args, study);

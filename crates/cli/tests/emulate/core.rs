@@ -56,3 +56,87 @@ fn downloads_pass_function_tunnel_and_cell_whole() {
     );
     assert_eq!(n3["unknown_teid"], 0);
 }
+
+/// A case of a paper's figure on real packets, a few seconds of it: its values, and what its run left; `None` without the rights.
+fn figure(
+    folder: &Folder,
+    paper: &str,
+    case: &str,
+) -> Option<(serde_json::Value, serde_json::Value)> {
+    let out = folder.file(paper);
+    let words = [
+        "repro",
+        paper,
+        "--live",
+        "--seconds",
+        "4",
+        "--only",
+        case,
+        "--seeds",
+        "1",
+        "--json",
+        "--out",
+        &out,
+    ];
+    let done = command(&words).output().expect("it starts");
+    let said = text(&done.stderr);
+    if said.contains("found no rights") {
+        eprintln!("skipped: {said}");
+        return None;
+    }
+    // A void run says so by its status and counts all the same.
+    assert!(done.status.success() || said.contains("void"), "{said}");
+    let found: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
+    assert_eq!(found, folder.json(&format!("{paper}/live.json")));
+    let page = std::fs::read_to_string(folder.0.join(paper).join("index.html"));
+    assert!(page.expect("a page").contains("real packets"));
+    let left = folder.json(&format!("{paper}/live/{case}.json"));
+    Some((found[0]["values"].clone(), left))
+}
+
+#[test]
+fn figures_on_real_packets_stand_beside_the_simulated_ones() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let folder = Folder::new("core-figures");
+    let Some((values, left)) = figure(&folder, "vaqm", "strong-cubic-vaqm") else {
+        return;
+    };
+    let live =
+        |values: &serde_json::Value, name: &str| values[name]["live"].as_f64().expect("measured");
+    let simulated = |values: &serde_json::Value, name: &str| {
+        values[name]["simulated"][0].as_f64().expect("simulated")
+    };
+    // No RTT is shorter than the wired one of 20 ms.
+    for found in [live(&values, "RTT p50"), simulated(&values, "RTT p50")] {
+        assert!((20.0..2_000.0).contains(&found), "{values}");
+    }
+    assert!(live(&values, "rate of all") > 3.0, "{values}");
+    let sessions = left["sessions"].as_array().expect("a list");
+    assert_eq!(sessions.len(), 4, "{left}");
+    assert!(
+        left["upf"]["counters"]["reports"].as_u64() > Some(0),
+        "{left}"
+    );
+    assert_eq!(
+        left["bytes_not_seen_to_leave"],
+        serde_json::json!([0, 0, 0, 0])
+    );
+
+    let Some((values, left)) = figure(&folder, "cecc", "2-hold") else {
+        return;
+    };
+    // A frame's packets pass a cell of five slots, two of which they may have to wait for.
+    for found in [
+        live(&values, "network delay, p50"),
+        simulated(&values, "network delay, p50"),
+    ] {
+        assert!((1.0..200.0).contains(&found), "{values}");
+    }
+    assert!(
+        left["upf"]["counters"]["reports"].as_u64() > Some(0),
+        "{left}"
+    );
+}

@@ -55,6 +55,16 @@ impl Namespace {
         })
     }
 
+    /// The one that `file` stands for, as [`Namespace::file`] names it.
+    ///
+    /// # Errors
+    /// Where there is no such file.
+    pub fn of_file(file: &str) -> Result<Self, LiveError> {
+        File::open(file)
+            .map(Self)
+            .map_err(|e| LiveError::kernel(format!("cannot open the network namespace {file}"), e))
+    }
+
     /// Another handle on the same namespace.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use crate::LiveError;
 /// Room for super-packets in a device's own queue: drops are the model's to decide.
 const DEVICE_QUEUE: u32 = 4_000;
 /// The name of each UE's interface.
-const UE_DEVICE: &str = "cell0";
+pub(crate) const UE_DEVICE: &str = "cell0";
 /// Addresses of one emulator: `prefix.level.host` of a [`Range`], and a unique local prefix (RFC 4193) with the same numbers. First
 /// emulators have level 0, emulators inside of them the next ones of the same prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

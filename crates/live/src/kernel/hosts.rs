@@ -75,9 +75,9 @@ pub(super) fn start(
 }
 
 /// Real-time priority of the hosts: a machine that is busy must not make a sender or a receiver slow. Below the emulator's.
-const HOST_PRIORITY: i32 = PRIORITY / 2;
+pub(crate) const HOST_PRIORITY: i32 = PRIORITY / 2;
 /// How long a call into a socket may block before a thread looks up.
-const PATIENCE: Wall = Wall::from_millis(100);
+pub(crate) const PATIENCE: Wall = Wall::from_millis(100);
 
 fn receive(listener: &TcpListener, over: &AtomicBool) {
     let mut buffer = vec![0; 1 << 18];
@@ -104,7 +104,7 @@ fn receive(listener: &TcpListener, over: &AtomicBool) {
     }
 }
 
-fn waits(error: &io::Error) -> bool {
+pub(crate) fn waits(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
@@ -137,7 +137,7 @@ fn send(
 }
 
 /// A connection to `address` under `controller`.
-fn open(controller: &str, address: SocketAddrV4) -> Result<TcpStream, LiveError> {
+pub(crate) fn open(controller: &str, address: SocketAddrV4) -> Result<TcpStream, LiveError> {
     let fd: OwnedFd = socket(
         AddressFamily::Inet,
         SockType::Stream,
@@ -159,7 +159,7 @@ fn open(controller: &str, address: SocketAddrV4) -> Result<TcpStream, LiveError>
 }
 
 /// The state of a sender, from `TCP_INFO` (`struct tcp_info` of linux/tcp.h).
-pub(super) fn sample(stream: &TcpStream) -> io::Result<FlowSample> {
+pub(crate) fn sample(stream: &TcpStream) -> io::Result<FlowSample> {
     let info = sys::tcp_info(stream.as_fd())?;
     let word = |at: usize| {
         info.get(at..at + 4)

@@ -7,9 +7,9 @@ use slackwater_scenario::flow::{App, Tcp, TcpEcn, Way};
 use crate::LiveError;
 
 /// The receivers' ports: this one and up, by flow.
-const PORT: u16 = 5300;
+pub(crate) const PORT: u16 = 5300;
 /// Controllers that the kernel has, by our names.
-const CONTROLLERS: [&str; 3] = ["reno", "cubic", "bbr"];
+pub(crate) const CONTROLLERS: [&str; 3] = ["reno", "cubic", "bbr"];
 /// The one that this program brings along, where it was built with BPF.
 pub(super) const XRC: &str = "xrc";
 
@@ -88,7 +88,7 @@ pub(super) fn tasks(scenario: &Scenario) -> Result<Vec<Task>, LiveError> {
 
 /// Sets the kernel's TCP in the calling thread's namespace as `tcp` has it, where there is a setting for it. All others,
 /// the delayed ACK for one, are the kernel's own.
-pub(super) fn configure(tcp: &Tcp) -> Result<(), LiveError> {
+pub(crate) fn configure(tcp: &Tcp) -> Result<(), LiveError> {
     let ecn = match tcp.ecn {
         // ip-sysctl, tcp_ecn: requests no ECN, and accepts it from a peer that requests it.
         TcpEcn::Off => 2,

@@ -8,13 +8,13 @@ use super::super::measure as m;
 use super::super::study::{Outcome, Runs};
 
 /// The share of bytes that may come late (CECC, II: 99.99 % within 10 ms).
-const ALLOWED: f64 = 1e-4;
+pub(super) const ALLOWED: f64 = 1e-4;
 
 /// Measures called steady begin here, in seconds.
 pub(super) const SETTLED: f64 = 2.0;
 
 /// The share of flow `i`'s bytes whose packets were late, from `from` seconds on.
-fn late_network(run: &RunResult, i: usize, from: f64) -> f64 {
+pub(crate) fn late_network(run: &RunResult, i: usize, from: f64) -> f64 {
     let first = (from / BIN.as_secs_f64() + 1e-6) as usize;
     let bins = run.records.flows[i].bins.iter().skip(first);
     let (late, all) = bins.fold((0, 0), |(l, a), b| (l + b.late, a + b.delivered));
@@ -22,7 +22,7 @@ fn late_network(run: &RunResult, i: usize, from: f64) -> f64 {
 }
 
 /// The share of flow `i`'s bytes that were late since their frame was written, from `from` seconds on.
-fn late_frames(run: &RunResult, i: usize, from: f64) -> f64 {
+pub(crate) fn late_frames(run: &RunResult, i: usize, from: f64) -> f64 {
     let frames = run.records.flows[i].transfers.iter();
     let frames = frames.filter(|t| t.start.as_secs_f64() >= from);
     let (late, all) = frames.fold((0, 0), |(l, a), t| (l + t.late.get(), a + t.bytes.get()));

@@ -256,7 +256,8 @@ fn quic(config: &Quic) -> QuicConfig {
     }
 }
 
-fn app(config: &App) -> AppConfig {
+/// What the application of a flow sends, and when.
+pub fn app(config: &App) -> AppConfig {
     match config {
         // Media's encoder is a part of the transport.
         App::Bulk(_) | App::Media(_) => AppConfig::Bulk,
