@@ -14,7 +14,7 @@ pub mod inside;
 pub mod logs;
 pub mod merge;
 pub mod meta;
-pub mod meter;
+pub(crate) mod meter;
 pub mod netns;
 pub(crate) mod processes;
 pub mod reach;
@@ -36,6 +36,7 @@ use self::cells::Wanted;
 use self::clock::Lag;
 pub(crate) use self::drive::{Drive, PRIORITY};
 use self::flows::FlowTable;
+use self::meter::View;
 use self::processes::{Commands, Processes};
 use self::reach::{Net, Range, Reach};
 use self::setup::{MAX_UES, Network};
@@ -64,7 +65,7 @@ pub struct Options {
     pub limit: Option<Duration>,
     /// Keep arrivals and departures for logs.
     pub log: bool,
-    /// Show what happens while it happens.
+    /// Show what happens while it happens: in the terminal's title, since commands write on its lines.
     pub meter: bool,
     /// Folder of results in which a page finds what happens while it happens; none where nothing is written.
     pub watch: Option<PathBuf>,
@@ -169,7 +170,8 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
     let realtime = sys::realtime(PRIORITY).is_ok();
     let flows = FlowTable::new(ues, options.wanted.flows);
     let (mtu, name) = (usize::from(options.mtu), &scenario.name);
-    let mut drive = Drive::new(network, run, flows, mtu, options.meter, name);
+    let view = View::new(options.meter, commands.any());
+    let mut drive = Drive::new(network, run, flows, mtu, view, name);
     if let Some(teller) = teller {
         drive.tell(teller, options.limit);
     }

@@ -31,6 +31,7 @@ pub use self::reports::Reported;
 use crate::LiveError;
 use crate::emulate::bridge::Tap;
 use crate::emulate::flows::FlowTable;
+use crate::emulate::meter::View;
 use crate::emulate::netns::{self, Namespace};
 use crate::emulate::processes::{Commands, Processes};
 use crate::emulate::setup::Network;
@@ -145,7 +146,8 @@ pub fn run(options: &Options, up: impl FnOnce(&Up)) -> Result<Outcome, LiveError
         ues: gnb.ue.iter().zip(&network.spaces).map(entrance).collect(),
     });
     let mut processes = Processes::default();
-    processes.start(&commands(options), &network.spaces, since)?;
+    let commands = commands(options);
+    processes.start(&commands, &network.spaces, since)?;
     let run = run::prepare(&scenario, scenario.seed, Hosts::BeyondN3, |recorder| {
         Tap::new(recorder, options.interval, false)
     })?;
@@ -154,7 +156,8 @@ pub fn run(options: &Options, up: impl FnOnce(&Up)) -> Result<Outcome, LiveError
     let realtime = sys::realtime(PRIORITY).is_ok();
     let flows = FlowTable::named(labels(gnb).into_iter(), gnb.flows);
     let name = &scenario.name;
-    let mut drive = Drive::new(network, run, flows, usize::from(mtu), options.meter, name);
+    let view = View::new(options.meter, commands.any());
+    let mut drive = Drive::new(network, run, flows, usize::from(mtu), view, name);
     if let Some(teller) = teller {
         drive.tell(teller, options.limit);
     }

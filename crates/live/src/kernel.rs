@@ -21,6 +21,7 @@ use self::tasks::{configure, tasks};
 use crate::LiveError;
 use crate::emulate::bridge::Tap;
 use crate::emulate::flows::FlowTable;
+use crate::emulate::meter::View;
 use crate::emulate::netns;
 use crate::emulate::reach::Range;
 use crate::emulate::setup::{MAX_UES, Network};
@@ -65,7 +66,8 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
         let interval = recorder.interval();
         Tap::new(recorder, interval, false)
     })?;
-    let mut drive = Drive::new(network, run, table, 1500, meter, &scenario.name);
+    let view = View::new(meter, false);
+    let mut drive = Drive::new(network, run, table, 1500, view, &scenario.name);
     let over = Arc::new(AtomicBool::new(false));
     let failure = Failure::default();
     let mut threads = Vec::new();

@@ -6,6 +6,7 @@ mod frames;
 mod gnb;
 mod packets;
 mod quic;
+mod terminal;
 mod xrc;
 
 use std::path::{Path, PathBuf};

@@ -22,7 +22,7 @@ use super::clock::WallClock;
 use super::flows::FlowTable;
 use super::frame;
 use super::merge::{Merger, Port};
-use super::meter::Meter;
+use super::meter::{Meter, View};
 use super::netns::Namespace;
 use super::reach::Reach;
 use super::setup::Network;
@@ -66,7 +66,7 @@ impl Drive {
         run: Prepared<Tap>,
         flows: FlowTable,
         mtu: usize,
-        meter: bool,
+        view: View,
         name: &str,
     ) -> Self {
         let slot = run
@@ -86,7 +86,7 @@ impl Drive {
             reach: Reach::All,
             out_of_reach: 0,
             reports: 0,
-            meter: Meter::new(meter, name),
+            meter: Meter::new(view, name),
             cpu: thread_time(),
             stolen: sys::stolen(),
         }

@@ -23,6 +23,13 @@ pub(crate) struct Commands {
     pub(crate) who: Option<Caller>,
 }
 
+impl Commands {
+    /// True where some UE has one: it has this process's terminal.
+    pub(crate) fn any(&self) -> bool {
+        self.ues.iter().any(|(words, _)| !words.is_empty())
+    }
+}
+
 /// The commands; all end when this is dropped.
 #[derive(Default)]
 pub(crate) struct Processes {

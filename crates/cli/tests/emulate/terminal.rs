@@ -1,0 +1,71 @@
+//! What a terminal shows whose command uses it.
+
+use std::process::{Command, Stdio};
+
+use super::{allowed, text};
+
+/// Runs the words that follow on a terminal of its own, answers once something of the emulator's was drawn twice, and writes all that
+/// the terminal got. The answer comes after more than one redraw, so a redraw meets the prompt.
+const TERMINAL: &str = r"
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.environ['TERM'] = 'xterm'
+    os.execv(sys.argv[1], sys.argv[1:])
+seen, answered = b'', False
+while True:
+    try:
+        piece = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not piece:
+        break
+    seen += piece
+    if not answered and seen.count(b'Mbit/s') >= 4:
+        answered = True
+        os.write(terminal, b'me\n')
+sys.stdout.buffer.write(seen)
+sys.stdout.flush()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+";
+
+/// `seen` without the sequences by which a title is kept, set and restored, and how often it was set.
+fn untitled(seen: &str) -> (String, usize) {
+    let plain = seen.replace("\u{1b}[22;2t", "").replace("\u{1b}[23;2t", "");
+    let mut parts = plain.split("\u{1b}]2;");
+    let mut rest = parts.next().unwrap_or_default().to_owned();
+    let mut titles = 0;
+    for part in parts {
+        let (title, after) = part.split_once('\u{7}').expect("a title ends");
+        assert!(title.starts_with("emulate: down "), "{title}");
+        rest += after;
+        titles += 1;
+    }
+    (rest, titles)
+}
+
+#[test]
+fn nothing_is_written_into_the_commands_lines() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let shell = "printf 'who> '; read who; printf 'hello %s|\\n' \"$who\"; exit 7";
+    let done = Command::new("python3")
+        .args(["-c", TERMINAL, env!("CARGO_BIN_EXE_slackwater")])
+        .args(["emulate", "--rate", "12", "--isolated", "--no-files"])
+        .args(["--", "sh", "-c", shell])
+        .stdin(Stdio::null())
+        .output()
+        .expect("python3 starts");
+    let seen = String::from_utf8_lossy(&done.stdout);
+    assert_eq!(done.status.code(), Some(7), "{seen}{}", text(&done.stderr));
+
+    let (rest, titles) = untitled(&seen);
+    assert!(titles >= 2, "{seen:?}");
+    // The terminal echoes what is typed.
+    let lines = "who> me\r\nhello me|\r\n";
+    assert!(rest.starts_with(lines), "{rest:?}");
+    // What comes after the command's end is the table of the run.
+    assert!(!rest.contains('\u{1b}'), "{rest:?}");
+    assert!(seen.contains("\u{1b}[23;2t"), "{seen:?}");
+}
