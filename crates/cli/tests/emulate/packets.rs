@@ -236,6 +236,7 @@ fn a_download_arrives_whole_through_every_kind_of_middle() {
     }
 }
 
+/// Three deep: the innermost command reaches the outermost server by either version of IP, and so does what stands between.
 #[test]
 fn emulators_nest() {
     let Some(_one) = allowed() else {
@@ -245,30 +246,36 @@ fn emulators_nest() {
     let place = folder.0.display().to_string();
     let server = serve();
     let inner = env!("CARGO_BIN_EXE_slackwater");
-    let done = slackwater(&[
-        "emulate",
-        "--isolated",
-        "--rate",
-        "50",
-        "--server",
-        &server,
-        "--no-files",
-        "--seconds",
-        "30",
-        "--",
-        inner,
-        "emulate",
-        "--rate",
-        "40",
-        "--no-files",
-        "--",
-        "python3",
-        "-c",
-        FETCH,
-        &place,
-        "100.64.0.1",
-    ]);
-    assert_eq!(whole(&folder), ["100.64.0.1"], "{}", text(&done.stderr));
+    let outermost = ["100.64.0.1", "fd51:ac4b:7761::1"];
+    let fetch = ["python3", "-c", FETCH, &place, outermost[0], outermost[1]];
+    for depth in 2..=3 {
+        let mut args = vec![
+            "emulate",
+            "--isolated",
+            "--rate",
+            "50",
+            "--server",
+            &server,
+            "--no-files",
+            "--quiet",
+            "--seconds",
+            "30",
+        ];
+        for _ in 1..depth {
+            args.extend(["--", inner, "emulate", "--rate", "40"]);
+            args.extend(["--no-files", "--quiet"]);
+        }
+        args.push("--");
+        args.extend(fetch);
+        let done = slackwater(&args);
+        let found = whole(&folder);
+        assert_eq!(
+            found,
+            [outermost.join(" ")],
+            "{depth} deep: {}",
+            text(&done.stderr)
+        );
+    }
 }
 
 /// Downloads, and looks at the acknowledgments on the server side.

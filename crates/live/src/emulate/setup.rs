@@ -64,6 +64,58 @@ impl Plan {
         self.v4(ue as u8 + 2)
     }
 
+    /// What gives the server side's device `name` its address of IPv4 (by lines of `ip`, as all that follow).
+    fn server_side(self, name: &str, mtu: u16) -> String {
+        format!(
+            "link set dev {name} mtu {mtu} txqueuelen {DEVICE_QUEUE} up\naddr add {}/24 dev {name}\n",
+            self.v4(1)
+        )
+    }
+
+    /// The ways to what lies behind this emulator and those inside of it, by IPv4 and IPv6. An emulator beside this one has them
+    /// too, where both are inside of a third; the first one's count.
+    fn behind(self, name: &str) -> [String; 2] {
+        let (v4, v6) = (
+            Self { level: 0, ..self }.v4(0),
+            Self { level: 0, ..self }.v6(0),
+        );
+        [
+            format!("route append {v4}/16 dev {name}\n"),
+            format!(
+                "addr add {}/64 dev {name} nodad\nroute append {v6}/56 dev {name}\n",
+                self.v6(1)
+            ),
+        ]
+    }
+
+    /// What gives the device of the UE that is host `n` its addresses and routes, by IPv4 and IPv6. Networks of the emulators outside
+    /// of this one have routes of their own: a route that an emulator inside makes for all that is behind it is wider.
+    fn ue_side(self, n: u8) -> [String; 2] {
+        let gateways = (self.v4(1), self.v6(1));
+        let mut v4 = vec![
+            format!("addr add {}/24 dev cell0", self.v4(n)),
+            format!("route add default via {} dev cell0", gateways.0),
+        ];
+        let mut v6 = vec![
+            format!("addr add {}/64 dev cell0 nodad", self.v6(n)),
+            format!("route add default via {} dev cell0", gateways.1),
+        ];
+        for level in 0..self.level {
+            let outer = Self { level, ..self };
+            v4.push(format!(
+                "route add {}/24 via {} dev cell0",
+                outer.v4(0),
+                gateways.0
+            ));
+            v6.push(format!(
+                "route add {}/64 via {} dev cell0",
+                outer.v6(0),
+                gateways.1
+            ));
+        }
+        [v4, v6].map(|lines| lines.join("\n") + "\n")
+    }
+
     /// The UE whose address is `address`, of 4 or 16 bytes.
     pub fn ue_at(self, address: &[u8]) -> Option<u32> {
         let [a, b, level, _] = self.v4(0).octets();
@@ -173,18 +225,10 @@ impl Network {
             }
             None => first_free(range, &known, name)?,
         };
-        let v4 = format!(
-            "link set dev {0} mtu {mtu} txqueuelen {DEVICE_QUEUE} up\n\
-             addr add {1}/24 dev {0}\n",
-            tun.name(),
-            plan.v4(1),
-        );
-        netns::ip(&v4, true)?;
-        // What lies behind further emulators; a route of an emulator beside this one may be there already.
-        let [a, b] = plan.prefix.to_be_bytes();
-        let chain = format!("route append {a}.{b}.0.0/16 dev {}\n", tun.name());
-        netns::ip(&chain, false)?;
-        let v6 = format!("addr add {1}/64 dev {0} nodad\n", tun.name(), plan.v6(1));
+        netns::ip(&plan.server_side(tun.name(), mtu), true)?;
+        let [v4, v6] = plan.behind(tun.name());
+        // A route of an emulator beside this one may be there already, and a kernel may have no IPv6.
+        netns::ip(&v4, false)?;
         netns::ip(&v6, false)?;
         let mut network = Self {
             side: Side::Servers(Servers { plan, tun }),
@@ -192,19 +236,7 @@ impl Network {
             spaces: Vec::new(),
         };
         for ue in 0..ues {
-            let host = ue as u8 + 2;
-            let lines = [
-                format!(
-                    "addr add {}/24 dev cell0\nroute add default via {} dev cell0\n",
-                    plan.v4(host),
-                    plan.v4(1)
-                ),
-                format!(
-                    "addr add {}/64 dev cell0 nodad\nroute add default via {} dev cell0\n",
-                    plan.v6(host),
-                    plan.v6(1)
-                ),
-            ];
+            let lines = plan.ue_side(ue as u8 + 2);
             network.add_ue(Namespace::create()?, mtu, &[], &lines)?;
         }
         Ok((network, plan))
@@ -268,4 +300,36 @@ fn first_free(
             "{chains} emulators run in this namespace already, as many as {range} has room for"
         ))
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_outward_are_narrower_than_those_inward() {
+        let third = Plan::new(Range::default(), 1, 2);
+        let [v4, v6] = third.ue_side(2);
+        for outer in ["100.65.0.0/24", "100.65.1.0/24"] {
+            let line = format!("route add {outer} via 100.65.2.1 dev cell0\n");
+            assert!(v4.contains(&line), "{v4}");
+        }
+        for outer in ["fd51:ac4b:7761:100::/64", "fd51:ac4b:7761:101::/64"] {
+            let line = format!("route add {outer} via fd51:ac4b:7761:102::1 dev cell0\n");
+            assert!(v6.contains(&line), "{v6}");
+        }
+        let [v4, v6] = third.behind("sw1.2");
+        assert_eq!(v4, "route append 100.65.0.0/16 dev sw1.2\n");
+        assert!(
+            v6.ends_with("route append fd51:ac4b:7761:100::/56 dev sw1.2\n"),
+            "{v6}"
+        );
+    }
+
+    #[test]
+    fn a_first_emulators_ue_has_a_default_route_alone() {
+        let [v4, v6] = Plan::default().ue_side(2);
+        assert_eq!(v4.matches("route").count(), 1, "{v4}");
+        assert_eq!(v6.matches("route").count(), 1, "{v6}");
+    }
 }
