@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use slackwater_lab::core::Duration;
+use slackwater_lab::core::{Duration, Rate};
 use slackwater_lab::wire::trace::MahimahiTrace;
 use slackwater_live::beside::Ports;
 use slackwater_live::cells::{Edge, Middle, Wanted};
@@ -37,9 +37,12 @@ pub(crate) struct EmulateArgs {
     /// A Mahimahi trace from the command (default: the way up never delays)
     #[arg(long, visible_alias = "uplink", value_name = "FILE", conflicts_with_all = ["cell", "rate"])]
     up: Option<PathBuf>,
-    /// A constant rate towards the command, in Mbit/s
-    #[arg(long, value_name = "MBIT", value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    rate: Option<u64>,
+    /// A constant rate towards the command, in Mbit/s: opportunities of 1,504 bytes at whole milliseconds, as Mahimahi's
+    #[arg(long, value_name = "MBIT", value_parser = mbps)]
+    rate: Option<Rate>,
+    /// With --rate: each byte takes its own time, and nothing waits for a millisecond
+    #[arg(long, requires = "rate")]
+    exact: bool,
     /// Functions inside the network, separated by commas; a system or an agent that the program adds is one too
     #[arg(long, value_delimiter = ',', value_name = "FUNCTION,..", value_parser = EdgeNames)]
     edge: Vec<String>,
@@ -167,6 +170,15 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected a time from 0 to 50 s".to_owned())
 }
 
+/// A rate in Mbit/s.
+fn mbps(text: &str) -> Result<Rate, String> {
+    let number = text.parse::<f64>().ok();
+    number
+        .filter(|n| (0.01..=100_000.0).contains(n))
+        .map(Rate::from_mbps)
+        .ok_or_else(|| "expected a number of Mbit/s from 0.01 to 100000".to_owned())
+}
+
 /// Where results go.
 fn folder(args: &EmulateArgs) -> PathBuf {
     let own = || Path::new("runs").join(&args.name);
@@ -185,7 +197,10 @@ fn options(args: &EmulateArgs, plugins: &Plugins) -> Result<Options> {
             down: down.clone(),
             up: args.up.clone(),
         },
-        (_, _, rate) => Middle::Rate(rate.unwrap_or(12)),
+        (_, _, rate) => Middle::Rate {
+            rate: rate.unwrap_or(Rate::from_mbps(12.0)),
+            exact: args.exact,
+        },
     };
     let edge = args.edge.iter().map(|name| Edge::find(name, plugins));
     let set = args.set.iter().map(|set| {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use slackwater_core::Duration;
+use slackwater_core::{Duration, Rate};
 use slackwater_edge::Place;
 use slackwater_ran::cell::CellConfig;
 use slackwater_scenario::bounded::document;
@@ -130,8 +130,13 @@ pub enum Middle {
         /// From the UE; left out, the way up never delays.
         up: Option<PathBuf>,
     },
-    /// A constant rate in opportunities, towards the UE.
-    Rate(u64),
+    /// A constant rate towards the UE.
+    Rate {
+        /// What it is.
+        rate: Rate,
+        /// Each byte takes its own time; otherwise the link has opportunities at whole milliseconds, as Mahimahi's.
+        exact: bool,
+    },
 }
 
 /// What is to be emulated.
@@ -299,7 +304,7 @@ impl Wanted {
         match &self.middle {
             Middle::Cell(name) => name.clone(),
             Middle::Trace { down, .. } => down.display().to_string(),
-            Middle::Rate(mbps) => format!("{mbps} Mbit/s"),
+            Middle::Rate { rate, .. } => rate.to_string(),
         }
     }
 
@@ -344,10 +349,11 @@ impl Wanted {
                 put(&mut root, "link", link);
                 Ok((root, here))
             }
-            Middle::Rate(mbps) => {
+            Middle::Rate { rate, exact } => {
                 let mut link = Table::new();
                 put(&mut link, "kind", "rate");
-                put(&mut link, "rate", format!("{mbps} Mbit/s"));
+                put(&mut link, "rate", rate.to_string());
+                put(&mut link, "opportunities", !exact);
                 let mut root = Table::new();
                 put(&mut root, "link", link);
                 Ok((root, here))
@@ -434,6 +440,7 @@ impl Wanted {
 #[cfg(test)]
 mod tests {
     use slackwater_edge::Agent;
+    use slackwater_scenario::Link;
     use slackwater_scenario::plugins::{OwnAgent, System};
     use slackwater_signal::Observer;
 
@@ -470,6 +477,19 @@ mod tests {
         }
         let embedded = wanted(Middle::Cell("lte-demo".to_owned()));
         assert!(embedded.scenario().is_ok());
+    }
+
+    #[test]
+    fn a_rate_has_opportunities_unless_it_is_exact() {
+        for (rate, exact) in [(1_500_000, false), (12_000_000, true)] {
+            let rate = Rate::from_bps(rate);
+            let scenario = wanted(Middle::Rate { rate, exact }).scenario();
+            let scenario = scenario.expect("a link");
+            let Some(Link::Rate(link)) = scenario.link() else {
+                panic!("expected a link of constant rate");
+            };
+            assert_eq!((link.rate, link.opportunities), (rate, !exact));
+        }
     }
 
     #[test]
@@ -551,7 +571,8 @@ mod tests {
         says(&wanted(Middle::Cell("none.toml".to_owned())), "none.toml");
         let down = PathBuf::from("/nowhere/x.down");
         says(&wanted(Middle::Trace { down, up: None }), "x.down");
-        let mut w = wanted(Middle::Rate(12));
+        let rate = Rate::from_mbps(12.0);
+        let mut w = wanted(Middle::Rate { rate, exact: false });
         assert!(w.scenario().is_ok());
         w.edge = vec![Edge::Vaqm];
         says(&w, "--edge vaqm");
