@@ -1,33 +1,8 @@
 //! What goes wrong, and what is left behind: nothing.
 
-use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use super::{Folder, allowed, slackwater, text};
-
-/// Network namespaces of all processes, interfaces of this one, and processes of ours.
-fn census() -> (BTreeSet<String>, String, usize) {
-    let mut spaces = BTreeSet::new();
-    let mut ours = 0;
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let path = entry.path();
-        if let Ok(space) = std::fs::read_link(path.join("ns/net")) {
-            spaces.insert(space.display().to_string());
-        }
-        let line = std::fs::read(path.join("cmdline")).unwrap_or_default();
-        let own =
-            line.split(|b| *b == 0).next() == Some(env!("CARGO_BIN_EXE_slackwater").as_bytes());
-        ours += usize::from(own);
-    }
-    let links = Command::new("ip").args(["-o", "link"]).output().unwrap();
-    let names = text(&links.stdout)
-        .lines()
-        .filter_map(|l| Some(l.split(": ").nth(1)?.to_owned()))
-        .collect::<Vec<_>>()
-        .join(" ");
-    (spaces, names, ours)
-}
 
 fn kill(pid: u32, signal: &str) {
     let done = Command::new("kill")
@@ -36,83 +11,27 @@ fn kill(pid: u32, signal: &str) {
     assert!(done.is_ok_and(|s| s.success()), "kill {signal}");
 }
 
-/// Censuses that may differ before what differs counts as left.
-const CENSUSES: u32 = 2000;
-
-/// Starts and ends `runs` emulators in every way there is. What other programs make meanwhile is not ours, and the kernel
-/// takes its time with a namespace: a census that differs is taken again, many times.
-fn survive(runs: u32) {
-    let before = census();
-    for k in 0..runs {
-        let isolated = k % 2 == 0;
-        let mut args = vec![
-            "emulate",
-            "--cell",
-            "lte",
-            "--ues",
-            "2",
-            "--no-files",
-            "--quiet",
-        ];
-        if isolated {
-            args.push("--isolated");
-        }
-        // Something in the background as well, that ignores what would end it.
-        args.extend([
-            "--",
-            "sh",
-            "-c",
-            "(trap '' INT TERM HUP; sleep 600) & sleep 600",
-        ]);
-        // A test that runs in the background may have signals ignored, and would hand that down.
-        let mut child = Command::new("env")
-            .args(["--default-signal", env!("CARGO_BIN_EXE_slackwater")])
-            .args(&args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        // Any moment will do: also those before the namespaces are there.
-        let wait = u64::from(k.wrapping_mul(2_654_435_761) >> 20) % 400;
-        std::thread::sleep(Duration::from_millis(wait));
-        let signal = ["-KILL", "-INT", "-TERM", "-KILL", "-HUP"][k as usize % 5];
-        kill(child.id(), signal);
-        // One that outlives the signal ends with its command, by itself.
-        let status = child.wait().unwrap();
-        assert!(!status.success(), "run {k} outlives {signal}");
-    }
-    for k in 1.. {
-        let after = census();
-        let left: Vec<_> = after.0.difference(&before.0).collect();
-        if left.is_empty() && after.1 == before.1 && after.2 <= before.2 {
-            return;
-        }
-        assert!(
-            k < CENSUSES,
-            "namespaces {left:?}, interfaces {:?} and {:?}, processes {} and {}",
-            before.1,
-            after.1,
-            before.2,
-            after.2
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
+/// Emulators of five forms are ended by five signals at random moments of their start and run. All of it happens in namespaces of
+/// its own, in which the bench counts what is there afterwards; docs/reliability.md has the table of five hundred.
 #[test]
-fn nothing_is_left_after_kills() {
-    if let Some(_one) = allowed() {
-        survive(20);
+fn a_signal_at_any_moment_leaves_nothing() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let bench = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/signals.py");
+    let done = Command::new("python3")
+        .args([bench, "--binary", env!("CARGO_BIN_EXE_slackwater")])
+        .args(["--signals", "25", "--seed", "7"])
+        .stdin(Stdio::null())
+        .output()
+        .expect("python3 starts");
+    let (said, table) = (text(&done.stderr), text(&done.stdout));
+    if said.starts_with("unshare:") {
+        eprintln!("skipped: {said}");
+        return;
     }
-}
-
-#[test]
-#[ignore = "a minute"]
-fn nothing_is_left_after_a_hundred_kills() {
-    if let Some(_one) = allowed() {
-        survive(100);
-    }
+    assert!(done.status.success(), "{table}\n{said}");
+    assert_eq!(table.matches("| SIG").count(), 5, "{table}\n{said}");
 }
 
 #[test]
