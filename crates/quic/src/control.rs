@@ -129,8 +129,13 @@ impl State {
     /// At least two packets (RFC 9002, 7.2), and what quinn's 32-bit pacer can count where nothing limits.
     fn window(&self) -> u64 {
         let floor = 2 * u64::from(self.mtu);
-        let most = u64::from(u32::MAX);
+        let most = u64::from(u32::MAX) - 1;
         self.intent.window.map_or(most, |w| w.0.clamp(floor, most))
+    }
+
+    /// The window has no room for another packet.
+    fn full(&self) -> bool {
+        self.in_flight + u64::from(self.mtu) > self.window()
     }
 
     fn on_sent(&mut self, now: Instant, bytes: u64) {
@@ -148,7 +153,7 @@ impl State {
         });
         self.in_flight += bytes;
         self.sent_total += bytes;
-        if self.in_flight + u64::from(self.mtu) >= self.window() {
+        if self.full() {
             self.cwnd_limited = true;
             self.usage_end = self.sent_total;
         }
@@ -174,7 +179,7 @@ impl State {
         self.delivered += batch.bytes;
         self.limited = app_limited;
         if self.settled_total >= self.usage_end {
-            self.cwnd_limited = self.in_flight + u64::from(self.mtu) >= self.window();
+            self.cwnd_limited = self.full();
         }
         let sample = (sent > self.newest_sample).then(|| now.since(sent));
         if let Some(rtt) = sample {
@@ -423,8 +428,9 @@ impl congestion::Controller for Adapter {
         self.0.get().mtu = mtu;
     }
 
+    /// quinn sends only what leaves its count below this; RFC 9002, 7 lets the count reach the window.
     fn window(&self) -> u64 {
-        self.0.get().window()
+        self.0.get().window() + 1
     }
 
     fn clone_box(&self) -> Box<dyn congestion::Controller> {

@@ -128,6 +128,20 @@ impl Pair {
     }
 }
 
+/// RFC 9002, 7: bytes in flight may reach the window. quinn stops before that, so it is told of a byte more.
+#[test]
+fn the_whole_window_is_used() {
+    let mut pair = Pair::new(&Config::default(), "copa-default", 1, 0.0).bulk(AT(1_000));
+    let mut full = 0;
+    for k in 0..30 {
+        pair.run(AT(1_000 + 100 * k));
+        let sample = pair.sender.sample();
+        assert!(sample.in_flight <= sample.cwnd, "{sample:?}");
+        full += u32::from(sample.in_flight == sample.cwnd);
+    }
+    assert!(full > 0, "no more than a packet less was ever in flight");
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
     let run = |seed| {
