@@ -50,16 +50,32 @@ pub const ARENA: &[(&str, &str)] = &[
         include_str!("../scenarios/arena/media-cell.toml"),
     ),
     (
+        "arena/media-cell-chromium",
+        include_str!("../scenarios/arena/media-cell-chromium.toml"),
+    ),
+    (
         "arena/media-link",
         include_str!("../scenarios/arena/media-link.toml"),
+    ),
+    (
+        "arena/media-link-chromium",
+        include_str!("../scenarios/arena/media-link-chromium.toml"),
     ),
     (
         "arena/media-lossy",
         include_str!("../scenarios/arena/media-lossy.toml"),
     ),
     (
+        "arena/media-lossy-chromium",
+        include_str!("../scenarios/arena/media-lossy-chromium.toml"),
+    ),
+    (
         "arena/media-rival",
         include_str!("../scenarios/arena/media-rival.toml"),
+    ),
+    (
+        "arena/media-rival-chromium",
+        include_str!("../scenarios/arena/media-rival-chromium.toml"),
     ),
     (
         "arena/nr-fading",
@@ -75,6 +91,14 @@ pub const ARENA: &[(&str, &str)] = &[
         include_str!("../scenarios/arena/rival-users.toml"),
     ),
     ("arena/trace", include_str!("../scenarios/arena/trace.toml")),
+    (
+        "arena/upload",
+        include_str!("../scenarios/arena/upload.toml"),
+    ),
+    (
+        "arena/upload-nr",
+        include_str!("../scenarios/arena/upload-nr.toml"),
+    ),
     (
         "arena/vr-mixed",
         include_str!("../scenarios/arena/vr-mixed.toml"),

@@ -241,8 +241,11 @@ pub(super) fn values(place: &Place, run: &RunResult) -> Values {
     keep("delay_p95", players.delay(0.95));
     keep("delay_p99", players.delay(0.99));
     keep("utilisation", run.summary.utilisation.map(|u| u * 100.0));
+    let way = |entry: usize| run.scenario.flows[entry].direction;
     let shares: Vec<f64> = all()
         .filter(|(_, f)| place.players.contains(&f.entry) || place.rival == Some(f.entry))
+        // An upload and a download do not share what there is.
+        .filter(|(_, f)| way(f.entry) == way(place.players[0]))
         // Transfers and frames take what they need, not what they can get.
         .filter(|(_, f)| matches!(f.spec.app, App::Bulk(_) | App::Media(_)))
         .map(|(i, _)| run.summary.flows[i].goodput_mbps)

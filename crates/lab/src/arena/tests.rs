@@ -4,8 +4,9 @@ use std::sync::Mutex;
 use slackwater_control::registry::Plugin;
 use slackwater_control::{Ack, CongestionEvent, Controller, Intent, PathView};
 use slackwater_core::{Bytes, Instant};
-use slackwater_scenario::Plugins;
+use slackwater_scenario::media::Frames;
 use slackwater_scenario::plugins::OwnAgent;
+use slackwater_scenario::{App, Plugins};
 
 use super::*;
 use crate::run::Control;
@@ -292,4 +293,74 @@ fn what_a_row_of_ones_own_lacks_is_named() {
     ] {
         assert!(error(name).contains(expected), "{name}: {}", error(name));
     }
+}
+
+/// Every media cell is there with either source, and vAQM meets an upload of the same user.
+#[test]
+fn cells_with_real_frames_and_with_uploads_are_there() {
+    let set = Set::published();
+    let media = |p: &&Place| p.class == Class::Media;
+    let (chromium, even): (Vec<_>, Vec<_>) = set
+        .places
+        .iter()
+        .filter(media)
+        .partition(|p| p.name.ends_with("-chromium"));
+    assert_eq!(chromium.len(), even.len());
+    let frames = |place: &Place| {
+        let scenario = place.scenario(false).expect("a scenario that holds");
+        let App::Media(media) = &scenario.flows[0].app else {
+            panic!("{}: expected media", place.name);
+        };
+        media.frames
+    };
+    for place in even {
+        let twin = set.place(&format!("{}-chromium", place.name));
+        let twin = twin.unwrap_or_else(|| panic!("{} has no twin", place.name));
+        assert_eq!(frames(place), Frames::Even, "{}", place.name);
+        assert_eq!(frames(twin), Frames::Chromium, "{}", twin.name);
+        // Nothing else is other than there.
+        let rest = |place: &Place| {
+            let mut scenario = place.scenario(false).expect("a scenario that holds");
+            (scenario.name, scenario.title) = (String::new(), None);
+            for flow in &mut scenario.flows {
+                if let App::Media(media) = &mut flow.app {
+                    media.frames = Frames::Even;
+                }
+            }
+            scenario.to_toml()
+        };
+        assert_eq!(rest(twin), rest(place), "{}", twin.name);
+    }
+
+    for name in ["upload", "upload-nr"] {
+        let place = set.place(name).expect("a cell of the set");
+        let systems = set.systems_of(place);
+        for wanted in [
+            "cubic",
+            "cubic+codel",
+            "cubic+vaqm",
+            "cubic+zhuge",
+            "prague+marker",
+        ] {
+            assert!(systems.iter().any(|s| s.name == wanted), "{name}: {wanted}");
+        }
+    }
+}
+
+/// A download keeps nine tenths of its rate behind vAQM while its user uploads (docs/vaqm.md has the studies' figure).
+#[test]
+fn vaqm_keeps_a_download_beside_an_upload() {
+    let plan = Plan::new(&Options {
+        seeds: 1,
+        cells: vec!["upload".to_owned()],
+        systems: ["cubic", "cubic+vaqm"].map(str::to_owned).to_vec(),
+        ..Options::default()
+    })
+    .expect("names of the set");
+    let goodput = |system: &str| {
+        let task = plan.tasks.iter().find(|t| t.system == system);
+        row(&plan, task.expect("a task of the plan")).values["goodput"]
+    };
+    let (alone, behind) = (goodput("cubic"), goodput("cubic+vaqm"));
+    assert!(behind > 0.9 * alone, "{behind} and {alone} Mbit/s");
 }
