@@ -8,6 +8,7 @@ mod averages;
 mod claims;
 mod fairness;
 mod feedback;
+mod frames;
 mod jain;
 mod mixed;
 mod opponents;
@@ -86,6 +87,7 @@ pub const STUDY: Study = Study {
         parts.push(radio::part(options)?);
         parts.push(places::part(options)?);
         parts.push(tail::part(options)?);
+        parts.push(frames::part(options)?);
         Ok(parts as Vec<Part>)
     },
 };
