@@ -186,6 +186,32 @@ fn what_vaqm_and_marks_change_is_the_same() {
     assert!(seen.iter().any(|s| s.ecn == 3), "nothing was marked");
 }
 
+/// Data bytes of a flow that reached the UE, by sequence numbers from its first on.
+fn downloaded(seen: &[Seen], flow: u32) -> u32 {
+    let sequence = |s: &&Seen| !s.up && s.flow == flow;
+    let numbers = seen.iter().filter(sequence).map(|s| s.seq);
+    numbers.max().unwrap_or(0)
+}
+
+/// A download keeps its rate while its user uploads, in the simulator as on real buffers: on these the wait of an ACK in the
+/// uplink is found from the time stamps in its octets.
+#[test]
+fn an_upload_behind_vaqm_starves_no_download() {
+    let of = |mode: &str| {
+        let upf = format!("[upf]\nvaqm.mode = \"{mode}\"\n");
+        let down = "[[flow]]\ncontroller = \"cubic\"\n";
+        let up = "[[flow]]\ncontroller = \"cubic\"\ndirection = \"up\"\n";
+        let cell = CELL.replace("duration = \"3 s\"", "duration = \"8 s\"");
+        downloaded(&agree(&format!("{cell}{upf}{down}{up}")), 0)
+    };
+    let (without, with) = (of("off"), of("auto"));
+    assert!(without > 5_000_000, "{without} bytes");
+    assert!(
+        f64::from(with) > 0.9 * f64::from(without),
+        "{with} bytes behind vAQM, {without} without"
+    );
+}
+
 #[test]
 fn buffers_go_with_their_packets() {
     let scenario = Scenario::parse("link", LINK, Path::new(".")).unwrap();
