@@ -8,6 +8,7 @@ figure is the median of the runs, the range stands behind it.
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -76,17 +77,94 @@ with open('{file}', 'w') as out:
         seconds, nanos = struct.unpack('<qq', more[0][2][:16])
         print(seconds * 10**9 + nanos - struct.unpack('<q', data)[0], file=out, flush=True)
 """
+# The same towards the UE, where the link has its opportunities: the server sends once it was greeted. No multiple of a
+# millisecond lies between two, so that they meet every phase.
+PROBE_DOWN = """
+import os, socket, struct, time
+try:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
+except OSError:
+    pass
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('', 7001))
+_, peer = s.recvfrom(100)
+due = time.monotonic()
+for _ in range({count}):
+    due += 0.00237
+    time.sleep(max(0, due - time.monotonic()))
+    s.sendto(struct.pack('<q', time.clock_gettime_ns(time.CLOCK_REALTIME)), peer)
+s.sendto(b'end', peer)
+"""
+STAMPS_DOWN = """
+import socket, struct, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, 35, 1)
+s.settimeout(1)
+found = []
+while True:
+    if not found:
+        s.sendto(b'hello', (sys.argv[1], 7001))
+    try:
+        data, more, _, _ = s.recvmsg(100, 100)
+    except TimeoutError:
+        continue
+    if data == b'end':
+        break
+    seconds, nanos = struct.unpack('<qq', more[0][2][:16])
+    found.append(seconds * 10**9 + nanos - struct.unpack('<q', data)[0])
+with open('{file}', 'w') as out:
+    print(*found, sep=chr(10), file=out)
+"""
+# Round trips of datagrams beside an iperf3 download, from 2 s on.
+ECHO = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('', 7002))
+while True:
+    data, peer = s.recvfrom(100)
+    s.sendto(data, peer)
+"""
+ASK = """
+import socket, subprocess, sys, time
+load = subprocess.Popen(['iperf3', '-c', sys.argv[1], '-R', '-t', '{seconds}'], stdout=subprocess.DEVNULL)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(2)
+time.sleep(2)
+found = []
+end = time.monotonic() + {seconds} - 3
+while time.monotonic() < end:
+    start = time.monotonic_ns()
+    s.sendto(bytes(56), (sys.argv[1], 7002))
+    try:
+        s.recv(100)
+        found.append(time.monotonic_ns() - start)
+    except TimeoutError:
+        found.append(2 * 10**9)
+    time.sleep(0.05)
+load.wait()
+print(*found)
+"""
+
+
+def cpu_of(pid: int) -> float:
+    """CPU seconds of all threads of a process that may have ended (proc_pid_stat(5), fields 14 and 15)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def emulate(binary: str, folder: Path, *args: str) -> dict:
-    """One emulation; what it says of itself."""
+    """One emulation; what it says of itself, and its CPU time as the kernel counts it."""
     live = folder / "live.json"
     words = [binary, "emulate", "--isolated", "--no-files", "--quiet", "--seconds", "60", "--json", str(live), *args]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"error: {' '.join(words)}: {done.stderr.strip()}")
+    with (folder / "out").open("w+") as out, (folder / "err").open("w+") as err:
+        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        cpu = cpu_of(child.pid)
+        if child.wait() != 0:
+            sys.exit(f"error: {' '.join(words)}: {(folder / 'err').read_text().strip()}")
     result: dict = json.loads(live.read_text())
-    result["stdout"] = done.stdout
+    result["stdout"] = (folder / "out").read_text()
+    result["process_cpu_seconds"] = cpu
     return result
 
 
@@ -123,12 +201,37 @@ def added(binary: str, folder: Path, quantile: float) -> tuple[float, dict]:
     return found[int(quantile * (len(found) - 1))] / 1e6, live
 
 
+def waits(binary: str, folder: Path, quantile: float, *middle: str) -> tuple[float, dict]:
+    """Delay in ms that probes find from outside towards the UE over an idle link."""
+    stamps = folder / "stamps"
+    sender = PROBE_DOWN.format(count=SECONDS * 400).replace('"', "'")
+    live = emulate(
+        binary, folder, *middle, "--server", f'exec python3 -c "{sender}"',
+        "--", sys.executable, "-c", STAMPS_DOWN.format(file=stamps), "{server}",
+    )  # fmt: skip
+    found = sorted(int(line) for line in stamps.read_text().splitlines())
+    if len(found) < SECONDS * 300:
+        sys.exit(f"error: {len(found)} of {SECONDS * 400} probes arrived")
+    return found[int(quantile * (len(found) - 1))] / 1e6, live
+
+
 def tcp(binary: str, folder: Path, *middle: str) -> tuple[float, dict]:
     """Mbit/s of one TCP download by iperf3."""
     client = ["iperf3", "-c", "{server}", "-R", "-t", str(SECONDS), "-J"]
     live = emulate(binary, folder, *middle, "--server", "iperf3 -s -1", "--", *client)
     received = json.loads(live["stdout"])["end"]["sum_received"]["bits_per_second"]
     return received / 1e6, live
+
+
+def echo(binary: str, folder: Path, quantile: float, *more: str) -> tuple[float, dict]:
+    """Round trip in ms through the LTE cell under a TCP download, 20 ms of wired delay each way."""
+    server = 'python3 -c "' + ECHO.replace('"', "'") + '" & exec iperf3 -s -1'
+    live = emulate(
+        binary, folder, "--cell", "lte", "--delay", "20 ms", "--queue", "1000 packets", *more, "--server", server,
+        "--", sys.executable, "-c", ASK.format(seconds=4 * SECONDS), "{server}",
+    )  # fmt: skip
+    found = sorted(int(word) for word in live["stdout"].split())
+    return found[int(quantile * (len(found) - 1))] / 1e6, live
 
 
 def shown(values: list[float], decimals: int) -> str:
@@ -167,12 +270,20 @@ def main() -> None:
         "100 Mbit/s, full: opportunities used (%)": lambda f: opportunities(binary, f, 100),
         "added delay from outside, p50 (ms)": lambda f: added(binary, f, 0.5),
         "added delay from outside, p99 (ms)": lambda f: added(binary, f, 0.99),
+        "idle 12 Mbit/s, opportunities: delay p50 (ms)": lambda f: waits(binary, f, 0.5, "--rate", "12"),
+        "idle 12 Mbit/s, opportunities: delay p99 (ms)": lambda f: waits(binary, f, 0.99, "--rate", "12"),
+        "idle 12 Mbit/s, --exact: delay p50 (ms)": lambda f: waits(binary, f, 0.5, "--rate", "12", "--exact"),
+        "idle 12 Mbit/s, --exact: delay p99 (ms)": lambda f: waits(binary, f, 0.99, "--rate", "12", "--exact"),
         "LTE cell: TCP (Mbit/s)": lambda f: tcp(binary, f, "--cell", "lte"),
+        "LTE cell, echo under a download: RTT p50 (ms)": lambda f: echo(binary, f, 0.5),
+        "LTE cell, echo under a download: RTT p95 (ms)": lambda f: echo(binary, f, 0.95),
+        "LTE cell, vAQM, echo under a download: RTT p50 (ms)": lambda f: echo(binary, f, 0.5, "--edge", "vaqm"),
+        "LTE cell, vAQM, echo under a download: RTT p95 (ms)": lambda f: echo(binary, f, 0.95, "--edge", "vaqm"),
         "NR cell of more than 1 Gbit/s: TCP (Mbit/s)": lambda f: tcp(binary, f, "--cell", "nr-gigabit"),
         "link of 1 Gbit/s: TCP (Mbit/s)": lambda f: tcp(binary, f, "--rate", "1000"),
     }
-    print("| what | figure | late, p50 (ms) | late, p99 (ms) | one core (%) | slots missed (%) |")
-    print("|---|---|---|---|---|---|")
+    print("| what | figure | late, p50 (ms) | late, p99 (ms) | thread (%) | process (%) | slots missed (%) |")
+    print("|---|---|---|---|---|---|---|")
     for name, case in cases.items():
         figures, lives = [], []
         for _ in range(args.runs):
@@ -185,6 +296,7 @@ def main() -> None:
             shown([live["late_ms"]["p50"] for live in lives], 3),
             shown([live["late_ms"]["p99"] for live in lives], 3),
             shown([100 * live["cpu_seconds"] / live["seconds"] for live in lives], 1),
+            shown([100 * live["process_cpu_seconds"] / live["seconds"] for live in lives], 1),
             shown([100 * live["missed_slots"] / live["slots"] for live in lives], 2),
         ]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
