@@ -43,7 +43,7 @@ pub enum StudyError {
     /// No figure has this name.
     #[error("no figure is named \"{found}\"; known are {known}")]
     NoFigure {
-        /// The name asked for.
+        /// The name that was given.
         found: String,
         /// The names that exist.
         known: String,

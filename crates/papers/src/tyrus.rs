@@ -41,7 +41,7 @@ pub const STUDY: Study = Study {
     citation: "Libin Liu, Hong Xu: Tyrus: PHY-Assisted Neural Adaptive Congestion Control for Cellular Networks. SIGCOMM \
                Posters and Demos 2019, doi 10.1145/3342280.3342302",
     about: &[
-        "The UE tells the sender how many bytes the physical layer carried for it, millisecond by millisecond; a network of \
+        "The UE reports to the sender how many bytes the physical layer carried for it, millisecond by millisecond; a network of \
          three layers of sixteen neurons, or a correction of a rule, sets the window.",
     ],
     notes: &[

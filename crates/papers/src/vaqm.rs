@@ -49,7 +49,7 @@ pub const STUDY: Study = Study {
          queue stand where it can be managed: in itself, with CoDel, in place of the radio.",
     ],
     notes: &[
-        "The article measured in a live network and tells neither the cell nor its buffers. Here: an LTE cell of 10 MHz whose \
+        "The article measured in a live network and names neither the cell nor its buffers. Here: an LTE cell of 10 MHz whose \
          users have 192 kB of RLC buffer each; strong signal gives about 36 Mbit/s, weak 9, very weak 4.4. With 1 MB in place \
          of 192 kB the delays without AQM are far larger than the article's, so its cell must hold about 192 kB a user.",
         "CoDel in the radio is the ideal that vAQM imitates from afar: the queue is measured and managed where it stands. \

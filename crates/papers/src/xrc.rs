@@ -51,7 +51,7 @@ pub const STUDY: Study = Study {
     citation: "M. Kheirkhah, M. M. Kassem, G. Fairhurst, M. K. Marina: XRC: An Explicit Rate Control for Future Cellular \
                Networks. IEEE ICC 2022, doi 10.1109/ICC45855.2022.9839150",
     about: &[
-        "The base station tells each TCP sender its fair rate and the delay of its queue's oldest packet; the sender \
+        "The base station reports to each TCP sender its fair rate and the delay of its queue's oldest packet; the sender \
          sets its window to rate × least RTT, probes above it until the queue reaches its budget of 10 ms, and falls \
          back. Each figure of the paper is redrawn here from our simulations.",
     ],

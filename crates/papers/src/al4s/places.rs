@@ -5,7 +5,7 @@ use super::radio::keep_cell;
 
 const SCENARIO: &str = include_str!("../../scenarios/al4s/cell.toml");
 
-/// They go by the marks alone: no place tells cL4S another ramp.
+/// They go by the marks alone: no place gives cL4S another ramp.
 const KINDS: [Kind; 2] = [SL4S, SL4S_DEFAULT];
 const RAMPS: [(u64, u64); 2] = [(2, 10), (10, 30)];
 

@@ -6,7 +6,7 @@ const SCENARIO: &str = include_str!("../../scenarios/al4s/cell.toml");
 
 const KINDS: [Kind; 5] = [CL4S, CL4S_DEFAULT, SL4S_DEFAULT, SCREAM, GCC];
 const UES: [u64; 5] = [1, 2, 5, 10, 20];
-/// The shipped cL4S told its fair rate: the cell's 70 Mbit/s over the UEs.
+/// The shipped cL4S with its fair rate from the base station: the cell's 70 Mbit/s over the UEs.
 const TOLD: [&str; 5] = [
     "al4s-c:r0=70",
     "al4s-c:r0=35",
@@ -20,7 +20,7 @@ const COST: f64 = 2.0;
 const fn told(controller: &'static str) -> Kind {
     Kind {
         id: "cl4s-told",
-        title: "cL4S, default, R0 told",
+        title: "cL4S, default, R0 reported",
         controller,
         served: true,
         changes: &[],
@@ -111,7 +111,7 @@ fn draw(o: &Outcomes) -> Figure {
         let published = runs(ues, 10, 30, &CL4S).values("used");
         for (kind, most, words) in [
             (CL4S_DEFAULT, COST, "R0 of 5 Mbit/s"),
-            (told(controller), COST, "R0 told"),
+            (told(controller), COST, "R0 reported"),
         ] {
             let ours = runs(ues, 10, 30, &kind).values("used");
             let apart = published.iter().zip(&ours).map(|(p, o)| (p - o) * 100.0);

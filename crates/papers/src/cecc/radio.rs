@@ -1,4 +1,4 @@
-//! Table 1: the paper's radio as far as it is told, with link adaptation in place of a fixed MCS.
+//! Table 1: the paper's radio as far as it is given, with link adaptation in place of a fixed MCS.
 
 use super::prelude::*;
 
@@ -62,7 +62,7 @@ fn draw(o: &Outcomes) -> Figure {
     let rate = |distance: &str| o.get(&name(distance, "bulk")).mean("rate");
     Figure {
         title: "Table 1: a radio with path loss".to_owned(),
-        setup: "3.5 GHz, 200 MHz at 15 kHz, DDDSU, 30 dBm, UMa with line of sight, link adaptation; frames at once as in A. The paper tells \
+        setup: "3.5 GHz, 200 MHz at 15 kHz, DDDSU, 30 dBm, UMa with line of sight, link adaptation; frames at once as in A. The paper gives \
                 neither distances nor antennas nor the table of MCS: 256QAM, one antenna of 0 dBi."
             .to_owned(),
         claim: "A base station of about 880 Mbit/s.".to_owned(),

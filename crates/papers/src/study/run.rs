@@ -36,7 +36,7 @@ impl Study {
         Ok(parts.into_iter().filter(wanted).collect())
     }
 
-    /// Runs the study. `progress` hears, from any thread, simulated seconds done and to do in all.
+    /// Runs the study. `progress` is called from any thread with the simulated seconds done and to do in all.
     ///
     /// # Errors
     /// Where a scenario is broken or a run fails or is interrupted.
@@ -236,7 +236,7 @@ impl<'a> Pool<'a> {
         let total = self.simulated_s + jobs.iter().map(seconds).sum::<f64>();
         let done = Mutex::new(vec![0.0; jobs.len()]);
         let before = self.simulated_s;
-        let tell = |i: usize, share: f64| {
+        let report = |i: usize, share: f64| {
             let sum = done
                 .lock()
                 .map_or(0.0, |mut done: MutexGuard<'_, Vec<f64>>| {
@@ -253,7 +253,7 @@ impl<'a> Pool<'a> {
                 if failed.load(Ordering::Relaxed) {
                     return Control::Stop;
                 }
-                tell(i, share)
+                report(i, share)
             })
             .inspect_err(|_| failed.store(true, Ordering::Relaxed))
         });
@@ -286,7 +286,7 @@ impl<'a> Pool<'a> {
         &self,
         experiment: &Experiment,
         k: u64,
-        tell: &mut dyn FnMut(f64) -> Control,
+        report: &mut dyn FnMut(f64) -> Control,
     ) -> Result<(u64, Outcome), StudyError> {
         let seed = self.options.first_seed + k;
         let mut scenario = experiment.scenario.clone();
@@ -294,7 +294,7 @@ impl<'a> Pool<'a> {
         if let Some(prepare) = &experiment.prepare {
             prepare(&mut scenario, seed);
         }
-        let run = run_scenario(&scenario, seed, tell).map_err(|cause| StudyError::Run {
+        let run = run_scenario(&scenario, seed, report).map_err(|cause| StudyError::Run {
             name: experiment.name.clone(),
             cause,
         })?;

@@ -221,7 +221,7 @@ fn panels(o: &Outcomes, seen: &Seen<'_>, id: &str, senders: &[Sender]) -> Vec<Pa
     ]
 }
 
-/// Targets of one scene: against the rules that Tyrus corrects, and against one that is told nothing of PHY.
+/// Targets of one scene: against the rules that Tyrus corrects, and against one that has no report of PHY.
 fn checks(o: &Outcomes, seen: &Seen<'_>) -> Vec<Check> {
     [
         ("rule", "rule"),

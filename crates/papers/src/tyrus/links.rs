@@ -195,8 +195,8 @@ fn own(scene: Scene, k: u64) -> String {
         let t = i as f64 * STEP;
         for (j, (_, tau)) in [slow, fast].into_iter().enumerate() {
             let keep = libm::exp(-STEP / tau);
-            let kick = libm::sqrt(1.0 - keep * keep);
-            x[j] = keep * x[j] + kick * draw.fork(1, j as u64).normal(i);
+            let drive = libm::sqrt(1.0 - keep * keep);
+            x[j] = keep * x[j] + drive * draw.fork(1, j as u64).normal(i);
         }
         if draw.fork(2, 0).uniform(i) < outages * STEP {
             until = t - 0.4 * libm::log(1.0 - draw.fork(3, 0).uniform(i));

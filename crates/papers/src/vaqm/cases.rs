@@ -276,7 +276,7 @@ fn draw(o: &Outcomes, quick: bool) -> Figure {
             .filter(|r| breaks_guard(of(*r, variant), of(*r, "window")))
             .count()
     };
-    let tells = |variant: &str| {
+    let counted = |variant: &str| {
         format!(
             "`{variant}` wins {} cases against `window`, loses {}, trades one thing for another in {} and is equal in {}; in {} it \
              loses more than a default may",
@@ -304,7 +304,7 @@ fn draw(o: &Outcomes, quick: bool) -> Figure {
         claim: "The variant with bitrate adjustment isolates flows; the one without \"sacrifices the flow isolation ... for reduced \
                 implementation and runtime complexity\"."
             .to_owned(),
-        seen: format!("{}. {}.", tells("direct"), tells("auto")),
+        seen: format!("{}. {}.", counted("direct"), counted("auto")),
         panels: vec![
             show("delay", "Delay, 95 %, ms", "delay"),
             show("rate", "Rate of all flows, Mbit/s", "rate"),

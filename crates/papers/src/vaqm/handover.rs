@@ -17,7 +17,7 @@ const PATHS: [Variant; 5] = [
     ),
     Variant::new(
         "told",
-        "vAQM, told of each change",
+        "vAQM, notified of each change",
         "vaqm-told",
         &[DETOUR, VAQM, ("upf.detour.notice", "true")],
     ),
@@ -140,7 +140,7 @@ fn draw(o: &Outcomes) -> Figure {
         claim: "\"Due to the varying nature of radio networks, the Path RTT must be occasionally revalidated.\"".to_owned(),
         seen: format!(
             "Strong signal: median RTT and rate {:.0} ms and {:.1} Mbit/s without AQM, {:.0} and {:.1} with vAQM, {:.0} and {:.1} where \
-             it is told, {:.0} and {:.1} with CoDel in the radio.",
+             it is notified, {:.0} and {:.1} with CoDel in the radio.",
             p("none", "bulk_p50"),
             p("none", "rate"),
             p("vaqm", "bulk_p50"),
@@ -153,7 +153,7 @@ fn draw(o: &Outcomes) -> Figure {
         panels: vec![
             Panel::new(
                 "model",
-                "What vAQM holds for the path, strong signal, not told",
+                "What vAQM holds for the path, strong signal, not notified",
                 "",
                 Drawing::Time {
                     axis: Axis::new("RTT to the UE", "ms"),

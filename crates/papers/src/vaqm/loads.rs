@@ -7,7 +7,7 @@ const SESSION: &str = include_str!("../../scenarios/vaqm/session.toml");
 /// A page of many objects on six connections, as browsers fetch it by HTTP/1.1.
 const PAGE: &str =
     "{ kind = \"page\", size = \"2 MB\", objects = 70, connections = 6, gap = \"2 s\" }";
-/// The same on one connection, everything asked for at once, as by HTTP/2.
+/// The same on one connection, everything requested at once, as by HTTP/2.
 const AT_ONCE: &str = "{ kind = \"page\", size = \"2 MB\", objects = 70, connections = 1, multiplexed = true, gap = \"2 s\" }";
 const IMAGE: &str = "{ kind = \"transfers\", min = \"16 MB\", max = \"16 MB\", gap = \"2 s\" }";
 const SMALL: &str = "{ kind = \"transfers\", min = \"100 kB\", max = \"100 kB\", gap = \"1 s\" }";
@@ -112,7 +112,7 @@ fn draw(o: &Outcomes) -> Figure {
         setup: "Three users download; a fourth, with a buffer of its own in the cell, loads pages of 2 MB (71 objects) or images of \
                 16 MB, 2 s apart and on new connections. The UE asks for each object by a request on the uplink."
             .to_owned(),
-        claim: "The article loads a page and an image of 16 MB and tells no times.".to_owned(),
+        claim: "The article loads a page and an image of 16 MB and gives no times.".to_owned(),
         seen: format!(
             "Strong signal: a page on six connections takes {:.2} s without AQM and {:.2} s with vAQM, on one {:.2} and {:.2} s, an \
              image {:.1} and {:.1} s; weak: {:.1} and {:.1} s, {:.1} and {:.1} s, {:.0} and {:.0} s. A user with a buffer of its own \

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 const SESSION: &str = include_str!("../../scenarios/vaqm/session.toml");
 
-/// A page whose objects are all asked for at once on one connection (HTTP/3).
+/// A page whose objects are all requested at once on one connection (HTTP/3).
 const PAGE: &str = "{ kind = \"page\", size = \"2 MB\", objects = 70, connections = 1, multiplexed = true, gap = \"2 s\" }";
 const IMAGE: &str = "{ kind = \"transfers\", min = \"16 MB\", max = \"16 MB\", gap = \"2 s\" }";
 const SMALL: &str = "{ kind = \"transfers\", min = \"100 kB\", max = \"100 kB\", gap = \"1 s\" }";

@@ -321,7 +321,7 @@ pub(super) fn buffers(options: &Options) -> Result<Part, StudyError> {
                 title: "Beyond: what the cell's buffer decides".to_owned(),
                 setup: "Strong signal, with 192 kB and with 1 MB of RLC buffer for each user."
                     .to_owned(),
-                claim: "(The article does not tell its cell's buffer.)".to_owned(),
+                claim: "(The article does not give its cell's buffer.)".to_owned(),
                 seen: format!(
                     "With 1 MB the median RTT is {:.0} ms without AQM and {:.0} ms with vAQM.",
                     none.mean("p50"),

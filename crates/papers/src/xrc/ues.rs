@@ -108,7 +108,7 @@ fn draw(o: &Outcomes) -> Figure {
         Panel::new(
             id,
             &format!("What is promised after a wake-up: {}", title(c)),
-            "The sum of the rates that senders were told last, over the cell's capacity.",
+            "The sum of the latest rates reported to senders, over the cell's capacity.",
             Drawing::Time {
                 axis: Axis::new("Sum of rates over capacity", ""),
                 lines: lines(c),
