@@ -87,6 +87,7 @@ impl<P: PacketView + Clone> Cecc<P> {
         }
         if idle {
             self.wait(k, frame);
+            self.hasten(now);
             self.due |= self.schedule() == Schedule::Alg1;
         }
         // A flow may fall behind by two frames; holding more would delay what it sends for good.

@@ -4,9 +4,10 @@
 //! whose frames come in step keep their order for ever: without this module four of five would be in time and the fifth
 //! never. Whose frame is late rotates here, so that no flow is late more often than where all share the slots.
 
-use slackwater_core::{Instant, PacketView};
+use slackwater_core::{Duration, Instant, PacketView};
 
 use super::Cecc;
+use super::config::Mode;
 
 /// Waiting frames that are looked at: those behind them wait for longer than the standard.
 const LOOKED_AT: usize = 64;
@@ -73,6 +74,21 @@ impl<P: PacketView + Clone> Cecc<P> {
     /// no slot is lost by that, and the flow whose frames come first in each round takes its turn at being late too.
     pub(super) fn in_turns(&self, now: Instant) -> bool {
         now < self.turns_until
+    }
+
+    /// In turns the first frame of a round waits for a tick. Where that of the next decision has passed, and what leaves now would still
+    /// be in time for it, half of what is left is waited: a round that loses a slot at its start ends a slot later.
+    pub(super) fn hasten(&mut self, now: Instant) {
+        let wired = self.radio.wired();
+        let grid = &self.radio.grid;
+        if self.config.mode != Mode::Hold || !grid.known() || !self.in_turns(now) {
+            return;
+        }
+        let last = grid.next_decision(now + wired).saturating_sub(wired);
+        if self.tick.is_some_and(|tick| last < tick) && self.fits(now, Duration::ZERO) {
+            let soon = now + (last - now) / 2;
+            self.tick = Some(soon.max(now + Duration::from_nanos(1)));
+        }
     }
 
     /// Air time of what is left of the frame of `k` that began at `start`.
