@@ -3,7 +3,8 @@
 //! This crate has no sockets: whoever has them runs each case in real time and says what it saw as a [`Seen`]. The simulated
 //! twin is of the same scenario, reduced in the same way.
 
-use slackwater_lab::run::RunResult;
+use slackwater_core::Duration;
+use slackwater_lab::run::{Control, RunError, RunResult, run_scenario};
 use slackwater_report::paper::{Axis, Distribution, Drawing, Figure, Page, Panel};
 use slackwater_report::{Better, Cell, Column as Heading, Row, SummaryTable};
 use slackwater_results::metrics::Estimate;
@@ -50,8 +51,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// That of a simulation.
-    pub fn of_run(run: &RunResult) -> Self {
+    /// That of a simulation. `whole` is the same run without a warm-up: messages of a warm-up are not recorded.
+    fn of_run(run: &RunResult, whole: &RunResult) -> Self {
         let warmup = run.scenario.warmup;
         let span = (warmup.as_secs_f64(), m::all(run).1);
         let flow = |(i, label): (usize, &String)| {
@@ -62,10 +63,6 @@ impl Seen {
             let times = record.transfers.iter();
             let times = times.filter(|t| t.start.as_secs_f64() >= span.0);
             let ends = |end| m::ms(end).into_iter();
-            let late = |from| Late {
-                whole: crate::cecc::late_packets(run, i, 0.0),
-                steady: crate::cecc::late_packets(run, i, from),
-            };
             SeenFlow {
                 label: label.clone(),
                 rtts: settled.map(|(_, srtt)| *srtt as f64 * 1e-6).collect(),
@@ -77,9 +74,12 @@ impl Seen {
                     .chain(m::one_way(run, i))
                     .chain(ends(record.one_way.max()))
                     .collect(),
-                late_packets: late(span.0),
+                late_packets: Late {
+                    whole: crate::cecc::late_packets(whole, i, 0.0),
+                    steady: crate::cecc::late_packets(run, i, span.0),
+                },
                 late_frames: Late {
-                    whole: crate::cecc::late_frames(run, i, 0.0),
+                    whole: crate::cecc::late_frames(whole, i, 0.0),
                     steady: crate::cecc::late_frames(run, i, span.0),
                 },
             }
@@ -118,6 +118,24 @@ pub struct Case {
     pub paper: &'static str,
     /// What is run.
     pub scenario: Scenario,
+}
+
+impl Case {
+    /// What a simulation of it with `seed` shows.
+    ///
+    /// # Errors
+    /// Where the world cannot be built, or `progress` says stop.
+    pub fn simulate(
+        &self,
+        seed: u64,
+        progress: &mut dyn FnMut(f64) -> Control,
+    ) -> Result<Seen, RunError> {
+        let mut whole = self.scenario.clone();
+        whole.warmup = Duration::ZERO;
+        let whole = run_scenario(&whole, seed, progress)?;
+        let run = run_scenario(&self.scenario, seed, progress)?;
+        Ok(Seen::of_run(&run, &whole))
+    }
 }
 
 /// Curves of one plot.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use slackwater_lab::core::Duration;
 use slackwater_lab::parallel;
-use slackwater_lab::run::{Control, run_scenario};
+use slackwater_lab::run::Control;
 use slackwater_live::core_network::senders::{self, Delay, Flow, Measured};
 use slackwater_live::emulate::netns;
 use slackwater_live::privilege::as_caller;
@@ -121,7 +121,7 @@ fn simulate(live: &Live, options: &Options) -> Result<Vec<Vec<Seen>>> {
                 Control::Continue
             }
         };
-        run_scenario(&case.scenario, seed, &mut progress).map(|run| Seen::of_run(&run))
+        case.simulate(seed, &mut progress)
     };
     eprintln!("simulating {} runs", live.cases.len() * seeds);
     let found = parallel::map(live.cases.len() * seeds, options.jobs, one);
