@@ -167,10 +167,10 @@ pub struct Live {
 }
 
 impl Live {
-    /// That of the study called `name`, each run of `seconds`; `None` where it has none.
+    /// The live figures of the paper `name`, each run of `seconds`; `None` where it has none.
     ///
     /// # Errors
-    /// Where a scenario of the study is broken.
+    /// Where a scenario of the paper is broken.
     pub fn of(name: &str, seconds: u32, options: &Options) -> Result<Option<Self>, StudyError> {
         let live = match name {
             "vaqm" => crate::vaqm::live(seconds)?,
@@ -193,7 +193,7 @@ impl Live {
     }
 }
 
-/// A case of a study.
+/// A case of a paper.
 pub(crate) fn case(
     id: String,
     label: String,

@@ -36,7 +36,7 @@ impl Study {
         Ok(parts.into_iter().filter(wanted).collect())
     }
 
-    /// Runs the study. `progress` is called from any thread with the simulated seconds done and to do in all.
+    /// Runs the experiments. `progress` is called from any thread with the simulated seconds done and to do in all.
     ///
     /// # Errors
     /// Where a scenario is broken or a run fails or is interrupted.

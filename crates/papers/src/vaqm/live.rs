@@ -27,7 +27,7 @@ fn article(signal: &str, way: &str) -> &'static str {
 /// The cases: strong and weak signal, each algorithm, without AQM and with vAQM.
 pub(super) fn live(seconds: u32) -> Result<Live, StudyError> {
     let length = format!("{seconds} s");
-    // A short look has a short warm-up; the loads begin behind it, as in the study.
+    // A short look has a short warm-up; the loads begin after it, as in simulation.
     let warmup = if seconds > 10 { "5 s" } else { "1 s" };
     let mut cases = vec![];
     for (signal, title, mcs) in &SIGNALS[..2] {
