@@ -21,9 +21,8 @@ const USERS: u32 = 5;
 const LATE: Duration = Duration::from_millis(10);
 /// What comes before is the start's.
 const FROM: Instant = Instant::from_millis(1_000);
-/// A user may be so much worse off: who is the last of a round has a slot more late, where without CECC the slot is shared
-/// (docs/design/0033). The most that these loads show is 0.022.
-const ALLOWANCE: f64 = 0.03;
+/// A user may be so much worse off: frames that begin together go together (docs/design/0053), a packet or two apart.
+const ALLOWANCE: f64 = 0.001;
 /// The luckiest user and the unluckiest may be so far apart. By deadlines alone the last of each round is the same: five frames of
 /// which four fit would be 0, 0, 0, 0 and 1 late.
 const SPREAD: f64 = 0.1;

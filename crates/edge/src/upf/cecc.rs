@@ -25,6 +25,7 @@ mod snapshot;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tie;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -38,6 +39,7 @@ use report::Radio;
 pub use report::ReportStats;
 pub use snapshot::{FlowSnapshot, Snapshot};
 use table::Table;
+use tie::Tie;
 
 /// The function. `P` is cloned only for window updates.
 #[derive(Clone, Debug)]
@@ -68,6 +70,8 @@ pub struct Cecc<P> {
     due: bool,
     /// Frames were put back lately: up to this instant none goes before the tick that compares them.
     turns_until: Instant,
+    /// The frames that were last let go together.
+    tie: Option<Tie>,
     /// A bulk transfer competes: deadline order would only serve that.
     crowded: bool,
     tick: Option<Instant>,
@@ -97,6 +101,7 @@ impl<P: PacketView + Clone> Cecc<P> {
             frames: 0,
             due: false,
             turns_until: Instant::ZERO,
+            tie: None,
             crowded: false,
             tick: None,
             now: Instant::ZERO,

@@ -28,8 +28,8 @@ pub(crate) enum Scenario {
     D,
     /// 860 Mbit/s, otherwise as D.
     E,
-    /// 860 Mbit/s, all frames at the same instant.
-    Step,
+    /// 860 Mbit/s, a beat for all; each flow's frames begin so long after those of the one before.
+    Step(Duration),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -294,8 +294,8 @@ impl Run {
         let draw = self.draw.fork(1, u64::from(flow));
         let ms = |x: f64| (x * 1e6) as i64;
         let base = Instant::from_millis(20);
-        if self.setup.scenario == Scenario::Step {
-            return base + BEAT * k;
+        if let Scenario::Step(apart) = self.setup.scenario {
+            return base + BEAT * k + apart * u64::from(flow);
         }
         if self.setup.scenario == Scenario::A {
             let t = (base + BEAT * k).as_nanos() as i64 + ms(0.5 * draw.normal(k));

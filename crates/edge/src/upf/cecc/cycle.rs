@@ -100,7 +100,7 @@ impl<P: PacketView + Clone> Cecc<P> {
             }
             if knocks {
                 self.grant(now, k);
-            } else {
+            } else if !self.release_tie(now) {
                 self.release_one(now, k);
             }
         }

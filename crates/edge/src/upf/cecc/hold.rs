@@ -64,6 +64,7 @@ impl<P: PacketView + Clone> Cecc<P> {
         let len = u64::from(packet.len());
         if idle {
             let free = match self.schedule() {
+                Schedule::Edf if self.goes_with_a_tie(k) => true,
                 Schedule::Edf => {
                     !self.in_turns(now) && self.waiting.is_empty() && self.fits(now, Duration::ZERO)
                 }
@@ -71,7 +72,9 @@ impl<P: PacketView + Clone> Cecc<P> {
             };
             if free || self.small(k) || self.held + len > self.config.memory.get() {
                 let flow = &mut self.flows[k];
-                flow.began = flow.frames.started();
+                let began = flow.frames.started();
+                flow.began = began;
+                self.join(began);
                 return self.pass(now, Direction::Down, ue, packet, false);
             }
         }

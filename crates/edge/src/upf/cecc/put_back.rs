@@ -41,6 +41,10 @@ impl<P: PacketView + Clone> Cecc<P> {
             .take(LOOKED_AT)
             .map(|w| (w.1, w.2))
             .collect();
+        // Those that go together share the slots: none of them is before another.
+        if Self::go_together(&waiting) {
+            return;
+        }
         for (start, k) in waiting {
             let air = self.left_of(k, start);
             planned.push(Planned {
