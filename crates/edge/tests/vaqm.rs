@@ -383,6 +383,61 @@ fn datagram(flow: u32, seq: u32, len: u16) -> Packet {
     }
 }
 
+fn segment(flow: u32, dir: Direction, seq: u32, ack: u32, payload: u16) -> Packet {
+    Packet {
+        flow: FlowId(flow),
+        len: payload + 52,
+        dir,
+        body: Body::Tcp(Segment {
+            seq: SeqNum(seq),
+            ack: SeqNum(ack),
+            payload,
+            flags: TcpFlags::ACK,
+            ..Segment::default()
+        }),
+        ..Packet::default()
+    }
+}
+
+/// The UE uploads; its ACKs of a download stay away while the radio's buffer has dropped all that is in flight of it.
+#[test]
+fn acks_of_an_upload_pass_while_a_download_waits_and_one_of_its_packets_leaves_at_last() {
+    let mut vaqm: Vaqm<Packet> = Vaqm::new(VaqmConfig::with_mode(Mode::Window));
+    let (mut seq, mut acked, mut now) = (0_u32, 0_u32, Instant::from_millis(1_000));
+    let len = MSS as u16;
+    let mut held = 0;
+    // The queue grows to 200 ms: the valve closes.
+    for k in 0..400_u64 {
+        now = Instant::from_millis(1_000 + 2 * k);
+        let packet = segment(0, Direction::Down, seq, 0, len);
+        held += u32::from(vaqm.on_packet(now, Direction::Down, UE, packet) == Verdict::Hold);
+        seq += MSS;
+        if k % 3 == 2 {
+            acked += MSS;
+            let ack = segment(0, Direction::Up, 0, acked, 0);
+            let _ = vaqm.on_packet(now, Direction::Up, UE, ack);
+        }
+        while vaqm.release(now).is_some() {}
+        while vaqm.take_dropped().is_some() {}
+    }
+    assert!(held > 0, "the valve never closed");
+    // No ACK any more. Those of the upload still pass, each at once.
+    let mut left = Vec::new();
+    for k in 0..300_u32 {
+        now += ms(1);
+        let ack = segment(1, Direction::Down, 0, k * MSS, 0);
+        let verdict = vaqm.on_packet(now, Direction::Down, UE, ack);
+        assert!(matches!(verdict, Verdict::Forward(_)), "{k}: {verdict:?}");
+        while let Some((_, packet)) = vaqm.release(now) {
+            left.push(packet.flow);
+        }
+        while vaqm.take_dropped().is_some() {}
+    }
+    // What leaves to see whether something comes back is a packet that is answered.
+    assert!(left.contains(&FlowId(0)), "{left:?}");
+    assert!(!vaqm.snapshot(UE, None).expect("a session").acks_hidden);
+}
+
 #[test]
 fn mbr_is_kept_within_2_percent() {
     for mbps in [1.0, 20.0, 100.0, 1000.0, 5000.0] {

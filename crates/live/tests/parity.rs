@@ -197,19 +197,21 @@ fn downloaded(seen: &[Seen], flow: u32) -> u32 {
 /// uplink is found from the time stamps in its octets.
 #[test]
 fn an_upload_behind_vaqm_starves_no_download() {
-    let of = |mode: &str| {
-        let upf = format!("[upf]\nvaqm.mode = \"{mode}\"\n");
-        let down = "[[flow]]\ncontroller = \"cubic\"\n";
-        let up = "[[flow]]\ncontroller = \"cubic\"\ndirection = \"up\"\n";
-        let cell = CELL.replace("duration = \"3 s\"", "duration = \"8 s\"");
-        downloaded(&agree(&format!("{cell}{upf}{down}{up}")), 0)
-    };
-    let (without, with) = (of("off"), of("auto"));
-    assert!(without > 5_000_000, "{without} bytes");
-    assert!(
-        f64::from(with) > 0.9 * f64::from(without),
-        "{with} bytes behind vAQM, {without} without"
-    );
+    for controller in ["cubic", "bbr3"] {
+        let of = |mode: &str| {
+            let upf = format!("[upf]\nvaqm.mode = \"{mode}\"\n");
+            let down = format!("[[flow]]\ncontroller = \"{controller}\"\n");
+            let up = "[[flow]]\ncontroller = \"cubic\"\ndirection = \"up\"\n";
+            let cell = CELL.replace("duration = \"3 s\"", "duration = \"8 s\"");
+            downloaded(&agree(&format!("{cell}{upf}{down}{up}")), 0)
+        };
+        let (without, with) = (of("off"), of("auto"));
+        assert!(without > 5_000_000, "{controller}: {without} bytes");
+        assert!(
+            f64::from(with) > 0.9 * f64::from(without),
+            "{controller}: {with} bytes behind vAQM, {without} without"
+        );
+    }
 }
 
 #[test]

@@ -52,6 +52,14 @@ pub struct Taken {
     pub syn: bool,
 }
 
+/// A segment that starts at `start` left again.
+fn note(repeats: &mut VecDeque<(Instant, SeqNum)>, now: Instant, start: SeqNum) {
+    if repeats.len() == CAPACITY {
+        repeats.pop_front();
+    }
+    repeats.push_back((now, start));
+}
+
 /// Segments in order of their sequence numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Segments {
@@ -61,6 +69,8 @@ pub struct Segments {
     oldest: Instant,
     /// All before it have been judged lost or not by what arrived behind them.
     judged: Option<SeqNum>,
+    /// Segments that left again and have not been judged since: when, and where they start.
+    repeats: VecDeque<(Instant, SeqNum)>,
 }
 
 impl Segments {
@@ -72,11 +82,13 @@ impl Segments {
     /// Heap bytes.
     pub fn heap(&self) -> usize {
         self.ring.capacity() * size_of::<Segment>()
+            + self.repeats.capacity() * size_of::<(Instant, SeqNum)>()
     }
 
     /// Forgets everything, and gives the memory back.
     pub fn clear(&mut self) {
         self.ring = VecDeque::new();
+        self.repeats = VecDeque::new();
         self.flight = 0;
         self.judged = None;
     }
@@ -134,6 +146,7 @@ impl Segments {
             segment.flags |= REPEATED;
             segment.left = now;
             segment.tsval = tsval;
+            note(&mut self.repeats, now, segment.start);
             if !segment.has(IN_FLIGHT) {
                 segment.flags |= IN_FLIGHT;
                 gained += u64::from(segment.len);
@@ -151,6 +164,7 @@ impl Segments {
                 flags: IN_FLIGHT | REPEATED,
             };
             self.ring.insert(at, segment);
+            note(&mut self.repeats, now, start);
         }
         if self.flight == 0 && gained > 0 {
             self.oldest = now;
@@ -214,8 +228,7 @@ impl Segments {
     /// Takes as lost what left more than `slack` before a copy that has arrived from behind it, as RACK does (RFC 8985,
     /// 6.2): a radio in acknowledged mode delivers in order, so what it lacks it does not hold.
     ///
-    /// `end` is the end of the newest segment that arrived and `left` when it left. Each segment is judged once; a
-    /// repeat that is lost too ages out.
+    /// `end` is the end of the newest segment that arrived and `left` when it left. Each copy is judged once.
     pub fn judge(&mut self, end: SeqNum, left: Instant, slack: Duration) {
         let from = self
             .judged
@@ -237,6 +250,26 @@ impl Segments {
         }
         self.flight -= landed;
         self.judged = judged.or(self.judged);
+        self.judge_repeats(left, slack);
+    }
+
+    /// The same for copies that left again, wherever they stand: a heavy loss takes repairs as well, and behind a limit of bytes in
+    /// flight nothing more would leave until they age out.
+    fn judge_repeats(&mut self, left: Instant, slack: Duration) {
+        while let Some(&(repeated, start)) = self.repeats.front()
+            && repeated + slack <= left
+        {
+            self.repeats.pop_front();
+            let at = self.ring.partition_point(|s| s.end.le(start));
+            let Some(segment) = self.ring.get_mut(at) else {
+                continue;
+            };
+            // One that has left once more since is judged by that.
+            if segment.has(IN_FLIGHT) && segment.start == start && segment.left == repeated {
+                segment.flags &= !IN_FLIGHT;
+                self.flight -= u64::from(segment.len);
+            }
+        }
     }
 
     /// Takes what left more than `age` ago as lost.
@@ -317,9 +350,17 @@ mod tests {
         let (_, _) = s.sack(SeqNum(300), SeqNum(400));
         s.judge(SeqNum(400), MS(30), Duration::from_millis(15));
         assert_eq!(s.flight(), 0);
-        // The repeat flies again.
+        // The repeat is in flight, until what left behind it has arrived.
         s.repeat(MS(60), SeqNum(0), SeqNum(100), 140, 0);
         assert_eq!(s.flight(), 140);
+        s.push(MS(70), SeqNum(400), SeqNum(500), 140, 0, false);
+        s.push(MS(80), SeqNum(500), SeqNum(600), 140, 0, false);
+        s.sack(SeqNum(400), SeqNum(500));
+        s.judge(SeqNum(500), MS(70), Duration::from_millis(15));
+        assert_eq!(s.flight(), 280);
+        s.sack(SeqNum(500), SeqNum(600));
+        s.judge(SeqNum(600), MS(80), Duration::from_millis(15));
+        assert_eq!(s.flight(), 0);
     }
 
     #[derive(Clone, Copy, Debug)]

@@ -81,6 +81,17 @@ impl Visibility {
     }
 }
 
+/// What came of letting a packet out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outlet {
+    /// Nothing waits.
+    Empty,
+    /// Its law dropped it.
+    Dropped,
+    /// It left.
+    Left,
+}
+
 /// In an order that lays together what a packet uses, what few or none use last: with thousands of sessions each line is
 /// fetched anew for a packet.
 #[derive(Debug)]
@@ -343,7 +354,10 @@ impl<P: PacketView> Instance<P> {
         if self.counts_egress {
             self.egress.add(now, u64::from(len), EGRESS_SPAN);
         }
-        self.visibility.add(now, u64::from(len), measured);
+        // Nothing answers an ACK. Those of an upload are all that leaves while a download repairs.
+        if tcp.is_none_or(|tcp| tcp.payload > 0) {
+            self.visibility.add(now, u64::from(len), measured);
+        }
         self.counts_egress = self.visibility.hidden || !matches!(self.valve.law(), Law::Window);
     }
 
@@ -372,10 +386,12 @@ impl<P: PacketView> Instance<P> {
                             break;
                         }
                         cx.stats.pushed += 1;
+                        self.push(now, cx);
+                        continue;
                     }
                 }
             }
-            if !self.let_out(now, cx) {
+            if self.let_out(now, cx) == Outlet::Empty {
                 break;
             }
         }
@@ -383,6 +399,11 @@ impl<P: PacketView> Instance<P> {
             self.empty_since = now;
             self.fair.rest(now, &mut self.flows);
         }
+    }
+
+    /// Lets one packet out past the cap. One that its law drops is none: nothing would answer it.
+    fn push(&mut self, now: Instant, cx: &mut Shared<'_, P>) {
+        while self.let_out(now, cx) == Outlet::Dropped {}
     }
 
     /// When a packet leaves though no ACK came.
@@ -403,11 +424,11 @@ impl<P: PacketView> Instance<P> {
         self.flight = flight;
     }
 
-    /// Takes one packet through its law; false where nothing waits.
-    fn let_out(&mut self, now: Instant, cx: &mut Shared<'_, P>) -> bool {
+    /// Takes one packet through its law.
+    fn let_out(&mut self, now: Instant, cx: &mut Shared<'_, P>) -> Outlet {
         let quantum = i64::from(cx.config.quantum.max(1));
         let Some((slot, since, mut packet)) = self.fair.pop(now, &mut self.flows, quantum) else {
-            return false;
+            return Outlet::Empty;
         };
         let meta = PacketMeta::of(&packet);
         *cx.held -= u64::from(meta.len);
@@ -420,7 +441,7 @@ impl<P: PacketView> Instance<P> {
         if outcome == Outcome::Dropped {
             cx.stats.dropped += 1;
             cx.dropped.push_back((packet, DropReason::Law));
-            return true;
+            return Outlet::Dropped;
         }
         cx.stats.marked += u64::from(outcome == Outcome::Marked);
         cx.stats.passed += 1;
@@ -428,7 +449,7 @@ impl<P: PacketView> Instance<P> {
         let tcp = packet.tcp();
         self.leave(now, slot, tcp.as_ref(), &packet);
         cx.ready.push_back((Direction::Down, packet));
-        true
+        Outlet::Left
     }
 
     // ---- Time

@@ -199,7 +199,7 @@ impl Valve {
             return;
         }
         match (law, &mut self.shaper) {
-            (Law::Window, _) => self.window(path, sight),
+            (Law::Window, _) => self.window(now, path, sight),
             (_, Shaper::Int(int)) if law == Law::Int => {
                 self.on = int.update(self.on, now, path, sight);
             }
@@ -212,19 +212,19 @@ impl Valve {
     /// "Bottleneck link bandwidth is determined by correlating the number of bytes in flight with RTT measurements":
     /// as much in flight as the delivery rate carries within the target RTT, and less or more as the average is above
     /// or below it.
-    fn window(&mut self, path: &PathModel, sight: &Sight) {
+    fn window(&mut self, now: Instant, path: &PathModel, sight: &Sight) {
         self.on = switched(self.on, path, sight);
         let rate = sight.delivered_max.as_bps() as f64 / 8e9;
         if path.dipping() {
             self.on = true;
-            let whole = path.dip_to() + path.uplink();
+            let whole = path.dip_to() + path.uplink_by(now);
             self.cap = ((rate * whole.as_nanos() as f64) as u64).max(SMALL_FLIGHT);
             return;
         }
         let target = path.target().as_nanos() as f64;
         let average = path.average().as_nanos().max(1) as f64;
         // What the ACKs wait for in the uplink is in flight too, and no queue of the downlink.
-        let uplink = path.uplink().as_nanos() as f64;
+        let uplink = path.uplink_by(now).as_nanos() as f64;
         let cap = rate * (target * (target / average).clamp(0.5, 2.0) + uplink);
         let least = sight.guaranteed.bytes_in(path.target()).get();
         self.cap = (cap as u64).max(SMALL_FLIGHT).max(least);

@@ -3,7 +3,7 @@
 use slackwater_core::{Duration, Instant, Rate};
 
 use super::config::{Mode, VaqmConfig};
-use crate::upf::passive::{RttSample, SampleKind, WindowedMin};
+use crate::upf::passive::{RttSample, SampleKind, WindowedMax, WindowedMin};
 
 /// Packet size in delay floors and in "four segments".
 pub(super) const MTU: u64 = 1500;
@@ -51,6 +51,9 @@ pub(super) struct Seen {
     pub(super) rate: Rate,
 }
 
+/// How long a wait of ACKs in the uplink is remembered: grants of an upload come and go within this.
+const WAITS: Duration = Duration::from_secs(1);
+
 /// What each sample uses stands first.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -60,6 +63,10 @@ pub(super) struct PathModel {
     average: f64,
     /// Mean wait of ACKs in the uplink, which `average` does not hold; nanoseconds.
     uplink: f64,
+    /// What the last ACK waited there, and when it passed.
+    waited: (Instant, Duration),
+    /// The longest wait of late, nanoseconds.
+    longest_wait: WindowedMax,
     target: Duration,
     last_sample: Instant,
     /// When the path RTT was last seen to hold.
@@ -83,6 +90,8 @@ impl PathModel {
             validated: Instant::ZERO,
             average: 0.0,
             uplink: 0.0,
+            waited: (Instant::ZERO, Duration::ZERO),
+            longest_wait: WindowedMax::new(WAITS),
             last_sample: Instant::ZERO,
             jitter: 0.0,
             target: Duration::ZERO,
@@ -122,6 +131,13 @@ impl PathModel {
     /// Mean wait of ACKs in the uplink.
     pub(super) const fn uplink(&self) -> Duration {
         Duration::from_nanos(self.uplink as u64)
+    }
+
+    /// What the next ACK will have waited in the uplink if it passes now, as far as one of late did: those behind the last one wait on.
+    pub(super) fn uplink_by(&self, now: Instant) -> Duration {
+        let (at, waited) = self.waited;
+        let longest = Duration::from_nanos(self.longest_wait.peek().unwrap_or(0));
+        (waited + now.since(at).min(longest)).min(longest)
     }
 
     pub(super) fn target(&self) -> Duration {
@@ -205,6 +221,9 @@ impl PathModel {
             return;
         }
         self.window.update(now, rtt);
+        let uplink = uplink.min(LONGEST);
+        self.waited = (now, uplink);
+        self.longest_wait.update(now, uplink.as_nanos());
         if !self.known() {
             self.path = rtt;
             self.average = rtt as f64;
@@ -416,6 +435,23 @@ mod tests {
             flight,
             rate,
         }
+    }
+
+    #[test]
+    fn while_no_ack_passes_the_next_one_waits_on_in_the_uplink() {
+        let (mut m, config) = model();
+        let mut on = |ms: u64, wait: u64| {
+            let mut seen = seen(full(17), BIG, RATE);
+            seen.uplink = Duration::from_millis(wait);
+            m.on_sample(Instant::from_millis(ms), seen, false, &config);
+            let by = |later: u64| m.uplink_by(Instant::from_millis(ms + later));
+            [0, 10, 500].map(|later| by(later).as_nanos() / 1_000_000)
+        };
+        assert_eq!(on(0, 0), [0, 0, 0]);
+        assert_eq!(on(100, 60), [60, 60, 60]);
+        assert_eq!(on(110, 5), [5, 15, 60]);
+        // What was long ago no longer counts.
+        assert_eq!(on(1_200, 8), [8, 8, 8]);
     }
 
     const RATE: Rate = Rate::from_bps(20_000_000);

@@ -47,6 +47,17 @@ impl<P: PacketView> Instance<P> {
             return Verdict::Drop(packet);
         }
         self.evaluate_if_due(now, cx.config);
+        // An ACK of the UE's upload is not in flight: what is need not be answered before it goes. And the packet that leaves where
+        // no ACK comes up must be one that is answered.
+        let counts = tcp.as_ref().is_none_or(|tcp| tcp.payload > 0);
+        if !counts
+            && self.gate(now) == Gate::Flight
+            && self.flows.get(slot).queue.view().packets == 0
+        {
+            self.leave(now, slot, tcp.as_ref(), &packet);
+            cx.stats.passed += 1;
+            return Verdict::Forward(packet);
+        }
         if self.fair.is_empty() && self.gate(now) == Gate::Open {
             let direct = self.mode(cx.config) == Mode::Direct;
             let flow = self.flows.get_mut(slot);
