@@ -134,6 +134,10 @@ fn fill_checksum(packet: &mut [u8], vnet: &Vnet) -> bool {
     true
 }
 
+/// Most bytes of headers in a packet that is cut: IPv6 (40), a routing header of 24 segments (RFC 8754, 2), TCP with all its options (60).
+/// Each segment has them again. Without a bound 64 KiB, half of them headers, would become a gigabyte.
+const HEADERS: usize = 512;
+
 /// Cuts a super-packet into packets of `gso_size` bytes of payload.
 fn segment(packet: &[u8], vnet: &Vnet, protocol: u8, sink: &mut impl Sink) -> Option<()> {
     let at = vnet.csum_start;
@@ -151,7 +155,7 @@ fn segment(packet: &[u8], vnet: &Vnet, protocol: u8, sink: &mut impl Sink) -> Op
     let least = if v6 { 40 } else { 20 };
     let transport = if protocol == TCP { 20 } else { 8 };
     let ip = usize::from(packet[0] & 0xf) * 4;
-    let whole = at >= least && head >= at + transport && head <= packet.len();
+    let whole = at >= least && head >= at + transport && head <= packet.len().min(HEADERS);
     // An IPv4 header may be longer than 20 bytes, but not longer than where the next begins.
     if !whole || vnet.gso_size == 0 || (!v6 && !(20..=at).contains(&ip)) {
         return None;
@@ -328,6 +332,17 @@ mod tests {
         ];
         for (k, frame) in refused.iter().enumerate() {
             assert!(!packets(frame, |_| ()), "frame {k} passed");
+        }
+    }
+
+    // 64 KiB of which half are headers, a byte of payload each: a gigabyte.
+    #[test]
+    fn headers_that_no_packet_has_are_refused() {
+        for (headers, taken) in [(HEADERS, true), (HEADERS + 1, false)] {
+            let mut bytes = vec![0; 2 * HEADERS];
+            bytes[0] = 0x60;
+            let frame = framed(gso::UDP_L4, 1, headers as u16 - 8, 6, &bytes);
+            assert_eq!(packets(&frame, |_| ()), taken, "{headers}");
         }
     }
 

@@ -222,7 +222,9 @@ impl Sender {
             Instant::MAX
         } else {
             let pto = self.rtt.pto(self.cfg.ack.delay);
-            self.last_eliciting + pto * (1 << self.pto_count.min(10))
+            // A peer may let an RTT of weeks be measured.
+            let wait = pto.mul_f64(f64::from(1_u32 << self.pto_count.min(10)));
+            self.last_eliciting.saturating_add(wait)
         };
     }
 
