@@ -5,6 +5,10 @@ use slackwater_core::Duration;
 /// The timer granularity, `kGranularity` (RFC 9002, 6.1.2).
 const GRANULARITY: Duration = Duration::from_millis(1);
 
+/// No sample and no wait for an answer is longer. A connection's idle timeout ends it long before; a clock that leaps by years, or a probe
+/// timer that has doubled for years, shall overflow no sum.
+pub(crate) const LONGEST: Duration = Duration::from_secs(86_400);
+
 /// RTT estimate of one path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rtt {
@@ -29,6 +33,7 @@ impl Rtt {
     /// A sample; `ack_delay` is what the peer says it waited, at most its `max_ack_delay`.
     #[inline]
     pub(crate) fn sample(&mut self, rtt: Duration, ack_delay: Duration) {
+        let rtt = rtt.min(LONGEST);
         self.latest = rtt;
         if !self.sampled {
             // RFC 9002, 5.3.

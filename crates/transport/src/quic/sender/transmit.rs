@@ -4,6 +4,7 @@ use slackwater_control::{Controller as _, Sent};
 use slackwater_core::{Body, Bytes, Ecn, Instant, Packet, QuicBits, QuicData, SackBlock, SeqNum};
 
 use super::{Sender, flag};
+use crate::quic::rtt::LONGEST;
 use crate::quic::{ACK_FRAME, BELOW, BLOCKED_FRAME, SHORT_HEADER, STREAM_FRAME, packet};
 use crate::tcp::scoreboard::Segment;
 
@@ -222,8 +223,7 @@ impl Sender {
             Instant::MAX
         } else {
             let pto = self.rtt.pto(self.cfg.ack.delay);
-            // A peer may let an RTT of weeks be measured.
-            let wait = pto.mul_f64(f64::from(1_u32 << self.pto_count.min(10)));
+            let wait = (pto * (1 << self.pto_count.min(10))).min(LONGEST);
             self.last_eliciting.saturating_add(wait)
         };
     }
