@@ -154,8 +154,21 @@ pub(crate) struct CompareArgs {
 }
 
 /// Seeds that every file format of ours can hold: TOML's integers have a sign.
-fn seed() -> clap::builder::RangedU64ValueParser {
-    clap::value_parser!(u64).range(..=i64::MAX as u64)
+fn seed() -> impl clap::builder::TypedValueParser<Value = u64> {
+    |text: &str| {
+        let number = text.parse().ok().filter(|n| *n <= i64::MAX as u64);
+        number.ok_or_else(|| format!("expected a whole number from 0 to {}", i64::MAX))
+    }
+}
+
+/// Options take negative numbers: what is wrong with one is then said by the option, not by the parser.
+fn negative_numbers(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|arg| {
+            let valued = !arg.is_positional() && arg.get_action().takes_values();
+            arg.allow_negative_numbers(valued)
+        })
+        .mut_subcommands(negative_numbers)
 }
 
 /// Runs the command that this process was given, where scenarios may also name what `plugins` adds.
@@ -168,7 +181,9 @@ pub fn main_with(plugins: &Plugins) -> ExitCode {
     {
         return slackwater_live::inside::main(words);
     }
-    let cli = Cli::parse();
+    let matches = negative_numbers(<Cli as clap::CommandFactory>::command()).get_matches();
+    let cli =
+        <Cli as clap::FromArgMatches>::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
     let result = match cli.command {
         Command::Run(args) => commands::run::run(&args, plugins),
         Command::Compare(args) => commands::compare::compare(&args, plugins),

@@ -41,12 +41,12 @@ pub use self::emulate::{beside, bridge, cells, flows, inside, logs};
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The kernel refused something; what, and what would help.
-    #[error("{what}: {source}{hint}")]
+    #[error("{what}: {cause}{hint}")]
     Kernel {
         /// What was tried.
         what: String,
         /// What the kernel said.
-        source: io::Error,
+        cause: io::Error,
         /// What would help, as the end of the message; may be empty.
         hint: &'static str,
     },
@@ -68,17 +68,17 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    pub(crate) fn kernel(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+    pub(crate) fn kernel(what: impl Into<String>, cause: impl Into<io::Error>) -> Self {
         Self::Kernel {
             what: what.into(),
-            source: source.into(),
+            cause: cause.into(),
             hint: "",
         }
     }
 
     pub(crate) fn hint(self, hint: &'static str) -> Self {
         match self {
-            Self::Kernel { what, source, .. } => Self::Kernel { what, source, hint },
+            Self::Kernel { what, cause, .. } => Self::Kernel { what, cause, hint },
             other => other,
         }
     }

@@ -39,10 +39,47 @@ pub fn parse_toml(file: &str, text: &str) -> Result<Table, ScenarioError> {
             Some((found, expected)) => ScenarioError::new("", found, expected),
             None => ScenarioError::new("", message, "TOML"),
         };
+        if let Some(clearer) = in_our_words(text, e.message(), e.span()) {
+            error = clearer;
+        }
         error.locate(file, Some(text), e.span());
         error
     })?;
     convert_table(file, text, table.get_ref())
+}
+
+/// What the reader of TOML says of two slips that are made often, with the key or the value.
+fn in_our_words(text: &str, message: &str, span: Option<Range<usize>>) -> Option<ScenarioError> {
+    let span = span?;
+    if message.starts_with("duplicate key") {
+        let key = text.get(span.clone())?.trim();
+        let before = text.get(..span.start)?;
+        let names_it = |line: &str| {
+            let rest = line.trim_start().trim_start_matches('[').strip_prefix(key);
+            rest.is_some_and(|rest| rest.trim_start().starts_with(['=', ']']))
+        };
+        let first = before
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| names_it(line))
+            .map(|(n, _)| n + 1)
+            .last();
+        let expected = first.map_or_else(
+            || "it once".to_owned(),
+            |line| format!("it once: line {line} has it"),
+        );
+        return Some(ScenarioError::new(key, "a second one", expected));
+    }
+    if message.starts_with("string values must be quoted") {
+        let rest = text.get(span.start..)?.lines().next()?;
+        let value = rest.split('#').next()?.trim();
+        return Some(ScenarioError::new(
+            "",
+            format!("{value} without quotes"),
+            format!("\"{value}\""),
+        ));
+    }
+    None
 }
 
 fn convert_table(file: &str, text: &str, table: &DeTable<'_>) -> Result<Table, ScenarioError> {

@@ -120,6 +120,12 @@ pub fn embedded(name: &str) -> Option<&'static str> {
     known.map(|(_, text)| *text)
 }
 
+/// The built-in scenario whose name is nearest to `name`, where one is near.
+pub fn nearest_to(name: &str) -> Option<&'static str> {
+    let names = ALL.iter().chain(ARENA).map(|(n, _)| *n);
+    slackwater_schema::error::nearest(name, names)
+}
+
 /// Name and title of every built-in scenario but the arena's cells, which `slackwater arena --list` names.
 pub fn embedded_names() -> Vec<(&'static str, &'static str)> {
     ALL.iter()

@@ -175,11 +175,13 @@ impl Unit {
             return Err(at.wrong(self.expected()));
         };
         let (number, unit) = split(text).ok_or_else(|| at.wrong(self.expected()))?;
-        let (_, scale) = self
-            .units
-            .iter()
-            .find(|u| u.0 == unit)
-            .ok_or_else(|| at.wrong(self.expected()))?;
+        let (_, scale) = self.units.iter().find(|u| u.0 == unit).ok_or_else(|| {
+            let ours = SPELLINGS.iter().find(|(other, _)| *other == unit);
+            match ours.filter(|(_, ours)| self.units.iter().any(|u| u.0 == *ours)) {
+                Some((_, ours)) => at.wrong(format!("\"{number} {ours}\"?")),
+                None => at.wrong(self.expected()),
+            }
+        })?;
         scaled(number, *scale).ok_or_else(|| at.wrong(self.expected()))
     }
 
@@ -192,6 +194,28 @@ impl Unit {
         })
     }
 }
+
+/// Units as others write them, and as they are written here.
+const SPELLINGS: [(&str, &str); 18] = [
+    ("bps", "bit/s"),
+    ("kbps", "kbit/s"),
+    ("Kbps", "kbit/s"),
+    ("mbps", "Mbit/s"),
+    ("Mbps", "Mbit/s"),
+    ("gbps", "Gbit/s"),
+    ("Gbps", "Gbit/s"),
+    ("b/s", "bit/s"),
+    ("kb/s", "kbit/s"),
+    ("Mb/s", "Mbit/s"),
+    ("Gb/s", "Gbit/s"),
+    ("kbit", "kbit/s"),
+    ("Mbit", "Mbit/s"),
+    ("Gbit", "Gbit/s"),
+    ("KB", "kB"),
+    ("msec", "ms"),
+    ("sec", "s"),
+    ("usec", "us"),
+];
 
 const TIME: Unit = Unit {
     what: "a time",
@@ -501,7 +525,10 @@ impl<T: Field> Field for Vec<T> {
     type Bound = ();
     fn decode(at: &At<'_>) -> Result<Self, ScenarioError> {
         let Value::Array(items) = &at.node.value else {
-            return Err(at.wrong(Self::describe()));
+            return Err(match &at.node.value {
+                Value::Table(_) => at.wrong(format!("a list of tables: [[{}]]", at.key)),
+                _ => at.wrong(Self::describe()),
+            });
         };
         items
             .iter()

@@ -72,7 +72,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<ExitCode> {
         let names: Vec<_> = CASES.iter().map(|c| c.name).collect();
         bail!(
             "--case: found {:?}, expected one of {}",
-            args.case,
+            args.case.as_deref().unwrap_or_default(),
             names.join(", ")
         );
     }

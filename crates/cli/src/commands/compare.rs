@@ -1,5 +1,6 @@
 //! `slackwater compare`: all variants of a scenario side by side.
 
+use std::collections::BTreeSet;
 use std::collections::HashSet;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -29,7 +30,10 @@ fn varied(args: &CompareArgs, plugins: &Plugins) -> Result<Scenario> {
             .split_once('=')
             .with_context(|| format!("--vary: found {vary:?}, expected KEY=V1;V2;.."))?;
         let values: Vec<String> = values.split(';').map(|v| v.trim().to_owned()).collect();
-        scenario = scenario.with_axis(key.trim(), &values)?;
+        scenario = scenario.with_axis(key.trim(), &values).map_err(|mut e| {
+            "--vary".clone_into(&mut e.file);
+            e
+        })?;
     }
     if args.seeds.is_some() || args.seed.is_some() {
         let first = args.seed.unwrap_or(scenario.seed);
@@ -47,6 +51,10 @@ pub(crate) fn compare(args: &CompareArgs, plugins: &Plugins) -> Result<ExitCode>
     let variants = scenario.expand()?;
     for v in &variants {
         check(&args.common.scenario, &v.scenario)?;
+    }
+    let notes: BTreeSet<String> = variants.iter().flat_map(|v| v.scenario.notes()).collect();
+    for note in notes {
+        eprintln!("note: {note}");
     }
     if variants.len() < 2 {
         bail!("nothing to compare: give [vary], --controllers, --vary or --seeds");

@@ -21,7 +21,14 @@ pub(crate) fn scenario(args: &ScenarioArgs, plugins: &Plugins) -> Result<Scenari
     let known = slackwater_scenario::embedded::embedded(&args.scenario);
     let mut scenario = match known {
         Some(text) if !path.exists() => Scenario::parse(&args.scenario, text, Path::new("."))?,
-        _ => Scenario::load(path)?,
+        _ => Scenario::load(path).map_err(|mut e| {
+            if !path.exists()
+                && let Some(near) = slackwater_scenario::embedded::nearest_to(&args.scenario)
+            {
+                e.expected = format!("a scenario file, or the built-in \"{near}\"?");
+            }
+            e
+        })?,
     }
     .with_plugins(plugins);
     for set in &args.set {
@@ -117,6 +124,9 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
     let mut scenario = scenario(&args.common, plugins)?;
     if let Some(seed) = args.seed {
         scenario.seed = seed;
+    }
+    for note in scenario.notes() {
+        eprintln!("note: {note}");
     }
     if !scenario.vary.is_empty() {
         eprintln!(

@@ -198,7 +198,12 @@ async fn listen(args: &ServeArgs) -> Result<()> {
     if args.upf.is_some() {
         say!("http://{address}/upf{query}");
     }
-    eprintln!("results below {}; Ctrl-C ends", args.folder.display());
+    let none = if args.folder.is_dir() {
+        ""
+    } else {
+        " (there is no such folder yet)"
+    };
+    eprintln!("results below {}{none}; Ctrl-C ends", args.folder.display());
     accept(listener, app).await
 }
 

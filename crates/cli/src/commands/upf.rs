@@ -109,9 +109,9 @@ pub(crate) fn upf(args: &UpfArgs) -> Result<ExitCode> {
 /// What the file says.
 fn read(path: &Path) -> Result<UpfConfig, LiveError> {
     let file = path.display().to_string();
-    let text = document(path).map_err(|source| LiveError::Kernel {
+    let text = document(path).map_err(|cause| LiveError::Kernel {
         what: format!("cannot read {file}"),
-        source,
+        cause,
         hint: "",
     })?;
     Ok(UpfConfig::parse(&file, &text)?)

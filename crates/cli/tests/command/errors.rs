@@ -98,6 +98,101 @@ fn a_set_that_is_wrong_is_named() {
     .complains(&["link.rate", "x", "expected a rate"]);
 }
 
+/// Each once had a message that named another thing than the slip.
+#[test]
+fn frequent_slips_are_answered_with_what_to_write() {
+    let f = Folder::new("errors-slips");
+    f.write("good.toml", &scenario(""));
+    f.write("twice.toml", &scenario("duration = \"3 s\""));
+    f.write("bare.toml", &scenario("warmup = 5 s # of 10"));
+    let single = scenario("").replace("[[flow]]", "[flow]");
+    f.write("single.toml", &single);
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["run", "lte-dmo"], &["no such file", "\"lte-demo\"?"]),
+        (
+            &["run", "arena/uploat"],
+            &["no such file", "\"arena/upload\"?"],
+        ),
+        (
+            &["run", "good.toml", "--set", "link.rate=12 Mbps"],
+            &["found \"12 Mbps\"", "expected \"12 Mbit/s\"?"],
+        ),
+        (
+            &["run", "twice.toml"],
+            &["twice.toml:3:1: duration", "expected it once: line 2"],
+        ),
+        (
+            &["run", "bare.toml"],
+            &["bare.toml:3:10", "5 s without quotes", "expected \"5 s\""],
+        ),
+        (
+            &["run", "single.toml"],
+            &["found a table", "a list of tables: [[flow]]"],
+        ),
+        (
+            &["run", "good.toml", "--set", "flow.controller=xrc:n=abc"],
+            &["found \"abc\" for n in \"xrc:n=abc\"", "whole number"],
+        ),
+        (
+            &["compare", "good.toml", "--vary", "link.rate=12;24"],
+            &["--vary: link.rate", "expected a rate"],
+        ),
+        (&["bench", "--case", "x"], &["found \"x\"", "lte-1"]),
+        (
+            &["run", "good.toml", "--out", "/proc/x"],
+            &["/proc/x: cannot write there"],
+        ),
+        (
+            &["emulate", "--rate", "12", "--edge", "vaqm", "--", "true"],
+            &["--edge vaqm without --cell", "expected a cell"],
+        ),
+    ];
+    for (arguments, words) in cases {
+        f.run(arguments).complains(words);
+    }
+
+    // A number with a sign is a value, and no option.
+    let cases: [(&[&str], &str); 2] = [
+        (&["run", "good.toml", "--seed", "-1"], "'-1' for '--seed"),
+        (
+            &["emulate", "--rate", "-5", "--", "true"],
+            "'-5' for '--rate",
+        ),
+    ];
+    for (arguments, words) in cases {
+        let ran = f.run(arguments);
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
+        let said = ran.err.contains(words) && ran.err.contains("expected a");
+        assert!(said, "{}", ran.err);
+    }
+
+    // Said once, and by the name of the file.
+    let ran = f.run(&["emulate", "--cell", "5g.toml", "--", "true"]);
+    ran.complains(&["5g.toml"]);
+    assert_eq!(ran.err.matches("No such file").count(), 1, "{}", ran.err);
+}
+
+#[test]
+fn a_controller_without_its_reports_is_noted() {
+    let f = Folder::new("errors-notes");
+    let note = "note: xrc goes by what a base station says";
+    let run = |f: &Folder, name: &str, controller: &str| {
+        let set = format!("flow.controller={controller}");
+        let ran = f.run(&["run", name, "--no-files", "--set", &set]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        ran.err
+    };
+    f.write("good.toml", &scenario(""));
+    assert!(run(&f, "good.toml", "xrc").contains(note));
+    assert!(!run(&f, "good.toml", "cubic").contains("note:"));
+    let cell = scenario("").replace(
+        "[link]\nkind = \"rate\"\nrate = \"12 Mbit/s\"\n",
+        "[cell]\nrat = \"lte\"\nbandwidth = \"10 MHz\"\n",
+    );
+    f.write("cell.toml", &cell);
+    assert!(!run(&f, "cell.toml", "xrc").contains("note:"));
+}
+
 #[test]
 fn files_that_are_missing_or_broken_are_named() {
     let f = Folder::new("errors-files");

@@ -85,6 +85,35 @@ fn exit_codes_are_those_of_the_command() {
     assert_eq!(done.status.code(), Some(0));
 }
 
+#[test]
+fn a_server_that_fails_is_an_error_and_no_command_runs() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let folder = Folder::new("noserver");
+    let ran = folder.file("ran");
+    let done = slackwater(&[
+        "emulate",
+        "--isolated",
+        "--rate",
+        "12",
+        "--no-files",
+        "--quiet",
+        "--server",
+        "exit 3",
+        "--",
+        "touch",
+        &ran,
+    ]);
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("--server: found one that ended with code 3"),
+        "{said}"
+    );
+    assert!(!std::path::Path::new(&ran).exists(), "the command ran");
+}
+
 /// A server that never listens on TCP keeps the emulator waiting; a signal ends it there, before the command has run.
 #[test]
 fn a_signal_before_the_command_is_not_lost() {

@@ -219,7 +219,7 @@ impl Wanted {
             self.place_ues(&mut root);
         } else if self.ues > 1 {
             return Err(LiveError::Usage(
-                "found --ues with a trace, expected a cell: a trace link has one UE".to_owned(),
+                "found --ues without --cell, expected a cell: a link has one UE".to_owned(),
             ));
         }
         let agent = |e: &&Edge| matches!(e, Edge::Xrc | Edge::Agent(_));
@@ -395,7 +395,7 @@ impl Wanted {
                 }
                 _ if !cell => {
                     return Err(LiveError::Usage(format!(
-                        "found --edge {} with a trace, expected a cell: it acts on what a radio network knows",
+                        "found --edge {} without --cell, expected a cell: it acts on what a radio network knows",
                         edge.name()
                     )));
                 }

@@ -58,9 +58,10 @@ impl Processes {
             let server = server.replace("{server}", address.unwrap_or_default());
             let words = ["sh".into(), "-c".into(), server.into()];
             let before = listeners();
-            let child = spawn(&words, address, None, commands.who)?;
-            self.server = Some(child);
-            wait_for_listener(&before, since);
+            let server = self
+                .server
+                .insert(spawn(&words, address, None, commands.who)?);
+            wait_for_listener(server, &before, since)?;
         }
         // Without a command nobody else has heard the signal, at a terminal neither.
         if sys::signals() != since {
@@ -177,16 +178,29 @@ fn listeners() -> BTreeSet<String> {
     inodes
 }
 
-/// A server needs a moment before it listens. One that never does (it uses UDP, or died) is not waited for long,
-/// and nothing is once a signal came `since`.
+/// A server needs a moment before it listens. One that never does (it uses UDP) is not waited for long, and nothing is once a signal
+/// came `since`. One that ends in failure is an error; one that ends well may have left a daemon.
 /// Who listened `before` it was started is somebody else.
-fn wait_for_listener(before: &BTreeSet<String>, since: Signals) {
+fn wait_for_listener(
+    server: &mut Child,
+    before: &BTreeSet<String>,
+    since: Signals,
+) -> Result<(), LiveError> {
     for _ in 0..50 {
         if !listeners().is_subset(before) || sys::signals() != since {
-            return;
+            return Ok(());
+        }
+        if let Ok(Some(status)) = server.try_wait()
+            && !status.success()
+        {
+            return Err(LiveError::Usage(format!(
+                "--server: found one that ended with code {} before it listened, expected a server",
+                inside::code_of(status)
+            )));
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
+    Ok(())
 }
 
 #[cfg(test)]

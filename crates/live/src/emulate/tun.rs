@@ -47,8 +47,11 @@ impl Tun {
         let flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR | IFF_TUN_EXCL;
         let name = sys::tun_attach(file.as_fd(), name, flags).map_err(|e| {
             let taken = matches!(e.raw_os_error(), Some(libc::EBUSY | libc::EEXIST));
+            let wrong = e.kind() == std::io::ErrorKind::InvalidInput && e.raw_os_error().is_none();
             let error = LiveError::kernel(format!("cannot make the interface \"{name}\""), e);
-            if taken {
+            if wrong {
+                error
+            } else if taken {
                 error.hint("; an interface of that name is there: choose another with --interface")
             } else {
                 error.hint("; run as root, or with CAP_NET_ADMIN")

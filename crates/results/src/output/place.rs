@@ -79,7 +79,7 @@ pub enum PlaceError {
     #[error("{0}: another process writes its results there; wait, or choose another --out")]
     Busy(PathBuf),
     /// A file cannot be written or renamed.
-    #[error("{path}: {source}")]
+    #[error("{path}: cannot write there: {source}")]
     File {
         /// The file or folder.
         path: PathBuf,
@@ -194,7 +194,7 @@ impl Drop for Place {
 /// Locks the file `path`, which is made, for what writes into `folder`.
 fn lock(folder: &Path, path: PathBuf) -> Result<(Flock<File>, PathBuf), PlaceError> {
     loop {
-        let file = File::create(&path).map_err(PlaceError::file(&path))?;
+        let file = File::create(&path).map_err(PlaceError::file(folder))?;
         let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock)
             .map_err(|_| PlaceError::Busy(folder.to_owned()))?;
         // Who held it before removed the file: a lock on what has no name keeps nobody out.
