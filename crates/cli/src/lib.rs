@@ -156,7 +156,7 @@ pub(crate) struct CompareArgs {
 /// Seeds that every file format of ours can hold: TOML's integers have a sign.
 fn seed() -> impl clap::builder::TypedValueParser<Value = u64> {
     |text: &str| {
-        let number = text.parse().ok().filter(|n| *n <= i64::MAX as u64);
+        let number = text.parse().ok().filter(|n| i64::try_from(*n).is_ok());
         number.ok_or_else(|| format!("expected a whole number from 0 to {}", i64::MAX))
     }
 }
