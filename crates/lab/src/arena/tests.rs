@@ -289,7 +289,7 @@ fn what_a_row_of_ones_own_lacks_is_named() {
         ("stil", "still"),
         ("still+vaq", "cubic+vaqm"),
         ("still:3", "expected no parameters"),
-        ("xrc:theta=x", "theta: found \"x\""),
+        ("xrc:theta=x", "found \"x\" for theta"),
     ] {
         assert!(error(name).contains(expected), "{name}: {}", error(name));
     }
