@@ -11,6 +11,9 @@ come from one end as Ethernet frames, paced; what reaches the other end is count
 stack. The time is that of a control group with generator and function, as the kernel does their packets' work in their
 time, and that of the threads `ksoftirqd`. So other processes of the machine do not count, but they disturb. Each figure
 is the median of rounds; in each round all ways run one after the other, each beside forwarding.
+
+With `--eupf PATH`, the binary of eUPF (github.com/edgecomllc/eupf) takes its turn in each round: the same packets and
+the same session, by XDP in generic mode. It has no queues, so it has no vAQM.
 """
 
 import argparse
@@ -250,6 +253,38 @@ class Function:
         return said
 
 
+class Peer:
+    """eUPF with one session, its program attached to both links in generic mode."""
+
+    def __init__(self, binary: str, folder: Path) -> None:
+        """Starts it, and sets the session up."""
+        # Its program asks the kernel for the way, and the kernel answers where it forwards.
+        sh(*within(UPF, "sysctl", "-qw", "net.ipv4.ip_forward=1"))
+        sh("ip", "-n", UPF, "route", "replace", "10.60.0.0/16", "via", GNB)
+        keys = {
+            "interface_name": ["n3", "n6"], "xdp_attach_mode": "generic", "pfcp_address": "127.0.0.1:8805",
+            "pfcp_node_id": "127.0.0.1", "api_address": "127.0.0.1:8080", "metrics_address": "127.0.0.1:9090",
+            "n3_address": N3_UPF, "n9_address": N3_UPF, "feature_ftup": True, "logging_level": "error",
+        }  # fmt: skip
+        file = folder / "eupf.yml"
+        file.write_text(json.dumps(keys))
+        # It pins its maps in a file system of BPF, which a namespace's own /sys does not have.
+        script = 'mount -t bpf bpf /sys/fs/bpf && exec "$0" --config "$1"'
+        self.process = spawn(within(UPF, "sh", "-c", script, binary, str(file)), core=1)
+        while '"prog"' not in sh("ip", "-n", UPF, "-j", "-d", "link", "show", "n6"):
+            if self.process.poll() is not None:
+                sys.exit(f"error: eUPF did not start: {self.process.communicate()}")
+            time.sleep(0.05)
+        time.sleep(0.5)
+        found = json.loads(sh(*within(UPF, sys.executable, __file__, "--set-up", "1")))
+        self.teids: list[int] = found["teids"]
+
+    def stop(self) -> None:
+        """Ends it."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.communicate(timeout=30)
+
+
 def forwarding() -> None:
     """The kernel forwards: the same packets, without tunnels."""
     sh(*within(UPF, "sysctl", "-qw", "net.ipv4.ip_forward=1"))
@@ -316,12 +351,14 @@ def main() -> None:
     parser.add_argument("--vaqm", nargs="+", default=["auto", "off"])
     parser.add_argument("--sessions", type=int, nargs="+", default=[1, 10_000])
     parser.add_argument("--no-delay", action="store_true")
+    parser.add_argument("--eupf", help="eUPF's binary, to take its turn in each round")
     parser.add_argument("--set-up", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.set_up:
         set_up(args.set_up)
         return
     args.binary, args.frames = str(Path(args.binary).resolve()), str(Path(args.frames).resolve())
+    args.eupf = args.eupf and str(Path(args.eupf).resolve())
     group().mkdir(exist_ok=True)
     try:
         with tempfile.TemporaryDirectory() as name, namespaces():
@@ -342,20 +379,24 @@ def costs(args: argparse.Namespace, folder: Path) -> None:
         for sessions in args.sessions
         if sessions == 1 or (n6 == args.n6[0] and vaqm == args.vaqm[0])
     ]
+    if args.eupf:
+        cases.append(("eUPF", "none", 1))
     found: dict[tuple, list[dict]] = {}
     memory: dict[tuple, tuple] = {}
     for _ in range(args.rounds):
         for case in cases:
             for way in args.ways:
                 for size in args.sizes:
-                    function = Function(args.binary, *case, folder)
+                    peer = case[0] == "eUPF"
+                    function = Peer(args.eupf, folder) if peer else Function(args.binary, *case, folder)
                     octets = frames(way, size, case[2], True, function.teids)
                     rate = args.rate
                     row = load(args, folder, way, octets, rate)
                     while row["lost"] > LOSS and rate > args.rate / 16:
                         rate /= 2
                         row = load(args, folder, way, octets, rate)
-                    memory[case] = (*function.memory, function.set_up)
+                    if isinstance(function, Function):
+                        memory[case] = (*function.memory, function.set_up)
                     function.stop()
                     forwarding()
                     plain = load(args, folder, way, frames(way, size, 1, False, []), rate)
@@ -369,7 +410,7 @@ def costs(args: argparse.Namespace, folder: Path) -> None:
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for (way, size, n6, vaqm, sessions), rows in found.items():
-        bound = f"{BOUNDS[n6, way]:.2f}" if size == 1_400 else ""
+        bound = f"{BOUNDS[n6, way]:.2f}" if size == 1_400 and n6 in {"port", "tun"} else ""
         cells = [
             way, f"{size:,}", n6, vaqm, f"{sessions:,}",
             shown([r["rate"] for r in rows], 1e-3), shown([r["plain"] for r in rows], 1e-3),
