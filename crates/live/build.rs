@@ -14,7 +14,7 @@ mod bpf {
         let variable = |name| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));
         let source = variable("CARGO_MANIFEST_DIR").join("bpf/xrc.bpf.c");
         let skeleton = variable("OUT_DIR").join("xrc.skel.rs");
-        for file in ["kernel.h", "xrc_core.h", "xrc.bpf.c"] {
+        for file in ["kernel.h", "xrc_core.h", "xrc_internet.h", "xrc.bpf.c"] {
             println!("cargo:rerun-if-changed=bpf/{file}");
         }
         // Debian keeps <asm/types.h> in a folder of the architecture.

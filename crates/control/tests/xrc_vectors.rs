@@ -30,6 +30,14 @@ struct Path {
     radio: &'static [(u64, u64)],
     /// A wired hop before the radio, bit/s; zero for none.
     wired: u64,
+    /// Time that its queue holds.
+    wired_buffer: u64,
+    /// From when to when others take half of it, and keep so much data in its queue.
+    rivals: (u64, u64, u64),
+    /// From when to when all packets are lost.
+    outage: (u64, u64),
+    /// From when to when the path is longer, and by how much.
+    longer: (u64, u64, u64),
     rtt: u64,
     /// Time that the radio's queue holds.
     buffer: u64,
@@ -52,9 +60,13 @@ struct Path {
 
 const PLAIN: Path = Path {
     name: "",
-    profile: "kernel",
+    profile: "product",
     radio: &[(0, 34_000_000)],
     wired: 0,
+    wired_buffer: u64::MAX,
+    rivals: (0, 0, 0),
+    outage: (0, 0),
+    longer: (0, 0, 0),
     rtt: 38_000,
     buffer: 150_000,
     other: (0, 0),
@@ -106,6 +118,85 @@ fn paths() -> Vec<Path> {
             radio: &[(0, 12_000_000)],
             wired: 2_700_000,
             until: 4_000_000,
+            ..PLAIN
+        },
+        Path {
+            name: "wired-paper",
+            profile: "paper",
+            radio: &[(0, 12_000_000)],
+            wired: 2_700_000,
+            until: 2_000_000,
+            ..PLAIN
+        },
+        Path {
+            name: "wired-short",
+            radio: &[(0, 12_000_000)],
+            wired: 2_700_000,
+            wired_buffer: 17_000,
+            until: 4_000_000,
+            ..PLAIN
+        },
+        // A look around each ten seconds: the first finds rivals, the second is alone again.
+        Path {
+            name: "wired-rivals",
+            radio: &[(0, 12_000_000)],
+            wired: 2_300_000,
+            wired_buffer: 140_000,
+            rivals: (1_500_000, 15_100_000, 53_000),
+            until: 24_000_000,
+            ..PLAIN
+        },
+        Path {
+            name: "wired-rivals-late",
+            radio: &[(0, 2_500_000), (900_000, 12_000_000)],
+            wired: 2_900_000,
+            wired_buffer: 71_000,
+            rivals: (900_000, 9_000_000, 45_000),
+            until: 3_000_000,
+            ..PLAIN
+        },
+        // The same with one-way delays: the rivals are taken for a longer path, and a loss undoes it.
+        Path {
+            name: "wired-rivals-doubt",
+            radio: &[(0, 2_500_000), (900_000, 12_000_000)],
+            wired: 2_900_000,
+            wired_buffer: 71_000,
+            rivals: (900_000, 9_000_000, 45_000),
+            back: 1,
+            until: 2_000_000,
+            ..PLAIN
+        },
+        // The radio becomes the bottleneck.
+        Path {
+            name: "wired-rivals-left",
+            radio: &[(0, 12_000_000), (3_000_000, 900_000)],
+            wired: 2_300_000,
+            wired_buffer: 140_000,
+            rivals: (1_500_000, 9_000_000, 53_000),
+            until: 4_500_000,
+            ..PLAIN
+        },
+        Path {
+            name: "outage",
+            radio: steady,
+            outage: (800_000, 900_000),
+            until: 1_800_000,
+            ..PLAIN
+        },
+        Path {
+            name: "longer",
+            radio: steady,
+            longer: (900_000, 2_000_000, 31_000),
+            until: 2_600_000,
+            ..PLAIN
+        },
+        // The same with one-way delays.
+        Path {
+            name: "longer-forward",
+            radio: steady,
+            longer: (900_000, 2_000_000, 31_000),
+            back: 1,
+            until: 2_600_000,
             ..PLAIN
         },
         Path {
@@ -175,6 +266,8 @@ struct Packet {
     /// Time in the radio's queue.
     wait: u64,
     lost: bool,
+    /// Packets behind it that arrived.
+    behind: u32,
 }
 
 /// A sender on a path, writing what it hears and says.
@@ -202,8 +295,7 @@ impl<'a> Run<'a> {
         let name = if p.profile == "paper" {
             "xrc-paper"
         } else {
-            // What the kernel's sender implements.
-            "xrc:internet=paper"
+            "xrc"
         };
         let config = Config::new(MSS as u32, Draw::new(1));
         let mut view = PathView::default();
@@ -298,16 +390,30 @@ impl<'a> Run<'a> {
                 self.said();
             }
             let mut at = self.now;
+            let mut lost = (self.p.outage.0..self.p.outage.1).contains(&self.now);
             if let Some(wire) = (WIRE * 8_000_000).checked_div(self.p.wired) {
-                self.wired_free = self.wired_free.max(at) + wire;
-                at = self.wired_free;
+                let (from, to, kept) = self.p.rivals;
+                let rivals = (from..to).contains(&self.now);
+                let (kept, takes) = if rivals { (kept, 2) } else { (0, 1) };
+                let free = self.wired_free.max(at + kept);
+                lost = free - at > self.p.wired_buffer;
+                if !lost {
+                    self.wired_free = free + takes * wire;
+                    at = self.wired_free;
+                }
             }
             let share = if self.shared() { 2 } else { 1 };
             if self.shared() {
                 self.radio_free = self.radio_free.max(at + 20_000);
             }
             let wait = self.radio_free.saturating_sub(at);
-            let lost = wait > self.p.buffer;
+            lost |= wait > self.p.buffer;
+            let (from, to, longer) = self.p.longer;
+            let longer = if (from..to).contains(&self.now) {
+                longer
+            } else {
+                0
+            };
             if !lost {
                 self.radio_free = self.radio_free.max(at) + share * WIRE * 8_000_000 / self.radio();
             }
@@ -324,10 +430,11 @@ impl<'a> Run<'a> {
             self.flight.push_back(Packet {
                 seq,
                 sent: self.now,
-                acked_at: (self.radio_free + self.p.rtt + back).max(last),
-                forward: self.radio_free + self.p.rtt / 2 - self.now,
+                acked_at: (self.radio_free + self.p.rtt + longer + back).max(last),
+                forward: self.radio_free.max(self.now) + self.p.rtt / 2 + longer - self.now,
                 wait,
                 lost,
+                behind: 0,
             });
             if seq == self.next {
                 self.next += 1;
@@ -447,14 +554,16 @@ impl<'a> Run<'a> {
         );
         self.c.on_ack(self.at(), &self.view, &ack);
         self.said();
-        if packet >= 3 && self.recover.is_none() {
+        for before in self.flight.range_mut(..packet) {
+            before.behind += 1;
+        }
+        let missing = self.flight.iter().take_while(|p| p.behind >= 3).count();
+        if missing > 0 && self.recover.is_none() {
             self.recover = Some(self.next);
             self.lose(Cause::Loss);
         }
-        if packet >= 3 {
-            for p in self.flight.drain(..packet) {
-                self.resend.push_back(p.seq);
-            }
+        for p in self.flight.drain(..missing) {
+            self.resend.push_back(p.seq);
         }
     }
 
@@ -505,9 +614,7 @@ fn the_table_visits_every_mode() {
             seen.insert(said.split(' ').next().expect("a mode").to_owned());
         }
     }
-    // The probe and CUBIC at a bottleneck beyond the radio are not the kernel's.
-    let theirs = (0..11).filter(|mode| *mode != 8);
-    let all: BTreeSet<_> = theirs.map(|mode: u8| mode.to_string()).collect();
+    let all: BTreeSet<_> = (0..12).map(|mode: u8| mode.to_string()).collect();
     assert_eq!(seen, all);
 }
 

@@ -3,7 +3,7 @@
  * XRC's sender (Kheirkhah, Kassem, Fairhurst, Marina: "XRC: An Explicit Rate Control for Future Cellular Networks",
  * ICC 2022, section III-B) in integers: the state machine of `control::phy::xrc` for a place without floats.
  *
- * No call of the kernel, no loop and no global: the BPF program and a test on the host compile the same lines. One
+ * No call of the kernel, no global, and one loop of 22 turns: the BPF program and a test on the host compile the same lines. One
  * table of events (tests/xrc_vectors.txt) drives this file and the Rust one.
  *
  * Units: times in microseconds, windows in 1/65536 segment (`q16`), rates of reports in bit/s of IP bytes, delivered
@@ -14,6 +14,17 @@
 
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
+#endif
+
+/*
+ * The kernel's verifier walks every path through a program and gives up after a million instructions. It checks a
+ * global function once, apart from its callers: parts that many paths lead to are such functions there. They take five
+ * values at most, have to look at their pointers, and return a number.
+ */
+#ifdef __bpf__
+#define XRC_PART __attribute__((noinline))
+#else
+#define XRC_PART static inline
 #endif
 
 #define XRC_ONE (1ULL << 16)
@@ -34,9 +45,10 @@ enum xrc_mode {
 	XRC_SLOW,
 	XRC_UNFAIR,
 	XRC_INTERNET,
-	XRC_INTERNET_PROBE, /* not here */
+	XRC_INTERNET_PROBE,
 	XRC_RECOVERY,
 	XRC_SLOW_START,
+	XRC_COMPETE,
 };
 
 enum xrc_alpha { XRC_ALPHA_TARGET, XRC_ALPHA_HALF, XRC_ALPHA_QUARTER, XRC_ALPHA_SRTT };
@@ -65,15 +77,16 @@ struct xrc_params {
 	u8 owd;
 	u8 restart;
 	u8 resume;
+	u8 drain;
 };
 
-/* `Params::DEFAULT` with `internet=paper`: what it does at a bottleneck beyond the radio is not here. */
+/* `Params::DEFAULT`. */
 #define XRC_PARAMS_DEFAULT                                                                                             \
 	{                                                                                                              \
 		.lambda_us = 9000, .least_q16 = 3 * XRC_ONE, .theta_us = 3000, .jitter_us = 8000, .gamma_q16 = XRC_ONE, \
 		.fast_gain_q16 = XRC_ONE, .pace_q16 = 0, .clamp_q16 = 4 * XRC_ONE, .spread_q16 = 72090, .rounds = 10,   \
 		.start = 1, .guard = 1, .gate = 1, .alpha = XRC_ALPHA_TARGET, .post = XRC_POST_TARGET,                 \
-		.verdict = XRC_VERDICT_LEAST, .owd = 1, .restart = 1, .resume = 1,                                     \
+		.verdict = XRC_VERDICT_LEAST, .owd = 1, .restart = 1, .resume = 1, .drain = 1,                         \
 	}
 
 /* `Params::PAPER`. */
@@ -82,7 +95,7 @@ struct xrc_params {
 		.lambda_us = 10000, .least_q16 = 0, .theta_us = 0, .jitter_us = 0, .gamma_q16 = XRC_ONE,               \
 		.fast_gain_q16 = 0, .pace_q16 = 0, .clamp_q16 = 10 * XRC_ONE, .spread_q16 = 0, .rounds = 10,           \
 		.start = 0, .guard = 0, .gate = 0, .alpha = XRC_ALPHA_TARGET, .post = XRC_POST_TARGET,                 \
-		.verdict = XRC_VERDICT_LATEST, .owd = 0, .restart = 0, .resume = 0,                                    \
+		.verdict = XRC_VERDICT_LATEST, .owd = 0, .restart = 0, .resume = 0, .drain = 0,                        \
 	}
 
 /* The connection as an event finds it (`PathView`). */
@@ -115,6 +128,44 @@ struct xrc_report {
 	u16 seq;
 	u8 shared;
 };
+
+/* What a window of data showed, us, and what was sent. */
+struct xrc_seen {
+	u64 mean_hol;
+	u64 excess; /* delay that a queue explains */
+	u64 least;  /* least delay */
+	u64 budget;
+	u64 share;  /* delivered over reported rate, q16 */
+	u64 flight; /* q16 segments */
+};
+
+static __always_inline u64 xrc_min(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+static __always_inline u64 xrc_max(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+static __always_inline u64 xrc_clamp(u64 v, u64 low, u64 high)
+{
+	return xrc_min(xrc_max(v, low), high);
+}
+
+/* a - b, zero where b is larger. */
+static __always_inline u64 xrc_sub(u64 a, u64 b)
+{
+	return a > b ? a - b : 0;
+}
+
+static __always_inline u64 xrc_mul_q16(u64 a, u64 b_q16)
+{
+	return (a * b_q16) >> 16;
+}
+
+#include "xrc_internet.h"
 
 struct xrc_least {
 	u64 now_us;    /* XRC_NONE before the first */
@@ -181,8 +232,12 @@ struct xrc {
 	u64 round_rate;
 	u64 round_before; /* the rate before that one */
 	u64 rounds;
-	/* Windows of data whose bottleneck lay beyond the radio. */
-	u64 verdicts;
+	struct xrc_internet internet;
+	/* The least RTT since the path became longer, where no one-way delay tells; zero where it did not. */
+	u64 longer_us;
+	/* By how much the path was found longer, and the windows of data for which that stays in doubt. */
+	u64 rise_us;
+	u32 rise_doubt;
 	/* Episode. */
 	u64 high;
 	u64 una;
@@ -203,32 +258,6 @@ struct xrc {
 	u8 timeout;
 	u8 undo;
 };
-
-static __always_inline u64 xrc_min(u64 a, u64 b)
-{
-	return a < b ? a : b;
-}
-
-static __always_inline u64 xrc_max(u64 a, u64 b)
-{
-	return a > b ? a : b;
-}
-
-static __always_inline u64 xrc_clamp(u64 v, u64 low, u64 high)
-{
-	return xrc_min(xrc_max(v, low), high);
-}
-
-/* a - b, zero where b is larger. */
-static __always_inline u64 xrc_sub(u64 a, u64 b)
-{
-	return a > b ? a - b : 0;
-}
-
-static __always_inline u64 xrc_mul_q16(u64 a, u64 b_q16)
-{
-	return (a * b_q16) >> 16;
-}
 
 /* Payload bytes as q16 segments. */
 static __always_inline u64 xrc_bytes_q16(const struct xrc *x, u64 bytes)
@@ -289,6 +318,14 @@ static __always_inline u64 xrc_spread_q8(const struct xrc *x)
 	return (part * x->p.spread_q16 >> 16) * xrc_min(x->min_rtt_us, 1ULL << 32) >> 8;
 }
 
+/* q16 segments that `bps` fills on the way there and back: the least RTT, the slack and the way back, and `more`. */
+static __always_inline u64 xrc_reach(const struct xrc *x, u64 bps, u64 more_us)
+{
+	u64 reach = x->min_rtt_us + x->p.theta_us + (x->back_q8 >> 8) + more_us;
+
+	return xrc_clamp(xrc_segments(x, bps, reach), XRC_MIN_WINDOW, XRC_MAX_WINDOW);
+}
+
 /* XRC, eq. 2, times gamma, with slack for a queue that is never quite empty. */
 static __always_inline void xrc_retarget(struct xrc *x)
 {
@@ -347,29 +384,44 @@ static __always_inline void xrc_turn(struct xrc *x, bool explicit_)
 	}
 }
 
-static __always_inline void xrc_grow(struct xrc *x, const struct xrc_ack *ack)
+XRC_PART int xrc_grow(struct xrc *x, u64 now, u64 srtt_us, const struct xrc_ack *ack)
 {
-	u64 acked = xrc_min(xrc_bytes_q16(x, ack->newly_acked), XRC_ONE << 10);
-	bool fast = x->mode == XRC_START || x->mode == XRC_FAST;
-	u64 step, bound;
+	u64 acked, step, bound;
+	bool fast;
+
+	if (!x || !ack)
+		return 0;
+	acked = xrc_min(xrc_bytes_q16(x, ack->newly_acked), XRC_ONE << 10);
+	fast = x->mode == XRC_START || x->mode == XRC_FAST;
 
 	if (x->slow_start || (!x->explicit_ && x->cwnd < x->ssthresh)) {
 		if (!ack->cwnd_limited)
-			return;
+			return 0;
 		x->cwnd = xrc_min(xrc_min(x->cwnd + acked, x->ssthresh), XRC_MAX_WINDOW);
 		if (x->cwnd >= x->ssthresh && x->slow_start) {
 			x->slow_start = 0;
 			x->end = 0;
 		}
-		return;
+		return 0;
+	}
+	if (x->mode == XRC_COMPETE) {
+		/* Back to where a look around began, then as CUBIC. */
+		if (x->internet.cut || !x->internet.rivals || !ack->cwnd_limited)
+			return 0;
+		if (x->cwnd < x->internet.restore)
+			x->cwnd = xrc_min(x->cwnd + acked, x->internet.restore);
+		else
+			x->cwnd = xrc_min(xrc_cubic_grow(&x->internet.cubic, now, x->cwnd, acked, srtt_us),
+					  XRC_MAX_WINDOW);
+		return 0;
 	}
 	/* A paced sender does not use up its window, and FAST's end does not depend on use. */
 	if (!(ack->cwnd_limited || (fast && !ack->app_limited)))
-		return;
+		return 0;
 	if (fast && x->p.guard && !x->shared && x->hol_us > x->p.lambda_us && x->hol_us > xrc_budget(x)) {
 		x->left = 0;
 		x->start = 0;
-		return;
+		return 0;
 	}
 	if (x->mode == XRC_START) {
 		/* The believed rate rises within the round as data arrives. */
@@ -388,6 +440,7 @@ static __always_inline void xrc_grow(struct xrc *x, const struct xrc_ack *ack)
 	/* START ends at nine tenths of the target. */
 	if (x->start && x->cwnd * 10 >= x->twnd * 9)
 		x->start = 0;
+	return 0;
 }
 
 static __always_inline void xrc_pace(struct xrc *x, u64 now, const struct xrc_path *path)
@@ -406,38 +459,204 @@ static __always_inline void xrc_pace(struct xrc *x, u64 now, const struct xrc_pa
 	x->pacing_bps = path->srtt_us ? xrc_max((segments * x->wire >> 13) * 1000000 / path->srtt_us, 1) : 0;
 }
 
+/* A delivered rate over the reported one. */
+static __always_inline u64 xrc_share_q16(const struct xrc *x, u64 delivered)
+{
+	return (xrc_min(xrc_ip_rate(x, delivered), 1ULL << 44) << 16) / xrc_max(xrc_rate(x), 1);
+}
+
 /* The target window's factor becomes what arrives of the reported rate; not below a quarter. */
 static __always_inline void xrc_shrink(struct xrc *x, u64 delivered)
 {
-	u64 share = ((xrc_min(xrc_ip_rate(x, delivered), 1ULL << 44)) << 16) / xrc_max(xrc_rate(x), 1);
-
-	x->gamma = xrc_max(xrc_min(x->gamma, share), XRC_ONE / 4);
+	x->gamma = xrc_max(xrc_min(x->gamma, xrc_share_q16(x, delivered)), XRC_ONE / 4);
 	xrc_retarget(x);
 }
 
-/* "similar to standard TCP (alpha=1)", then "a steady rate" (XRC, section III-B). */
-static __always_inline void xrc_beyond(struct xrc *x)
+/* The path is longer by `rise` us: no queue explains that. */
+static __always_inline void xrc_lengthen(struct xrc *x, u64 now, u64 rise_us)
 {
-	x->hi = 0;
-	x->verdicts++;
-	xrc_enter(x, XRC_INTERNET, x->cwnd < x->twnd ? XRC_ONE : 0);
+	u64 origin = xrc_min(x->least_owd.now_us, x->least_owd.before_us);
+
+	if (x->p.owd && origin != XRC_NONE) {
+		x->least_owd.now_us = origin + rise_us;
+		x->least_owd.before_us = XRC_NONE;
+		x->least_owd.since_us = now;
+		/* The target window covers it at once. */
+		x->back_q8 += rise_us << 8;
+	} else {
+		x->min_rtt_us += rise_us;
+		x->longer_us = x->min_rtt_us;
+	}
+	x->rise_us = rise_us;
+	x->rise_doubt = x->p.rounds;
+	xrc_retarget(x);
 }
 
-static __always_inline void xrc_within_budget(struct xrc *x, u64 now, const struct xrc_path *path, u64 flight,
-					      u64 share_q16, u64 budget)
+/* It was not longer after all. */
+static __always_inline void xrc_fall(struct xrc *x, u64 now)
 {
+	u64 origin = xrc_min(x->least_owd.now_us, x->least_owd.before_us);
+
+	if (x->p.owd && origin != XRC_NONE) {
+		x->least_owd.now_us = xrc_sub(origin, x->rise_us);
+		x->least_owd.before_us = XRC_NONE;
+		x->least_owd.since_us = now;
+		x->back_q8 = xrc_sub(x->back_q8, x->rise_us << 8);
+	} else {
+		x->longer_us = 0;
+	}
+	x->rise_us = 0;
+	x->rise_doubt = 0;
+	xrc_retarget(x);
+}
+
+/* Cuts the window to `to` where that can show whose queue delays data by `least_us`. */
+static __always_inline void xrc_cut(struct xrc *x, const struct xrc_seen *w, u64 least_us, u64 to)
+{
+	struct xrc_internet *i = &x->internet;
+	u64 flight = w->flight;
+
+	to = xrc_max(to, XRC_MIN_WINDOW);
+	if (flight * 10 > to * 11 && x->round_rate) {
+		/* What is in flight above the cut is what the queue loses, at the rate at which it is served. */
+		u64 bytes = xrc_min(flight - to, XRC_MAX_WINDOW) * x->mss >> 16;
+
+		i->expected_us = xrc_min(bytes * 1000000 / x->round_rate, xrc_max(least_us, w->budget / 2));
+		i->before_us = least_us;
+		i->window = x->cwnd;
+		i->judged = 0;
+		i->cut = 1;
+	}
+	x->cwnd = xrc_min(x->cwnd, to);
+}
+
+/* What the cut under way, if one is, has shown; one where the path is longer. */
+XRC_PART int xrc_found(struct xrc *x, u64 now, u64 srtt_us, const struct xrc_seen *w)
+{
+	struct xrc_internet *i;
+	u8 found;
+
+	if (!x || !w)
+		return 0;
+	i = &x->internet;
+	found = xrc_judge(i, now, w->least);
+	if (found == XRC_FOUND_NOTHING)
+		return 0;
+	if (found == XRC_FOUND_LONGER) {
+		xrc_lengthen(x, now, w->least);
+		i->run = 0;
+		return 1;
+	}
+	if (found == XRC_FOUND_SHARED) {
+		if (i->rivals)
+			xrc_looked(i, now, srtt_us, i->window, 0);
+		else
+			xrc_join(i, now, i->window);
+		return 0;
+	}
+	if (i->rivals && !i->doubt) {
+		xrc_looked(i, now, srtt_us, x->cwnd, 1);
+		return 0;
+	}
+	xrc_confirm(i, now);
+	i->alone = xrc_max(x->round_rate, x->round_before);
+	/* What the cut left is no queue of this flow's. */
+	if (w->least <= w->budget)
+		return 0;
+	xrc_lengthen(x, now, w->least);
+	return 1;
+}
+
+/* A window of data among others at a bottleneck beyond the radio; false where it is over. */
+XRC_PART int xrc_among(struct xrc *x, u64 now, u64 srtt_us, const struct xrc_seen *w)
+{
+	struct xrc_internet *i;
+	u64 fair, to;
+	u8 among;
+
+	if (!x || !w)
+		return 0;
+	i = &x->internet;
 	x->hi = 0;
+	if (!i->cut) {
+		fair = xrc_reach(x, xrc_ip_rate(x, i->alone) / 2, w->excess);
+		among = xrc_among_others(i, now, fair, w->excess <= w->budget, w->mean_hol >= w->budget, x->p.rounds);
+		if (among == XRC_AMONG_LEAVE) {
+			xrc_confirm(i, now);
+			return 0;
+		}
+		if (among == XRC_AMONG_LOOK) {
+			if (i->doubt)
+				to = xrc_reach(x, xrc_ip_rate(x, x->round_rate), 0);
+			else
+				to = xrc_mul_q16(x->cwnd, XRC_BETA_Q16);
+			xrc_cut(x, w, w->excess, to);
+			if (!i->cut)
+				xrc_looked(i, now, srtt_us, x->cwnd, 0);
+		}
+	}
+	xrc_enter(x, XRC_COMPETE, 0);
+	return 1;
+}
+
+/* A queue that reports do not show. */
+XRC_PART int xrc_beyond(struct xrc *x, const struct xrc_seen *w)
+{
+	struct xrc_internet *i;
+
+	if (!x || !w)
+		return 0;
+	i = &x->internet;
+	x->hi = 0;
+	if (!x->p.drain) {
+		/*
+		 * "similar to standard TCP (alpha=1)", then "a steady rate" (XRC, section III-B). Steps that were rounded
+		 * down leave the window a thousandth below the target.
+		 */
+		i->verdicts++;
+		xrc_enter(x, XRC_INTERNET, x->cwnd + 64 < x->twnd ? XRC_ONE : 0);
+		return 0;
+	}
+	i->verdicts++;
+	i->run++;
+	/* One window may be jitter where the reported rate arrives. */
+	if ((i->run > 1 || w->share < XRC_LOSS_SHARE_Q16) && !i->cut)
+		xrc_cut(x, w, w->least, xrc_reach(x, xrc_ip_rate(x, x->round_rate), 0));
+	xrc_enter(x, XRC_INTERNET, 0);
+	return 0;
+}
+
+XRC_PART int xrc_within_budget(struct xrc *x, u64 now, const struct xrc_path *path, const struct xrc_seen *w)
+{
+	struct xrc_internet *i;
+	bool brief;
+
+	if (!x || !path || !w)
+		return 0;
+	i = &x->internet;
+	brief = w->excess <= w->budget / 2;
+	x->hi = 0;
+	i->run = 0;
 	/* Each window with a short queue that delivers what the factor leaves heals it by a hundredth. */
-	if (x->gamma < x->p.gamma_q16 && x->sigma_us <= budget / 2 && share_q16 * 10 >= x->gamma * 9)
+	if (x->gamma < x->p.gamma_q16 && x->sigma_us <= w->budget / 2 && w->share * 10 >= x->gamma * 9)
 		x->gamma = xrc_min(x->gamma + 655, x->p.gamma_q16);
 	if (x->mode == XRC_UNFAIR)
 		x->cwnd = xrc_min(x->cwnd, x->twnd);
 	/* Packets are whole: less than a segment below the target is at it. */
 	if (x->cwnd + XRC_ONE > x->twnd) {
+		/* A target that was only reached because packets were lost on the way says nothing. */
+		if (brief && !i->cut && w->share >= XRC_LOSS_SHARE_Q16)
+			xrc_internet_forget(i);
 		xrc_enter(x, XRC_PROBE, XRC_ONE);
+	} else if (i->cut) {
+		/* The delay is gone; the next window of data says whether the cut did it. */
+		xrc_enter(x, XRC_INTERNET_PROBE, 0);
+	} else if (x->p.drain && xrc_is_remembered(i, now)) {
+		xrc_enter(x, XRC_INTERNET_PROBE, xrc_probe(i, x->cwnd, brief));
 	} else {
-		xrc_fast(x, now, path, flight, XRC_FAST);
+		xrc_fast(x, now, path, w->flight, XRC_FAST);
 	}
+	return 0;
 }
 
 static __always_inline u64 xrc_unfair_alpha(const struct xrc *x, const struct xrc_path *path)
@@ -451,11 +670,15 @@ static __always_inline u64 xrc_unfair_alpha(const struct xrc *x, const struct xr
 	return x->twnd;
 }
 
-static __always_inline void xrc_cellular(struct xrc *x, const struct xrc_path *path, u64 delivered, u64 mean_hol)
+XRC_PART int xrc_cellular(struct xrc *x, const struct xrc_path *path, u64 delivered, u64 mean_hol)
 {
-	/* A queue drains where its mean delay falls below nine tenths of the last round's. */
-	bool falls = mean_hol * 10 < x->last_hol_us * 9;
+	bool falls;
 
+	if (!x || !path)
+		return 0;
+	/* A queue drains where its mean delay falls below nine tenths of the last round's. */
+	falls = mean_hol * 10 < x->last_hol_us * 9;
+	xrc_internet_forget(&x->internet);
 	x->hi++;
 	x->last_hol_us = mean_hol;
 	if (x->p.gate && x->mode != XRC_UNFAIR && falls && x->hi > x->p.rounds + 1)
@@ -463,7 +686,7 @@ static __always_inline void xrc_cellular(struct xrc *x, const struct xrc_path *p
 	if (x->hi > x->p.rounds + 1) {
 		if (!x->p.gate || x->shared) {
 			xrc_enter(x, XRC_UNFAIR, xrc_unfair_alpha(x, path));
-			return;
+			return 0;
 		}
 		if (mean_hol > xrc_budget(x))
 			xrc_shrink(x, delivered);
@@ -477,6 +700,7 @@ static __always_inline void xrc_cellular(struct xrc *x, const struct xrc_path *p
 		x->cwnd = xrc_min(x->cwnd, x->twnd + (x->hi - 1) * XRC_ONE);
 		xrc_enter(x, XRC_SLOW, XRC_ONE);
 	}
+	return 0;
 }
 
 static __always_inline void xrc_least_see(struct xrc_least *l, u64 now, u64 us, u64 window_us)
@@ -489,25 +713,24 @@ static __always_inline void xrc_least_see(struct xrc_least *l, u64 now, u64 us, 
 	l->now_us = xrc_min(l->now_us, us);
 }
 
-/* The decision of each window of data (XRC, section III-B). */
-static __always_inline void xrc_steer(struct xrc *x, u64 now, const struct xrc_path *path, u64 flight)
+/* What the window of data showed; returns its mean delay, us. */
+XRC_PART u64 xrc_measured(struct xrc *x, u64 srtt_us, struct xrc_seen *w)
 {
-	u64 mean_hol = x->hols ? x->hol_sum / x->hols : x->hol_us;
-	u64 mean_rtt = x->rtts ? x->rtt_sum / x->rtts : path->srtt_us;
-	u64 mean = xrc_sub(mean_rtt, x->min_rtt_us);
-	u64 least = xrc_sub(x->rtts ? x->rtt_least : mean_rtt, x->min_rtt_us);
-	u64 origin = xrc_min(x->least_owd.now_us, x->least_owd.before_us);
-	/* One window may hold a wait for a block that is sent again; two do not. */
-	u64 rate = xrc_max(x->round_rate, x->round_before);
-	u64 excess, seen, budget, share;
-	bool beyond;
+	u64 mean_rtt, mean, origin;
 
+	if (!x || !w)
+		return 0;
+	w->mean_hol = x->hols ? x->hol_sum / x->hols : x->hol_us;
+	mean_rtt = x->rtts ? x->rtt_sum / x->rtts : srtt_us;
+	mean = xrc_sub(mean_rtt, x->min_rtt_us);
+	w->least = xrc_sub(x->rtts ? x->rtt_least : mean_rtt, x->min_rtt_us);
+	origin = xrc_min(x->least_owd.now_us, x->least_owd.before_us);
 	/* Delay on the way back goes into the target window. */
 	if (x->p.owd && x->owds && origin != XRC_NONE) {
 		u64 forward = xrc_min(xrc_sub(x->owd_sum / x->owds, origin), mean);
 		u64 back = (mean - forward) << 8;
 
-		least = xrc_min(xrc_sub(x->owd_least, origin), mean);
+		w->least = xrc_min(xrc_sub(x->owd_least, origin), mean);
 		mean = forward;
 		if (back < x->back_q8)
 			x->back_q8 = back;
@@ -515,41 +738,62 @@ static __always_inline void xrc_steer(struct xrc *x, u64 now, const struct xrc_p
 			x->back_q8 += (back - x->back_q8) / 4;
 	}
 	xrc_reported(x, xrc_rate(x));
-	budget = xrc_budget(x);
-	share = (xrc_min(xrc_ip_rate(x, rate), 1ULL << 44) << 16) / xrc_max(xrc_rate(x), 1);
-	excess = mean;
-	if (x->p.verdict == XRC_VERDICT_LEAST && mean_hol < budget) {
+	w->budget = xrc_budget(x);
+	/* One window may hold a wait for a block that is sent again; two do not. */
+	w->share = xrc_share_q16(x, xrc_max(x->round_rate, x->round_before));
+	w->excess = mean;
+	if (x->p.verdict == XRC_VERDICT_LEAST && w->mean_hol < w->budget) {
 		/* Eight samples can tell a queue from jitter. */
 		if (x->rtts < 8)
-			excess = xrc_min(excess, mean_hol);
-		else if (least <= budget)
-			excess = xrc_min(excess, xrc_max(least, mean_hol));
+			w->excess = xrc_min(mean, w->mean_hol);
+		else if (w->least <= w->budget)
+			w->excess = xrc_min(mean, xrc_max(w->least, w->mean_hol));
 	}
+	return mean;
+}
+
+/* The decision of each window of data (XRC, section III-B). */
+XRC_PART int xrc_steer(struct xrc *x, u64 now, const struct xrc_path *path)
+{
+	struct xrc_seen w = {};
+	u64 mean, seen;
+	bool beyond;
+
+	if (!x || !path)
+		return 0;
+	w.flight = xrc_bytes_q16(x, path->in_flight);
+	mean = xrc_measured(x, path->srtt_us, &w);
+	x->rise_doubt -= x->rise_doubt > 0;
+	if (w.share >= XRC_LOSS_SHARE_Q16)
+		x->internet.strikes = 0;
+	if (xrc_found(x, now, path->srtt_us, &w))
+		w.excess = xrc_sub(w.excess, w.least);
 	/* XRC, eq. 3. */
-	x->sigma_us = xrc_max(excess, x->hol_us);
+	x->sigma_us = xrc_max(w.excess, x->hol_us);
 
 	if (x->start && x->cwnd * 10 >= x->twnd * 9)
 		x->start = 0;
 	if (x->start) {
-		xrc_fast(x, now, path, flight, XRC_START);
-		return;
+		xrc_fast(x, now, path, w.flight, XRC_START);
+		return 0;
 	}
-	seen = x->p.verdict == XRC_VERDICT_LATEST ? x->hol_us : mean_hol;
-	beyond = seen < budget && excess > seen + budget;
+	if (x->internet.rivals && xrc_among(x, now, path->srtt_us, &w))
+		return 0;
+	seen = x->p.verdict == XRC_VERDICT_LATEST ? x->hol_us : w.mean_hol;
+	beyond = seen < w.budget && w.excess > seen + w.budget;
 	if (x->mode != XRC_FAST && x->mode != XRC_START && x->mode != XRC_RECOVERY && !beyond && x->p.jitter_us) {
-		u64 sample = xrc_min(xrc_sub(mean, mean_hol), x->p.jitter_us) << 8;
+		u64 sample = xrc_min(xrc_sub(mean, w.mean_hol), x->p.jitter_us) << 8;
 
 		if (sample >= x->jitter_q8)
 			x->jitter_q8 += (sample - x->jitter_q8) / 8;
 		else
 			x->jitter_q8 -= (x->jitter_q8 - sample) / 8;
 	}
-	if (x->sigma_us <= budget)
-		xrc_within_budget(x, now, path, flight, share, budget);
-	else if (beyond)
-		xrc_beyond(x);
-	else
-		xrc_cellular(x, path, rate, mean_hol);
+	if (x->sigma_us <= w.budget)
+		return xrc_within_budget(x, now, path, &w);
+	if (beyond)
+		return xrc_beyond(x, &w);
+	return xrc_cellular(x, path, xrc_max(x->round_rate, x->round_before), w.mean_hol);
 }
 
 /* Forgets what was measured in the present window. */
@@ -582,7 +826,7 @@ static __always_inline void xrc_decide(struct xrc *x, u64 now, const struct xrc_
 	else if (x->slow_start)
 		xrc_enter(x, XRC_SLOW_START, 0);
 	else
-		xrc_steer(x, now, path, xrc_bytes_q16(x, path->in_flight));
+		xrc_steer(x, now, path);
 	x->end = ack->next;
 	x->since = now;
 	x->delivered = ack->delivered;
@@ -632,6 +876,7 @@ static __always_inline void xrc_init(struct xrc *x, const struct xrc_params *p, 
 	x->start = p->start;
 	x->least_owd.now_us = XRC_NONE;
 	x->least_owd.before_us = XRC_NONE;
+	x->internet.probe = XRC_ONE;
 	xrc_round_forget(x);
 }
 
@@ -685,7 +930,16 @@ static __always_inline void xrc_on_ack(struct xrc *x, u64 now, const struct xrc_
 		xrc_least_see(&x->least_owd, now, ack->owd_us, 60000000);
 	}
 	x->min_rtt_us = path->min_rtt_us;
-	if (x->p.resume && x->slow_start && x->report_at > x->lost_at && xrc_is_fresh(x, now, x->min_rtt_us)) {
+	if (x->longer_us) {
+		if (ack->rtt_us != XRC_NONE)
+			x->longer_us = xrc_min(x->longer_us, ack->rtt_us);
+		if (x->longer_us > x->min_rtt_us)
+			x->min_rtt_us = x->longer_us;
+		else
+			x->longer_us = 0;
+	}
+	if (x->p.resume && x->slow_start && x->report_at > x->lost_at && xrc_is_fresh(x, now, x->min_rtt_us) &&
+	    !xrc_is_remembered(&x->internet, now)) {
 		/* The radio is there again and says what it carries. */
 		x->slow_start = 0;
 		x->end = 0;
@@ -702,9 +956,30 @@ static __always_inline void xrc_on_ack(struct xrc *x, u64 now, const struct xrc_
 		if (ack->una >= x->end)
 			xrc_decide(x, now, path, ack);
 		if (ack->advanced)
-			xrc_grow(x, ack);
+			xrc_grow(x, now, path->srtt_us, ack);
 	}
 	xrc_pace(x, now, path);
+}
+
+/* A loss beside reports: what it says of the Internet, and of the reported rate. */
+XRC_PART int xrc_loss_judged(struct xrc *x, u64 now)
+{
+	u64 budget, mean_hol, rate;
+	bool quiet;
+
+	if (!x)
+		return 0;
+	budget = xrc_budget(x);
+	mean_hol = x->hols ? x->hol_sum / x->hols : x->hol_us;
+	rate = xrc_max(x->round_rate, x->round_before);
+	quiet = xrc_max(x->hol_max, x->hol_us) < budget;
+	if (x->p.drain &&
+	    xrc_internet_loss(&x->internet, now, x->cwnd, quiet, xrc_share_q16(x, rate), x->rise_doubt > 0))
+		xrc_fall(x, now);
+	if (x->p.gate && !x->shared && x->hi >= 3 && mean_hol > budget)
+		/* The queue stood for three windows and overflows. */
+		xrc_shrink(x, rate);
+	return 0;
 }
 
 /* `next` is the position of the next new byte. */
@@ -728,14 +1003,8 @@ static __always_inline void xrc_on_loss(struct xrc *x, u64 now, const struct xrc
 	}
 	x->open = 1;
 	x->timeout = timeout;
-	if (fresh && explicit_ && !unfair) {
-		u64 budget = xrc_budget(x);
-		u64 mean_hol = x->hols ? x->hol_sum / x->hols : x->hol_us;
-
-		if (x->p.gate && !x->shared && x->hi >= 3 && mean_hol > budget)
-			/* The queue stood for three windows and overflows. */
-			xrc_shrink(x, xrc_max(x->round_rate, x->round_before));
-	}
+	if (fresh && explicit_ && !unfair)
+		xrc_loss_judged(x, now);
 	if (timeout) {
 		if (fresh)
 			x->ssthresh = xrc_max(explicit_ ? x->twnd : x->cwnd / 2, XRC_MIN_WINDOW);
@@ -744,8 +1013,12 @@ static __always_inline void xrc_on_loss(struct xrc *x, u64 now, const struct xrc
 		xrc_enter(x, XRC_SLOW_START, 0);
 	} else {
 		if (fresh) {
-			x->ssthresh = unfair && x->p.post == XRC_POST_TARGET ? xrc_min(x->cwnd, x->twnd) :
-									     xrc_max(x->cwnd / 2, XRC_MIN_WINDOW);
+			if (x->internet.rivals)
+				x->ssthresh = xrc_max(xrc_mul_q16(x->cwnd, XRC_BETA_Q16), XRC_MIN_WINDOW);
+			else if (unfair && x->p.post == XRC_POST_TARGET)
+				x->ssthresh = xrc_min(x->cwnd, x->twnd);
+			else
+				x->ssthresh = xrc_max(x->cwnd / 2, XRC_MIN_WINDOW);
 			x->slow_start = 0;
 		}
 		x->cwnd = xrc_min(x->cwnd, x->ssthresh);

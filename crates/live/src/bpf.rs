@@ -61,7 +61,7 @@ pub struct Counts {
     /// Reports that were not.
     pub refused: u64,
     /// ACKs by the mode of the sender: the codes of `control::phy::xrc::MODES`.
-    pub modes: [u64; 11],
+    pub modes: [u64; 12],
 }
 
 /// The sender that heard the last ACK. Times are us.
@@ -161,8 +161,8 @@ impl Loaded {
         let Some(data) = self.skel.maps.bss_data.as_ref() else {
             return Counts::default();
         };
-        let mut modes = [0; 11];
-        modes.copy_from_slice(&data.acks_in_mode[..11]);
+        let mut modes = [0; 12];
+        modes.copy_from_slice(&data.acks_in_mode[..12]);
         Counts {
             connections: data.connections,
             read: data.options_read,
@@ -198,7 +198,7 @@ impl Loaded {
             min_rtt_us: x.min_rtt_us,
             jitter_us: x.jitter_q8 >> 8,
             back_us: x.back_q8 >> 8,
-            verdicts: x.verdicts,
+            verdicts: x.internet.verdicts,
         }
     }
 }

@@ -39,7 +39,7 @@ impl Senders {
             ("back", seconds(x.back_q8 >> 8)),
             ("gamma", q16(x.gamma)),
             ("hi", f64::from(x.hi)),
-            ("verdicts", x.verdicts as f64),
+            ("verdicts", x.internet.verdicts as f64),
             ("rounds", x.rounds as f64),
             ("reports", x.accepted as f64),
             ("reports_stale", x.refused as f64),
