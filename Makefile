@@ -6,6 +6,7 @@ CARGO  ?= cargo
 VENV   := .venv
 PIP    := $(VENV)/bin/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.slackwater
+BUILT   = $(or $(CARGO_TARGET_DIR),target)/debug
 
 .DEFAULT_GOAL := help
 .PHONY: help page test-page demo test test-rust test-python python bench fuzz lint lint-rust lint-python docs site deny package check fmt clean
@@ -34,8 +35,16 @@ $(STAMP): pyproject.toml
 	$(PIP) install --quiet --group dev
 	@touch $@
 
+# The module is a crate of the workspace, so it takes the dependencies that the tests have compiled. `maturin develop` would build
+# all of them once more, by settings of its own.
 python: $(STAMP) ## Build the Python package into .venv
+ifeq ($(shell uname),Linux)
+	$(CARGO) build --quiet -p slackwater-py --lib
+	cp -f $(BUILT)/lib_slackwater.so python/slackwater/_slackwater.abi3.so
+	@$(VENV)/bin/python packaging/develop.py
+else
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --quiet
+endif
 
 page: ## Build the page of `slackwater serve` (needs Node)
 	cd web && npm install --no-save --no-audit --no-fund --silent && npm run --silent build
@@ -78,7 +87,6 @@ docs: ## Build the API documentation, warnings are errors
 
 # What cargo unpacked and built of our packages the last time: it would take that again, for they have the same version.
 PACKED = $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src/-*/slackwater-*
-BUILT = $(or $(CARGO_TARGET_DIR),target)/debug
 
 # Each crate is packed, and built from what was packed and from its neighbours' packages. The Python half goes to PyPI.
 package: ## Pack every crate as a registry would take it, and build it from that

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Final, final
 
@@ -119,6 +119,9 @@ def run(
 
     Raises :class:`ScenarioError` for a scenario that is wrong and :class:`OSError` where ``out`` cannot be written.
     """
+
+def command(python: str, words: Sequence[str]) -> int:
+    """Run the `slackwater` command with ``words``, started by the interpreter ``python``; returns the exit status."""
 
 def scenarios() -> dict[str, str]:
     """Embedded scenarios: name and what each shows."""

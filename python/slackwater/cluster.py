@@ -12,6 +12,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any
 
+from slackwater import extras
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -73,11 +75,9 @@ def _here(work: Callable[[Task], Any], tasks: Sequence[Task], jobs: int) -> Iter
 
 
 def _on_ray(work: Callable[[Task], Any], tasks: Sequence[Task], address: str) -> Iterator[tuple[int, Any]]:
-    try:
-        import ray
-    except ImportError as error:
-        msg = "ray is not installed: pip install 'slackwater[ray]'"
-        raise ModuleNotFoundError(msg) from error
+    extras.check("ray")
+    import ray
+
     mine = not ray.is_initialized()
     if mine:
         ray.init(address=None if address == "local" else address, log_to_driver=False)

@@ -15,11 +15,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from slackwater.extras import command
+
 try:
     import gymnasium
     import numpy as np
 except ImportError as error:
-    msg = "slackwater.gym needs gymnasium and numpy: pip install 'slackwater[gym]'"
+    msg = f"slackwater.gym needs gymnasium and numpy: {command('gym')}"
     raise ModuleNotFoundError(msg) from error
 
 from gymnasium import spaces

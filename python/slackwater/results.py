@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slackwater import extras
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
@@ -91,11 +93,9 @@ def index(folder: str | PathLike[str] = "runs") -> duckdb.DuckDBPyConnection:
 
     Raises :class:`FileNotFoundError` where there is no such folder, :class:`ImportError` without DuckDB.
     """
-    try:
-        import duckdb
-    except ImportError as error:
-        msg = "slackwater.index needs DuckDB: pip install 'slackwater[sql]'"
-        raise ImportError(msg) from error
+    extras.check("sql")
+    import duckdb
+
     root = Path(folder).resolve()
     if not root.is_dir():
         msg = f"{root}: expected a folder of results"

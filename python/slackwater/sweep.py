@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import slackwater
-from slackwater import beacon, cluster, lock
+from slackwater import beacon, cluster, extras, lock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,6 +99,7 @@ def sweep(
 def _fill(
     todo: list[cluster.Task], out: Path, title: str, *, jobs: int | None, ray: str | None, quiet: bool
 ) -> tuple[Path, int]:
+    extras.check("sweep")
     from tqdm import tqdm
 
     from slackwater.rows import Rows

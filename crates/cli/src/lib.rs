@@ -9,6 +9,7 @@ mod files;
 mod ns3;
 mod progress;
 mod say;
+mod start;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,6 +18,7 @@ use clap::{Args, Parser, Subcommand};
 pub use slackwater_lab as lab;
 use slackwater_live::LiveError;
 use slackwater_scenario::Plugins;
+pub use start::Start;
 
 /// Cross-layer congestion control for 4G and 5G: simulate cells, links and senders.
 #[derive(Debug, Parser)]
@@ -173,15 +175,21 @@ fn negative_numbers(command: clap::Command) -> clap::Command {
 
 /// Runs the command that this process was given, where scenarios may also name what `plugins` adds.
 pub fn main_with(plugins: &Plugins) -> ExitCode {
+    main_from(Start::of_process(), plugins)
+}
+
+/// Runs the command that `start` says, as [`main_with`] does that of this process: for a program that is not the process, such
+/// as a module inside of an interpreter. For one command a process.
+pub fn main_from(start: Start, plugins: &Plugins) -> ExitCode {
+    let words = start::keep(start);
     // The processes between the emulator and the command behind the cell are this program too.
-    let mut words = std::env::args_os().skip(1);
-    if words
-        .next()
-        .is_some_and(|w| w == slackwater_live::inside::WORD)
+    if let Some((word, rest)) = words.split_first()
+        && word == slackwater_live::inside::WORD
     {
-        return slackwater_live::inside::main(words);
+        return slackwater_live::inside::main(rest.iter().cloned());
     }
-    let matches = negative_numbers(<Cli as clap::CommandFactory>::command()).get_matches();
+    let all = std::iter::once("slackwater".into()).chain(words.iter().cloned());
+    let matches = negative_numbers(<Cli as clap::CommandFactory>::command()).get_matches_from(all);
     let cli =
         <Cli as clap::FromArgMatches>::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
     let result = match cli.command {

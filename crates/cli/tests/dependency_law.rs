@@ -32,8 +32,8 @@ const LAW: &[(&str, &[&str])] = &[
     ("report", &["lab"]),
     ("papers", &["report"]),
     ("live", &["lab", "upf", "rtc"]),
-    ("py", &["report"]),
-    ("cli", &["live", "py", "papers"]),
+    ("cli", &["live", "papers"]),
+    ("py", &["cli"]),
 ];
 
 /// Crates that touch clocks, files and threads; all others are sans-IO.

@@ -27,6 +27,7 @@ pub mod gtpu;
 pub mod kernel;
 pub mod packet;
 pub mod privilege;
+pub mod program;
 pub mod quinn;
 pub mod rtc;
 mod sys;

@@ -6,6 +6,7 @@
 mod arena;
 mod catalogue;
 mod columns;
+mod command;
 mod controller;
 mod error;
 mod gym;
@@ -20,6 +21,8 @@ mod _slackwater {
     use crate::arena::arena_task;
     #[pymodule_export]
     use crate::catalogue::{controllers, scenarios, schema};
+    #[pymodule_export]
+    use crate::command::command;
     #[pymodule_export]
     use crate::error::ScenarioError;
     #[pymodule_export]

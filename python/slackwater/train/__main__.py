@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import subprocess
@@ -13,6 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slackwater import extras
 from slackwater.beacon import Beacon
 
 if TYPE_CHECKING:
@@ -235,9 +235,10 @@ def _bench(args: argparse.Namespace) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """`slackwater train`."""
     args = _parser().parse_args(arguments)
-    missing = [name for name in ("numpy", "cmaes", "tqdm") if importlib.util.find_spec(name) is None]
-    if missing:
-        print(f"slackwater: {', '.join(missing)} not installed: pip install 'slackwater[train]'", file=sys.stderr)
+    try:
+        extras.check("train")
+    except ModuleNotFoundError as error:
+        print(f"slackwater: {error}", file=sys.stderr)
         return 2
     # Before numpy is loaded.
     from slackwater.train import seed  # noqa: F401

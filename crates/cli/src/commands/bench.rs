@@ -1,6 +1,6 @@
 //! `slackwater bench`: CPU seconds per simulated second.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -152,9 +152,9 @@ fn peer_arguments(case: &[&str], seconds: u64) -> Vec<String> {
 
 /// Measures in a process of its own.
 fn in_a_process(case: &str, seconds: u64, lean: bool) -> Result<Cost> {
-    let program = std::env::current_exe().context("this program's own path")?;
+    let mut program = slackwater_live::program::command().context("this program's own path")?;
     let mode = if lean { "--lean" } else { "--full" };
-    let out = Command::new(program)
+    let out = program
         .args(["bench", "--case", case, "--runs", "1", "--json", mode])
         .args(["--seconds", &seconds.to_string()])
         .output()

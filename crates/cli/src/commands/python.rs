@@ -38,8 +38,8 @@ pub(crate) fn module(module: &str, args: &[OsString]) -> Result<ExitCode> {
             "found no Python ({shown}: {e}), expected one with the package slackwater; {OVERRIDE} names another"
         ),
         Ok(status) if !status.success() => bail!(
-            "found {shown} without the package slackwater, expected one with it: `make python` builds it into .venv, \
-             `pip install 'slackwater[train]'` installs it, {OVERRIDE} names another interpreter"
+            "found {shown} without the package slackwater, expected one with it: in a checkout `make python` builds it into \
+             .venv and `{shown} -m pip install .` installs it; {OVERRIDE} names another interpreter"
         ),
         Ok(_) => {}
     }
@@ -53,12 +53,15 @@ pub(crate) fn module(module: &str, args: &[OsString]) -> Result<ExitCode> {
     Ok(ExitCode::from(code.unwrap_or(1)))
 }
 
-/// The interpreter: the one that is named, the active virtual environment's, one beside this command, that of the checkout
+/// The interpreter: the one that is named, the one that this command runs in, the active virtual environment's, one beside this command, that of the checkout
 /// which this command was built in, `python3`. Never one from the folder that the user happens to stand in, or from one
 /// above it: whoever put it there would run code as this user.
 fn interpreter() -> PathBuf {
     if let Some(named) = env::var_os(OVERRIDE) {
         return named.into();
+    }
+    if let Some(own) = crate::start::python() {
+        return own.to_owned();
     }
     let active = env::var_os("VIRTUAL_ENV").and_then(|v| inside(Path::new(&v)));
     let beside = || {

@@ -80,11 +80,8 @@ pub(crate) fn plain(error: PlaceError) -> anyhow::Error {
 /// The command as typed, for the report.
 pub(crate) fn command_line() -> String {
     let mut words = vec!["slackwater".to_owned()];
-    words.extend(
-        std::env::args_os()
-            .skip(1)
-            .map(|a| quoted(&a.to_string_lossy())),
-    );
+    let given = crate::start::words();
+    words.extend(given.iter().map(|a| quoted(&a.to_string_lossy())));
     words.join(" ")
 }
 

@@ -68,6 +68,11 @@ fn command(who: Option<Caller>, mut args: impl Iterator<Item = OsString>) -> Exi
     ExitCode::from(NOT_FOUND)
 }
 
+/// This program once more. Where the system does not tell its file, /proc leads to it.
+fn itself() -> Command {
+    crate::program::command().unwrap_or_else(|_| Command::new("/proc/self/exe"))
+}
+
 /// A number that the mounted /proc has of this process: `Pid:` or `PPid:`.
 fn in_proc(key: &str) -> Option<i32> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -82,12 +87,12 @@ fn outer(who: Option<Caller>, args: impl Iterator<Item = OsString>) -> ExitCode 
     if !own {
         return init(who, args.into_iter());
     }
-    let exe = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
+    let mut again = itself();
     let parent = in_proc("Pid:").unwrap_or_else(|| std::process::id() as i32);
     let parent = parent.to_string();
     let word = Caller::word(who);
     let stage = [WORD, "init", parent.as_str(), word.as_str()];
-    match Command::new(exe).args(stage).args(args).status() {
+    match again.args(stage).args(args).status() {
         Ok(status) => code(status),
         Err(e) => {
             eprintln!("slackwater: cannot start a process namespace: {e}");
@@ -111,8 +116,7 @@ fn init(who: Option<Caller>, mut args: impl Iterator<Item = OsString>) -> ExitCo
     let mut command = if who.is_none() {
         Command::new(&program)
     } else {
-        let exe = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
-        let mut command = Command::new(exe);
+        let mut command = itself();
         command
             .args([WORD, "command", "0"])
             .arg(Caller::word(who))

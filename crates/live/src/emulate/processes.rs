@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use super::inside;
 use super::netns::Namespace;
@@ -127,9 +127,8 @@ fn spawn(
     ue: Option<(usize, &str)>,
     who: Option<Caller>,
 ) -> Result<Child, LiveError> {
-    let exe = std::env::current_exe()
+    let mut command = crate::program::command()
         .map_err(|e| LiveError::kernel("cannot find the program itself", e))?;
-    let mut command = Command::new(exe);
     command
         .arg(inside::WORD)
         .arg("outer")
