@@ -279,7 +279,7 @@ fn a_breach_is_seen() {
         ("transport", "queue"),
         ("ran", "ran"),
         ("lab", "report"),
-        ("py", "papers"),
+        ("cli", "py"),
         ("live", "report"),
         ("wire", "newcomer"),
         ("newcomer", "core"),
