@@ -100,7 +100,7 @@ impl Al4s {
             controller: RateController::new(&params, aware),
             scaler: RateScaler::new(encoder),
             guard: params.guard.map(DelayGuard::new),
-            rival: (params.rival && params.guard.is_some()).then(Rival::default),
+            rival: params.guard.and_then(|_| Rival::new(params.rival)),
             silence: Silence::default(),
             packets: Packets::default(),
             signs: Signs::default(),

@@ -3,6 +3,7 @@
 use slackwater_core::Duration;
 use slackwater_signal::MarkingScheme;
 
+use super::rival::RivalRule;
 use crate::phy::xrc::WrongParam;
 use crate::registry::{Config, Parameters};
 
@@ -42,7 +43,7 @@ pub struct Params {
     /// What stands in for marks where none come (ours); `None` for the published equations.
     pub guard: Option<Guard>,
     /// Goes by losses beside a flow that holds a queue (ours); needs the guard.
-    pub rival: bool,
+    pub rival: RivalRule,
     /// Pacing rate in target rates. 1.0 to 1.2 keeps a frame's burst from crossing the low threshold by itself.
     pub pace: f64,
 }
@@ -57,7 +58,7 @@ impl Params {
         share: None,
         share_growth: 0.1,
         guard: None,
-        rival: false,
+        rival: RivalRule::Off,
         pace: 1.1,
     };
 
@@ -68,7 +69,7 @@ impl Params {
             low: Duration::from_millis(15),
             high: Duration::from_millis(40),
         }),
-        rival: true,
+        rival: RivalRule::Marked,
         ..Self::PAPER
     };
 
@@ -166,9 +167,10 @@ impl Params {
             }
             "rival" => {
                 self.rival = match value {
-                    "on" => true,
-                    "off" => false,
-                    _ => return Err(wrong(key, value, "on or off")),
+                    "on" => RivalRule::Marked,
+                    "standing" => RivalRule::Standing,
+                    "off" => RivalRule::Off,
+                    _ => return Err(wrong(key, value, "on, standing or off")),
                 }
             }
             "pace" => self.pace = number(1.0, 10.0, "1 to 10")?,

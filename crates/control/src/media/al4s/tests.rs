@@ -380,7 +380,7 @@ fn beside_a_queue_that_others_hold_losses_count() {
     }
     assert_eq!(host.c.intent().ecn, EcnMode::L4s);
     let mut without = Host::new(Params {
-        rival: false,
+        rival: rival::RivalRule::Off,
         ..Params::DEFAULT
     });
     for _ in 0..400 {
@@ -436,7 +436,11 @@ fn names_carry_the_profile_and_parameters() {
     assert_eq!(p.scheme, Some(case(2)));
     assert_eq!((p.history, p.alpha, p.pace), (20, AlphaMap::Inverse, 1.0));
     assert_eq!((p.share, p.guard), (None, None));
-    assert!(!Params::parse("rival=off").unwrap().rival && !Params::PAPER.rival);
+    for off in [Params::parse("rival=off").unwrap(), Params::PAPER] {
+        assert_eq!(off.rival, rival::RivalRule::Off);
+    }
+    let standing = Params::parse("rival=standing").unwrap();
+    assert_eq!(standing.rival, rival::RivalRule::Standing);
     let p = Params::parse("r0=2.5,guard=wired").unwrap();
     assert_eq!(p.share, Some(2.5e6));
     assert_eq!(p.guard.unwrap().low, Duration::from_millis(10));
