@@ -5,6 +5,7 @@
 //! cell. `docs/al4s.md` says how what the paper leaves open was decided.
 
 mod averages;
+mod causes;
 mod claims;
 mod fairness;
 mod feedback;
@@ -88,6 +89,7 @@ pub const STUDY: Study = Study {
         parts.push(places::part(options)?);
         parts.push(tail::part(options)?);
         parts.push(frames::part(options)?);
+        parts.push(causes::part(options)?);
         Ok(parts as Vec<Part>)
     },
 };

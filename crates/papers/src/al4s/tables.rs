@@ -17,6 +17,13 @@ pub(super) struct Which {
     paper: &'static [Case; 3],
 }
 
+impl Which {
+    /// What the paper's table holds.
+    pub(super) const fn paper(&self) -> &'static [Case; 3] {
+        self.paper
+    }
+}
+
 /// Table 2: one flow.
 pub(super) const ONE: Which = Which {
     id: "table2",
