@@ -211,14 +211,15 @@ def spawn(words: list[str], core: int | None = None, **more: object) -> subproce
 class Function:
     """`slackwater upf` with as many sessions as are wanted, set up by PFCP."""
 
-    def __init__(self, binary: str, n6: str, vaqm: str, sessions: int, folder: Path) -> None:
+    def __init__(self, binary: str, n3: str, n6: str, vaqm: str, sessions: int, folder: Path) -> None:
         """Starts it, and sets the sessions up."""
         self.teids: list[int] = []
         self.set_up = 0.0
         port = f'port = "n6"\ngateway = "{N6_DN}"\n' if n6 == "port" else ""
         own = f'address = "{N6_UPF}"\n' if n6 == "port" else ""
+        ring = 'interface = "n3"\n' if n3 == "ring" else ""
         text = (
-            f'[n4]\naddress = "127.0.0.1"\n[n3]\naddress = "{N3_UPF}"\n[n6]\n{port}{own}mtu = 1500\n'
+            f'[n4]\naddress = "127.0.0.1"\n[n3]\naddress = "{N3_UPF}"\n{ring}[n6]\n{port}{own}mtu = 1500\n'
             f'routes = ["10.60.0.0/16"]\n[functions]\nvaqm = "{vaqm}"\n'
         )
         if n6 == "tun":
@@ -348,6 +349,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_400, 64])
     parser.add_argument("--ways", nargs="+", default=["down", "up"])
     parser.add_argument("--n6", nargs="+", default=["port", "tun"])
+    parser.add_argument("--n3", nargs="+", default=["ring", "socket"])
     parser.add_argument("--vaqm", nargs="+", default=["auto", "off"])
     parser.add_argument("--sessions", type=int, nargs="+", default=[1, 10_000])
     parser.add_argument("--no-delay", action="store_true")
@@ -373,14 +375,15 @@ def main() -> None:
 def costs(args: argparse.Namespace, folder: Path) -> None:
     """Packets a second of processor time."""
     cases = [
-        (n6, vaqm, sessions)
+        (n3, n6, vaqm, sessions)
+        for n3 in args.n3
         for n6 in args.n6
         for vaqm in args.vaqm
         for sessions in args.sessions
-        if sessions == 1 or (n6 == args.n6[0] and vaqm == args.vaqm[0])
+        if sessions == 1 or (n3 == args.n3[0] and n6 == args.n6[0] and vaqm == args.vaqm[0])
     ]
     if args.eupf:
-        cases.append(("eUPF", "none", 1))
+        cases.append(("eUPF", "eUPF", "none", 1))
     found: dict[tuple, list[dict]] = {}
     memory: dict[tuple, tuple] = {}
     for _ in range(args.rounds):
@@ -389,7 +392,7 @@ def costs(args: argparse.Namespace, folder: Path) -> None:
                 for size in args.sizes:
                     peer = case[0] == "eUPF"
                     function = Peer(args.eupf, folder) if peer else Function(args.binary, *case, folder)
-                    octets = frames(way, size, case[2], True, function.teids)
+                    octets = frames(way, size, case[3], True, function.teids)
                     rate = args.rate
                     row = load(args, folder, way, octets, rate)
                     while row["lost"] > LOSS and rate > args.rate / 16:
@@ -406,45 +409,47 @@ def costs(args: argparse.Namespace, folder: Path) -> None:
                     found.setdefault((way, size, *case), []).append(row)
                     print(f"  {way} {size} {case}: {row}", file=sys.stderr, flush=True)
     print(
-        "| way | octets | N6 | vAQM | sessions | packets per CPU second (k) | kernel (k) | share | bound | lost (%) |"
+        "| way | octets | N3 | N6 | vAQM | sessions "
+        "| packets per CPU second (k) | kernel (k) | share | bound | lost (%) |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    for (way, size, n6, vaqm, sessions), rows in found.items():
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    for (way, size, n3, n6, vaqm, sessions), rows in found.items():
         bound = f"{BOUNDS[n6, way]:.2f}" if size == 1_400 and n6 in {"port", "tun"} else ""
         cells = [
-            way, f"{size:,}", n6, vaqm, f"{sessions:,}",
+            way, f"{size:,}", n3, n6, vaqm, f"{sessions:,}",
             shown([r["rate"] for r in rows], 1e-3), shown([r["plain"] for r in rows], 1e-3),
             shown([r["share"] for r in rows], 1, 2), bound, shown([r["lost"] for r in rows], 100, 1),
         ]  # fmt: skip
         print(f"| {' | '.join(cells)} |", flush=True)
-    for (n6, vaqm, sessions), (before, after, seconds) in memory.items():
+    for (n3, n6, vaqm, sessions), (before, after, seconds) in memory.items():
         if sessions > 1:
-            print(f"\n{sessions:,} sessions ({n6}, vAQM {vaqm}): {before / 2**20:.1f} MiB before, ", end="")
+            print(f"\n{sessions:,} sessions ({n3}, {n6}, vAQM {vaqm}): {before / 2**20:.1f} MiB before, ", end="")
             print(f"{after / 2**20:.1f} MiB after, {sessions / seconds:,.0f} set-ups a second", flush=True)
 
 
 def added(args: argparse.Namespace, folder: Path) -> None:
     """What the function adds to a packet's way at `--delay-rate`, to be half of what it carries."""
     print(
-        "\n| way | N6 | kernel p50, us | p99 | function p50, us | p99 | added p50 (bound 50) | added p99 (bound 500) |"
+        "\n| way | N3 | N6 | kernel p50, us | p99 | function p50, us | p99 "
+        "| added p50 (bound 50) | added p99 (bound 500) |"
     )
-    print("|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|")
     sink(False)
     for way in args.ways:
-        for n6 in args.n6:
+        for n3, n6 in ((n3, n6) for n3 in args.n3 for n6 in args.n6):
             rows = []
             for _ in range(args.rounds):
                 forwarding()
                 plain = delays(args, folder, way, frames(way, 1_400, 1, False, []), args.delay_rate)
                 no_forwarding()
-                function = Function(args.binary, n6, args.vaqm[0], 1, folder)
+                function = Function(args.binary, n3, n6, args.vaqm[0], 1, folder)
                 octets = frames(way, 1_400, 1, True, function.teids)
                 rows.append((plain, delays(args, folder, way, octets, args.delay_rate)))
                 function.stop()
-                print(f"  {way} {n6}: {rows[-1]}", file=sys.stderr, flush=True)
+                print(f"  {way} {n3} {n6}: {rows[-1]}", file=sys.stderr, flush=True)
             cells = [shown([r[k][q] for r in rows], 1e-3) for k in (0, 1) for q in ("p50_ns", "p99_ns")]
             more = [shown([r[1][q] - r[0][q] for r in rows], 1e-3) for q in ("p50_ns", "p99_ns")]
-            print(f"| {way} | {n6} | {' | '.join(cells + more)} |", flush=True)
+            print(f"| {way} | {n3} | {n6} | {' | '.join(cells + more)} |", flush=True)
     sink(True)
 
 

@@ -100,8 +100,9 @@ fn receive(interface: &str, seconds: f64) -> Result<(), Failure> {
                 found.payload,
                 &mut frame::plain(taken),
             );
-        })?;
+        });
         if !read {
+            socket.check()?;
             let mut waits = [PollFd::new(socket.fd(), PollFlags::POLLIN)];
             poll(&mut waits, PollTimeout::from(10_u8))?;
         }

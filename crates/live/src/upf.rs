@@ -10,6 +10,7 @@ mod n6;
 mod neighbour;
 mod pool;
 pub mod reload;
+mod ring;
 mod setup;
 mod state;
 pub mod status;

@@ -159,6 +159,41 @@ fn an_interface_takes_the_place_of_the_device() {
     assert_eq!(found["code"], 0, "{found}");
 }
 
+const BY_RING: &str = r#"
+[n3]
+address = "198.51.100.1"
+interface = "n3"
+[n6]
+address = "192.0.2.1"
+[[session]]
+ue = "10.60.0.1"
+teid = 0x11
+gnb = "198.51.100.2"
+gnb_teid = 0x22
+qfi = 5
+"#;
+
+#[test]
+fn datagrams_of_n3_come_by_a_ring_and_what_it_leaves_by_the_socket() {
+    let Some(found) = beside("ring.py", BY_RING, "upf-ring") else {
+        return;
+    };
+    assert_eq!(found["good"], 100, "{found}");
+    assert_eq!(found["segments"], serde_json::json!([true, true, true]));
+    assert_eq!(found["joined"], true, "{found}");
+    assert_eq!(found["next"], "sound", "{found}");
+    assert_eq!(found["echo"], serde_json::json!([2, 7]), "{found}");
+    assert_eq!(found["after"], "by a socket", "{found}");
+    // The datagram that was harmed; each other one came once.
+    assert_eq!(found["kernel"]["malformed_n3"], 1, "{found}");
+    assert_eq!(found["counters"]["n3_in"], 106, "{found}");
+    // While it runs, after SIGKILL, of one without a ring, of the next with one, and at the end.
+    assert_eq!(found["filters"], serde_json::json!([1, 1, 0, 1, 0]));
+    let refusal = found["refusal"].as_str().unwrap();
+    assert!(refusal.contains("n3.interface"), "{found}");
+    assert_eq!(found["code"], 0, "{found}");
+}
+
 /// The service's unit, where it lies beside this crate.
 fn unit() -> Option<String> {
     let unit = "../../packaging/systemd/slackwater-upf.service";

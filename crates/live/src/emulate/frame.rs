@@ -14,6 +14,8 @@ const UDP: u8 = 17;
 
 /// The checksum is to be filled in (VIRTIO 1.2, 5.1.6).
 const NEEDS_CSUM: u8 = 1;
+/// The checksum was looked at and holds (VIRTIO 1.2, 5.1.6).
+const DATA_VALID: u8 = 2;
 /// Kinds of super-packets, and the bit for a CWR flag that the first segment alone carries.
 mod gso {
     pub(super) const NONE: u8 = 0;
@@ -42,6 +44,31 @@ impl Vnet {
             gso_size: word(4),
             csum_start: word(6),
             csum_offset: word(8),
+        }
+    }
+}
+
+/// What a frame's virtio header says of datagrams in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offload {
+    /// The checksum is known to hold, or is yet to be filled in on the way to a link (VIRTIO 1.2, 5.1.6).
+    pub summed: bool,
+    /// Octets of each datagram of a super-packet, 0 where the frame is one packet; `None` where it is a super-packet of
+    /// another kind.
+    pub datagrams: Option<usize>,
+}
+
+impl Offload {
+    /// Reads `header`.
+    pub fn of(header: &[u8; HEADER]) -> Self {
+        let vnet = Vnet::of(header);
+        Self {
+            summed: vnet.flags & (NEEDS_CSUM | DATA_VALID) != 0,
+            datagrams: match vnet.gso_type & !gso::ECN {
+                gso::NONE => Some(0),
+                gso::UDP_L4 => Some(vnet.gso_size).filter(|size| *size > 0),
+                _ => None,
+            },
         }
     }
 }

@@ -121,6 +121,8 @@ section! {
         /// Its UDP port (TS 29.281, 4.4.2.3).
         #[within(1, 65_535)]
         pub port: u16 = 2_152,
+        /// Interface of Ethernet by whose ring datagrams come, past the kernel's network stack. None: by a socket.
+        pub interface: Option<String> = None,
         /// The longest outer IP packet that the path to the radio network takes, in octets.
         #[within(1_280, 65_535)]
         pub mtu: u16 = 1_500,

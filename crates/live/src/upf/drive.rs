@@ -1,7 +1,7 @@
 //! Sockets, device and clock around a user plane function: the loop that joins them.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::AsFd as _;
 use std::sync::mpsc::Receiver;
 
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -18,11 +18,12 @@ use super::config::UpfConfig;
 use super::n6::N6;
 use super::pool::Pool;
 use super::reload::{self, Fixed, Ordered, Reloaded};
+use super::ring::Ring;
 use super::setup;
 use super::state::{self, StateFile};
 use crate::LiveError;
 use crate::emulate::clock::WallClock;
-use crate::gtpu::GtpuSocket;
+use crate::gtpu::{Datagram, GtpuSocket};
 use crate::sys::{self, Signals};
 
 /// How often signals and questions are looked for.
@@ -34,6 +35,10 @@ const N4_MAX: usize = 65_507;
 /// After packets came, the next are taken together when so long has passed: a wake-up costs more than a packet does. Less than
 /// half of what the function may add to a packet's way (50 us at half load).
 const GATHER: Duration = Duration::from_micros(20);
+/// As [`GATHER`], where [`BUSY`] packets came together.
+const GATHER_BUSY: Duration = Duration::from_micros(45);
+/// See [`GATHER_BUSY`].
+const BUSY: usize = 4;
 /// How late the kernel may wake this thread (prctl(2), `PR_SET_TIMERSLACK`): a tenth of [`GATHER`].
 const SLACK_NS: u64 = 2_000;
 /// How often what was counted is put into the state file.
@@ -83,6 +88,19 @@ pub struct Refused {
     pub n4: u64,
     /// Frames of N6 that hold no packet.
     pub malformed: u64,
+    /// Frames for N3's ring that hold no sound datagram.
+    pub malformed_n3: u64,
+}
+
+/// The sockets to be read; rings and devices are always looked at.
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    n4: bool,
+    n3: bool,
+}
+
+impl Ready {
+    const ALL: Self = Self { n4: true, n3: true };
 }
 
 /// What a server begins with.
@@ -165,6 +183,8 @@ pub struct Server {
     upf: Upf,
     n4: Option<UdpSocket>,
     n3: GtpuSocket,
+    /// Where most datagrams of N3 come by, in place of its socket.
+    ring: Option<Ring>,
     n6: N6,
     pool: Pool,
     clock: WallClock,
@@ -199,6 +219,10 @@ impl Server {
             .map(|a| setup::n4(a.0, config.n4.port))
             .transpose()?;
         let n6 = N6::open(&config.n6)?;
+        let own = SocketAddr::new(config.n3.address.0, config.n3.port);
+        Ring::clear(own.ip());
+        let interface = config.n3.interface.as_deref();
+        let ring = interface.map(|i| Ring::open(i, own)).transpose()?;
         let Begun {
             mut upf,
             clock,
@@ -216,6 +240,7 @@ impl Server {
             upf,
             n4,
             n3,
+            ring,
             n6,
             pool: Pool::default(),
             clock,
@@ -242,6 +267,7 @@ impl Server {
         let refused = Refused {
             n6: lost.refused,
             malformed: lost.malformed,
+            malformed_n3: self.ring.as_ref().map_or(0, Ring::malformed),
             n4: self.refused_n4,
         };
         (refused, self.n3.refused)
@@ -328,11 +354,12 @@ impl Server {
         let mut buffer = vec![0; N4_MAX];
         let mut check = Instant::ZERO;
         let mut end: Option<Instant> = None;
+        let mut ready = Ready::ALL;
         loop {
             let (mut more, mut came) = (false, 0);
             if end.is_none() {
-                more |= self.read_n4(&mut buffer);
-                let (n3, n6) = (self.read_n3()?, self.read_n6()?);
+                more |= ready.n4 && self.read_n4(&mut buffer);
+                let (n3, n6) = (self.read_n3(ready)?, self.read_n6()?);
                 more |= n3 >= BURST || n6 >= BURST;
                 came = n3 + n6;
             }
@@ -341,6 +368,7 @@ impl Server {
             let now = self.clock.now();
             if now >= check {
                 check = now + CHECK_EVERY;
+                self.check()?;
                 if now >= self.note {
                     self.note = now + NOTE_EVERY;
                     self.upf.note_usage();
@@ -360,15 +388,16 @@ impl Server {
                 self.keep();
                 return Ok(());
             }
-            if !more {
+            if more {
+                ready = Ready::ALL;
+            } else {
                 let timer = self.upf.next_timer().unwrap_or(Instant::MAX);
                 let next = timer.min(check);
-                if came > 0 {
-                    let gathered = self.clock.now() + GATHER;
-                    self.sleep(next.min(gathered), false)?;
-                } else {
-                    self.sleep(next, end.is_none())?;
-                }
+                let gather = if came >= BUSY { GATHER_BUSY } else { GATHER };
+                ready = match came {
+                    0 => self.sleep(next, end.is_none(), end.is_none())?,
+                    _ => self.sleep(next.min(now + gather), end.is_none(), false)?,
+                };
             }
         }
     }
@@ -386,9 +415,22 @@ impl Server {
     }
 
     /// Reads until nothing waits, [`BURST`] times at most; how often something came.
-    fn read_n3(&mut self) -> Result<usize, LiveError> {
+    fn read_n3(&mut self, ready: Ready) -> Result<usize, LiveError> {
         let (upf, clock, pool) = (&mut self.upf, &self.clock, &mut self.pool);
         let mut reads = 0;
+        if let Some(ring) = &mut self.ring {
+            // They have waited in the ring together.
+            let now = clock.now();
+            let mut take = |d: Datagram<'_>| {
+                upf.on_n3(now, d.from, pool.copied(d.bytes), Ecn::from_bits(d.tos));
+            };
+            while reads < BURST && ring.read(&mut take) {
+                reads += 1;
+            }
+            if !ready.n3 {
+                return Ok(reads);
+            }
+        }
         while reads < BURST {
             let now = clock.now();
             let read = self.n3.read(|d| {
@@ -405,9 +447,9 @@ impl Server {
 
     /// As [`Server::read_n3`].
     fn read_n6(&mut self) -> Result<usize, LiveError> {
-        let (upf, clock) = (&mut self.upf, &self.clock);
+        let upf = &mut self.upf;
+        let now = self.clock.now();
         for reads in 0..BURST {
-            let now = clock.now();
             let read = self
                 .n6
                 .read(&mut self.pool, |packet| upf.on_n6(now, packet));
@@ -475,20 +517,49 @@ impl Server {
         self.n3.flush();
     }
 
-    /// Until `next`, or where it `listens` until something comes.
-    fn sleep(&self, next: Instant, listens: bool) -> Result<(), LiveError> {
+    /// Errors that wait at rings.
+    fn check(&self) -> Result<(), LiveError> {
+        self.n6
+            .check()
+            .map_err(|e| LiveError::kernel("the device of N6 is gone", e))?;
+        let ring = self.ring.as_ref().map_or(Ok(()), Ring::check);
+        ring.map_err(|e| LiveError::kernel("the interface of N3 is gone", e))
+    }
+
+    /// Until `next`, or where it `listens` until something comes by a socket that is not read at each turn, or with `all` by any.
+    fn sleep(&self, next: Instant, listens: bool, all: bool) -> Result<Ready, LiveError> {
         let left = next.since(self.clock.now());
         let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(left.as_nanos()));
-        let mut fds: Vec<BorrowedFd<'_>> = Vec::with_capacity(3);
-        if listens {
-            fds.extend([self.n3.fd(), self.n6.fd()]);
-            fds.extend(self.n4.as_ref().map(|n4| n4.as_fd()));
-        }
         let wanted = |fd| PollFd::new(fd, PollFlags::POLLIN);
-        let mut fds: Vec<PollFd<'_>> = fds.into_iter().map(wanted).collect();
-        match ppoll(&mut fds, Some(timeout), None) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
-            Err(e) => Err(LiveError::kernel("cannot wait for packets", e)),
+        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(4);
+        let n4 = self.n4.as_ref().filter(|_| listens);
+        fds.extend(n4.map(|n4| wanted(n4.as_fd())));
+        let by_socket = listens && (all || self.ring.is_some());
+        if by_socket {
+            fds.push(wanted(self.n3.fd()));
         }
+        if all {
+            fds.push(wanted(self.n6.fd()));
+            fds.extend(self.ring.as_ref().map(|ring| wanted(ring.fd())));
+        }
+        match ppoll(&mut fds, Some(timeout), None) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(e) => return Err(LiveError::kernel("cannot wait for packets", e)),
+        }
+        let mut found = fds.iter().map(|fd| fd.any().unwrap_or(true));
+        let mut next = |there: bool| there && found.next().unwrap_or(true);
+        let ready = Ready {
+            n4: next(n4.is_some()),
+            n3: next(by_socket) || self.ring.is_none(),
+        };
+        // An error that waits ends each wait at once.
+        let broken = |fd: &PollFd<'_>| {
+            let bad = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
+            fd.revents().is_some_and(|found| found.intersects(bad))
+        };
+        if fds.iter().any(broken) {
+            self.check()?;
+        }
+        Ok(ready)
     }
 }

@@ -205,7 +205,7 @@ fn n4_counters(c: &n4::Counters) -> [(&'static str, &'static str, u64); 6] {
 }
 
 /// What the kernel did not take.
-const fn kernel(refused: &Refused, n3: u64) -> [(&'static str, &'static str, u64); 4] {
+const fn kernel(refused: &Refused, n3: u64) -> [(&'static str, &'static str, u64); 5] {
     [
         (
             "kernel_refused_n3",
@@ -226,6 +226,11 @@ const fn kernel(refused: &Refused, n3: u64) -> [(&'static str, &'static str, u64
             "malformed_n6",
             "Frames on N6 that hold no packet.",
             refused.malformed,
+        ),
+        (
+            "malformed_n3",
+            "Frames of N3's interface that hold no sound datagram.",
+            refused.malformed_n3,
         ),
     ]
 }
