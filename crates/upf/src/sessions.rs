@@ -66,15 +66,19 @@ struct Place {
     session: Option<Session>,
 }
 
+/// Of tunnels and addresses, which are looked up for each packet. The control plane alone adds to these tables, so a weaker hash than
+/// the standard library's lets no stranger fill a bucket.
+type Hash = foldhash::fast::FixedState;
+
 /// All sessions.
 #[derive(Debug, Default)]
 pub struct Sessions {
     places: Vec<Place>,
     free: Vec<u32>,
     /// By our tunnel.
-    tunnels: HashMap<Teid, Seid>,
+    tunnels: HashMap<Teid, Seid, Hash>,
     /// By the UE's IPv4 address, for packets without a tunnel.
-    v4: HashMap<Ipv4Addr, Seid>,
+    v4: HashMap<Ipv4Addr, Seid, Hash>,
     /// By the first 64 bits of the UE's IPv6 address.
     v6: HashMap<u64, Vec<Seid>>,
     /// By the first 64 bits of a prefix that is shorter than those. Such prefixes do not overlap.

@@ -7,7 +7,7 @@ use slackwater_wire::gtpu::extension::{
     NR_RAN_CONTAINER, PDU_SESSION_CONTAINER, SERVICE_CLASS, UDP_PORT,
 };
 use slackwater_wire::gtpu::psc::Container;
-use slackwater_wire::gtpu::{Kind, Message, Role};
+use slackwater_wire::gtpu::{Extension, Kind, Message, Role};
 
 use super::buffer::Buf;
 use super::classify::{Entry, Facts};
@@ -30,10 +30,24 @@ struct Pdu {
     qfi: Option<Qfi>,
 }
 
+/// The QFI of an uplink container that says nothing else, which is most of them (TS 38.415, 5.5.2.2: type 1, no flag set, a
+/// `QoS` flow).
+pub(super) fn plain_uplink(extension: &Extension<'_>) -> Option<Qfi> {
+    match (extension.kind, extension.content) {
+        (PDU_SESSION_CONTAINER, [0x10, qfi @ 0..=0x3f]) => Some(Qfi(*qfi)),
+        _ => None,
+    }
+}
+
 fn pdu_of(message: &Message<'_>) -> Pdu {
-    let container = message
-        .extension(PDU_SESSION_CONTAINER)
-        .and_then(|e| Container::parse(e.content).ok());
+    let Some(extension) = message.extension(PDU_SESSION_CONTAINER) else {
+        return Pdu::default();
+    };
+    let plain = plain_uplink(&extension);
+    if plain.is_some() {
+        return Pdu { qfi: plain };
+    }
+    let container = Container::parse(extension.content).ok();
     Pdu {
         qfi: container.map(|c| match c {
             Container::Downlink(d) => d.qfi,

@@ -9,6 +9,7 @@ use slackwater_wire::gtpu::Message;
 use slackwater_wire::gtpu::report::{Names, Part, Source, receive};
 
 use super::User;
+use super::n3::plain_uplink;
 use super::packet::flow_of;
 use super::state::names_peer;
 use crate::sessions::{Session, Sessions};
@@ -108,7 +109,8 @@ impl User {
         peer: IpAddr,
         message: &Message<'_>,
     ) {
-        if message.extensions().next().is_none() {
+        // A QFI alone is no report.
+        if message.extensions().all(|e| plain_uplink(&e).is_some()) {
             return;
         }
         let teid = message.header.teid;
