@@ -324,6 +324,13 @@ impl PacketSocket {
 
     /// Asks the cache for the next frame while this one is looked at: another core has written it, and a copy would wait for
     /// each of its lines.
+    #[cfg_attr(
+        target_arch = "x86_64",
+        expect(
+            clippy::cast_ptr_alignment,
+            reason = "the kernel aligns slots to 16 octets (linux/if_packet.h, TPACKET_ALIGNMENT)"
+        )
+    )]
     fn fetch_next(&self) {
         #[cfg(target_arch = "x86_64")]
         {
