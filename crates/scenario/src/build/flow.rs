@@ -175,6 +175,8 @@ fn rtp(config: &Media, controller: &str) -> RtpConfig {
                 Frames::Even => None,
                 Frames::Chromium => Some(CHROMIUM_BURST),
             }),
+            // A world's timers are never late.
+            late: Duration::ZERO,
             overflow: if config.discard.unwrap_or(controller == "scream") {
                 Overflow::Discard(config.longest_wait.unwrap_or(CLEARED))
             } else {

@@ -55,6 +55,10 @@ pub struct SenderStats {
     pub padding: u64,
     /// Packets that count as lost.
     pub lost: u64,
+    /// Packets that reports call received, each once.
+    pub arrived: u64,
+    /// Of those, as ECT(1) or CE.
+    pub l4s: u64,
     /// Packets that reports call marked CE, each once.
     pub marked: u64,
     /// Reports that arrived.
@@ -205,7 +209,11 @@ impl RtpSender {
             self.controller.on_timer(now, &path);
             self.follow(now);
         }
-        while self.source.next().is_some_and(|t| t <= now) {
+        while let Some(due) = self.source.next()
+            && due <= now
+        {
+            // Its first packet was due then, however late this call is.
+            self.pace.get_or_insert(due);
             self.capture(now);
         }
         self.transmit(now, out);
@@ -372,6 +380,10 @@ impl RtpSender {
         }
         self.acked += outcome.acked.0;
         self.stats.lost += outcome.lost_packets;
+        let count =
+            |with: fn(&PacketReport) -> bool| news.iter().filter(|p| with(p)).count() as u64;
+        self.stats.arrived += count(|p| p.arrived.is_some());
+        self.stats.l4s += count(|p| matches!(p.ecn, Ecn::Ect1 | Ecn::Ce));
         self.stats.marked += news.iter().filter(|p| p.ecn == Ecn::Ce).count() as u64;
         let path = self.path();
         let mut feedback = Feedback::new(&news);
@@ -407,7 +419,10 @@ impl RtpSender {
 
     /// Sends all that may leave now.
     fn transmit(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        self.pace = None;
+        // What waited was due before a late call: lateness of a host's timer is no silence, and costs no rate. The pacer is
+        // told when packets were due; all else goes by when they leave.
+        let limit = now.saturating_sub(self.config.late);
+        let mut due = self.pace.take().map_or(now, |t| t.clamp(limit, now));
         self.blocked = false;
         self.discard(now);
         // What is no longer kept cannot be sent again.
@@ -429,11 +444,12 @@ impl RtpSender {
                 self.blocked = true;
                 return;
             }
-            let at = self.pacer.earliest_departure(now, Bytes(len));
-            if at > now {
-                self.pace = Some(at);
+            due = self.pacer.earliest_departure(due, Bytes(len));
+            if due > now {
+                self.pace = Some(due);
                 return;
             }
+            self.pacer.on_sent(due, Bytes(len));
             self.send(now, media, ip_bytes, kind, out);
         }
         if self.intent.padding > Rate::ZERO && self.source.next().is_some() {
@@ -507,7 +523,6 @@ impl RtpSender {
             EcnMode::L4s => Ecn::Ect1,
         };
         self.history.on_sent(now, ip_bytes);
-        self.pacer.on_sent(now, len);
         if self.intent.padding > Rate::ZERO {
             let length = self.intent.padding.time_for(len);
             // Media faster than the padding is no reason to be silent for long afterwards.

@@ -25,6 +25,62 @@ fn no_noise() -> RtpConfig {
     config
 }
 
+/// What a sender of 5 Mbit/s, paced at 1.05 times that, sends in 10 s where it is called each `tick` alone: Mbit/s, and the
+/// most bytes of one call.
+fn called_each(tick: Duration, late: Duration) -> (f64, u64) {
+    let mut config = no_noise();
+    config.sender.late = late;
+    // A hurried pacer would make up for it otherwise, by another rate.
+    config.sender.overflow = Overflow::Keep;
+    let draw = Draw::new(1);
+    let controller = steady(5.0, 1.0);
+    let mut sender = RtpSender::new(
+        FlowId(0),
+        false,
+        &config,
+        controller,
+        START,
+        Instant::MAX,
+        draw,
+    );
+    let (mut out, mut all, mut most) = (vec![], 0, 0);
+    for call in 1.. {
+        let now = START.saturating_add(tick * call);
+        if now.since(START) > Duration::from_secs(10) {
+            break;
+        }
+        sender.on_timer(now, &mut out);
+        let bytes: u64 = out.drain(..).map(|p| u64::from(p.len)).sum();
+        all += bytes;
+        most = most.max(bytes);
+    }
+    (all as f64 * 8.0 / 10.0 / 1e6, most)
+}
+
+#[test]
+fn a_late_caller_loses_no_rate_and_sends_a_bounded_burst() {
+    let (exact, _) = called_each(Duration::from_micros(100), Duration::ZERO);
+    let late = Duration::from_millis(10);
+    for tick in [1, 4, 9] {
+        let tick = Duration::from_millis(tick);
+        let (rate, most) = called_each(tick, late);
+        assert!((rate / exact - 1.0).abs() < 0.01, "{tick}: {rate} {exact}");
+        // What is due since the last call, in whole packets, and one more.
+        let due = Rate::from_mbps(5.25).bytes_in(tick).0;
+        assert!(most <= due + 2 * 1200, "{tick}: {most}");
+    }
+    // Later than what may be made up for: the burst stays, and the rate falls.
+    let (rate, most) = called_each(Duration::from_millis(40), late);
+    assert!(
+        most <= Rate::from_mbps(5.25).bytes_in(late).0 + 2 * 1200,
+        "{most}"
+    );
+    assert!(rate < exact * 0.5, "{rate}");
+    // Without: what a pacer that takes lateness for silence loses.
+    let (rate, _) = called_each(Duration::from_millis(9), Duration::ZERO);
+    assert!(rate < exact * 0.5, "{rate}");
+}
+
 #[test]
 fn a_frame_is_cut_evenly_paced_and_shown() {
     let config = no_noise();
