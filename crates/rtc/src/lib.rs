@@ -10,11 +10,13 @@ pub mod peer;
 pub mod picture;
 pub mod receive;
 pub mod send;
+pub mod trouble;
 
 pub use peer::{Outgoing, RtcError};
 pub use receive::{Received, Receiver};
 pub use send::{Sender, Sent};
 pub use slackwater_transport::rtp::{Format, RtpConfig};
+pub use trouble::Trouble;
 
 /// Ticks of video's RTP clock in a second (RFC 7741, 4.1).
 const CLOCK: u64 = 90_000;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use rtc::rtp::Header;
 use slackwater_control::{AnyMedia, MediaController as _};
-use slackwater_core::{Body, Draw, Duration, FlowId, Instant, Packet, Rate};
+use slackwater_core::{Body, Draw, Duration, Ecn, FlowId, Instant, Packet, Rate};
 use slackwater_transport::rtp::{Format, RtpConfig, RtpSender, SenderStats};
 use slackwater_wire::rtcp::messages;
 
@@ -23,6 +23,8 @@ pub struct Sent {
     pub malformed: u64,
     /// RTCP packets of other kinds, which nothing is done with.
     pub ignored: u64,
+    /// Media leave as ECT(1).
+    pub l4s: bool,
     /// Round trip, smoothed (RFC 6298); zero before the first report.
     pub srtt: Duration,
     /// What the encoder aims at.
@@ -47,6 +49,7 @@ pub struct Sender {
     newest: u32,
     malformed: u64,
     ignored: u64,
+    l4s: bool,
     gone: bool,
     events: Vec<Event>,
     out: Vec<Packet>,
@@ -82,6 +85,7 @@ impl Sender {
             newest: 0,
             malformed: 0,
             ignored: 0,
+            l4s: false,
             gone: false,
             events: Vec::new(),
             out: Vec::new(),
@@ -170,6 +174,7 @@ impl Sender {
         let mut sent = Sent {
             malformed: self.malformed,
             ignored: self.ignored,
+            l4s: self.l4s,
             ..Sent::default()
         };
         if let Some(rtp) = &self.rtp {
@@ -180,6 +185,11 @@ impl Sender {
             sent.pacing = sample.pacing.unwrap_or_default();
         }
         sent
+    }
+
+    /// The format of the reports.
+    pub const fn format(&self) -> Format {
+        self.config.format
     }
 
     /// The name of the controller.
@@ -220,7 +230,13 @@ impl Sender {
         ));
     }
 
-    fn on_rtcp(&mut self, now: Instant, bytes: &[u8]) {
+    /// The number of the media's stream (SSRC).
+    pub const fn stream(&self) -> u32 {
+        self.ssrc
+    }
+
+    /// RTCP came, decrypted: what [`Sender::on_datagram`] finds in a datagram. Of use where RTCP comes by another way.
+    pub fn on_rtcp(&mut self, now: Instant, bytes: &[u8]) {
         for message in messages(bytes) {
             let Ok(message) = message else {
                 self.malformed += 1;
@@ -232,6 +248,7 @@ impl Sender {
                 _ => self.ignored += 1,
             }
         }
+        self.flush(now);
     }
 
     /// Gives the packets that left the pacer to the stack.
@@ -241,6 +258,7 @@ impl Sender {
                 continue;
             };
             self.newest = media.number;
+            self.l4s = packet.ecn == Ecn::Ect1;
             let ticks = u128::from(media.captured.as_nanos()) * u128::from(CLOCK) / 1_000_000_000;
             let mut header = Header {
                 version: 2,

@@ -1,0 +1,226 @@
+//! Two ends in one process, in virtual time: offer and answer, DTLS and SRTP are real, the network is a queue with a marker.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::SocketAddr;
+
+use slackwater_control::build_media;
+use slackwater_control::registry::{Config, Encoder};
+use slackwater_core::{Draw, Duration, Ecn, Instant, Rate};
+use slackwater_rtc::{Receiver, Sender};
+use slackwater_transport::rtp::{Format, RtpConfig, SourceConfig};
+
+pub(crate) const SENDER: &str = "127.0.0.1:4001";
+pub(crate) const RECEIVER: &str = "127.0.0.1:4002";
+
+/// A link from the sender to the receiver: so much a second, and a mark above so much delay (RFC 9331: a step, not a ramp).
+#[derive(Clone, Copy)]
+pub(crate) struct Link {
+    pub(crate) rate: Rate,
+    pub(crate) mark_above: Duration,
+    pub(crate) propagation: Duration,
+    /// ECT(1) is bleached on the way.
+    pub(crate) bleach: bool,
+    /// All ECT(1) is marked.
+    pub(crate) mark_all: bool,
+    /// What becomes of a datagram on the way back.
+    pub(crate) back: Back,
+}
+
+/// A way back that does what it should not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Back {
+    /// It does not.
+    Sound,
+    /// Of ten datagrams so many are lost.
+    Lost(u64),
+    /// Datagrams are up to this late, each by another time, and so overtake each other.
+    Reordered(Duration),
+    /// Each arrives so many times.
+    Repeated(u64),
+    /// All are this late.
+    Late(Duration),
+    /// None arrives.
+    Gone,
+}
+
+/// What the queue of the link saw.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) media: u64,
+    pub(crate) marked: u64,
+    pub(crate) longest: Duration,
+}
+
+/// Arrival, order, towards the receiver, ECN, bytes.
+type Flight = (Instant, u64, bool, u8, Vec<u8>);
+
+pub(crate) struct World {
+    pub(crate) now: Instant,
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    pub(crate) link: Link,
+    free: Instant,
+    pub(crate) seen: Seen,
+    wire: BinaryHeap<Reverse<Flight>>,
+    order: u64,
+    /// Where the receiver's datagrams come from, and the sender's reach it.
+    pub(crate) address: SocketAddr,
+    /// Datagrams of the sender to another place than that.
+    pub(crate) astray: u64,
+}
+
+pub(crate) fn at(place: &str) -> SocketAddr {
+    place.parse().unwrap()
+}
+
+impl World {
+    pub(crate) fn new(cc: &str, format: Format, link: Link, most: Rate) -> Self {
+        let now = Instant::from_millis(1_000_000);
+        let mut config = RtpConfig {
+            format,
+            ..RtpConfig::default()
+        };
+        let encoder = Encoder {
+            start: Rate::from_mbps(1.0),
+            most,
+            ..Encoder::DEFAULT
+        };
+        config.sender.source = SourceConfig {
+            start: encoder.start,
+            most,
+            ..SourceConfig::default()
+        };
+        let draw = Draw::new(7);
+        let name = Config::new(u32::from(config.payload()), draw).with_encoder(encoder);
+        let controller = build_media(cc, &name).unwrap();
+        let mut sender = Sender::new(now, at(SENDER), config, controller, draw).unwrap();
+        let mut receiver = Receiver::new(now, at(RECEIVER), config).unwrap();
+        let offer = sender.offer(now).unwrap();
+        let answer = receiver.answer(now, &offer).unwrap();
+        sender.accept(now, &answer).unwrap();
+        Self {
+            now,
+            sender,
+            receiver,
+            link,
+            free: now,
+            seen: Seen::default(),
+            wire: BinaryHeap::new(),
+            order: 0,
+            address: at(RECEIVER),
+            astray: 0,
+        }
+    }
+
+    fn send(&mut self) {
+        while let Some(out) = self.sender.poll_datagram() {
+            if out.to != self.address {
+                self.astray += 1;
+                continue;
+            }
+            let start = self.free.max(self.now);
+            let wait = start.since(self.now);
+            let length = slackwater_core::Bytes(out.bytes.len() as u64 + 28);
+            self.free = start.saturating_add(self.link.rate.time_for(length));
+            let mut ecn = if self.link.bleach {
+                Ecn::NotEct
+            } else {
+                out.ecn
+            };
+            self.seen.longest = self.seen.longest.max(wait);
+            if ecn == Ecn::Ect1 {
+                self.seen.media += 1;
+                if self.link.mark_all || wait > self.link.mark_above {
+                    self.seen.marked += 1;
+                    ecn = Ecn::Ce;
+                }
+            }
+            let arrival = self.free.saturating_add(self.link.propagation);
+            self.order += 1;
+            self.wire.push(Reverse((
+                arrival,
+                self.order,
+                true,
+                ecn as u8,
+                out.bytes.to_vec(),
+            )));
+        }
+        while let Some(out) = self.receiver.poll_datagram() {
+            self.order += 1;
+            let draw = Draw::new(11);
+            let (late, times) = match self.link.back {
+                Back::Sound => (Duration::ZERO, 1),
+                Back::Lost(of_ten) => (
+                    Duration::ZERO,
+                    u64::from(draw.bits(self.order) % 10 >= of_ten),
+                ),
+                Back::Reordered(most) => (most.mul_f64(draw.uniform(self.order)), 1),
+                Back::Repeated(times) => (Duration::ZERO, times),
+                Back::Late(by) => (by, 1),
+                Back::Gone => (Duration::ZERO, 0),
+            };
+            let arrival = self.now.saturating_add(self.link.propagation + late);
+            for _ in 0..times {
+                self.order += 1;
+                self.wire.push(Reverse((
+                    arrival,
+                    self.order,
+                    false,
+                    out.ecn as u8,
+                    out.bytes.to_vec(),
+                )));
+            }
+        }
+    }
+
+    pub(crate) fn run(&mut self, for_how_long: Duration) {
+        let end = self.now.saturating_add(for_how_long);
+        loop {
+            self.send();
+            let arrival = self.wire.peek().map(|Reverse(e)| e.0);
+            let next = [
+                arrival,
+                self.sender.next_timer(),
+                self.receiver.next_timer(),
+            ];
+            let next = next.into_iter().flatten().min().unwrap_or(end);
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = self.now.max(next);
+            while let Some(Reverse(first)) = self.wire.peek()
+                && first.0 <= self.now
+            {
+                let Some(Reverse((_, _, down, ecn, bytes))) = self.wire.pop() else {
+                    break;
+                };
+                if down {
+                    self.receiver
+                        .on_datagram(self.now, at(SENDER), Ecn::from_bits(ecn), &bytes);
+                } else {
+                    self.sender.on_datagram(self.now, self.address, &bytes);
+                }
+            }
+            self.sender.on_timer(self.now);
+            self.receiver.on_timer(self.now);
+        }
+    }
+
+    /// Mbit/s that arrived in the next `seconds`.
+    pub(crate) fn rate(&mut self, seconds: u64) -> f64 {
+        let before = self.receiver.stats().bytes.0;
+        self.run(Duration::from_secs(seconds));
+        (self.receiver.stats().bytes.0 - before) as f64 * 8.0 / seconds as f64 / 1e6
+    }
+}
+
+pub(crate) const LINK: Link = Link {
+    rate: Rate::from_bps(10_000_000),
+    mark_above: Duration::from_millis(5),
+    propagation: Duration::from_millis(10),
+    bleach: false,
+    mark_all: false,
+    back: Back::Sound,
+};
