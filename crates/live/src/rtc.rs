@@ -3,6 +3,8 @@
 //! One thread, one socket, one connection. Signalling belongs to the caller; [`post`] is the client's side of it: an offer
 //! goes out as the body of a POST, and the answer is the body of what comes back (WHIP, RFC 9725, 4.2; WHEP alike).
 
+pub mod bench;
+
 use std::io::{self, IoSliceMut, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
 use std::os::fd::AsFd as _;
@@ -14,9 +16,12 @@ use nix::sys::time::TimeSpec;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use slackwater_core::{Duration, Ecn, Instant};
 pub use slackwater_rtc::peer::format_of;
-pub use slackwater_rtc::{Format, Outgoing, Received, Receiver, RtcError, RtpConfig, Sender, Sent};
+pub use slackwater_rtc::{
+    Format, Outgoing, Received, Receiver, RtcError, RtpConfig, Sender, Sent, Trouble,
+};
 
-use crate::LiveError;
+use crate::kernel::hosts::HOST_PRIORITY;
+use crate::{LiveError, sys};
 
 /// The longest sleep: how soon Ctrl-C is seen.
 const NAP: Duration = Duration::from_millis(50);
@@ -116,6 +121,41 @@ pub struct Port {
     address: SocketAddr,
     /// Datagrams that the kernel did not take.
     refused: u64,
+    late: Lateness,
+}
+
+/// How late timers woke this thread, in steps of a twentieth of a millisecond.
+#[derive(Clone, Debug, Default)]
+pub struct Lateness {
+    steps: Vec<u64>,
+}
+
+impl Lateness {
+    const STEP: Duration = Duration::from_micros(50);
+    /// Later counts as this late: 100 ms.
+    const STEPS: usize = 2_000;
+
+    fn add(&mut self, late: Duration) {
+        let step = (late / Self::STEP).min(Self::STEPS as u64 - 1) as usize;
+        self.steps.resize(Self::STEPS, 0);
+        self.steps[step] += 1;
+    }
+
+    /// Wake-ups by a timer.
+    pub fn count(&self) -> u64 {
+        self.steps.iter().sum()
+    }
+
+    /// The quantile `share`; zero without a wake-up.
+    pub fn quantile(&self, share: f64) -> Duration {
+        let wanted = self.count() as f64 * share;
+        let mut passed = 0;
+        let step = self.steps.iter().position(|n| {
+            passed += n;
+            passed as f64 >= wanted && passed > 0
+        });
+        Self::STEP * step.unwrap_or(0) as u64
+    }
 }
 
 impl Port {
@@ -135,6 +175,7 @@ impl Port {
             clock: Clock::start(),
             address,
             refused: 0,
+            late: Lateness::default(),
         })
     }
 
@@ -151,6 +192,17 @@ impl Port {
     /// Datagrams that the kernel did not take.
     pub const fn refused(&self) -> u64 {
         self.refused
+    }
+
+    /// How late the timers were.
+    pub const fn late(&self) -> &Lateness {
+        &self.late
+    }
+
+    /// Gives the calling thread the real-time class; false where it may not have it. Without it other work of the machine
+    /// decides when packets leave.
+    pub fn urgent() -> bool {
+        sys::realtime(HOST_PRIORITY).is_ok()
     }
 
     /// Drives `end` until it is over, `stop` is set or `each` says so, which is called once a second with the seconds since
@@ -187,7 +239,12 @@ impl Port {
             let timeout = TimeSpec::from(Wall::from_nanos(nap.as_nanos()));
             let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
             match ppoll(&mut fds, Some(timeout), None) {
-                Ok(0) | Err(nix::Error::EINTR) => {}
+                Ok(0) => {
+                    if nap < NAP {
+                        self.late.add(self.now().since(next));
+                    }
+                }
+                Err(nix::Error::EINTR) => {}
                 Ok(_) => self.receive(end, &mut buffer)?,
                 Err(e) => return Err(LiveError::kernel("cannot wait for packets", e)),
             }
@@ -407,6 +464,19 @@ mod tests {
                 "{wrong}"
             );
         }
+    }
+
+    #[test]
+    fn quantiles_of_lateness_are_those_of_the_steps() {
+        let mut late = Lateness::default();
+        assert_eq!(late.quantile(0.5), Duration::ZERO);
+        for ms in 1..=100 {
+            late.add(Duration::from_millis(ms));
+        }
+        assert_eq!(late.count(), 100);
+        assert_eq!(late.quantile(0.5), Duration::from_millis(50));
+        // The last step holds all that is later.
+        assert_eq!(late.quantile(1.0), Duration::from_micros(99_950));
     }
 
     #[test]

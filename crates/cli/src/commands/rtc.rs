@@ -1,5 +1,8 @@
 //! `slackwater rtc`: WebRTC on a socket, under a media controller of ours.
 
+mod bench;
+
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -18,7 +21,7 @@ use serde::Serialize;
 use slackwater_lab::control::registry::{Config, Encoder};
 use slackwater_lab::core::{Draw, Instant, Rate};
 use slackwater_live::rtc::{
-    self, End, Format, Place, Port, Received, Receiver, RtcError, RtpConfig, Sender, Sent,
+    self, End, Format, Place, Port, Received, Receiver, RtcError, RtpConfig, Sender, Sent, Trouble,
     format_of,
 };
 use slackwater_scenario::Plugins;
@@ -32,6 +35,8 @@ use crate::say::say;
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8090);
 /// An offer is answered within this (ours).
 const PATIENCE: Wall = Wall::from_secs(10);
+/// What is wrong for so many seconds on end is said (ours): a drop of the rate marks all packets of one.
+const LASTS: u32 = 3;
 /// The longest offer; Chromium's have 6 kB.
 const LONGEST: usize = 64 << 10;
 /// The path that offers are posted to.
@@ -50,6 +55,8 @@ enum RtcCommand {
     Send(SendArgs),
     /// Receive video from a sender of ours or from a browser, until Ctrl-C
     Receive(ReceiveArgs),
+    /// Measure what a sender costs and loses on this machine, over the loopback
+    Bench(bench::BenchArgs),
 }
 
 /// How the two ends find each other.
@@ -133,6 +140,7 @@ pub(crate) fn rtc(args: &RtcArgs, plugins: &Plugins) -> Result<ExitCode> {
     match &args.command {
         RtcCommand::Send(args) => send(args, plugins),
         RtcCommand::Receive(args) => receive(args),
+        RtcCommand::Bench(args) => bench::bench(args, plugins),
     }
 }
 
@@ -188,6 +196,7 @@ fn send(args: &SendArgs, plugins: &Plugins) -> Result<ExitCode> {
     };
     let header = "  s   target Mbit/s  sent Mbit/s  RTT ms   marks  lost  reports  frames";
     let mut before = Sent::default();
+    let (mut seen, mut told) = (HashMap::new(), HashSet::new());
     run(
         &args.meeting,
         "receive",
@@ -195,6 +204,16 @@ fn send(args: &SendArgs, plugins: &Plugins) -> Result<ExitCode> {
         made,
         |sender: &mut Sender, seconds| {
             let now = sender.stats();
+            let found = Trouble::between(&before, &now, sender.format());
+            seen.retain(|trouble, _| found.contains(trouble));
+            for trouble in found {
+                let times: &mut u32 = seen.entry(trouble).or_default();
+                *times += 1;
+                // Once each: a line a second would hide the table.
+                if *times >= LASTS && told.insert(trouble) {
+                    eprintln!("rtc: {trouble}");
+                }
+            }
             let sent = (now.media.bytes.0 - before.media.bytes.0) as f64 * 8.0 / 1e6;
             let line = Sending {
                 seconds,
@@ -334,6 +353,8 @@ fn run<E: Signalled>(
         (port, end)
     };
 
+    // Where the machine does not allow it, packets leave late beside other work, which the docs say.
+    let _urgent = Port::urgent();
     if !meeting.json {
         say!("{header}");
     }
