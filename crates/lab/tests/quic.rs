@@ -176,8 +176,86 @@ fn the_light_model_and_the_real_stack_agree() {
             (goodput - 1.0).abs() < 0.06,
             "{controller}, {loss}: {table}"
         );
-        // quinn does not ask BBR for its pace: its queue is deeper there.
-        let near = controller == "bbr" || (srtt < 0.2 && cwnd < 0.35);
+        // With random loss each of BBR's runs loses other packets, and its probes fall elsewhere.
+        let near = (controller == "bbr" && loss != "0 %") || (srtt < 0.2 && cwnd < 0.35);
         assert!(near, "{controller}, {loss}: {table}");
     }
 }
+
+const DUALPI2: &str =
+    "[link]\nkind = \"rate\"\nrate = \"24 Mbit/s\"\nqueue = { kind = \"dualpi2\" }\n";
+const RAMP: &str = "[link]\nkind = \"rate\"\nrate = \"24 Mbit/s\"\n\
+     queue = { kind = \"fifo\", limit = \"250 kB\", law = { kind = \"ramp\", low = \"5 ms\", high = \"20 ms\" } }\n";
+const PLAIN: &str = "[link]\nkind = \"rate\"\nrate = \"24 Mbit/s\"\nqueue = { kind = \"fifo\", limit = \"120 packets\" }\n";
+
+/// An LTE cell whose user moves, with `extra` keys.
+fn cell(extra: &str) -> String {
+    format!(
+        "[cell]\nrat = \"lte\"\nbandwidth = \"10 MHz\"\ntx_power = \"30 dBm\"\n\
+         pathloss = {{ model = \"log-distance\", exponent = 3.0, reference = \"38.6 dB\" }}\nrlc = {{ buffer = \"750 kB\"{extra} }}\n\
+         [feedback]\ncarrier = \"datagram\"\n[[ue]]\nmobility = {{ kind = \"steps\", min = \"60 m\", max = \"400 m\", period = \"2 s\" }}\n"
+    )
+}
+
+/// The second table of docs/quic.md: `cargo test -p slackwater-lab --test quic stack -- --nocapture` prints it.
+///
+/// The bounds were set before the first run: 3 % of goodput, 10 % of the 95th percentile of the one-way delay.
+#[test]
+fn the_real_stack_does_what_the_model_does() {
+    let marked = cell(", law = { kind = \"ramp\", low = \"10 ms\", high = \"30 ms\" }");
+    let plain = cell("");
+    let mut table = String::new();
+    let mut missed = Vec::new();
+    for (path, text, controllers) in [
+        ("link", PLAIN, &["cubic", "bbr", "bbr3"][..]),
+        ("link, ramp", RAMP, &["prague"]),
+        ("link, DualPI2", DUALPI2, &["prague"]),
+        ("cell", &plain, &["cubic", "bbr", "bbr3", "xrc", "tyrus"]),
+        ("cell, ramp", &marked, &["prague"]),
+    ] {
+        for controller in controllers {
+            let flow = |transport| {
+                let text = format!(
+                    "name = \"stack\"\nduration = \"20 s\"\nwarmup = \"2 s\"\n[path]\nrtt = \"40 ms\"\n{text}\
+                     [[flow]]\ntransport = \"{transport}\"\ncontroller = \"{controller}\"\n[vary]\nseed = [1, 2, 3]\n"
+                );
+                let runs = run(&text);
+                let of = |f: &dyn Fn(&RunResult) -> f64| runs.iter().map(f).sum::<f64>() / 3.0;
+                (
+                    of(&|r| r.summary.flows[0].goodput_mbps),
+                    of(&|r| {
+                        r.summary.flows[0]
+                            .one_way_ms
+                            .as_ref()
+                            .expect("it had packets")
+                            .p95
+                    }),
+                    of(&|r| r.summary.flows[0].mark_share * 100.0),
+                )
+            };
+            let (light, real) = (flow("quic"), flow("quinn"));
+            let (rate, delay) = (real.0 / light.0 - 1.0, real.1 / light.1 - 1.0);
+            writeln!(
+                table,
+                "| {path} | {controller} | {:.2} / {:.2} | {:+.1} | {:.1} / {:.1} | {:+.1} | {:.2} / {:.2} |",
+                light.0,
+                real.0,
+                rate * 100.0,
+                light.1,
+                real.1,
+                delay * 100.0,
+                light.2,
+                real.2,
+            )
+            .expect("a string takes all");
+            if rate.abs() > 0.03 || delay.abs() > 0.10 {
+                missed.push((path, *controller));
+            }
+        }
+    }
+    eprintln!("{table}");
+    assert_eq!(missed, MISSED, "\n{table}");
+}
+
+/// Where the stack and the model are further apart than the bounds; docs/quic.md says by how much.
+const MISSED: &[(&str, &str)] = &[("cell", "xrc"), ("cell", "tyrus")];

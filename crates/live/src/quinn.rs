@@ -1,6 +1,6 @@
 //! QUIC on sockets: a file server and a client on quinn, with our controllers behind quinn's interface.
 //!
-//! The adapter is the simulator's own ([`slackwater_quic::control`]), which also says what quinn's interface lacks. A
+//! The adapter is the simulator's own ([`slackwater_quinn`]), with counts of CE, ECT(1) and our pacer. A
 //! server gives each connection a controller and tells it of reports, which come to it in two ways: beside the connection,
 //! to a UDP socket ([`reports`]), since an agent of the network cannot write into encrypted packets; and inside of it, in
 //! DATAGRAM frames (RFC 9221), from a client that heard them on its side ([`get`]).
@@ -11,6 +11,7 @@
 pub mod get;
 pub mod reports;
 pub mod serve;
+mod socket;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -19,8 +20,9 @@ use std::sync::Arc;
 use std::time::Duration as Wall;
 
 use ::quinn::TransportConfig;
+pub use slackwater_control::EcnMode;
 use slackwater_control::registry::{Config, Registry};
-use slackwater_control::{AnyController, Controller as _, EcnMode};
+use slackwater_control::{AnyController, Controller as _};
 use slackwater_core::Draw;
 
 use crate::LiveError;
@@ -36,6 +38,8 @@ pub const PORT: u16 = 4433;
 const SEGMENT: u16 = 1452;
 /// A peer that says nothing for so long is gone.
 const IDLE: Wall = Wall::from_secs(10);
+/// Streams of one direction that a peer may open: none is expected.
+const UNI_STREAMS: u32 = 1;
 /// The longest request or answer line.
 const LINE: usize = 4096;
 /// Room for data in flight and reordered: 100 Mbit/s for 2.5 s.
@@ -58,20 +62,28 @@ fn block_on<T>(work: impl Future<Output = Result<T, LiveError>>) -> Result<T, Li
 fn transport(spin: bool) -> TransportConfig {
     let mut t = TransportConfig::default();
     t.allow_spin(spin)
+        .max_concurrent_uni_streams(UNI_STREAMS.into())
         .max_idle_timeout(IDLE.try_into().ok())
         .keep_alive_interval(Some(IDLE / 4))
         .send_window(u64::from(WINDOW))
         .receive_window(WINDOW.into())
-        .stream_receive_window(WINDOW.into());
+        .stream_receive_window(WINDOW.into())
+        // Our pacer counts each datagram before the next one.
+        .enable_segmentation_offload(false);
     t
 }
 
-/// The controller called `name` among those `known`, for one connection.
+/// The controller called `name` among those `known`, for one connection, and how its packets are marked: as `asked`, else as
+/// it wants, else as quinn does, with ECT(0).
 ///
 /// # Errors
-/// Where there is none of that name, or it needs what quinn cannot do: it sets ECT(0) alone, counts no marks and knows a
-/// window but no rate without one.
-fn controller(known: &Registry, name: &str, draw: Draw) -> Result<AnyController, LiveError> {
+/// Where there is none of that name, it has a rate alone, or its answer to marks is not what the mark promises.
+fn controller(
+    known: &Registry,
+    name: &str,
+    asked: Option<EcnMode>,
+    draw: Draw,
+) -> Result<(AnyController, EcnMode), LiveError> {
     let config = Config::new(u32::from(SEGMENT), draw);
     let cc = known
         .build(name, &config)
@@ -81,20 +93,32 @@ fn controller(known: &Registry, name: &str, draw: Draw) -> Result<AnyController,
             "--cc: found \"{name}\", which has a rate alone, expected a controller with a window (docs/quic.md)"
         )));
     }
-    match cc.intent().ecn {
-        EcnMode::Off | EcnMode::Classic => Ok(cc),
-        _ => Err(usage(format!(
-            "--cc: found \"{name}\", which answers counts of marks; quinn tells of none (docs/quic.md)"
-        ))),
+    let own = cc.intent().ecn;
+    let wrong = |why| Err(usage(format!("--ecn: found {why} (docs/quic.md)")));
+    match asked {
+        None if own == EcnMode::Off => Ok((cc, EcnMode::Classic)),
+        None => Ok((cc, own)),
+        // RFC 9331, 4.3: ECT(1) promises an answer in proportion.
+        Some(EcnMode::L4s) if own != EcnMode::L4s => wrong(format!(
+            "l4s with \"{name}\", expected a controller that answers marks in proportion, such as prague"
+        )),
+        Some(EcnMode::Classic) if own.is_proportional() => wrong(format!(
+            "classic with \"{name}\", expected l4s or off: its answer to a mark is less than to a loss"
+        )),
+        Some(mode) => Ok((cc, mode)),
     }
 }
 
-/// `name` is one of those `known` that a server can use.
+/// `name` is one of those `known` that a server can use with marks as `asked`.
 ///
 /// # Errors
 /// As [`LiveError::Usage`], with what was found and expected.
-pub fn check_controller(known: &Registry, name: &str) -> Result<(), LiveError> {
-    controller(known, name, Draw::new(0)).map(drop)
+pub fn check_controller(
+    known: &Registry,
+    name: &str,
+    asked: Option<EcnMode>,
+) -> Result<(), LiveError> {
+    controller(known, name, asked, Draw::new(0)).map(drop)
 }
 
 /// The line at the start of `bytes`, once it is whole.

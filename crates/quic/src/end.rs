@@ -194,7 +194,7 @@ impl End {
             }
             Some(DatagramEvent::NewConnection(new)) => incoming = Some(new),
             Some(DatagramEvent::Response(transmit)) => {
-                self.emit(now, &transmit, &buffer, false, false, out);
+                self.emit(now, &transmit, &buffer, false, Ecn::NotEct, out);
             }
             None => {}
         }
@@ -213,8 +213,8 @@ impl End {
         }
     }
 
-    /// Sends what quinn wants to send now; `ecn`: it may be marked.
-    pub(crate) fn transmit(&mut self, now: Instant, ecn: bool, out: &mut Vec<Packet>) {
+    /// Sends what quinn wants to send now, with `mark` where quinn would mark it.
+    pub(crate) fn transmit(&mut self, now: Instant, mark: Ecn, out: &mut Vec<Packet>) {
         let at = self.epoch.std(now);
         let mut buffer = core::mem::take(&mut self.buffer);
         while let Some((_, connection)) = &mut self.connection {
@@ -224,7 +224,7 @@ impl End {
             };
             let frames = connection.stats().frame_tx.stream;
             let stream = frames != core::mem::replace(&mut self.streams, frames);
-            self.emit(now, &transmit, &buffer, stream, ecn, out);
+            self.emit(now, &transmit, &buffer, stream, mark, out);
         }
         self.buffer = buffer;
         self.exchange();
@@ -236,7 +236,7 @@ impl End {
         transmit: &Transmit,
         buffer: &[u8],
         stream: bool,
-        ecn: bool,
+        mark: Ecn,
         out: &mut Vec<Packet>,
     ) {
         let datagram = Bytes::copy_from_slice(&buffer[..transmit.size]);
@@ -271,11 +271,8 @@ impl End {
             created: now,
             flow: self.flow,
             len: size + BELOW,
-            ecn: if ecn && transmit.ecn.is_some() {
-                Ecn::Ect0
-            } else {
-                Ecn::NotEct
-            },
+            // Without a mark of its own quinn found that the path or the peer fails the check (RFC 9000, 13.4.2).
+            ecn: transmit.ecn.map_or(Ecn::NotEct, |_| mark),
             dir: self.dir,
             body,
         });

@@ -11,10 +11,10 @@
 //! fixed base plus the simulated time ([`clock::Epoch`]), connection IDs, reset and token keys and the endpoint's generator
 //! follow from the flow's draw, and the handshake is the [`null`] session, which has TLS's lengths and no secrets.
 //!
-//! Our controllers run behind [`control::Adapter`], which says what quinn's interface does not let them do.
+//! Our controllers run behind [`control::Adapter`], of `slackwater_quinn`: with counts of CE, ECT(1) and our pacer, as a
+//! deployment has them.
 
 pub mod clock;
-pub mod control;
 pub mod null;
 
 mod end;
@@ -28,4 +28,5 @@ pub use end::Mailboxes;
 pub use mailbox::Mailbox;
 pub use receiver::Receiver;
 pub use sender::Sender;
+pub use slackwater_quinn::control;
 pub use slackwater_transport::quic::Config;

@@ -6,7 +6,7 @@ use bytes::Bytes as Buffer;
 use quinn_proto::{
     Dir, Endpoint, Event, ServerConfig, StreamEvent, StreamId, ValidationTokenConfig,
 };
-use slackwater_core::{Draw, FlowId, Instant, Packet};
+use slackwater_core::{Draw, Ecn, FlowId, Instant, Packet};
 use slackwater_signal::ReportBody;
 
 use crate::Config;
@@ -122,7 +122,7 @@ impl Receiver {
     fn drive(&mut self, now: Instant, out: &mut Vec<Packet>) {
         self.end.exchange();
         self.read();
-        self.end.transmit(now, false, out);
+        self.end.transmit(now, Ecn::NotEct, out);
         self.wake = self.end.next_timer().map(|t| t.max(now));
     }
 

@@ -4,20 +4,22 @@ use std::sync::Arc;
 
 use bytes::Bytes as Buffer;
 use quinn_proto::{
-    ClientConfig, ConnectionId, Dir, Endpoint, Event, StreamEvent, StreamId, WriteError,
+    ClientConfig, ConnectionId, Dir, EcnCodepoint, Endpoint, Event, StreamEvent, StreamId,
+    WriteError,
 };
-use slackwater_control::{AnyController, Controller as _, PathReport};
+use slackwater_control::{AnyController, Controller as _, EcnMode, PathReport};
 use slackwater_core::record::FlowSample;
-use slackwater_core::{Draw, FlowId, Instant, Packet};
+use slackwater_core::{Draw, Ecn, FlowId, Instant, Packet};
 use slackwater_signal::ReportBody;
 
 use crate::Config;
 use crate::clock::Epoch;
-use crate::control::{Adapter, Shared};
 use crate::end::{
     self, BELOW, End, Mailboxes, address, endpoint_config, purpose, transport_config,
 };
 use crate::null::Null;
+use slackwater_quinn::control::{Adapter, Clock, Shared};
+use slackwater_quinn::session;
 
 /// What a stream is filled with.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
@@ -36,7 +38,6 @@ pub struct Sender {
     bulk: bool,
     wake: Option<Instant>,
     reports: u64,
-    ecn: bool,
 }
 
 impl Sender {
@@ -51,12 +52,19 @@ impl Sender {
         draw: Draw,
         mailboxes: Mailboxes,
     ) -> Self {
-        let control = Shared::new(Epoch::new(), cc, Self::mss(cfg));
+        // As the light model has it: what the controller wants goes before what the scenario asks for.
+        let ecn = match cc.intent().ecn {
+            EcnMode::Off => cfg.ecn,
+            _ => None,
+        };
+        let control = Shared::new(Epoch::new(), cc, Self::mss(cfg), ecn, Clock::Told);
+        control.get().set_paced(cfg.pacing);
         let mut transport = transport_config(cfg);
         transport.congestion_controller_factory(Arc::new(Adapter(control.clone())));
-        let mut client = ClientConfig::new(Arc::new(Null {
+        let null = Arc::new(Null {
             certificates: cfg.server_flight,
-        }));
+        });
+        let mut client = ClientConfig::new(session::client(null, control.clone()));
         let first = draw.fork(purpose::FIRST_CID, 0).bits(0);
         client.transport_config(Arc::new(transport));
         client.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&first.to_be_bytes())));
@@ -75,7 +83,6 @@ impl Sender {
             bulk: false,
             wake: None,
             reports: 0,
-            ecn: cfg.ecn.is_some(),
         }
     }
 
@@ -159,6 +166,11 @@ impl Sender {
         self.reports
     }
 
+    /// What connection and controller share.
+    pub const fn control(&self) -> &Shared {
+        &self.control
+    }
+
     /// What quinn counted.
     pub fn stats(&self) -> Option<quinn_proto::ConnectionStats> {
         self.end.connection.as_ref().map(|(_, c)| c.stats())
@@ -171,11 +183,21 @@ impl Sender {
         self.end.exchange();
         self.hear(now);
         self.fill();
-        let ecn = self.ecn || self.control.get().wants_ecn();
-        self.end.transmit(now, ecn, out);
+        self.control.at(now);
+        let mark = match self.control.get().codepoint() {
+            None => Ecn::NotEct,
+            Some(EcnCodepoint::Ect1) => Ecn::Ect1,
+            Some(_) => Ecn::Ect0,
+        };
+        self.end.transmit(now, mark, out);
         let quinn = self.end.next_timer();
-        let own = self.control.get().next_timer();
-        self.wake = [quinn, own].into_iter().flatten().min().map(|t| t.max(now));
+        let mut state = self.control.get();
+        let own = state.next_timer();
+        // Where it is not `now`: an open window that stays open has nothing to send.
+        let pace = state.next_departure(now).filter(|t| *t > now);
+        drop(state);
+        let next = [quinn, own, pace].into_iter().flatten().min();
+        self.wake = next.map(|t| t.max(now));
     }
 
     fn hear(&mut self, now: Instant) {

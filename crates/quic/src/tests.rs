@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use slackwater_control::{Config as ControlConfig, PathReport, build};
-use slackwater_core::{Draw, Duration, FlowId, Instant, Packet, PacketView as _, Rate};
+use slackwater_core::{Draw, Duration, Ecn, FlowId, Instant, Packet, PacketView as _, Rate};
 use slackwater_signal::ReportBody;
 
 use crate::end::Mailboxes;
@@ -20,8 +20,13 @@ struct Pair {
     receiver: Receiver,
     boxes: Mailboxes,
     loss: f64,
+    /// A capable packet is marked where so many wait.
+    step: usize,
+    marked: u64,
+    bleach: bool,
     draw: Draw,
     count: u64,
+    waiting: Vec<usize>,
     queue: VecDeque<Packet>,
     wire: BinaryHeap<Reverse<(Instant, u64)>>,
     flying: Vec<(usize, Packet)>,
@@ -44,6 +49,10 @@ impl Pair {
             receiver: Receiver::new(FlowId(0), true, cfg, draw.fork(1, 1), boxes.clone()),
             boxes,
             loss,
+            step: usize::MAX,
+            marked: 0,
+            bleach: false,
+            waiting: Vec::new(),
             draw: draw.fork(2, 0),
             count: 0,
             queue: VecDeque::new(),
@@ -56,7 +65,7 @@ impl Pair {
     }
 
     fn launch(&mut self, from: usize) {
-        for p in std::mem::take(&mut self.out) {
+        for mut p in std::mem::take(&mut self.out) {
             let bytes = self.boxes[from].lock().unwrap().get(p.number()).unwrap();
             for chunk in bytes.chunks(8) {
                 let word = chunk.iter().fold(0, |w, b| w << 8 | u64::from(*b));
@@ -70,6 +79,14 @@ impl Pair {
             if from == 1 {
                 self.put(1 - from, p);
             } else if self.queue.len() < 60 {
+                self.waiting.push(self.queue.len());
+                if self.bleach {
+                    p.ecn = Ecn::NotEct;
+                }
+                if self.queue.len() >= self.step && p.ecn != Ecn::NotEct {
+                    p.ecn = Ecn::Ce;
+                    self.marked += 1;
+                }
                 self.queue.push_back(p);
             }
         }
@@ -234,22 +251,71 @@ fn the_handshake_has_the_lengths_of_one() {
     );
 }
 
+fn marked(name: &str, bleach: bool) -> Pair {
+    let mut pair = Pair::new(&Config::default(), name, 1, 0.0);
+    (pair.step, pair.bleach) = (5, bleach);
+    pair.bulk(AT(10_000))
+}
+
+/// RFC 9331: ECT(1) on what leaves, an answer in proportion to the marks, hence a queue about the step. Classic CUBIC under
+/// the same step answers each round's marks as a loss.
 #[test]
-fn each_connection_of_a_factory_has_a_controller_of_its_own() {
-    use std::sync::Arc;
+fn prague_sends_ect1_and_keeps_a_marked_queue_short() {
+    let mut pair = marked("prague", false);
+    let rate = pair.receiver.delivered() as f64 * 8.0 / 10.0 / 1e6;
+    assert!(rate > 10.5, "{rate} Mbit/s");
+    let data = pair.trace.iter().filter(|(_, from, _)| *from == 0);
+    assert!(data.map(|t| t.2.ecn).all(|ecn| ecn == Ecn::Ect1));
+    // From 2 s on, without slow start.
+    let late = &mut pair.waiting[2_000..];
+    late.sort_unstable();
+    let p95 = late[late.len() * 95 / 100];
+    assert!(p95 <= 8, "95 % of packets found {p95} or fewer before them");
+    assert_eq!(pair.sender.stats().unwrap().path.lost_packets, 0);
+    // What arrived by now; a round's marks are on their way.
+    let counted = pair.sender.control().get().counted();
+    assert_eq!(counted.ect0, 0);
+    assert!(
+        pair.marked > 100 && (pair.marked - counted.ce) < 60,
+        "{counted:?}"
+    );
+    let tcp = marked("cubic", false);
+    assert_eq!(tcp.marked, 0, "CUBIC did not want ECN");
+}
 
-    use quinn_proto::congestion::ControllerFactory as _;
+/// A path that wipes ECT(1): no marks come, so the sender stops to claim that it hears them.
+#[test]
+fn a_path_that_bleaches_ends_ect1() {
+    let pair = marked("prague", true);
+    let data: Vec<Ecn> = pair
+        .trace
+        .iter()
+        .filter(|(_, from, _)| *from == 0)
+        .map(|t| t.2.ecn)
+        .collect();
+    let last = data.iter().rposition(|ecn| *ecn == Ecn::Ect1).unwrap();
+    assert!(last < 100, "packet {last} was still ECT(1)");
+    assert!(
+        pair.sender.stats().unwrap().path.lost_packets > 0,
+        "losses steer"
+    );
+    let rate = pair.receiver.delivered() as f64 * 8.0 / 10.0 / 1e6;
+    assert!(rate > 10.0, "{rate} Mbit/s");
+}
 
-    let cc = build("reno", &ControlConfig::new(1200, Draw::new(7))).unwrap();
-    let factory = Arc::new(crate::control::Factory::new(cc));
-    quinn_proto::TransportConfig::default().congestion_controller_factory(factory.clone());
-    let epoch = crate::clock::Epoch::new();
-    let (now, later) = (epoch.std(AT(1_000)), epoch.std(AT(1_050)));
-    let mut one = factory.clone().build(now, 1200);
-    let other = factory.build(now, 1200);
-    let before = other.window();
-    one.on_sent(now, 12_000, 9);
-    one.on_congestion_event(later, now, false, 1200);
-    assert!(one.window() < before);
-    assert_eq!(other.window(), before);
+/// The pacer spreads packets by the controller's rate: no row of ten leaves at once.
+#[test]
+fn packets_leave_at_the_controllers_rate() {
+    for name in ["bbr", "prague", "cubic"] {
+        let pair = marked(name, false);
+        let times: Vec<Instant> = pair
+            .trace
+            .iter()
+            .filter(|(at, from, _)| *from == 0 && *at > AT(5_000))
+            .map(|t| t.0)
+            .collect();
+        let most = times.chunk_by(|a, b| a == b).map(<[Instant]>::len).max();
+        // 1.25 of 12 Mbit/s in the pacer's millisecond are less than two packets; a late one is made good for by another.
+        assert!(most.unwrap() <= 3, "{name}: {most:?} packets at once");
+    }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
+use slackwater_live::quinn::EcnMode;
 use slackwater_live::quinn::get::{self, Got, Wanted};
 use slackwater_live::quinn::serve::{self, Listening, Served};
 use slackwater_live::quinn::{Fingerprint, PORT};
@@ -53,12 +54,35 @@ struct ServeArgs {
     /// Keep the spin bit dark
     #[arg(long)]
     no_spin: bool,
+    /// How packets are marked (default: as the controller wants it, else classic)
+    #[arg(long, value_name = "MODE")]
+    ecn: Option<Ecn>,
     /// Seed of the controllers' random draws
     #[arg(long, default_value_t = 1, value_parser = crate::seed())]
     seed: u64,
     /// Print a line of JSON for each transfer to standard output
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Ecn {
+    /// Not ECN-capable
+    Off,
+    /// ECT(0): a mark is answered as a loss (RFC 3168)
+    Classic,
+    /// ECT(1): marks are answered in proportion (RFC 9331); for prague
+    L4s,
+}
+
+impl Ecn {
+    const fn mode(self) -> EcnMode {
+        match self {
+            Self::Off => EcnMode::Off,
+            Self::Classic => EcnMode::Classic,
+            Self::L4s => EcnMode::L4s,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -169,6 +193,7 @@ fn serve(args: &ServeArgs, plugins: &Plugins) -> Result<ExitCode> {
         reports: args.reports,
         transfers: args.transfers,
         spin: !args.no_spin,
+        ecn: args.ecn.map(Ecn::mode),
         seed: args.seed,
     };
     let started = |at: &Listening| {
@@ -196,18 +221,21 @@ fn serve(args: &ServeArgs, plugins: &Plugins) -> Result<ExitCode> {
 }
 
 fn line(s: &Served) -> String {
+    // What was handed to the stack of a transfer that broke off is not what arrived: up to the send buffer more.
+    let arrived = if s.complete { s.bytes } else { s.acknowledged };
     format!(
         "quic: {} to {}: {:.1} MB in {:.2} s, {:.2} Mbit/s, RTT {:.1} ms (p50) of at least {:.1}, {} of {} packets lost, \
-         {} reports{}",
+         {} marked, {} reports{}",
         s.request,
         s.client,
-        s.bytes as f64 / 1e6,
+        arrived as f64 / 1e6,
         s.seconds,
         s.goodput_mbps,
         s.srtt_p50_ms,
         s.min_rtt_ms,
         s.lost,
         s.packets,
+        s.ce,
         s.reports_beside + s.reports_inside,
         if s.complete {
             ""
@@ -291,6 +319,8 @@ fn table(server: &SocketAddr, got: &Got) {
     say!("handshake       {:.1} ms", got.handshake_ms);
     say!("first byte      {:.1} ms", got.first_byte_ms);
     say!("datagrams       {}", got.datagrams);
+    say!("ECT(0), ECT(1)  {}, {}", got.ect0, got.ect1);
+    say!("CE              {}", got.ce);
     if got.relayed > 0 {
         say!("reports sent on {}", got.relayed);
     }

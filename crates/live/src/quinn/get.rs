@@ -2,17 +2,22 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration as Wall, Instant};
 
-use ::quinn::{ClientConfig, Connection, ConnectionError, Endpoint, VarInt};
+use ::quinn::{
+    ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig, Runtime as _,
+    TokioRuntime, VarInt,
+};
+use slackwater_control::EcnMode;
 use slackwater_signal::ReportBody;
 use slackwater_wire::report::Datagram;
 
 use super::reports::Budget;
+use super::socket::Marked;
 use super::{Fingerprint, LINE, block_on, line, mbps, ms, tls, transport, usage};
 use crate::LiveError;
 
@@ -66,6 +71,12 @@ pub struct Got {
     pub rtt_ms: f64,
     /// UDP datagrams received.
     pub datagrams: u64,
+    /// Those of them with ECT(0).
+    pub ect0: u64,
+    /// Those with ECT(1).
+    pub ect1: u64,
+    /// Those marked CE on the path.
+    pub ce: u64,
     /// Reports sent on in DATAGRAM frames.
     pub relayed: u64,
     /// Everything came; false where the time was up.
@@ -87,8 +98,18 @@ pub fn get(
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let mut endpoint = Endpoint::client(SocketAddr::new(unspecified, 0))
-            .map_err(|e| LiveError::kernel("cannot open a socket", e))?;
+        let wrong = |e| LiveError::kernel("cannot open a socket", e);
+        let socket = UdpSocket::bind(SocketAddr::new(unspecified, 0)).map_err(wrong)?;
+        let socket = TokioRuntime.wrap_udp_socket(socket).map_err(wrong)?;
+        let socket = Marked::new(socket, EcnMode::Classic);
+        let arrived = socket.arrived();
+        let mut endpoint = Endpoint::new_with_abstract_socket(
+            EndpointConfig::default(),
+            None,
+            Arc::new(socket),
+            Arc::new(TokioRuntime),
+        )
+        .map_err(wrong)?;
         let mut config = ClientConfig::new(tls::client(options.fingerprint)?);
         config.transport_config(Arc::new(transport(options.spin)));
         endpoint.set_default_client_config(config);
@@ -107,6 +128,9 @@ pub fn get(
         let got = transfer(options, &connection, &mut progress, stop).await;
         let mut got = got?;
         got.handshake_ms = handshake_ms;
+        got.ect0 = arrived.ect0.load(Ordering::Relaxed);
+        got.ect1 = arrived.ect1.load(Ordering::Relaxed);
+        got.ce = arrived.ce.load(Ordering::Relaxed);
         got.relayed = relayed.load(Ordering::Relaxed);
         connection.close(VarInt::from_u32(0), b"done");
         let _ignored = tokio::time::timeout(Wall::from_millis(500), endpoint.wait_idle()).await;
@@ -214,6 +238,9 @@ async fn transfer(
         first_byte_ms: 0.0,
         rtt_ms: 0.0,
         datagrams: 0,
+        ect0: 0,
+        ect1: 0,
+        ce: 0,
         relayed: 0,
         complete: false,
     };

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration as Wall, Instant};
 
 use slackwater_core::Instant as Simulated;
-use slackwater_quic::control::Shared;
+use slackwater_quinn::control::Shared;
 use slackwater_wire::report::{Datagram, FlowKey};
 use tokio::net::UdpSocket;
 
@@ -122,10 +122,13 @@ pub(super) fn tell(control: &Shared, report: &slackwater_control::PathReport) {
     let mut state = control.get();
     let now = now(&state);
     state.on_report(now, report);
+    drop(state);
+    // A window that the report opens is used at once.
+    control.wake();
 }
 
 /// The machine's time on the controller's clock.
-pub(super) fn now(state: &slackwater_quic::control::State) -> Simulated {
+pub(super) fn now(state: &slackwater_quinn::state::State) -> Simulated {
     state.epoch().simulated(Instant::now())
 }
 

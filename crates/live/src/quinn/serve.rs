@@ -9,19 +9,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration as Wall, Instant};
 
 use ::quinn::{
-    Connection, Endpoint, EndpointConfig, Incoming, RecvStream, SendStream, ServerConfig,
-    TokioRuntime, VarInt,
+    Connection, Endpoint, EndpointConfig, Incoming, RecvStream, Runtime as _, SendStream,
+    ServerConfig, TokioRuntime, VarInt,
 };
 use bytes::Bytes;
+use slackwater_control::EcnMode;
 use slackwater_control::registry::Registry;
 use slackwater_core::Draw;
-use slackwater_quic::clock::Epoch;
-use slackwater_quic::control::{Adapter, Shared};
+use slackwater_quinn::clock::Epoch;
+use slackwater_quinn::control::{Adapter, Clock, Shared};
+use slackwater_quinn::session;
 use slackwater_signal::ReportBody;
 
 use super::reports::{self, Directory, Heard};
+use super::socket::Marked;
 use super::{
-    Fingerprint, Identity, LINE, SEGMENT, block_on, controller, line, mbps, transport, usage,
+    Fingerprint, Identity, LINE, SEGMENT, UNI_STREAMS, block_on, controller, line, mbps, transport,
+    usage,
 };
 use crate::LiveError;
 
@@ -42,6 +46,8 @@ pub struct Options {
     pub transfers: Option<u64>,
     /// Connections may show the spin bit (RFC 9000, 17.4); quinn keeps it dark on one in eight.
     pub spin: bool,
+    /// How packets are marked; `None` as the controller wants it, else with ECT(0).
+    pub ecn: Option<EcnMode>,
     /// Seed of the controllers' random draws.
     pub seed: u64,
 }
@@ -88,6 +94,12 @@ pub struct Served {
     pub lost: u64,
     /// Congestion events: losses and marks.
     pub congestion_events: u64,
+    /// Packets that the client counted by their mark on the connection so far, and among them those marked on the path.
+    pub ect0: u64,
+    /// The same, ECT(1).
+    pub ect1: u64,
+    /// The same, CE.
+    pub ce: u64,
     /// Reports told to the controller from beside the connection, so far.
     pub reports_beside: u64,
     /// Reports told to the controller in DATAGRAM frames, so far.
@@ -115,7 +127,8 @@ pub fn serve(
     mut each: impl FnMut(&Served),
     stop: &AtomicBool,
 ) -> Result<Heard, LiveError> {
-    super::check_controller(&options.controllers, &options.controller)?;
+    let draw = Draw::new(options.seed);
+    let (_, ecn) = controller(&options.controllers, &options.controller, options.ecn, draw)?;
     if let Some(root) = &options.root
         && !root.is_dir()
     {
@@ -137,10 +150,11 @@ pub fn serve(
         }
         let wrong = |e| LiveError::kernel(format!("cannot serve at {}", options.listen), e);
         let socket = UdpSocket::bind(options.listen).map_err(wrong)?;
-        let endpoint = Endpoint::new(
+        let socket = TokioRuntime.wrap_udp_socket(socket).map_err(wrong)?;
+        let endpoint = Endpoint::new_with_abstract_socket(
             EndpointConfig::default(),
             Some(ServerConfig::with_crypto(identity.crypto())),
-            socket,
+            Arc::new(Marked::new(socket, ecn)),
             Arc::new(TokioRuntime),
         )
         .map_err(wrong)?;
@@ -187,12 +201,13 @@ async fn connection(
 ) {
     let options = &common.options;
     let draw = Draw::new(options.seed).fork(number, 0);
-    let cc = controller(&options.controllers, &options.controller, draw)
+    let (cc, ecn) = controller(&options.controllers, &options.controller, options.ecn, draw)
         .expect("the name was checked at the start");
-    let control = Shared::new(Epoch::new(), cc, SEGMENT);
+    let clock = Clock::Read(Instant::now);
+    let control = Shared::new(Epoch::new(), cc, SEGMENT, Some(ecn), clock);
     let mut config = transport(options.spin);
     config.congestion_controller_factory(Arc::new(Adapter(control.clone())));
-    let mut server = ServerConfig::with_crypto(crypto);
+    let mut server = ServerConfig::with_crypto(session::server(crypto, control.clone()));
     server.transport_config(Arc::new(config));
     let Ok(connecting) = incoming.accept_with(Arc::new(server)) else {
         return;
@@ -205,7 +220,7 @@ async fn connection(
     common.directory.add(client, control.clone());
     let inside = Arc::new(AtomicU64::new(0));
     let helpers = [
-        tokio::spawn(timers(control.clone())),
+        tokio::spawn(drive(connection.clone(), control.clone())),
         tokio::spawn(datagrams(
             connection.clone(),
             control.clone(),
@@ -225,21 +240,28 @@ async fn connection(
     }
 }
 
-/// Runs the controller's own timers.
-async fn timers(control: Shared) {
+/// Lets quinn send when the pacer or a report opens the window, and runs the controller's own timers.
+async fn drive(connection: Connection, control: Shared) {
     loop {
-        let due = {
+        let (due, open) = {
             let mut state = control.get();
             let now = reports::now(&state);
             state.on_timer(now);
-            state.next_timer().map(|t| state.epoch().std(t))
+            let departure = state.next_departure(now);
+            let open = departure.is_some_and(|at| at <= now + control.slack());
+            let pace = departure.filter(|_| !open).map(|at| at - control.slack());
+            let next = [state.next_timer(), pace].into_iter().flatten().min();
+            (next.map(|at| state.epoch().std(at)), open)
         };
-        let soon = Instant::now() + Wall::from_millis(1);
-        // One that was set meanwhile is found within 10 ms.
-        let next = due.map_or(soon + Wall::from_millis(9), |t| {
-            t.clamp(soon, soon + Wall::from_millis(9))
-        });
-        tokio::time::sleep_until(next.into()).await;
+        if open {
+            // quinn looks for something to send whenever a limit is set anew; this one stays what it is.
+            connection.set_max_concurrent_uni_streams(UNI_STREAMS.into());
+        }
+        let news = core::future::poll_fn(|cx| control.poll_news(cx));
+        match due {
+            Some(due) => drop(tokio::time::timeout_at(due.into(), news).await),
+            None => news.await,
+        }
     }
 }
 
@@ -359,6 +381,7 @@ async fn transfer(
     let stats = connection.stats().path;
     let samples = core::mem::take(&mut *samples.lock().expect("no holder panics"));
     let min_rtt = control.get().sample().min_rtt;
+    let counted = control.get().counted();
     let acknowledged = control.get().delivered().0 - before;
     let client = connection.remote_address();
     let served = Served {
@@ -376,6 +399,9 @@ async fn transfer(
         packets: stats.sent_packets,
         lost: stats.lost_packets,
         congestion_events: stats.congestion_events,
+        ect0: counted.ect0,
+        ect1: counted.ect1,
+        ce: counted.ce,
         reports_beside: common.directory.told(client),
         reports_inside: inside.load(Ordering::Relaxed),
         complete,

@@ -48,6 +48,7 @@ fn options(controller: &str) -> serve::Options {
         reports: None,
         transfers: None,
         spin: true,
+        ecn: None,
         seed: 1,
     }
 }
@@ -204,14 +205,20 @@ fn what_cannot_be_had_is_said() {
         let plugin = Plugin::new(name, "", move |_| Own(window));
         known.add(plugin).expect("a free name");
     }
-    assert!(check_controller(&known, "own").is_ok());
-    for (name, words) in [
-        ("cubik", "cubik"),
-        ("prague", "marks"),
-        ("gcc", "media"),
-        ("paced", "a rate alone"),
+    assert!(check_controller(&known, "own", None).is_ok());
+    for asked in [None, Some(EcnMode::L4s), Some(EcnMode::Off)] {
+        assert!(check_controller(&known, "prague", asked).is_ok());
+    }
+    for (name, asked, words) in [
+        ("cubik", None, "cubik"),
+        ("prague", Some(EcnMode::Classic), "expected l4s or off"),
+        ("cubic", Some(EcnMode::L4s), "in proportion"),
+        ("gcc", None, "media"),
+        ("paced", None, "a rate alone"),
     ] {
-        let e = check_controller(&known, name).expect_err(name).to_string();
+        let e = check_controller(&known, name, asked)
+            .expect_err(name)
+            .to_string();
         assert!(e.contains(words), "{e}");
     }
     let none = serve::Options {
@@ -220,6 +227,28 @@ fn what_cannot_be_had_is_said() {
     };
     let stop = AtomicBool::new(true);
     assert!(serve::serve(&none, |_| {}, |_| {}, &stop).is_err());
+}
+
+/// What the client's socket saw is what the client's quinn counted and the server read from its acknowledgments.
+#[test]
+fn packets_carry_the_mark_that_was_wanted_and_are_counted() {
+    for (name, asked, ect0, ect1) in [
+        ("prague", None, false, true),
+        ("prague", Some(EcnMode::Off), false, false),
+        ("cubic", None, true, false),
+    ] {
+        let server = Running::start(serve::Options {
+            ecn: asked,
+            ..options(name)
+        });
+        let got = fetch(&wants(server.at.address, Wanted::Zeros(2_000_000))).expect(name);
+        let (served, _) = server.end();
+        assert!(got.complete, "{name}: {got:?}");
+        assert_eq!((got.ect0 > 1_000, got.ect1 > 1_000), (ect0, ect1), "{got:?}");
+        let s = &served[0];
+        assert_eq!((s.ect0 > 1_000, s.ect1 > 1_000), (ect0, ect1), "{s:?}");
+        assert!(s.ect1 <= got.ect1 && s.ce == 0, "{s:?} {got:?}");
+    }
 }
 
 fn share(mbps: f64) -> ReportBody {

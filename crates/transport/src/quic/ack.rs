@@ -247,7 +247,9 @@ impl Sender {
     #[inline]
     fn judge(&mut self, now: Instant, lost: &Lost, ecn: EcnDelta, news: &News, prior: u64) {
         if lost.packets > 0 {
-            let fresh = self.recovery_at.is_none_or(|at| lost.last > at);
+            // A small share of marks does not answer a loss (RFC 8257, 3.5; RFC 9331, 4.3).
+            let share = self.ca == Recovery::Cwr && self.marking().is_proportional();
+            let fresh = share || self.recovery_at.is_none_or(|at| lost.last > at);
             let pto = self.rtt.pto(self.cfg.ack.delay);
             if self.rtt.is_sampled() && lost.span > pto * PERSISTENT {
                 self.stats.persistent += 1;
@@ -257,10 +259,7 @@ impl Sender {
                 self.enter(now, Recovery::Fast, Cause::Loss, lost.bytes, prior);
             }
         }
-        if ecn.ce > 0
-            && !self.marking().is_proportional()
-            && self.recovery_at.is_none_or(|at| news.sent > at)
-        {
+        if ecn.ce > 0 && self.recovery_at.is_none_or(|at| news.sent > at) {
             self.enter(now, Recovery::Cwr, Cause::Ecn, 0, prior);
         }
     }
