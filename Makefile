@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.slackwater
 BUILT   = $(or $(CARGO_TARGET_DIR),target)/debug
 
 .DEFAULT_GOAL := help
-.PHONY: help page test-page demo test test-rust test-python python bench fuzz lint lint-rust lint-python docs site deny package check fmt clean
+.PHONY: help page test-page demo test test-rust test-python python bench fuzz lint lint-rust lint-python docs site deny package dist wheel check fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,8 +55,8 @@ test-page: ## Test that page in headless Chromium (skips where Node or chromium 
 	else $(CARGO) test --quiet --workspace --test command --no-run && cd web && npm install --no-save --no-audit --no-fund --silent && npm run --silent test; fi
 
 bench: ## Print CPU seconds per simulated second and instruction counts beside the goals
-	$(CARGO) run --release -p slackwater-cli -- bench
-	$(PYTHON) benches/instructions.py
+	$(CARGO) run --profile dist -p slackwater-cli -- bench
+	$(PYTHON) benches/instructions.py --binary $(or $(CARGO_TARGET_DIR),target)/dist/slackwater
 
 FUZZ_SECONDS ?= 200
 fuzz: ## Fuzz each target by libFuzzer for FUZZ_SECONDS (200: an hour in all; needs a C++ compiler)
@@ -94,6 +94,14 @@ package: ## Pack every crate as a registry would take it, and build it from that
 	@for made in $$(grep -ls registry/src/- $(BUILT)/deps/slackwater_*.d); do \
 	  hash=$${made##*-}; rm -rf $(BUILT)/.fingerprint/slackwater-*-$${hash%.d}; done
 	$(CARGO) package --workspace --exclude slackwater-py --allow-dirty
+
+# The binary is static where musl-gcc is there; what was made is unpacked and run.
+dist: ## Build what a release gives away into dist/: binary, manual pages, completions, Debian package
+	packaging/dist
+	packaging/check
+
+wheel: $(STAMP) ## Build the sdist and from it the wheel into dist/wheels, and run what a fresh environment installs
+	packaging/wheel $(WHEEL)
 
 check: lint docs deny test ## Everything that CI runs
 

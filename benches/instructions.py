@@ -58,7 +58,7 @@ def accept(rows: list[dict]) -> None:
 def main() -> int:
     """Count every case of `ceilings.json`; 1 where one lies above its ceiling."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--binary", default=str(HERE.parent / "target/release/slackwater"))
+    parser.add_argument("--binary", default=str(HERE.parent / "target/dist/slackwater"))
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--accept", action="store_true", help="make these counts and 10 %% the ceilings")
     args = parser.parse_args()
@@ -67,7 +67,7 @@ def main() -> int:
         return 0
     if not Path(args.binary).is_file():
         parser.error(
-            f"--binary: found no file {args.binary}, expected the command (cargo build --release -p slackwater-cli)"
+            f"--binary: found no file {args.binary}, expected the command (cargo build --profile dist -p slackwater-cli)"
         )
     rows = []
     for entry in json.loads((HERE / "ceilings.json").read_text()):

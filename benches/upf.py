@@ -2,8 +2,8 @@
 
 Needs root, iproute2 and, besides the command, the example that sends and receives frames:
 
-    cargo build --release -p slackwater-cli --bin slackwater
-    cargo build --release -p slackwater-live --example frames
+    cargo build --profile dist -p slackwater-cli --bin slackwater
+    cargo build --profile dist -p slackwater-live --example frames
     sudo python3 benches/upf.py --binary target/release/slackwater --frames target/release/examples/frames
 
 Three namespaces stand in a row: data network, function, radio network, joined by two pairs of veth. 64 flows of UDP

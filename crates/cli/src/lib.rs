@@ -5,6 +5,7 @@
 //! failed, 2 bad usage or input, 130 interrupted (128 and the signal's number where packets are real).
 
 mod commands;
+mod complete;
 mod files;
 mod ns3;
 mod progress;
@@ -95,6 +96,12 @@ enum Command {
     Completions {
         /// The shell
         shell: clap_complete::Shell,
+    },
+    /// Write the manual pages, one for each command, into a folder
+    #[command(hide = true)]
+    Man {
+        /// The folder, which must be there
+        folder: PathBuf,
     },
 }
 
@@ -188,6 +195,11 @@ pub fn main_from(start: Start, plugins: &Plugins) -> ExitCode {
     {
         return slackwater_live::inside::main(rest.iter().cloned());
     }
+    match complete::answered(<Cli as clap::CommandFactory>::command, words, plugins) {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(e) => e.exit(),
+    }
     let all = std::iter::once("slackwater".into()).chain(words.iter().cloned());
     let matches = negative_numbers(<Cli as clap::CommandFactory>::command()).get_matches_from(all);
     let cli =
@@ -215,9 +227,15 @@ pub fn main_from(start: Start, plugins: &Plugins) -> ExitCode {
         Command::Bench(args) => commands::bench::bench(&args),
         Command::Doctor { json } => commands::doctor::doctor(json),
         Command::Completions { shell } => {
-            let mut command = <Cli as clap::CommandFactory>::command();
-            clap_complete::generate(shell, &mut command, "slackwater", &mut std::io::stdout());
-            Ok(ExitCode::SUCCESS)
+            let written = complete::script(shell, &mut std::io::stdout());
+            written.map(|()| ExitCode::SUCCESS)
+        }
+        Command::Man { folder } => {
+            let command = <Cli as clap::CommandFactory>::command();
+            let written = clap_mangen::generate_to(command, &folder);
+            written.map(|()| ExitCode::SUCCESS).map_err(|e| {
+                anyhow::anyhow!("{}: cannot write manual pages there: {e}", folder.display())
+            })
         }
     };
     match result {

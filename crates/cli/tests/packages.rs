@@ -29,6 +29,14 @@ fn folder(package: &Value) -> PathBuf {
     manifest.parent().expect("in a folder").to_owned()
 }
 
+#[test]
+fn the_citation_is_of_this_version() {
+    let citation = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../CITATION.cff");
+    let text = std::fs::read_to_string(citation).expect("a citation");
+    let version = format!("version: {}", env!("CARGO_PKG_VERSION"));
+    assert!(text.lines().any(|l| l == version), "expected {version}");
+}
+
 /// Every Rust source below `folder`.
 fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {

@@ -103,20 +103,60 @@ fn completions_and_help_name_the_commands() {
     let help = f.run(&["--help"]).fine().out;
     for shell in ["bash", "zsh", "fish"] {
         let script = f.run(&["completions", shell]).fine().out;
-        for command in [
-            "run", "compare", "trace", "schema", "list", "doctor", "validate", "bench",
-        ] {
-            assert!(
-                script.contains(command) && help.contains(command),
-                "{shell}: {command}"
-            );
-        }
+        assert!(script.contains("COMPLETE"), "{shell} asks this program");
+    }
+    let commands = [
+        "run", "compare", "trace", "schema", "list", "doctor", "validate", "bench",
+    ];
+    let candidates = candidates(&f, &[""]);
+    for command in commands {
+        assert!(help.contains(command), "{command}");
+        assert!(candidates.iter().any(|c| c == command), "{command}");
     }
     let version = f.run(&["--version"]).fine().out;
     assert_eq!(
         version.trim(),
         format!("slackwater {}", env!("CARGO_PKG_VERSION"))
     );
+}
+
+/// What this program answers a shell after `words`, of which the last is being typed.
+fn candidates(f: &Folder, words: &[&str]) -> Vec<String> {
+    let mut line = vec!["--", "slackwater"];
+    line.extend(words);
+    let mut command = f.command(&line);
+    command.env("COMPLETE", "bash");
+    command.env("_CLAP_COMPLETE_INDEX", words.len().to_string());
+    command.env("_CLAP_IFS", "\n");
+    let out = command.output().expect("the command starts");
+    let text = String::from_utf8(out.stdout).expect("text");
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_shell_learns_scenarios_files_and_controllers() {
+    let f = Folder::new("tools-candidates");
+    f.write("lte-own.toml", "");
+    let found = candidates(&f, &["run", "lte-"]);
+    assert!(found.contains(&"lte-demo".to_owned()), "{found:?}");
+    assert!(found.contains(&"lte-own.toml".to_owned()), "{found:?}");
+    let found = candidates(&f, &["compare", "lte-demo", "--controllers", "cubic,bb"]);
+    assert!(
+        found
+            .iter()
+            .any(|c| c.ends_with("bbr3") || c.ends_with("bbr")),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn each_command_has_a_manual_page() {
+    let f = Folder::new("tools-man");
+    f.run(&["man", "."]).fine();
+    let page = f.read("slackwater-run.1");
+    assert!(page.contains("Simulate one scenario"), "{page}");
+    f.run(&["man", "nowhere"])
+        .complains(&["nowhere", "manual pages"]);
 }
 
 /// What is measured beside ours names what it found in place of ns-3, and the check is skipped, not failed.
