@@ -4,6 +4,7 @@
 //! leaves open is decided in `docs/xrc.md`, in two profiles: `paper` is literal, `default` is what we ship.
 
 mod bloated;
+mod causes;
 mod feedback;
 mod fig1;
 mod fig2;
@@ -99,6 +100,7 @@ fn parts(options: &Options) -> Result<Vec<Part>, StudyError> {
     parts.push(profiles::part(&parts));
     parts.push(limits::part(options)?);
     parts.push(opponents::part(options)?);
+    parts.push(causes::part(options)?);
     Ok(parts)
 }
 

@@ -14,10 +14,12 @@ pub(crate) const ENTRIES: &[Entry] = &[
         name: "illinois",
         aliases: &["illinois-linux"],
         title: "Illinois",
-        about: "Illinois as in Linux: growth and decrease by queue delay",
+        about: "Illinois as in Linux: growth and decrease by queue delay; illinois:growth=1,cut=0.5 bounds them",
         make: |cfg, p| {
-            p.none()?;
-            Ok(AnyController::Illinois(windowed(Illinois::default(), cfg)))
+            let [growth, cut] =
+                p.numbers([("growth", 10.0, 1.0, 10.0), ("cut", 0.125, 0.125, 0.5)])?;
+            let law = Illinois::bounded(growth, cut);
+            Ok(AnyController::Illinois(windowed(law, cfg)))
         },
         ..Entry::TRANSPORT
     },
@@ -112,6 +114,10 @@ pub struct Illinois {
     alpha: u64,
     /// Decrease, times [`BETA_ONE`].
     beta: u64,
+    /// Fastest growth, times [`ALPHA_ONE`].
+    alpha_max: u64,
+    /// Least decrease, times [`BETA_ONE`].
+    beta_min: u64,
     /// The mean delay has left the low zone since growth was last fastest.
     above: bool,
     low_rounds: u32,
@@ -123,6 +129,8 @@ impl Default for Illinois {
             delays: Delays::default(),
             alpha: ALPHA_MAX,
             beta: BETA_MAX,
+            alpha_max: ALPHA_MAX,
+            beta_min: BETA_MIN,
             above: false,
             low_rounds: 0,
         }
@@ -130,6 +138,17 @@ impl Default for Illinois {
 }
 
 impl Illinois {
+    /// Illinois that grows by `growth` segments per RTT at most and falls by the part `cut` at least (Linux: 10 and 1/8).
+    fn bounded(growth: f64, cut: f64) -> Self {
+        let alpha_max = (growth * ALPHA_ONE as f64) as u64;
+        Self {
+            alpha: alpha_max,
+            alpha_max,
+            beta_min: (cut * BETA_ONE as f64) as u64,
+            ..Self::default()
+        }
+    }
+
     fn update(&mut self, cwnd: u32) {
         if cwnd < WINDOW_THRESHOLD {
             self.alpha = ALPHA_ONE;
@@ -138,7 +157,7 @@ impl Illinois {
             // Microseconds, as in Linux.
             let (mean, max) = (mean.as_micros(), max.as_micros());
             self.alpha = self.growth(mean, max);
-            self.beta = decrease(mean, max);
+            self.beta = decrease(mean, max, self.beta_min);
         }
     }
 
@@ -147,7 +166,7 @@ impl Illinois {
         let low = max / 100;
         if mean <= low {
             if !self.above {
-                return ALPHA_MAX;
+                return self.alpha_max;
             }
             self.low_rounds += 1;
             if self.low_rounds < THETA {
@@ -155,24 +174,24 @@ impl Illinois {
             }
             self.low_rounds = 0;
             self.above = false;
-            return ALPHA_MAX;
+            return self.alpha_max;
         }
         self.above = true;
         let (range, above) = (max - low, mean - low);
-        range * ALPHA_MAX / (range + above * (ALPHA_MAX - ALPHA_MIN) / ALPHA_MIN)
+        range * self.alpha_max / (range + above * (self.alpha_max - ALPHA_MIN) / ALPHA_MIN)
     }
 }
 
 /// beta of the mean queue delay: least below a tenth of the largest one, most above eight tenths, linear between (the
 /// paper, eq. 8).
-fn decrease(mean: u64, max: u64) -> u64 {
+fn decrease(mean: u64, max: u64, least: u64) -> u64 {
     let (low, high) = (max / 10, max * 8 / 10);
     if mean <= low {
-        BETA_MIN
+        least
     } else if mean >= high || high <= low {
         BETA_MAX
     } else {
-        (BETA_MIN * high + (BETA_MAX - BETA_MIN) * mean - BETA_MAX * low) / (high - low)
+        (least * high + (BETA_MAX - least) * mean - BETA_MAX * low) / (high - low)
     }
 }
 
@@ -368,10 +387,13 @@ mod tests {
         // At the largest delay: 0.3 and 1/2; at a tenth of it: 1/8; at the low zone: 10.
         assert_eq!(law.growth(0, 100_000), ALPHA_MAX);
         assert!(law.growth(100_000, 100_000).abs_diff(ALPHA_MIN) <= 1);
-        assert_eq!(decrease(10_000, 100_000), BETA_MIN);
-        assert_eq!(decrease(80_000, 100_000), BETA_MAX);
+        assert_eq!(decrease(10_000, 100_000, BETA_MIN), BETA_MIN);
+        assert_eq!(decrease(80_000, 100_000, BETA_MIN), BETA_MAX);
         // 45 % lies in the middle of 10 to 80 %: (1/8 + 1/2) / 2.
-        assert_eq!(decrease(45_000, 100_000), u64::midpoint(BETA_MIN, BETA_MAX));
+        assert_eq!(
+            decrease(45_000, 100_000, BETA_MIN),
+            u64::midpoint(BETA_MIN, BETA_MAX)
+        );
         // Once above, five low rounds bring the largest growth back, not one.
         let held = law.growth(50_000, 100_000);
         law.alpha = held;

@@ -377,3 +377,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn growth_and_decrease_of_illinois_can_be_bounded() {
+    let config = Config::new(MSS, Draw::new(1));
+    let alpha = |name: &str| {
+        let mut values = vec![];
+        build(name, &config)
+            .expect("it is known")
+            .snapshot(&mut values);
+        values.iter().find(|(key, _)| *key == "alpha").map(|v| v.1)
+    };
+    assert_eq!(alpha("illinois"), Some(10.0));
+    assert_eq!(alpha("illinois:growth=1,cut=0.5"), Some(1.0));
+    for wrong in ["illinois:growth=11", "illinois:cut=0.1", "illinois:beta=1"] {
+        assert!(build(wrong, &config).is_err(), "{wrong}");
+    }
+}
