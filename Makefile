@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.slackwater
 BUILT   = $(or $(CARGO_TARGET_DIR),target)/debug
 
 .DEFAULT_GOAL := help
-.PHONY: help page test-page demo test test-rust test-python python bench fuzz lint lint-rust lint-python docs site deny package dist wheel check fmt clean
+.PHONY: help page test-page demo test test-rust test-python python bench fuzz mutants lint lint-rust lint-python docs site deny package dist wheel check fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,11 @@ bench: ## Print CPU seconds per simulated second and instruction counts beside t
 FUZZ_SECONDS ?= 200
 fuzz: ## Fuzz each target by libFuzzer for FUZZ_SECONDS (200: an hour in all; needs a C++ compiler)
 	fuzz/run $(FUZZ_SECONDS)
+
+MUTANTS ?= queue control edge ran transport
+MUTANTS_SHARD ?= 0/1
+mutants: ## Change the code of MUTANTS (crates) in small ways, and count which changes no unit test sees (hours; MUTANTS_SHARD=0/40 for a part)
+	$(CARGO) mutants $(addprefix -p slackwater-,$(MUTANTS)) --shard $(MUTANTS_SHARD) --timeout 90 -o target/mutants -- --lib
 
 lint: lint-rust lint-python ## Formatting, clippy, ruff, mypy
 

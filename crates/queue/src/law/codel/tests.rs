@@ -1,6 +1,7 @@
 use slackwater_core::Ecn;
 
 use super::*;
+use crate::law::AnyLaw;
 
 const FULL: QueueView = QueueView {
     bytes: Bytes(1_000_000),
@@ -152,4 +153,49 @@ fn without_ecn_the_verdict_is_a_drop() {
         law.on_dequeue(now, delay, &FULL, &packet(Ecn::Ect0)),
         Verdict::Pass
     );
+}
+
+/// A queue that stands again comes back to the rate of drops that controlled it for 16 intervals after the last of them was due
+/// (RFC 8289, 5.6), and no longer.
+#[test]
+fn a_rate_of_drops_is_remembered_for_sixteen_intervals() {
+    let returns_after = |intervals: u64| {
+        let mut law = Codel::new(CodelConfig::default());
+        signals(&mut law, 0, 480, 6, Ecn::NotEct);
+        assert_eq!(law.count(), 7);
+        // The eighth drop was due at 100 / sqrt(1) + ... + 100 / sqrt(7), 501 ms; the state is entered an interval after the return.
+        let back = 500 + 100 * (intervals - 1);
+        signals(&mut law, 480, back, 1, Ecn::NotEct);
+        signals(&mut law, back, back + 101, 6, Ecn::NotEct);
+        law.count()
+    };
+    for intervals in [2, 7, 9, 15] {
+        assert_eq!(returns_after(intervals), 6, "{intervals} intervals");
+    }
+    for intervals in [17, 30] {
+        assert_eq!(returns_after(intervals), 1, "{intervals} intervals");
+    }
+}
+
+/// Whoever holds any law tells it of the path and sees whether it drops, as vAQM does.
+#[test]
+fn a_law_behind_its_name_follows_the_path_and_says_that_it_drops() {
+    let mut law = AnyLaw::Codel(Codel::new(CodelConfig::default()));
+    law.on_path(Duration::from_millis(20), Duration::from_millis(400));
+    let mut at = |ms, delay_ms| {
+        let delay = Duration::from_millis(delay_ms);
+        let now = Instant::from_millis(ms);
+        let verdict = law.on_dequeue(now, delay, &FULL, &packet(Ecn::Ect0));
+        (verdict, law.is_dropping())
+    };
+    // A delay that the default target of 5 ms forbids is short on this path.
+    for ms in 0..1000 {
+        assert_eq!(at(ms, 19), (Verdict::Pass, false), "{ms}");
+    }
+    // And a longer one is borne for the path's interval, not for 100 ms.
+    for ms in 1000..1400 {
+        assert_eq!(at(ms, 21), (Verdict::Pass, false), "{ms}");
+    }
+    assert_eq!(at(1400, 21), (Verdict::Mark, true));
+    assert_eq!(at(1401, 1), (Verdict::Pass, false));
 }
