@@ -103,8 +103,8 @@ fn skip(bytes: &[u8], kind: u64, at: usize) -> Option<usize> {
         0x04 => varints(bytes, at, 3),
         // ACK_FREQUENCY (draft-ietf-quic-ack-frequency).
         0xaf => varints(bytes, at, 4),
-        // CRYPTO.
-        0x06 => sized(bytes, varints(bytes, at, 1)?),
+        // CRYPTO; CONNECTION_CLOSE of an application.
+        0x06 | 0x1d => sized(bytes, varints(bytes, at, 1)?),
         // NEW_TOKEN, DATAGRAM with a length (RFC 9221).
         0x07 | 0x31 => sized(bytes, at),
         // STREAM: an offset where 0x04 is set, a length where 0x02 is; without one it fills the packet.
@@ -123,9 +123,8 @@ fn skip(bytes: &[u8], kind: u64, at: usize) -> Option<usize> {
         }
         // PATH_CHALLENGE, PATH_RESPONSE.
         0x1a | 0x1b => Some(at + 8),
-        // CONNECTION_CLOSE.
+        // CONNECTION_CLOSE of QUIC.
         0x1c => sized(bytes, varints(bytes, at, 2)?),
-        0x1d => sized(bytes, varints(bytes, at, 1)?),
         // DATAGRAM to the end of the packet, and what nobody knows.
         _ => None,
     }

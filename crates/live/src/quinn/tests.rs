@@ -244,7 +244,11 @@ fn packets_carry_the_mark_that_was_wanted_and_are_counted() {
         let got = fetch(&wants(server.at.address, Wanted::Zeros(2_000_000))).expect(name);
         let (served, _) = server.end();
         assert!(got.complete, "{name}: {got:?}");
-        assert_eq!((got.ect0 > 1_000, got.ect1 > 1_000), (ect0, ect1), "{got:?}");
+        assert_eq!(
+            (got.ect0 > 1_000, got.ect1 > 1_000),
+            (ect0, ect1),
+            "{got:?}"
+        );
         let s = &served[0];
         assert_eq!((s.ect0 > 1_000, s.ect1 > 1_000), (ect0, ect1), "{s:?}");
         assert!(s.ect1 <= got.ect1 && s.ce == 0, "{s:?} {got:?}");
