@@ -9,11 +9,15 @@
 //! | rate `C_t`, window `C_t * RTprop` | [`Mode::Wireless`] |
 //! | one-way delay above `D_prop` + 12 ms for `6 C / MSS` packets: the Internet's bottleneck | `Pbe::switch` |
 //! | then BBR, its probing capped by the fair share | [`Mode::Internet`] |
+//!
+//! The paper trusts its own phone. Here reports come from a network, and no link delivers more than it carries: blocks that claim less
+//! than what demonstrably arrives are refuted ([`super::audit`]), and BBR goes alone until they agree again.
 
 use std::collections::VecDeque;
 
 use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
 
+use super::audit::Audit;
 use crate::rate::bbr::Bbr;
 use crate::registry::{AnyController, Entry, Reports};
 use crate::{
@@ -45,6 +49,8 @@ const SWITCH_MS: f64 = 6.0;
 const START_RTTS: u64 = 3;
 /// Without a report for this long nothing is known of the cell.
 const STALE: Duration = Duration::from_millis(500);
+/// Reports that were refuted are believed again after so long without a contradiction (as the other senders that take blocks).
+const FRESH: Duration = Duration::from_secs(2);
 /// Segments of the least window.
 const MIN_WINDOW: u64 = 2;
 
@@ -83,6 +89,9 @@ pub struct Pbe {
     above: f64,
     below: f64,
     timed_out: bool,
+    audit: Audit,
+    /// Reports were refuted; when the last contradiction was seen.
+    refuted: Option<Instant>,
     bbr: Box<Bbr>,
     /// Wire bytes per second.
     rate: f64,
@@ -108,6 +117,8 @@ impl Pbe {
             above: 0.0,
             below: 0.0,
             timed_out: false,
+            audit: Audit::new(f64::from(initial.max(1))),
+            refuted: None,
             bbr: Box::new(Bbr::new(mss, initial, draw)),
             rate: 0.0,
             switches: 0,
@@ -140,6 +151,23 @@ impl Pbe {
         let last = self.reports.back()?.0;
         (now.since(last) <= STALE.max(self.srtt * 4) && self.sum.1 > 0.0)
             .then(|| (1.0 - self.gamma) * (self.sum.0 / self.sum.1).max(0.0))
+    }
+
+    /// Whether reports are believed, which an ACK is held against.
+    fn believes(&mut self, now: Instant, path: &PathView, ack: &Ack) -> bool {
+        let window = self.intent().window.map_or(0.0, |w| w.0 as f64);
+        self.audit
+            .on_ack(now, path, ack, window / f64::from(self.mss));
+        let speaks_against = match self.refuted {
+            None => self.audit.is_refuted(),
+            Some(_) => self.audit.is_suspect(),
+        };
+        if speaks_against {
+            self.refuted = Some(now);
+        } else if self.refuted.is_some_and(|at| now.since(at) >= FRESH) {
+            self.refuted = None;
+        }
+        self.refuted.is_none()
     }
 
     /// Does a queue stand that the cell does not explain?
@@ -204,6 +232,13 @@ impl Controller for Pbe {
         self.view(path);
         self.timed_out = false;
         self.bbr.on_ack(now, path, ack);
+        if !self.believes(now, path, ack) {
+            self.rate = 0.0;
+            self.mode = Mode::Internet;
+            // What comes after is another cell, as far as is known.
+            (self.began, self.above, self.below) = (None, 0.0, 0.0);
+            return;
+        }
         if let Some(capacity) = self.capacity(now) {
             self.switch(now, ack, capacity);
         }
@@ -241,6 +276,7 @@ impl Controller for Pbe {
             return;
         }
         self.end = Some(end);
+        self.audit.on_blocks(bytes, span);
         let (bytes, seconds) = (bytes.0 as f64, span.as_secs_f64());
         self.reports.push_back((now, bytes, seconds));
         self.sum = (self.sum.0 + bytes, self.sum.1 + seconds);
@@ -330,6 +366,35 @@ mod tests {
         link.run(10_000);
         // A quarter of what the radio could carry.
         assert!(link.utilisation() > 0.2, "{}", link.utilisation());
+    }
+
+    #[test]
+    fn reports_that_claim_nothing_are_refuted_by_what_arrives() {
+        let arrived = |feed: Option<u64>| {
+            let mut link = Link::new(pbe(GAMMA), 20, steady);
+            link.feed = feed;
+            link.run(20_000);
+            link.forget();
+            link.run(20_000);
+            link.utilisation()
+        };
+        let alone = arrived(None);
+        assert!(alone > 0.8, "{alone}");
+        for permille in [0, 1, 10] {
+            let lied = arrived(Some(permille));
+            assert!(
+                lied > alone / 2.0 && lied < alone * 2.0,
+                "{permille} permille: {lied} beside {alone}"
+            );
+        }
+        // Honest reports are believed again.
+        let mut link = Link::new(pbe(GAMMA), 20, steady);
+        link.feed = Some(0);
+        link.run(10_000);
+        assert!(link.c.refuted.is_some());
+        link.feed = Some(1000);
+        link.run(10_000);
+        assert_eq!(link.c.refuted, None);
     }
 
     #[test]
