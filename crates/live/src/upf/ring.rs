@@ -138,7 +138,7 @@ fn ip(kind: u16, packet: &[u8]) -> Option<Ip> {
         IPV4 if packet.len() >= 20
             && packet[0] == 0x45
             && packet[9] == UDP
-            && word(packet, 6)? & 0x3fff == 0 =>
+            && word(packet, 6)?.trailing_zeros() >= 14 =>
         {
             let address = |at: usize| {
                 let octets: Option<&[u8; 4]> = packet[at..].first_chunk();
