@@ -67,7 +67,8 @@ def main() -> int:
         return 0
     if not Path(args.binary).is_file():
         parser.error(
-            f"--binary: found no file {args.binary}, expected the command (cargo build --profile dist -p slackwater-cli)"
+            f"--binary: found no file {args.binary}, expected the command "
+            "(cargo build --profile dist -p slackwater-cli)"
         )
     rows = []
     for entry in json.loads((HERE / "ceilings.json").read_text()):
