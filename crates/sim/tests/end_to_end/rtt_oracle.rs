@@ -544,6 +544,9 @@ fn tcp_whose_sacks_are_compressed() {
     });
 }
 
+/// Seeds below 25 whose connection over quinn does not spin.
+const DRAWN: [u64; 7] = [2, 4, 10, 13, 14, 19, 24];
+
 /// p95 of the error of a spin bit's samples near the floor, of at least `least` samples, by the light model and by the
 /// real stack; prints what it finds.
 ///
@@ -555,12 +558,14 @@ fn check_spin(what: &str, least: usize, setup: impl Fn() -> Setup) {
     let config = QuicConfig::default();
     for (stack, by) in [("light", By::Quic(config)), ("quinn", By::Quinn(config))] {
         let (mut errors, mut waits) = (vec![], vec![]);
-        for seed in 1..=4 {
-            let (found, state) = Setup { by, ..setup() }.run(seed);
-            if state == SpinState::Random && stack == "quinn" {
-                // RFC 9000, 17.4: it does not spin on a random connection of some; seen as what it is.
+        for seed in 1..=24 {
+            // RFC 9000, 17.4: it does not spin on a random connection of some, and draws the bit for each packet. Under loss that is
+            // not always seen (docs/vaqm.md), and no round trip is in such a bit.
+            if stack == "quinn" && DRAWN.contains(&seed) {
                 continue;
             }
+            let (found, state) = Setup { by, ..setup() }.run(seed);
+            assert_eq!(state, SpinState::Live, "{stack}, {what}, seed {seed}");
             let n = found.sorted.len();
             assert!(n >= least, "{stack}, {what}, seed {seed}: {n} samples");
             errors.extend(found.sorted);
@@ -576,11 +581,8 @@ fn check_spin(what: &str, least: usize, setup: impl Fn() -> Setup) {
             "{stack}, {what}: {n} samples, error p50 {p50:.2}, p95 {p95:.2} ms, floor {floor:.2} ms"
         );
         assert_eq!(waits.len(), n, "{stack}, {what}: each sample has its wait");
-        // Over quinn, whose packets come in bursts, 24 seeds of "1 % late" are 4 ms above the floor, of "cell, 1 % lost and late" 3 ms: that
-        // four were within 1 ms was chance.
-        let above = if stack == "quinn" { 5.0 } else { 1.0 };
         assert!(
-            p95 <= floor + above,
+            p95 <= floor + 1.0,
             "{stack}, {what}: p95 of the error {p95} ms, of the waits {floor} ms"
         );
     }
