@@ -86,7 +86,7 @@ def test_the_package_itself_does_without_gymnasium() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout
     asked = code.replace("import slackwater;", "import slackwater.gym;")
     done = subprocess.run([sys.executable, "-c", asked], check=False, capture_output=True, text=True)
-    assert "slackwater[gym]" in done.stderr
+    assert "gymnasium>=" in done.stderr
 
 
 def test_domains_are_json() -> None:
