@@ -1,6 +1,7 @@
 //! Packets and messages as bytes: nothing panics, and what is written is read as the same.
 
 use slackwater_core::{Duration, Ecn, FlowId, Instant, PacketView as _, Qfi, SeqNum, Teid, UeId};
+use slackwater_live::counted::{CounterReport, Key};
 use slackwater_live::emulate::frame;
 use slackwater_signal::{RanReport, ReportBody};
 use slackwater_wire::gtpu::extension::{NR_RAN_CONTAINER, PDU_SESSION_CONTAINER};
@@ -52,6 +53,11 @@ pub(crate) fn ip(data: &[u8]) {
         assert!(report::strip(&mut changed), "and it can be taken out");
     }
     let _ = report::strip(&mut data.to_vec());
+    let _ = CounterReport::open(data, Key::new(&[7; 16]).ok().as_ref());
+    if let Ok(read) = CounterReport::open(data, None) {
+        let out = CounterReport::seal(read.flow, read.counters.encode(), None);
+        assert_eq!(CounterReport::open(&out, None), Ok(read));
+    }
     if let Ok(read) = Datagram::decode(data) {
         let mut out = Vec::new();
         read.encode(&mut out);

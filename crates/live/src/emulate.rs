@@ -175,7 +175,7 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
     if let Some(teller) = teller {
         drive.tell(teller, options.limit);
     }
-    drive.set_ports(options.ports);
+    drive.set_ports(options.ports.clone());
     if !isolated {
         drive.set_reach(Reach::Only(options.nets.clone()));
     }

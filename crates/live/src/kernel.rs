@@ -1,6 +1,7 @@
 //! A scenario with the kernel's own TCP senders in place of simulated ones.
 
 pub(crate) mod hosts;
+mod quic;
 pub(crate) mod tasks;
 
 use std::net::TcpStream;
@@ -19,6 +20,7 @@ use self::hosts::{Failure, sample, start};
 use self::tasks::XRC;
 use self::tasks::{configure, tasks};
 use crate::LiveError;
+use crate::emulate::beside::Ports;
 use crate::emulate::bridge::Tap;
 use crate::emulate::flows::FlowTable;
 use crate::emulate::meter::View;
@@ -29,7 +31,8 @@ use crate::emulate::{Drive, Outcome, PRIORITY};
 use crate::sys;
 
 /// Runs `scenario` once, in namespaces of its own, with the kernel's senders and receivers. Every flow is bulk TCP under
-/// reno, cubic, bbr, or xrc, which is loaded for the time of the run.
+/// reno, cubic, bbr, or xrc, which is loaded for the time of the run; or a download over QUIC (`quinn`) by a server of this
+/// program with any controller that it takes.
 ///
 /// # Errors
 /// Where a flow asks for what the kernel has not, or the kernel refuses.
@@ -52,7 +55,7 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
     #[cfg(feature = "bpf")]
     let xrc = tasks
         .iter()
-        .any(|t| t.controller == XRC)
+        .any(|t| t.controller == XRC && !t.quic)
         .then(load_xrc)
         .transpose()?;
     let since = sys::signals();
@@ -71,7 +74,19 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
     let over = Arc::new(AtomicBool::new(false));
     let failure = Failure::default();
     let mut threads = Vec::new();
+    let told = tasks.iter().filter(|t| t.quic).count();
     for (i, task) in tasks.into_iter().enumerate() {
+        if task.quic {
+            // Reports name a flow by its addresses, and go to one port of the servers' side.
+            let reports = (told == 1).then_some(quic::REPORTS);
+            drive.set_ports(Ports {
+                reports,
+                ..Ports::default()
+            });
+            let threads_of = quic::start(&task, scenario, reports, plan, &drive, &over, &failure)?;
+            threads.extend(threads_of);
+            continue;
+        }
         let socket = Arc::new(OnceLock::<TcpStream>::new());
         let probe = Arc::clone(&socket);
         #[cfg(feature = "bpf")]

@@ -21,6 +21,7 @@
 #[cfg(feature = "bpf")]
 pub mod bpf;
 pub mod core_network;
+pub mod counted;
 pub mod emulate;
 pub mod gnb;
 pub mod gtpu;

@@ -78,7 +78,7 @@ fn transport(spin: bool) -> TransportConfig {
 ///
 /// # Errors
 /// Where there is none of that name, it has a rate alone, or its answer to marks is not what the mark promises.
-fn controller(
+pub(crate) fn controller(
     known: &Registry,
     name: &str,
     asked: Option<EcnMode>,

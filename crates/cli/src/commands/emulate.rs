@@ -12,6 +12,7 @@ use slackwater_lab::wire::trace::MahimahiTrace;
 use slackwater_live::beside::Ports;
 use slackwater_live::cells::{Edge, Middle, Wanted};
 use slackwater_live::core_network;
+use slackwater_live::counted::Key;
 use slackwater_live::emulate::reach::{Net, Range};
 use slackwater_live::emulate::{Health, Options, Outcome, emulate};
 use slackwater_live::gnb;
@@ -49,6 +50,9 @@ pub(crate) struct EmulateArgs {
     /// Send the cell's reports to this UDP port of the server side instead of putting them on acknowledgments (QUIC)
     #[arg(long, value_name = "PORT")]
     reports: Option<u16>,
+    /// Sign the counters of --edge ebb with the key in this file, 16 octets at least (HMAC-SHA-256)
+    #[arg(long, value_name = "FILE", requires = "reports")]
+    report_key: Option<PathBuf>,
     /// Tell each UE of its transport blocks at this UDP port
     #[arg(long, value_name = "PORT")]
     blocks: Option<u16>,
@@ -236,6 +240,7 @@ fn options(args: &EmulateArgs, plugins: &Plugins) -> Result<Options> {
         interval: Duration::from_millis(20),
         ports: Ports {
             reports: args.reports,
+            key: args.report_key.as_deref().map(Key::read).transpose()?,
             blocks: args.blocks,
         },
         addresses: args.addresses,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
+use slackwater_live::counted::Key;
 use slackwater_live::quinn::EcnMode;
 use slackwater_live::quinn::get::{self, Got, Wanted};
 use slackwater_live::quinn::serve::{self, Listening, Served};
@@ -48,6 +49,9 @@ struct ServeArgs {
     /// Hear reports beside the connections there, as `slackwater emulate --edge xrc --reports PORT` sends them
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = place)]
     reports: Option<SocketAddr>,
+    /// Take a base station's counters (ebb) with the tag of the key in this file alone, 16 octets at least
+    #[arg(long, value_name = "FILE", requires = "reports")]
+    report_key: Option<PathBuf>,
     /// End after this many transfers
     #[arg(long, value_name = "N")]
     transfers: Option<u64>,
@@ -191,6 +195,7 @@ fn serve(args: &ServeArgs, plugins: &Plugins) -> Result<ExitCode> {
         controller: args.cc.clone(),
         controllers: plugins.controllers().clone(),
         reports: args.reports,
+        key: args.report_key.as_deref().map(Key::read).transpose()?,
         transfers: args.transfers,
         spin: !args.no_spin,
         ecn: args.ecn.map(Ecn::mode),

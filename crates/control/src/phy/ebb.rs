@@ -82,6 +82,8 @@ const REMEMBERED: f64 = 1.0;
 const FADES: f64 = 2.0;
 /// The way of a report is counted from so long before the first one, whose own way is not known.
 const AHEAD: Duration = Duration::from_secs(60);
+/// Packets of others that the first counters may hold beyond those that were sent here: a loop is of a byte behind so many.
+const FOREIGN: u64 = 2;
 /// A report covers more time than this only after a pause: its rate says little about now.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -360,6 +362,9 @@ impl Ebb {
         self.offset = self.gone - (self.log.sent() - flying) as i64;
         self.excess = None;
         self.forecast = Forecast::new(self.params.rules.mix);
+        // Packets that no controller hears of are counted there, such as probes of the path's MTU (RFC 8899) over QUIC: what they
+        // are ahead of left later than they did, and would make the loop seem short.
+        self.noted = self.noted.max(self.ours() + FOREIGN * u64::from(self.mss));
         self.align(now, &counters);
     }
 
@@ -520,8 +525,10 @@ impl Ebb {
 impl Controller for Ebb {
     fn on_sent(&mut self, now: Instant, path: &PathView, sent: &Sent) {
         self.see(path);
+        // A host may hand several packets to the kernel at once, and each has its headers.
+        let packets = sent.bytes.0.div_ceil(u64::from(self.mss)).max(1);
         self.log
-            .on_sent(now, sent.bytes.0 + u64::from(self.headers));
+            .on_sent(now, sent.bytes.0 + packets * u64::from(self.headers));
         self.first_sent.get_or_insert(now);
         self.last_sent = now;
         if !self.steers {

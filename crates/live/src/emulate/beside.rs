@@ -7,6 +7,9 @@ use slackwater_wire::report::{Datagram, FiveTuple, FlowKey};
 
 use slackwater_wire::checksum;
 
+use super::bridge::Beside;
+use crate::counted::{CounterReport, Key};
+
 /// Where the UE's modem seems to be: an address of its link alone (RFC 3927; RFC 4291, 2.5.6).
 const MODEM: (Ipv4Addr, Ipv6Addr) = (
     Ipv4Addr::new(169, 254, 0, 1),
@@ -15,19 +18,28 @@ const MODEM: (Ipv4Addr, Ipv6Addr) = (
 const UDP: u8 = 17;
 
 /// Where reports go that have no packet to ride on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Ports {
     /// A port of the sender's host, for the cell's reports: [`Datagram`]s.
     pub reports: Option<u16>,
+    /// Signs the counters of `ebb`.
+    pub key: Option<Key>,
     /// A port of the UE, for its own transport blocks: the eight bytes of a [`ReportBody`].
     pub blocks: Option<u16>,
 }
 
-/// The IP packet that takes `body` to the sender of the flow `down`, by way of the receiver's address.
-pub fn to_sender(down: FiveTuple, body: ReportBody, port: u16) -> Vec<u8> {
-    let mut payload = Vec::with_capacity(64);
+/// The IP packet that takes `report` to the sender of the flow `down`, by way of the receiver's address; counters with a tag,
+/// where there is a key and a serial number.
+pub fn to_sender(down: FiveTuple, report: Beside, port: u16, key: Option<(&Key, u64)>) -> Vec<u8> {
     let flow = FlowKey::FiveTuple(down);
-    Datagram { flow, body }.encode(&mut payload);
+    let payload = match report {
+        Beside::Report(body) => {
+            let mut payload = Vec::with_capacity(64);
+            Datagram { flow, body }.encode(&mut payload);
+            payload
+        }
+        Beside::Counters(octets) => CounterReport::seal(flow, octets, key),
+    };
     let from = SocketAddr::new(down.destination, port);
     udp(from, SocketAddr::new(down.source, port), &payload)
 }
@@ -119,7 +131,7 @@ mod tests {
                 destination_port: 50_000,
                 protocol: 17,
             };
-            let ip = IpPacket::new(to_sender(down, body, 4434)).unwrap();
+            let ip = IpPacket::new(to_sender(down, Beside::Report(body), 4434, None)).unwrap();
             assert!(ip.checksums_hold());
             assert_eq!(ip.ports(), Some((4434, 4434)));
             let got = Datagram::decode(ip.udp_payload().unwrap()).unwrap();

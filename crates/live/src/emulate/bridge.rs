@@ -202,6 +202,15 @@ struct Held {
     left: bool,
 }
 
+/// A report that travels beside the packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// One of eight octets.
+    Report(ReportBody),
+    /// A base station's counters, as `Counters::encode` has them.
+    Counters([u8; 24]),
+}
+
 /// How long the buffer of an acknowledgment stays, for copies of it that a function sends later.
 const COPIES: Duration = Duration::from_secs(2);
 
@@ -216,7 +225,7 @@ pub struct Bridge {
     /// `created` of the last packet.
     last: Instant,
     /// Reports that arrived on their own since they were last taken.
-    pub reports: Vec<(FlowId, ReportBody)>,
+    pub reports: Vec<(FlowId, Beside)>,
     mtu: usize,
 }
 
@@ -290,9 +299,12 @@ impl Bridge {
             let up = packet.dir == Direction::Up;
             let Some(held) = find(&mut self.held[usize::from(up)], packet.created) else {
                 // A report that travels beside the packets has no buffer.
-                if let Body::Report(bytes) = packet.body {
-                    self.reports.push((packet.flow, ReportBody(bytes)));
-                }
+                let report = match packet.body {
+                    Body::Report(octets) => Some(Beside::Report(ReportBody(octets))),
+                    Body::Counters(octets) => Some(Beside::Counters(octets)),
+                    _ => None,
+                };
+                self.reports.extend(report.map(|r| (packet.flow, r)));
                 continue;
             };
             let copied = up && packet.payload() == 0;

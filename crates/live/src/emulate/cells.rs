@@ -56,6 +56,8 @@ pub enum Edge {
     Cecc,
     /// The agent of explicit feedback, on acknowledgments.
     Xrc,
+    /// The agent that counts what leaves the radio, in datagrams of its own.
+    Ebb,
     /// Marking in the cell's or link's own queue.
     L4s,
     /// A system that the program adds, perhaps with parameters after `:`.
@@ -66,7 +68,7 @@ pub enum Edge {
 
 impl Edge {
     /// Name and description of every built-in function.
-    pub const BUILT_IN: [(&'static str, &'static str); 4] = [
+    pub const BUILT_IN: [(&'static str, &'static str); 5] = [
         (
             "vaqm",
             "The UPF delays acknowledgments or drops for what the radio can carry",
@@ -80,6 +82,10 @@ impl Edge {
             "The cell puts rate and queue delay on acknowledgments",
         ),
         ("l4s", "The cell's queue marks ECT packets"),
+        (
+            "ebb",
+            "The cell counts what leaves it and reports that in datagrams (--reports)",
+        ),
     ];
 
     /// The function called `name`: a built-in one, or a system or agent of `plugins`.
@@ -96,6 +102,8 @@ impl Edge {
             "l4s" => Self::L4s,
             _ if systems.iter().any(|s| s.0 == base) => Self::System(name.to_owned()),
             _ if agents.iter().any(|a| a.0 == base) => Self::Agent(name.to_owned()),
+            // A system that the program adds may have had the name before.
+            "ebb" => Self::Ebb,
             _ => {
                 let known = Self::BUILT_IN.iter().chain(&systems).chain(&agents);
                 let known = known.map(|e| e.0);
@@ -112,6 +120,7 @@ impl Edge {
             Self::Vaqm => "vaqm",
             Self::Cecc => "cecc",
             Self::Xrc => "xrc",
+            Self::Ebb => "ebb",
             Self::L4s => "l4s",
             Self::System(name) | Self::Agent(name) => name,
         }
@@ -238,14 +247,31 @@ impl Wanted {
             (false, true) => "tyrus",
             (false, false) => "cubic",
         };
+        let counts = self.edge.contains(&Edge::Ebb);
+        let controller = match (counts, reports || self.blocks, self.datagrams) {
+            (false, ..) => controller,
+            (true, false, true) => "ebb",
+            (true, true, _) => {
+                return Err(LiveError::Usage(
+                    "found --edge ebb with another agent or --blocks, expected one of them: a sender takes reports of one"
+                        .to_owned(),
+                ));
+            }
+            (true, _, false) => {
+                return Err(LiveError::Usage(
+                    "found --edge ebb without --reports, expected both: counters do not ride on acknowledgments"
+                        .to_owned(),
+                ));
+            }
+        };
         put(&mut flow, "controller", controller);
-        if self.datagrams && !reports {
+        if self.datagrams && !reports && !counts {
             return Err(LiveError::Usage(
-                "found --reports without --edge xrc or an agent of the program, expected both: no one else reports"
+                "found --reports without --edge xrc, ebb or an agent of the program, expected both: no one else reports"
                     .to_owned(),
             ));
         }
-        if self.datagrams || self.blocks {
+        if (self.datagrams && !counts) || self.blocks {
             let carrier = if self.blocks { "socket" } else { "datagram" };
             put(sub(&mut root, "feedback")?, "carrier", carrier);
         }
@@ -399,6 +425,8 @@ impl Wanted {
                         edge.name()
                     )));
                 }
+                // The agent follows from the flows' controller.
+                Edge::Ebb => {}
                 // The file may have chosen another mode.
                 Edge::Vaqm => {
                     let vaqm = sub(sub(root, "upf")?, "vaqm")?;
@@ -466,8 +494,9 @@ mod tests {
     #[test]
     fn every_named_cell_makes_a_scenario_with_every_edge_function() {
         for (name, _) in named() {
-            for edge in [Edge::Vaqm, Edge::Cecc, Edge::Xrc, Edge::L4s] {
+            for edge in [Edge::Vaqm, Edge::Cecc, Edge::Xrc, Edge::L4s, Edge::Ebb] {
                 let mut w = wanted(Middle::Cell(name.to_owned()));
+                w.datagrams = edge == Edge::Ebb;
                 w.edge = vec![edge.clone()];
                 w.ues = 3;
                 w.queue = Some("64 packets".to_owned());
@@ -512,7 +541,7 @@ mod tests {
         w.edge.push(edge);
         says(&w, "expected one system");
         let error = Edge::find("ow", &plugins).expect_err("no such function");
-        assert!(error.to_string().contains("l4s, own"), "{error}");
+        assert!(error.to_string().contains("l4s, ebb, own"), "{error}");
     }
 
     /// An agent that has nothing to say, where `at` says.
@@ -558,7 +587,10 @@ mod tests {
             assert!(error.contains(words), "{error}");
         }
         let error = Edge::find("ow", &plugins).expect_err("no such function");
-        assert!(error.to_string().contains("l4s, own, modem"), "{error}");
+        assert!(
+            error.to_string().contains("l4s, ebb, own, modem"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -584,6 +616,11 @@ mod tests {
         (w.blocks, w.datagrams) = (false, true);
         w.edge.clear();
         says(&w, "--edge xrc");
+        w.edge = vec![Edge::Ebb, Edge::Xrc];
+        says(&w, "reports of one");
+        (w.datagrams, w.edge) = (false, vec![Edge::Ebb]);
+        says(&w, "found --edge ebb without --reports");
+        w.edge.clear();
         w.datagrams = false;
         w.ues = 2;
         says(&w, "one UE");

@@ -14,10 +14,10 @@ use slackwater_ran::cell::Cell;
 use slackwater_results::record::slots::SlotRows;
 use slackwater_scenario::Scenario;
 use slackwater_scenario::build::Layout;
-use slackwater_signal::PathReport;
+use slackwater_signal::{PathReport, ReportBody};
 
 use super::beside::{self, Ports};
-use super::bridge::{Bridge, Counters, Departure, Probe, Tap};
+use super::bridge::{Beside, Bridge, Counters, Departure, Probe, Tap};
 use super::clock::WallClock;
 use super::flows::FlowTable;
 use super::frame;
@@ -53,6 +53,8 @@ pub(crate) struct Drive {
     reach: Reach,
     out_of_reach: u64,
     reports: u64,
+    /// That of the last report that was signed.
+    serial: u64,
     meter: Meter,
     /// CPU time of the thread before the run.
     cpu: Duration,
@@ -86,6 +88,7 @@ impl Drive {
             reach: Reach::All,
             out_of_reach: 0,
             reports: 0,
+            serial: 0,
             meter: Meter::new(view, name),
             cpu: thread_time(),
             stolen: sys::stolen(),
@@ -98,7 +101,7 @@ impl Drive {
     }
 
     /// Where reports go that do not ride on packets.
-    pub(super) const fn set_ports(&mut self, ports: Ports) {
+    pub(crate) fn set_ports(&mut self, ports: Ports) {
         self.ports = ports;
     }
 
@@ -222,10 +225,14 @@ impl Drive {
         }
         let reports = core::mem::take(&mut self.bridge.reports);
         let flows = &self.bridge.flows;
-        for (flow, body) in &reports {
-            let own = matches!(body.report(), Some(PathReport::TransportBlocks { .. }));
+        for (flow, report) in &reports {
+            let blocks = |body: &ReportBody| {
+                matches!(body.report(), Some(PathReport::TransportBlocks { .. }))
+            };
             let ue = flows.ue_of(*flow);
-            let (device, packet) = if own {
+            let (device, packet) = if let Beside::Report(body) = report
+                && blocks(body)
+            {
                 // The modem tells of the UE, whatever its connections.
                 let port = self.ports.blocks.filter(|_| flows.is_first(*flow));
                 let (Some(port), Side::Servers(servers)) = (port, &self.network.side) else {
@@ -241,7 +248,12 @@ impl Drive {
                 ) else {
                     continue;
                 };
-                (&mut servers.tun, beside::to_sender(down, *body, port))
+                // One base station signs nothing twice, and one that starts anew goes on behind the last one.
+                let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+                self.serial = (self.serial + 1).max(since.as_micros() as u64);
+                let key = self.ports.key.as_ref().map(|key| (key, self.serial));
+                let packet = beside::to_sender(down, *report, port, key);
+                (&mut servers.tun, packet)
             };
             self.reports += 1;
             self.refused += u64::from(!device.write(&[0; frame::HEADER], &packet));

@@ -23,7 +23,7 @@ use crate::sys;
 /// The first thing that went wrong in a thread.
 pub(super) type Failure = Arc<Mutex<Option<String>>>;
 
-fn fail(failure: &Failure, what: String) {
+pub(super) fn fail(failure: &Failure, what: String) {
     if let Ok(mut first) = failure.lock() {
         first.get_or_insert(what);
     }

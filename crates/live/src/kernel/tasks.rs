@@ -1,8 +1,9 @@
 //! What the kernel is to send: the flows of a scenario, and the settings of its TCP.
 
-use slackwater_core::Duration;
+use slackwater_control::Controller as _;
+use slackwater_core::{Draw, Duration};
 use slackwater_scenario::Scenario;
-use slackwater_scenario::flow::{App, Tcp, TcpEcn, Way};
+use slackwater_scenario::flow::{App, Protocol, Tcp, TcpEcn, Way};
 
 use crate::LiveError;
 
@@ -16,7 +17,7 @@ pub(super) const XRC: &str = "xrc";
 /// One flow of the scenario.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
-    /// Its name in the kernel.
+    /// Its name, in the kernel or here.
     pub(super) controller: String,
     /// The UE that it goes to or comes from.
     pub(super) ue: u32,
@@ -26,8 +27,10 @@ pub(super) struct Task {
     pub(super) start: Duration,
     /// Last byte, from the start of the run.
     pub(super) stop: Duration,
-    /// The receiver's port.
+    /// The receiver's port; of a flow over QUIC the server's.
     pub(super) port: u16,
+    /// Over QUIC, by `quinn` with our controller.
+    pub(super) quic: bool,
 }
 
 /// The flows of `scenario`.
@@ -53,16 +56,39 @@ pub(super) fn tasks(scenario: &Scenario) -> Result<Vec<Task>, LiveError> {
             return Err(wrong("another application", "app = { kind = \"bulk\" }"));
         }
         let name = flow.spec.controller.as_str();
-        if name == XRC && cfg!(not(feature = "bpf")) {
+        let quic = flow.spec.protocol() == Protocol::Quinn;
+        if quic && flow.spec.direction == Way::Up {
+            return Err(wrong("an upload over QUIC", "a download"));
+        }
+        if quic {
+            let known = scenario.plugins().controllers();
+            let (cc, _) = crate::quinn::controller(known, name, None, Draw::new(0))?;
+            if cc.takes_blocks() {
+                return Err(wrong(
+                    &format!("{name:?}, which takes a UE's own reports"),
+                    "a controller without",
+                ));
+            }
+            let quinn =
+                |f: &&slackwater_scenario::FlowInstance<'_>| f.spec.protocol() == Protocol::Quinn;
+            if (cc.takes_reports() || cc.takes_counters()) && flows.iter().filter(quinn).count() > 1
+            {
+                return Err(wrong(
+                    "several flows over QUIC, of which one takes reports",
+                    "one: reports go to one port",
+                ));
+            }
+        }
+        if name == XRC && !quic && cfg!(not(feature = "bpf")) {
             return Err(wrong(
                 "\"xrc\" in a program without BPF",
                 "one that was built with: cargo build --release -p slackwater-cli --features bpf; or \"reno\", \"cubic\", \"bbr\"",
             ));
         }
-        if name != XRC && !CONTROLLERS.contains(&name) {
+        if name != XRC && !quic && !CONTROLLERS.contains(&name) {
             return Err(wrong(
                 &format!("{name:?}"),
-                "\"reno\", \"cubic\", \"bbr\" or \"xrc\"",
+                "\"reno\", \"cubic\", \"bbr\" or \"xrc\", or transport = \"quinn\" for any",
             ));
         }
         if flow.rtt != scenario.path.rtt && flow.ue.is_none() {
@@ -81,6 +107,7 @@ pub(super) fn tasks(scenario: &Scenario) -> Result<Vec<Task>, LiveError> {
             start: flow.start,
             stop: flow.stop,
             port: PORT + i as u16,
+            quic,
         })
     };
     flows.iter().enumerate().map(task).collect()

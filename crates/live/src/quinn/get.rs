@@ -12,6 +12,7 @@ use ::quinn::{
     ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig, Runtime as _,
     TokioRuntime, VarInt,
 };
+use bytes::Bytes;
 use slackwater_control::EcnMode;
 use slackwater_signal::ReportBody;
 use slackwater_wire::report::Datagram;
@@ -20,6 +21,7 @@ use super::reports::Budget;
 use super::socket::Marked;
 use super::{Fingerprint, LINE, block_on, line, mbps, ms, tls, transport, usage};
 use crate::LiveError;
+use crate::counted::CounterReport;
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,20 +147,26 @@ fn refused(server: SocketAddr, error: &ConnectionError) -> LiveError {
     })
 }
 
-/// Sends on what comes to `socket`: a report's eight bytes, or a whole [`Datagram`], of which the body goes on.
+/// Sends on what comes to `socket`: a report's eight bytes, a whole [`Datagram`], of which the body goes on, or a base station's
+/// counters, whole.
 async fn relay(socket: tokio::net::UdpSocket, connection: Connection, count: Arc<AtomicU64>) {
     let mut buffer = [0; 512];
     let mut budget = Budget::new(Instant::now());
     while let Ok(length) = socket.recv(&mut buffer).await {
-        let Some(body) = body(&buffer[..length]) else {
+        let bytes = &buffer[..length];
+        let counters = CounterReport::open(bytes, None).is_ok();
+        let passed = if counters {
+            Bytes::copy_from_slice(bytes)
+        } else if let Some(body) = body(bytes) {
+            Bytes::copy_from_slice(&body.0)
+        } else {
             continue;
         };
         if !budget.take(Instant::now()) {
             continue;
         }
         // A full queue of datagrams drops its oldest, which a newer report has replaced.
-        let body = bytes::Bytes::copy_from_slice(&body.0);
-        match connection.send_datagram(body) {
+        match connection.send_datagram(passed) {
             Ok(()) => {
                 count.fetch_add(1, Ordering::Relaxed);
             }

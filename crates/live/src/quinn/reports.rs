@@ -12,8 +12,11 @@ use std::time::{Duration as Wall, Instant};
 
 use slackwater_core::Instant as Simulated;
 use slackwater_quinn::control::Shared;
+use slackwater_signal::PathReport;
 use slackwater_wire::report::{Datagram, FlowKey};
 use tokio::net::UdpSocket;
+
+use crate::counted::{CounterReport, Key, Refusal};
 
 /// What came to the socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -24,6 +27,8 @@ pub struct Heard {
     pub malformed: u64,
     /// Reports on connections that are not there.
     pub strangers: u64,
+    /// Reports without the tag that the server's key gives, or that passed before.
+    pub forged: u64,
     /// Datagrams beyond what is read in a second.
     pub flooded: u64,
 }
@@ -64,6 +69,8 @@ pub(super) struct Directory(Arc<Mutex<Inner>>);
 struct Inner {
     open: BTreeMap<SocketAddr, (Shared, u64)>,
     heard: Heard,
+    key: Option<Key>,
+    serials: Serials,
 }
 
 impl Directory {
@@ -71,13 +78,24 @@ impl Directory {
         self.0.lock().expect("no holder panics")
     }
 
+    /// Counters count where `key` has signed them.
+    pub(super) fn of_key(key: Option<Key>) -> Self {
+        let directory = Self::default();
+        directory.inner().key = key;
+        directory
+    }
+
     pub(super) fn add(&self, client: SocketAddr, control: Shared) {
-        self.inner().open.insert(plain(client), (control, 0));
+        let mut inner = self.inner();
+        inner.serials.open(plain(client));
+        inner.open.insert(plain(client), (control, 0));
     }
 
     /// Forgets `client`; how many reports it was told.
     pub(super) fn remove(&self, client: SocketAddr) -> u64 {
-        let gone = self.inner().open.remove(&plain(client));
+        let mut inner = self.inner();
+        inner.serials.by_client.remove(&plain(client));
+        let gone = inner.open.remove(&plain(client));
         gone.map_or(0, |(_, told)| told)
     }
 
@@ -94,31 +112,72 @@ impl Directory {
     /// A datagram came.
     pub(super) fn hear(&self, bytes: &[u8]) {
         let mut inner = self.inner();
-        let Ok(datagram) = Datagram::decode(bytes) else {
+        let read = if CounterReport::is_one(bytes) {
+            let read = CounterReport::open(bytes, inner.key.as_ref());
+            if matches!(read, Err(Refusal::Forged | Refusal::Form(_))) {
+                inner.heard.forged += 1;
+                return;
+            }
+            read.ok()
+                .map(|r| (r.flow, PathReport::Counters(r.counters), r.serial))
+        } else {
+            let read = Datagram::decode(bytes).ok();
+            read.and_then(|d| Some((d.flow, d.body.report()?, None)))
+        };
+        let Some((flow, report, serial)) = read else {
             inner.heard.malformed += 1;
             return;
         };
-        let Some(report) = datagram.body.report() else {
-            inner.heard.malformed += 1;
-            return;
-        };
-        let FlowKey::FiveTuple(tuple) = datagram.flow else {
+        let FlowKey::FiveTuple(tuple) = flow else {
             inner.heard.strangers += 1;
             return;
         };
         let client = SocketAddr::new(tuple.destination, tuple.destination_port);
+        let inner = &mut *inner;
         let Some((control, told)) = inner.open.get_mut(&plain(client)) else {
             inner.heard.strangers += 1;
             return;
         };
+        if !inner.serials.pass(plain(client), serial) {
+            inner.heard.forged += 1;
+            return;
+        }
         *told += 1;
         tell(control, &report);
         inner.heard.told += 1;
     }
 }
 
+/// Which signed reports have passed.
+#[derive(Debug, Default)]
+struct Serials {
+    /// The newest serial number of all that the key has signed.
+    newest: u64,
+    /// The same by connection: reports of one do not make those of another old.
+    by_client: BTreeMap<SocketAddr, u64>,
+}
+
+impl Serials {
+    /// A connection of `client` begins: what was signed before is none of it.
+    fn open(&mut self, client: SocketAddr) {
+        self.by_client.insert(client, self.newest);
+    }
+
+    /// True for a report that is newer than the last one, and for one without a number.
+    fn pass(&mut self, client: SocketAddr, serial: Option<u64>) -> bool {
+        let Some(serial) = serial else {
+            return true;
+        };
+        let last = self.by_client.entry(client).or_default();
+        let newer = serial > *last;
+        *last = serial.max(*last);
+        self.newest = self.newest.max(serial);
+        newer
+    }
+}
+
 /// Tells a controller, at the time of the machine.
-pub(super) fn tell(control: &Shared, report: &slackwater_control::PathReport) {
+pub(super) fn tell(control: &Shared, report: &PathReport) {
     let mut state = control.get();
     let now = now(&state);
     state.on_report(now, report);
@@ -152,5 +211,28 @@ pub(super) async fn listen(socket: UdpSocket, directory: Directory) {
         } else {
             directory.inner().heard.flooded += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signed_report_passes_once() {
+        let mut serials = Serials::default();
+        let [one, two] = [1, 2].map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
+        serials.open(one);
+        serials.open(two);
+        assert!(serials.pass(one, Some(10)) && serials.pass(one, Some(12)));
+        // Doubled, overtaken, and of another connection, which has its own order.
+        assert!(!serials.pass(one, Some(12)) && !serials.pass(one, Some(11)));
+        assert!(serials.pass(two, Some(11)));
+        // A connection at the same address and port does not hear the last one's again.
+        serials.open(one);
+        assert!(!serials.pass(one, Some(10)) && !serials.pass(one, Some(12)));
+        assert!(serials.pass(one, Some(13)));
+        // Without a key there are none.
+        assert!(serials.pass(one, None));
     }
 }

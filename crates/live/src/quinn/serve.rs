@@ -19,7 +19,7 @@ use slackwater_core::Draw;
 use slackwater_quinn::clock::Epoch;
 use slackwater_quinn::control::{Adapter, Clock, Shared};
 use slackwater_quinn::session;
-use slackwater_signal::ReportBody;
+use slackwater_signal::{PathReport, ReportBody};
 
 use super::reports::{self, Directory, Heard};
 use super::socket::Marked;
@@ -28,6 +28,7 @@ use super::{
     usage,
 };
 use crate::LiveError;
+use crate::counted::{CounterReport, Key};
 
 /// What a server offers.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub struct Options {
     pub controllers: Registry,
     /// Where reports come in beside the connections.
     pub reports: Option<SocketAddr>,
+    /// The key of the base station's counters: those without its tag are passed over.
+    pub key: Option<Key>,
     /// It ends after so many transfers.
     pub transfers: Option<u64>,
     /// Connections may show the spin bit (RFC 9000, 17.4); quinn keeps it dark on one in eight.
@@ -136,7 +139,7 @@ pub fn serve(
     }
     let identity = Identity::new()?;
     block_on(async {
-        let directory = Directory::default();
+        let directory = Directory::of_key(options.key.clone());
         let mut listening = Listening {
             address: options.listen,
             reports: None,
@@ -225,6 +228,7 @@ async fn connection(
             connection.clone(),
             control.clone(),
             Arc::clone(&inside),
+            common.options.key.is_some(),
         )),
     ];
     while let Ok((send, recv)) = connection.accept_bi().await {
@@ -266,10 +270,17 @@ async fn drive(connection: Connection, control: Shared) {
 }
 
 /// Hears reports from the client.
-async fn datagrams(connection: Connection, control: Shared, heard: Arc<AtomicU64>) {
+async fn datagrams(connection: Connection, control: Shared, heard: Arc<AtomicU64>, keyed: bool) {
     while let Ok(datagram) = connection.read_datagram().await {
+        // A report's eight octets, or a base station's counters with the head that names their flow: the connection is it. Where
+        // there is a key, counters count only where it has signed them, and the client has none.
         let body = <[u8; 8]>::try_from(&datagram[..]).ok().map(ReportBody);
-        if let Some(report) = body.and_then(ReportBody::report) {
+        let counters = || {
+            let report = CounterReport::open(&datagram, None).ok()?;
+            (!keyed).then_some(())?;
+            Some(PathReport::Counters(report.counters))
+        };
+        if let Some(report) = body.and_then(ReportBody::report).or_else(counters) {
             heard.fetch_add(1, Ordering::Relaxed);
             reports::tell(&control, &report);
         }

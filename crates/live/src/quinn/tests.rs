@@ -46,6 +46,7 @@ fn options(controller: &str) -> serve::Options {
         controller: controller.to_owned(),
         controllers: Registry::new(),
         reports: None,
+        key: None,
         transfers: None,
         spin: true,
         ecn: None,

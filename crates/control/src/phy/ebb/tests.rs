@@ -167,3 +167,19 @@ fn another_base_station_is_taken_up_at_once_and_late_words_of_the_old_one_are_no
     }
     assert!((link.c.forecast.rate() / (WIRE as f64 * 1e3) - 1.0).abs() < 0.01);
 }
+
+#[test]
+fn packets_that_leave_in_one_call_have_a_header_each() {
+    let mut c = ebb();
+    let mut path = PathView::default();
+    (path.mss, path.wire_mss) = (1448, 1500);
+    let of = |bytes| Sent {
+        bytes: Bytes(bytes),
+        ..Sent::default()
+    };
+    // Ten full packets, and a short one with them.
+    c.on_sent(Instant::from_millis(1), &path, &of(10 * 1448 + 100));
+    assert_eq!(c.log.sent(), 10 * 1500 + 152);
+    c.on_sent(Instant::from_millis(2), &path, &of(0));
+    assert_eq!(c.log.sent(), 10 * 1500 + 152 + 52);
+}
