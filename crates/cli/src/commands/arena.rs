@@ -15,14 +15,18 @@ use slackwater_lab::arena::{self, Class, Options, Plan, Row, Table, Task, cost};
 use slackwater_lab::parallel;
 use slackwater_lab::run::{Control, RunResult};
 use slackwater_report::arena as page;
-use slackwater_results::output::parquet;
+use slackwater_results::output::{Manifest, Place, Update, parquet};
 use slackwater_results::table::Table as Text;
 use slackwater_scenario::Plugins;
 
-use super::run::{command_line, write, write_report};
+use super::run::{command_line, plain, write, write_report};
 use crate::progress::{self, Signal};
 use crate::say::say;
 
+/// The table of all cells: a folder without it is no finished arena.
+const TABLE: &str = "arena.json";
+/// The page.
+const PAGE: &str = "index.html";
 /// Seeds of a quick look and of the whole.
 const SEEDS: [u64; 2] = [5, 10];
 
@@ -104,6 +108,10 @@ pub(crate) fn arena(args: &ArenaArgs, plugins: &Plugins) -> Result<ExitCode> {
         .out
         .clone()
         .unwrap_or_else(|| Path::new("runs").join(name));
+    // One arena at a time in a folder: two would run each task twice.
+    let update = (!args.estimate)
+        .then(|| Update::claim(&folder).map_err(plain))
+        .transpose()?;
     let mut store = Store::open(&folder, &plan).map_err(|e| anyhow::anyhow!("{e}"))?;
     let mut left = store.left(&plan);
     if args.ray.is_some()
@@ -118,9 +126,9 @@ pub(crate) fn arena(args: &ArenaArgs, plugins: &Plugins) -> Result<ExitCode> {
     if !left.is_empty() {
         tell(&plan, &left, jobs)?;
     }
-    if args.estimate {
+    let Some(update) = update else {
         return Ok(ExitCode::SUCCESS);
-    }
+    };
     let start = Instant::now();
     if !left.is_empty() {
         if let Some(address) = &args.ray {
@@ -142,7 +150,7 @@ pub(crate) fn arena(args: &ArenaArgs, plugins: &Plugins) -> Result<ExitCode> {
         spent,
         start.elapsed().as_secs_f64()
     );
-    let made = leave(args, &plan, &folder, &table, &effort)?;
+    let made = leave(args, &plan, &folder, &update, &table, &effort)?;
     if args.json {
         say!("{}", serde_json::to_string_pretty(&table)?);
     } else {
@@ -233,9 +241,7 @@ fn here(
         let mut keep = |run: &RunResult| {
             if args.records && task.seed == plan.options.first_seed {
                 let folder = folder.join("runs").join(&task.cell).join(&task.system);
-                kept = write(&folder, run)
-                    .and_then(|_| write_report(&folder, std::slice::from_ref(run)))
-                    .map(drop);
+                kept = record(&folder, run);
             }
         };
         let stop = || progress::interrupted() || failed.load(Ordering::Relaxed);
@@ -280,6 +286,18 @@ fn here(
     Ok(store.into_inner().expect("all threads ended"))
 }
 
+/// Leaves the records of `run` in `folder`, whole.
+fn record(folder: &Path, run: &RunResult) -> Result<()> {
+    let manifest = Manifest::new("run", &run.scenario.name, &command_line());
+    // An arena's folder of records is the arena's own.
+    let place = Place::claim(folder, manifest, true).map_err(plain)?;
+    let aside = place.aside().map_err(plain)?;
+    write_report(aside, std::slice::from_ref(run))?;
+    write(aside, run)?;
+    place.put().map_err(plain)?;
+    Ok(())
+}
+
 /// Hands what is left to a Ray cluster, whose workers run the same tasks; rows come to the same file.
 fn on_ray(folder: &Path, left: &[Task], address: &str) -> Result<()> {
     let tasks = folder.join("tasks.jsonl");
@@ -310,22 +328,20 @@ fn leave(
     args: &ArenaArgs,
     plan: &Plan,
     folder: &Path,
+    update: &Update,
     table: &Table,
     effort: &str,
 ) -> Result<PathBuf> {
-    let file = |name: &str, text: &str| -> Result<PathBuf> {
-        let path = folder.join(name);
-        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(path)
+    let aside = update.aside().map_err(plain)?;
+    let file = |name: &str, text: &str| -> Result<()> {
+        let path = aside.join(name);
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     };
     let mut json = serde_json::to_string_pretty(table)?;
     json.push('\n');
-    file("arena.json", &json)?;
-    parquet::write(
-        &folder.join("table.parquet"),
-        std::iter::once(table.frame()),
-    )
-    .map_err(|e| anyhow::anyhow!("{e}"))?;
+    file(TABLE, &json)?;
+    parquet::write(&aside.join("table.parquet"), std::iter::once(table.frame()))
+        .map_err(|e| anyhow::anyhow!("{e}"))?;
     let costs = cost::measure(plan)?;
     file("cost.json", &serde_json::to_string_pretty(&costs)?)?;
     let made = page::ArenaPage {
@@ -334,6 +350,8 @@ fn leave(
         costs,
         records: args.records,
     };
+    file(PAGE, &page::render(table, &made))?;
+    update.put(&[TABLE, PAGE]).map_err(plain)?;
     if let Some(docs) = &args.docs {
         let text = std::fs::read_to_string(docs)
             .with_context(|| format!("cannot read {}", docs.display()))?;
@@ -347,7 +365,7 @@ fn leave(
         crate::files::replace(docs, &text)
             .with_context(|| format!("cannot write {}", docs.display()))?;
     }
-    file("index.html", &page::render(table, &made))
+    Ok(folder.join(PAGE))
 }
 
 fn list(plan: &Plan) {

@@ -19,11 +19,11 @@ use slackwater_live::gnb;
 use slackwater_live::logs;
 use slackwater_live::privilege::{Caller, as_caller};
 use slackwater_live::upf::config::{Aqm, Frames, Functions};
-use slackwater_results::output::tables;
+use slackwater_results::output::{Manifest, Place, tables};
 use slackwater_scenario::Plugins;
 use slackwater_scenario::field::Field as _;
 
-use crate::commands::run::{command_line, write, write_report};
+use crate::commands::run::{REPORT, command_line, plain, write, write_report};
 
 /// `slackwater emulate`
 #[derive(Debug, Args)]
@@ -102,6 +102,9 @@ pub(crate) struct EmulateArgs {
     /// Write no files
     #[arg(long)]
     no_files: bool,
+    /// Replace what the folder holds, even results of another kind or name
+    #[arg(long)]
+    force: bool,
     /// Print the summary and the emulator's lag as JSON to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -342,44 +345,64 @@ pub(crate) struct Leaves<'a> {
     pub(crate) void_above: f64,
     /// Say nothing but that.
     pub(crate) quiet: bool,
+    /// Take the place of any results.
+    pub(crate) force: bool,
 }
 
 impl Leaves<'_> {
     /// Looks whether all that the run will leave, `more` included, can be written, before an hour of somebody's time goes
-    /// into it.
-    pub(crate) fn check(&self, more: &[Option<&Path>]) -> Result<()> {
-        if let Some(folder) = self.folder {
-            let probe = folder.join(".slackwater");
-            let cannot = || format!("cannot write into {}", folder.display());
-            std::fs::create_dir_all(folder).with_context(cannot)?;
-            std::fs::write(&probe, "").with_context(cannot)?;
-            std::fs::remove_file(&probe).with_context(cannot)?;
-        }
+    /// into it, and claims the folder. `kind` and `name` say what the run is.
+    pub(crate) fn claim(
+        &self,
+        kind: &str,
+        name: &str,
+        more: &[Option<&Path>],
+    ) -> Result<Option<Place>> {
+        let manifest = Manifest::new(kind, name, &command_line());
+        let claimed = self
+            .folder
+            .map(|folder| Place::claim(folder, manifest, self.force).map_err(plain));
+        let place = claimed.transpose()?;
         for path in more.iter().chain([&self.json]).flatten() {
+            // A folder of results that is there stays until others take its place; so do files of this command in it.
+            if let Some(folder) = path.parent().filter(|p| Some(*p) == self.folder) {
+                std::fs::create_dir_all(folder)
+                    .with_context(|| format!("cannot write into {}", folder.display()))?;
+            }
             std::fs::OpenOptions::new()
                 .create(true)
                 .append(true)
                 .open(path)
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        Ok(())
+        Ok(place)
     }
 
-    /// Writes files and says how it went.
-    pub(crate) fn write(&self, outcome: &Outcome) -> Result<()> {
+    /// Writes files, `more` by their names among them, and says how it went.
+    pub(crate) fn write(
+        &self,
+        place: Option<Place>,
+        outcome: &Outcome,
+        more: &[(&str, &str)],
+    ) -> Result<()> {
         let void = outcome.health.missed() * 100.0 > self.void_above;
         let document = format!("{:#}\n", json(outcome, void));
+        let mut page = None;
+        if let Some(place) = place {
+            let aside = place.aside().map_err(plain)?;
+            write_report(aside, std::slice::from_ref(&outcome.result))?;
+            for (name, text) in more.iter().chain(&[("live.json", document.as_str())]) {
+                let path = aside.join(name);
+                std::fs::write(&path, text)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+            }
+            write(aside, &outcome.result)?;
+            page = Some(place.put().map_err(plain)?.join(REPORT));
+        }
+        // It may lie in the folder, which has just been replaced.
         if let Some(path) = self.json {
             std::fs::write(path, &document)
                 .with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        let mut page = None;
-        if let Some(folder) = self.folder {
-            write(folder, &outcome.result)?;
-            let live = folder.join("live.json");
-            std::fs::write(&live, &document)
-                .with_context(|| format!("cannot write {}", live.display()))?;
-            page = Some(write_report(folder, std::slice::from_ref(&outcome.result))?);
         }
         // Standard output is the command's.
         if !self.quiet {
@@ -401,7 +424,12 @@ impl Leaves<'_> {
 }
 
 /// As [`run`], with a user plane function and N3 between server side and cell.
-fn run_core(args: &EmulateArgs, plugins: &Plugins, leaves: &Leaves<'_>) -> Result<ExitCode> {
+fn run_core(
+    args: &EmulateArgs,
+    plugins: &Plugins,
+    leaves: &Leaves<'_>,
+    place: Option<Place>,
+) -> Result<ExitCode> {
     let has = |name: &str| args.edge.iter().any(|e| e == name);
     let own = |name: &&String| *name != "vaqm" && *name != "cecc";
     let reports = gnb::description::Reports {
@@ -446,19 +474,11 @@ fn run_core(args: &EmulateArgs, plugins: &Plugins, leaves: &Leaves<'_>) -> Resul
     };
     let left = core_network::run(&options, |_| ())?;
     as_caller(caller(args.as_root), || {
-        leaves.write(&left.outcome)?;
-        for (name, text) in [
-            ("upf.json", &left.status),
-            ("sessions.json", &left.sessions),
-        ] {
-            let Some(folder) = leaves.folder else {
-                break;
-            };
-            let path = folder.join(name);
-            std::fs::write(&path, text)
-                .with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        anyhow::Ok(())
+        let more = [
+            ("upf.json", left.status.as_str()),
+            ("sessions.json", left.sessions.as_str()),
+        ];
+        leaves.write(place, &left.outcome, &more)
     })?;
     Ok(ExitCode::from(left.outcome.code))
 }
@@ -479,18 +499,20 @@ pub(crate) fn run(args: &EmulateArgs, plugins: &Plugins) -> Result<ExitCode> {
         json: args.json.as_deref(),
         void_above: args.void_above,
         quiet: args.quiet,
+        force: args.force,
     };
     let who = caller(args.as_root);
-    as_caller(who, || {
-        leaves.check(&[args.downlink_log.as_deref(), args.uplink_log.as_deref()])
+    let place = as_caller(who, || {
+        let logs = [args.downlink_log.as_deref(), args.uplink_log.as_deref()];
+        leaves.claim("emulation", &args.name, &logs)
     })?;
     if args.core {
-        return run_core(args, plugins, &leaves);
+        return run_core(args, plugins, &leaves, place);
     }
     let outcome = emulate(&options(args, plugins)?)?;
     as_caller(who, || {
-        write_logs(args, &outcome)?;
-        leaves.write(&outcome)
+        leaves.write(place, &outcome, &[])?;
+        write_logs(args, &outcome)
     })?;
     if outcome.health.out_of_reach > 0 {
         eprintln!(

@@ -40,6 +40,9 @@ pub(crate) struct GnbArgs {
     /// Write no files
     #[arg(long)]
     no_files: bool,
+    /// Replace what the folder holds, even results of another kind or name
+    #[arg(long)]
+    force: bool,
     /// Print the summary, the lag and what came over N3 as JSON to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -114,9 +117,10 @@ pub(crate) fn run(args: &GnbArgs, plugins: &Plugins) -> Result<ExitCode> {
         json: args.json.as_deref(),
         void_above: args.void_above,
         quiet: args.quiet,
+        force: args.force,
     };
     let who = caller(args.as_root);
-    as_caller(who, || leaves.check(&[]))?;
+    let place = as_caller(who, || leaves.claim("base station", &gnb.name, &[]))?;
     let options = Options {
         command: args.command.clone(),
         server: args.server.clone(),
@@ -128,6 +132,6 @@ pub(crate) fn run(args: &GnbArgs, plugins: &Plugins) -> Result<ExitCode> {
         ..Options::new(gnb)
     };
     let outcome = gnb::run(&options, say)?;
-    as_caller(who, || leaves.write(&outcome))?;
+    as_caller(who, || leaves.write(place, &outcome, &[]))?;
     Ok(ExitCode::from(outcome.code))
 }

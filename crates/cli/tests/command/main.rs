@@ -2,6 +2,7 @@
 
 mod arena;
 mod errors;
+mod kills;
 mod repro;
 mod results;
 mod rtc;

@@ -1,10 +1,12 @@
 //! What a run leaves on disk: `runs/<name>/` with the summary, the resolved scenario, series, captures and logs.
 
 pub mod captures;
+mod failpoint;
 pub mod frame;
 pub mod parquet;
 pub mod place;
 pub mod tables;
+pub mod update;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,6 +20,7 @@ use crate::record::RunRecorder;
 pub use frame::{Column, Frame};
 pub use place::{Manifest, Place, PlaceError};
 pub use tables::{comparison_table, difference_table, flow_table, run_table};
+pub use update::Update;
 
 /// Why results could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -104,10 +107,10 @@ pub fn write_run(
     let mut text = |name: &str, content: &[u8]| {
         let path = folder.join(name);
         std::fs::write(&path, content).map_err(OutputError::file(&path))?;
+        failpoint::step();
         files.push(path);
         Ok::<(), OutputError>(())
     };
-    text("summary.json", summary_json(summary).as_bytes())?;
     text("scenario.toml", scenario.to_toml().as_bytes())?;
     let states = own_states(scenario, summary);
     if !states.is_empty() {
@@ -125,9 +128,15 @@ pub fn write_run(
     for (name, frames) in frame::frames(run) {
         let path = folder.join(format!("{name}.parquet"));
         if parquet::write(&path, frames)? {
+            failpoint::step();
             files.push(path);
         }
     }
+    // Last: a folder with a summary is whole.
+    let path = folder.join("summary.json");
+    std::fs::write(&path, summary_json(summary)).map_err(OutputError::file(&path))?;
+    failpoint::step();
+    files.push(path);
     Ok(files)
 }
 

@@ -19,7 +19,7 @@ const PASSING: [&str; 2] = ["running.json", "running.part"];
 /// What a folder of results holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// `run`, `comparison` or `reproduction`.
+    /// `run`, `comparison`, `reproduction`, `emulation` or `base station`.
     pub kind: String,
     /// The scenario's or the paper's name.
     pub name: String,
@@ -89,7 +89,7 @@ pub enum PlaceError {
 }
 
 impl PlaceError {
-    fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::File { path, source }
     }
@@ -124,16 +124,9 @@ impl Place {
             _ => PathBuf::from("."),
         };
         fs::create_dir_all(&parent).map_err(PlaceError::file(&folder))?;
-        let beside = |end: &str| {
-            let mut name = std::ffi::OsString::from(".");
-            name.push(folder.file_name().unwrap_or_default());
-            name.push(end);
-            parent.join(name)
-        };
-
-        let lock = lock(&folder, beside(".lock"))?;
+        let lock = lock(&folder, beside(&folder, ".lock"))?;
         may_take(&folder, &manifest, force)?;
-        let aside = beside(".part");
+        let aside = beside(&folder, ".part");
         // A command that was killed left it.
         remove(&aside)?;
         Ok(Self {
@@ -149,6 +142,7 @@ impl Place {
     /// # Errors
     /// Where it cannot be made.
     pub fn aside(&self) -> Result<&Path, PlaceError> {
+        super::failpoint::step();
         fs::create_dir_all(&self.aside).map_err(PlaceError::file(&self.aside))?;
         Ok(&self.aside)
     }
@@ -163,13 +157,18 @@ impl Place {
         let mut text = serde_json::to_vec_pretty(&self.manifest).expect("texts always make JSON");
         text.push(b'\n');
         fs::write(&manifest, text).map_err(PlaceError::file(&manifest))?;
+        super::failpoint::step();
         sync(&aside)?;
+        super::failpoint::step();
         if self.folder.exists() {
             exchange(&aside, &self.folder).map_err(PlaceError::file(&self.folder))?;
+            super::failpoint::step();
             remove(&aside)?;
         } else {
             fs::rename(&aside, &self.folder).map_err(PlaceError::file(&self.folder))?;
         }
+        sync_entry(&self.folder);
+        super::failpoint::step();
         self.release();
         Ok(self.folder.clone())
     }
@@ -191,8 +190,16 @@ impl Drop for Place {
     }
 }
 
+/// A hidden neighbour of `folder` whose name ends with `end`.
+pub(super) fn beside(folder: &Path, end: &str) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(folder.file_name().unwrap_or_default());
+    name.push(end);
+    folder.with_file_name(name)
+}
+
 /// Locks the file `path`, which is made, for what writes into `folder`.
-fn lock(folder: &Path, path: PathBuf) -> Result<(Flock<File>, PathBuf), PlaceError> {
+pub(super) fn lock(folder: &Path, path: PathBuf) -> Result<(Flock<File>, PathBuf), PlaceError> {
     loop {
         let file = File::create(&path).map_err(PlaceError::file(folder))?;
         let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock)
@@ -244,7 +251,7 @@ fn may_take(folder: &Path, new: &Manifest, force: bool) -> Result<(), PlaceError
 }
 
 /// Removes a folder and what it holds, where it is there.
-fn remove(folder: &Path) -> Result<(), PlaceError> {
+pub(super) fn remove(folder: &Path) -> Result<(), PlaceError> {
     match fs::remove_dir_all(folder) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(PlaceError::file(folder)(e)),
         _ => Ok(()),
@@ -252,7 +259,7 @@ fn remove(folder: &Path) -> Result<(), PlaceError> {
 }
 
 /// Waits until every file below `folder` is on the disk.
-fn sync(folder: &Path) -> Result<(), PlaceError> {
+pub(super) fn sync(folder: &Path) -> Result<(), PlaceError> {
     let entries = fs::read_dir(folder).map_err(PlaceError::file(folder))?;
     for entry in entries {
         let path = entry.map_err(PlaceError::file(folder))?.path();
@@ -265,6 +272,13 @@ fn sync(folder: &Path) -> Result<(), PlaceError> {
     }
     let folder_itself = File::open(folder).map_err(PlaceError::file(folder))?;
     folder_itself.sync_all().map_err(PlaceError::file(folder))
+}
+
+/// Asks that the new name of `path` is on the disk. A file system that cannot say so has renamed it all the same.
+pub(super) fn sync_entry(path: &Path) {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let opened = File::open(parent.unwrap_or_else(|| Path::new(".")));
+    let _ = opened.and_then(|parent| parent.sync_all());
 }
 
 /// Puts `new` in the place of `old` and `old` in that of `new`, in one step where the system can.

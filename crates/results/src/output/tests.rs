@@ -86,7 +86,6 @@ fn a_run_leaves_files_that_can_be_read_back() {
     assert_eq!(
         names,
         [
-            "summary.json",
             "scenario.toml",
             "flow0.sqlog",
             "senders.pcapng",
@@ -95,6 +94,7 @@ fn a_run_leaves_files_that_can_be_read_back() {
             "throughput.parquet",
             "internals.parquet",
             "packets.parquet",
+            "summary.json",
         ]
     );
 
