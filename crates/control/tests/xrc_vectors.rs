@@ -250,6 +250,15 @@ fn paths() -> Vec<Path> {
             until: 1_500_000,
             ..PLAIN
         },
+        // A window above two initial ones: paced alone, beside another flow not, nor without reports.
+        Path {
+            name: "paced",
+            radio: &[(0, 9_100_000)],
+            other: (300_000, 420_000),
+            silence: (600_000, 900_000),
+            until: 860_000,
+            ..PLAIN
+        },
         Path {
             name: "first-window",
             until: 200_000,

@@ -84,7 +84,8 @@ struct xrc_params {
 #define XRC_PARAMS_DEFAULT                                                                                             \
 	{                                                                                                              \
 		.lambda_us = 9000, .least_q16 = 3 * XRC_ONE, .theta_us = 3000, .jitter_us = 8000, .gamma_q16 = XRC_ONE, \
-		.fast_gain_q16 = XRC_ONE, .pace_q16 = 0, .clamp_q16 = 4 * XRC_ONE, .spread_q16 = 72090, .rounds = 10,   \
+		.fast_gain_q16 = XRC_ONE, .pace_q16 = 78643, .clamp_q16 = 4 * XRC_ONE, .spread_q16 = 72090,       \
+		.rounds = 10,                                                                                          \
 		.start = 1, .guard = 1, .gate = 1, .alpha = XRC_ALPHA_TARGET, .post = XRC_POST_TARGET,                 \
 		.verdict = XRC_VERDICT_LEAST, .owd = 1, .restart = 1, .resume = 1, .drain = 1,                         \
 	}
@@ -443,13 +444,20 @@ XRC_PART int xrc_grow(struct xrc *x, u64 now, u64 srtt_us, const struct xrc_ack 
 	return 0;
 }
 
+/* Reports that are believed steer the window, nobody else fills the queue, and the window is more than two initial ones. */
+static __always_inline bool xrc_is_paced(const struct xrc *x)
+{
+	return x->p.pace_q16 && x->explicit_ && !x->slow_start && xrc_rate(x) >= x->rate_bps &&
+	       !x->shared && !x->internet.rivals && x->cwnd > 2 * x->initial;
+}
+
 static __always_inline void xrc_pace(struct xrc *x, u64 now, const struct xrc_path *path)
 {
 	u64 segments;
 
 	if (now < x->paced_until)
 		segments = xrc_mul_q16(x->twnd, x->p.fast_gain_q16);
-	else if (x->p.pace_q16)
+	else if (xrc_is_paced(x))
 		segments = xrc_mul_q16(x->cwnd, x->p.pace_q16);
 	else {
 		x->pacing_bps = 0;
@@ -1074,7 +1082,7 @@ static __always_inline void xrc_on_restart(struct xrc *x, u64 now, const struct 
 
 static __always_inline void xrc_on_sent(struct xrc *x, u64 now)
 {
-	if (x->pacing_bps && now >= x->paced_until && !x->p.pace_q16)
+	if (x->pacing_bps && now >= x->paced_until && !xrc_is_paced(x))
 		x->pacing_bps = 0;
 	x->last_sent = now;
 }

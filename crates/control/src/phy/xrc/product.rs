@@ -25,6 +25,9 @@ const START_NEAR: f64 = 0.9;
 const OWD_WINDOW: f64 = 60.0;
 /// Windows of data above the budget after which a queue stands.
 const STANDS: u32 = 3;
+/// Windows up to this many initial ones leave unpaced. A burst of that size is nothing to a queue, and users of a cell with
+/// many need it: a queue that runs empty misses the slots in which its channel is best.
+const UNPACED: f64 = 2.0;
 /// A retransmission timeout is taken as the smoothed RTT plus this (Linux `TCP_RTO_MIN`).
 const RTO_MIN: Duration = Duration::from_millis(200);
 
@@ -120,6 +123,20 @@ impl Product {
         } else {
             lambda
         }
+    }
+
+    /// Packets leave at the pace of the window: reports steer it, nobody else fills the queue, and it is no small one.
+    ///
+    /// What a receiver held back for a block that is sent again comes at once, and so do its ACKs. Unpaced, what they let out
+    /// is a burst that passes the budget. Standard TCP's slow start would grow by 1.2 per RTT and not by two, and among others
+    /// a paced flow loses to theirs that is not.
+    #[inline]
+    fn is_paced(&self, s: &State) -> bool {
+        // A rate beyond belief is no rate to go by.
+        let believed = s.r_exp() >= s.reports.last.rate;
+        let steered = s.explicit && !s.slow_start && believed;
+        let alone = !s.reports.last.shared && self.internet.rivals.is_none();
+        self.p.pace > 0.0 && steered && alone && s.cwnd > UNPACED * s.initial
     }
 
     /// A bottleneck in the Internet was seen lately, and the drain profile goes by it.
@@ -308,7 +325,7 @@ impl Algorithm for Product {
         if sent.after_idle {
             self.restart(s, now, path);
         }
-        if self.pacing.is_some() && now >= self.paced_until && self.p.pace == 0.0 {
+        if self.pacing.is_some() && now >= self.paced_until && !self.is_paced(s) {
             self.pacing = None;
         }
         self.last_sent = now;
@@ -318,7 +335,7 @@ impl Algorithm for Product {
     fn pace(&mut self, s: &State, now: Instant, path: &PathView) {
         let segments = if now < self.paced_until {
             self.p.fast_gain * s.twnd
-        } else if self.p.pace > 0.0 {
+        } else if self.is_paced(s) {
             self.p.pace * s.cwnd
         } else {
             self.pacing = None;

@@ -65,7 +65,8 @@ pub struct Params {
     pub gamma: f64,
     /// Pacing in FAST as a multiple of the target window per smoothed RTT; zero for none.
     pub fast_gain: f64,
-    /// Pacing in all other states as a multiple of the window per smoothed RTT; zero for none.
+    /// Pacing elsewhere as a multiple of the window per smoothed RTT, where reports steer a flow that is alone in its queue;
+    /// zero for none.
     pub pace: f64,
     /// FAST applies whatever the queue until the target was nearly reached once.
     pub start: bool,
@@ -107,7 +108,7 @@ impl Params {
         spread: 1.1,
         gamma: 1.0,
         fast_gain: 1.0,
-        pace: 0.0,
+        pace: 1.2,
         start: true,
         guard: true,
         gate: true,

@@ -72,10 +72,48 @@ fn start_goes_from_ten_segments_to_the_target_in_a_round_paced_at_it() {
     assert!(b.cwnd() < TWND);
     b.ack(MIN_RTT);
     near(b.cwnd(), TWND);
-    // Paced for an RTT, and not longer.
+    // At the target for an RTT, from then on a little faster.
     b.now += Duration::from_micros(MIN_RTT + 1);
     b.ack(MIN_RTT);
+    let pacing = b.c.intent().pacing.expect("a large window is paced");
+    near(pacing.as_bps() as f64, 1.2 * C * b.cwnd() / TWND);
+}
+
+#[test]
+fn a_large_window_is_paced_while_reports_steer_it_and_nobody_shares_the_queue() {
+    let paced = |b: &mut Bench<Product>| {
+        // Past FAST's own pacing.
+        b.now += Duration::from_micros(2 * MIN_RTT);
+        b.ack(MIN_RTT);
+        b.c.intent().pacing.is_some()
+    };
+    let settled = || {
+        let mut b = Bench::new(bare());
+        for _ in 0..5 {
+            b.round(MIN_RTT);
+        }
+        assert_eq!(b.c.mode(), Mode::Probe);
+        b
+    };
+    let mut b = settled();
+    assert!(paced(&mut b));
+    // Two initial windows are ten segments each.
+    b.narrow(20.0);
+    assert!(!paced(&mut b));
+    b.narrow(20.5);
+    assert!(paced(&mut b));
+    // Another flow's packets in the queue.
+    b.reported = Some((C, 0, true));
+    assert!(!paced(&mut b));
+    b.reported = Some((C, 0, false));
+    assert!(paced(&mut b));
+    // Slow start after a timeout, and no reports: as any TCP sender.
+    b.lose(Cause::Timeout);
     assert_eq!(b.c.intent().pacing, None);
+    let mut b = settled();
+    b.reported = None;
+    b.now += Duration::from_millis(300);
+    assert!(!paced(&mut b));
 }
 
 #[test]
