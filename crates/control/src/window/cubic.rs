@@ -18,10 +18,11 @@ pub(crate) const ENTRIES: &[Entry] = &[
         name: "cubic",
         aliases: &["cubic-linux"],
         title: "CUBIC",
-        about: "CUBIC (RFC 9438) as in Linux, slow start ended by HyStart",
+        about: "CUBIC (RFC 9438) as in Linux, slow start ended by HyStart; cubic:reno=0 may be slower than Reno",
         make: |cfg, p| {
-            p.none()?;
-            Ok(AnyController::Cubic(windowed(Cubic::linux(), cfg)))
+            let [reno] = p.numbers([("reno", 1.0, 0.0, 1.0)])?;
+            let law = Cubic::linux().reno_friendly(reno > 0.0);
+            Ok(AnyController::Cubic(windowed(law, cfg)))
         },
         ..Entry::TRANSPORT
     },
@@ -108,6 +109,8 @@ pub struct Cubic {
     ack_cnt: u32,
     /// `W_est` (RFC 9438, 4.3).
     reno: u32,
+    /// Never slower than Reno (RFC 9438, 4.3).
+    reno_friendly: bool,
     /// Least RTT sample, none yet or none since a timeout: zero.
     delay_min: Duration,
 }
@@ -126,6 +129,7 @@ impl Cubic {
             epoch: None,
             ack_cnt: 0,
             reno: 0,
+            reno_friendly: true,
             delay_min: Duration::ZERO,
         }
     }
@@ -150,9 +154,18 @@ impl Cubic {
         Self::with("cubic-ns3", SlowStart::HyStart(HyStart::new(Variant::Ns3)))
     }
 
+    /// The same with or without the Reno-friendly region (RFC 9438, 4.3). ns-3's had none before 3.41.
+    pub const fn reno_friendly(mut self, on: bool) -> Self {
+        self.reno_friendly = on;
+        self
+    }
+
     /// Forgets all epochs (Linux `bictcp_reset`).
     fn reset(&mut self) {
-        *self = Self::with(self.name, self.slow_start);
+        *self = Self {
+            reno_friendly: self.reno_friendly,
+            ..Self::with(self.name, self.slow_start)
+        };
     }
 
     /// Sets `cnt` for the present window and time (Linux `bictcp_update`).
@@ -167,7 +180,9 @@ impl Cubic {
             self.last_time = now;
             self.follow_curve(now, cwnd, acked);
         }
-        self.keep_up_with_reno(cwnd);
+        if self.reno_friendly {
+            self.keep_up_with_reno(cwnd);
+        }
         // At most one segment per two acknowledged: 1.5 times per RTT (RFC 9438, 4.4).
         self.cnt = self.cnt.max(2);
     }

@@ -15,10 +15,14 @@ pub(crate) const ENTRIES: &[Entry] = &[
         name: "veno",
         aliases: &["veno-linux"],
         title: "Veno",
-        about: "Veno as in Linux: Reno that spares random losses",
+        about: "Veno as in Linux: Reno that spares random losses; veno:slow=0 never slows its growth",
         make: |cfg, p| {
-            p.none()?;
-            Ok(AnyController::Veno(windowed(Veno::default(), cfg)))
+            let [slow] = p.numbers([("slow", 1.0, 0.0, 1.0)])?;
+            let law = Veno {
+                slow: slow > 0.0,
+                ..Veno::default()
+            };
+            Ok(AnyController::Veno(windowed(law, cfg)))
         },
         ..Entry::TRANSPORT
     },
@@ -46,6 +50,8 @@ const BETA_NS3: u64 = 3;
 #[derive(Clone, Debug)]
 pub struct Veno {
     on: bool,
+    /// Grows by half where the queue is long.
+    slow: bool,
     base_rtt: Duration,
     ack_rtt: Duration,
     samples: u32,
@@ -59,6 +65,7 @@ impl Default for Veno {
     fn default() -> Self {
         Self {
             on: true,
+            slow: true,
             base_rtt: Duration::MAX,
             ack_rtt: Duration::MAX,
             samples: 0,
@@ -111,7 +118,7 @@ impl Law for Veno {
                 acked
             };
             if left > 0 {
-                if self.diff < BETA_HALVES {
+                if self.diff < BETA_HALVES || !self.slow {
                     w.additive_increase(w.cwnd, left);
                 } else if w.cnt >= w.cwnd {
                     if self.grow_next {
@@ -147,6 +154,7 @@ impl Law for Veno {
         // Linux `tcp_veno_cwnd_event` starts over, but for the count of samples.
         *self = Self {
             samples: self.samples,
+            slow: self.slow,
             ..Self::default()
         };
     }
@@ -251,8 +259,12 @@ mod tests {
 
     #[test]
     fn a_long_queue_halves_the_growth() {
-        let growth = |rtt| {
-            let mut feed = Feed::new(Windowed::new(Veno::default(), 1000, 20));
+        let growth = |rtt, slow| {
+            let law = Veno {
+                slow,
+                ..Veno::default()
+            };
+            let mut feed = Feed::new(Windowed::new(law, 1000, 20));
             feed.round_at(100);
             feed.lose();
             feed.recover();
@@ -262,8 +274,10 @@ mod tests {
             }
             feed.cwnd() - before
         };
-        assert_eq!(growth(100), 12);
-        assert!((5..=6).contains(&growth(150)), "{}", growth(150));
+        assert_eq!(growth(100, true), 12);
+        let slowed = growth(150, true);
+        assert!((5..=6).contains(&slowed), "{slowed}");
+        assert!(growth(150, false) >= 11);
     }
 
     #[test]

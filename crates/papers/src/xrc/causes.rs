@@ -1,9 +1,10 @@
 //! Experiments that show why claims miss: what is changed, and what the claim's measure then is. `claims/xrc.toml` cites them.
 
+mod changes;
+
 use super::prelude::*;
 
 const TWO: &str = include_str!("../../scenarios/xrc/fig5.toml");
-const FOUR: &str = include_str!("../../scenarios/xrc/fig4.toml");
 const SHORT: &str = include_str!("../../scenarios/xrc/fig7.toml");
 
 /// Illinois as it is, and with its growth, its decrease or both held to `NewReno`'s.
@@ -32,19 +33,6 @@ const MET: [(&str, &str); 5] = [
     ("reno", "NewReno"),
     ("veno", "Veno"),
 ];
-/// Four flows of Figure 4: controller and buffer.
-const FOURS: [(&str, &str); 8] = [
-    ("cubic", "32 packets"),
-    ("cubic", "128 packets"),
-    ("cubic", "256 packets"),
-    ("cubic-ns3", "128 packets"),
-    ("reno", "32 packets"),
-    ("reno", "128 packets"),
-    ("reno", "256 packets"),
-    ("reno-ns3", "128 packets"),
-];
-/// All four flows of Figure 4 are on, and have settled.
-const ON: m::Span = (35.0, 70.0);
 
 fn two(first: &str, second: &str) -> String {
     format!("causes/{first}-{second}")
@@ -52,10 +40,6 @@ fn two(first: &str, second: &str) -> String {
 
 fn met(bulk: &str) -> String {
     format!("causes/short-{bulk}")
-}
-
-fn four(controller: &str, buffer: &str) -> String {
-    format!("causes/four-{controller}-{buffer}")
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
@@ -95,21 +79,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
         experiments.push(Experiment::new(met(bulk), SHORT, changes, keep)?);
     }
 
-    for (controller, buffer) in FOURS {
-        let changes = [("flow.controller", controller), ("cell.rlc.buffer", buffer)];
-        let keep = |run: &RunResult, out: &mut Outcome| {
-            let all = [0, 1, 2, 3];
-            out.value("jain", m::jain_common(run, &all, ON));
-            out.value("jain_1s", m::jain_1s(run, &all, ON));
-            out.value("jain_life", m::jain_life(run, &all));
-        };
-        experiments.push(Experiment::new(
-            four(controller, buffer),
-            FOUR,
-            changes,
-            keep,
-        )?);
-    }
+    experiments.extend(changes::experiments(options)?);
     Ok(Part {
         id: "causes",
         measures: vec![],
@@ -156,25 +126,11 @@ fn draw(o: &Outcomes) -> Figure {
             .map(|(bulk, says)| ((*says).to_owned(), "reno", met(bulk)))
             .collect(),
     );
-    let fours = named(
-        FOURS
-            .iter()
-            .map(|(controller, buffer)| {
-                let label = format!("{}, {buffer}", title(controller));
-                (label, *controller, four(controller, buffer))
-            })
-            .collect(),
-    );
     let times: [Entry; 2] = [
         Entry::less("median", "ms", "fct_p50"),
         Entry::less("90 %", "ms", "fct_p90"),
     ];
-    let jain: [Entry; 3] = [
-        Entry::more("Jain (common)", "", "jain"),
-        Entry::more("Jain (1 s)", "", "jain_1s"),
-        Entry::more("Jain (life)", "", "jain_life"),
-    ];
-    let panels = vec![
+    let mut panels = vec![
         table("Beside Illinois", "first / second", &company, &illinois),
         table(
             "Growth in the unfairness mode, beside NewReno",
@@ -183,13 +139,8 @@ fn draw(o: &Outcomes) -> Figure {
             &bursts,
         ),
         table("Short flows of Figure 7", "beside", &times, &short),
-        table(
-            "Four flows of Figure 4",
-            "controller, buffer",
-            &jain,
-            &fours,
-        ),
     ];
+    panels.extend(changes::panels(o));
     let pair = |first: &str, second: &str| o.get(&two(first, second));
     let both = "illinois:growth=1,cut=0.5";
     let p90 =
@@ -198,20 +149,15 @@ fn draw(o: &Outcomes) -> Figure {
         let value = format!("fct_{q}");
         o.get(&met("none")).mean(&value) / o.get(&met(bulk)).mean(&value)
     };
-    let jains: Vec<f64> = FOURS
-        .iter()
-        .map(|(c, b)| o.get(&four(c, b)).mean("jain"))
-        .collect();
     Figure {
         title: "Causes: why claims miss".to_owned(),
-        setup: "Figures 4, 5 and 7 with one thing changed.".to_owned(),
+        setup: "Figures 4, 5 and 7, a wired hop and HARQ with one thing changed.".to_owned(),
         claim: String::new(),
         seen: format!(
             "Beside Illinois that grows by one segment and halves, the delay is within 10 ms for {:.0} % of the time (`paper` {:.0} %), \
              beside Illinois as it is for {:.0} % ({:.0} %). Beside NewReno the 90 % quantile over CUBIC's is {:.2}, {:.2}, {:.2} and \
              {:.2}: the slower the growth in the unfairness mode, the longer its burst. Short flows alone on the link take {:.2} of \
-             their median beside NewReno, {:.2} of that beside Veno, and {:.2} at 90 %. Four flows of CUBIC or NewReno have an index \
-             of {:.3} to {:.3}, whatever the buffer, and in ns-3's forms as well.",
+             their median beside NewReno, {:.2} of that beside Veno, and {:.2} at 90 %. {}",
             pair("xrc", both).mean("hol_within") * 100.0,
             pair("xrc-paper", both).mean("hol_within") * 100.0,
             pair("xrc", "illinois").mean("hol_within") * 100.0,
@@ -223,8 +169,7 @@ fn draw(o: &Outcomes) -> Figure {
             part_of("reno", "p50"),
             part_of("veno", "p50"),
             part_of("veno", "p90"),
-            jains.iter().copied().fold(f64::INFINITY, f64::min),
-            jains.iter().copied().fold(0.0, f64::max),
+            changes::seen(o),
         ),
         panels,
         ..Figure::default()

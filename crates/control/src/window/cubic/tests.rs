@@ -48,6 +48,27 @@ fn the_window_is_back_at_the_maximum_after_k() {
 }
 
 #[test]
+fn without_the_reno_friendly_region_a_short_path_grows_slower() {
+    let grown = |law| {
+        let mut f = feed(law, 40);
+        f.round_at(10);
+        f.lose();
+        f.recover();
+        let before = f.cwnd();
+        for _ in 0..40 {
+            f.round_at(10);
+        }
+        f.cwnd() - before
+    };
+    // RFC 9438, 4.2: 0.4 s into the epoch the curve has gained 4 of the 12 segments; Reno gains half a segment per RTT.
+    let (with, without) = (
+        grown(Cubic::plain()),
+        grown(Cubic::plain().reno_friendly(false)),
+    );
+    assert!(without < with, "{without} {with}");
+}
+
+#[test]
 fn short_paths_grow_like_reno() {
     // RFC 9438, 4.3: with an RTT of 10 ms the curve is flat, and alpha = 3 (1 - beta) / (1 + beta) = 0.53 segments a
     // round come from the Reno estimate.
