@@ -4,6 +4,7 @@
 //! our own links and policies that `slackwater train tyrus` makes. The poster's system is its trained network over a real QUIC stack. `docs/tyrus.md` says how what it leaves open was decided.
 
 mod beyond;
+mod causes;
 mod claims;
 mod feed;
 mod fig1;
@@ -64,6 +65,7 @@ pub const STUDY: Study = Study {
             seeds::part(options)?,
             feed::part(options)?,
             beyond::part(options)?,
+            causes::part(options)?,
         ])
     },
 };

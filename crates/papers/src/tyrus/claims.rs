@@ -15,12 +15,40 @@ const OTHERS: [&str; 4] = ["bbr", "cubic", "vegas", "sprout"];
 
 /// The links of a scene.
 #[derive(Clone)]
-struct Links(Vec<Place>);
+pub(super) struct Links {
+    places: Vec<Place>,
+    /// What is behind the names of senders where the links differ from Figure 3's.
+    changed: &'static str,
+}
 
 impl Links {
-    fn of(places: &[Place], scene: Scene) -> Self {
+    /// As Figure 3 has them.
+    pub(super) fn of(places: &[Place], scene: Scene) -> Self {
         let chosen = places.iter().filter(|p| p.scene == scene);
-        Self(chosen.cloned().collect())
+        Self {
+            places: chosen.cloned().collect(),
+            changed: "",
+        }
+    }
+
+    /// The same links with the change `changed`.
+    pub(super) fn with(&self, changed: &'static str) -> Self {
+        Self {
+            places: self.places.clone(),
+            changed,
+        }
+    }
+
+    /// What `who` has of `value` on a link, seed by seed.
+    fn values(&self, o: &Outcomes, place: &Place, who: &str, value: &str) -> Vec<f64> {
+        let who = format!("{who}{}", self.changed);
+        o.get(&name(place, &who)).values(value)
+    }
+
+    /// What `who` has of `value`.
+    pub(super) fn estimate(&self, o: &Outcomes, who: &str, value: &str) -> Option<Estimate> {
+        let of = |p: &Place| self.values(o, p, who, value);
+        stats::estimate(&self.places.iter().map(of).collect::<Vec<_>>())
     }
 
     /// `f` of what `who` and `other` have of `value`, link by link and seed by seed.
@@ -31,8 +59,8 @@ impl Links {
         value: &str,
         f: impl Fn(f64, f64) -> f64,
     ) -> Vec<Vec<f64>> {
-        let of = |place: &Place, sender: &str| o.get(&name(place, sender)).values(value);
-        self.0
+        let of = |place: &Place, sender: &str| self.values(o, place, sender, value);
+        self.places
             .iter()
             .map(|p| {
                 let pairs = of(p, who).into_iter().zip(of(p, other));
@@ -44,12 +72,17 @@ impl Links {
             .collect()
     }
 
-    fn ratio(&self, o: &Outcomes, who: (&str, &str), value: &str) -> Option<Estimate> {
+    pub(super) fn ratio(&self, o: &Outcomes, who: (&str, &str), value: &str) -> Option<Estimate> {
         stats::estimate(&self.pairs(o, who, value, |a, b| a / b))
     }
 
     /// The ratio at the link where it is least, seed by seed.
-    fn least_ratio(&self, o: &Outcomes, who: (&str, &str), value: &str) -> Option<Estimate> {
+    pub(super) fn least_ratio(
+        &self,
+        o: &Outcomes,
+        who: (&str, &str),
+        value: &str,
+    ) -> Option<Estimate> {
         let by_link = self.pairs(o, who, value, |a, b| a / b);
         let seeds = by_link.iter().map(Vec::len).min().unwrap_or(0);
         let least = |k: usize| by_link.iter().map(|l| l[k]).fold(f64::INFINITY, f64::min);
@@ -57,12 +90,12 @@ impl Links {
     }
 
     /// The smallest of the ratios of throughput to those of BBR, CUBIC and Vegas, link by link and seed by seed.
-    fn over_best(&self, o: &Outcomes, who: &str) -> Option<Estimate> {
+    pub(super) fn over_best(&self, o: &Outcomes, who: &str) -> Option<Estimate> {
         let all: Vec<Vec<Vec<f64>>> = ["bbr", "cubic", "vegas"]
             .iter()
             .map(|other| self.pairs(o, (who, other), "used", |a, b| a / b))
             .collect();
-        let strata: Vec<Vec<f64>> = (0..self.0.len())
+        let strata: Vec<Vec<f64>> = (0..self.places.len())
             .map(|link| {
                 let seeds = all.iter().map(|a| a[link].len()).min().unwrap_or(0);
                 let least = |k: usize| all.iter().map(|a| a[link][k]).fold(f64::INFINITY, f64::min);
@@ -72,9 +105,14 @@ impl Links {
         stats::estimate(&strata)
     }
 
+    /// `S` of `who` less that of `other`.
+    pub(super) fn ahead(&self, o: &Outcomes, who: (&str, &str)) -> Option<Estimate> {
+        stats::estimate(&self.pairs(o, who, "score", |a, b| a - b))
+    }
+
     /// How many of the others have more throughput and less delay, by means over the links; `None` where nothing ran.
     fn better(&self, o: &Outcomes, who: &str) -> Option<Estimate> {
-        let seeds = o.get(&name(self.0.first()?, who)).values("used").len();
+        let seeds = self.values(o, self.places.first()?, who, "used").len();
         let mut count = 0;
         for other in OTHERS {
             let used = self.ratio(o, (who, other), "used")?;
@@ -124,7 +162,7 @@ const OF_TYRUS: [(&str, &str, Value); 8] = [
         |l, o, who| l.better(o, who),
     ),
     ("fig3-phy-stationary", "fig3-phy-moving", |l, o, who| {
-        stats::estimate(&l.pairs(o, (who, "rule2-acks"), "score", |a, b| a - b))
+        l.ahead(o, (who, "rule2-acks"))
     }),
     (
         "fig3-vegas-queue-stationary",
@@ -164,8 +202,7 @@ pub(super) fn fig3(places: &[Place]) -> Vec<Measure> {
         for (claim, links) in [stationary, moving].into_iter().zip(&scenes) {
             let links = links.clone();
             all.push(Measure::product(claim, move |o| {
-                let of = |p: &Place| o.get(&name(p, who)).values("used");
-                stats::estimate(&links.0.iter().map(of).collect::<Vec<_>>())
+                links.estimate(o, who, "used")
             }));
         }
     }

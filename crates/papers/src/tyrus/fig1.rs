@@ -6,28 +6,44 @@ use super::prelude::*;
 /// The poster's four, and what it proposes.
 const WHO: [&str; 5] = ["bbr", "cubic", "claw", "sprout", "tyrus"];
 
-pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
-    let place = links::drive();
-    // A look takes a fifth of the file.
-    let (bytes, duration) = if options.quick {
+/// What is downloaded, and how long a run may take; a look takes a fifth of the file.
+const fn file(quick: bool) -> (&'static str, &'static str) {
+    if quick {
         ("20 MB", "100 s")
     } else {
         ("100 MB", "400 s")
-    };
+    }
+}
+
+/// The download with `changes`.
+pub(super) fn experiment<'a>(
+    name: String,
+    changes: impl IntoIterator<Item = (&'a str, &'a str)>,
+    quick: bool,
+) -> Result<Experiment, StudyError> {
+    let (bytes, duration) = file(quick);
     let app = format!(
         "app = {{ kind = \"transfers\", min = \"{bytes}\", max = \"{bytes}\", count = 1 }}\n"
     );
-    let text = place.scenario("40 ms", "16000 packets", duration).replace(
-        "controller = \"cubic\"\n",
-        &format!("controller = \"cubic\"\n{app}"),
-    );
+    let text = links::drive()
+        .scenario("40 ms", "16000 packets", duration)
+        .replace(
+            "controller = \"cubic\"\n",
+            &format!("controller = \"cubic\"\n{app}"),
+        );
+    Experiment::new(name, &text, changes, reduce).map(moved_by_seed)
+}
+
+pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
+    let place = links::drive();
     let experiments = WHO
         .iter()
         .map(|c| {
             let change = [("flow.controller", *c)];
-            Experiment::new(format!("fig1/{c}"), &text, change, reduce).map(moved_by_seed)
+            experiment(format!("fig1/{c}"), change, options.quick)
         })
         .collect::<Result<_, _>>()?;
+    let (bytes, _) = file(options.quick);
     Ok(Part {
         id: "fig1",
         measures: measures(),
