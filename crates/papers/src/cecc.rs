@@ -4,6 +4,7 @@
 //! The paper's runs were made with ns-3 and code that is not public; ours use our own cell and TCP. `docs/cecc.md` says
 //! how what the paper leaves open was decided.
 
+mod causes;
 mod fig2;
 mod fig3;
 mod fig6;
@@ -77,6 +78,7 @@ pub const STUDY: Study = Study {
         }
         parts.push(fig8::part(options)?);
         parts.push(oracle::part(options)?);
+        parts.push(causes::part(options)?);
         parts.push(radio::part(options)?);
         parts.push(reports::part(options)?);
         parts.extend(sources::parts(options)?);

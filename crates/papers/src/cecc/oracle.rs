@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use super::prelude::*;
 
 /// The cells that are compared, with their rates in Mbit/s.
-const CELLS: [(usize, f64); 2] = [(0, 860.0), (3, 640.0)];
+const CELLS: [(usize, f64); 2] = [(0, 860.0), (3, RATE_D)];
+/// Rate of cell D.
+pub(super) const RATE_D: f64 = 640.0;
 
 /// From the server to the cell: half of the path's round trip and the way from the UPF.
 const WAY: f64 = 0.5e-3;
@@ -19,7 +21,7 @@ const STANDARD: f64 = 10e-3;
 const ALLOWED: f64 = 1e-4;
 
 /// A frame: when it was written and its bytes.
-type Sent = (f64, f64);
+pub(super) type Sent = (f64, f64);
 
 /// Late bytes as a share of each flow's, of frames from [`SETTLED`] on: slots go to the frames of `first` in order of their
 /// writing, what is left to the others.
@@ -72,7 +74,7 @@ fn late(flows: &[Vec<Sent>], first: &[bool], rate: f64) -> Vec<f64> {
 }
 
 /// Satisfied flows: in order of their frames, and where the flow with most late gives way to all others until no more are satisfied.
-fn satisfied(flows: &[Vec<Sent>], rate: f64) -> (f64, f64) {
+pub(super) fn satisfied(flows: &[Vec<Sent>], rate: f64) -> (f64, f64) {
     let count = |late: &[f64]| late.iter().filter(|l| **l <= ALLOWED).count();
     let mut first = vec![true; flows.len()];
     let mut shares = late(flows, &first, rate);
@@ -88,6 +90,16 @@ fn satisfied(flows: &[Vec<Sent>], rate: f64) -> (f64, f64) {
         most = most.max(count(&shares));
     }
     (edf as f64, most as f64)
+}
+
+/// The frames of a run, flow by flow.
+pub(super) fn written(run: &RunResult) -> Vec<Vec<Sent>> {
+    let flows = run.records.flows.iter().map(|f| {
+        let sent = f.transfers.iter();
+        sent.map(|t| (t.start.as_secs_f64(), t.bytes.get() as f64))
+            .collect()
+    });
+    flows.collect()
 }
 
 fn name(place: &Place, n: &str) -> String {
@@ -107,12 +119,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
             changes.extend(place.changes);
             changes.extend(UDP.changes);
             let reduce = move |run: &RunResult, out: &mut Outcome| {
-                let flows = run.records.flows.iter().map(|f| {
-                    let sent = f.transfers.iter();
-                    sent.map(|t| (t.start.as_secs_f64(), t.bytes.get() as f64))
-                        .collect()
-                });
-                let (edf, most) = satisfied(&flows.collect::<Vec<Vec<Sent>>>(), rate);
+                let (edf, most) = satisfied(&written(run), rate);
                 out.value("edf", Some(edf));
                 out.value("most", Some(most));
             };

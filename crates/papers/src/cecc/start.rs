@@ -89,7 +89,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 }
 
 /// One flow from slow start: how its window grows and its round trip.
-fn reduce(run: &RunResult, out: &mut Outcome) {
+pub(super) fn reduce(run: &RunResult, out: &mut Outcome) {
     let flow = &run.records.flows[0];
     let series = &flow.series;
     let rtts: Vec<f64> = series
