@@ -241,6 +241,9 @@ pub(crate) fn run(
     })
 }
 
+/// What errors in `changes` name as their source.
+const CHANGES: &str = "changes";
+
 /// The scenario that Python named or described, with `changes` made.
 fn load(
     source: &Bound<'_, PyAny>,
@@ -249,8 +252,27 @@ fn load(
 ) -> PyResult<Scenario> {
     let py = source.py();
     let wrong = |error: ScenarioError| scenario_error(py, &error);
+    let changes = match changes {
+        Some(changes) => {
+            let items = changes.items()?;
+            let items = items.iter().map(|item| {
+                let (key, value): (String, Bound<'_, PyAny>) = item.extract()?;
+                // A number, a text or a list of them reads the same in JSON and in TOML.
+                Ok((key, from_python(&value)?.to_string()))
+            });
+            items.collect::<PyResult<Vec<_>>>()?
+        }
+        None => Vec::new(),
+    };
     let mut scenario = if let Ok(mapping) = source.cast::<PyMapping>() {
-        Scenario::from_json(&from_python(mapping)?, ".").map_err(wrong)?
+        let mut scenario = Scenario::from_json(&from_python(mapping)?, ".").map_err(wrong)?;
+        for (key, value) in &changes {
+            scenario = scenario.with(key, value).map_err(|mut e| {
+                CHANGES.clone_into(&mut e.file);
+                wrong(e)
+            })?;
+        }
+        scenario
     } else if let Ok(path) = source.extract::<PathBuf>() {
         let name = source.cast::<PyString>().map(ToString::to_string);
         match name
@@ -258,8 +280,11 @@ fn load(
             .filter(|_| !path.exists())
             .and_then(|n| Some((embedded(&n)?, n)))
         {
-            Some((text, name)) => Scenario::parse(&name, text, Path::new(".")).map_err(wrong)?,
-            None => Scenario::load(&path).map_err(wrong)?,
+            Some((text, name)) => {
+                Scenario::parse_changed(&name, text, Path::new("."), &changes, CHANGES)
+                    .map_err(wrong)?
+            }
+            None => Scenario::load_changed(&path, &changes, CHANGES).map_err(wrong)?,
         }
     } else {
         return Err(PyTypeError::new_err(format!(
@@ -268,14 +293,6 @@ fn load(
         )));
     };
     scenario = scenario.with_plugins(plugins);
-    if let Some(changes) = changes {
-        for item in changes.items()? {
-            let (key, value): (String, Bound<'_, PyAny>) = item.extract()?;
-            // A number, a text or a list of them reads the same in JSON and in TOML.
-            let value = from_python(&value)?.to_string();
-            scenario = scenario.with(&key, &value).map_err(wrong)?;
-        }
-    }
     if !scenario.vary.is_empty() {
         let said = c"[vary] describes several runs; this runs the scenario as written (`slackwater compare` runs them all)";
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), said, 1)?;

@@ -19,6 +19,8 @@ use crate::tree::Value;
 pub struct DataCache {
     opportunities: Cached<PathBuf, Vec<u64>>,
     series: Cached<(PathBuf, String), Series>,
+    /// Read nothing: any path holds something.
+    unread: bool,
 }
 
 type Cached<K, T> = Arc<Mutex<BTreeMap<K, Arc<T>>>>;
@@ -261,6 +263,14 @@ fn unpack(bytes: &[u8]) -> Result<Vec<u8>, DataError> {
 }
 
 impl DataCache {
+    /// One that reads nothing, for a scenario whose files may be named anew before they are read.
+    pub(crate) fn unread() -> Self {
+        Self {
+            unread: true,
+            ..Self::default()
+        }
+    }
+
     /// The cache of a scenario that is being read.
     pub(crate) fn of<'a>(cx: &Cx<'a>) -> &'a Self {
         let files = cx.files.downcast_ref();
@@ -272,6 +282,9 @@ impl DataCache {
     /// # Errors
     /// Where the file cannot be read or is no such trace.
     pub fn opportunities(&self, path: &Path) -> Result<Arc<Vec<u64>>, DataError> {
+        if self.unread {
+            return Ok(Arc::new(vec![1]));
+        }
         if let Some(hit) = lock(&self.opportunities).get(path) {
             return Ok(hit.clone());
         }
@@ -286,6 +299,12 @@ impl DataCache {
     /// # Errors
     /// Where the file cannot be read or has no such column.
     pub fn series(&self, path: &Path, name: &str) -> Result<Arc<Series>, DataError> {
+        if self.unread {
+            return Ok(Arc::new(Series {
+                times: vec![Duration::ZERO],
+                values: vec![1.0],
+            }));
+        }
         let key = (path.to_owned(), name.to_owned());
         if let Some(hit) = lock(&self.series).get(&key) {
             return Ok(hit.clone());

@@ -35,7 +35,7 @@ pub use link::{Link, Path, Queue, Wired};
 pub use own::OwnName;
 pub use plugins::Plugins;
 pub use reference::json_schema as schema;
-pub use scenario::{Axis, Bottleneck, FlowInstance, Record, Scenario, Variant};
+pub use scenario::{Axis, Bottleneck, Change, FlowInstance, Record, Scenario, Variant};
 pub use scheduler::Scheduler;
 pub use slackwater_schema::{error, field, tree, units};
 pub use ue::{Channel, Mobility, Ue};

@@ -1,5 +1,6 @@
 //! A scenario as a whole: its sections, and what must hold between them.
 
+mod changed;
 mod moved;
 mod vary;
 
@@ -23,6 +24,7 @@ use crate::tree::{self, Node, Table, Value};
 use crate::ue::Ue;
 use crate::upf::Upf;
 
+pub use changed::Change;
 pub use vary::{Axis, Variant};
 
 section! {
@@ -150,6 +152,20 @@ fn value_of(text: &str) -> Node {
     node
 }
 
+/// The text of a scenario file.
+fn read(path: &FsPath) -> Result<String, ScenarioError> {
+    crate::bounded::document(path).map_err(|e| {
+        let found = match e.kind() {
+            std::io::ErrorKind::NotFound => "no such file".to_owned(),
+            std::io::ErrorKind::InvalidData | std::io::ErrorKind::FileTooLarge => e.to_string(),
+            _ => format!("a file that cannot be read ({e})"),
+        };
+        let mut error = ScenarioError::new("", found, "a scenario file");
+        error.locate(&path.display().to_string(), None, None);
+        error
+    })
+}
+
 impl Scenario {
     /// Reads a scenario file.
     ///
@@ -157,19 +173,9 @@ impl Scenario {
     /// Where the file, a key of it or a file that it names is wrong; the error says where.
     pub fn load(path: impl AsRef<FsPath>) -> Result<Self, ScenarioError> {
         let path = path.as_ref();
-        let file = path.display().to_string();
-        let text = crate::bounded::document(path).map_err(|e| {
-            let found = match e.kind() {
-                std::io::ErrorKind::NotFound => "no such file".to_owned(),
-                std::io::ErrorKind::InvalidData | std::io::ErrorKind::FileTooLarge => e.to_string(),
-                _ => format!("a file that cannot be read ({e})"),
-            };
-            let mut error = ScenarioError::new("", found, "a scenario file");
-            error.locate(&file, None, None);
-            error
-        })?;
+        let text = read(path)?;
         let base = path.parent().unwrap_or_else(|| FsPath::new("."));
-        Self::parse(&file, &text, base)
+        Self::parse(&path.display().to_string(), &text, base)
     }
 
     /// The built-in scenario `name`.

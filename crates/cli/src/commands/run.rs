@@ -8,8 +8,7 @@ use slackwater_lab::run::{Control, RunResult, run_watched};
 use slackwater_report::{self as report, view};
 use slackwater_results::metrics::summary::RunSummary;
 use slackwater_results::output::{self, Manifest, Place, PlaceError, tables};
-use slackwater_scenario::Plugins;
-use slackwater_scenario::Scenario;
+use slackwater_scenario::{Change, Plugins, Scenario};
 
 use crate::progress::{self, STEPS, Signal};
 use crate::say::say;
@@ -17,28 +16,41 @@ use crate::{RunArgs, ScenarioArgs};
 
 /// The scenario that the arguments name, with their changes.
 pub(crate) fn scenario(args: &ScenarioArgs, plugins: &Plugins) -> Result<Scenario> {
-    let path = Path::new(&args.scenario);
-    let known = slackwater_scenario::embedded::embedded(&args.scenario);
-    let mut scenario = match known {
-        Some(text) if !path.exists() => Scenario::parse(&args.scenario, text, Path::new("."))?,
-        _ => Scenario::load(path).map_err(|mut e| {
+    let changes = changes(&args.set)?;
+    let scenario = named(&args.scenario, &changes)?.with_plugins(plugins);
+    check(&args.scenario, &scenario)?;
+    Ok(scenario)
+}
+
+/// The scenario file `name`, or the built-in scenario, with `changes`.
+pub(crate) fn named(name: &str, changes: &[Change]) -> Result<Scenario> {
+    const BY: &str = "--set";
+    let path = Path::new(name);
+    let known = slackwater_scenario::embedded::embedded(name);
+    Ok(match known {
+        Some(text) if !path.exists() => {
+            Scenario::parse_changed(name, text, Path::new("."), changes, BY)?
+        }
+        _ => Scenario::load_changed(path, changes, BY).map_err(|mut e| {
             if !path.exists()
-                && let Some(near) = slackwater_scenario::embedded::nearest_to(&args.scenario)
+                && let Some(near) = slackwater_scenario::embedded::nearest_to(name)
             {
                 e.expected = format!("a scenario file, or the built-in \"{near}\"?");
             }
             e
         })?,
-    }
-    .with_plugins(plugins);
-    for set in &args.set {
+    })
+}
+
+/// What `--set` says, key by key.
+pub(crate) fn changes(set: &[String]) -> Result<Vec<Change>> {
+    let split = |set: &String| {
         let (key, value) = set
             .split_once('=')
             .with_context(|| format!("--set: found {set:?}, expected KEY=VALUE"))?;
-        scenario = scenario.with(key.trim(), value.trim())?;
-    }
-    check(&args.scenario, &scenario)?;
-    Ok(scenario)
+        Ok((key.trim().to_owned(), value.trim().to_owned()))
+    };
+    set.iter().map(split).collect()
 }
 
 /// Controllers must exist before hours of simulation begin. `file` is what an error names.
