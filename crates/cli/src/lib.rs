@@ -7,6 +7,7 @@
 mod commands;
 mod complete;
 mod files;
+mod manifest;
 mod ns3;
 mod progress;
 mod say;
@@ -40,6 +41,18 @@ enum Command {
     Run(RunArgs),
     /// Simulate every combination of a scenario's `[vary]` lists and lay them side by side
     Compare(CompareArgs),
+    /// List folders of results: what they hold, and which command made them
+    Ls(commands::folders::LsArgs),
+    /// Show results with what made them, or a scenario with every default filled in
+    Show(commands::folders::ShowArgs),
+    /// Say what two folders of results differ in: keys of their scenarios, and metrics
+    Diff(commands::folders::diff::DiffArgs),
+    /// Run what a folder of results holds once more, and say whether the numbers are equal to the digit
+    Rerun(commands::folders::rerun::RerunArgs),
+    /// Remove folders of results, and nothing else
+    Rm(commands::folders::RmArgs),
+    /// Pack results with their scenarios, traces and hashes: an artifact for a paper
+    Bundle(commands::folders::bundle::BundleArgs),
     /// Run a command behind a cell or link, with real packets
     Emulate(Box<commands::emulate::EmulateArgs>),
     /// Run a user plane function: PFCP, GTP-U, and short queues for its sessions
@@ -207,6 +220,12 @@ pub fn main_from(start: Start, plugins: &Plugins) -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => commands::run::run(&args, plugins),
         Command::Compare(args) => commands::compare::compare(&args, plugins),
+        Command::Ls(args) => commands::folders::ls(&args),
+        Command::Show(args) => commands::folders::show(&args, plugins),
+        Command::Diff(args) => commands::folders::diff::diff(&args),
+        Command::Rerun(args) => commands::folders::rerun::rerun(&args, plugins),
+        Command::Rm(args) => commands::folders::rm(&args),
+        Command::Bundle(args) => commands::folders::bundle::bundle(&args),
         Command::Emulate(args) => commands::emulate::run(&args, plugins),
         Command::Upf(args) => commands::upf::upf(&args),
         Command::Gnb(args) => commands::gnb::run(&args, plugins),

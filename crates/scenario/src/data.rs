@@ -271,6 +271,12 @@ impl DataCache {
         }
     }
 
+    /// True where the file at `path` was read.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        lock(&self.opportunities).contains_key(path)
+            || lock(&self.series).keys().any(|(read, _)| read == path)
+    }
+
     /// The cache of a scenario that is being read.
     pub(crate) fn of<'a>(cx: &Cx<'a>) -> &'a Self {
         let files = cx.files.downcast_ref();

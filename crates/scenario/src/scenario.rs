@@ -292,6 +292,31 @@ impl Scenario {
         }
     }
 
+    /// The traces and series that the scenario names, as it has them and where they are, each once.
+    pub fn files(&self) -> Vec<(String, PathBuf)> {
+        fn walk(value: &Value, found: &mut impl FnMut(&str)) {
+            match value {
+                Value::Str(text) => found(text),
+                Value::Array(items) => items.iter().for_each(|n| walk(&n.value, found)),
+                Value::Table(table) => {
+                    let entries = table.entries.iter();
+                    entries.for_each(|e| walk(&e.node.value, found));
+                }
+                _ => {}
+            }
+        }
+        let mut files = std::collections::BTreeMap::new();
+        walk(&Value::Table(self.encode()), &mut |text| {
+            // `file.csv#column` names a column too.
+            let name = text.split('#').next().unwrap_or(text);
+            let path = self.base_dir.join(name);
+            if self.cache.has(&path) {
+                files.insert(name.to_owned(), path);
+            }
+        });
+        files.into_iter().collect()
+    }
+
     /// Every UE, `count` spelled out.
     pub fn expanded_ues(&self) -> Vec<&Ue> {
         self.ues

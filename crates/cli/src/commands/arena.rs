@@ -15,11 +15,12 @@ use slackwater_lab::arena::{self, Class, Options, Plan, Row, Table, Task, cost};
 use slackwater_lab::parallel;
 use slackwater_lab::run::{Control, RunResult};
 use slackwater_report::arena as page;
-use slackwater_results::output::{Manifest, Place, Update, parquet};
+use slackwater_results::output::{Place, Update, parquet};
 use slackwater_results::table::Table as Text;
 use slackwater_scenario::Plugins;
 
 use super::run::{command_line, plain, write, write_report};
+use crate::manifest::manifest;
 use crate::progress::{self, Signal};
 use crate::say::say;
 
@@ -288,7 +289,7 @@ fn here(
 
 /// Leaves the records of `run` in `folder`, whole.
 fn record(folder: &Path, run: &RunResult) -> Result<()> {
-    let manifest = Manifest::new("run", &run.scenario.name, &command_line());
+    let manifest = manifest("run", &run.scenario.name);
     // An arena's folder of records is the arena's own.
     let place = Place::claim(folder, manifest, true).map_err(plain)?;
     let aside = place.aside().map_err(plain)?;

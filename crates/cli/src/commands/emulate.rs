@@ -23,7 +23,8 @@ use slackwater_results::output::{Manifest, Place, tables};
 use slackwater_scenario::Plugins;
 use slackwater_scenario::field::Field as _;
 
-use crate::commands::run::{REPORT, command_line, plain, write, write_report};
+use crate::commands::run::{REPORT, changes, command_line, plain, write, write_report};
+use crate::manifest::manifest;
 
 /// `slackwater emulate`
 #[derive(Debug, Args)]
@@ -347,6 +348,8 @@ pub(crate) struct Leaves<'a> {
     pub(crate) quiet: bool,
     /// Take the place of any results.
     pub(crate) force: bool,
+    /// Changes of the scenario, as given.
+    pub(crate) set: &'a [String],
 }
 
 impl Leaves<'_> {
@@ -358,7 +361,10 @@ impl Leaves<'_> {
         name: &str,
         more: &[Option<&Path>],
     ) -> Result<Option<Place>> {
-        let manifest = Manifest::new(kind, name, &command_line());
+        let manifest = Manifest {
+            set: changes(self.set)?,
+            ..manifest(kind, name)
+        };
         let claimed = self
             .folder
             .map(|folder| Place::claim(folder, manifest, self.force).map_err(plain));
@@ -500,6 +506,7 @@ pub(crate) fn run(args: &EmulateArgs, plugins: &Plugins) -> Result<ExitCode> {
         void_above: args.void_above,
         quiet: args.quiet,
         force: args.force,
+        set: &args.set,
     };
     let who = caller(args.as_root);
     let place = as_caller(who, || {

@@ -118,6 +118,7 @@ pub(crate) fn run(args: &GnbArgs, plugins: &Plugins) -> Result<ExitCode> {
         void_above: args.void_above,
         quiet: args.quiet,
         force: args.force,
+        set: &[],
     };
     let who = caller(args.as_root);
     let place = as_caller(who, || leaves.claim("base station", &gnb.name, &[]))?;

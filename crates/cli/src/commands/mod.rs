@@ -6,6 +6,7 @@ pub(crate) mod claims;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod emulate;
+pub(crate) mod folders;
 pub(crate) mod gnb;
 pub(crate) mod list;
 pub(crate) mod live;

@@ -15,12 +15,13 @@ use slackwater_report::Cell;
 use slackwater_report::paper::{Drawing, Panel, asked, ours, short};
 use slackwater_report::validation::{Verdicts, render};
 use slackwater_results::check::{Check, Origin, Verdict};
-use slackwater_results::output::{Manifest, Place};
+use slackwater_results::output::Place;
 use slackwater_results::table::Table;
 use slackwater_scenario::Plugins;
 
 use super::run::{command_line, plain};
 use crate::files;
+use crate::manifest::manifest;
 use crate::progress::{self, STEPS, Signal};
 use crate::say::say;
 
@@ -233,7 +234,7 @@ fn one(args: &ReproArgs, study: &Study, folder: &Path, options: &Options) -> Res
     let place = if args.no_files() {
         None
     } else {
-        let manifest = Manifest::new("reproduction", study.name, &command_line());
+        let manifest = manifest("reproduction", study.name);
         Some(Place::claim(folder, manifest, args.force).map_err(plain)?)
     };
     let signal = Signal::new(folder, place.is_some(), &format!("repro {}", study.name));

@@ -7,9 +7,10 @@ use anyhow::{Context, Result};
 use slackwater_lab::run::{Control, RunResult, run_watched};
 use slackwater_report::{self as report, view};
 use slackwater_results::metrics::summary::RunSummary;
-use slackwater_results::output::{self, Manifest, Place, PlaceError, tables};
+use slackwater_results::output::{self, Place, PlaceError, tables};
 use slackwater_scenario::{Change, Plugins, Scenario};
 
+use crate::manifest;
 use crate::progress::{self, STEPS, Signal};
 use crate::say::say;
 use crate::{RunArgs, ScenarioArgs};
@@ -78,7 +79,7 @@ pub(crate) fn claim(
     if args.no_files {
         return Ok(None);
     }
-    let manifest = Manifest::new(kind, &scenario.name, &command_line());
+    let manifest = manifest::of_scenario(kind, scenario, changes(&args.set)?, folder)?;
     Place::claim(folder, manifest, args.force)
         .map(Some)
         .map_err(plain)

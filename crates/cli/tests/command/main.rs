@@ -2,6 +2,7 @@
 
 mod arena;
 mod errors;
+mod folders;
 mod kills;
 mod repro;
 mod results;

@@ -1,6 +1,7 @@
 //! What a run leaves on disk: `runs/<name>/` with the summary, the resolved scenario, series, captures and logs.
 
 pub mod captures;
+pub mod content;
 mod failpoint;
 pub mod frame;
 pub mod parquet;
@@ -18,7 +19,7 @@ use crate::metrics::summary::fnv1a;
 use crate::record::RunRecorder;
 
 pub use frame::{Column, Frame};
-pub use place::{Manifest, Place, PlaceError};
+pub use place::{Input, Manifest, Place, PlaceError};
 pub use tables::{comparison_table, difference_table, flow_table, run_table};
 pub use update::Update;
 

@@ -14,10 +14,19 @@ use serde::{Deserialize, Serialize};
 /// Name of the file that says what a folder of results holds.
 pub const MANIFEST: &str = "results.json";
 /// Files that may stand in a folder that nothing was written into yet: what a running command says of itself.
-const PASSING: [&str; 2] = ["running.json", "running.part"];
+pub(super) const PASSING: [&str; 2] = ["running.json", "running.part"];
+
+/// A file that a scenario names, as it was when it was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// Its path, as the scenario has it.
+    pub path: String,
+    /// The SHA-256 of its bytes.
+    pub sha256: String,
+}
 
 /// What a folder of results holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// `run`, `comparison`, `reproduction`, `emulation` or `base station`.
     pub kind: String,
@@ -25,8 +34,26 @@ pub struct Manifest {
     pub name: String,
     /// Version of the program.
     pub version: String,
+    /// Commit that the program was built from, with `-dirty` where files were changed after it; `None` where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
     /// The command that made it.
     pub command: String,
+    /// What the command changed in the scenario (`--set`): key and value, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<(String, String)>,
+    /// Files that the scenario names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Input>,
+    /// Where their paths start, seen from this folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<PathBuf>,
+    /// What is missing, where the command was interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<String>,
+    /// The SHA-256 of all results ([`super::content::of_folder`]); `None` for what earlier versions left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
 }
 
 impl Manifest {
@@ -37,6 +64,7 @@ impl Manifest {
             name: name.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command: command.to_owned(),
+            ..Self::default()
         }
     }
 
@@ -44,6 +72,13 @@ impl Manifest {
     pub fn of(folder: &Path) -> Option<Self> {
         let text = fs::read(folder.join(MANIFEST)).ok()?;
         serde_json::from_slice(&text).ok()
+    }
+
+    /// The manifest as the file has it.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("texts always make JSON");
+        text.push('\n');
+        text
     }
 
     /// True where what `self` says may take the place of what `old` says.
@@ -137,6 +172,11 @@ impl Place {
         })
     }
 
+    /// Says what is missing of the results, since the command was interrupted.
+    pub fn partial(&mut self, missing: &str) {
+        self.manifest.partial = Some(missing.to_owned());
+    }
+
     /// The folder to write into, which is made.
     ///
     /// # Errors
@@ -154,9 +194,9 @@ impl Place {
     pub fn put(mut self) -> Result<PathBuf, PlaceError> {
         let aside = self.aside()?.to_owned();
         let manifest = aside.join(MANIFEST);
-        let mut text = serde_json::to_vec_pretty(&self.manifest).expect("texts always make JSON");
-        text.push(b'\n');
-        fs::write(&manifest, text).map_err(PlaceError::file(&manifest))?;
+        let content = super::content::of_folder(&aside).map_err(PlaceError::file(&aside))?;
+        self.manifest.content = Some(content);
+        fs::write(&manifest, self.manifest.to_json()).map_err(PlaceError::file(&manifest))?;
         super::failpoint::step();
         sync(&aside)?;
         super::failpoint::step();
@@ -248,6 +288,28 @@ fn may_take(folder: &Path, new: &Manifest, force: bool) -> Result<(), PlaceError
             expected: format!("a {} of {}", new.kind, new.name),
         }),
     }
+}
+
+/// Removes a folder of results, whole.
+///
+/// # Errors
+/// Where it holds no results, another process writes there, or it cannot be removed.
+pub fn discard(folder: &Path) -> Result<(), PlaceError> {
+    let folder = folder.canonicalize().map_err(PlaceError::file(folder))?;
+    let here = std::env::current_dir().and_then(|d| d.canonicalize());
+    if here.is_ok_and(|here| here.starts_with(&folder)) {
+        return Err(PlaceError::Above(folder));
+    }
+    let (held, path) = lock(&folder, beside(&folder, ".lock"))?;
+    let gone = beside(&folder, ".gone");
+    let removed = may_take(&folder, &Manifest::default(), true)
+        .and_then(|()| remove(&gone))
+        // First out of sight: a kill leaves no folder with half of its files.
+        .and_then(|()| fs::rename(&folder, &gone).map_err(PlaceError::file(&folder)))
+        .and_then(|()| remove(&gone));
+    let _ = fs::remove_file(path);
+    drop(held);
+    removed
 }
 
 /// Removes a folder and what it holds, where it is there.
@@ -368,7 +430,14 @@ mod tests {
         write(&second, &["summary.json"]);
         second.put().expect("room");
         assert_eq!(s.files(), ["lte/results.json", "lte/summary.json"]);
-        assert_eq!(Manifest::of(&folder), Some(of("run", "lte")));
+        let manifest = Manifest::of(&folder).expect("one");
+        let content = super::super::content::of_folder(&folder).expect("readable");
+        assert_eq!(manifest.content.as_ref(), Some(&content));
+        let said = Manifest {
+            content: None,
+            ..manifest
+        };
+        assert_eq!(said, of("run", "lte"));
     }
 
     #[test]
@@ -434,6 +503,27 @@ mod tests {
             Place::claim(&here, of("run", "lte"), true),
             Err(PlaceError::Above(_))
         ));
+    }
+
+    #[test]
+    fn results_are_discarded_and_nothing_else() {
+        let s = Scratch::new("discard");
+        let folder = s.0.join("lte");
+        let made = Place::claim(&folder, of("run", "lte"), false).expect("an empty place");
+        write(&made, &["summary.json"]);
+        let e = discard(&folder).expect_err("it is not there yet");
+        assert!(matches!(e, PlaceError::File { .. }), "{e}");
+        made.put().expect("room");
+        fs::write(s.0.join("thesis.tex"), "").expect("a file");
+        let e = discard(&s.0).expect_err("the user's own");
+        assert!(matches!(e, PlaceError::Foreign(_)), "{e}");
+
+        let again = Place::claim(&folder, of("run", "lte"), false).expect("the same scenario");
+        let e = discard(&folder).expect_err("somebody writes there");
+        assert!(matches!(e, PlaceError::Busy(_)), "{e}");
+        drop(again);
+        discard(&folder).expect("results");
+        assert_eq!(s.files(), ["thesis.tex"]);
     }
 
     #[test]

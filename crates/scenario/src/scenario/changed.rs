@@ -241,6 +241,9 @@ mod tests {
         let base = folder("file");
         let scenario = changed(TRACE, &base, &[("link.file", "good.down")]).expect("it is there");
         assert!(scenario.to_toml().contains("file = \"good.down\""));
+        // It alone is an input.
+        let path = base.join("good.down");
+        assert_eq!(scenario.files(), [("good.down".to_owned(), path)]);
 
         let e = changed(TRACE, &base, &[("duration", "3 s")]).expect_err("it is not there");
         assert!(

@@ -13,13 +13,14 @@ use slackwater_live::privilege::as_caller;
 use slackwater_papers::live::{Case, Compared, Late, Live, Seen, SeenFlow};
 use slackwater_papers::{Options, Study};
 use slackwater_report::paper::render;
-use slackwater_results::output::{Manifest, Place};
+use slackwater_results::output::Place;
 use slackwater_scenario::Scenario;
 
 use super::{ReproArgs, revision};
 use crate::commands::emulate::{caller, json, lag_line};
 use crate::commands::run::{command_line, plain};
 use crate::files;
+use crate::manifest::manifest;
 use crate::progress;
 use crate::say::say;
 
@@ -49,7 +50,7 @@ pub(super) fn run(args: &ReproArgs, study: &Study, options: &Options) -> Result<
     let place = if args.no_files {
         None
     } else {
-        let manifest = Manifest::new("reproduction", study.name, &command_line());
+        let manifest = manifest("reproduction", study.name);
         Some(as_caller(who, || Place::claim(&folder, manifest, args.force)).map_err(plain)?)
     };
     let simulated = simulate(&live, options)?;
