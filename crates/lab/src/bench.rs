@@ -1,6 +1,6 @@
 //! How much CPU time a simulated second costs.
 
-use cpu_time::ThreadTime;
+use crate::cpu::ThreadTime;
 use serde::{Deserialize, Serialize};
 use slackwater_core::{Duration, Instant, NoRecorder, Recorder};
 use slackwater_results::record::{RecorderConfig, RunRecorder};

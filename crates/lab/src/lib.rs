@@ -7,6 +7,7 @@
 pub mod arena;
 pub mod beacon;
 pub mod bench;
+mod cpu;
 pub mod gym;
 pub mod parallel;
 pub mod run;

@@ -1,7 +1,7 @@
 //! What a packet costs in CPU time: measured on the machine at hand, and no part of the arena's results, which every
 //! machine repeats.
 
-use cpu_time::ThreadTime;
+use crate::cpu::ThreadTime;
 use serde::{Deserialize, Serialize};
 use slackwater_core::{FlowId, Instant, NoRecorder};
 use slackwater_scenario::Scenario;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cpu_time::ThreadTime;
+use crate::cpu::ThreadTime;
 use serde::{Deserialize, Serialize};
 use slackwater_results::metrics::summary::fnv1a;
 use slackwater_scenario::{Plugins, Scenario, ScenarioError, embedded};
