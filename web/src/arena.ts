@@ -1,6 +1,6 @@
 /** Tables of the arena: who is how good in which cell, to filter and sort. */
 
-import { type Order, type Row, parseFilter, sorted } from "./rows";
+import { type Order, type Row, parseFilter, single, sorted, spread } from "./rows";
 import type { Arena, Arenas, Cell, Entry, Metric, System } from "./types";
 
 function element<T extends HTMLElement>(id: string): T {
@@ -29,9 +29,9 @@ export function results(arena: Arena): Result[] {
   return arena.table.cells.flatMap((cell, at) =>
     cell.systems.map((system, i): Result => {
       const values: Row["values"] = new Map();
-      for (const [key, [mean, half]] of Object.entries(system.values)) values.set(key, { mean, half });
-      values.set("wins", { mean: cell.wins.filter((w) => w.winner === i).length, half: null });
-      values.set("losses", { mean: cell.wins.filter((w) => w.loser === i).length, half: null });
+      for (const [key, e] of Object.entries(system.values)) values.set(key, e);
+      values.set("wins", single(cell.wins.filter((w) => w.winner === i).length));
+      values.set("losses", single(cell.wins.filter((w) => w.loser === i).length));
       const metrics = Object.fromEntries([...values].map(([key, value]) => [key, value.mean]));
       const labels: [string, string][] = [
         ["cell", cell.name],
@@ -122,11 +122,11 @@ function bodyRow(result: Result, shown: Metric[]): HTMLTableRowElement {
   for (const m of shown) {
     const value = row.values.get(m.key);
     const td = text("td", value === undefined ? "" : value.mean.toFixed(m.decimals), value === undefined ? "none" : "");
-    if (value?.half != null) {
-      const half = document.createElement("span");
-      half.className = "pm";
-      half.textContent = ` ± ${value.half.toFixed(m.decimals)}`;
-      td.append(half);
+    if (value !== undefined) {
+      const sides = document.createElement("span");
+      sides.className = "pm";
+      sides.textContent = spread(value, m.decimals);
+      td.append(sides);
     }
     tr.append(td);
   }

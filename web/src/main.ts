@@ -2,7 +2,7 @@
 
 import { loadArenas } from "./arena";
 import { repaint, showLive } from "./live";
-import { type Order, type Row, rows, sorted } from "./rows";
+import { type Order, type Row, rows, sorted, spread } from "./rows";
 import type { Live, Metric, Shelf } from "./types";
 
 /** Columns that belong together; a metric that no run has is not shown. */
@@ -103,7 +103,7 @@ function bodyRow(row: Row, metrics: Metric[]): HTMLTableRowElement {
   for (const m of metrics) {
     const value = row.values.get(m.key);
     const td = make("td", value === undefined ? "" : value.mean.toFixed(m.decimals), value === undefined ? "none" : "");
-    if (value?.half != null) td.append(make("span", ` ± ${value.half.toFixed(m.decimals)}`, "pm"));
+    if (value !== undefined) td.append(make("span", spread(value, m.decimals), "pm"));
     tr.append(td);
   }
   const written = new Date(row.written * 1000);
@@ -120,7 +120,7 @@ function drawButton(): void {
 
 function draw(): void {
   if (shelf === undefined) return;
-  const all = rows(shelf.entries, shelf.t95, filter.value, average.checked);
+  const all = rows(shelf.entries, shelf.groups, filter.value, average.checked);
   const metrics = shownMetrics(all);
   const head = document.createElement("tr");
   const pick = document.createElement("th");

@@ -1,6 +1,6 @@
-/** Rows of the table: filtered, averaged over seeds, sorted. Nothing here touches the page. */
+/** Rows of the table: filtered, one a run or one a group of seeds, sorted. Nothing here touches the page, and nothing is computed. */
 
-import type { Entry } from "./types";
+import type { Entry, Estimate, Group } from "./types";
 
 export interface Row {
   /** Runs behind the row: several where seeds are averaged. */
@@ -10,7 +10,7 @@ export interface Row {
   controllers: string[];
   seeds: number;
   written: number;
-  values: Map<string, { mean: number; half: number | null }>;
+  values: Map<string, Estimate>;
 }
 
 type Test = (e: Entry) => boolean;
@@ -51,46 +51,54 @@ function lookup(e: Entry, key: string): number | string | undefined {
   return e.metrics[key] ?? e.labels.find(([k]) => k === key || k.endsWith(`.${key}`))?.[1];
 }
 
-/**
- * Mean and half width of the 95 % interval; no interval for a single value. `t95` has Student's t by degrees of freedom, from 1
- * on, as the command gives them; its last value stands for all above.
- */
-export function estimate(values: number[], t95: number[]): { mean: number; half: number | null } {
-  const n = values.length;
-  const mean = values.reduce((a, b) => a + b, 0) / n;
-  if (n < 2) return { mean, half: null };
-  const variance = values.reduce((a, v) => a + (v - mean) ** 2, 0) / (n - 1);
-  const t = t95[Math.min(n - 1, t95.length) - 1] ?? Number.POSITIVE_INFINITY;
-  return { mean, half: t * Math.sqrt(variance / n) };
+/** A value without an interval. */
+export const single = (mean: number): Estimate => ({ mean, interval: null, n: 1 });
+
+/** What stands behind a mean: ± where both sides of its interval are alike, else from where to where. */
+export function spread(e: Estimate, decimals: number): string {
+  if (e.interval === null) return "";
+  const { low, high } = e.interval;
+  const [down, up] = [e.mean - low, high - e.mean];
+  return Math.abs(up - down) <= 0.1 * Math.max(up, down)
+    ? ` ± ${((high - low) / 2).toFixed(decimals)}`
+    : ` [${low.toFixed(decimals)}, ${high.toFixed(decimals)}]`;
 }
 
-export function rows(entries: Entry[], t95: number[], filter: string, average: boolean): Row[] {
+function ofRun(e: Entry): Row {
+  return {
+    paths: [e.path],
+    name: e.path,
+    labels: e.labels.map(([, value]) => value).join(", "),
+    controllers: e.controllers,
+    seeds: 1,
+    written: e.written,
+    values: new Map(Object.entries(e.metrics).map(([key, mean]) => [key, single(mean)])),
+  };
+}
+
+/** Each run, or each group of runs that differ by their seeds alone: then conditions on numbers hold of the means. */
+export function rows(entries: Entry[], groups: Group[], filter: string, average: boolean): Row[] {
   const tests = parseFilter(filter);
-  const kept = entries.filter((e) => tests.every((test) => test(e)));
-  const groups = new Map<string, Entry[]>();
-  for (const e of kept) {
-    const folder = e.path.split("/").slice(0, -1).join("/");
-    const key = average ? JSON.stringify([folder, e.scenario, e.controllers, e.labels]) : e.path;
-    const group = groups.get(key);
-    if (group) group.push(e);
-    else groups.set(key, [e]);
-  }
-  return [...groups.values()].map((group) => {
-    const first = group[0] as Entry;
-    const keys = new Set(group.flatMap((e) => Object.keys(e.metrics)));
-    const values: Row["values"] = new Map();
-    for (const key of keys) {
-      values.set(key, estimate(group.flatMap((e) => e.metrics[key] ?? []), t95));
-    }
-    return {
-      paths: group.map((e) => e.path),
-      name: group.length > 1 ? first.path.replace(/-?seed-\d+$/, "") : first.path,
-      labels: first.labels.map(([, value]) => value).join(", "),
-      controllers: first.controllers,
-      seeds: group.length,
-      written: Math.max(...group.map((e) => e.written)),
-      values,
-    };
+  const kept = (e: Entry) => tests.every((test) => test(e));
+  if (!average) return entries.filter(kept).map(ofRun);
+  const byPath = new Map(entries.map((e) => [e.path, e]));
+  return groups.flatMap((group): Row[] => {
+    const members = group.paths.flatMap((path) => byPath.get(path) ?? []);
+    const first = members[0];
+    if (first === undefined) return [];
+    const metrics = Object.fromEntries(Object.entries(group.values).map(([key, e]) => [key, e.mean]));
+    // A seed is that of any of its runs.
+    if (!members.some((e) => kept({ ...first, path: e.path, seed: e.seed, metrics }))) return [];
+    return [
+      {
+        ...ofRun(first),
+        paths: group.paths,
+        name: members.length > 1 ? first.path.replace(/-?seed-\d+$/, "") : first.path,
+        seeds: members.length,
+        written: group.written,
+        values: new Map(Object.entries(group.values)),
+      },
+    ];
   });
 }
 

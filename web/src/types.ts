@@ -27,6 +27,21 @@ export interface Entry {
   metrics: Record<string, number>;
 }
 
+/** A mean over seeds, with its 95 % interval where there are several. */
+export interface Estimate {
+  mean: number;
+  interval: { low: number; high: number } | null;
+  n: number;
+}
+
+export interface Group {
+  paths: string[];
+  seeds: number[];
+  /** Seconds since 1970. */
+  written: number;
+  values: Record<string, Estimate>;
+}
+
 export interface Page {
   path: string;
   written: number;
@@ -54,9 +69,9 @@ export interface Shelf {
   metrics: Metric[];
   colours: Record<string, Paint>;
   most: number;
-  /** Student's t, two-sided 95 %, for 1, 2, ... degrees of freedom. */
-  t95: number[];
   entries: Entry[];
+  /** Runs that differ by their seeds alone, with means and intervals: all statistics are the command's. */
+  groups: Group[];
   pages: Page[];
 }
 
@@ -65,8 +80,7 @@ export interface System {
   title: string;
   controller: string;
   edge: string;
-  /** Mean and half width of the 95 % interval, by measure. */
-  values: Record<string, [number, number | null]>;
+  values: Record<string, Estimate>;
   on_front: boolean;
   command: string;
 }

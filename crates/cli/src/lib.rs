@@ -18,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 pub use slackwater_lab as lab;
+use slackwater_lab::until::Until;
 use slackwater_live::LiveError;
 use slackwater_scenario::Plugins;
 pub use start::Start;
@@ -164,6 +165,13 @@ pub(crate) struct CompareArgs {
     /// Number of seeds, counted up from --seed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,
+    /// Add seeds until half of the 95 % interval is at most this share of the mean: "2 %" of the total goodput, or of a metric such as
+    /// "queue_p95=5 %"; more than once for several
+    #[arg(long, value_name = "[METRIC=]SHARE")]
+    until: Vec<Until>,
+    /// Seeds at most with --until
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(2..=10_000))]
+    max_seeds: u64,
     /// First seed
     #[arg(long, value_parser = seed())]
     seed: Option<u64>,

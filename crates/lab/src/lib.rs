@@ -12,6 +12,7 @@ pub mod gym;
 pub mod parallel;
 pub mod run;
 pub mod title;
+pub mod until;
 pub mod validate;
 
 pub use slackwater_scenario::{Plugins, Scenario, ScenarioError, plugins};

@@ -2,7 +2,7 @@
 
 use slackwater_report::paper::{Bar, Drawing, Panel};
 use slackwater_report::{Better, Cell, Column, Row, SummaryTable};
-use slackwater_results::metrics::Estimate;
+use slackwater_results::stats::{Bounds, Estimate};
 
 use super::study::Runs;
 
@@ -67,10 +67,12 @@ impl Entry {
     }
 }
 
-/// One cell: the mean of the value `name` over the seeds, times `scale`, with its interval.
-fn cell(runs: &Runs, name: &str, scale: f64) -> Cell {
-    let scaled: Vec<f64> = runs.optional(name).iter().map(|v| v * scale).collect();
-    Cell::of_seeds(scaled)
+/// One cell: the mean of the value `name` over the seeds, times `scale`, with its interval, in `unit`.
+fn cell(runs: &Runs, name: &str, scale: f64, unit: &str) -> Cell {
+    let seeds = runs.by_seed(name).into_iter().map(|v| Some(v? * scale));
+    let seeds: Vec<Option<f64>> = seeds.collect();
+    let bounds = Bounds::of_unit(unit, &seeds);
+    Cell::of_seeds(seeds, bounds)
 }
 
 /// A value that no row of a table keeps is a misspelt one.
@@ -109,7 +111,7 @@ pub(super) fn table(
                 controller: (*colour).to_owned(),
                 cells: columns
                     .iter()
-                    .map(|c| cell(runs, c.value, c.scale))
+                    .map(|c| cell(runs, c.value, c.scale, c.unit))
                     .collect(),
             })
             .collect(),
@@ -148,7 +150,7 @@ pub(super) fn grid<'a>(
                 cells: columns
                     .iter()
                     .enumerate()
-                    .map(|(c, (_, value))| cell(of(r, c), value, 1.0))
+                    .map(|(c, (_, value))| cell(of(r, c), value, 1.0, ""))
                     .collect(),
             })
             .collect(),
@@ -184,10 +186,7 @@ pub(super) fn bar(group: &str, label: &str, colour: &str, runs: &Runs, name: &st
         group: group.to_owned(),
         label: label.to_owned(),
         controller: colour.to_owned(),
-        value: slackwater_report::Estimate {
-            mean: e.mean,
-            half_width: e.half_width,
-        },
+        value: e,
         samples: if samples.len() > 1 { samples } else { vec![] },
     })
 }

@@ -235,11 +235,14 @@ impl Live {
         let digits = column.digits;
         let (simulated, live) = compared.values(column);
         let simulated = simulated.map_or("–".to_owned(), |e| {
-            let half = e
-                .half_width
-                .filter(|h| *h >= 0.5 * 0.1_f64.powi(digits as i32));
-            let half = half.map_or(String::new(), |h| format!(" ± {h:.digits$}"));
-            format!("{:.digits$}{half}", e.mean)
+            let seen = e
+                .half_width()
+                .is_some_and(|h| h >= 0.5 * 0.1_f64.powi(digits as i32));
+            if seen {
+                e.text(digits)
+            } else {
+                format!("{:.digits$}", e.mean)
+            }
         });
         let void = if compared.void { " (void)" } else { "" };
         let live = live.map_or("–".to_owned(), |v| format!("{v:.digits$}{void}"));

@@ -312,6 +312,11 @@ impl Runs {
         self.seeds.iter().filter_map(|o| o.kept(name)).collect()
     }
 
+    /// The same of each seed, in their order.
+    pub fn by_seed(&self, name: &str) -> Vec<Option<f64>> {
+        self.seeds.iter().map(|o| o.kept(name)).collect()
+    }
+
     /// True where nothing was run.
     pub const fn is_empty(&self) -> bool {
         self.seeds.is_empty()

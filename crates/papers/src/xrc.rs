@@ -234,10 +234,7 @@ fn bar(
         group: group.to_owned(),
         label: label.to_owned(),
         controller: controller.to_owned(),
-        value: slackwater_report::Estimate {
-            mean: e.mean,
-            half_width: e.half_width,
-        },
+        value: e,
         samples: if samples.len() > 1 { samples } else { vec![] },
     })
 }

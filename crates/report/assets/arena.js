@@ -6,6 +6,14 @@
   const data = JSON.parse(document.getElementById('data').textContent);
   const say = document.getElementById('say');
   const html = document.documentElement;
+  // An estimate is [mean, low, high], as on the other pages.
+  for (const cell of data.table.cells) {
+    for (const system of cell.systems) {
+      for (const [key, e] of Object.entries(system.values)) {
+        system.values[key] = [e.mean, e.interval ? e.interval.low : null, e.interval ? e.interval.high : null];
+      }
+    }
+  }
 
   const state = { switched: new Map(), heat: 'goodput', filter: '', order: { key: 'cell', up: true }, log: true };
   const timed = [];
@@ -76,8 +84,8 @@
 
   function csvOf(cell) {
     const keys = data.measures.filter((m) => cell.systems.some((s) => s.values[m.key]));
-    return [['cell', 'system', 'edge', ...keys.flatMap((m) => [withUnit(m.label, m.unit), `${m.label} ± 95 %`])],
-      ...cell.systems.map((s) => [cell.name, s.name, s.edge, ...keys.flatMap((m) => s.values[m.key] || [null, null])])];
+    return [['cell', 'system', 'edge', ...keys.flatMap((m) => [withUnit(m.label, m.unit), `${m.label} low 95 %`, `${m.label} high 95 %`])],
+      ...cell.systems.map((s) => [cell.name, s.name, s.edge, ...keys.flatMap((m) => s.values[m.key] || [null, null, null])])];
   }
 
   // ---- all cells in one picture: each number over the best of its cell, means over cells
@@ -151,7 +159,7 @@
         const value = mine && mine.values[m.key];
         if (!value) return el('td', { class: 'none' }, el('span', { 'aria-label': 'no value' }, ''));
         const share = shadeOf[i](value[0]);
-        const name = `${mine.title} in ${cell.name}: ${fixed(value[0], m)}${value[1] == null ? '' : ` ± ${fixed(value[1], m)}`} ${m.unit}`;
+        const name = `${mine.title} in ${cell.name}: ${fixed(value[0], m)}${spread(value, (v) => fixed(v, m))} ${m.unit}`;
         return el('td', { style: `--share:${(share * 100).toFixed(0)}%`, class: share > 0.999 ? 'front' : share < 0.05 ? 'worst' : null },
           el('button', { type: 'button', title: name, 'aria-label': name, onclick: () => show(cell, mine) }, fixed(value[0], m)));
       });
@@ -241,7 +249,7 @@
         ...shown.map((m) => {
           const value = r.system.values[m.key];
           if (!value) return el('td', { class: 'none' }, '–');
-          return el('td', {}, fixed(value[0], m), value[1] == null ? null : el('span', { class: 'pm' }, ` ± ${fixed(value[1], m)}`));
+          return el('td', {}, fixed(value[0], m), el('span', { class: 'pm' }, spread(value, (v) => fixed(v, m))));
         }),
         el('td', {}, el('button', { type: 'button', class: 'quiet', 'aria-label': `The run of ${r.system.title} in ${r.cell.name}`, onclick: () => show(r.cell, r.system) }, '▸')))));
       count.textContent = `${kept.length} of ${rowsOf.length} results; ★ on the front`;

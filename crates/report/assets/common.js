@@ -95,6 +95,14 @@
   const csv = (rows) => rows.map((row) => row.map(csvCell).join(',')).join('\r\n') + '\r\n';
   const fileName = (title) => `${title.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'plot'}.csv`;
 
+  // ---- an estimate [mean, low, high] in words: ± where its sides are alike
+
+  function spread([mean, low, high], digits) {
+    if (low == null) return '';
+    const [down, up] = [mean - low, high - mean];
+    return Math.abs(up - down) <= 0.1 * Math.max(up, down) ? ` ± ${digits((high - low) / 2)}` : ` [${digits(low)}, ${digits(high)}]`;
+  }
+
   // ---- tables
 
   function tables() {
@@ -113,13 +121,13 @@
     const heads = [...table.tHead.rows[0].cells].flatMap((cell) => {
       const name = (cell.querySelector('.name') || cell).textContent;
       const title = withUnit(name, cell.dataset.unit);
-      return cell.dataset.sort === 'number' ? [title, `${title} ± 95 %`] : [title];
+      return cell.dataset.sort === 'number' ? [title, `${title} low 95 %`, `${title} high 95 %`] : [title];
     });
     const body = [...table.tBodies[0].rows].map((row) =>
       [...row.cells].flatMap((cell, i) => {
         if (i === 0) return [cell.textContent];
-        if (cell.dataset.v == null) return [cell.classList.contains('none') ? null : cell.textContent, null];
-        return [+cell.dataset.v, cell.dataset.h == null ? null : +cell.dataset.h];
+        if (cell.dataset.v == null) return [cell.classList.contains('none') ? null : cell.textContent, null, null];
+        return [+cell.dataset.v, ...['l', 'u'].map((end) => (cell.dataset[end] == null ? null : +cell.dataset[end]))];
       }));
     return [heads, ...body];
   }
@@ -391,7 +399,7 @@
   }
 
   function extent(points, axis, at) {
-    const all = points.flatMap((p) => [p[axis][0] - (p[axis][1] || 0), p[axis][0] + (p[axis][1] || 0), ...p.samples.map((s) => s[at])]);
+    const all = points.flatMap((p) => [...p[axis], ...p.samples.map((s) => s[at])]);
     const finite = all.filter((v) => v != null && isFinite(v));
     const [low, high] = [Math.min(...finite), Math.max(...finite)];
     const pad = (high - low || Math.abs(high) || 1) * 0.12;
@@ -475,12 +483,12 @@
       const color = hue(paintOf(p.controller));
       const [cx, cy] = [px(p.x[0]), py(p.y[0])];
       const bar = (a, b, c, d) => shape('line', { x1: a, y1: b, x2: c, y2: d, stroke: color, 'stroke-width': 1.5 });
-      const value = (e, unit) => `${fmt(e[0])}${e[1] == null ? '' : ` ± ${fmt(e[1])}`} ${unit}`;
+      const value = (e, unit) => `${fmt(e[0])}${spread(e, fmt)} ${unit}`;
       const name = `${p.label}: ${trade.y_label} ${value(p.y, trade.y_unit)}, ${trade.x_label} ${value(p.x, trade.x_unit)}`;
       const group = shape('g', { class: 'point', tabindex: 0, role: 'img', 'aria-label': name }, shape('title', {}, name));
       for (const [a, b] of p.samples) group.append(shape('circle', { cx: px(a), cy: py(b), r: 2.6, fill: color, 'fill-opacity': 0.4 }));
-      if (p.x[1]) group.append(bar(px(p.x[0] - p.x[1]), cy, px(p.x[0] + p.x[1]), cy));
-      if (p.y[1]) group.append(bar(cx, py(p.y[0] - p.y[1]), cx, py(p.y[0] + p.y[1])));
+      if (p.x[1] != null) group.append(bar(px(p.x[1]), cy, px(p.x[2]), cy));
+      if (p.y[1] != null) group.append(bar(cx, py(p.y[1]), cx, py(p.y[2])));
       group.append(mark(paintOf(p.controller).shape, cx, cy, 6, color, p.hollow));
       const w = 7 * p.label.length + 4;
       const spots = [[11, -8], [-w - 10, -8], [-w / 2, -28], [-w / 2, 12], [11, -24], [11, 8], [-w - 10, -24], [-w - 10, 8], [11, -40], [11, 24], [-w - 10, -40], [-w - 10, 24], [-w / 2, -46], [-w / 2, 30], [26, -56], [26, 40], [-w - 26, -56], [-w - 26, 40]]

@@ -207,8 +207,8 @@
   }
 
   function barPlot(panel) {
-    const rows = panel.bars.map((bar) => [bar.group, bar.label, bar.controller, bar.value[0], bar.value[1]]);
-    const head = ['group', 'label', 'controller', withUnit(panel.axis, panel.unit), '± 95 %'];
+    const rows = panel.bars.map((bar) => [bar.group, bar.label, bar.controller, ...bar.value]);
+    const head = ['group', 'label', 'controller', withUnit(panel.axis, panel.unit), 'low 95 %', 'high 95 %'];
     return drawn(panel.title, panel.help, head, rows, (width) => bars(panel, width));
   }
 
@@ -225,8 +225,8 @@
     const box = { left: Math.min(width * 0.42, 16 + widest * 7), right: width - 70, top: panel.guides.length ? 18 : 6 };
     const height = box.top + grouped.length * (named ? HEAD : 0) + panel.bars.length * ROW + 44;
     const bottom = height - 40;
-    const ends = panel.bars.flatMap((bar) => [bar.value[0] + (bar.value[1] || 0), ...bar.samples]).concat(panel.guides.map((guide) => guide.at)).filter((v) => v != null && isFinite(v));
-    const lows = panel.bars.flatMap((bar) => [bar.value[0] - (bar.value[1] || 0), ...bar.samples]).filter((v) => v != null && isFinite(v));
+    const ends = panel.bars.flatMap((bar) => [...bar.value, ...bar.samples]).concat(panel.guides.map((guide) => guide.at)).filter((v) => v != null && isFinite(v));
+    const lows = panel.bars.flatMap((bar) => [...bar.value, ...bar.samples]).filter((v) => v != null && isFinite(v));
     const low = panel.from == null ? Math.min(0, ...lows) : panel.from; // what lies below is drawn at the edge, its number beside it
     const high = panel.top == null ? Math.max(...ends, low + 1e-9) * (panel.from == null ? 1.03 : 1) : panel.top;
     const px = (v) => box.left + ((Math.min(Math.max(v, low), high) - low) / (high - low || 1)) * (box.right - box.left);
@@ -245,10 +245,10 @@
         y += HEAD;
       }
       for (const bar of group.bars) {
-        const [mean, half] = bar.value;
+        const [mean, least, most] = bar.value;
         const color = bar.controller ? hue(paintOf(bar.controller)) : hue(data.link);
         const middle = y + ROW / 2;
-        const value = mean == null ? 'no value' : `${fmt(mean)}${half == null ? '' : ` ± ${fmt(half)}`} ${panel.unit}`;
+        const value = mean == null ? 'no value' : `${fmt(mean)}${spread(bar.value, fmt)} ${panel.unit}`;
         const name = `${group.name ? `${group.name}, ` : ''}${bar.label}: ${value}`;
         const mine = shape('g', { class: 'point', tabindex: 0, role: 'img', 'aria-label': name }, shape('title', {}, name));
         mine.append(text(box.left - 8, middle + 4, bar.label, { 'text-anchor': 'end' }));
@@ -258,8 +258,8 @@
           for (const sample of bar.samples) {
             if (sample != null) mine.append(shape('circle', { cx: px(sample), cy: middle, r: 2, fill: css('--ink'), 'fill-opacity': 0.45 }));
           }
-          if (half) {
-            const [a, b] = [px(mean - half), px(mean + half)];
+          if (least != null) {
+            const [a, b] = [px(least), px(most)];
             const line = (x1, y1, x2, y2) => shape('line', { x1, y1, x2, y2, stroke: css('--ink'), 'stroke-width': 1.3 });
             mine.append(line(a, middle, b, middle), line(a, middle - 4, a, middle + 4), line(b, middle - 4, b, middle + 4));
           }
@@ -282,8 +282,8 @@
     const trade = panel.scatter;
     const x = withUnit(trade.x_label, trade.x_unit);
     const y = withUnit(trade.y_label, trade.y_unit);
-    const rows = trade.points.map((p) => [p.label, p.controller, p.x[0], p.x[1], p.y[0], p.y[1]]);
-    return drawn(panel.title, panel.help, ['label', 'controller', x, `${x} ± 95 %`, y, `${y} ± 95 %`], rows,
+    const rows = trade.points.map((p) => [p.label, p.controller, ...p.x, ...p.y]);
+    return drawn(panel.title, panel.help, ['label', 'controller', x, `${x} low 95 %`, `${x} high 95 %`, y, `${y} low 95 %`, `${y} high 95 %`], rows,
       (width) => scatter(trade, width, 340, x, y));
   }
 

@@ -443,8 +443,8 @@
         el('div', { class: 'bar' }, el('h3', {}, `${y.split(' (')[0]} against ${trade.x_label}`),
           el('button', {
             type: 'button', class: 'quiet', 'aria-label': 'Download the trade-off as CSV',
-            onclick: () => save('trade-off.csv', csv([['label', 'controller', x, `${x} ± 95 %`, y, `${y} ± 95 %`],
-              ...trade.points.map((p) => [p.label, p.controller, p.x[0], p.x[1], p.y[0], p.y[1]])])),
+            onclick: () => save('trade-off.csv', csv([['label', 'controller', x, `${x} low 95 %`, `${x} high 95 %`, y, `${y} low 95 %`, `${y} high 95 %`],
+              ...trade.points.map((p) => [p.label, p.controller, ...p.x, ...p.y])])),
           }, 'CSV')),
         el('p', { class: 'help' }, 'Means with 95 % intervals; faint dots are single seeds. Dotted: no controller here is better in both.')),
       host);

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use slackwater_lab::arena::{CellTable, Class, Entry, MEASURES, Table, cost::Cost};
 use slackwater_results::metrics;
+use slackwater_results::stats::Interval;
 
 use super::html::{escape, foot, head, script_safe, summary};
 use super::model::{Cell, Column, Estimate, Row, SummaryTable};
@@ -303,16 +304,24 @@ fn one(out: &mut String, tables: &mut usize, index: usize, cell: &CellTable) {
         cells: shown
             .iter()
             .map(|m| {
-                s.values.get(m.key).map_or(Cell::Missing, |(mean, half)| {
+                s.values.get(m.key).map_or(Cell::Missing, |e| {
                     // Digits that the measure has: a table of three hundred numbers is read by its first ones.
                     let round = |v: f64| {
                         let scale = 10f64.powi(m.decimals as i32);
                         (v * scale).round() / scale
                     };
-                    Cell::Number(Estimate {
-                        mean: round(*mean),
-                        half_width: half.map(round),
-                    })
+                    let shown = Estimate {
+                        mean: round(e.mean),
+                        interval: e.interval.map(|i| Interval {
+                            low: round(i.low),
+                            high: round(i.high),
+                        }),
+                        n: e.n,
+                    };
+                    match s.seeds.get(m.key) {
+                        Some(seeds) => Cell::Seeds(shown, seeds.clone()),
+                        None => Cell::Number(shown),
+                    }
                 })
             })
             .collect(),
@@ -421,7 +430,7 @@ fn reading(out: &mut String, table: &Table, page: &ArenaPage) {
         );
     }
     out.push_str(
-        "<li>± is half the 95 % interval of the mean over seeds (Student's t).</li>\n\
+        "<li>± is half the 95 % interval of the mean over seeds, [from, to] the interval where its sides differ.</li>\n\
          <li>Every number leads to its run: choose a row of \"Every result\", or a field of \"System by cell\", for the command that \
          repeats it with its report.</li>\n",
     );
@@ -446,7 +455,7 @@ pub fn markdown(table: &Table, page: &ArenaPage) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "\nMade by `{}` (slackwater {}): {}. Seeds {} to {}; ± is half the 95 % interval. **Bold**: on the Pareto front.\n",
+        "\nMade by `{}` (slackwater {}): {}. Seeds {} to {}; ± is half the 95 % interval, [from, to] the interval where its sides differ. **Bold**: on the Pareto front.\n",
         page.command,
         table.version,
         page.effort,
@@ -478,11 +487,8 @@ pub fn markdown(table: &Table, page: &ArenaPage) -> String {
             for m in &shown {
                 let places = m.decimals;
                 match s.values.get(m.key) {
-                    Some((mean, Some(half))) => {
-                        let _ = write!(out, " {mean:.places$} ± {half:.places$} |");
-                    }
-                    Some((mean, None)) => {
-                        let _ = write!(out, " {mean:.places$} |");
+                    Some(e) => {
+                        let _ = write!(out, " {} |", e.text(places));
                     }
                     None => out.push_str(" |"),
                 }

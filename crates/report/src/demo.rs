@@ -3,6 +3,7 @@
 //! `SLACKWATER_REPORT_DEMO=<folder> cargo test -p slackwater-report demo` writes `compare.html` and `run.html` there.
 
 use slackwater_core::rng::{self, Draw, Stream};
+use slackwater_results::stats::Bounds;
 
 use super::*;
 
@@ -141,11 +142,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Mean of five values and its interval (Student's t with 4 degrees of freedom: 2.776).
 fn estimate(values: &[f64]) -> Estimate {
-    let m = mean(values);
-    let variance = values.iter().map(|v| (v - m).powi(2)).sum::<f64>() / (values.len() - 1) as f64;
-    Estimate::new(m, 2.776 * (variance / values.len() as f64).sqrt())
+    Estimate::within(values, Bounds::Positive).expect("five values")
 }
 
 fn curve(

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use slackwater_results::metrics;
+use slackwater_results::stats;
 
 use super::model::{Better, Cell, Column, Estimate, Report, Row, SummaryTable};
 use super::palette;
@@ -172,22 +172,22 @@ pub(super) fn summary(out: &mut String, index: usize, table: &SummaryTable) {
         heading(out, column);
     }
     out.push_str("</tr></thead>\n<tbody>\n");
-    let looks: Vec<Look<'_>> = (0..table.columns.len())
+    let looks: Vec<Look> = (0..table.columns.len())
         .map(|at| Look::of(table, at))
         .collect();
-    for row in &table.rows {
-        row_of(out, row, &looks);
+    for (at, row) in table.rows.iter().enumerate() {
+        row_of(out, at, row, &looks);
     }
     out.push_str("</tbody></table></div>\n");
-    let intervals = numbers(table).any(|e| e.half_width.is_some());
-    let ranked = looks.iter().any(|look| look.best.is_some());
+    let intervals = numbers(table).any(|e| e.interval.is_some());
+    let ranked = looks.iter().any(|look| !look.best.is_empty());
     let mut foot = Vec::new();
     if intervals {
         foot.push("± is half the 95 % interval of the mean over seeds.");
     }
     if ranked && intervals {
         foot.push(
-            "Bold: the best mean, and means within its interval that do not differ from it seed by seed (5 %).",
+            "Bold: the best mean, and means within its interval than which no row is better seed by seed (paired test, 5 %).",
         );
     } else if ranked {
         foot.push("Bold: the best.");
@@ -218,7 +218,7 @@ fn heading(out: &mut String, column: &Column) {
     );
 }
 
-fn row_of(out: &mut String, row: &Row, looks: &[Look<'_>]) {
+fn row_of(out: &mut String, at: usize, row: &Row, looks: &[Look]) {
     let swatch = if row.controller.is_empty() {
         String::new()
     } else {
@@ -236,18 +236,21 @@ fn row_of(out: &mut String, row: &Row, looks: &[Look<'_>]) {
     for (cell, look) in row.cells.iter().zip(looks) {
         match cell {
             Cell::Number(e) | Cell::Seeds(e, _) if e.mean.is_finite() => {
-                let class = if look.is_best(cell) {
+                let class = if look.best.get(at) == Some(&true) {
                     " class=\"best\""
                 } else {
                     ""
                 };
                 let _ = write!(out, "<td{class} data-v=\"{}\"", e.mean);
                 let places = look.places;
-                if let Some(half) = e.half_width.filter(|half| half.is_finite()) {
+                if let Some(i) = e.interval.filter(|i| (i.high - i.low).is_finite()) {
                     let _ = write!(
                         out,
-                        " data-h=\"{half}\">{mean:.places$}<span class=\"pm\"> ± {half:.places$}</span></td>",
-                        mean = e.mean
+                        " data-l=\"{}\" data-u=\"{}\">{:.places$}<span class=\"pm\">{}</span></td>",
+                        i.low,
+                        i.high,
+                        e.mean,
+                        e.spread(places)
                     );
                 } else {
                     let _ = write!(out, ">{:.places$}</td>", e.mean);
@@ -276,29 +279,29 @@ fn numbers(table: &SummaryTable) -> impl Iterator<Item = &Estimate> {
 }
 
 /// How a column is written.
-struct Look<'a> {
+struct Look {
     /// Digits after the point.
     places: usize,
-    /// The cell of the best mean, where the column has a direction and ranks its rows.
-    best: Option<&'a Cell>,
+    /// Which rows are best; empty where the column has no direction or ranks nobody.
+    best: Vec<bool>,
 }
 
-impl<'a> Look<'a> {
-    fn of(table: &'a SummaryTable, at: usize) -> Self {
-        let finite = |cell: &&Cell| cell.number().is_some_and(|e| e.mean.is_finite());
-        let column: Vec<&Cell> = table
+impl Look {
+    fn of(table: &SummaryTable, at: usize) -> Self {
+        let column: Vec<_> = table
             .rows
             .iter()
-            .filter_map(|row| row.cells.get(at))
-            .filter(finite)
+            .map(|row| row.cells.get(at)?.seeds())
+            .map(|cell| cell.filter(|(e, _)| e.mean.is_finite()))
             .collect();
-        let cells: Vec<&Estimate> = column.iter().filter_map(|c| c.number()).collect();
-        let greatest = cells.iter().map(|e| e.mean.abs()).fold(0.0, f64::max);
-        let whole = cells
-            .iter()
-            .all(|e| e.mean.fract() == 0.0 && e.half_width.is_none_or(|half| half.fract() == 0.0));
+        let cells = || column.iter().flatten().map(|(e, _)| e);
+        let greatest = cells().map(|e| e.mean.abs()).fold(0.0, f64::max);
+        let is_whole = |e: &Estimate| {
+            let (low, high) = e.bounds();
+            [e.mean, low, high].iter().all(|v| v.fract() == 0.0)
+        };
         let places = match greatest {
-            _ if whole => 0,
+            _ if cells().all(is_whole) => 0,
             g if g >= 1000.0 => 0,
             g if g >= 100.0 => 1,
             g if g >= 10.0 => 2,
@@ -306,34 +309,18 @@ impl<'a> Look<'a> {
             g if g >= 0.01 => 4,
             _ => 5,
         };
-        let mean = |cell: &&&Cell| cell.number().map_or(f64::NAN, |e| e.mean);
-        let order = |a: &&&Cell, b: &&&Cell| mean(a).total_cmp(&mean(b));
-        let best = match table.columns[at].better {
-            Some(Better::Higher) => column.iter().max_by(order),
-            Some(Better::Lower) => column.iter().min_by(order),
-            None => None,
-        };
+        let best = table.columns[at]
+            .better
+            .map(|better| stats::best(&column, better == Better::Higher));
         // A column in which everyone is as good as the best ranks nobody.
-        let best = best.filter(|best| column.iter().any(|cell| !is_as_good(best, cell)));
+        let ranks = |best: &Vec<bool>| {
+            let mut there = best.iter().zip(&column);
+            there.any(|(best, cell)| cell.is_some() && !best)
+        };
         Self {
             places,
-            best: best.copied(),
+            best: best.filter(ranks).unwrap_or_default(),
         }
-    }
-
-    fn is_best(&self, cell: &Cell) -> bool {
-        self.best.is_some_and(|best| is_as_good(best, cell))
-    }
-}
-
-/// Whether `cell` is as good as the cell of the best mean: by their seeds, or by the interval of the best alone.
-fn is_as_good(best: &Cell, cell: &Cell) -> bool {
-    match (best, cell) {
-        (Cell::Seeds(_, best), Cell::Seeds(_, seeds)) => metrics::is_as_good(best, seeds),
-        _ => match (best.number(), cell.number()) {
-            (Some(best), Some(e)) => (e.mean - best.mean).abs() <= best.half_width.unwrap_or(0.0),
-            _ => false,
-        },
     }
 }
 

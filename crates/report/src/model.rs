@@ -1,6 +1,9 @@
 //! What a report shows, as plain values. Filled by the experiments, drawn by [`super::render`].
 
 use serde::{Deserialize, Serialize};
+use slackwater_results::stats::Bounds;
+
+pub use slackwater_results::stats::Estimate;
 
 /// A page about one run, or about several runs side by side.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,40 +41,6 @@ impl Report {
             if run.shown {
                 seen.push(run.controllers.clone());
             }
-        }
-    }
-}
-
-/// A mean and the half-width of its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    /// Mean over the seeds, or the only value.
-    pub mean: f64,
-    /// Half the width of the 95 % interval; `None` for a single value.
-    pub half_width: Option<f64>,
-}
-
-impl Estimate {
-    /// A mean with its interval.
-    pub fn new(mean: f64, half_width: f64) -> Self {
-        Self {
-            mean,
-            half_width: Some(half_width),
-        }
-    }
-
-    /// Least and greatest value of the interval.
-    pub fn bounds(&self) -> (f64, f64) {
-        let half = self.half_width.unwrap_or(0.0);
-        (self.mean - half, self.mean + half)
-    }
-}
-
-impl From<f64> for Estimate {
-    fn from(mean: f64) -> Self {
-        Self {
-            mean,
-            half_width: None,
         }
     }
 }
@@ -144,8 +113,8 @@ pub enum Cell {
     Missing,
     /// A number, with its interval where there is one.
     Number(Estimate),
-    /// A mean with its interval, and the seeds behind it in their order: what pairs a row with another.
-    Seeds(Estimate, Vec<f64>),
+    /// A mean with its interval, and the seeds behind it in their order, those without a value too: what pairs a row with another.
+    Seeds(Estimate, Vec<Option<f64>>),
     /// Words.
     Text(String),
 }
@@ -159,15 +128,19 @@ impl Cell {
         }
     }
 
-    /// A mean with its interval, and the seeds behind it; nothing where there are none.
-    pub fn of_seeds(values: Vec<f64>) -> Self {
-        slackwater_results::metrics::Estimate::of(&values).map_or(Self::Missing, |e| {
-            let shown = Estimate {
-                mean: e.mean,
-                half_width: e.half_width,
-            };
-            Self::Seeds(shown, values)
-        })
+    /// A mean with its interval within `bounds`, and the seeds behind it; nothing where there are none.
+    pub fn of_seeds(values: Vec<Option<f64>>, bounds: Bounds) -> Self {
+        let there: Vec<f64> = values.iter().flatten().copied().collect();
+        Estimate::within(&there, bounds).map_or(Self::Missing, |e| Self::Seeds(e, values))
+    }
+
+    /// The mean with its interval, and the seeds where they are known.
+    pub fn seeds(&self) -> Option<(Estimate, &[Option<f64>])> {
+        match self {
+            Self::Seeds(e, seeds) => Some((*e, seeds)),
+            Self::Number(e) => Some((*e, &[])),
+            Self::Text(_) | Self::Missing => None,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod payload;
 mod tests;
 
 use slackwater_results::check::{Check, Origin, Tally, Verdict};
+use slackwater_results::stats::Bounds;
 
 use super::model::{BandTrack, Estimate, SummaryTable, TradeOff};
 
@@ -153,8 +154,24 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// A panel of half the page's width.
-    pub fn new(id: &str, title: &str, help: &str, drawing: Drawing) -> Self {
+    /// A panel of half the page's width. Intervals of bars and points keep to what their unit allows.
+    pub fn new(id: &str, title: &str, help: &str, mut drawing: Drawing) -> Self {
+        match &mut drawing {
+            Drawing::Bars { axis, bars, .. } => {
+                for bar in bars {
+                    bound(&mut bar.value, (&axis.label, &axis.unit), &bar.samples);
+                }
+            }
+            Drawing::Scatter(trade) => {
+                for point in &mut trade.points {
+                    let column = |at: usize| point.samples.iter().map(move |s| s[at]);
+                    let (x, y): (Vec<f64>, Vec<f64>) = (column(0).collect(), column(1).collect());
+                    bound(&mut point.x, (&trade.x_label, &trade.x_unit), &x);
+                    bound(&mut point.y, (&trade.y_label, &trade.y_unit), &y);
+                }
+            }
+            Drawing::Time { .. } | Drawing::Cdf { .. } | Drawing::Table(_) => {}
+        }
         Self {
             id: id.to_owned(),
             title: title.to_owned(),
@@ -168,6 +185,24 @@ impl Panel {
     #[must_use]
     pub fn wide(self) -> Self {
         Self { wide: true, ..self }
+    }
+}
+
+/// Replaces the interval of the mean of `samples` by one that what `axis` shows allows; another statistic of them keeps its own.
+fn bound(e: &mut Estimate, (label, unit): (&str, &str), samples: &[f64]) {
+    let seeds: Vec<Option<f64>> = samples.iter().copied().map(Some).collect();
+    let bounds = if label.starts_with("Jain") {
+        Bounds::UpTo(1.0)
+    } else {
+        Bounds::of_unit(unit, &seeds)
+    };
+    let same = |mean: f64| (mean - e.mean).abs() <= 1e-9 * mean.abs();
+    if bounds != Bounds::Real
+        && let Some(found) = Estimate::within(samples, bounds)
+        && found.n >= 2
+        && same(found.mean)
+    {
+        *e = found;
     }
 }
 

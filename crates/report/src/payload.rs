@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Number, Value};
+use slackwater_results::stats::Interval;
 
 use super::decimate;
 use super::model::{
@@ -139,8 +140,8 @@ pub(super) struct Trade<'a> {
 struct TradePoint<'a> {
     label: &'a str,
     controller: &'a str,
-    x: [Value; 2],
-    y: [Value; 2],
+    x: [Value; 3],
+    y: [Value; 3],
     samples: Vec<[Value; 2]>,
 }
 
@@ -591,8 +592,13 @@ fn instant(t: f64) -> Value {
     Number::from_f64((t * 1e6).round() / 1e6).map_or(Value::Null, Value::Number)
 }
 
+/// Mean, least and greatest value of the interval; `null` where there is none.
+pub(super) fn estimate(e: &Estimate) -> [Value; 3] {
+    let end = |of: fn(&Interval) -> f64| e.interval.as_ref().map_or(Value::Null, |i| number(of(i)));
+    [number(e.mean), end(|i| i.low), end(|i| i.high)]
+}
+
 pub(super) fn pack_trade_off(trade: &TradeOff) -> Trade<'_> {
-    let pair = |e: Estimate| [number(e.mean), e.half_width.map_or(Value::Null, number)];
     Trade {
         x_label: &trade.x_label,
         x_unit: &trade.x_unit,
@@ -604,8 +610,8 @@ pub(super) fn pack_trade_off(trade: &TradeOff) -> Trade<'_> {
             .map(|point| TradePoint {
                 label: &point.label,
                 controller: &point.controller,
-                x: pair(point.x),
-                y: pair(point.y),
+                x: estimate(&point.x),
+                y: estimate(&point.y),
                 samples: point
                     .samples
                     .iter()

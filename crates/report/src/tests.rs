@@ -1,3 +1,5 @@
+use slackwater_results::stats::Bounds;
+
 use super::decimate::{instants, min_max, quantiles};
 use super::html::{escape, script_safe};
 use super::*;
@@ -180,7 +182,7 @@ fn a_report_survives_json() {
     report.tables[0].rows.drain(..3);
     for point in &mut report.trade_off.as_mut().expect("a trade-off").points {
         point.samples.clear();
-        point.x = Estimate::new(2.5, 0.25);
+        point.x = Estimate::symmetric(2.5, 0.25, 5);
         point.y = 4.0.into();
     }
     let text = serde_json::to_string(&report).expect("a report makes JSON");
@@ -334,11 +336,11 @@ fn the_best_and_its_equals_are_bold() {
             row_heading: "Controller".into(),
             columns: vec![column],
             rows: vec![
-                row("a", Estimate::new(11.5, 0.2)),
-                row("b", Estimate::new(11.3, 0.1)),
-                row("c", Estimate::new(10.0, 0.1)),
+                row("a", Estimate::symmetric(11.5, 0.2, 5)),
+                row("b", Estimate::symmetric(11.3, 0.1, 5)),
+                row("c", Estimate::symmetric(10.0, 0.1, 5)),
                 // Scatter makes no one as good.
-                row("d", Estimate::new(9.0, 30.0)),
+                row("d", Estimate::symmetric(9.0, 30.0, 5)),
             ],
         }],
         ..Report::default()
@@ -347,9 +349,9 @@ fn the_best_and_its_equals_are_bold() {
     assert!(!page.contains("class=\"best\" data-v=\"9\""));
     assert!(page.contains("class=\"best\" data-v=\"11.5\""));
     assert!(page.contains("class=\"best\" data-v=\"11.3\""));
-    assert!(
-        page.contains("<td data-v=\"10\" data-h=\"0.1\">10.00<span class=\"pm\"> ± 0.10</span>")
-    );
+    assert!(page.contains(
+        "<td data-v=\"10\" data-l=\"9.9\" data-u=\"10.1\">10.00<span class=\"pm\"> ± 0.10</span>"
+    ));
 }
 
 #[test]
@@ -357,7 +359,10 @@ fn seeds_that_agree_tell_rows_apart_whose_intervals_overlap() {
     let row = |label: &str, seeds: &[f64]| Row {
         label: label.into(),
         controller: String::new(),
-        cells: vec![Cell::of_seeds(seeds.to_vec())],
+        cells: vec![Cell::of_seeds(
+            seeds.iter().copied().map(Some).collect(),
+            Bounds::Positive,
+        )],
     };
     let table = |second: &[f64]| SummaryTable {
         columns: vec![Column::new("Goodput", "Mbit/s", Some(Better::Higher), "")],

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use slackwater_results::check::{Origin, Tally, Tolerance, Verdict};
+use slackwater_results::stats::Interval;
 use slackwater_scenario::bounded;
 
 use super::html::{escape, foot, head};
@@ -52,8 +53,8 @@ pub struct Row {
     pub reference: Option<f64>,
     /// Our value.
     pub ours: Option<f64>,
-    /// Half-width of our 95 % interval.
-    pub interval: Option<f64>,
+    /// Our 95 % interval.
+    pub interval: Option<Interval>,
     /// How far ours may lie from it.
     pub tolerance: Tolerance,
     /// What it came to.
@@ -182,7 +183,7 @@ pub fn render(papers: &[Verdicts], command: &str) -> String {
     out.push_str(
         "<details class=\"box\" id=\"reading\"><summary>How to read this page</summary><ul>\
          <li>A claim's bound is the number as the paper prints it, to half a unit of its last digit; where it is another, the row says why.</li>\
-         <li>± is half the 95 % interval of the mean over seeds. A verdict is that of the whole interval.</li>\
+         <li>± is half the 95 % interval of the mean over seeds, [from, to] the interval where its sides differ. A verdict is that of the whole interval.</li>\
          <li>Targets of our own are shown and never count.</li>\
          </ul></details>\n",
     );
@@ -268,7 +269,7 @@ mod tests {
 
     const SAVED: &str = r#"{ "paper": "xrc", "title": "XRC", "version": "0", "seeds": [1, 2], "left_out": 3,
         "claims": [
-        { "figure": "fig4", "name": "shares <b>", "unit": "", "reference": 0.9, "ours": 0.95, "interval": 0.01,
+        { "figure": "fig4", "name": "shares <b>", "unit": "", "reference": 0.9, "ours": 0.95, "interval": { "low": 0.94, "high": 0.96 },
           "tolerance": "at_least", "verdict": "holds", "origin": "claim", "profile": "paper" },
         { "figure": "fig5", "name": "queue", "unit": "ms", "reference": 10.0, "ours": 14.0, "interval": null, "profile": "paper",
           "tolerance": { "relative": 0.2 }, "verdict": "misses", "origin": "claim", "claimed": 9.0, "note": "the channel is slower" },

@@ -5,10 +5,10 @@ pub(crate) mod states;
 use slackwater_core::{Duration, FlowId, Instant};
 use slackwater_lab::run::RunResult;
 use slackwater_results::metrics::RunSummary;
-use slackwater_results::metrics::interval::Estimate;
 use slackwater_results::metrics::table::{Better, Metric};
 use slackwater_results::output::tables;
 use slackwater_results::record::{BIN, LinkRecord, RunRecorder};
+use slackwater_results::stats::Estimate;
 use slackwater_sim::CELL_DOWN;
 
 use crate::{
@@ -82,7 +82,7 @@ pub fn report(results: &[RunResult], command: &str) -> Report {
     let seed_note = match seeds.len() {
         1 => format!("Seed {}. One run: no interval can be given.", seeds[0]),
         n => format!(
-            "{n} seeds ({}{}); intervals are 95 % (Student's t).",
+            "{n} seeds ({}{}); intervals are 95 %.",
             list.join(", "),
             if n > 12 { ", .." } else { "" }
         ),
@@ -126,7 +126,8 @@ fn column(m: &Metric) -> Column {
 
 /// The cell of `metric` over `runs`, in the order of their seeds.
 fn cell<'a>(metric: &Metric, runs: impl IntoIterator<Item = &'a RunSummary>) -> Cell {
-    Cell::of_seeds(runs.into_iter().filter_map(|r| metric.of_run(r)).collect())
+    let seeds = runs.into_iter().map(|r| metric.of_run(r)).collect();
+    Cell::of_seeds(seeds, metric.bounds())
 }
 
 /// The table of runs that stand alone, by what each is called.
@@ -168,11 +169,8 @@ fn tables(groups: &[(String, Vec<&RunResult>)]) -> Vec<SummaryTable> {
         let flows = runs[0].summary.flows.len();
         if flows > 1 {
             let of = |m: &Metric, i: usize| {
-                let values: Vec<f64> = runs
-                    .iter()
-                    .filter_map(|r| m.of_flow(&r.summary.flows[i]))
-                    .collect();
-                Cell::of_seeds(values)
+                let seeds = runs.iter().map(|r| m.of_flow(&r.summary.flows[i]));
+                Cell::of_seeds(seeds.collect(), m.bounds())
             };
             let rows: Vec<_> = (0..flows)
                 .map(|i| {
@@ -220,12 +218,7 @@ fn trade_off(groups: &[(String, Vec<&RunResult>)]) -> Option<TradeOff> {
     let points = groups
         .iter()
         .filter_map(|(name, runs)| {
-            let estimate = |m| {
-                estimate(m, runs).map(|e| crate::Estimate {
-                    mean: e.mean,
-                    half_width: e.half_width,
-                })
-            };
+            let estimate = |m| estimate(m, runs);
             Some(TradeOffPoint {
                 label: name.clone(),
                 controller: controller_of(runs[0]),

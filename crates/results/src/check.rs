@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::Estimate;
+use crate::stats::{Estimate, Interval, seeds_for};
 
 /// How far ours may lie from the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,8 +82,8 @@ pub struct Check {
     pub reference: f64,
     /// Our value (the mean where there are several seeds).
     pub ours: f64,
-    /// Half-width of our 95 % interval, where there are several seeds.
-    pub interval: Option<f64>,
+    /// Our 95 % interval, where there are several seeds.
+    pub interval: Option<Interval>,
     /// Half-width of the reference's 95 % interval, where it was repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference_interval: Option<f64>,
@@ -125,7 +125,7 @@ impl Check {
         unit: impl Into<Cow<'static, str>>,
         reference: f64,
         ours: f64,
-        interval: Option<f64>,
+        interval: Option<Interval>,
         tolerance: Tolerance,
     ) -> Self {
         let holds = ours.is_finite()
@@ -163,10 +163,10 @@ impl Check {
         ours: Option<Estimate>,
         tolerance: Tolerance,
     ) -> Self {
-        let (mean, half) = ours.map_or((f64::NAN, None), |e| (e.mean, e.half_width));
+        let (mean, interval) = ours.map_or((f64::NAN, None), |e| (e.mean, e.interval));
         Self {
             seeds: ours.map(|e| e.n),
-            ..Self::new(name, unit, reference, mean, half, tolerance)
+            ..Self::new(name, unit, reference, mean, interval, tolerance)
         }
     }
 
@@ -273,25 +273,71 @@ impl Check {
         if !self.tested {
             return Verdict::NotTested;
         }
-        let half = self.interval.unwrap_or(0.0);
-        if !self.ours.is_finite() || !half.is_finite() {
+        let (low, high) = self.ends();
+        if !self.ours.is_finite() || !low.is_finite() || !high.is_finite() {
             return Verdict::Misses;
         }
-
-        let (low, high) = (self.ours - half, self.ours + half);
-        let by = |by: f64| (self.reference - by, self.reference + by);
-        let (from, to) = match self.tolerance {
-            Tolerance::Relative(share) => by(share * self.reference.abs()),
-            Tolerance::Absolute(width) => by(width),
-            Tolerance::AtMost => (f64::NEG_INFINITY, self.reference),
-            Tolerance::AtLeast => (self.reference, f64::INFINITY),
-        };
+        let (from, to) = self.band();
         if from <= low && high <= to {
             Verdict::Holds
         } else if high < from || to < low {
             Verdict::Misses
         } else {
             Verdict::CannotTell
+        }
+    }
+
+    /// Ends of our interval; the mean twice where there is none.
+    fn ends(&self) -> (f64, f64) {
+        self.interval
+            .map_or((self.ours, self.ours), |i| (i.low, i.high))
+    }
+
+    /// From where to where ours may lie.
+    fn band(&self) -> (f64, f64) {
+        let by = |by: f64| (self.reference - by, self.reference + by);
+        match self.tolerance {
+            Tolerance::Relative(share) => by(share * self.reference.abs()),
+            Tolerance::Absolute(width) => by(width),
+            Tolerance::AtMost => (f64::NEG_INFINITY, self.reference),
+            Tolerance::AtLeast => (self.reference, f64::INFINITY),
+        }
+    }
+
+    /// With how many seeds an open verdict would be decided, if our mean and its scatter stay what they are; `None` where it is decided,
+    /// or where no number of seeds that one would run decides it.
+    pub fn seeds_to_decide(&self) -> Option<usize> {
+        if self.verdict() != Verdict::CannotTell {
+            return None;
+        }
+        let (n, (low, high), (from, to)) = (self.seeds?, self.ends(), self.band());
+        // The side of the interval that crosses an end of the band has to become shorter than the way there.
+        let side = |end: f64| {
+            if end < self.ours {
+                self.ours - low
+            } else {
+                high - self.ours
+            }
+        };
+        let needed = |end: f64| seeds_for(side(end), n, (end - self.ours).abs());
+        let crossed = [from, to].into_iter().filter(|end| end.is_finite());
+        let within = from < self.ours && self.ours < to;
+        let near = |a: &f64, b: &f64| (a - self.ours).abs().total_cmp(&(b - self.ours).abs());
+        if within {
+            // Inside, both ends have to be cleared.
+            crossed
+                .map(needed)
+                .try_fold(0, |most, n| Some(most.max(n?)))
+        } else {
+            crossed.min_by(near).and_then(needed)
+        }
+    }
+
+    /// The verdict in words, with the seeds that would decide an open one.
+    pub fn verdict_text(&self) -> String {
+        match self.seeds_to_decide() {
+            Some(n) => format!("cannot tell (about {n} seeds would)"),
+            None => self.verdict().word().to_owned(),
         }
     }
 
@@ -361,6 +407,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::Bounds;
 
     #[test]
     fn tolerances_mean_what_they_say() {
@@ -374,7 +421,10 @@ mod tests {
 
     #[test]
     fn an_interval_on_both_sides_of_the_bound_decides_nothing() {
-        let c = |ours, half, tol| Check::new("x", "ms", 100.0, ours, Some(half), tol).verdict();
+        let c = |ours, half, tol| {
+            let interval = Interval::around(ours, half, Bounds::Real);
+            Check::new("x", "ms", 100.0, ours, Some(interval), tol).verdict()
+        };
         assert_eq!(c(98.0, 2.0, Tolerance::AtMost), Verdict::Holds);
         assert_eq!(c(98.0, 3.0, Tolerance::AtMost), Verdict::CannotTell);
         assert_eq!(c(101.0, 3.0, Tolerance::AtMost), Verdict::CannotTell);
@@ -388,6 +438,30 @@ mod tests {
         assert_eq!(c(90.0, 3.0, Tolerance::Absolute(5.0)), Verdict::Misses);
         // An interval wider than the band holds both ends of it: nothing is known.
         assert_eq!(c(100.0, 9.0, Tolerance::Absolute(5.0)), Verdict::CannotTell);
+    }
+
+    #[test]
+    fn an_open_verdict_names_the_seeds_that_would_decide() {
+        let c = |ours, half, tol| {
+            Check::of(
+                "x",
+                "ms",
+                100.0,
+                Some(Estimate::symmetric(ours, half, 5)),
+                tol,
+            )
+        };
+        // At 99 of at most 100 the half-width of 2 has to become 1.
+        let open = c(99.0, 2.0, Tolerance::AtMost);
+        let needed = open.seeds_to_decide().expect("an open verdict");
+        assert_eq!(Some(needed), seeds_for(2.0, 5, 1.0));
+        assert!(open.verdict_text().contains(&needed.to_string()));
+        assert_eq!(c(97.0, 2.0, Tolerance::AtMost).seeds_to_decide(), None);
+        assert_eq!(c(103.0, 2.0, Tolerance::AtMost).seeds_to_decide(), None);
+        // A mean beyond a band needs to clear its near end alone; one within needs both.
+        let beyond = c(106.0, 2.0, Tolerance::Absolute(5.0)).seeds_to_decide();
+        let within = c(104.0, 2.0, Tolerance::Absolute(5.0)).seeds_to_decide();
+        assert_eq!((beyond, within), (Some(needed), Some(needed)));
     }
 
     #[test]

@@ -421,13 +421,7 @@ fn show(table: &Table) {
             let number = |m: &arena::Measure| {
                 s.values
                     .get(m.key)
-                    .map_or_else(String::new, |(mean, half)| {
-                        let places = m.decimals;
-                        match half {
-                            Some(half) => format!("{mean:.places$} ± {half:.places$}"),
-                            None => format!("{mean:.places$}"),
-                        }
-                    })
+                    .map_or_else(String::new, |e| e.text(m.decimals))
             };
             let wins = cell.wins.iter().filter(|w| w.winner == i).count();
             let front = if s.on_front { "front" } else { "" };

@@ -8,11 +8,12 @@ use std::sync::Mutex;
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use slackwater_lab::parallel;
-use slackwater_lab::run::{Control, run_variants};
+use slackwater_lab::run::{Control, RunResult, run_variants};
+use slackwater_lab::until::{self, LEAST, Until};
 use slackwater_results::metrics::summary::RunSummary;
-use slackwater_results::output::{run_folder, tables};
-use slackwater_scenario::Plugins;
-use slackwater_scenario::Scenario;
+use slackwater_results::output::{Comparison, run_folder, tables};
+use slackwater_results::stats::Estimate;
+use slackwater_scenario::{Plugins, Scenario, Variant};
 
 use super::run::{REPORT, check, claim, folder, plain, scenario, write, write_report};
 use crate::CompareArgs;
@@ -35,14 +36,78 @@ fn varied(args: &CompareArgs, plugins: &Plugins) -> Result<Scenario> {
             e
         })?;
     }
-    if args.seeds.is_some() || args.seed.is_some() {
-        let first = args.seed.unwrap_or(scenario.seed);
-        let seeds: Vec<String> = (0..args.seeds.unwrap_or(1))
-            .map(|k| (first + k).to_string())
-            .collect();
-        scenario = scenario.with_axis("seed", &seeds)?;
+    if args.seeds.is_some() || args.seed.is_some() || !args.until.is_empty() {
+        // An interval takes several seeds.
+        let least = if args.until.is_empty() { 1 } else { LEAST };
+        let seeds = args.seeds.unwrap_or(least);
+        scenario = seeded(&scenario, args.seed.unwrap_or(scenario.seed), seeds)?;
     }
     Ok(scenario)
+}
+
+/// The scenario with `count` seeds from `first` on.
+fn seeded(scenario: &Scenario, first: u64, count: u64) -> Result<Scenario> {
+    let seeds: Vec<String> = (0..count).map(|k| (first + k).to_string()).collect();
+    Ok(scenario.with_axis("seed", &seeds)?)
+}
+
+/// Adds seeds to `results` until the intervals that --until wants are there; says how it ended.
+fn until(args: &CompareArgs, scenario: &Scenario, results: &mut Vec<RunResult>) -> Result<()> {
+    let first = args.seed.unwrap_or(scenario.seed);
+    let mut seeds = args.seeds.unwrap_or(LEAST);
+    loop {
+        let wanted: Vec<(Until, Estimate)> = tables::groups(results, |r| &r.summary)
+            .iter()
+            .flat_map(|(_, runs)| {
+                let of = |u: &Until| tables::estimate(u.metric, runs.iter().map(|r| &r.summary));
+                args.until
+                    .iter()
+                    .filter_map(move |u| Some((*u, of(u)?)))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        for u in &args.until {
+            let widest = wanted.iter().filter(|(w, _)| w.metric.key == u.metric.key);
+            let widest = widest
+                .filter_map(|(_, e)| Until::reached(e))
+                .fold(0.0, f64::max);
+            eprintln!(
+                "{seeds} seeds: {} within {:.1} % (wanted {:.1} %)",
+                u.metric.label,
+                widest * 100.0,
+                u.within * 100.0
+            );
+        }
+        let Some(target) = until::next(&wanted, seeds, args.max_seeds.max(seeds)) else {
+            return Ok(());
+        };
+        let variants = seeded(scenario, first + seeds, target - seeds)?.expand()?;
+        results.extend(all(args, &variants, &|_| ())?);
+        seeds = target;
+    }
+}
+
+/// Runs `variants` on all cores, with a bar; `hear` hears the share that is done.
+fn all(
+    args: &CompareArgs,
+    variants: &[Variant],
+    hear: &(dyn Fn(f64) + Sync),
+) -> Result<Vec<RunResult>> {
+    let bar = progress::bar(variants.len());
+    let total = (STEPS * variants.len() as u64) as f64;
+    let done = Mutex::new(vec![0u64; variants.len()]);
+    let jobs = args.jobs.unwrap_or_else(parallel::cores);
+    let results = run_variants(variants, jobs, &|i, share| {
+        advance(&bar, &done, i, share);
+        hear(bar.position() as f64 / total);
+        if progress::interrupted() {
+            Control::Stop
+        } else {
+            Control::Continue
+        }
+    })?;
+    bar.finish_and_clear();
+    Ok(results)
 }
 
 pub(crate) fn compare(args: &CompareArgs, plugins: &Plugins) -> Result<ExitCode> {
@@ -62,22 +127,13 @@ pub(crate) fn compare(args: &CompareArgs, plugins: &Plugins) -> Result<ExitCode>
     // Beside the run of the same scenario, not in its place.
     let folder = folder(&args.common, &format!("{}-compare", scenario.name));
     let place = claim(&args.common, &scenario, "comparison", &folder)?;
-    let bar = progress::bar(variants.len());
     let title = format!("{}, {} runs", scenario.name, variants.len());
     let signal = Signal::new(&folder, !args.common.no_files, &title);
-    let all = (STEPS * variants.len() as u64) as f64;
-    let done = Mutex::new(vec![0u64; variants.len()]);
-    let jobs = args.jobs.unwrap_or_else(parallel::cores);
-    let results = run_variants(&variants, jobs, &|i, share| {
-        advance(&bar, &done, i, share);
-        signal.share(bar.position() as f64 / all);
-        if progress::interrupted() {
-            Control::Stop
-        } else {
-            Control::Continue
-        }
-    })?;
-    bar.finish_and_clear();
+    let mut results = all(args, &variants, &|share| signal.share(share))?;
+    if !args.until.is_empty() {
+        until(args, &scenario, &mut results)?;
+    }
+    let summaries: Vec<RunSummary> = results.iter().map(|r| r.summary.clone()).collect();
     let mut page = None;
     if let Some(place) = place {
         let aside = place.aside().map_err(plain)?;
@@ -93,10 +149,11 @@ pub(crate) fn compare(args: &CompareArgs, plugins: &Plugins) -> Result<ExitCode>
             }
             write(&aside.join(own), r)?;
         }
+        let numbers = Comparison::new(&summaries);
+        numbers.write(aside).map_err(|e| anyhow::anyhow!("{e}"))?;
         write_report(aside, &results)?;
         page = Some(place.put().map_err(plain)?.join(REPORT));
     }
-    let summaries: Vec<RunSummary> = results.iter().map(|r| r.summary.clone()).collect();
     if args.common.json {
         say!("{}", serde_json::to_string_pretty(&summaries)?);
     } else {

@@ -303,7 +303,7 @@ fn show(made: &Reproduction) {
                 c.claimed.map_or_else(String::new, short),
                 asked(c),
                 ours(c),
-                c.verdict().word().to_owned(),
+                c.verdict_text(),
             ]);
         }
         say!("{table}");
@@ -328,7 +328,7 @@ fn show(made: &Reproduction) {
                 c.profile.unwrap_or("").to_owned(),
                 asked(c),
                 ours(c),
-                c.verdict().word().to_owned(),
+                c.verdict_text(),
                 whose.to_owned(),
             ]);
         }
@@ -404,10 +404,7 @@ fn comparison(panel: &Panel) -> Option<Table> {
     for row in &table.rows {
         let cells = row.cells.iter().map(|cell| match cell {
             Cell::Missing => String::new(),
-            Cell::Number(e) | Cell::Seeds(e, _) => match e.half_width {
-                Some(half) => format!("{:.2} ± {half:.2}", e.mean),
-                None => format!("{:.2}", e.mean),
-            },
+            Cell::Number(e) | Cell::Seeds(e, _) => e.text(2),
             Cell::Text(words) => words.clone(),
         });
         let cells: Vec<String> = core::iter::once(row.label.clone()).chain(cells).collect();

@@ -29,9 +29,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde_json::{Value, json};
 use slackwater_lab::arena::MEASURES;
-use slackwater_report::shelf::{self, Shelf, live};
+use slackwater_report::shelf::{self, Group, Shelf, live};
 use slackwater_report::{self as report, palette};
-use slackwater_results::metrics::t95;
 use slackwater_results::metrics::table::{Better, METRICS};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -275,7 +274,7 @@ fn shelf_json(shelf: &Shelf) -> Value {
         "metrics": metrics.collect::<Vec<_>>(),
         "colours": colours(entries.iter().flat_map(|e| &e.controllers)),
         "most": shelf::MAX_RUNS,
-        "t95": (1..=120).map(t95).collect::<Vec<f64>>(),
+        "groups": Group::of(&entries),
         "entries": entries,
         "pages": shelf.pages(),
     })

@@ -12,6 +12,7 @@ use slackwater_lab::parallel;
 use slackwater_lab::run::Control;
 use slackwater_lab::validate::{Reference, validate as compare};
 use slackwater_results::check::Check;
+use slackwater_results::stats::Estimate;
 use slackwater_results::table::Table;
 
 use beside_ns3::{BesideNs3, Group};
@@ -216,13 +217,15 @@ fn causes(checks: &[Check]) -> Vec<(&str, Vec<&str>)> {
 }
 
 fn row(c: &Check) -> [String; 6] {
-    let interval = c
-        .interval
-        .map_or_else(String::new, |i| format!(" ± {i:.2}"));
+    let ours = Estimate {
+        mean: c.ours,
+        interval: c.interval,
+        n: c.seeds.unwrap_or(1),
+    };
     [
         c.name.clone(),
         format!("{} {}", reference(c), c.unit),
-        format!("{:.2}{interval} {}", c.ours, c.unit),
+        format!("{} {}", ours.text(2), c.unit),
         format!("{:+.1} %", c.difference_percent()),
         c.tolerance_text(),
         if c.holds { "holds" } else { "MISSES" }.to_owned(),

@@ -30,7 +30,7 @@ fn an_arena_is_run_once_and_taken_up_again() {
     let json = first.json();
     let names = |i: usize| json["cells"][i]["name"].clone();
     assert_eq!([names(0), names(1)], ["lte-steps", "rival"]);
-    assert!(json["cells"][1]["systems"][0]["values"]["harm"][0].is_number());
+    assert!(json["cells"][1]["systems"][0]["values"]["harm"]["mean"].is_number());
     let page = f.read("runs/arena-quick/index.html");
     assert!(page.contains("The arena (quick look)") && page.contains("XRC"));
     assert!(f.path("runs/arena-quick/table.parquet").exists());
@@ -102,7 +102,7 @@ fn all_papers_stand_on_one_page() {
             "left_out": 0, "relations": [],
             "claims": [{
                 "figure": "fig1", "name": format!("relation of {paper}"), "unit": "ms", "reference": 10.0, "ours": 9.0,
-                "interval": 0.5, "tolerance": "at_most", "origin": "claim", "profile": "product",
+                "interval": { "low": 8.5, "high": 9.5 }, "tolerance": "at_most", "origin": "claim", "profile": "product",
                 "verdict": if holds { "holds" } else { "misses" },
                 "note": "a reason that is known",
             }],

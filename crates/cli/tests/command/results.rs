@@ -116,6 +116,49 @@ fn the_resolved_scenario_gives_the_same_result_again() {
 }
 
 #[test]
+fn compare_leaves_its_numbers_and_adds_seeds_until_an_interval_is_there() {
+    let f = Folder::new("results-numbers");
+    let common = ["compare", "lte-demo", "--controllers", "cubic,bbr", "--out"];
+    let short = ["--set", "duration=\"4 s\""];
+    let until = ["u", "--until", "20 %", "--max-seeds", "30"];
+    let ran = f.run(&[&common[..], &until, &short].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let told = ran.err;
+    assert!(told.starts_with("5 seeds: total goodput within"), "{told}");
+    let numbers: serde_json::Value = serde_json::from_str(&f.read("u/compare.json")).expect("JSON");
+    let seeds = numbers["seeds"].as_array().expect("seeds").len();
+    let last = told.lines().last().expect("a line");
+    assert!(last.starts_with(&format!("{seeds} seeds:")), "{told}");
+    assert!((5..=30).contains(&seeds) && f.path(&format!("u/bbr-seed-{seeds}")).is_dir());
+    for row in numbers["rows"].as_array().expect("rows") {
+        let metrics = row["metrics"].as_array().expect("metrics").iter();
+        let total = metrics.clone().find(|m| m["metric"] == "goodput_total");
+        let total = total.expect("the total goodput");
+        let of = |key: &str| total[key].as_f64().expect("a number");
+        let half = (of("high") - of("low")) / 2.0;
+        assert!(seeds == 30 || half <= 0.2 * of("mean"), "{total}");
+        assert!(of("low") > 0.0 && total["values"].as_array().map(Vec::len) == Some(seeds));
+        for m in metrics {
+            let high = m["high"].as_f64().expect("several seeds");
+            assert!(
+                m["low"].as_f64() >= Some(0.0) && (m["unit"] != "%" || high <= 100.0),
+                "{m}"
+            );
+        }
+    }
+    assert_eq!(
+        numbers["rows"][1]["metrics"][0]["from_first"]["less"],
+        "cubic"
+    );
+    let csv = f.read("u/compare.csv");
+    assert!(csv.starts_with("run,metric,unit,seeds,mean,low_95,high_95,best,"));
+    assert!(csv.contains("\nbbr,goodput_total,Mbit/s,"));
+    let wrong = f.run(&[&common[..], &["w", "--until", "nosuch=2 %"]].concat());
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.err.contains("nosuch"), "{}", wrong.err);
+}
+
+#[test]
 fn compare_leaves_a_page_and_a_folder_per_run() {
     let f = Folder::new("results-compare");
     let args = |jobs| {

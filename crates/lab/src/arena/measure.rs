@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use slackwater_core::Duration;
 use slackwater_results::metrics::{Better, Histogram, Metric, Quantiles, jain};
 use slackwater_results::record::Transfer;
+use slackwater_results::stats::Bounds;
 use slackwater_scenario::App;
 
 use super::set::Place;
@@ -179,6 +180,15 @@ pub const MEASURES: &[Measure] = &[
 ];
 
 impl Measure {
+    /// What values it can have. Harm may be a gain, which has no bound.
+    pub fn bounds(&self) -> Bounds {
+        match self.unit {
+            _ if self.key.starts_with("harm") => Bounds::Real,
+            "%" => Bounds::UpTo(100.0),
+            _ => Bounds::Positive,
+        }
+    }
+
     /// The measure called `key`.
     pub fn find(key: &str) -> Option<&'static Self> {
         MEASURES.iter().find(|m| m.key == key)

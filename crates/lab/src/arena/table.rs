@@ -58,8 +58,11 @@ pub struct Entry {
     pub controller: String,
     /// Name of the edge function.
     pub edge: String,
-    /// Means over seeds and half-widths of their 95 % intervals, by measure.
-    pub values: BTreeMap<String, (f64, Option<f64>)>,
+    /// Means over seeds with their 95 % intervals, by measure.
+    pub values: BTreeMap<String, Estimate>,
+    /// The seeds' own values, by measure: by these a page tells who is best. Not among the results.
+    #[serde(skip)]
+    pub seeds: BTreeMap<String, Vec<Option<f64>>>,
     /// The seeds' own values of the two measures of the front.
     pub samples: Vec<[f64; 2]>,
     /// No other system's means are at least as good in both measures of the front and better in one.
@@ -106,10 +109,10 @@ impl Table {
     /// A row a cell, system and measure, with mean and interval.
     pub fn frame(&self) -> Frame {
         let mut texts: [Words; 4] = Default::default();
-        let (mut mean, mut half) = (vec![], vec![]);
+        let (mut mean, mut low, mut high) = (vec![], vec![], vec![]);
         for cell in &self.cells {
             for s in &cell.systems {
-                for (key, (m, h)) in &s.values {
+                for (key, e) in &s.values {
                     for (words, text) in
                         texts
                             .iter_mut()
@@ -117,8 +120,9 @@ impl Table {
                     {
                         words.push(text, 1);
                     }
-                    mean.push(*m);
-                    half.push(h.unwrap_or(f64::NAN));
+                    mean.push(e.mean);
+                    low.push(e.interval.map_or(f64::NAN, |i| i.low));
+                    high.push(e.interval.map_or(f64::NAN, |i| i.high));
                 }
             }
         }
@@ -130,7 +134,8 @@ impl Table {
                 ("controller", controllers),
                 ("measure", measures),
                 ("mean", Column::Float(mean)),
-                ("half_width_95", Column::Float(half)),
+                ("low_95", Column::Float(low)),
+                ("high_95", Column::Float(high)),
             ],
         }
     }
@@ -148,15 +153,15 @@ fn cell(plan: &Plan, place: &Place, all: &BTreeMap<(String, String), BySeed>) ->
         for (seed, values) in &mut runs {
             harm(values, solo.and_then(|s| s.get(seed)));
         }
-        let column =
-            |key: &str| -> Vec<f64> { runs.values().filter_map(|v| v.get(key).copied()).collect() };
-        let shown = MEASURES.iter().map(|m| m.key);
-        let values = shown
-            .filter_map(|key| {
-                let e = Estimate::of(&column(key))?;
-                Some((key.to_owned(), (e.mean, e.half_width)))
-            })
-            .collect();
+        let (mut values, mut by_seed) = (BTreeMap::new(), BTreeMap::new());
+        for m in MEASURES {
+            let seeds: Vec<Option<f64>> = runs.values().map(|v| v.get(m.key).copied()).collect();
+            let there: Vec<f64> = seeds.iter().flatten().copied().collect();
+            if let Some(e) = Estimate::within(&there, m.bounds()) {
+                values.insert(m.key.to_owned(), e);
+                by_seed.insert(m.key.to_owned(), seeds);
+            }
+        }
         let [a, b] = &place.front;
         let samples = runs.values();
         let task = Task {
@@ -170,6 +175,7 @@ fn cell(plan: &Plan, place: &Place, all: &BTreeMap<(String, String), BySeed>) ->
                 .filter_map(|v| Some([*v.get(a)?, *v.get(b)?]))
                 .collect(),
             values,
+            seeds: by_seed,
             name: system.name,
             title: system.title,
             controller: system.sender,
@@ -219,7 +225,7 @@ fn mark_front(entries: &mut [Entry], front: &[String; 2]) {
     let points: Vec<Option<[f64; 2]>> = entries
         .iter()
         .map(|e| {
-            let at = |key: &String| e.values.get(key).map(|v| v.0 * sign(key));
+            let at = |key: &String| e.values.get(key).map(|v| v.mean * sign(key));
             Some([at(&front[0])?, at(&front[1])?])
         })
         .collect();

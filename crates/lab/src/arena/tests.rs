@@ -151,7 +151,7 @@ fn an_interruption_changes_no_number() {
         assert!(cell.systems.iter().any(|s| s.on_front));
     }
     let steps = &table.cells[0];
-    let delay = |i: usize| steps.systems[i].values["delay_p95"].0;
+    let delay = |i: usize| steps.systems[i].values["delay_p95"].mean;
     assert!(delay(1) > 2.0 * delay(2), "vAQM shortens CUBIC's queue");
 }
 
@@ -276,7 +276,7 @@ fn a_row_of_ones_own_is_kept_by_the_build_that_made_it() {
         mute > 5.0 * xrc,
         "without reports XRC fills the buffer: {xrc}, {mute}"
     );
-    assert!(still.values["delay_p95"].0 < table.cells[0].systems[0].values["delay_p95"].0);
+    assert!(still.values["delay_p95"].mean < table.cells[0].systems[0].values["delay_p95"].mean);
 }
 
 #[test]

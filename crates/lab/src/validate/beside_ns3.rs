@@ -10,8 +10,8 @@ use std::path::Path;
 use serde::Deserialize;
 use slackwater_core::Duration;
 use slackwater_results::check::{Check, Tolerance};
-use slackwater_results::metrics::interval::{Estimate, t95};
 use slackwater_results::metrics::summary::FlowSummary;
+use slackwater_results::stats::{Estimate, t95};
 use slackwater_scenario::{Bottleneck, Channel, Scenario, ScenarioError, cell, ue};
 
 use super::ValidateError;
@@ -453,7 +453,7 @@ fn checks(pairs: &[Pair], runs: &[RunResult]) -> Vec<Check> {
                 Estimate::of(&ours),
                 Tolerance::Absolute(tolerance),
             )
-            .reference_interval(e.and_then(|e| e.half_width));
+            .reference_interval(e.and_then(|e| e.half_width()));
             match case.cause {
                 Some(cause) => check.where_missed(cause),
                 None => check,

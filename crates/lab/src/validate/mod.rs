@@ -6,8 +6,8 @@ mod ns3_lte;
 mod ns3_nr;
 
 use slackwater_results::check::{Check, Tolerance};
-use slackwater_results::metrics::interval::Estimate;
 use slackwater_results::metrics::summary::{FlowSummary, RunSummary};
+use slackwater_results::stats::Estimate;
 use slackwater_scenario::{Scenario, ScenarioError};
 
 use crate::parallel;

@@ -187,14 +187,14 @@ pub fn judge(group: &Group) -> Vec<Row> {
             Floor::Counted => group.grain_ms + ADDED_MS + BUCKET * kernel.mean,
             Floor::Packets => PACKETS * (seconds / 25.0).max(1.0),
         };
-        let tolerance = difference.half_width.unwrap_or(0.0) + floor;
+        let tolerance = difference.half_width().unwrap_or(0.0) + floor;
         Some(Row {
             what: m.what,
             unit: m.unit,
             simulated: Estimate::of(&simulated)?,
             kernel,
             difference: difference.mean,
-            interval: difference.half_width,
+            interval: difference.half_width(),
             floor,
             holds: difference.mean.abs() <= tolerance,
         })

@@ -268,12 +268,7 @@ fn shares(title: &str, pattern: &str, services: &[(&str, u64)], runs: &Find<'_>)
 /// Utilisation against TDQ, as the paper draws it: one plot a service, on the IETF pattern.
 fn scatters(runs: &Find<'_>) -> Vec<Panel> {
     let point = |label: String, controller: &str, r: &Runs, x: &str, y: &str| {
-        let of = |name: &str| {
-            r.estimate(name).map(|e| slackwater_report::Estimate {
-                mean: e.mean,
-                half_width: e.half_width,
-            })
-        };
+        let of = |name: &str| r.estimate(name);
         Some(TradeOffPoint {
             label,
             controller: controller.to_owned(),

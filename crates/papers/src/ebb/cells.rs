@@ -194,8 +194,7 @@ fn draw(o: &Outcomes, cells: &[&'static Cell]) -> Figure {
     let mut checks: Vec<Check> = cells.iter().flat_map(|c| of_cell(o, c)).collect();
     let behind = |c: &&&'static Cell| {
         let (_, other) = second(o, c);
-        difference(o.get(&SENDERS[0].name_in(c)), other, SCORE)
-            .is_none_or(|e| e.mean - e.half_width.unwrap_or(0.0) <= 0.0)
+        difference(o.get(&SENDERS[0].name_in(c)), other, SCORE).is_none_or(|e| e.bounds().0 <= 0.0)
     };
     let led = cells.len() - cells.iter().filter(behind).count();
     if cells.len() == CELLS.len() {
@@ -283,13 +282,7 @@ fn of_cell(o: &Outcomes, cell: &Cell) -> Vec<Check> {
 
 /// Use against delay in `cell`.
 fn scatter(o: &Outcomes, cell: &Cell) -> Panel {
-    let estimate = |runs: &Runs, name: &str| {
-        let e = runs.estimate(name)?;
-        Some(slackwater_report::Estimate {
-            mean: e.mean,
-            half_width: e.half_width,
-        })
-    };
+    let estimate = |runs: &Runs, name: &str| runs.estimate(name);
     let points = SENDERS.iter().filter_map(|s| {
         let runs = o.get(&s.name_in(cell));
         Some(TradeOffPoint {

@@ -100,7 +100,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
                     .filter_map(|c| {
                         let e =
                             difference(o.get(&name(c, variant)), o.get(&name(c, "ebb")), SCORE)?;
-                        let half = e.half_width.unwrap_or(0.0);
+                        let half = e.half_width().unwrap_or(0.0);
                         (e.mean.abs() > half.max(0.005))
                             .then(|| format!("{c} {:+.3} ± {half:.3}", e.mean))
                     })

@@ -11,7 +11,7 @@ use serde_json::Value;
 use slackwater_control::registry::title;
 use slackwater_lab::run::RunResult;
 use slackwater_report::paper::{Drawing, Figure, Panel};
-use slackwater_report::{Better, Cell, Column, Estimate as Shown, Row, SummaryTable};
+use slackwater_report::{Better, Cell, Column, Row, SummaryTable};
 use slackwater_results::metrics::{Metric, table::Better as Direction};
 use slackwater_scenario::ScenarioError;
 use slackwater_scenario::flow::Protocol;
@@ -295,12 +295,7 @@ fn panel(index: usize, comparison: &Comparison, outcomes: &Outcomes) -> Panel {
             .iter()
             .map(|(key, _)| {
                 let estimate = outcomes.get(experiment).estimate(&value_name(index, key));
-                estimate.map_or(Cell::Missing, |e| {
-                    Cell::Number(Shown {
-                        mean: e.mean,
-                        half_width: e.half_width,
-                    })
-                })
+                estimate.map_or(Cell::Missing, Cell::Number)
             })
             .collect(),
     };

@@ -148,10 +148,8 @@ fn frame(panel: &Panel) -> Option<Frame> {
                 ("label", curves.column()),
                 ("controller", controllers.column()),
                 ("mean", number(|b| b.value.mean)),
-                (
-                    "half_width_95",
-                    number(|b| b.value.half_width.unwrap_or(f64::NAN)),
-                ),
+                ("low_95", number(|b| b.value.bounds().0)),
+                ("high_95", number(|b| b.value.bounds().1)),
             ]
         }
         Drawing::Scatter(trade) => {

@@ -119,11 +119,7 @@ impl Links {
             let p95 = self.ratio(o, (who, other), "p95")?;
             count += u32::from(used.mean < 1.0 && p95.mean > 1.0);
         }
-        Some(Estimate {
-            mean: f64::from(count),
-            half_width: Some(0.0),
-            n: seeds,
-        })
+        Some(Estimate::symmetric(f64::from(count), 0.0, seeds))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Figure 3: throughput against the 95 % quantile of delay, stationary and moving.
 
 use slackwater_report::{Cell, Column, Row, SummaryTable};
-use slackwater_results::metrics::Estimate;
+use slackwater_results::stats::{Estimate, Interval};
 
 use super::prelude::*;
 use super::{claims, links, stats};
@@ -48,10 +48,12 @@ pub(super) fn strata(o: &Outcomes, places: &[&Place], sender: &str, value: &str)
 /// The quantile of delay as an interquartile mean of logarithms, ms.
 fn delay(strata: &[Vec<f64>]) -> Option<Estimate> {
     let e = stats::estimate(strata)?;
-    let mean = libm::exp(e.mean);
     Some(Estimate {
-        mean,
-        half_width: e.half_width.map(|w| mean * w),
+        mean: libm::exp(e.mean),
+        interval: e.interval.map(|i| Interval {
+            low: libm::exp(i.low),
+            high: libm::exp(i.high),
+        }),
         n: e.n,
     })
 }
@@ -66,30 +68,22 @@ pub(super) fn ahead(o: &Outcomes, places: &[&Place], sender: &str, base: &str) -
         .collect()
 }
 
-/// `S` of Tyrus less that of `rule2`, seed by seed on one link, with its standard error.
-fn over_rule2(o: &Outcomes, place: &Place) -> Option<(f64, f64)> {
+/// `S` of Tyrus less that of `rule2`, seed by seed on one link.
+fn over_rule2(o: &Outcomes, place: &Place) -> Option<Estimate> {
     let of = |who: &str| o.get(&name(place, who)).values("score");
     let pairs = of("tyrus").into_iter().zip(of("rule2"));
     let differences: Vec<f64> = pairs.map(|(a, b)| a - b).collect();
-    stats::standard_error(&differences)
+    Estimate::of(&differences)
 }
 
 /// Tyrus against `rule2` on each link: a mean over links hides on how many of them it is ahead.
 fn by_link(o: &Outcomes, places: &[Place]) -> Panel {
     let mean = |p: &Place, who: &str, value: &str| o.get(&name(p, who)).mean(value);
     let rows = places.iter().map(|p| {
-        let mut cells = vec![over_rule2(o, p).map_or(Cell::Missing, |(mean, se)| {
-            Cell::Number(slackwater_report::Estimate {
-                mean,
-                half_width: Some(2.0 * se),
-            })
-        })];
+        let mut cells = vec![number(over_rule2(o, p))];
         for who in ["tyrus", "rule2"] {
             for (value, by) in [("used", 100.0), ("p95", 1.0)] {
-                cells.push(Cell::Number(slackwater_report::Estimate {
-                    mean: mean(p, who, value) * by,
-                    half_width: None,
-                }));
+                cells.push(Cell::from(mean(p, who, value) * by));
             }
         }
         Row {
@@ -106,7 +100,7 @@ fn by_link(o: &Outcomes, places: &[Place]) -> Panel {
                 "S of Tyrus over rule2",
                 "",
                 Some(Better::Higher),
-                "two standard errors over seeds",
+                "95 % interval over seeds",
             ),
             Column::new("Tyrus: used", "%", Some(Better::Higher), ""),
             Column::new("Tyrus: p95", "ms", Some(Better::Lower), ""),
@@ -125,49 +119,22 @@ struct Seen<'a> {
 }
 
 fn number(e: Option<Estimate>) -> Cell {
-    e.map_or(Cell::Missing, |e| {
-        Cell::Number(slackwater_report::Estimate {
-            mean: e.mean,
-            half_width: e.half_width,
-        })
-    })
-}
-
-fn scaled(e: Option<Estimate>, by: f64) -> Option<Estimate> {
-    e.map(|e| Estimate {
-        mean: e.mean * by,
-        half_width: e.half_width.map(|w| w * by),
-        n: e.n,
-    })
+    e.map_or(Cell::Missing, Cell::Number)
 }
 
 fn panels(o: &Outcomes, seen: &Seen<'_>, id: &str, senders: &[Sender]) -> Vec<Panel> {
     let used = |s: &Sender| {
-        scaled(
-            stats::estimate(&strata(o, &seen.places, &s.id, "used")),
-            100.0,
-        )
+        stats::estimate(&strata(o, &seen.places, &s.id, "used")).map(|e| e.scaled(100.0))
     };
     let rate = |s: &Sender| stats::estimate(&strata(o, &seen.places, &s.id, "rate"));
     let p95 = |s: &Sender| delay(&strata(o, &seen.places, &s.id, "ln_p95"));
-    let score = |s: &Sender| {
-        let (mean, se) = stats::standard_error(&ahead(o, &seen.places, &s.id, "rule2"))?;
-        Some(Estimate {
-            mean,
-            half_width: Some(2.0 * se),
-            n: seen.places.len(),
-        })
-    };
+    let score = |s: &Sender| Estimate::of(&ahead(o, &seen.places, &s.id, "rule2"));
     let points = senders.iter().filter_map(|s| {
-        let report = |e: Estimate| slackwater_report::Estimate {
-            mean: e.mean,
-            half_width: e.half_width,
-        };
         Some(TradeOffPoint {
             label: s.label.clone(),
             controller: s.colour.clone(),
-            x: report(p95(s)?),
-            y: report(used(s)?),
+            x: p95(s)?,
+            y: used(s)?,
             samples: vec![],
         })
     });
@@ -231,12 +198,7 @@ fn checks(o: &Outcomes, seen: &Seen<'_>) -> Vec<Check> {
     .into_iter()
     .filter_map(|(who, label)| {
         let over = ahead(o, &seen.places, "tyrus", who);
-        let (mean, se) = stats::standard_error(&over)?;
-        let ours = Estimate {
-            mean,
-            half_width: Some(2.0 * se),
-            n: over.len(),
-        };
+        let ours = Estimate::of(&over)?;
         let what = format!("{}: S over {label}", seen.what);
         Some(Check::of(what, "", 0.0, Some(ours), Tolerance::AtLeast))
     })
@@ -300,7 +262,7 @@ fn draw(o: &Outcomes, places: &[Place], senders: &[Sender]) -> Figure {
         let chosen = places.iter().filter(|p| p.recorded == recorded);
         let over: Vec<f64> = chosen
             .filter_map(|p| over_rule2(o, p))
-            .map(|e| e.0)
+            .map(|e| e.mean)
             .collect();
         if !over.is_empty() {
             let ahead = over.iter().filter(|d| **d > 0.0).count();

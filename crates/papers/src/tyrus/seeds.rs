@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use slackwater_report::{Cell, Column, Row, SummaryTable};
+use slackwater_results::stats::{Bounds, Estimate};
 
 use super::fig3::{ahead, experiment, strata};
 use super::prelude::*;
@@ -26,13 +27,8 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     })
 }
 
-fn cell(value: Option<(f64, f64)>) -> Cell {
-    value.map_or(Cell::Missing, |(mean, se)| {
-        Cell::Number(slackwater_report::Estimate {
-            mean,
-            half_width: Some(2.0 * se),
-        })
-    })
+fn cell(values: &[f64], bounds: Bounds) -> Cell {
+    Estimate::within(values, bounds).map_or(Cell::Missing, Cell::Number)
 }
 
 fn draw(o: &Outcomes, places: &[Place], trained: &[Sender]) -> Figure {
@@ -52,9 +48,9 @@ fn draw(o: &Outcomes, places: &[Place], trained: &[Sender]) -> Figure {
             label: sender.label.clone(),
             controller: sender.colour.clone(),
             cells: vec![
-                cell(stats::standard_error(&over)),
-                cell(stats::standard_error(&used)),
-                cell(stats::standard_error(&flat("p95"))),
+                cell(&over, Bounds::Real),
+                cell(&used, Bounds::UpTo(100.0)),
+                cell(&flat("p95"), Bounds::Positive),
             ],
         });
         if let Some(group) = &sender.group {
@@ -65,10 +61,10 @@ fn draw(o: &Outcomes, places: &[Place], trained: &[Sender]) -> Figure {
     for (group, over) in &groups {
         if let Some(e) = stats::estimate(over) {
             words.push(format!(
-                "{group}: {} policies, S over rule2 {:+.4} ± {:.4} (interquartile mean and interval).",
+                "{group}: {} policies, S over rule2 {:+.4}{} (interquartile mean and interval).",
                 over.len(),
                 e.mean,
-                e.half_width.unwrap_or(0.0),
+                e.spread(4),
             ));
         }
     }

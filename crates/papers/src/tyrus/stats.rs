@@ -2,7 +2,7 @@
 //! Statistical Precipice", `NeurIPS` 2021).
 
 use slackwater_core::Draw;
-use slackwater_results::metrics::Estimate;
+use slackwater_results::stats::{Estimate, stratified};
 
 /// Resamples.
 const SAMPLES: u64 = 2000;
@@ -18,45 +18,9 @@ pub(super) fn iqm(values: &mut [f64]) -> Option<f64> {
     Some(middle.iter().sum::<f64>() / middle.len() as f64)
 }
 
-/// The interquartile mean of all values, with half the width of its 95 % interval: values are drawn again within each
-/// stratum.
+/// The interquartile mean of all values, with its 95 % interval: values are drawn again within each stratum.
 pub(super) fn estimate(strata: &[Vec<f64>]) -> Option<Estimate> {
-    let mut all: Vec<f64> = strata.iter().flatten().copied().collect();
-    let mean = iqm(&mut all)?;
-    let draw = Draw::new(0x1_9b);
-    let mut means = Vec::with_capacity(SAMPLES as usize);
-    for sample in 0..SAMPLES {
-        let mut key = 0;
-        let source = draw.fork(1, sample);
-        let mut again: Vec<f64> = Vec::with_capacity(all.len());
-        for stratum in strata.iter().filter(|s| !s.is_empty()) {
-            for _ in 0..stratum.len() {
-                let at = (source.uniform(key) * stratum.len() as f64) as usize;
-                key += 1;
-                again.push(stratum[at]);
-            }
-        }
-        means.extend(iqm(&mut again));
-    }
-    means.sort_unstable_by(f64::total_cmp);
-    let low = slackwater_results::metrics::quantile(&means, 0.025)?;
-    let high = slackwater_results::metrics::quantile(&means, 0.975)?;
-    Some(Estimate {
-        mean,
-        half_width: Some((high - low) / 2.0),
-        n: all.len(),
-    })
-}
-
-/// Mean and standard error of `values`.
-pub(super) fn standard_error(values: &[f64]) -> Option<(f64, f64)> {
-    let n = values.len() as f64;
-    if values.len() < 2 {
-        return None;
-    }
-    let mean = values.iter().sum::<f64>() / n;
-    let sum: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
-    Some((mean, libm::sqrt(sum / (n - 1.0) / n)))
+    stratified(strata, SAMPLES, Draw::new(0x1_9b), iqm)
 }
 
 #[cfg(test)]
@@ -70,10 +34,8 @@ mod tests {
         assert_eq!(iqm(&mut []), None);
         let e = estimate(&[vec![1.0, 1.2, 0.8], vec![3.0, 3.1, 2.9]]).expect("values");
         assert!((e.mean - 2.0).abs() < 0.1, "{}", e.mean);
-        assert!(e.half_width.is_some_and(|w| w > 0.0 && w < 1.0));
+        assert!(e.half_width().is_some_and(|w| w > 0.0 && w < 1.0));
         let same = estimate(&[vec![2.0; 8]]).expect("values");
-        assert_eq!((same.mean, same.half_width), (2.0, Some(0.0)));
-        let (mean, se) = standard_error(&[1.0, 2.0, 3.0]).expect("values");
-        assert!((mean - 2.0).abs() < 1e-12 && (se - libm::sqrt(1.0 / 3.0)).abs() < 1e-12);
+        assert_eq!((same.mean, same.half_width()), (2.0, Some(0.0)));
     }
 }

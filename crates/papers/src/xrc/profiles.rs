@@ -84,7 +84,7 @@ fn draw(o: &Outcomes, pairs: &[(String, String)]) -> Figure {
             let (Some(d), Some(p)) = (estimate(default), estimate(paper)) else {
                 continue;
             };
-            let scatter = d.half_width.unwrap_or(0.0) + p.half_width.unwrap_or(0.0);
+            let scatter = d.half_width().unwrap_or(0.0) + p.half_width().unwrap_or(0.0);
             let gain = if c.better == Some(Better::Lower) {
                 p.mean - d.mean
             } else {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use slackwater_results::check::{Check, Origin, Tally, Tolerance};
+use slackwater_results::stats::{Estimate, Interval};
 
 use super::{Drawing, Figure, Page, payload};
 use crate::html::{escape, foot, head, script_safe, summary};
@@ -213,11 +214,19 @@ pub fn ours(c: &Check) -> String {
 }
 
 /// As [`ours`], of the parts: to two digits of the interval.
-pub(crate) fn ours_of(ours: f64, interval: Option<f64>) -> String {
-    match interval.filter(|half| *half > 0.0 && half.is_finite()) {
+pub(crate) fn ours_of(ours: f64, interval: Option<Interval>) -> String {
+    let e = Estimate {
+        mean: ours,
+        interval,
+        n: 0,
+    };
+    match e
+        .half_width()
+        .filter(|half| *half > 0.0 && half.is_finite())
+    {
         Some(half) if ours.is_finite() => {
             let places = (1.0 - half.log10().floor()).clamp(0.0, 6.0) as usize;
-            format!("{ours:.places$} ± {half:.places$}")
+            e.text(places)
         }
         _ => short(ours),
     }
@@ -266,7 +275,7 @@ fn verdicts<'a>(
             asked = escape(&asked(c)),
             ours = escape(&ours(c)),
             class = c.verdict().class(),
-            verdict = c.verdict().word(),
+            verdict = c.verdict_text(),
         );
     }
     out.push_str("</tbody></table></div></section>\n");
@@ -283,7 +292,7 @@ fn reading(out: &mut String, page: &Page) {
         "<li>A verdict is that of the whole 95 % interval: <em>holds</em> where it keeps the bound, <em>misses</em> where it breaks it, \
          <em>cannot tell</em> where the bound lies inside. An open claim gets more seeds, up to a limit. The profile <em>paper</em> is \
          the paper's own system, end to end; <em>product</em> is what ships. Targets of our own never count.</li>\n\
-         <li>Values are means over the seeds; ± is half of the 95 % interval of the mean (Student's t). Curves over time \
+         <li>Values are means over the seeds; ± is half of the 95 % interval of the mean, [from, to] the interval where its sides differ. Curves over time \
          are one run, that of the first seed; distributions pool the seeds.</li>\n\
          <li>A controller has one colour everywhere. Several flows of one controller differ by dash and shade.</li>\n\
          <li>Pointer: move to read values, drag to zoom, double-click to see all. Click a name above a plot to hide its \

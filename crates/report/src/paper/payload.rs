@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::{Drawing, Figure, Guide, Page, Panel, Role};
 use crate::decimate;
-use crate::model::{BandTrack, Estimate};
+use crate::model::BandTrack;
 use crate::palette::{self, Paint};
-use crate::payload::{Columns, Packed, Trade, number, pack_trade_off};
+use crate::payload::{Columns, Packed, Trade, estimate, number, pack_trade_off};
 
 /// Most points of a curve. A page has dozens of them, each half as wide as a run report's.
 const POINTS: usize = 1500;
@@ -69,7 +69,7 @@ struct BarData<'a> {
     group: &'a str,
     label: &'a str,
     controller: &'a str,
-    value: [Value; 2],
+    value: [Value; 3],
     samples: Vec<Value>,
 }
 
@@ -133,10 +133,6 @@ fn names(page: &Page) -> Vec<&str> {
         }
     }
     names
-}
-
-fn estimate(e: &Estimate) -> [Value; 2] {
-    [number(e.mean), e.half_width.map_or(Value::Null, number)]
 }
 
 fn panel<'a>(panel: &'a Panel, columns: &mut Columns) -> PanelData<'a> {

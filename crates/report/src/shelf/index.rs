@@ -11,6 +11,7 @@ use slackwater_lab::arena::Table;
 use slackwater_lab::beacon;
 use slackwater_results::metrics::RunSummary;
 use slackwater_results::metrics::table::{METRICS, Metric};
+use slackwater_results::stats::Estimate;
 use slackwater_scenario::bounded;
 
 use super::ShelfError;
@@ -69,6 +70,56 @@ pub struct Entry {
     pub scenario_hash: String,
     /// A number for each metric that it has, by the metric's key.
     pub metrics: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Runs that differ by their seeds alone, as one row.
+#[derive(Clone, Debug, Serialize)]
+pub struct Group {
+    /// Paths of its runs.
+    pub paths: Vec<String>,
+    /// Its seeds, in the order of the paths.
+    pub seeds: Vec<u64>,
+    /// When the newest was written, seconds since 1970.
+    pub written: u64,
+    /// Mean and 95 % interval over the seeds, by the metric's key.
+    pub values: BTreeMap<String, Estimate>,
+}
+
+impl Group {
+    /// The rows of `entries`, in the order of their first. Runs share a row that lie in one folder and have the same scenario, labels and
+    /// controllers, and the same settings but for the seed. A seed that is there twice counts once, the newest.
+    pub fn of(entries: &[Entry]) -> Vec<Self> {
+        let mut groups: Vec<Vec<&Entry>> = vec![];
+        let mut known = BTreeMap::new();
+        for e in entries {
+            let folder = e.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let key = (folder, &e.scenario_hash, &e.labels, &e.controllers);
+            let at = *known.entry(key).or_insert_with(|| {
+                groups.push(vec![]);
+                groups.len() - 1
+            });
+            if groups[at].iter().all(|other| other.seed != e.seed) {
+                groups[at].push(e);
+            }
+        }
+        groups.iter().map(|entries| Self::new(entries)).collect()
+    }
+
+    fn new(entries: &[&Entry]) -> Self {
+        let values = METRICS.iter().filter_map(|m| {
+            let found = entries
+                .iter()
+                .filter_map(|e| e.metrics.get(m.key)?.as_f64());
+            let found: Vec<f64> = found.collect();
+            Some((m.key.to_owned(), Estimate::within(&found, m.bounds())?))
+        });
+        Self {
+            paths: entries.iter().map(|e| e.path.clone()).collect(),
+            seeds: entries.iter().map(|e| e.seed).collect(),
+            written: entries.iter().map(|e| e.written).max().unwrap_or(0),
+            values: values.collect(),
+        }
+    }
 }
 
 /// A page that a command left.

@@ -81,6 +81,43 @@ fn a_summary_is_read_again_where_it_changed_and_hidden_folders_are_not_read() {
 }
 
 #[test]
+fn a_row_of_seeds_mixes_no_controllers_and_no_settings() {
+    let folder = Folder::new("groups");
+    let put = |name: &str, seed: u64, changes: &[(&str, &str)]| {
+        let mut scenario =
+            Scenario::parse("shelved.toml", TEXT, Path::new(".")).expect("a scenario");
+        for (key, value) in changes {
+            scenario = scenario.with(key, value).expect("a change");
+        }
+        scenario.seed = seed;
+        let run = run_scenario(&scenario, seed, &mut |_| Control::Continue).expect("a run");
+        let at = folder.0.join(name);
+        output::write_run(&at, &run.scenario, &run.summary, &run.records).expect("written");
+    };
+    put("one", 1, &[]);
+    put("two", 2, &[]);
+    put("again", 2, &[]);
+    put("cubic", 3, &[("flow.controller", "cubic")]);
+    put("slower", 4, &[("link.rate", "5 Mbit/s")]);
+    put("below/one", 5, &[]);
+    let entries = Shelf::new(&folder.0).entries();
+    let mut groups = Group::of(&entries);
+    groups.sort_by_key(|g| g.seeds.iter().min().copied());
+    let seeds: Vec<Vec<u64>> = groups
+        .iter()
+        .map(|g| {
+            let mut seeds = g.seeds.clone();
+            seeds.sort_unstable();
+            seeds
+        })
+        .collect();
+    assert_eq!(seeds, [vec![1, 2], vec![3], vec![4], vec![5]]);
+    let goodput = groups[0].values["goodput"];
+    assert!(goodput.n == 2 && goodput.interval.is_some());
+    assert!(groups[1].values["goodput"].interval.is_none());
+}
+
+#[test]
 fn a_run_is_read_back_as_it_was_written() {
     let folder = Folder::new("back");
     put(&folder.0.join("a/seed-1"), 1);

@@ -1,14 +1,11 @@
 //! What the numbers mean: each metric is defined here, once, and described in `docs/metrics.md`.
 
 pub mod histogram;
-pub mod interval;
-pub mod paired;
 pub mod summary;
 pub mod table;
 
+pub use crate::stats::{Bounds, Estimate, Interval, Paired, discoveries, paired, t95};
 pub use histogram::Histogram;
-pub use interval::{Estimate, t95};
-pub use paired::{Paired, discoveries, is_as_good, paired};
 pub use summary::{FlowSummary, Jain, LinkSummary, Quantiles, RunSummary, summarize};
 pub use table::{Better, METRICS, Metric};
 

@@ -224,7 +224,7 @@ pub struct RunSummary {
     pub labels: Vec<(String, String)>,
     /// The seed.
     pub seed: u64,
-    /// FNV-1a hash of the resolved scenario, as 16 hexadecimal digits.
+    /// FNV-1a hash of the resolved scenario but for its seed, as 16 hexadecimal digits.
     pub scenario_hash: String,
     /// Simulated time, in seconds.
     pub duration_s: f64,

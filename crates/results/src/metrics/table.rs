@@ -2,6 +2,8 @@
 
 use core::fmt::Write as _;
 
+use crate::stats::Bounds;
+
 use super::summary::{FlowSummary, MediaSummary, Quantiles, RunSummary};
 
 /// Which direction is good.
@@ -55,6 +57,15 @@ impl Metric {
     /// The metric called `key`.
     pub fn find(key: &str) -> Option<&'static Self> {
         METRICS.iter().find(|m| m.key == key)
+    }
+
+    /// What values it can have: no metric is negative, and shares and indices end at one.
+    pub fn bounds(&self) -> Bounds {
+        match self.unit {
+            "%" => Bounds::UpTo(100.0),
+            _ if self.key.starts_with("jain") => Bounds::UpTo(1.0),
+            _ => Bounds::Positive,
+        }
     }
 
     /// The number for a whole run: its own, or the mean over its flows.

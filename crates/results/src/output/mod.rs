@@ -1,6 +1,7 @@
 //! What a run leaves on disk: `runs/<name>/` with the summary, the resolved scenario, series, captures and logs.
 
 pub mod captures;
+pub mod comparison;
 pub mod content;
 mod failpoint;
 pub mod frame;
@@ -18,6 +19,7 @@ use crate::metrics::RunSummary;
 use crate::metrics::summary::fnv1a;
 use crate::record::RunRecorder;
 
+pub use comparison::Comparison;
 pub use frame::{Column, Frame};
 pub use place::{Input, Manifest, Place, PlaceError};
 pub use tables::{comparison_table, difference_table, flow_table, run_table};
@@ -58,7 +60,10 @@ impl RunSummary {
         self.name.clone_from(&scenario.name);
         self.labels = labels.to_vec();
         self.seed = seed;
-        self.scenario_hash = fnv1a(&scenario.to_toml());
+        // Runs that differ by their seeds alone share it.
+        let mut unseeded = scenario.clone();
+        unseeded.seed = 1;
+        self.scenario_hash = fnv1a(&unseeded.to_toml());
     }
 }
 

@@ -108,7 +108,7 @@ pub fn estimate<'a>(
     runs: impl IntoIterator<Item = &'a RunSummary>,
 ) -> Option<Estimate> {
     let values: Vec<f64> = runs.into_iter().filter_map(|r| metric.of_run(r)).collect();
-    Estimate::of(&values)
+    Estimate::within(&values, metric.bounds())
 }
 
 /// One row for each set of labels: mean and 95 % interval over the seeds, and how many seeds there are.
@@ -173,7 +173,7 @@ pub fn difference_table(runs: &[RunSummary]) -> Option<Table> {
             cells[*at].map_or_else(
                 || "-".to_owned(),
                 |d| {
-                    let star = if d.p <= 0.05 { " *" } else { "" };
+                    let star = if d.stands() { " *" } else { "" };
                     format!("{}{star}", d.difference.text(metrics[*at].decimals))
                 },
             )

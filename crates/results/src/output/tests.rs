@@ -177,11 +177,11 @@ fn a_comparison_shows_means_with_intervals_and_the_number_of_seeds() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 4);
     assert!(
-        lines[0].starts_with("run    seeds  total goodput (Mbit/s)  utilisation (%)"),
+        lines[0].starts_with("run    seeds  total goodput (Mbit/s)   utilisation (%)"),
         "{text}"
     );
-    // 12.706 * sqrt(0.5 / 2)
-    assert!(lines[2].contains("10.500 ± 6.353"), "{text}");
+    // 10.5 exp(-+ 12.706 sqrt(0.5 / 2) / 10.5)
+    assert!(lines[2].contains("10.500 [5.733, 19.229]"), "{text}");
     assert!(
         lines[3].starts_with("bbr        1") && lines[3].contains("9.000"),
         "{text}"

@@ -89,7 +89,7 @@ fn number(v: f64) -> String {
 
 fn estimate(e: Estimate) -> String {
     let half = e
-        .half_width
+        .half_width()
         .map_or_else(String::new, |h| format!(" ± {}", number(h)));
     format!("{}{half}", number(e.mean))
 }
