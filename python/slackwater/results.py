@@ -49,6 +49,11 @@ select * exclude f, unnest(f) from (
   from read_json({files}, filename = true, union_by_name = true, sample_size = -1, maximum_depth = -1)
 )
 """
+COMPARISONS = """
+create view comparisons as
+select regexp_replace(substr(filename, {skip}), '/?[^/]*$', '') as path, * exclude filename
+from read_csv({files}, filename = true, union_by_name = true, all_varchar = false, sample_size = -1)
+"""
 TABLE = """
 create view {view} as
 select regexp_replace(substr(filename, {skip}), '/?[^/]*$', '') as path, * exclude filename
@@ -59,6 +64,8 @@ from read_parquet({files}, filename = true, union_by_name = true)
 def whole(file: Path) -> bool:
     """Whether a file can be read: not one that a run is still writing."""
     try:
+        if file.suffix == ".csv":
+            return file.read_bytes().endswith(b"\n")
         if file.suffix == ".json":
             return isinstance(json.loads(file.read_bytes()), dict)
         with file.open("rb") as f:
@@ -87,7 +94,8 @@ def index(folder: str | PathLike[str] = "runs") -> duckdb.DuckDBPyConnection:
 
     Views: ``runs`` (a row a run: its summary), ``flows`` (a row a flow: its summary), ``series``, ``links``,
     ``throughput``, ``internals``, ``transfers``, ``events``, ``packets``, ``frames`` and ``slots`` (the Parquet tables
-    of all runs together) and ``arena`` (the tables of arenas). Each has the column ``path``: the run's folder below
+    of all runs together), ``arena`` (the tables of arenas) and ``comparisons`` (a row a row and metric of each comparison:
+    interval, best, differences seed by seed). Each has the column ``path``: the run's folder below
     ``folder``. A view is there where some run has left its table. Views read the files when they are asked; runs that
     came since are not among them.
 
@@ -115,6 +123,7 @@ def index(folder: str | PathLike[str] = "runs") -> duckdb.DuckDBPyConnection:
     view(FLOWS, "summary.json", summaries)
     for name, file in TABLES.items():
         view(TABLE.replace("{view}", name), f"{file}.parquet")
+    view(COMPARISONS, "compare.csv")
     arenas = [file.parent / "table.parquet" for file in below(root, "arena.json")]
     view(TABLE.replace("{view}", "arena"), "", arenas)
     return connection

@@ -95,3 +95,15 @@ def test_the_pages_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(queries) == 2
     for query in queries:
         assert sql.main([query]) == 0
+
+
+def test_a_comparison_is_a_view(runs: Path) -> None:
+    folder = runs / "both"
+    folder.mkdir()
+    (folder / "compare.csv").write_text(
+        "run,metric,mean,low_95,less_first\ncubic,goodput,18.1,14.3,\nbbr,goodput,16.4,13.1,-1.76\n"
+    )
+    (folder / "half").mkdir()
+    (folder / "half" / "compare.csv").write_text("run,metric,mean\ncubic,goo")
+    query = "select path, run, less_first from comparisons where metric = 'goodput' order by run"
+    assert slackwater.index(runs).sql(query).fetchall() == [("both", "bbr", -1.76), ("both", "cubic", None)]

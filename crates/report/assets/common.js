@@ -362,13 +362,13 @@
     });
   }
 
-  function yScale(log) {
+  function yScale(log, most) {
     if (log) return { distr: 3, range: (u, low, high) => (high > 0 ? uPlot.rangeLog(Math.max(low, high / 1e4), high, 10, true) : [0.1, 1]) };
     return {
       range: (u, low, high) => {
         if (low == null) return [0, 1];
         if (low < 0) return uPlot.rangeNum(low, high, 0.1, true);
-        return [0, high > 0 ? high * 1.06 : 1];
+        return [0, high > 0 ? Math.max(high, most || 0) * 1.06 : 1];
       },
     };
   }

@@ -145,17 +145,23 @@
     const { curves, waiting } = curvesOf(at, state.sides.has(id));
     if (!curves.length) return null;
     const log = state.log.has(id);
+    const over = curves.map((curve, i) => ({ curve, i, ...curve.series.spread })).filter((s) => s.t != null && s.curve.role === 'main');
+    // Many bands hide each other: they wait for the reader's word.
+    const crowd = over.length > 2;
+    const bands = `bands|${id}`;
+    const spreads = (crowd && !state.sides.has(bands) ? [] : over)
+      .map((s) => ({ ...s, t: column(s.t), low: column(s.low), high: column(s.high) }));
     const foot = ['queue', 'cwnd'].includes(panel.id) && lanes().some((lane) => lane.ticks.length);
     return figure({
       title: panel.title, unit: panel.unit, time: true, xName: 'time', xUnit: 's',
-      help: panel.help + (foot ? ' Ticks at the foot: drops (tall), marks (short), in the colour of the controller.' : ''),
+      help: panel.help + (spreads.length ? ` Line: the first seed; band: from the least to the greatest of ${Math.max(...spreads.map((s) => s.seeds))} seeds.` : '') + (foot ? ' Ticks at the foot: drops (tall), marks (short), in the colour of the controller.' : ''),
       curves, line: lineOf, data: joined(curves, full), height: 230, range: () => full,
-      buttons: [waiting ? toggle(state.sides, id, `+ ${waiting}`) : null, toggle(state.log, id, 'Log')],
+      buttons: [crowd ? toggle(state.sides, bands, '+ bands over seeds') : null, waiting ? toggle(state.sides, id, `+ ${waiting}`) : null, toggle(state.log, id, 'Log')],
       options: {
         cursor: timeCursor(),
-        scales: { x: timeScale(), y: yScale(log) },
+        scales: { x: timeScale(), y: yScale(log, spreads.length ? Math.max(...spreads.flatMap((s) => s.high)) : null) },
         axes: axes('Time (s)', withUnit(panel.axis, panel.unit)),
-        hooks: { ...timeHooks(), ...(foot ? { draw: [footTicks] } : {}) },
+        hooks: { ...timeHooks(), ...(spreads.length ? { drawClear: [tint, (u) => envelopes(u, spreads, log)] } : {}), ...(foot ? { draw: [footTicks] } : {}) },
       },
       csv: () => [['run', 'curve', 'controller', 'quantity', 'unit', 'time_s', 'value'],
         ...curves.flatMap(({ run, series, x, y }) => x.map((t, i) =>
@@ -240,6 +246,24 @@
         const x = u.valToPos(a, 'x', true);
         ctx.fillStyle = stateHue(name);
         ctx.fillRect(x, box.top, u.valToPos(b, 'x', true) - x, box.height);
+      }
+    });
+  }
+
+  // Bands over the seeds, behind the curves of the first; each as its curve is shown.
+  function envelopes(u, spreads, log) {
+    clipped(u, (ctx) => {
+      ctx.globalAlpha = spreads.length > 2 ? 0.14 : 0.2;
+      for (const { curve, i, t, low, high } of spreads) {
+        if (!u.series[i + 1].show) continue;
+        ctx.fillStyle = hue(paintOf(curve.controller));
+        const y = (v) => u.valToPos(log ? Math.max(v, u.scales.y.min) : v, 'y', true);
+        t.forEach((from, k) => {
+          if (low[k] == null) return;
+          const to = k + 1 < t.length ? t[k + 1] : from + (k ? from - t[k - 1] : 0);
+          const [a, b] = [u.valToPos(from, 'x', true), u.valToPos(to, 'x', true)];
+          ctx.fillRect(a, y(high[k]), b - a, y(low[k]) - y(high[k]));
+        });
       }
     });
   }

@@ -183,7 +183,7 @@ pub(super) fn summary(out: &mut String, index: usize, table: &SummaryTable) {
     let ranked = looks.iter().any(|look| !look.best.is_empty());
     let mut foot = Vec::new();
     if intervals {
-        foot.push("± is half the 95 % interval of the mean over seeds.");
+        foot.push("± is half the 95 % interval of the mean over seeds; [from, to] is the interval where its sides differ.");
     }
     if ranked && intervals {
         foot.push(

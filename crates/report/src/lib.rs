@@ -22,7 +22,7 @@ pub mod view;
 pub use html::render;
 pub use model::{
     Band, BandTrack, Better, Cdf, Cell, Column, Estimate, EventKind, EventTrack, Report, Row,
-    RunView, Series, SeriesKind, SummaryTable, TradeOff, TradeOffPoint,
+    RunView, Series, SeriesKind, Spread, SummaryTable, TradeOff, TradeOffPoint,
 };
 pub use payload::{POINTS_HIDDEN, POINTS_SHOWN};
 

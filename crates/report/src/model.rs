@@ -207,6 +207,26 @@ pub struct RunView {
     pub events: Vec<EventTrack>,
     /// States of controllers over time.
     pub bands: Vec<BandTrack>,
+    /// What all seeds of the variant show, beside the curves of this one.
+    #[serde(default)]
+    pub spreads: Vec<Spread>,
+}
+
+/// From where to where a curve goes over the seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The curve, by its [`Series::id`].
+    pub series: String,
+    /// How many seeds.
+    pub seeds: usize,
+    /// Where each stretch of time starts, s.
+    pub t: Vec<f64>,
+    /// The least over the seeds in it; NaN where none has a value.
+    #[serde(with = "gaps")]
+    pub low: Vec<f64>,
+    /// The greatest.
+    #[serde(with = "gaps")]
+    pub high: Vec<f64>,
 }
 
 /// A curve over time.

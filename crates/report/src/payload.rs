@@ -82,8 +82,20 @@ struct Curve<'a> {
     y: usize,
     /// Number of points before thinning.
     n: usize,
+    /// From where to where it goes over the seeds, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spread: Option<Stretches>,
     /// Least, mean and greatest value before thinning.
     stats: Option<[Value; 3]>,
+}
+
+/// Columns of a band over the seeds.
+#[derive(Serialize)]
+struct Stretches {
+    seeds: usize,
+    t: usize,
+    low: usize,
+    high: usize,
 }
 
 /// How a curve stands in its plot.
@@ -473,7 +485,19 @@ fn pack_run<'a>(
         series: run
             .series
             .iter()
-            .map(|series| pack_series(series, most, panels, columns, counts))
+            .map(|series| {
+                let spread = run.spreads.iter().find(|s| s.series == series.id);
+                let spread = spread.map(|s| Stretches {
+                    seeds: s.seeds,
+                    t: columns.times(&s.t),
+                    low: columns.values(&s.low),
+                    high: columns.values(&s.high),
+                });
+                Curve {
+                    spread,
+                    ..pack_series(series, most, panels, columns, counts)
+                }
+            })
             .collect(),
         cdfs: run.cdfs.iter().map(|cdf| pack_cdf(cdf, columns)).collect(),
         events: run
@@ -520,6 +544,7 @@ fn pack_series<'a>(
         t: columns.times(&t),
         y: columns.values(&y),
         n: series.t.len(),
+        spread: None,
         stats: stats(&series.y),
     }
 }

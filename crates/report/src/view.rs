@@ -1,5 +1,6 @@
 //! From results to what a report shows.
 
+mod spread;
 pub(crate) mod states;
 
 use slackwater_core::{Duration, FlowId, Instant};
@@ -108,7 +109,7 @@ pub fn report(results: &[RunResult], command: &str) -> Report {
         runs: groups
             .iter()
             .take(MAX_RUNS)
-            .map(|(name, runs)| run_view(name, runs[0]))
+            .map(|(name, runs)| seeds_view(name, runs))
             .collect(),
     };
     report.show_first_of_each();
@@ -165,6 +166,7 @@ fn tables(groups: &[(String, Vec<&RunResult>)]) -> Vec<SummaryTable> {
         })
         .collect();
     let mut all = vec![table("Runs", "run", &metrics, &rows)];
+    all.extend(differences(groups, &metrics));
     if let [(_, runs)] = groups {
         let flows = runs[0].summary.flows.len();
         if flows > 1 {
@@ -186,6 +188,57 @@ fn tables(groups: &[(String, Vec<&RunResult>)]) -> Vec<SummaryTable> {
         }
     }
     all
+}
+
+/// Each variant less the first, seed by seed: what seeds share hides no difference there.
+fn differences(groups: &[(String, Vec<&RunResult>)], metrics: &[&Metric]) -> Option<SummaryTable> {
+    let ((first, base), others) = groups.split_first()?;
+    let of = |runs: &[&RunResult]| -> Vec<RunSummary> {
+        runs.iter().map(|r| r.summary.clone()).collect()
+    };
+    let base = of(base);
+    let base: Vec<&RunSummary> = base.iter().collect();
+    let row = |(name, runs): &(String, Vec<&RunResult>)| {
+        let summaries = of(runs);
+        let mine: Vec<&RunSummary> = summaries.iter().collect();
+        let cells = metrics.iter().map(|m| {
+            let Some(d) = tables::difference(m, &mine, &base) else {
+                return Cell::Missing;
+            };
+            let text = d.difference.text(m.decimals);
+            Cell::Text(match d.seeds_to_decide() {
+                _ if d.stands() => format!("{text} *"),
+                Some(seeds) => format!("{text} ({seeds} seeds)"),
+                None => text,
+            })
+        });
+        Row {
+            label: name.clone(),
+            controller: controller_of(runs[0]),
+            cells: cells.collect(),
+        }
+    };
+    let rows: Vec<Row> = others.iter().map(row).collect();
+    let there = |at: &usize| rows.iter().any(|r| r.cells[*at] != Cell::Missing);
+    let shown: Vec<usize> = (0..metrics.len()).filter(there).collect();
+    let plain = |at: &usize| {
+        let m = metrics[*at];
+        Column::new(m.label, m.unit, None, m.help)
+    };
+    (!shown.is_empty()).then(|| SummaryTable {
+        caption: format!(
+            "Less {first}, seed by seed (* stands at 5 %; else the seeds with which it would)"
+        ),
+        row_heading: "run".to_owned(),
+        columns: shown.iter().map(plain).collect(),
+        rows: rows
+            .iter()
+            .map(|r| Row {
+                cells: shown.iter().map(|at| r.cells[*at].clone()).collect(),
+                ..r.clone()
+            })
+            .collect(),
+    })
 }
 
 type TableRow = (String, String, Vec<Cell>);
@@ -242,6 +295,14 @@ fn trade_off(groups: &[(String, Vec<&RunResult>)]) -> Option<TradeOff> {
 
 fn secs(ns: &[u64]) -> Vec<f64> {
     ns.iter().map(|t| *t as f64 * 1e-9).collect()
+}
+
+/// The first seed's curves, with bands over all of them.
+fn seeds_view(name: &str, runs: &[&RunResult]) -> RunView {
+    let mut view = run_view(name, runs[0]);
+    let others: Vec<RunView> = runs[1..].iter().map(|run| run_view(name, run)).collect();
+    view.spreads = spread::spreads(&view, &others);
+    view
 }
 
 fn run_view(name: &str, run: &RunResult) -> RunView {

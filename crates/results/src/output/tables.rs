@@ -184,7 +184,7 @@ pub fn difference_table(runs: &[RunSummary]) -> Option<Table> {
 }
 
 /// `metric` of `runs` less that of `base`, over the seeds that both have; `None` for fewer than two.
-fn difference(metric: &Metric, runs: &[&RunSummary], base: &[&RunSummary]) -> Option<Paired> {
+pub fn difference(metric: &Metric, runs: &[&RunSummary], base: &[&RunSummary]) -> Option<Paired> {
     let pairs = runs.iter().filter_map(|run| {
         let beside = base.iter().find(|b| b.seed == run.seed)?;
         Some((metric.of_run(run)?, metric.of_run(beside)?))
