@@ -308,5 +308,8 @@ def calibration() -> list[str]:
 def scores_json(domain: str, actors: list[bytes | str], seeds: list[int], jobs: int | None = None) -> str:
     """What policies (bytes) and controllers (names) get in each episode: rows of objects, as JSON."""
 
+def paired(a: list[float], b: list[float]) -> tuple[float, float | None, float | None, float] | None:
+    """Mean of ``a`` less ``b``, pair by pair, the ends of its 95 % interval (None for one pair), and its p-value."""
+
 def arena_task(task: str) -> str:
     """Run one task of the arena (JSON) and return its row as a line of JSON."""

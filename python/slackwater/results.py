@@ -94,10 +94,10 @@ def index(folder: str | PathLike[str] = "runs") -> duckdb.DuckDBPyConnection:
 
     Views: ``runs`` (a row a run: its summary), ``flows`` (a row a flow: its summary), ``series``, ``links``,
     ``throughput``, ``internals``, ``transfers``, ``events``, ``packets``, ``frames`` and ``slots`` (the Parquet tables
-    of all runs together), ``arena`` (the tables of arenas) and ``comparisons`` (a row a row and metric of each comparison:
-    interval, best, differences seed by seed). Each has the column ``path``: the run's folder below
-    ``folder``. A view is there where some run has left its table. Views read the files when they are asked; runs that
-    came since are not among them.
+    of all runs together), ``arena`` (the tables of arenas) and ``comparisons`` (the numbers of comparisons: intervals,
+    best, differences seed by seed). Each has the column ``path``: the run's folder below ``folder``. A view is there
+    where some run has left its table. Views read the files when they are asked; runs since
+    then are not among them.
 
     Raises :class:`FileNotFoundError` where there is no such folder, :class:`ImportError` without DuckDB.
     """

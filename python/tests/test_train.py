@@ -205,3 +205,14 @@ def test_an_exported_model_gives_what_the_network_gives(tmp_path: Path, kind: st
         expected = layer("residual", x).clip(-0.7, 0.7)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     assert session.get_modelmeta().custom_metadata_map["kind"] == kind
+
+
+def test_a_gain_is_a_difference_trace_by_trace() -> None:
+    scores = {"a": (1.0, 0.5), "b": (3.0, 2.4), "c": (5.0, 4.6)}
+    pairs = [
+        (trace, who, value) for trace, both in scores.items() for who, value in zip(("mine", "rule"), both, strict=True)
+    ]
+    rows = [{"trace": trace, "controller": who, "score": value} for trace, who, value in pairs]
+    mean, low, high = evaluate.gain(rows, "mine", "rule")
+    # Student's t of 0.5, 0.6 and 0.4: 4.303 * 0.1 / sqrt(3).
+    assert (mean, low, high) == pytest.approx((0.5, 0.5 - 0.24842, 0.5 + 0.24842), abs=1e-4)

@@ -166,7 +166,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,
     /// Add seeds until half of the 95 % interval is at most this share of the mean: "2 %" of the total goodput, or of a metric such as
-    /// "queue_p95=5 %"; more than once for several
+    /// `"queue_p95=5 %"`; more than once for several
     #[arg(long, value_name = "[METRIC=]SHARE")]
     until: Vec<Until>,
     /// Seeds at most with --until

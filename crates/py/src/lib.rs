@@ -13,6 +13,7 @@ mod gym;
 mod json;
 mod run;
 mod samples;
+mod statistics;
 mod table;
 
 #[pyo3::pymodule]
@@ -33,6 +34,8 @@ mod _slackwater {
     use crate::samples::{
         Ack, Config, CongestionEvent, Ecn, Feedback, PacketReport, Path, RateSample, Sent,
     };
+    #[pymodule_export]
+    use crate::statistics::paired;
     #[pymodule_export]
     use crate::table::Table;
 

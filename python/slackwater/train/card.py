@@ -105,13 +105,13 @@ def card(
             found = [by[trace, name] for name in (ours, *BESIDE)]
             cells = " | ".join(f"{r['used']:.2f} / {r['p95_ms']:.0f}" for r in found)
             lines.append(f"| {trace} | {cells} |")
-        lines += ["", "Difference in score (mean over traces, standard error):", ""]
+        lines += ["", "Difference in score (mean over traces, 95 % interval):", ""]
         for other in BESIDE:
-            mean, error = gain(rows, str(ours), other)
-            lines.append(f"- over {other}: {mean:+.4f} ({error:.4f})")
+            mean, low, high = gain(rows, str(ours), other)
+            lines.append(f"- over {other}: {mean:+.4f} [{low:+.4f}, {high:+.4f}]")
     for case, found in (cases or {}).items():
-        mean, error = gain(found, str(ours), "rule2")
-        lines.append(f"- over rule2 with {case}: {mean:+.4f} ({error:.4f})")
+        mean, low, high = gain(found, str(ours), "rule2")
+        lines.append(f"- over rule2 with {case}: {mean:+.4f} [{low:+.4f}, {high:+.4f}]")
     lines += ["", "## Known failures", ""]
     found_failures = failures(rows, str(ours)) if rows else []
     none = "- None on these traces by more than 0.01 in score." if rows else "- Unknown on recorded traces: see above."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from slackwater._slackwater import calibration
+from slackwater._slackwater import calibration, paired
 from slackwater.train import policy as files
 from slackwater.train.score import scores
 
@@ -76,11 +76,12 @@ def _rows(
     return rows
 
 
-def gain(rows: Sequence[dict[str, Any]], name: str, over: str) -> tuple[float, float]:
-    """Mean difference of the scores over traces, and its standard error."""
+def gain(rows: Sequence[dict[str, Any]], name: str, over: str) -> tuple[float, float, float]:
+    """Mean difference of the scores, trace by trace, and the ends of its 95 % interval (NaN for one trace)."""
     by = {(row["trace"], row["controller"]): row["score"] for row in rows}
-    off = [by[trace, name] - by[trace, over] for trace, controller in by if controller == name]
-    mean = sum(off) / len(off)
-    if len(off) < 2:
-        return mean, math.nan
-    return mean, math.sqrt(sum((x - mean) ** 2 for x in off) / (len(off) - 1) / len(off))
+    traces = [trace for trace, controller in by if controller == name]
+    found = paired([by[trace, name] for trace in traces], [by[trace, over] for trace in traces])
+    if found is None:
+        return math.nan, math.nan, math.nan
+    mean, low, high, _ = found
+    return mean, math.nan if low is None else low, math.nan if high is None else high

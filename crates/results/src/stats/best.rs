@@ -2,10 +2,13 @@
 
 use super::{Estimate, paired_of};
 
+/// A row's mean with its interval, and the value of each seed; `None` where it has none.
+pub type Ranked<'a> = Option<(Estimate, &'a [Option<f64>])>;
+
 /// Which rows are best: those that none is significantly better than, seed by seed, and whose mean lies in the interval of the best
 /// mean. Scatter makes no row best: a wide interval alone keeps a test from standing, so the mean has to be near as well. A row of a
 /// single seed has no equal but itself. Rows list the same seeds in the same order; `higher` says that more is better.
-pub fn best(rows: &[Option<(Estimate, &[Option<f64>])>], higher: bool) -> Vec<bool> {
+pub fn best(rows: &[Ranked<'_>], higher: bool) -> Vec<bool> {
     let sign = if higher { 1.0 } else { -1.0 };
     let score = |e: &Estimate| sign * e.mean;
     let there = rows.iter().flatten().filter(|(e, _)| e.mean.is_finite());
@@ -36,7 +39,7 @@ mod tests {
             .iter()
             .map(|row| row.iter().copied().map(Some).collect())
             .collect();
-        let rows: Vec<Option<(Estimate, &[Option<f64>])>> = rows
+        let rows: Vec<Ranked<'_>> = rows
             .iter()
             .zip(&seeds)
             .map(|(row, seeds)| Some((Estimate::within(row, Bounds::Positive)?, &seeds[..])))

@@ -10,7 +10,7 @@ mod paired;
 mod seeds;
 mod student;
 
-pub use best::best;
+pub use best::{Ranked, best};
 pub use bootstrap::stratified;
 pub use estimate::{Bounds, Estimate, Interval};
 pub use paired::{Paired, discoveries, paired, paired_of};
