@@ -42,6 +42,8 @@ const IDLE: Wall = Wall::from_secs(10);
 const UNI_STREAMS: u32 = 1;
 /// The longest request or answer line.
 const LINE: usize = 4096;
+/// Threads that read files.
+const READERS: usize = 16;
 /// Room for data in flight and reordered: 100 Mbit/s for 2.5 s.
 const WINDOW: u32 = 32 << 20;
 
@@ -53,6 +55,8 @@ fn usage(text: impl Into<String>) -> LiveError {
 fn block_on<T>(work: impl Future<Output = Result<T, LiveError>>) -> Result<T, LiveError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        // Files that do not answer hold so many threads at most.
+        .max_blocking_threads(READERS)
         .build()
         .map_err(|e| LiveError::kernel("cannot start the runtime of QUIC's sockets", e))?;
     runtime.block_on(work)

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use slackwater_live::counted::Key;
 use slackwater_live::quinn::EcnMode;
 use slackwater_live::quinn::get::{self, Got, Wanted};
-use slackwater_live::quinn::serve::{self, Listening, Served};
+use slackwater_live::quinn::serve::{self, Limits, Listening, Served};
 use slackwater_live::quinn::{Fingerprint, PORT};
 use slackwater_scenario::Plugins;
 
@@ -61,6 +61,12 @@ struct ServeArgs {
     /// How packets are marked (default: as the controller wants it, else classic)
     #[arg(long, value_name = "MODE")]
     ecn: Option<Ecn>,
+    /// Refuse further connections while there are so many
+    #[arg(long, value_name = "N", default_value_t = Limits::default().connections as u64, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    connections: u64,
+    /// Give so many bytes on one connection at most, such as 20MB (default: as many as the client wants)
+    #[arg(long, value_name = "N", value_parser = bytes)]
+    most: Option<u64>,
     /// Seed of the controllers' random draws
     #[arg(long, default_value_t = 1, value_parser = crate::seed())]
     seed: u64,
@@ -199,6 +205,11 @@ fn serve(args: &ServeArgs, plugins: &Plugins) -> Result<ExitCode> {
         transfers: args.transfers,
         spin: !args.no_spin,
         ecn: args.ecn.map(Ecn::mode),
+        limits: Limits {
+            connections: args.connections as usize,
+            bytes: args.most,
+            ..Limits::default()
+        },
         seed: args.seed,
     };
     let started = |at: &Listening| {

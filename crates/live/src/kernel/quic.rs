@@ -47,6 +47,7 @@ pub(super) fn start(
         transfers: None,
         spin: true,
         ecn: None,
+        limits: serve::Limits::default(),
         seed: scenario.seed,
     };
     let (tell, told) = mpsc::channel();

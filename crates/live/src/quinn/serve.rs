@@ -1,9 +1,10 @@
 //! The server.
 
-use std::fs::File;
-use std::io::Read as _;
+mod limits;
+mod source;
+
 use std::net::{SocketAddr, UdpSocket};
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration as Wall, Instant};
@@ -12,7 +13,6 @@ use ::quinn::{
     Connection, Endpoint, EndpointConfig, Incoming, RecvStream, Runtime as _, SendStream,
     ServerConfig, TokioRuntime, VarInt,
 };
-use bytes::Bytes;
 use slackwater_control::EcnMode;
 use slackwater_control::registry::Registry;
 use slackwater_core::Draw;
@@ -21,6 +21,9 @@ use slackwater_quinn::control::{Adapter, Clock, Shared};
 use slackwater_quinn::session;
 use slackwater_signal::{PathReport, ReportBody};
 
+pub use self::limits::Limits;
+use self::limits::{Allowance, Seat, Seats, while_it_moves};
+use self::source::Source;
 use super::reports::{self, Directory, Heard};
 use super::socket::Marked;
 use super::{
@@ -51,6 +54,8 @@ pub struct Options {
     pub spin: bool,
     /// How packets are marked; `None` as the controller wants it, else with ECT(0).
     pub ecn: Option<EcnMode>,
+    /// What clients may hold.
+    pub limits: Limits,
     /// Seed of the controllers' random draws.
     pub seed: u64,
 }
@@ -170,6 +175,7 @@ pub fn serve(
             done,
             transfers: AtomicU64::new(0),
         });
+        let seats = Seats::new(&options.limits);
         let mut count = 0;
         loop {
             for served in finished.try_iter() {
@@ -183,10 +189,15 @@ pub fn serve(
             // Handshakes are for tasks; this one looks up now and then.
             let next = tokio::time::timeout(Wall::from_millis(50), endpoint.accept());
             if let Ok(Some(incoming)) = next.await {
+                let Some((incoming, seat)) = seats.admit(incoming) else {
+                    continue;
+                };
                 let number = common.transfers.fetch_add(1, Ordering::Relaxed);
                 let common = Arc::clone(&common);
                 let crypto = identity.crypto();
-                tokio::spawn(async move { connection(incoming, crypto, number, common).await });
+                tokio::spawn(
+                    async move { connection(incoming, seat, crypto, number, common).await },
+                );
             }
         }
         endpoint.close(VarInt::from_u32(0), b"the server ends");
@@ -198,6 +209,7 @@ pub fn serve(
 
 async fn connection(
     incoming: Incoming,
+    _seat: Seat,
     crypto: Arc<::quinn::crypto::rustls::QuicServerConfig>,
     number: u64,
     common: Arc<Common>,
@@ -209,6 +221,7 @@ async fn connection(
     let clock = Clock::Read(Instant::now);
     let control = Shared::new(Epoch::new(), cc, SEGMENT, Some(ecn), clock);
     let mut config = transport(options.spin);
+    options.limits.bound(&mut config);
     config.congestion_controller_factory(Arc::new(Adapter(control.clone())));
     let mut server = ServerConfig::with_crypto(session::server(crypto, control.clone()));
     server.transport_config(Arc::new(config));
@@ -231,12 +244,27 @@ async fn connection(
             common.options.key.is_some(),
         )),
     ];
-    while let Ok((send, recv)) = connection.accept_bi().await {
-        let (connection, control) = (connection.clone(), control.clone());
-        let (common, inside) = (Arc::clone(&common), Arc::clone(&inside));
-        tokio::spawn(async move {
-            transfer(send, recv, &connection, &control, &inside, &common).await;
-        });
+    let allowance = Arc::new(Allowance::new(&options.limits));
+    loop {
+        match tokio::time::timeout(options.limits.patience, connection.accept_bi()).await {
+            Ok(Ok((send, recv))) => {
+                let busy = allowance.begin();
+                let (connection, control) = (connection.clone(), control.clone());
+                let (common, inside) = (Arc::clone(&common), Arc::clone(&inside));
+                let allowance = Arc::clone(&allowance);
+                tokio::spawn(async move {
+                    let streams = (send, recv);
+                    transfer(streams, &connection, &control, &inside, &allowance, &common).await;
+                    drop(busy);
+                });
+            }
+            Ok(Err(_)) => break,
+            Err(_) if allowance.idle() => {
+                connection.close(VarInt::from_u32(0), b"nothing was wanted");
+                break;
+            }
+            Err(_) => {}
+        }
     }
     common.directory.remove(client);
     for helper in helpers {
@@ -287,90 +315,22 @@ async fn datagrams(connection: Connection, control: Shared, heard: Arc<AtomicU64
     }
 }
 
-/// What there is to send.
-enum Source {
-    File(File, u64),
-    Zeros(u64),
-}
-
-impl Source {
-    const fn length(&self) -> u64 {
-        match self {
-            Self::File(_, n) | Self::Zeros(n) => *n,
-        }
-    }
-
-    /// Up to 64 KiB of what is left.
-    fn piece(&mut self) -> std::io::Result<Option<Bytes>> {
-        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
-        match self {
-            Self::Zeros(0) | Self::File(_, 0) => Ok(None),
-            Self::Zeros(left) => {
-                let n = (*left).min(ZEROS.len() as u64);
-                *left -= n;
-                Ok(Some(Bytes::from_static(&ZEROS[..n as usize])))
-            }
-            Self::File(file, left) => {
-                let mut piece = vec![0; (*left).min(ZEROS.len() as u64) as usize];
-                file.read_exact(&mut piece)?;
-                *left -= piece.len() as u64;
-                Ok(Some(piece.into()))
-            }
-        }
-    }
-}
-
-/// Finds what `request` asks for.
-fn find(request: &str, root: Option<&Path>) -> Result<Source, String> {
-    match request.split_once(' ') {
-        Some(("ZEROS", count)) => {
-            let count = count.parse();
-            count
-                .map(Source::Zeros)
-                .map_err(|_| "expected a number of bytes".to_owned())
-        }
-        Some(("FILE", name)) => {
-            let root = root.ok_or("this server has no files")?;
-            let path = Path::new(name);
-            let inside = path.components().all(|c| matches!(c, Component::Normal(_)));
-            let none = || format!("no file {name:?}");
-            if !inside || name.is_empty() {
-                return Err(none());
-            }
-            // A link inside of the folder may lead out of it.
-            let (root, path) = root
-                .canonicalize()
-                .and_then(|root| Ok((root.clone(), root.join(path).canonicalize()?)))
-                .map_err(|_| none())?;
-            if !path.starts_with(&root) {
-                return Err(none());
-            }
-            // Before it is opened: to open a pipe blocks the whole server until somebody writes to it.
-            if !std::fs::metadata(&path).is_ok_and(|m| m.is_file()) {
-                return Err(none());
-            }
-            let file = File::open(&path).map_err(|_| none())?;
-            let meta = file.metadata().ok().filter(std::fs::Metadata::is_file);
-            let length = meta.ok_or_else(none)?.len();
-            Ok(Source::File(file, length))
-        }
-        _ => Err("expected FILE name or ZEROS count".to_owned()),
-    }
-}
-
 async fn transfer(
-    mut send: SendStream,
-    mut recv: RecvStream,
+    (mut send, mut recv): (SendStream, RecvStream),
     connection: &Connection,
     control: &Shared,
     inside: &AtomicU64,
+    allowance: &Allowance,
     common: &Common,
 ) {
-    let Ok(request) = recv.read_to_end(LINE).await else {
+    let patience = common.options.limits.patience;
+    let Ok(Ok(request)) = tokio::time::timeout(patience, recv.read_to_end(LINE)).await else {
         return;
     };
     let request = line(&request).map_or(String::new(), |(text, _)| text.to_owned());
-    let mut source = match find(&request, common.options.root.as_deref()) {
+    let found = Source::find(request.clone(), common.options.root.clone()).await;
+    let found = found.and_then(|source| allowance.take(source.length()).map(|()| source));
+    let mut source = match found {
         Ok(source) => source,
         Err(why) => {
             // The client may be gone already.
@@ -384,7 +344,7 @@ async fn transfer(
     let samples = Arc::new(std::sync::Mutex::new(Samples::default()));
     let sampler = tokio::spawn(sample(control.clone(), Arc::clone(&samples)));
     let mut bytes = 0;
-    let complete = write(&mut send, &mut source, &mut bytes).await;
+    let complete = write(&mut send, &mut source, control, patience, &mut bytes).await;
     let seconds = begun.elapsed().as_secs_f64();
     sampler.abort();
     // A short transfer ends before the first sample.
@@ -421,35 +381,50 @@ async fn transfer(
     let _ignored = common.done.send(served);
 }
 
-/// Writes everything and waits until it is acknowledged; false where the client went before.
-async fn write(send: &mut SendStream, source: &mut Source, bytes: &mut u64) -> bool {
+/// Writes everything and waits until it is acknowledged; false where the client went before, or takes nothing for `patience`.
+async fn write(
+    send: &mut SendStream,
+    source: &mut Source,
+    control: &Shared,
+    patience: Wall,
+    bytes: &mut u64,
+) -> bool {
     let head = format!("OK {}\n", source.length());
-    if send.write_all(head.as_bytes()).await.is_err() {
+    let done = while_it_moves(control, patience, send.write_all(head.as_bytes())).await;
+    if !matches!(done, Some(Ok(()))) {
         return false;
     }
     loop {
-        match source.piece() {
-            Ok(Some(mut piece)) => {
-                while !piece.is_empty() {
-                    match send.write(&piece).await {
-                        Ok(n) => {
-                            *bytes += n as u64;
-                            piece = piece.slice(n..);
-                        }
-                        // The client stopped it, or is gone.
-                        Err(_) => return false,
-                    }
-                }
-            }
+        let piece = match source.piece().await {
+            Ok(Some(piece)) => piece,
             Ok(None) => break,
             // The file has shrunk: the stream ends short, and the client says so.
             Err(_) => {
                 let _ignored = send.reset(VarInt::from_u32(1));
                 return false;
             }
+        };
+        let mut rest = piece;
+        while !rest.is_empty() {
+            match while_it_moves(control, patience, send.write(&rest)).await {
+                Some(Ok(n)) => {
+                    *bytes += n as u64;
+                    rest = rest.slice(n..);
+                }
+                // The client stopped it, or is gone.
+                Some(Err(_)) => return false,
+                None => {
+                    let _ignored = send.reset(VarInt::from_u32(1));
+                    return false;
+                }
+            }
         }
     }
-    send.finish().is_ok() && matches!(send.stopped().await, Ok(None))
+    if send.finish().is_err() {
+        return false;
+    }
+    let stopped = while_it_moves(control, patience, send.stopped()).await;
+    matches!(stopped, Some(Ok(None)))
 }
 
 /// What the sender saw every 10 ms.

@@ -1,3 +1,5 @@
+mod limits;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::str::FromStr as _;
@@ -50,6 +52,7 @@ fn options(controller: &str) -> serve::Options {
         transfers: None,
         spin: true,
         ecn: None,
+        limits: serve::Limits::default(),
         seed: 1,
     }
 }
