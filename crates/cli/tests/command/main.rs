@@ -1,9 +1,12 @@
 //! The built command, from outside: what it prints, what it leaves on disk, and how it fails.
 
+#[path = "../peers/aioquic.rs"]
+mod aioquic;
 mod arena;
 mod errors;
 mod folders;
 mod kills;
+mod quic;
 mod repro;
 mod results;
 mod rtc;

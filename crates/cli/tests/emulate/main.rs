@@ -1,5 +1,7 @@
 //! Real packets, from outside: these tests make network namespaces and devices, and skip with a reason where they may not.
 
+#[path = "../peers/aioquic.rs"]
+mod aioquic;
 mod core;
 mod faults;
 mod frames;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::aioquic;
 use super::{Folder, TRIES, allowed, slackwater, text, until};
 
 /// What the ends of a download and the emulator between them say.
@@ -157,5 +158,78 @@ fn reports_reach_a_quic_sender_beside_and_inside() {
     );
     for run in [&xrc, &tyrus] {
         assert!(number(&run.got["bytes"]) > 300_000.0, "{}", run.got);
+    }
+}
+
+/// A stack that is not ours gets a file through a cell whose queue marks: its counts of CE reach the sender, which fills the link
+/// less. The marker leaves ECT(0) alone (RFC 9331, 5.1).
+#[test]
+fn aioquic_gets_a_file_through_a_cell_that_marks() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let Some(python) = aioquic::python() else {
+        return;
+    };
+    let folder = Folder::new("aioquic");
+    let bytes: Vec<u8> = (0..2_000_003_u64).map(|k| (k * k >> 7) as u8).collect();
+    std::fs::create_dir_all(folder.0.join("files")).expect("a folder can be made");
+    std::fs::write(folder.0.join("files/data"), &bytes).expect("the file is written");
+    let program = env!("CARGO_BIN_EXE_slackwater");
+    for (cc, ecn, mark, marked) in [
+        ("cubic", "classic", "ect0", false),
+        ("prague", "l4s", "ect1", true),
+    ] {
+        let [files, served, got, copy] = ["files", "served", "got", "copy"].map(|n| folder.file(n));
+        let server = format!(
+            "exec {program} quic serve {files} --listen 4433 --cc {cc} --ecn {ecn} --transfers 1 --json > {served}"
+        );
+        let copied = std::path::Path::new(&copy);
+        let words = aioquic::words(&python, ["$SLACKWATER_SERVER", "4433"], "data", copied);
+        // The server writes its line when all is acknowledged.
+        let client = format!(
+            "{} --counts > {got} && until [ -s {served} ]; do sleep 0.05; done",
+            words.join(" ")
+        );
+        let emulate = [
+            "emulate",
+            "--isolated",
+            "--cell",
+            "lte",
+            "--edge",
+            "l4s",
+            "--delay",
+            "20 ms",
+        ];
+        let quiet = [
+            "--no-files",
+            "--quiet",
+            "--seconds",
+            "60",
+            "--server",
+            &server,
+        ];
+        let args = [&emulate[..], &STEADY, &quiet, &["--", "sh", "-c", &client]].concat();
+        let done = slackwater(&args);
+        let said = text(&done.stderr);
+        assert!(done.status.success(), "{cc}: {said}");
+        let (served, got) = (folder.json("served"), folder.json("got"));
+        assert!(
+            std::fs::read(&copy).expect("the copy") == bytes,
+            "{cc}: other bytes: {got}"
+        );
+        assert_eq!(
+            (&served["complete"], &got["not_ect"]),
+            (&true.into(), &0.into()),
+            "{served} {got}"
+        );
+        assert!(number(&served[mark]) > 1_000.0, "{served}");
+        let (told, came) = (number(&served["ce"]), number(&got["ce"]));
+        assert_eq!(
+            (told > 0.0, came > 0.0),
+            (marked, marked),
+            "{cc}: {served} {got}"
+        );
+        assert!(told <= came, "{served} {got}");
     }
 }
