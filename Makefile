@@ -9,12 +9,12 @@ STAMP  := $(VENV)/.slackwater
 BUILT   = $(or $(CARGO_TARGET_DIR),target)/debug
 
 .DEFAULT_GOAL := help
-.PHONY: help page test-page demo test test-rust test-python python bench fuzz mutants lint lint-rust lint-python docs site deny package dist wheel check fmt clean
+.PHONY: help page test-page demo test test-rust test-python python bench fuzz mutants lint lint-rust lint-python lint-english vale docs site deny package dist wheel check fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build the command, put 32 systems on 15 cells and links, open the page
+demo: ## Build the command, compare 32 systems in 15 scenarios, open the page
 	$(CARGO) run --release -p slackwater-cli -- arena --quick --open
 
 test: test-rust test-python test-page ## Run every test
@@ -67,16 +67,25 @@ MUTANTS_SHARD ?= 0/1
 mutants: ## Change the code of MUTANTS (crates) in small ways, and count which changes no unit test sees (hours; MUTANTS_SHARD=0/40 for a part)
 	$(CARGO) mutants $(addprefix -p slackwater-,$(MUTANTS)) --shard $(MUTANTS_SHARD) --timeout 90 -o target/mutants -- --lib
 
-lint: lint-rust lint-python ## Formatting, clippy, ruff, mypy
+lint: lint-rust lint-python lint-english ## Formatting, clippy, ruff, mypy, the documentation's English
 
 lint-rust: ## rustfmt and clippy
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
 lint-python: python ## ruff and mypy
-	$(VENV)/bin/ruff check python benches docs/img docs/site
-	$(VENV)/bin/ruff format --check python benches docs/img docs/site
+	$(VENV)/bin/ruff check python benches docs/img docs/site docs/style
+	$(VENV)/bin/ruff format --check python benches docs/img docs/site docs/style
 	$(VENV)/bin/mypy
+
+VALE_VERSION = v3.22.0
+VALE = $(or $(shell command -v vale),$(wildcard $(CI_TOOLS)/bin/vale),$(wildcard $(CURDIR)/target/ci-tools/bin/vale))
+lint-english: ## Sentences and words of all pages (needs vale: `make vale`)
+	@if test -n "$(VALE)"; then $(PYTHON) docs/style/check.py --vale "$(VALE)"; \
+	else echo "lint-english skipped: no vale ('make vale' builds it with Go)"; fi
+
+vale: ## Build the linter of English into target/ci-tools (needs Go and a C compiler)
+	GOBIN=$(or $(CI_TOOLS),$(CURDIR)/target/ci-tools)/bin go install github.com/vale-cli/vale/v3/cmd/vale@$(VALE_VERSION)
 
 # A fresh environment: what the navigation lists stands in conf.py, and pages that were read before would not be read again for it.
 site: $(STAMP) ## Build the documentation as a site, warnings and dead links are errors
@@ -112,8 +121,8 @@ check: lint docs deny test ## Everything that CI runs
 
 fmt: $(STAMP) ## Format Rust and Python
 	$(CARGO) fmt --all
-	$(VENV)/bin/ruff format python benches docs/img docs/site
-	$(VENV)/bin/ruff check --fix python benches docs/img docs/site
+	$(VENV)/bin/ruff format python benches docs/img docs/site docs/style
+	$(VENV)/bin/ruff check --fix python benches docs/img docs/site docs/style
 
 clean: ## Remove what make made
 	$(CARGO) clean
