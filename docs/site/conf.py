@@ -30,7 +30,15 @@ pygments_style = "friendly"
 pygments_dark_style = "native"
 
 NAVIGATION = {
-    "Start": ["docs/first-run", "docs/guide", "docs/tutorials/README", "docs/from-ns-3", "docs/from-mahimahi"],
+    "Start": [
+        "docs/first-run",
+        "docs/guide",
+        "docs/glossary",
+        "docs/python",
+        "docs/tutorials/README",
+        "docs/from-ns-3",
+        "docs/from-mahimahi",
+    ],
     "Systems": [
         "docs/xrc",
         "docs/vaqm",
