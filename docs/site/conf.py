@@ -67,6 +67,9 @@ NAVIGATION = {
 }
 # Pages below a page.
 BELOW = {
+    "docs/emulate": ["emulate-measured"],
+    "docs/quic": ["quic-measured"],
+    "docs/performance": ["performance-upf"],
     "docs/al4s": ["rfc8867"],
     "docs/validation/README": ["live", "ns3"],
     "docs/tutorials/README": ["controller", "python", "scheduler", "sender", "system"],
