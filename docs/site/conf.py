@@ -67,9 +67,11 @@ NAVIGATION = {
 }
 # Pages below a page.
 BELOW = {
+    "docs/controllers": ["controllers-measured"],
     "docs/emulate": ["emulate-measured"],
     "docs/quic": ["quic-measured"],
     "docs/performance": ["performance-upf"],
+    "docs/vaqm": ["vaqm-measured"],
     "docs/al4s": ["rfc8867"],
     "docs/validation/README": ["live", "ns3"],
     "docs/tutorials/README": ["controller", "python", "scheduler", "sender", "system"],

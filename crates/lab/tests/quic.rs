@@ -132,7 +132,7 @@ const CONSTANT: &str =
     "kind = \"rate\"\nrate = \"12 Mbit/s\"\nqueue = { kind = \"fifo\", limit = \"60 packets\" }";
 const VARYING: &str = "kind = \"series\"\npoints = [[0.0, 12.0], [4.0, 20.0], [8.0, 6.0], [11.0, 3.0], [14.0, 9.0], [18.0, 24.0], [23.0, 15.0], [27.0, 4.0]]\nperiod = \"30 s\"\nqueue = { kind = \"fifo\", limit = \"128 packets\" }";
 
-/// The figures of docs/quic.md; `cargo test -p slackwater-lab --test quic agree -- --nocapture` prints them.
+/// The figures of docs/quic-measured.md; `cargo test -p slackwater-lab --test quic agree -- --nocapture` prints them.
 #[test]
 fn the_light_model_and_the_real_stack_agree() {
     let mut table = String::new();
@@ -197,7 +197,7 @@ fn cell(extra: &str) -> String {
     )
 }
 
-/// The second table of docs/quic.md: `cargo test -p slackwater-lab --test quic stack -- --nocapture` prints it.
+/// The second table of docs/quic-measured.md: `cargo test -p slackwater-lab --test quic stack -- --nocapture` prints it.
 ///
 /// The bounds were set before the first run: 3 % of goodput, 10 % of the 95th percentile of the one-way delay.
 #[test]
@@ -257,5 +257,5 @@ fn the_real_stack_does_what_the_model_does() {
     assert_eq!(missed, MISSED, "\n{table}");
 }
 
-/// Where the stack and the model are further apart than the bounds; docs/quic.md says by how much.
+/// Where the stack and the model are further apart than the bounds; docs/quic-measured.md says by how much.
 const MISSED: &[(&str, &str)] = &[("cell", "xrc"), ("cell", "tyrus")];

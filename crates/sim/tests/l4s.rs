@@ -373,7 +373,7 @@ fn coupled_queues_give_classic_and_scalable_flows_comparable_rates() {
     let queue = QueueConfig::from_name("dualpi2").expect("known");
     // Prague acts as if its round trip were 25 ms; the classic flow's is 15 ms longer than the path's. At 10 ms that is
     // equal. Beyond, drops are rare, p' follows each of them and the clumps of marks reach Prague's mean, not its rate:
-    // docs/controllers.md has the numbers.
+    // docs/controllers-measured.md has the numbers.
     for (mbps, rtt, most) in [(40.0, 10, 1.5), (40.0, 20, 3.0), (100.0, 20, 4.0)] {
         for classic in ["cubic", "reno"] {
             let (ratio, seen) = beside_prague(classic, mbps, rtt, &queue);

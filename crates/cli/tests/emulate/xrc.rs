@@ -52,7 +52,7 @@ fn number(value: &Value) -> f64 {
 }
 
 /// "At least 3 times below", with what a loaded machine adds: the test holds a relation of 2, and the figures of a quiet run are in
-/// docs/emulate.md.
+/// docs/emulate-measured.md.
 #[test]
 fn xrc_against_cubic_keeps_a_shorter_queue_than_cubic_against_cubic() {
     let Some(_one) = allowed() else {

@@ -126,7 +126,7 @@ fn the_cells_queue_is_steered_by_what_the_cell_could_carry() {
     );
 }
 
-/// The authors' experiment on recorded links (`run-exp.sh`): a table for docs/controllers.md. `SLACKWATER_TRACES` names the
+/// The authors' experiment on recorded links (`run-exp.sh`): a table for docs/controllers-measured.md. `SLACKWATER_TRACES` names the
 /// recordings; without them the test says so and passes.
 #[test]
 #[expect(
@@ -178,7 +178,7 @@ fn abc_on_recorded_links() {
         more += all[1].0 / all[2].0 / files.len() as f64;
     }
     println!("`abc-basic` sends {more:.2} times what CUBIC behind CoDel does, in the mean");
-    // The paper's abstract says 1.5; a miss of that is told in docs/controllers.md.
+    // The paper's abstract says 1.5; a miss of that is told in docs/controllers-measured.md.
     assert!(more > 1.1, "{more}");
 }
 

@@ -47,7 +47,10 @@ fn holds(run: &RunResult) -> (f64, f64) {
 
 /// Prints what Zhuge does to three senders where rates change at once, and where the channel fades.
 #[test]
-#[expect(clippy::print_stdout, reason = "the table of docs/controllers.md")]
+#[expect(
+    clippy::print_stdout,
+    reason = "the table of docs/controllers-measured.md"
+)]
 fn zhuge_tells_senders_earlier_and_starves_none() {
     println!(
         "| cell | sender | without: Mbit/s, ms p50, p95, p99 | with Zhuge | longest hold, share |"
@@ -66,7 +69,7 @@ fn zhuge_tells_senders_earlier_and_starves_none() {
             println!("| {cell} | {sender} | {a:.1?} | {b:.1?} | {h:.2?} |");
             assert!(h.0 > 0.0 && h.0 <= 200.0, "{cell} {sender}: {h:?}");
             assert!(b[0] > 0.5 * a[0], "{cell} {sender}: {a:?} {b:?}");
-            // A sender that fills the buffer waits less; what Copa and BBR make of held ACKs, docs/controllers.md tells.
+            // A sender that fills the buffer waits less; what Copa and BBR make of held ACKs, docs/controllers-measured.md tells.
             if sender == "cubic" {
                 assert!(b[2] < a[2], "{cell} {sender}: {a:?} {b:?}");
             }

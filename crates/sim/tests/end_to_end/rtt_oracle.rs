@@ -553,14 +553,14 @@ const DRAWN: [u64; 7] = [2, 4, 10, 13, 14, 19, 24];
 /// An edge comes back with the packet that the UE sends next, mostly the ACK of a second packet: senders that lost packets let single
 /// ones out, whose ACKs wait up to `max_ack_delay`. That wait is in the sample and no observer can take it out. So the floor is an
 /// oracle's: it knows which packet turned the UE's bit, and errs by the wait alone.
-#[expect(clippy::print_stdout, reason = "the table of docs/vaqm.md")]
+#[expect(clippy::print_stdout, reason = "the table of docs/vaqm-measured.md")]
 fn check_spin(what: &str, least: usize, setup: impl Fn() -> Setup) {
     let config = QuicConfig::default();
     for (stack, by) in [("light", By::Quic(config)), ("quinn", By::Quinn(config))] {
         let (mut errors, mut waits) = (vec![], vec![]);
         for seed in 1..=24 {
             // RFC 9000, 17.4: it does not spin on a random connection of some, and draws the bit for each packet. Under loss that is
-            // not always seen (docs/vaqm.md), and no round trip is in such a bit.
+            // not always seen (docs/vaqm-measured.md), and no round trip is in such a bit.
             if stack == "quinn" && DRAWN.contains(&seed) {
                 continue;
             }
