@@ -40,7 +40,7 @@ struct Cli {
 enum Command {
     /// Simulate one scenario; leaves `runs/<name>/` with report.html, Parquet, qlog
     Run(RunArgs),
-    /// Simulate every combination of a scenario's `[vary]` lists and lay them side by side
+    /// Simulate every combination of a scenario's `[vary]` lists and compare them
     Compare(CompareArgs),
     /// List folders of results: what they hold, and which command made them
     Ls(commands::folders::LsArgs),
@@ -60,7 +60,7 @@ enum Command {
     Upf(commands::upf::UpfArgs),
     /// Run a cell behind N3: a gNB for a user plane function, with real packets
     Gnb(Box<commands::gnb::GnbArgs>),
-    /// Look at link traces and convert them
+    /// Show and convert link traces
     Trace {
         #[command(subcommand)]
         command: commands::trace::TraceCommand,
@@ -79,13 +79,13 @@ enum Command {
     Repro(commands::repro::ReproArgs),
     /// List what the papers claim, each with its bound
     Claims(commands::claims::ClaimsArgs),
-    /// Put every system on the same cells and links: who wins, where, and at what cost
+    /// Compare all systems in the same scenarios: rate, delay, rank and cost
     Arena(commands::arena::ArenaArgs),
-    /// Give TCP connections of this kernel a controller of ours
+    /// Run this kernel's TCP connections with one of our controllers
     Tcp(commands::tcp::TcpArgs),
-    /// Transfer files over QUIC on sockets, under a controller of ours
+    /// Transfer files over QUIC on sockets, with one of our controllers
     Quic(commands::quic::QuicArgs),
-    /// Send or receive video by WebRTC, under a media controller of ours
+    /// Send or receive video by WebRTC, with one of our media controllers
     Rtc(commands::rtc::RtcArgs),
     /// Show runs, overlays and what is running on a local page
     Serve(commands::serve::ServeArgs),
@@ -95,7 +95,7 @@ enum Command {
     /// Run every combination of a grid file, on all cores or on a Ray cluster (Python: `slackwater[sweep]`)
     #[command(disable_help_flag = true)]
     Sweep(commands::python::PythonArgs),
-    /// Ask the results of all runs in SQL (Python: `slackwater[sql]`)
+    /// Query the results of all runs in SQL (Python: `slackwater[sql]`)
     #[command(disable_help_flag = true)]
     Sql(commands::python::PythonArgs),
     /// Measure CPU seconds per simulated second
@@ -149,7 +149,7 @@ pub(crate) struct RunArgs {
     /// Seed of all random draws (default: the scenario's)
     #[arg(long, value_parser = seed())]
     seed: Option<u64>,
-    /// Run it with the kernel's TCP senders as well, in real time, and lay both side by side; `vary` counts
+    /// Run it with the kernel's TCP senders as well, in real time, and compare both; `vary` counts
     #[arg(long)]
     live: bool,
 }

@@ -34,7 +34,7 @@ const SEEDS: [u64; 2] = [5, 10];
 /// `slackwater arena`
 #[derive(Debug, Args)]
 pub(crate) struct ArenaArgs {
-    /// Fewer cells and systems and shorter runs: a look of a minute
+    /// Fewer cells and systems and shorter runs: a one-minute preview
     #[arg(long)]
     quick: bool,
     /// Seeds of each cell and system (default: 10, with --quick 5)
@@ -55,7 +55,7 @@ pub(crate) struct ArenaArgs {
     /// Print cells and systems, and run nothing
     #[arg(long)]
     list: bool,
-    /// Say how long it would take, and run nothing
+    /// Estimate how long it would take, and run nothing
     #[arg(long)]
     estimate: bool,
     /// Keep the records and the report of the first seed of each cell and system, in `runs/` below the results

@@ -54,7 +54,7 @@ pub(crate) struct EmulateArgs {
     /// Sign the counters of --edge ebb with the key in this file, 16 octets at least (HMAC-SHA-256)
     #[arg(long, value_name = "FILE", requires = "reports")]
     report_key: Option<PathBuf>,
-    /// Tell each UE of its transport blocks at this UDP port
+    /// Report to each UE its transport blocks, at this UDP port
     #[arg(long, value_name = "PORT")]
     blocks: Option<u16>,
     /// Delay of the wired part each way, for example "20 ms"
@@ -82,7 +82,7 @@ pub(crate) struct EmulateArgs {
     /// A network beyond the server side's address that the command may reach, for example 0.0.0.0/0; may be repeated
     #[arg(long = "net", value_name = "CIDR")]
     nets: Vec<Net>,
-    /// Under sudo: run commands and make files as root (default: as who called sudo)
+    /// Under sudo: run commands and make files as root (default: as the user who called sudo)
     #[arg(long)]
     as_root: bool,
     /// Name of the server side's network interface

@@ -52,7 +52,7 @@ pub(crate) struct GnbArgs {
     /// Show no live view
     #[arg(long)]
     quiet: bool,
-    /// Under sudo: run commands and make files as root (default: as who called sudo)
+    /// Under sudo: run commands and make files as root (default: as the user who called sudo)
     #[arg(long)]
     as_root: bool,
     /// What runs in the namespace of each UE without a command of its own (default: nothing, until a signal);

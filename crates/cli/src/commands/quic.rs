@@ -55,10 +55,10 @@ struct ServeArgs {
     /// End after this many transfers
     #[arg(long, value_name = "N")]
     transfers: Option<u64>,
-    /// Keep the spin bit dark
+    /// Do not set the spin bit
     #[arg(long)]
     no_spin: bool,
-    /// How packets are marked (default: as the controller wants it, else classic)
+    /// How packets are marked (default: the choice of the controller, else classic)
     #[arg(long, value_name = "MODE")]
     ecn: Option<Ecn>,
     /// Refuse further connections while there are so many
@@ -103,25 +103,25 @@ struct GetArgs {
     /// The file to get
     #[arg(value_name = "FILE", required_unless_present_any = ["bytes", "seconds"])]
     file: Option<String>,
-    /// Get so many zeros instead and throw them away
+    /// Get this number of zeros instead, and discard them
     #[arg(long, value_name = "N", conflicts_with = "file", value_parser = bytes)]
     bytes: Option<u64>,
-    /// End after this many seconds; without a file or --bytes, get zeros for so long
+    /// End after this many seconds; without a file or --bytes, get zeros for that time
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: Option<u64>,
     /// Where the file goes (default: its name, here)
     #[arg(long, short, value_name = "FILE", requires = "file")]
     out: Option<PathBuf>,
-    /// The server's certificate, as `slackwater quic serve` says it (default: any)
+    /// The server's certificate, as `slackwater quic serve` prints it (default: any)
     #[arg(long, value_name = "SHA256")]
     fingerprint: Option<Fingerprint>,
-    /// Send reports that come in there on to the server, in DATAGRAM frames
+    /// Forward reports received at this address to the server, in DATAGRAM frames
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = place)]
     relay: Option<SocketAddr>,
-    /// Try for this long to reach a server that is not there yet
-    #[arg(long, value_name = "TIME", default_value = "0 s", value_parser = duration)]
-    patience: slackwater_lab::core::Duration,
-    /// Keep the spin bit dark
+    /// Retry for this long to reach a server that is not up yet
+    #[arg(long, alias = "patience", value_name = "TIME", default_value = "0 s", value_parser = duration)]
+    connect_timeout: slackwater_lab::core::Duration,
+    /// Do not set the spin bit
     #[arg(long)]
     no_spin: bool,
     /// Print the result as JSON, and show no progress
@@ -295,7 +295,7 @@ fn get(args: &GetArgs) -> Result<ExitCode> {
     let bar = progress::transfer(args.json);
     let stop = stop();
     let began = std::time::Instant::now();
-    let patience = Duration::from_nanos(args.patience.as_nanos());
+    let patience = Duration::from_nanos(args.connect_timeout.as_nanos());
     let got = loop {
         let show = |bytes, all| {
             if !endless {

@@ -77,7 +77,7 @@ pub(crate) struct ReproArgs {
     /// Seeds at most where the interval of a claim lies on both sides of its bound; --quick adds none
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1000))]
     max_seeds: u64,
-    /// Two seeds and shorter runs: a look, not a measurement
+    /// Two seeds and shorter runs: a preview, not a measurement
     #[arg(long)]
     quick: bool,
     /// Test the paper's claims alone: run what they are measured with, draw nothing, write nothing
@@ -252,7 +252,7 @@ fn one(args: &ReproArgs, study: &Study, folder: &Path, options: &Options) -> Res
     })?;
     bar.finish_and_clear();
     let effort = format!(
-        "{} of {:.0} simulated seconds in all, {:.0} s on {} threads",
+        "{} runs, {:.0} simulated seconds, {:.0} s on {} threads",
         made.runs,
         made.simulated_s,
         start.elapsed().as_secs_f64(),
@@ -263,7 +263,7 @@ fn one(args: &ReproArgs, study: &Study, folder: &Path, options: &Options) -> Res
     if options.quick {
         let note = "Made with --quick: two seeds and shorter runs. Some relations need the full length to hold.";
         made.page.notes.insert(0, note.to_owned());
-        made.page.title.push_str(" (quick look)");
+        made.page.title.push_str(" (preview)");
     }
     let mut page = None;
     if let Some(place) = place {

@@ -51,9 +51,9 @@ pub(crate) struct RtcArgs {
 
 #[derive(Debug, Subcommand)]
 enum RtcCommand {
-    /// Send video of any rate to a receiver of ours or to a browser, until Ctrl-C
+    /// Send video of any rate to `slackwater rtc receive` or to a browser, until Ctrl-C
     Send(SendArgs),
-    /// Receive video from a sender of ours or from a browser, until Ctrl-C
+    /// Receive video from `slackwater rtc send` or from a browser, until Ctrl-C
     Receive(ReceiveArgs),
     /// Measure what a sender costs and loses on this machine, over the loopback
     Bench(bench::BenchArgs),

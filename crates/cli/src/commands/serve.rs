@@ -82,7 +82,7 @@ pub(crate) struct ServeArgs {
     /// Address to listen on; one that other machines reach needs --token
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "IP")]
     listen: IpAddr,
-    /// Let in only who knows this word (at least 16 characters); open the page as http://HOST:PORT/?token=WORD
+    /// Password for other machines, at least 16 characters; open the page as http://HOST:PORT/?token=WORD
     #[arg(long, value_name = "WORD")]
     token: Option<String>,
     /// Show the sessions of a user plane function that runs, at /upf: where it listens by HTTP, such as `http://127.0.0.1:9805`

@@ -39,7 +39,7 @@ pub(crate) struct UpfArgs {
     /// Read the file, print it with every default, and end
     #[arg(long)]
     check: bool,
-    /// How events are written to standard error; `SLACKWATER_LOG=debug`, or `warn,slackwater_live=info` there, says which
+    /// How events are written to standard error; `SLACKWATER_LOG=debug`, or `warn,slackwater_live=info` there, selects them
     #[arg(long, value_enum, default_value_t = Format::Text)]
     log: Format,
 }

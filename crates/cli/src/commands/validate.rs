@@ -166,11 +166,11 @@ fn ns3(args: &ValidateArgs) -> Result<ExitCode> {
 /// Failure where a number misses and no cause of it is known.
 fn verdict<'a>(checks: impl Iterator<Item = &'a Check> + Clone, args: &ValidateArgs) -> ExitCode {
     let missed = checks.clone().filter(|c| !c.holds);
-    let unexplained = missed.clone().filter(|c| c.note.is_none()).count();
+    let unexplained = missed.filter(|c| c.note.is_none()).count();
     if !args.json && !args.markdown {
         say!(
-            "{} of {} checks miss, {unexplained} of them for a cause that is not known",
-            missed.count(),
+            "{} of {} checks hold; of the misses {unexplained} have no known cause",
+            checks.clone().filter(|c| c.holds).count(),
             checks.count()
         );
     }
