@@ -232,12 +232,7 @@ fn measured(
     rows: &[Measuring<'_>],
 ) -> Panel {
     let cell = |estimate: Option<Estimate>, by: f64| {
-        estimate.map_or(Cell::Missing, |e| {
-            Cell::Number(slackwater_report::Estimate {
-                mean: e.mean * by,
-                half_width: e.half_width.map(|w| w * by),
-            })
-        })
+        estimate.map_or(Cell::Missing, |e| Cell::Number(e.scaled(by)))
     };
     let table = SummaryTable {
         caption: caption.to_owned(),
