@@ -155,6 +155,7 @@ impl Cubic {
     }
 
     /// The same with or without the Reno-friendly region (RFC 9438, 4.3). ns-3's had none before 3.41.
+    #[must_use]
     pub const fn reno_friendly(mut self, on: bool) -> Self {
         self.reno_friendly = on;
         self
