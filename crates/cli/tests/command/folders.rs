@@ -8,7 +8,8 @@ const SHORT: [&str; 2] = ["--set", "duration=2 s"];
 fn on_trace(f: &Folder) {
     std::fs::create_dir_all(f.path("cells")).expect("a folder");
     std::fs::create_dir_all(f.path("traces")).expect("a folder");
-    let trace: String = (1..=500).map(|ms| format!("{}\n", 2 * ms)).collect();
+    let lines: Vec<String> = (1..=500).map(|ms| format!("{}\n", 2 * ms)).collect();
+    let trace = lines.concat();
     f.write("traces/half.down", &trace);
     f.write(
         "cells/t.toml",

@@ -20,7 +20,7 @@ const LENGTH: usize = 3_000_017;
 fn download(python: &Path, cc: &str, ecn: &str, more: &[&str]) -> Download {
     let folder = std::env::temp_dir().join(format!("slackwater-aioquic-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder can be made");
-    let bytes: Vec<u8> = (0..LENGTH as u64).map(|k| (k * k >> 7) as u8).collect();
+    let bytes: Vec<u8> = (0..LENGTH as u64).map(|k| ((k * k) >> 7) as u8).collect();
     std::fs::write(folder.join("data"), &bytes).expect("the file is written");
 
     let mut server = Command::new(env!("CARGO_BIN_EXE_slackwater"))

@@ -172,7 +172,7 @@ fn aioquic_gets_a_file_through_a_cell_that_marks() {
         return;
     };
     let folder = Folder::new("aioquic");
-    let bytes: Vec<u8> = (0..2_000_003_u64).map(|k| (k * k >> 7) as u8).collect();
+    let bytes: Vec<u8> = (0..2_000_003_u64).map(|k| ((k * k) >> 7) as u8).collect();
     std::fs::create_dir_all(folder.0.join("files")).expect("a folder can be made");
     std::fs::write(folder.0.join("files/data"), &bytes).expect("the file is written");
     let program = env!("CARGO_BIN_EXE_slackwater");

@@ -146,7 +146,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     })
 }
 
-/// Quantiles of one flow, and the bandwidth that BBR believes in before and after its first PROBE_RTT.
+/// Quantiles of one flow, and the bandwidth that BBR believes in before and after its first `PROBE_RTT`.
 fn of_bbr(run: &RunResult, out: &mut Outcome) {
     keep(run, out);
     let delays = &run.records.flows[0].one_way;

@@ -239,7 +239,7 @@ fn measured(
         row_heading: heading.to_owned(),
         columns: columns
             .iter()
-            .map(|(what, unit, ..)| Column::new(*what, *unit, None, ""))
+            .map(|(what, unit, ..)| Column::new(what, unit, None, ""))
             .collect(),
         rows: rows
             .iter()

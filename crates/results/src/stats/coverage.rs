@@ -65,7 +65,7 @@ fn truth(of: &Population) -> f64 {
 }
 
 /// A way to make an interval: its name, and from where to where.
-type Method = (&'static str, fn(&[f64], Bounds, &Draw) -> (f64, f64));
+type Method = (&'static str, fn(&[f64], Bounds, Draw) -> (f64, f64));
 
 const METHODS: [Method; 5] = [
     ("t", |v, _, _| Estimate::of(v).expect("values").bounds()),
@@ -88,7 +88,7 @@ const METHODS: [Method; 5] = [
 ];
 
 /// Means of draws of `values` from themselves, sorted.
-fn resampled(values: &[f64], draw: &Draw) -> Vec<f64> {
+fn resampled(values: &[f64], draw: Draw) -> Vec<f64> {
     let n = values.len() as u64;
     let mut means: Vec<f64> = (0..400)
         .map(|sample| {
@@ -105,7 +105,7 @@ fn resampled(values: &[f64], draw: &Draw) -> Vec<f64> {
 
 /// Bias-corrected and accelerated.
 // Efron 1987, eq. 2.3 and 6.6, with the mean as the statistic.
-fn bca(values: &[f64], draw: &Draw) -> (f64, f64) {
+fn bca(values: &[f64], draw: Draw) -> (f64, f64) {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let means = resampled(values, draw);
     let below = means.iter().filter(|m| **m < mean).count();
@@ -132,7 +132,7 @@ fn coverage(of: &Population, n: u64, method: &Method, mean: f64, trials: u64) ->
     let (mut held, mut out) = (0, 0);
     for trial in 0..trials {
         let values: Vec<f64> = (0..n).map(|i| (of.draw)(&seeds, trial * n + i)).collect();
-        let (low, high) = (method.1)(&values, of.bounds, &again.fork(1, trial));
+        let (low, high) = (method.1)(&values, of.bounds, again.fork(1, trial));
         held += u64::from(low <= mean && mean <= high);
         let above = matches!(of.bounds, Bounds::UpTo(most) if high > most);
         out += u64::from(low < 0.0 || above);
