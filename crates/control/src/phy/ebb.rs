@@ -465,17 +465,19 @@ impl Ebb {
     fn aim(&mut self, now: Instant, counters: &Counters) {
         let packet = f64::from(self.mss + self.headers);
         let base = self.base().as_secs_f64();
+        // A queue below zero may be wanted; not less than nothing is in flight.
+        let round = (base + self.params.q).max(0.0);
         let gain = self.trust.gain(now);
         let mut rate = gain * self.forecast.rate();
         let margin = self.params.z * self.forecast.error();
         // Below two packets a round each one would wait for a report.
-        let mut target = ((rate + margin) * (base + self.params.q)).max(2.0 * packet);
+        let mut target = ((rate + margin) * round).max(2.0 * packet);
         // What has left says how far a promise is followed.
-        let ceiling = self.peak * (base + self.params.q);
+        let ceiling = self.peak * round;
         target = target.min(GROWTH * ceiling + FIRST_FLIGHT * packet);
         if let Some(held) = self.elsewhere.rate(now) {
             rate = rate.min(held);
-            target = target.min(rate * (base + self.params.q) + 2.0 * packet);
+            target = target.min(rate * round + 2.0 * packet);
         }
         if let Some(held) = self.company.held(counters) {
             target = target.max(rate * base + held);

@@ -26,8 +26,10 @@ const VARIANTS: [(&str, &str); 9] = [
     ("ebb:trust=0", "the base station's word is law"),
 ];
 
-/// Prompt, balanced, full.
-const DIALS: [(&str, &str); 5] = [
+/// Lean, prompt, balanced, full.
+const DIALS: [(&str, &str); 7] = [
+    ("ebb:z=0,q=-20", "lean (z = 0, q = -20 ms)"),
+    ("ebb:z=0,q=-10", "z = 0, q = -10 ms"),
     ("ebb:z=0,q=0", "prompt (z = 0, q = 0)"),
     ("ebb:z=0.15,q=1", "z = 0.15, q = 1 ms"),
     ("ebb", "balanced (z = 0.3, q = 2 ms)"),
@@ -35,7 +37,16 @@ const DIALS: [(&str, &str); 5] = [
     ("ebb:z=0.6,q=8", "full (z = 0.6, q = 8 ms)"),
 ];
 
-const DIALLED: [&str; 4] = ["lte-steps", "lte-fading", "nr-fading", "handover"];
+/// A cell of several users serves others while one's queue is empty, and a user alone has nobody to serve meanwhile.
+const DIALLED: [&str; 7] = [
+    "lte-steps",
+    "lte-fading",
+    "nr-fading",
+    "handover",
+    "lte-ten",
+    "nr-fifty",
+    "rival-users",
+];
 
 fn name(cell: &str, variant: &str) -> String {
     if variant == "ebb" {
@@ -124,6 +135,20 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     })
 }
 
+/// What less in flight changes where several users share the cell, and where a user is alone or beside CUBIC's.
+fn seen(o: &Outcomes) -> String {
+    let parts: Vec<String> = ["lte-ten", "nr-fifty", "rival-users", "lte-fading"]
+        .iter()
+        .filter_map(|c| {
+            let lean = o.get(&name(c, "ebb:z=0,q=-20"));
+            let e = difference(lean, o.get(&name(c, "ebb")), SCORE)?;
+            let half = e.half_width().unwrap_or(0.0);
+            Some(format!("{c} {:+.3} ± {half:.3}", e.mean))
+        })
+        .collect();
+    format!("Change of S from balanced to lean: {}.", parts.join(", "))
+}
+
 pub(super) fn dials(options: &Options) -> Result<Part, StudyError> {
     Ok(Part {
         id: "dials",
@@ -131,10 +156,12 @@ pub(super) fn dials(options: &Options) -> Result<Part, StudyError> {
         experiments: experiments(options, &DIALLED, &DIALS)?,
         draw: Box::new(|o| {
             Figure {
-            title: "Dials: prompt, balanced, full".to_owned(),
-            setup: "The margin for the forecast's error and the queue that is wanted move it along the front.".to_owned(),
+            title: "Dials: lean, prompt, balanced, full".to_owned(),
+            setup: "The margin for the forecast's error and the queue that is wanted move it along the front. Below zero, less is in flight \
+                    than a round takes."
+                .to_owned(),
             claim: String::new(),
-            seen: String::new(),
+            seen: seen(o),
             panels: tables(o, "dials", &DIALLED, &DIALS),
             ..Figure::default()
         }

@@ -7,7 +7,8 @@ use crate::registry::Parameters;
 pub struct Params {
     /// Mean errors of the forecast that are added to it.
     pub z: f64,
-    /// The queue that the radio should hold, seconds.
+    /// The queue that the radio should hold, seconds. Below zero, less is in flight than a round takes: where others share the cell, it
+    /// serves them meanwhile.
     pub q: f64,
     /// Time within which what is too much or too little is made up, seconds.
     pub within: f64,
@@ -59,7 +60,7 @@ impl Params {
         let rule = |name| (name, 1.0, 0.0, 1.0);
         let [z, q, within, rules @ ..] = p.numbers([
             ("z", Self::DEFAULT.z, 0.0, 5.0),
-            ("q", Self::DEFAULT.q * 1e3, 0.0, 1000.0),
+            ("q", Self::DEFAULT.q * 1e3, -100.0, 1000.0),
             ("within", Self::DEFAULT.within * 1e3, 1.0, 1000.0),
             rule(RULES[0]),
             rule(RULES[1]),

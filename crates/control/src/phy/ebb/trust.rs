@@ -32,6 +32,8 @@ struct Window {
     offered: f64,
     /// A queue stood all the time.
     queued: bool,
+    /// More was sent, to see whether more leaves.
+    of_probe: bool,
 }
 
 impl Window {
@@ -41,6 +43,7 @@ impl Window {
             left: 0.0,
             offered: 0.0,
             queued: true,
+            of_probe: false,
         }
     }
 }
@@ -65,6 +68,8 @@ pub(super) struct Trust {
     /// When the next probe begins, and when the present one ends.
     probe_at: Option<Instant>,
     probe_ends: Option<Instant>,
+    /// In the last window more left than was offered.
+    suspects: bool,
     /// Not heard until then.
     banned: Option<Instant>,
 }
@@ -76,6 +81,7 @@ impl Default for Trust {
             scale: 1.0,
             probe_at: None,
             probe_ends: None,
+            suspects: false,
             banned: None,
         }
     }
@@ -125,7 +131,24 @@ impl Trust {
         }
         self.window = Some(Window::new(now));
         let offered = window.offered * self.scale;
-        if window.left > AGREE * offered + SLACK * packet {
+        let more = window.left > AGREE * offered + SLACK * packet;
+        if more && self.scale < 1.0 {
+            // The word was doubted too far; it needs no proof.
+            self.scale = (window.left / window.offered).min(1.0);
+            if window.of_probe {
+                self.probe_at = Some(now);
+            }
+            return;
+        }
+        let confirmed = more && self.suspects;
+        self.suspects = more && !confirmed;
+        if self.suspects {
+            // A block that HARQ or RLC repeats is known to have left in a later window than the one it was offered in: one
+            // window is no proof, nor is one probe.
+            if window.of_probe {
+                self.probe_at = Some(now);
+            }
+        } else if confirmed {
             // More left than was offered.
             if window.offered * MOST < window.left {
                 self.banned = Some(now + BAN);
@@ -148,7 +171,10 @@ impl Trust {
         self.probe_ends = Some(now + length);
         self.probe_at = Some(now + EVERY);
         // What is sent from now on leaves a loop later.
-        self.window = Some(Window::new(now + base));
+        self.window = Some(Window {
+            of_probe: true,
+            ..Window::new(now + base)
+        });
     }
 }
 
@@ -197,6 +223,25 @@ mod tests {
             hol: Duration::from_millis(1),
             excess: Duration::from_millis(80),
         });
+        assert_eq!((trust.scale(), trust.banned), (1.0, None));
+    }
+
+    #[test]
+    fn what_a_starved_user_gets_late_is_no_lie() {
+        // Nothing is offered for 150 ms, while blocks that were offered before are known to have left only now.
+        let mut trust = Trust::default();
+        hear(&mut trust, 100, 1_000, radio(1.0));
+        hear(&mut trust, 1_000, 1_150, |_, now| Span {
+            left: if now < Instant::from_millis(1_100) {
+                1500.0
+            } else {
+                0.0
+            },
+            offered: 0.0,
+            hol: Duration::ZERO,
+            excess: Duration::ZERO,
+        });
+        hear(&mut trust, 1_150, 3_000, radio(1.0));
         assert_eq!((trust.scale(), trust.banned), (1.0, None));
     }
 
