@@ -66,6 +66,8 @@ const SILENT: Duration = Duration::from_millis(100);
 const SILENT_ROUNDS: u64 = 2;
 /// After stale reports alone for so long the counters begin anew: another base station.
 const RESTART: Duration = Duration::from_secs(1);
+/// The first counters that come so soon after the first packet have counted all packets.
+const YOUNG: Duration = Duration::from_secs(1);
 /// Reports after which the radio steers.
 const TRUSTED: u32 = 2;
 /// More than this, bytes/s, no radio carries: 100 Gbit/s.
@@ -350,16 +352,23 @@ impl Ebb {
 
     /// The first counters, or those of another base station.
     fn begin(&mut self, now: Instant, counters: Counters) {
+        let first = self.heard.is_none();
+        let young = self.first_sent.is_none_or(|sent| now.since(sent) < YOUNG);
         self.heard = Some(Heard { counters, at: now });
         self.stale_since = None;
         self.fresh = 0;
         self.clock = (Duration::ZERO, now);
         self.way = Least::default();
         self.late = Duration::ZERO;
-        // Nothing is known of what is on its way but what the host has in flight.
-        let flying = self.wire(self.in_flight).min(self.log.sent());
         self.gone = i64::from(counters.gone);
-        self.offset = self.gone - (self.log.sent() - flying) as i64;
+        self.offset = if first && young {
+            // It has counted since the flow began. A late report does not hold yet what was acknowledged meanwhile.
+            0
+        } else {
+            // Nothing is known of what is on its way but what the host has in flight.
+            let flying = self.wire(self.in_flight).min(self.log.sent());
+            self.gone - (self.log.sent() - flying) as i64
+        };
         self.excess = None;
         self.forecast = Forecast::new(self.params.rules.mix);
         // Packets that no controller hears of are counted there, such as probes of the path's MTU (RFC 8899) over QUIC: what they

@@ -61,6 +61,21 @@ fn lost_late_and_doubled_reports_cost_little() {
 }
 
 #[test]
+fn reports_that_are_late_from_the_first_one_do_not_shorten_the_loop() {
+    // The first one comes when more is acknowledged than it counts.
+    let mut link = over(steady);
+    link.late = |_| Some(50);
+    let (utilisation, queue) = settle(&mut link, 10_000);
+    assert!(utilisation > 0.99, "{utilisation}");
+    assert!(queue <= 12, "{queue}");
+    assert!(
+        link.c.base() >= Duration::from_millis(70),
+        "{:?}",
+        link.c.base()
+    );
+}
+
+#[test]
 fn a_feed_that_ends_hands_over_to_cubic_within_two_rounds_and_back_without_a_burst() {
     let mut link = over(steady);
     link.run(5000);
