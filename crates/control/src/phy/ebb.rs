@@ -135,7 +135,7 @@ pub struct Ebb {
     last_sent: Instant,
     /// The least excess of what is on its way over what the host has in flight, and since when it is one.
     excess: Option<(Instant, u64)>,
-    /// The longest time between two stamps, seconds; it fades within some seconds.
+    /// The longest time between two reports, by their stamps or as they come, seconds; it fades within some seconds.
     interval: f64,
     /// Time by the stamps since the counters began, and when they began here.
     clock: (Duration, Instant),
@@ -303,7 +303,10 @@ impl Ebb {
             self.forecast = Forecast::new(self.params.rules.mix);
             return;
         }
+        // They may come more rarely than they are made, where one overtakes another.
+        let gap = now.since(heard.at).as_secs_f64();
         self.interval = seconds
+            .max(gap)
             .max(self.interval * libm::exp(-seconds / FADES))
             .min(GAP);
         self.fresh = (self.fresh + 1).min(TRUSTED);
