@@ -130,6 +130,11 @@ pub struct Ebb {
     gone: i64,
     /// What the counters hold beyond what was sent here: the handshake and plain ACKs, less what was lost before the radio.
     offset: i64,
+    /// The most of that since the counters began, and by how much it grew since the last report that was held against the others.
+    most: i64,
+    foreign: u64,
+    /// What it was when the counters began.
+    began: i64,
     /// When the first packet left, and the last.
     first_sent: Option<Instant>,
     last_sent: Instant,
@@ -183,6 +188,9 @@ impl Ebb {
             fresh: 0,
             gone: 0,
             offset: 0,
+            most: 0,
+            foreign: 0,
+            began: 0,
             first_sent: None,
             last_sent: Instant::ZERO,
             excess: None,
@@ -277,6 +285,13 @@ impl Ebb {
             self.change(now, &heard, counters);
             return;
         }
+        if self.trust.is_heard_again(now) {
+            // What it said meanwhile is not to be built upon.
+            self.least = Least::default();
+            self.elsewhere = Elsewhere::default();
+            self.begin(now, counters);
+            return;
+        }
         let Some(span) = counters.since(&heard.counters) else {
             // Late, doubled, or of a base station that begins anew.
             let since = *self.stale_since.get_or_insert(now);
@@ -319,7 +334,12 @@ impl Ebb {
             .served
             .max(self.peak * libm::exp(-seconds / REMEMBERED));
         let dropped = counters.dropped_since(&before);
-        self.believe(now, &counters, gone.saturating_sub(dropped) as f64, offered);
+        self.believe(
+            now,
+            &counters,
+            [gone.saturating_sub(dropped), dropped],
+            offered,
+        );
         self.forecast
             .on_sample(span, offered * self.trust.scale(), self.base());
         self.write_off(now, &counters);
@@ -372,12 +392,15 @@ impl Ebb {
             let flying = self.wire(self.in_flight).min(self.log.sent());
             self.gone - (self.log.sent() - flying) as i64
         };
+        self.began = self.offset;
         self.excess = None;
         self.forecast = Forecast::new(self.params.rules.mix);
         // Packets that no controller hears of are counted there, such as probes of the path's MTU (RFC 8899) over QUIC: what they
         // are ahead of left later than they did, and would make the loop seem short.
         self.noted = self.noted.max(self.ours() + FOREIGN * u64::from(self.mss));
         self.align(now, &counters);
+        self.most = self.offset;
+        self.foreign = 0;
     }
 
     /// Finds out what the counters hold that was not sent here.
@@ -393,8 +416,16 @@ impl Ebb {
             () if none => arrived,
             // ... or all of it has, or never will.
             () if all => arrived - sent,
-            () => self.offset.max(arrived - sent),
+            // What waits there is a word that nothing proves: it may tell of a handshake, and of no more.
+            () => {
+                let handshake = self.began + (FOREIGN * u64::from(self.mss)) as i64;
+                self.offset
+                    .max((arrived - sent).min(handshake))
+                    .max(self.gone - sent)
+            }
         };
+        self.foreign += u64::try_from(self.offset - self.most).unwrap_or(0);
+        self.most = self.most.max(self.offset);
     }
 
     /// The age of the newest byte that is gone.
@@ -438,15 +469,18 @@ impl Ebb {
     }
 
     /// Rule 8: holds what was offered against what left.
-    fn believe(&mut self, now: Instant, counters: &Counters, left: f64, offered: f64) {
+    fn believe(&mut self, now: Instant, counters: &Counters, gone: [u64; 2], offered: f64) {
         if !self.params.rules.trust {
             return;
         }
+        let [left, dropped] = gone.map(|bytes| bytes as f64);
         let span = Span {
             left,
+            dropped,
             offered,
             hol: counters.hol,
             excess: self.round.saturating_sub(self.base()),
+            foreign: std::mem::take(&mut self.foreign) as f64,
         };
         let packet = f64::from(self.mss + self.headers);
         let probes = self.steers && !self.company.is_met() && !self.elsewhere.is_met();

@@ -12,6 +12,10 @@ const AGREE: f64 = 1.2;
 const SLACK: f64 = 2.0;
 /// A queue of this, by the report and by the loop, all over a window: then what is offered is what leaves.
 const QUEUE: Duration = Duration::from_millis(20);
+/// So much of what left was dropped as well, and so many times as much was offered: the queue was full. A short buffer drops and
+/// idles by turns, but not as much.
+const FLOODED: f64 = 0.1;
+const FLOODS: f64 = 2.0;
 /// More is sent for a while, to see whether more leaves: this time after the last such probe, and after the first reports.
 const EVERY: Duration = Duration::from_secs(10);
 const FIRST: Duration = Duration::from_secs(1);
@@ -19,6 +23,9 @@ const FIRST: Duration = Duration::from_secs(1);
 const PROBE: f64 = 1.75;
 /// The word is corrected by this factor at most.
 const MOST: f64 = 100.0;
+/// More than this part of what left, and this many packets of it, in a window, were never sent: the counters are wrong.
+const FOREIGN: f64 = 0.25;
+const FOREIGN_PACKETS: f64 = 20.0;
 /// A base station whose word cannot be corrected is not heard for so long.
 const BAN: Duration = Duration::from_secs(10);
 
@@ -30,6 +37,9 @@ struct Window {
     /// Bytes that left and that were offered since.
     left: f64,
     offered: f64,
+    /// Bytes beyond what was sent, and those that were dropped.
+    foreign: f64,
+    dropped: f64,
     /// A queue stood all the time.
     queued: bool,
     /// More was sent, to see whether more leaves.
@@ -42,6 +52,8 @@ impl Window {
             begun,
             left: 0.0,
             offered: 0.0,
+            foreign: 0.0,
+            dropped: 0.0,
             queued: true,
             of_probe: false,
         }
@@ -54,9 +66,13 @@ pub(super) struct Span {
     /// Bytes that were delivered and that were offered since the last report.
     pub left: f64,
     pub offered: f64,
+    /// Bytes that were dropped.
+    pub dropped: f64,
     /// The queue by the report, and by what the loop took beyond the least one.
     pub hol: Duration,
     pub excess: Duration,
+    /// Bytes that the counters hold beyond all that was sent, more than ever before.
+    pub foreign: f64,
 }
 
 /// How far the word on what is offered is believed.
@@ -106,6 +122,15 @@ impl Trust {
         self.banned.is_some_and(|until| now < until)
     }
 
+    /// The time in which the base station is not heard has ended; once.
+    pub(super) fn is_heard_again(&mut self, now: Instant) -> bool {
+        let ended = self.banned.is_some_and(|until| now >= until);
+        if ended {
+            *self = Self::default();
+        }
+        ended
+    }
+
     /// A report; `base` is the least loop, `packet` the bytes of one. `probes` where more may be sent.
     pub(super) fn look(
         &mut self,
@@ -124,12 +149,20 @@ impl Trust {
         }
         window.left += span.left;
         window.offered += span.offered;
+        window.foreign += span.foreign;
+        window.dropped += span.dropped;
         window.queued &= span.hol > QUEUE && span.excess > QUEUE;
         self.window = Some(window);
         if now.since(window.begun) < length {
             return;
         }
         self.window = Some(Window::new(now));
+        if window.foreign > FOREIGN * window.left && window.foreign > FOREIGN_PACKETS * packet {
+            // Handshakes and plain ACKs are no such part: more is said to have left than was sent.
+            self.banned = Some(now + BAN);
+            self.scale = 1.0;
+            return;
+        }
         let offered = window.offered * self.scale;
         let more = window.left > AGREE * offered + SLACK * packet;
         if more && self.scale < 1.0 {
@@ -157,8 +190,10 @@ impl Trust {
             }
             self.scale = window.left / window.offered;
             self.probe_at = Some(now);
-        } else if window.queued && window.left * AGREE < offered {
-            // Less left than was offered, and a queue stood.
+        } else if (window.queued && window.left * AGREE < offered)
+            || (window.dropped > FLOODED * window.left && window.left * FLOODS < offered)
+        {
+            // Less left than was offered, and a queue stood or was full.
             self.scale = (window.left / window.offered).max(1.0 / MOST);
         }
     }
@@ -200,8 +235,10 @@ mod tests {
         move |trust, now| Span {
             left: (5000.0 * lie * trust.scale() * trust.gain(now - BASE)).min(5000.0),
             offered: 5000.0 * lie,
+            dropped: 0.0,
             hol: Duration::ZERO,
             excess: Duration::ZERO,
+            foreign: 0.0,
         }
     }
 
@@ -214,14 +251,18 @@ mod tests {
         hear(&mut trust, 30_000, 35_000, |_, _| Span {
             left: 5000.0,
             offered: 5000.0,
+            dropped: 0.0,
             hol: Duration::from_millis(300),
             excess: Duration::from_millis(300),
+            foreign: 0.0,
         });
         hear(&mut trust, 35_000, 40_000, |_, _| Span {
             left: 1700.0,
             offered: 5000.0,
+            dropped: 0.0,
             hol: Duration::from_millis(1),
             excess: Duration::from_millis(80),
+            foreign: 0.0,
         });
         assert_eq!((trust.scale(), trust.banned), (1.0, None));
     }
@@ -238,8 +279,10 @@ mod tests {
                 0.0
             },
             offered: 0.0,
+            dropped: 0.0,
             hol: Duration::ZERO,
             excess: Duration::ZERO,
+            foreign: 0.0,
         });
         hear(&mut trust, 1_150, 3_000, radio(1.0));
         assert_eq!((trust.scale(), trust.banned), (1.0, None));
@@ -258,8 +301,10 @@ mod tests {
         let lie = |_: &Trust, _: Instant| Span {
             left: 5000.0,
             offered: 50_000.0,
+            dropped: 0.0,
             hol: Duration::from_millis(100),
             excess: Duration::from_millis(100),
+            foreign: 0.0,
         };
         hear(&mut trust, 0, 300, lie);
         assert!((trust.scale() - 0.1).abs() < 0.01, "{}", trust.scale());
@@ -268,13 +313,47 @@ mod tests {
     }
 
     #[test]
+    fn tenfold_is_found_out_by_what_is_dropped_where_no_queue_is_told_of() {
+        let mut trust = Trust::default();
+        let lie = |_: &Trust, _: Instant| Span {
+            left: 5000.0,
+            dropped: 3000.0,
+            offered: 50_000.0,
+            hol: Duration::ZERO,
+            excess: Duration::ZERO,
+            foreign: 0.0,
+        };
+        hear(&mut trust, 0, 300, lie);
+        assert!((trust.scale() - 0.1).abs() < 0.01, "{}", trust.scale());
+    }
+
+    #[test]
+    fn a_base_station_that_counts_what_nobody_sent_is_not_heard_as_long_as_it_does() {
+        let mut trust = Trust::default();
+        let lie = |_: &Trust, _: Instant| Span {
+            left: 50_000.0,
+            offered: 50_000.0,
+            dropped: 0.0,
+            hol: Duration::ZERO,
+            excess: Duration::ZERO,
+            foreign: 45_000.0,
+        };
+        hear(&mut trust, 0, 20_000, lie);
+        assert!(trust.is_banned(Instant::from_millis(20_000)));
+        hear(&mut trust, 20_000, 31_000, radio(1.0));
+        assert!(!trust.is_banned(Instant::from_millis(31_000)));
+    }
+
+    #[test]
     fn a_base_station_that_offers_nothing_and_delivers_is_not_heard() {
         let mut trust = Trust::default();
         hear(&mut trust, 0, 300, |_, _| Span {
             left: 1500.0,
             offered: 0.0,
+            dropped: 0.0,
             hol: Duration::ZERO,
             excess: Duration::ZERO,
+            foreign: 0.0,
         });
         assert!(trust.is_banned(Instant::from_millis(300)));
         assert!(!trust.is_banned(Instant::from_millis(10_400)));
