@@ -3,7 +3,7 @@
 //!
 //! | rule | here |
 //! |---|---|
-//! | 1. bytes on their way: sent less gone, whatever the ACKs say | `count`, [`Ebb::outstanding`] |
+//! | 1. bytes on their way: sent less gone, whatever the ACKs say | `count`, `flight`, [`Ebb::outstanding`] |
 //! | 2. the rate of the next round | `forecast` |
 //! | 3. as many bytes on their way as the next round and a short queue take | `Ebb::aim` |
 //! | 4. the rate, and what is too much or too little within 10 ms | `Ebb::aim` |
@@ -17,6 +17,7 @@
 mod company;
 mod count;
 mod elsewhere;
+mod flight;
 mod forecast;
 mod params;
 #[cfg(test)]
@@ -56,8 +57,6 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
 /// Names of the modes, in the order of their codes.
 pub const MODES: &[&str] = &["RADIO", "ELSEWHERE", "COMPANY", "FALLBACK"];
 
-/// A radio queue above this hides the least loop.
-const STANDING: Duration = Duration::from_millis(5);
 /// The pacing rate lies within these parts of the forecast.
 const PACE: [f64; 2] = [0.05, 3.0];
 /// Reports are silent after this, or after [`SILENT_ROUNDS`].
@@ -66,8 +65,6 @@ const SILENT: Duration = Duration::from_millis(100);
 const SILENT_ROUNDS: u64 = 2;
 /// After stale reports alone for so long the counters begin anew: another base station.
 const RESTART: Duration = Duration::from_secs(1);
-/// The first counters that come so soon after the first packet have counted all packets.
-const YOUNG: Duration = Duration::from_secs(1);
 /// Reports after which the radio steers.
 const TRUSTED: u32 = 2;
 /// More than this, bytes/s, no radio carries: 100 Gbit/s.
@@ -84,8 +81,6 @@ const REMEMBERED: f64 = 1.0;
 const FADES: f64 = 2.0;
 /// The way of a report is counted from so long before the first one, whose own way is not known.
 const AHEAD: Duration = Duration::from_secs(60);
-/// Packets of others that the first counters may hold beyond those that were sent here: a loop is of a byte behind so many.
-const FOREIGN: u64 = 2;
 /// A report covers more time than this only after a pause: its rate says little about now.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -231,29 +226,6 @@ impl Ebb {
         wire * f64::from(self.mss) / f64::from(self.mss + self.headers)
     }
 
-    /// Bytes that left the sender and not the radio.
-    pub fn outstanding(&self) -> u64 {
-        if !self.params.rules.gone {
-            return self.wire(self.in_flight);
-        }
-        let sent = self.log.sent();
-        let waits = self.heard.map_or(0, |h| self.backlog(&h.counters));
-        // What the radio has taken while the last report was late.
-        let since = (self.late.as_secs_f64() * self.served) as u64;
-        let known = sent.saturating_sub(self.ours());
-        known.saturating_sub(since).max(waits.min(known))
-    }
-
-    /// Bytes that wait in the radio, as far as the report is believed.
-    fn backlog(&self, counters: &Counters) -> u64 {
-        (f64::from(counters.backlog) * self.trust.scale().min(1.0)) as u64
-    }
-
-    /// Of the bytes that were sent here, those that left the radio.
-    fn ours(&self) -> u64 {
-        u64::try_from(self.gone - self.offset).unwrap_or(0)
-    }
-
     /// The least loop: from a byte's way to the report that it is gone, where nothing waits.
     fn base(&self) -> Duration {
         let known = self.least.get();
@@ -371,101 +343,6 @@ impl Ebb {
             self.trust = Trust::default();
             self.begin(now, counters);
         }
-    }
-
-    /// The first counters, or those of another base station.
-    fn begin(&mut self, now: Instant, counters: Counters) {
-        let first = self.heard.is_none();
-        let young = self.first_sent.is_none_or(|sent| now.since(sent) < YOUNG);
-        self.heard = Some(Heard { counters, at: now });
-        self.stale_since = None;
-        self.fresh = 0;
-        self.clock = (Duration::ZERO, now);
-        self.way = Least::default();
-        self.late = Duration::ZERO;
-        self.gone = i64::from(counters.gone);
-        self.offset = if first && young {
-            // It has counted since the flow began. A late report does not hold yet what was acknowledged meanwhile.
-            0
-        } else {
-            // Nothing is known of what is on its way but what the host has in flight.
-            let flying = self.wire(self.in_flight).min(self.log.sent());
-            self.gone - (self.log.sent() - flying) as i64
-        };
-        self.began = self.offset;
-        self.excess = None;
-        self.forecast = Forecast::new(self.params.rules.mix);
-        // Packets that no controller hears of are counted there, such as probes of the path's MTU (RFC 8899) over QUIC: what they
-        // are ahead of left later than they did, and would make the loop seem short.
-        self.noted = self.noted.max(self.ours() + FOREIGN * u64::from(self.mss));
-        self.align(now, &counters);
-        self.most = self.offset;
-        self.foreign = 0;
-    }
-
-    /// Finds out what the counters hold that was not sent here.
-    fn align(&mut self, now: Instant, counters: &Counters) {
-        let arrived = self.gone + i64::from(counters.backlog);
-        let sent = self.log.sent() as i64;
-        let none = self
-            .first_sent
-            .is_none_or(|t| now.since(t) < self.min_rtt / 2);
-        let all = self.has_base() && now.since(self.last_sent) > self.base() * 2;
-        self.offset = match () {
-            // Nothing of what was sent can have reached the radio ...
-            () if none => arrived,
-            // ... or all of it has, or never will.
-            () if all => arrived - sent,
-            // What waits there is a word that nothing proves: it may tell of a handshake, and of no more.
-            () => {
-                let handshake = self.began + (FOREIGN * u64::from(self.mss)) as i64;
-                self.offset
-                    .max((arrived - sent).min(handshake))
-                    .max(self.gone - sent)
-            }
-        };
-        self.foreign += u64::try_from(self.offset - self.most).unwrap_or(0);
-        self.most = self.most.max(self.offset);
-    }
-
-    /// The age of the newest byte that is gone.
-    fn note_round(&mut self, now: Instant, counters: &Counters) {
-        // A few bytes more than ours are in the counters: they must not reach into the next row.
-        let byte = self.ours().saturating_sub(u64::from(self.mss));
-        if byte <= self.noted {
-            // What left was a handshake or plain ACKs.
-            return;
-        }
-        let Some(left) = self.log.time_of(byte) else {
-            return;
-        };
-        self.noted = byte;
-        // Without what made the report late: that says nothing of the bytes.
-        self.round = now.since(left).saturating_sub(self.late);
-        if counters.hol <= STANDING || self.least.get().is_none() {
-            self.least.add(now, self.round);
-        }
-    }
-
-    /// More is on its way than the host has in flight for two rounds, and it does not wait in the radio: it was lost before.
-    fn write_off(&mut self, now: Instant, counters: &Counters) {
-        // Reports that come later than ACKs have yet to say what those have said.
-        let late = (self.base() + self.late).saturating_sub(self.min_rtt);
-        let unheard = late.as_secs_f64() * self.served;
-        let flying = self.wire(self.in_flight) + u64::from(counters.backlog) + unheard as u64;
-        let excess = self.outstanding().saturating_sub(flying);
-        if excess == 0 || self.timed_out {
-            self.excess = None;
-            return;
-        }
-        let (since, least) = self.excess.unwrap_or((now, excess));
-        let least = least.min(excess);
-        if now.since(since) < self.base() * 2 {
-            self.excess = Some((since, least));
-            return;
-        }
-        self.offset -= least as i64;
-        self.excess = None;
     }
 
     /// Rule 8: holds what was offered against what left.
