@@ -35,7 +35,8 @@ use crate::{
 };
 use company::Company;
 use count::{Least, SendLog};
-use elsewhere::Elsewhere;
+use elsewhere::{Elsewhere, Way};
+use flight::STANDING;
 use forecast::Forecast;
 pub use params::{Params, Rules};
 use trust::{Span, Trust};
@@ -372,10 +373,16 @@ impl Ebb {
         let drain = self.backlog(counters) as f64 / rate.max(1.0);
         let queue = counters.hol.max(Duration::from_secs_f64(drain.min(10.0)));
         self.wait = self.round.saturating_sub(base + queue);
+        let way = Way {
+            round: self.round,
+            wait: self.wait,
+            empty: counters.hol <= STANDING,
+            base,
+            served: self.served,
+            forecast: rate,
+        };
         if self.params.rules.elsewhere
-            && let Some(base) =
-                self.elsewhere
-                    .look(now, self.wait, self.round, base, self.served, rate)
+            && let Some(base) = self.elsewhere.look(now, way)
         {
             self.least.restart(now, base);
         }

@@ -7,6 +7,11 @@ const WAIT: Duration = Duration::from_millis(8);
 /// ... for so many least loops, while less than this part of the forecast is served, shows a bottleneck elsewhere.
 const ROUNDS: f64 = 1.5;
 const SERVED: f64 = 0.9;
+/// Little of that: loops of an empty radio that are all longer than the least one by this ...
+const LONGER: Duration = Duration::from_millis(4);
+/// ... for so many least loops, while less than this part of the forecast is served.
+const LONGER_ROUNDS: f64 = 8.0;
+const NEARLY: f64 = 0.97;
 /// Time between two drains of its queue.
 const CYCLE: Duration = Duration::from_secs(2);
 /// A drain: this part of the rate for so many loops.
@@ -27,6 +32,8 @@ struct Held {
     probe: Duration,
     /// The shortest loop since the drain began, less the radio's queue.
     least: Duration,
+    /// Loops of an empty radio alone count, and more than [`SERVED`] is served.
+    slight: bool,
     /// The present cycle's verdict on the loop is there.
     judged: bool,
 }
@@ -36,52 +43,109 @@ struct Held {
 pub(super) struct Elsewhere {
     /// Since when it seems so.
     since: Option<Instant>,
+    /// The loops of an empty radio.
+    empty: Option<Empty>,
     held: Option<Held>,
 }
 
+/// Loops while the radio was empty, over a while.
+#[derive(Clone, Copy, Debug)]
+struct Empty {
+    begun: Instant,
+    least: Duration,
+    /// Sums of what was served and of what was forecast, bytes/s times reports.
+    served: f64,
+    forecast: f64,
+}
+
+/// What a report says of the way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// The last loop.
+    pub round: Duration,
+    /// What it took beyond the least one and the radio's queue.
+    pub wait: Duration,
+    /// The radio was empty: nothing waited there for long.
+    pub empty: bool,
+    /// The least loop.
+    pub base: Duration,
+    /// Rates, bytes/s: what is served, and what the radio would serve.
+    pub served: f64,
+    pub forecast: f64,
+}
+
 impl Elsewhere {
-    /// `wait` is what a loop took beyond the least one and the radio's queue. Returns a least loop that replaces the known
-    /// one: the path is longer.
-    pub(super) fn look(
-        &mut self,
-        now: Instant,
-        wait: Duration,
-        round: Duration,
-        base: Duration,
-        served: f64,
-        forecast: f64,
-    ) -> Option<Duration> {
+    /// Returns a least loop that replaces the known one: the path is longer.
+    pub(super) fn look(&mut self, now: Instant, way: Way) -> Option<Duration> {
+        let Way { base, served, .. } = way;
         let Some(held) = &mut self.held else {
-            if wait <= WAIT || served >= SERVED * forecast {
-                self.since = None;
-                return None;
-            }
-            let since = *self.since.get_or_insert(now);
-            if now.since(since) >= base.mul_f64(ROUNDS) {
-                self.held = Some(Held::new(now, served, round));
-            }
+            self.suspect(now, &way);
             return None;
         };
-        if served >= SERVED * forecast {
+        let enough = if held.slight { NEARLY } else { SERVED };
+        if served >= enough * way.forecast {
             *self = Self::default();
             return None;
         }
         held.rate = held.rate.max(served);
-        held.least = held.least.min(base + wait);
+        let beyond = if held.slight { LONGER } else { WAIT };
+        if !held.slight {
+            held.least = held.least.min(base + way.wait);
+        } else if way.empty {
+            held.least = held.least.min(way.round);
+        }
         let passed = now.since(held.begun);
         if passed >= held.drain && !held.judged {
             held.judged = true;
             // The queue of a bottleneck that was drained is empty.
-            if held.least > base + WAIT {
+            if held.least > base + beyond && held.least < Duration::MAX {
                 let least = held.least;
                 *self = Self::default();
                 return Some(least);
             }
         }
         if passed >= CYCLE {
-            *held = Held::new(now, served.max(held.rate * 0.9), round);
+            *held = Held {
+                slight: held.slight,
+                ..Held::new(now, served.max(held.rate * 0.9), way.round)
+            };
         }
         None
+    }
+
+    /// Whether something else than the radio is to be looked at.
+    fn suspect(&mut self, now: Instant, way: &Way) {
+        if way.wait <= WAIT || way.served >= SERVED * way.forecast {
+            self.since = None;
+        } else {
+            let since = *self.since.get_or_insert(now);
+            if now.since(since) >= way.base.mul_f64(ROUNDS) {
+                self.held = Some(Held::new(now, way.served, way.round));
+                return;
+            }
+        }
+        if !way.empty {
+            return;
+        }
+        let empty = self.empty.get_or_insert(Empty {
+            begun: now,
+            least: Duration::MAX,
+            served: 0.0,
+            forecast: 0.0,
+        });
+        empty.least = empty.least.min(way.round);
+        empty.served += way.served;
+        empty.forecast += way.forecast;
+        if now.since(empty.begun) < way.base.mul_f64(LONGER_ROUNDS) {
+            return;
+        }
+        if empty.least > way.base + LONGER && empty.served < NEARLY * empty.forecast {
+            self.held = Some(Held {
+                slight: true,
+                ..Held::new(now, way.served, way.round)
+            });
+        }
+        self.empty = None;
     }
 
     /// The bottleneck is elsewhere.
@@ -109,6 +173,7 @@ impl Held {
             drain: round.mul_f64(DRAIN_ROUNDS),
             probe: round,
             least: Duration::MAX,
+            slight: false,
             judged: false,
         }
     }

@@ -8,7 +8,7 @@ use super::count::Least;
 use super::{Ebb, Forecast, Heard};
 
 /// A radio queue above this hides the least loop.
-const STANDING: Duration = Duration::from_millis(5);
+pub(super) const STANDING: Duration = Duration::from_millis(5);
 /// The first counters that come so soon after the first packet have counted all packets.
 const YOUNG: Duration = Duration::from_secs(1);
 /// Packets of others that the first counters may hold beyond those that were sent here: a loop is of a byte behind so many.
