@@ -10,7 +10,7 @@ const SERVED: f64 = 0.9;
 /// Little of that: loops of an empty radio that are all longer than the least one by this ...
 const LONGER: Duration = Duration::from_millis(4);
 /// ... for so many least loops, while less than this part of the forecast is served.
-const LONGER_ROUNDS: f64 = 8.0;
+const LONGER_ROUNDS: f64 = 4.0;
 const NEARLY: f64 = 0.97;
 /// Time between two drains of its queue.
 const CYCLE: Duration = Duration::from_secs(2);
