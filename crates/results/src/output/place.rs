@@ -347,9 +347,9 @@ pub(super) fn sync_entry(path: &Path) {
 fn exchange(new: &Path, old: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
-        use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
-        let done = renameat2(AT_FDCWD, new, AT_FDCWD, old, RenameFlags::RENAME_EXCHANGE);
-        if done.is_ok() {
+        // nix has this call for glibc alone, and the released binary is linked with musl.
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        if renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE).is_ok() {
             return Ok(());
         }
     }
