@@ -110,7 +110,7 @@ package: ## Pack every crate as a registry would take it, and build it from that
 	$(CARGO) package --workspace --exclude slackwater-py --allow-dirty
 
 # The binary is static where musl-gcc is there; what was made is unpacked and run.
-dist: ## Build what a release gives away into dist/: binary, manual pages, completions, Debian package
+dist: ## Build the packages of a release into dist/: binary, manual pages, completions, Debian package
 	packaging/dist
 	packaging/check
 
