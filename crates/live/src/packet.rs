@@ -128,10 +128,12 @@ fn interface(fd: BorrowedFd<'_>, name: &str) -> io::Result<(i32, [u8; 6], usize)
         for (to, from) in request.ifr_name.iter_mut().zip(octets) {
             *to = *from as libc::c_char;
         }
-        let mut ask = |what| match libc::ioctl(fd.as_raw_fd(), what, &raw mut request) {
-            0.. => Ok(request.ifr_ifru),
-            _ => Err(io::Error::last_os_error()),
-        };
+        // Requests are unsigned long with glibc, int with musl.
+        let mut ask =
+            |what: libc::c_ulong| match libc::ioctl(fd.as_raw_fd(), what as _, &raw mut request) {
+                0.. => Ok(request.ifr_ifru),
+                _ => Err(io::Error::last_os_error()),
+            };
         let index = ask(libc::SIOCGIFINDEX)?.ifru_ifindex;
         let mtu = ask(libc::SIOCGIFMTU)?.ifru_mtu;
         let address = ask(libc::SIOCGIFHWADDR)?.ifru_hwaddr;
@@ -406,7 +408,7 @@ impl PacketSocket {
                 let messages = messages[from..count].as_mut_ptr();
                 let left = (count - from) as u32;
                 let fd = self.fd.as_raw_fd();
-                match libc::sendmmsg(fd, messages, left, libc::MSG_DONTWAIT) {
+                match libc::sendmmsg(fd, messages, left, libc::MSG_DONTWAIT as _) {
                     sent @ 1.. => from += sent as usize,
                     // The first of them was not taken: too long, or the interface is down or busy.
                     _ => {

@@ -73,7 +73,8 @@ impl Receiver {
                 fd.as_raw_fd(),
                 messages.as_mut_ptr(),
                 MANY as u32,
-                libc::MSG_DONTWAIT,
+                // An int with glibc, unsigned with musl.
+                libc::MSG_DONTWAIT as _,
                 core::ptr::null_mut(),
             );
             (messages, names, count)
