@@ -12,6 +12,9 @@ stack. The time is that of a control group with generator and function, as the k
 time, and that of the threads `ksoftirqd`. So other processes of the machine do not count, but they disturb. Each figure
 is the median of rounds; in each round all ways run one after the other, each beside forwarding.
 
+With `--runs N`, flows are of TCP, and N segments of one follow each other, as they come out of a transport block.
+`--pushed` sets PSH in each, so that nothing joins them.
+
 With `--eupf PATH`, the binary of eUPF (github.com/edgecomllc/eupf) takes its turn in each round: the same packets and
 the same session, by XDP in generic mode. It has no queues, so it has no vAQM.
 """
@@ -72,6 +75,14 @@ def udp(source: int, target: int, payload: bytes) -> bytes:
     return struct.pack("!HHHH", source, target, 8 + len(payload), 0) + payload
 
 
+def tcp(source: str, target: str, ports: tuple[int, int], seq: int, flags: int, payload: bytes) -> bytes:
+    """A TCP segment between two addresses with its checksum (RFC 9293, 3.1)."""
+    head = struct.pack("!HHIIBBHHH", *ports, seq, 1, 0x50, flags, 1_000, 0, 0)
+    pseudo = socket.inet_aton(source) + socket.inet_aton(target) + struct.pack("!HH", 6, 20 + len(payload))
+    total = checksum(pseudo + head + payload)
+    return head[:16] + struct.pack("!H", total) + head[18:] + payload
+
+
 def g_pdu(teid: int, packet: bytes) -> bytes:
     """A G-PDU with an uplink PDU session container of QFI 9 (TS 29.281; TS 38.415)."""
     rest = b"\0\0\0\x85" + bytes([1, 0x10, 9, 0]) + packet
@@ -89,10 +100,14 @@ def frame(source: str, target: str, packet: bytes) -> bytes:
     return octets + b"\x08\x00" + packet
 
 
-def inner(way: str, size: int, k: int, sessions: int) -> bytes:
-    """Packet k of a user, of `size` octets."""
-    data = bytes(size - 28)
+def inner(way: str, size: int, k: int, sessions: int, segment: int | None = None, flags: int = 0x10) -> bytes:
+    """Packet k of a user, of `size` octets: a datagram, or the segment of that number."""
     address = ue(1 + k % sessions)
+    if segment is not None:
+        ends, ports = ((SERVER, address), (443, 5_000 + k)) if way == "down" else ((address, SERVER), (5_000 + k, 443))
+        data = bytes(size - 40)
+        return ipv4(*ends, tcp(*ends, ports, segment * len(data), flags, data), 6)
+    data = bytes(size - 28)
     if way == "down":
         return ipv4(SERVER, address, udp(443, 5_000 + k, data))
     return ipv4(address, SERVER, udp(5_000 + k, 443, data))
@@ -106,11 +121,17 @@ def offloaded(packet: bytes) -> tuple[bytes, bytes]:
     return struct.pack("=BBHHHH", 1, 0, 0, 0, 34, 6), packet[:26] + partial + packet[28:]
 
 
-def frames(way: str, size: int, sessions: int, tunnels: bool, teids: list[int]) -> bytes:
-    """Frames of all flows behind virtio headers and lengths. With `tunnels`, what comes up is in GTP-U."""
+def frames(
+    way: str, size: int, sessions: int, tunnels: bool, teids: list[int], runs: int = 0, flags: int = 0x10
+) -> bytes:
+    """Frames of all flows behind virtio headers and lengths.
+
+    With `tunnels`, what comes up is in GTP-U. With `runs`, so many segments of each flow.
+    """
     out = []
-    for k in range(max(FLOWS, min(sessions, 10_000))):
-        header, packet = bytes(10), inner(way, size, k, sessions)
+    flows = range(max(FLOWS, min(sessions, 10_000)))
+    for k, segment in ((k, segment) for k in flows for segment in (range(runs) if runs else [None])):
+        header, packet = bytes(10), inner(way, size, k, sessions, segment, flags)
         if way == "up" and tunnels:
             header, packet = offloaded(ipv4(GNB, N3_UPF, udp(2_152, 2_152, g_pdu(teids[k % sessions], packet))))
         ends = ("n6dn", "n6") if way == "down" else ("n3ran", "n3")
@@ -211,7 +232,7 @@ def spawn(words: list[str], core: int | None = None, **more: object) -> subproce
 class Function:
     """`slackwater upf` with as many sessions as are wanted, set up by PFCP."""
 
-    def __init__(self, binary: str, n3: str, n6: str, vaqm: str, sessions: int, folder: Path) -> None:
+    def __init__(self, binary: str, n3: str, n6: str, vaqm: str, gather: int, sessions: int, folder: Path) -> None:
         """Starts it, and sets the sessions up."""
         self.teids: list[int] = []
         self.set_up = 0.0
@@ -220,7 +241,7 @@ class Function:
         ring = 'interface = "n3"\n' if n3 == "ring" else ""
         text = (
             f'[n4]\naddress = "127.0.0.1"\n[n3]\naddress = "{N3_UPF}"\n{ring}[n6]\n{port}{own}mtu = 1500\n'
-            f'routes = ["10.60.0.0/16"]\n[functions]\nvaqm = "{vaqm}"\n'
+            f'routes = ["10.60.0.0/16"]\n[functions]\nvaqm = "{vaqm}"\n[turns]\ngather = "{gather} us"\n'
         )
         if n6 == "tun":
             # Both ways through the kernel, which forwards between the device and the link of N6.
@@ -303,6 +324,7 @@ def load(args: argparse.Namespace, folder: Path, way: str, octets: bytes, rate: 
     file.write_bytes(octets)
     name, device = (DN, "n6dn") if way == "down" else (RAN, "n3ran")
     words = within(name, args.frames, "send", device, str(file), str(rate), str(args.seconds))
+    words += ["as-they-are"] if args.runs else []
     used, had = cpu(), arrived(way)
     with_group = spawn(words, core=0)
     out, err = with_group.communicate()
@@ -352,6 +374,9 @@ def main() -> None:
     parser.add_argument("--n3", nargs="+", default=["ring", "socket"])
     parser.add_argument("--vaqm", nargs="+", default=["auto", "off"])
     parser.add_argument("--sessions", type=int, nargs="+", default=[1, 10_000])
+    parser.add_argument("--gather", type=int, nargs="+", default=[45], help="turns.gather, us")
+    parser.add_argument("--runs", type=int, default=0, help="segments of a flow of TCP in a row; 0: datagrams")
+    parser.add_argument("--pushed", action="store_true", help="PSH in each segment")
     parser.add_argument("--no-delay", action="store_true")
     parser.add_argument("--eupf", help="eUPF's binary, to take its turn in each round")
     parser.add_argument("--set-up", type=int, help=argparse.SUPPRESS)
@@ -375,15 +400,16 @@ def main() -> None:
 def costs(args: argparse.Namespace, folder: Path) -> None:
     """Packets a second of processor time."""
     cases = [
-        (n3, n6, vaqm, sessions)
+        (n3, n6, vaqm, gather, sessions)
         for n3 in args.n3
         for n6 in args.n6
         for vaqm in args.vaqm
+        for gather in args.gather
         for sessions in args.sessions
         if sessions == 1 or (n3 == args.n3[0] and n6 == args.n6[0] and vaqm == args.vaqm[0])
     ]
     if args.eupf:
-        cases.append(("eUPF", "eUPF", "none", 1))
+        cases.append(("eUPF", "eUPF", "none", 0, 1))
     found: dict[tuple, list[dict]] = {}
     memory: dict[tuple, tuple] = {}
     for _ in range(args.rounds):
@@ -392,7 +418,8 @@ def costs(args: argparse.Namespace, folder: Path) -> None:
                 for size in args.sizes:
                     peer = case[0] == "eUPF"
                     function = Peer(args.eupf, folder) if peer else Function(args.binary, *case, folder)
-                    octets = frames(way, size, case[3], True, function.teids)
+                    flags = 0x18 if args.pushed else 0x10
+                    octets = frames(way, size, case[4], True, function.teids, args.runs, flags)
                     rate = args.rate
                     row = load(args, folder, way, octets, rate)
                     while row["lost"] > LOSS and rate > args.rate / 16:
@@ -402,26 +429,26 @@ def costs(args: argparse.Namespace, folder: Path) -> None:
                         memory[case] = (*function.memory, function.set_up)
                     function.stop()
                     forwarding()
-                    plain = load(args, folder, way, frames(way, size, 1, False, []), rate)
+                    plain = load(args, folder, way, frames(way, size, 1, False, [], args.runs, flags), rate)
                     no_forwarding()
                     row["share"] = row["rate"] / plain["rate"]
                     row["plain"] = plain["rate"]
                     found.setdefault((way, size, *case), []).append(row)
                     print(f"  {way} {size} {case}: {row}", file=sys.stderr, flush=True)
     print(
-        "| way | octets | N3 | N6 | vAQM | sessions "
+        "| way | octets | N3 | N6 | vAQM | gather (us) | sessions "
         "| packets per CPU second (k) | kernel (k) | share | bound | lost (%) |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
-    for (way, size, n3, n6, vaqm, sessions), rows in found.items():
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+    for (way, size, n3, n6, vaqm, gather, sessions), rows in found.items():
         bound = f"{BOUNDS[n6, way]:.2f}" if size == 1_400 and n6 in {"port", "tun"} else ""
         cells = [
-            way, f"{size:,}", n3, n6, vaqm, f"{sessions:,}",
+            way, f"{size:,}", n3, n6, vaqm, f"{gather}", f"{sessions:,}",
             shown([r["rate"] for r in rows], 1e-3), shown([r["plain"] for r in rows], 1e-3),
             shown([r["share"] for r in rows], 1, 2), bound, shown([r["lost"] for r in rows], 100, 1),
         ]  # fmt: skip
         print(f"| {' | '.join(cells)} |", flush=True)
-    for (n3, n6, vaqm, sessions), (before, after, seconds) in memory.items():
+    for (n3, n6, vaqm, _, sessions), (before, after, seconds) in memory.items():
         if sessions > 1:
             print(f"\n{sessions:,} sessions ({n3}, {n6}, vAQM {vaqm}): {before / 2**20:.1f} MiB before, ", end="")
             print(f"{after / 2**20:.1f} MiB after, {sessions / seconds:,.0f} set-ups a second", flush=True)
@@ -430,26 +457,26 @@ def costs(args: argparse.Namespace, folder: Path) -> None:
 def added(args: argparse.Namespace, folder: Path) -> None:
     """What the function adds to a packet's way at `--delay-rate`, to be half of what it carries."""
     print(
-        "\n| way | N3 | N6 | kernel p50, us | p99 | function p50, us | p99 "
+        "\n| way | N3 | N6 | gather (us) | kernel p50, us | p99 | function p50, us | p99 "
         "| added p50 (bound 50) | added p99 (bound 500) |"
     )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     sink(False)
     for way in args.ways:
-        for n3, n6 in ((n3, n6) for n3 in args.n3 for n6 in args.n6):
+        for n3, n6, gather in ((n3, n6, gather) for n3 in args.n3 for n6 in args.n6 for gather in args.gather):
             rows = []
             for _ in range(args.rounds):
                 forwarding()
                 plain = delays(args, folder, way, frames(way, 1_400, 1, False, []), args.delay_rate)
                 no_forwarding()
-                function = Function(args.binary, n3, n6, args.vaqm[0], 1, folder)
+                function = Function(args.binary, n3, n6, args.vaqm[0], gather, 1, folder)
                 octets = frames(way, 1_400, 1, True, function.teids)
                 rows.append((plain, delays(args, folder, way, octets, args.delay_rate)))
                 function.stop()
-                print(f"  {way} {n3} {n6}: {rows[-1]}", file=sys.stderr, flush=True)
+                print(f"  {way} {n3} {n6} {gather}: {rows[-1]}", file=sys.stderr, flush=True)
             cells = [shown([r[k][q] for r in rows], 1e-3) for k in (0, 1) for q in ("p50_ns", "p99_ns")]
             more = [shown([r[1][q] - r[0][q] for r in rows], 1e-3) for q in ("p50_ns", "p99_ns")]
-            print(f"| {way} | {n3} | {n6} | {' | '.join(cells + more)} |", flush=True)
+            print(f"| {way} | {n3} | {n6} | {gather} | {' | '.join(cells + more)} |", flush=True)
     sink(True)
 
 

@@ -2,12 +2,13 @@
 //! `benches/upf.py`.
 //!
 //! ```sh
-//! frames send INTERFACE FILE PACKETS_A_SECOND SECONDS
+//! frames send INTERFACE FILE PACKETS_A_SECOND SECONDS [as-they-are]
 //! frames receive INTERFACE SECONDS
 //! ```
 //!
 //! The file has frames one behind the other, each behind a virtio header, and that behind the length of both in two octets, the
-//! higher first. They leave in turns. The last 16 octets of each become a mark and the time, which the receiver goes by.
+//! higher first. They leave in turns. The last 16 octets of each become a mark and the time, which the receiver goes by; not so
+//! with `as-they-are`, which leaves checksums right.
 #![expect(clippy::print_stdout, reason = "what it found is its output")]
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -45,7 +46,13 @@ fn read_frames(file: &str) -> Result<Vec<Vec<u8>>, Failure> {
         .ok_or("no frame".into())
 }
 
-fn send(interface: &str, file: &str, rate: f64, seconds: f64) -> Result<(), Failure> {
+fn send(
+    interface: &str,
+    file: &str,
+    rate: f64,
+    seconds: f64,
+    stamped: bool,
+) -> Result<(), Failure> {
     let frames = read_frames(file)?;
     let mut socket = PacketSocket::open(interface)?;
     let start = Instant::now();
@@ -65,9 +72,11 @@ fn send(interface: &str, file: &str, rate: f64, seconds: f64) -> Result<(), Fail
             let mut memory = socket.memory().unwrap_or_default();
             memory.clear();
             memory.extend_from_slice(&frames[(k % frames.len() as u64) as usize]);
-            let end = memory.len();
-            memory[end - 16..end - 8].copy_from_slice(&MARK);
-            memory[end - 8..].copy_from_slice(&stamp);
+            if stamped {
+                let end = memory.len();
+                memory[end - 16..end - 8].copy_from_slice(&MARK);
+                memory[end - 8..].copy_from_slice(&stamp);
+            }
             socket.send(memory, 0);
         }
         socket.flush();
@@ -127,7 +136,10 @@ fn main() -> Result<(), Failure> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["send", interface, file, rate, seconds] => {
-            send(interface, file, rate.parse()?, seconds.parse()?)
+            send(interface, file, rate.parse()?, seconds.parse()?, true)
+        }
+        ["send", interface, file, rate, seconds, "as-they-are"] => {
+            send(interface, file, rate.parse()?, seconds.parse()?, false)
         }
         ["receive", interface, seconds] => receive(interface, seconds.parse()?),
         _ => Err(

@@ -30,8 +30,8 @@ pub const FRONT: usize = HEADER + ETHERNET;
 const SLOTS: usize = 4_096;
 /// Slots that the kernel keeps together: so many of the smallest are a few pages.
 const SLOTS_A_BLOCK: usize = 16;
-/// Frames of one send.
-const SENDS: usize = 64;
+/// Parts of one send: frames, or what a frame of several is put together from.
+pub const SENDS: usize = 64;
 /// The longest frame: a 64 KiB packet that the kernel has joined.
 const LONGEST: usize = FRONT + 65_575;
 /// Room for frames that are longer than a slot.
@@ -61,18 +61,21 @@ pub struct PacketSocket {
     fd: OwnedFd,
     name: String,
     mac: [u8; 6],
+    mtu: usize,
     ring: Ring,
     /// The slot that is filled next.
     next: usize,
     /// A frame that did not fit its slot.
     long: Vec<u8>,
-    /// Frames that wait for their send.
+    /// Parts of frames that wait for their send.
     batch: Vec<Vec<u8>>,
     /// Where each of them begins.
     starts: Vec<usize>,
+    /// Of how many parts each frame is, and how many packets it holds.
+    frames: Vec<(usize, u32)>,
     /// Memory of frames that have left.
     spare: Vec<Vec<u8>>,
-    /// Frames that the kernel did not take.
+    /// Packets that the kernel did not take.
     pub refused: u64,
     /// Frames that came and were not whole.
     pub cut: u64,
@@ -251,11 +254,13 @@ impl PacketSocket {
             fd,
             name: name.to_owned(),
             mac,
+            mtu,
             ring,
             next: 0,
             long: vec![0; LONGEST],
             batch: Vec::with_capacity(SENDS),
             starts: Vec::with_capacity(SENDS),
+            frames: Vec::with_capacity(SENDS),
             spare: Vec::new(),
             refused: 0,
             cut: 0,
@@ -270,6 +275,11 @@ impl PacketSocket {
     /// Its hardware address.
     pub const fn mac(&self) -> [u8; 6] {
         self.mac
+    }
+
+    /// The longest packet that it took when it was opened, in octets.
+    pub const fn mtu(&self) -> usize {
+        self.mtu
     }
 
     /// The descriptor, to wait on.
@@ -377,16 +387,38 @@ impl PacketSocket {
     /// Takes a frame: the octets of `memory` from `start` on, a virtio header first. It leaves with others, at the latest at
     /// [`PacketSocket::flush`].
     pub fn send(&mut self, memory: Vec<u8>, start: usize) {
+        self.make_room(1);
         self.batch.push(memory);
         self.starts.push(start);
-        if self.batch.len() >= SENDS {
+        self.frames.push((1, 1));
+    }
+
+    /// As [`PacketSocket::send`], for a super-packet of so many `packets` out of `parts`, [`SENDS`] of them at most: memory, and
+    /// where in it a part begins.
+    pub fn send_parts(
+        &mut self,
+        parts: impl ExactSizeIterator<Item = (Vec<u8>, usize)>,
+        packets: u32,
+    ) {
+        let count = parts.len();
+        debug_assert!(count <= SENDS, "a frame of {count} parts");
+        self.make_room(count);
+        for (memory, start) in parts {
+            self.batch.push(memory);
+            self.starts.push(start);
+        }
+        self.frames.push((count, packets));
+    }
+
+    fn make_room(&mut self, parts: usize) {
+        if self.batch.len() + parts > SENDS {
             self.flush();
         }
     }
 
     /// Sends what waits.
     pub fn flush(&mut self) {
-        let count = self.batch.len();
+        let count = self.frames.len();
         let mut parts = [libc::iovec {
             iov_base: ptr::null_mut(),
             iov_len: 0,
@@ -396,12 +428,15 @@ impl PacketSocket {
             part.iov_base = octets.as_mut_ptr().cast();
             part.iov_len = octets.len();
         }
-        // SAFETY: a `mmsghdr` of zeros is valid. Each names one part, which outlives the calls.
+        // SAFETY: a `mmsghdr` of zeros is valid. Each names parts of its own, which outlive the calls.
         unsafe {
             let mut messages: [libc::mmsghdr; SENDS] = core::mem::zeroed();
-            for (message, part) in messages.iter_mut().zip(&mut parts) {
-                message.msg_hdr.msg_iov = part;
-                message.msg_hdr.msg_iovlen = 1;
+            let mut rest = &mut parts[..];
+            for (message, (count, _)) in messages.iter_mut().zip(&self.frames) {
+                let own;
+                (own, rest) = rest.split_at_mut(*count);
+                message.msg_hdr.msg_iov = own.as_mut_ptr();
+                message.msg_hdr.msg_iovlen = *count as _;
             }
             let mut from = 0;
             while from < count {
@@ -413,7 +448,7 @@ impl PacketSocket {
                     // The first of them was not taken: too long, or the interface is down or busy.
                     _ => {
                         if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                            self.refused += 1;
+                            self.refused += u64::from(self.frames[from].1);
                             from += 1;
                         }
                     }
@@ -421,6 +456,7 @@ impl PacketSocket {
             }
         }
         self.starts.clear();
+        self.frames.clear();
         self.spare.append(&mut self.batch);
         self.spare.truncate(2 * SENDS);
     }

@@ -6,6 +6,7 @@ mod apart;
 pub mod config;
 pub mod drive;
 pub mod fixed;
+mod join;
 mod n6;
 mod neighbour;
 mod pool;

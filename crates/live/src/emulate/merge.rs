@@ -55,92 +55,160 @@ pub fn merges(packet: &[u8]) -> bool {
     Segment::of(packet).is_some()
 }
 
+/// Segments in a row that may leave as one super-packet. The caller has their octets.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    first: Segment,
+    /// Payload of each segment but the last.
+    size: usize,
+    /// Sequence number that the next segment must have.
+    next: u32,
+    /// Octets of the super-packet.
+    total: usize,
+    segments: u32,
+    /// One of them was pushed.
+    pushed: bool,
+    /// No segment may follow: the last was short or pushed.
+    closed: bool,
+}
+
+impl Run {
+    /// The run that `packet` begins; none where it is not plain data of TCP.
+    pub fn begin(packet: &[u8]) -> Option<Self> {
+        let first = Segment::of(packet)?;
+        let size = packet.len() - first.head;
+        let pushed = packet[first.at + 13] & PSH != 0;
+        Some(Self {
+            next: first.sequence.wrapping_add(size as u32),
+            first,
+            size,
+            total: packet.len(),
+            segments: 1,
+            pushed,
+            closed: pushed,
+        })
+    }
+
+    /// Takes `packet` where it continues the run whose first segment is `first`: where its payload begins.
+    pub fn append(&mut self, first: &[u8], packet: &[u8]) -> Option<usize> {
+        if self.closed {
+            return None;
+        }
+        let (a, b) = (self.first, Segment::of(packet)?);
+        let payload = packet.len() - b.head;
+        let fits = (a.v6, a.at, a.head) == (b.v6, b.at, b.head)
+            && b.sequence == self.next
+            && payload <= self.size
+            && self.total + payload <= MAX
+            && same_headers(first, packet, &a)
+            && (a.v6 || is_numbered(first, packet, self.segments));
+        if !fits {
+            return None;
+        }
+        let pushed = packet[b.at + 13] & PSH != 0;
+        self.pushed |= pushed;
+        self.total += payload;
+        self.next = self.next.wrapping_add(payload as u32);
+        self.segments += 1;
+        self.closed = pushed || payload < self.size;
+        Some(b.head)
+    }
+
+    /// True where nothing may follow.
+    pub const fn closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Its segments.
+    pub const fn segments(&self) -> u32 {
+        self.segments
+    }
+
+    /// Sets lengths, PSH and the first part of the checksum in `first`, the octets of the first segment, where there are
+    /// several. Returns the virtio header, whose offsets count from `before` octets in front of the IP header.
+    pub fn finish(&self, first: &mut [u8], before: usize) -> [u8; HEADER] {
+        let mut header = [0; HEADER];
+        if self.segments < 2 {
+            return header;
+        }
+        let (s, total) = (self.first, self.total);
+        first[s.at + 13] |= if self.pushed { PSH } else { 0 };
+        let addresses = if s.v6 {
+            first[4..6].copy_from_slice(&((total - 40) as u16).to_be_bytes());
+            checksum::sum(&first[8..40])
+        } else {
+            first[2..4].copy_from_slice(&(total as u16).to_be_bytes());
+            first[10..12].fill(0);
+            let sum = checksum::finish(checksum::sum(&first[..20]));
+            first[10..12].copy_from_slice(&sum);
+            checksum::sum(&first[12..20])
+        };
+        let pseudo = addresses + checksum::pseudo(TCP, (total - s.at) as u32);
+        let partial = checksum::finish(pseudo).map(|b| !b);
+        first[s.at + 16..s.at + 18].copy_from_slice(&partial);
+        // VIRTIO 1.2, 5.1.6: needs a checksum; TCP over IPv4 or IPv6; lengths.
+        header[0] = 1;
+        header[1] = if s.v6 { 4 } else { 1 };
+        let words = [before + s.head, self.size, before + s.at, 16];
+        for (to, word) in header[2..].chunks_exact_mut(2).zip(words) {
+            to.copy_from_slice(&(word as u16).to_ne_bytes());
+        }
+        header
+    }
+}
+
+/// True where the header and the TCP checksum of a plain segment hold, and its length is that of `packet`. Who merges segments has
+/// them summed anew, and would hide what was damaged before.
+pub fn sound(packet: &[u8]) -> bool {
+    let Some(s) = Segment::of(packet) else {
+        return false;
+    };
+    let word = |at: usize| usize::from(u16::from_be_bytes([packet[at], packet[at + 1]]));
+    let (length, header, addresses) = if s.v6 {
+        (40 + word(4), 0, &packet[8..40])
+    } else {
+        (word(2), checksum::sum(&packet[..20]), &packet[12..20])
+    };
+    let tcp = &packet[s.at..];
+    let pseudo = checksum::sum(addresses) + checksum::pseudo(TCP, tcp.len() as u32);
+    length == packet.len()
+        && (s.v6 || checksum::finish(header) == [0, 0])
+        && checksum::finish(pseudo + checksum::sum(tcp)) == [0, 0]
+}
+
 /// What has been merged so far.
 #[derive(Debug)]
 struct Pending {
     port: Port,
     bytes: Vec<u8>,
-    first: Option<Segment>,
-    /// Payload of each segment but the last.
-    size: usize,
-    /// Sequence number that the next segment must have.
-    next: u32,
-    segments: u32,
-    /// No segment may follow: the last was short or pushed.
-    closed: bool,
+    run: Option<Run>,
 }
 
 impl Pending {
     fn new(port: Port, bytes: Vec<u8>) -> Self {
-        let first = Segment::of(&bytes);
-        let size = first.map_or(0, |s| bytes.len() - s.head);
         Self {
             port,
-            next: first.map_or(0, |s| s.sequence.wrapping_add(size as u32)),
-            closed: first.is_none_or(|s| bytes[s.at + 13] & PSH != 0),
-            first,
-            size,
-            segments: 1,
+            run: Run::begin(&bytes),
             bytes,
         }
     }
 
     /// Appends `packet`; false where it does not continue this one.
     fn append(&mut self, port: Port, packet: &[u8]) -> bool {
-        let (Some(a), false) = (self.first, self.closed || port != self.port) else {
+        let same = port == self.port;
+        let run = self.run.as_mut().filter(|_| same);
+        let Some(head) = run.and_then(|run| run.append(&self.bytes, packet)) else {
             return false;
         };
-        let Some(b) = Segment::of(packet) else {
-            return false;
-        };
-        let payload = packet.len() - b.head;
-        let fits = (a.v6, a.at, a.head) == (b.v6, b.at, b.head)
-            && b.sequence == self.next
-            && payload <= self.size
-            && self.bytes.len() + payload <= MAX
-            && same_headers(&self.bytes, packet, &a);
-        if !fits {
-            return false;
-        }
-        let pushed = packet[b.at + 13] & PSH;
-        self.bytes[a.at + 13] |= pushed;
-        self.bytes.extend_from_slice(&packet[b.head..]);
-        self.next = self.next.wrapping_add(payload as u32);
-        self.segments += 1;
-        self.closed = pushed != 0 || payload < self.size;
+        self.bytes.extend_from_slice(&packet[head..]);
         true
     }
+}
 
-    /// The frame's header; lengths and the checksum's first part are set where it is a super-packet.
-    fn finish(&mut self) -> [u8; HEADER] {
-        let mut header = [0; HEADER];
-        let Some(s) = self.first.filter(|_| self.segments > 1) else {
-            return header;
-        };
-        let total = self.bytes.len();
-        let bytes = &mut self.bytes;
-        let addresses = if s.v6 {
-            bytes[4..6].copy_from_slice(&((total - 40) as u16).to_be_bytes());
-            checksum::sum(&bytes[8..40])
-        } else {
-            bytes[2..4].copy_from_slice(&(total as u16).to_be_bytes());
-            bytes[10..12].fill(0);
-            let sum = checksum::finish(checksum::sum(&bytes[..20]));
-            bytes[10..12].copy_from_slice(&sum);
-            checksum::sum(&bytes[12..20])
-        };
-        let pseudo = addresses + checksum::pseudo(TCP, (total - s.at) as u32);
-        let partial = checksum::finish(pseudo).map(|b| !b);
-        bytes[s.at + 16..s.at + 18].copy_from_slice(&partial);
-        // VIRTIO 1.2, 5.1.6: needs a checksum; TCP over IPv4 or IPv6; lengths.
-        header[0] = 1;
-        header[1] = if s.v6 { 4 } else { 1 };
-        let words = [s.head, self.size, s.at, 16];
-        for (to, word) in header[2..].chunks_exact_mut(2).zip(words) {
-            to.copy_from_slice(&(word as u16).to_ne_bytes());
-        }
-        header
-    }
+/// True where the kernel numbers the packet as it was, or where nobody goes by the number (RFC 6864, 4.1: DF).
+fn is_numbered(first: &[u8], packet: &[u8], segments: u32) -> bool {
+    let number = |p: &[u8]| u16::from_be_bytes([p[4], p[5]]);
+    packet[6] & 0x40 != 0 || number(packet) == number(first).wrapping_add(segments as u16)
 }
 
 /// True where two segments differ in lengths, identification, sequence number, PSH and checksums alone.
@@ -184,8 +252,10 @@ impl Merger {
     /// Sends what waits; the last argument is the number of packets in it.
     pub fn flush(&mut self, send: &mut impl FnMut(Port, &[u8; HEADER], &[u8], u32)) {
         if let Some(mut pending) = self.pending.take() {
-            let header = pending.finish();
-            send(pending.port, &header, &pending.bytes, pending.segments);
+            let run = pending.run.as_ref();
+            let header = run.map_or([0; HEADER], |run| run.finish(&mut pending.bytes, 0));
+            let segments = run.map_or(1, Run::segments);
+            send(pending.port, &header, &pending.bytes, segments);
         }
     }
 }

@@ -3,7 +3,7 @@
 use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
 
-use slackwater_core::Rate;
+use slackwater_core::{Duration, Rate};
 use slackwater_schema::error::ScenarioError;
 use slackwater_schema::field::{At, Field, Reference, Section as _};
 use slackwater_schema::tree::{self, Table, Value};
@@ -163,6 +163,15 @@ section! {
 }
 
 section! {
+    /// Turns: packets that come close together are read and sent together.
+    pub struct Turns {
+        /// Under load, how long packets gather before they are read. Longer takes less processor time, and delays each more.
+        #[within(Duration::from_micros(20), Duration::from_millis(2))]
+        pub gather: Duration = Duration::from_micros(45),
+    }
+}
+
+section! {
     /// A session without a control plane.
     pub struct StaticSession {
         /// The UE.
@@ -211,6 +220,8 @@ section! {
         pub n6: N6 = N6::example(),
         /// What keeps queues short.
         pub functions: Functions = Functions::example(),
+        /// When packets are read.
+        pub turns: Turns = Turns::example(),
         /// Metrics and status.
         pub http: Http = Http::example(),
         /// Sessions without a control plane.
@@ -346,6 +357,10 @@ mod tests {
             (
                 "[n3]\naddress = \"::1\"\n[functions]\nvaqm = \"on\"\n",
                 "functions.vaqm",
+            ),
+            (
+                "[n3]\naddress = \"::1\"\n[turns]\ngather = \"3 ms\"\n",
+                "turns.gather",
             ),
         ] {
             let error = UpfConfig::parse("upf.toml", text).unwrap_err().to_string();

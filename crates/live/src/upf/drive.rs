@@ -33,11 +33,10 @@ const BURST: usize = 64;
 /// The longest PFCP message: a UDP datagram's payload.
 const N4_MAX: usize = 65_507;
 /// After packets came, the next are taken together when so long has passed: a wake-up costs more than a packet does. Less than
-/// half of what the function may add to a packet's way (50 us at half load).
+/// half of what the function may add to a packet's way (50 us at half load). Where [`BUSY`] packets came together, `turns.gather` goes
+/// before it.
 const GATHER: Duration = Duration::from_micros(20);
-/// As [`GATHER`], where [`BUSY`] packets came together.
-const GATHER_BUSY: Duration = Duration::from_micros(45);
-/// See [`GATHER_BUSY`].
+/// See [`GATHER`].
 const BUSY: usize = 4;
 /// How late the kernel may wake this thread (prctl(2), `PR_SET_TIMERSLACK`): a tenth of [`GATHER`].
 const SLACK_NS: u64 = 2_000;
@@ -393,7 +392,11 @@ impl Server {
             } else {
                 let timer = self.upf.next_timer().unwrap_or(Instant::MAX);
                 let next = timer.min(check);
-                let gather = if came >= BUSY { GATHER_BUSY } else { GATHER };
+                let gather = if came >= BUSY {
+                    self.config.turns.gather
+                } else {
+                    GATHER
+                };
                 ready = match came {
                     0 => self.sleep(next, end.is_none(), end.is_none())?,
                     _ => self.sleep(next.min(now + gather), end.is_none(), false)?,

@@ -7,12 +7,13 @@ use slackwater_upf::user::Buf;
 
 use super::apart::Apart;
 use super::config::{N6 as Config, Network};
+use super::join::{Joiner, Part};
 use super::neighbour::Neighbour;
 use super::pool::{Cut, Pool};
 use super::setup;
 use crate::LiveError;
 use crate::emulate::frame;
-use crate::emulate::merge::{Merger, merges};
+use crate::emulate::merge::{Merger, merges, sound};
 use crate::emulate::tun::Tun;
 use crate::packet::{ETHERNET, FRONT, IPV4, IPV6, PacketSocket};
 
@@ -41,6 +42,7 @@ enum Way {
     },
     Port {
         socket: Box<PacketSocket>,
+        joiner: Joiner,
         router: Neighbour,
         routes: Vec<Network>,
         _apart: Option<Apart>,
@@ -60,6 +62,7 @@ impl N6 {
                 }
                 Way::Port {
                     socket,
+                    joiner: Joiner::default(),
                     router: Neighbour::seek(gateway.0, port)?,
                     routes: config.routes.clone(),
                     _apart: apart,
@@ -160,7 +163,7 @@ impl N6 {
                         *refused += u64::from(packets);
                     }
                 };
-                if merges(packet.as_ref()) {
+                if merges(packet.as_ref()) && sound(packet.as_ref()) {
                     merger.push((true, 0), packet.as_ref().to_vec(), &mut send);
                 } else {
                     merger.flush(&mut send);
@@ -168,7 +171,12 @@ impl N6 {
                 }
                 pool.give(packet.into_memory());
             }
-            Way::Port { socket, router, .. } => {
+            Way::Port {
+                socket,
+                joiner,
+                router,
+                ..
+            } => {
                 let Some(to) = router.mac() else {
                     *refused += 1;
                     pool.give(packet.into_memory());
@@ -181,8 +189,11 @@ impl N6 {
                 front[frame::HEADER + 6..][..6].copy_from_slice(&socket.mac());
                 front[FRONT - 2..].copy_from_slice(&kind.to_be_bytes());
                 packet.prepend(&front);
-                let start = packet.room();
-                socket.send(packet.into_memory(), start);
+                let (start, mtu) = (packet.room(), socket.mtu());
+                let frame = (packet.into_memory(), start);
+                joiner.push(frame, mtu, &mut |parts, packets| {
+                    join(socket, parts, packets);
+                });
                 while let Some(memory) = socket.memory() {
                     pool.give(memory);
                 }
@@ -203,9 +214,16 @@ impl N6 {
                     },
                 );
             }
-            Way::Port { socket, .. } => socket.flush(),
+            Way::Port { socket, joiner, .. } => {
+                joiner.flush(&mut |parts, packets| join(socket, parts, packets));
+                socket.flush();
+            }
         }
     }
+}
+
+fn join(socket: &mut PacketSocket, parts: &mut Vec<Part>, packets: u32) {
+    socket.send_parts(parts.drain(..), packets);
 }
 
 /// Where an IP packet goes.

@@ -13,7 +13,13 @@ use super::fixed;
 use crate::LiveError;
 
 /// What may change without a restart: a section, or a key in one.
-const MAY_CHANGE: [&str; 4] = ["functions", "session", "n3.networks", "n6.networks"];
+const MAY_CHANGE: [&str; 5] = [
+    "functions",
+    "turns",
+    "session",
+    "n3.networks",
+    "n6.networks",
+];
 
 /// What a file that was read again changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -185,6 +191,7 @@ mod tests {
                 &[],
             ),
             ("[functions]\nvaqm = \"off\"\ncecc = \"hold\"\n", &[]),
+            ("[turns]\ngather = \"100 us\"\n", &[]),
             ("port = 2153\n", &["n3.port"]),
             (
                 "mtu = 1400\n[n6]\naddress = \"10.0.0.9\"\n",
