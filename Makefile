@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.slackwater
 BUILT   = $(or $(CARGO_TARGET_DIR),target)/debug
 
 .DEFAULT_GOAL := help
-.PHONY: help page test-page demo test test-rust test-python python bench fuzz mutants lint lint-rust lint-python lint-english vale docs site deny package dist wheel check fmt clean
+.PHONY: help page test-page demo test test-rust test-python python bench fuzz mutants lint lint-rust lint-python lint-english vale docs site deny package dist wheel container check fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -116,6 +116,9 @@ dist: ## Build the packages of a release into dist/: binary, manual pages, compl
 
 wheel: $(STAMP) ## Build the sdist and from it the wheel into dist/wheels, and run what a fresh environment installs
 	packaging/wheel $(WHEEL)
+
+container: ## Build the container of `slackwater upf` and run what is in it (docker, podman or buildah; BASE=, RUST=, BINARY= as its file says)
+	BASE="$(BASE)" RUST="$(RUST)" BINARY="$(BINARY)" PROFILE="$(PROFILE)" packaging/container/check
 
 check: lint docs deny test ## Everything that CI runs
 
