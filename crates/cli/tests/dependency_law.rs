@@ -22,6 +22,7 @@ const LAW: &[(&str, &[&str])] = &[
     ("wire", &["signal"]),
     ("control", &["signal"]),
     ("quinn", &["control"]),
+    ("estimator", &["control"]),
     ("transport", &["control"]),
     ("quic", &["transport", "quinn"]),
     ("rtc", &["transport", "wire"]),
