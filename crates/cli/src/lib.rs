@@ -2,16 +2,19 @@
 //! added to it by [`main_with`] (docs/tutorials).
 //!
 //! Tables and JSON go to standard output, progress and errors to standard error. Exit status: 0 fine, 1 a check
-//! failed, 2 bad usage or input, 130 interrupted (128 and the signal's number where packets are real).
+//! failed, 2 bad usage or input, 75 a run with real packets that is void ([`VOID`]), 130 interrupted (128 and the signal's number
+//! where packets are real).
 
 mod commands;
 mod complete;
+mod examples;
 mod files;
 mod manifest;
 mod ns3;
 mod progress;
 mod say;
 mod start;
+mod terminal;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,6 +35,16 @@ pub use start::Start;
     arg_required_else_help = true
 )]
 struct Cli {
+    /// Colour: auto is on a terminal alone, and heeds NO_COLOR and CLICOLOR_FORCE
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    color: clap::ColorChoice,
     #[command(subcommand)]
     command: Command,
 }
@@ -119,6 +132,10 @@ enum Command {
     },
 }
 
+/// Exit status of a run with real packets that is void, since the machine could not keep up: the same command may do better later
+/// (`EX_TEMPFAIL` of sysexits.h).
+pub const VOID: u8 = 75;
+
 /// What `run` and `compare` share.
 #[derive(Debug, Args)]
 pub(crate) struct ScenarioArgs {
@@ -139,6 +156,8 @@ pub(crate) struct ScenarioArgs {
     /// Write no files
     #[arg(long)]
     no_files: bool,
+    #[command(flatten)]
+    table: terminal::TableArgs,
 }
 
 /// `slackwater run`
@@ -201,6 +220,11 @@ fn negative_numbers(command: clap::Command) -> clap::Command {
         .mut_subcommands(negative_numbers)
 }
 
+/// The command with its examples.
+fn command() -> clap::Command {
+    negative_numbers(examples::shown(<Cli as clap::CommandFactory>::command()))
+}
+
 /// Runs the command that this process was given, where scenarios may also name what `plugins` adds.
 pub fn main_with(plugins: &Plugins) -> ExitCode {
     main_from(Start::of_process(), plugins)
@@ -222,9 +246,11 @@ pub fn main_from(start: Start, plugins: &Plugins) -> ExitCode {
         Err(e) => e.exit(),
     }
     let all = std::iter::once("slackwater".into()).chain(words.iter().cloned());
-    let matches = negative_numbers(<Cli as clap::CommandFactory>::command()).get_matches_from(all);
+    terminal::follow(terminal::colour_of(words));
+    let matches = command().get_matches_from(all);
     let cli =
         <Cli as clap::FromArgMatches>::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+    terminal::begin(cli.color);
     let result = match cli.command {
         Command::Run(args) => commands::run::run(&args, plugins),
         Command::Compare(args) => commands::compare::compare(&args, plugins),
@@ -258,7 +284,7 @@ pub fn main_from(start: Start, plugins: &Plugins) -> ExitCode {
             written.map(|()| ExitCode::SUCCESS)
         }
         Command::Man { folder } => {
-            let command = <Cli as clap::CommandFactory>::command();
+            let command = examples::shown(<Cli as clap::CommandFactory>::command());
             let written = clap_mangen::generate_to(command, &folder);
             written.map(|()| ExitCode::SUCCESS).map_err(|e| {
                 anyhow::anyhow!("{}: cannot write manual pages there: {e}", folder.display())
@@ -269,7 +295,11 @@ pub fn main_from(start: Start, plugins: &Plugins) -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             if progress::interrupted() {
-                eprintln!("slackwater: interrupted");
+                // What is kept, and how to go on, where there is more to say than that.
+                match format!("{error:#}") {
+                    text if text.starts_with("interrupted") => eprintln!("slackwater: {text}"),
+                    _ => eprintln!("slackwater: interrupted, nothing is kept"),
+                }
                 return ExitCode::from(130);
             }
             eprintln!("slackwater: {error:#}");

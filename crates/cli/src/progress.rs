@@ -1,8 +1,10 @@
-//! Progress on a terminal, silence in a pipe, and a flag that Ctrl-C sets.
+//! Progress: a bar on a terminal, a line at sensible steps in a pipe or a log; and a flag that Ctrl-C sets.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration as Wall, Instant as Clock};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use slackwater_lab::beacon::Beacon;
@@ -29,19 +31,139 @@ pub(crate) fn catch_interrupts() {
     let _ = ctrlc::set_handler(handler);
 }
 
-/// A bar over `runs` runs, drawn on standard error where that is a terminal.
-pub(crate) fn bar(runs: usize) -> ProgressBar {
-    let bar =
-        ProgressBar::with_draw_target(Some(STEPS * runs as u64), ProgressDrawTarget::stderr());
-    let style =
-        ProgressStyle::with_template("{msg} [{wide_bar}] {percent} % {elapsed} (ETA {eta})");
-    bar.set_style(style.expect("the template is valid").progress_chars("=> "));
-    bar.set_message(if runs == 1 {
+/// Of lines in a log: none before the command has run so long, and none sooner after another.
+const QUIET: Wall = Wall::from_secs(2);
+/// A line at least so often, however long a step takes.
+const PATIENCE: Wall = Wall::from_secs(60);
+/// Shares at which a line is due: tenths.
+const PARTS: u64 = 10;
+
+/// How far a command is.
+#[derive(Debug)]
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    /// What is written where no bar is drawn.
+    log: Option<Mutex<Log>>,
+}
+
+#[derive(Debug)]
+struct Log {
+    what: String,
+    all: u64,
+    start: Clock,
+    last: Clock,
+    /// Tenths that were told of.
+    told: u64,
+}
+
+impl Log {
+    fn new(what: String, all: u64, now: Clock) -> Self {
+        Self {
+            what,
+            all,
+            start: now,
+            last: now,
+            told: 0,
+        }
+    }
+
+    /// The line that is due at `now`, with `done` steps behind.
+    fn line(&mut self, done: u64, now: Clock) -> Option<String> {
+        let part = PARTS * done / self.all.max(1);
+        let since = now.duration_since(self.last);
+        let due = (part > self.told && since >= QUIET) || since >= PATIENCE;
+        // The end is told by what is printed then.
+        if !due || done >= self.all {
+            return None;
+        }
+        (self.told, self.last) = (part, now);
+        let spent = now.duration_since(self.start).as_secs_f64();
+        let share = done as f64 / self.all.max(1) as f64;
+        let left = if done == 0 {
+            String::new()
+        } else {
+            format!(", about {} left", words(spent * (1.0 - share) / share))
+        };
+        let percent = (share * 100.0).floor();
+        Some(format!(
+            "progress: {}, {percent:.0} %, {}{left}",
+            self.what,
+            words(spent)
+        ))
+    }
+}
+
+/// A time for readers.
+fn words(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+impl Bar {
+    fn look(&self) {
+        let Some(log) = &self.log else { return };
+        let line = log
+            .lock()
+            .ok()
+            .and_then(|mut log| log.line(self.bar.position(), Clock::now()));
+        if let Some(line) = line {
+            // Nobody may be there to read it.
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+    }
+
+    pub(crate) fn set_position(&self, steps: u64) {
+        self.bar.set_position(steps);
+        self.look();
+    }
+
+    pub(crate) fn inc(&self, steps: u64) {
+        self.bar.inc(steps);
+        self.look();
+    }
+
+    pub(crate) fn position(&self) -> u64 {
+        self.bar.position()
+    }
+
+    /// Says what is done.
+    pub(crate) fn set_message(&self, what: String) {
+        if let Some(mut log) = self.log.as_ref().and_then(|log| log.lock().ok()) {
+            log.what.clone_from(&what);
+        }
+        self.bar.set_message(what);
+    }
+
+    pub(crate) fn finish_and_clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Does `f` while no bar is drawn.
+    pub(crate) fn suspend(&self, f: impl FnOnce()) {
+        self.bar.suspend(f);
+    }
+}
+
+/// A bar over `runs` runs, drawn on standard error where that is a terminal; lines elsewhere.
+pub(crate) fn bar(runs: usize) -> Bar {
+    let all = STEPS * runs as u64;
+    let what = if runs == 1 {
         "simulating".to_owned()
     } else {
         format!("simulating {runs} runs")
-    });
-    bar
+    };
+    let bar = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::stderr());
+    let style =
+        ProgressStyle::with_template("{msg} [{wide_bar}] {percent} % {elapsed} (ETA {eta})");
+    bar.set_style(style.expect("the template is valid").progress_chars("=> "));
+    bar.set_message(what.clone());
+    let log = bar
+        .is_hidden()
+        .then(|| Mutex::new(Log::new(what, all, Clock::now())));
+    Bar { bar, log }
 }
 
 /// A bar of bytes, drawn on standard error where that is a terminal.
@@ -116,5 +238,32 @@ impl Signal {
             }
         }
         *seen = until;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_gets_a_line_a_tenth_and_at_most_one_in_a_while() {
+        let start = Clock::now();
+        let at = |s: u64| start + Wall::from_secs(s);
+        let mut log = Log::new("simulating 40 runs".to_owned(), 40_000, start);
+        // A short command says nothing.
+        assert_eq!(log.line(20_000, at(1)), None);
+        let line = log.line(10_000, at(3)).expect("the first");
+        assert_eq!(
+            line,
+            "progress: simulating 40 runs, 25 %, 3 s, about 9 s left"
+        );
+        assert_eq!(log.line(13_000, at(4)), None, "too soon");
+        assert_eq!(log.line(11_000, at(9)), None, "the same tenth");
+        assert!(log.line(13_000, at(9)).is_some());
+        // A minute without a tenth.
+        assert_eq!(log.line(13_100, at(60)), None);
+        let line = log.line(13_100, at(200)).expect("a sign of life");
+        assert!(line.contains("32 %, 3 min, about 7 min left"), "{line}");
+        assert_eq!(log.line(40_000, at(400)), None, "the end is told elsewhere");
     }
 }

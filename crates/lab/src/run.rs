@@ -21,6 +21,9 @@ pub enum Control {
     Continue,
     /// End the run; nothing of it is kept.
     Stop,
+    /// End the run here, and keep what it has: all records and metrics of its first part. Without a measured part it is as
+    /// [`Control::Stop`].
+    Keep,
 }
 
 /// Why there is no result.
@@ -161,9 +164,22 @@ pub fn run_watched(
     seed: u64,
     progress: &mut dyn FnMut(f64, &RunRecorder) -> Control,
 ) -> Result<RunResult, RunError> {
+    run_part(scenario, seed, scenario.duration, progress)
+}
+
+/// As [`run_watched`], of the first `length` of the scenario alone: what a run that was ended there has kept.
+///
+/// # Errors
+/// As [`run_scenario`].
+pub fn run_part(
+    scenario: &Scenario,
+    seed: u64,
+    length: Duration,
+    progress: &mut dyn FnMut(f64, &RunRecorder) -> Control,
+) -> Result<RunResult, RunError> {
     let mut run = prepare(scenario, seed, Hosts::Simulated, |recorder| recorder)?;
     let world = &mut run.world;
-    let end = Instant::ZERO + scenario.duration;
+    let end = Instant::ZERO + length.min(scenario.duration);
     // The stride follows the speed; how a run is cut into strides does not change it.
     let mut stride = Duration::from_millis(1);
     let mut last = std::time::Instant::now();
@@ -178,12 +194,20 @@ pub fn run_watched(
         if took >= REPORT_EVERY / 2 || world.now() >= end {
             last = std::time::Instant::now();
             let share = world.now().as_secs_f64() / end.as_secs_f64();
-            if progress(share, world.recorder()) == Control::Stop {
-                return Err(RunError::Interrupted);
+            match progress(share, world.recorder()) {
+                Control::Continue => {}
+                Control::Keep if world.now() > Instant::ZERO + scenario.warmup => break,
+                Control::Keep | Control::Stop => return Err(RunError::Interrupted),
             }
         }
     }
-    Ok(run.conclude(scenario, seed, |recorder| recorder))
+    let ended = world.now();
+    Ok(run.conclude(scenario, seed, |mut recorder| {
+        if ended < Instant::ZERO + scenario.duration {
+            recorder.cut(ended);
+        }
+        recorder
+    }))
 }
 
 /// Runs all `variants` on up to `jobs` threads; results come in the order of `variants`. `progress` hears the index of
@@ -196,12 +220,36 @@ pub fn run_variants(
     jobs: usize,
     progress: &(dyn Fn(usize, f64) -> Control + Sync),
 ) -> Result<Vec<RunResult>, RunError> {
-    let results = parallel::map(variants.len(), jobs, |i| {
+    run_each(variants, jobs, progress).into_iter().collect()
+}
+
+/// As [`run_variants`], with what became of each: where `progress` says stop, those that ended before are there. The first seed is run with
+/// all that varies, then the second: what is stopped early has whole seeds.
+pub fn run_each(
+    variants: &[Variant],
+    jobs: usize,
+    progress: &(dyn Fn(usize, f64) -> Control + Sync),
+) -> Vec<Result<RunResult, RunError>> {
+    let mut seeds: Vec<u64> = Vec::new();
+    let mut order: Vec<(usize, usize)> = Vec::with_capacity(variants.len());
+    for (i, v) in variants.iter().enumerate() {
+        let at = seeds.iter().position(|s| *s == v.seed);
+        let at = at.unwrap_or_else(|| {
+            seeds.push(v.seed);
+            seeds.len() - 1
+        });
+        order.push((at, i));
+    }
+    order.sort_unstable();
+    let results = parallel::map(variants.len(), jobs, |k| {
+        let i = order[k].1;
         let v = &variants[i];
         let mut result = run_scenario(&v.scenario, v.seed, &mut |share| progress(i, share))?;
         result.summary.identify(&v.scenario, &v.labels, v.seed);
         result.labels.clone_from(&v.labels);
         Ok(result)
     });
-    results.into_iter().collect()
+    let mut sorted: Vec<_> = order.iter().map(|o| o.1).zip(results).collect();
+    sorted.sort_unstable_by_key(|r| r.0);
+    sorted.into_iter().map(|r| r.1).collect()
 }

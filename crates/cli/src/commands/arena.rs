@@ -16,13 +16,14 @@ use slackwater_lab::parallel;
 use slackwater_lab::run::{Control, RunResult};
 use slackwater_report::arena as page;
 use slackwater_results::output::{Place, Update, parquet};
-use slackwater_results::table::Table as Text;
+use slackwater_results::table::{Cell, Column, Table as Text, Tone};
 use slackwater_scenario::Plugins;
 
 use super::run::{command_line, plain, write, write_report};
 use crate::manifest::manifest;
 use crate::progress::{self, Signal};
 use crate::say::say;
+use crate::terminal::{self, TableArgs};
 
 /// The table of all cells: a folder without it is no finished arena.
 const TABLE: &str = "arena.json";
@@ -79,10 +80,13 @@ pub(crate) struct ArenaArgs {
     /// Print the table as JSON to standard output, and nothing else there
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
 pub(crate) fn arena(args: &ArenaArgs, plugins: &Plugins) -> Result<ExitCode> {
     progress::catch_interrupts();
+    args.table.check(&columns("", ["", ""]))?;
     let options = Options {
         seeds: args.seeds.unwrap_or(SEEDS[usize::from(!args.quick)]),
         first_seed: args.seed,
@@ -155,7 +159,9 @@ pub(crate) fn arena(args: &ArenaArgs, plugins: &Plugins) -> Result<ExitCode> {
     if args.json {
         say!("{}", serde_json::to_string_pretty(&table)?);
     } else {
-        show(&table);
+        show(&args.table, &table)?;
+    }
+    if !args.json && !args.table.csv {
         say!("{effort}");
         say!("{}", made.display());
     }
@@ -273,7 +279,10 @@ fn here(
     bar.finish_and_clear();
     if progress::interrupted() {
         let done = left.len() - store.lock().map_or(0, |s| s.left(plan).len());
-        bail!("interrupted after {done} runs; the same command goes on");
+        bail!(
+            "interrupted after {done} runs, which {} keeps; the same command goes on",
+            folder.display()
+        );
     }
     // A run that failed explains more than those that were stopped for its sake.
     let (mut causes, stopped): (Vec<_>, Vec<_>) = results
@@ -386,7 +395,7 @@ fn list(plan: &Plan) {
             systems.len().to_string(),
         ]);
     }
-    say!("{cells}");
+    say!("{}", terminal::text(&cells));
     let mut systems = Text::new(&["system", "class", "name", "quick"]);
     for s in &plan.set.systems {
         systems.row(&[
@@ -396,17 +405,32 @@ fn list(plan: &Plan) {
             if s.quick { "yes" } else { "" }.to_owned(),
         ]);
     }
-    say!("{systems}");
+    say!("{}", terminal::text(&systems));
     let mut edges = Text::new(&["edge", "what stands there"]);
     for (name, _, about) in plan.set.edges() {
         edges.row(&[name.to_owned(), about.to_owned()]);
     }
-    say!("{edges}");
+    say!("{}", terminal::text(&edges));
     say!("{} runs", plan.tasks.len());
 }
 
-/// The two measures of each cell's front, by system.
-fn show(table: &Table) {
+/// Columns of the table of one cell, with the names of its two measures.
+fn columns(heading: &str, [y, x]: [&str; 2]) -> Text {
+    Text::with([
+        Column::new(heading).key("system"),
+        Column::new(y).key("rate").spread(),
+        Column::new(x).key("delay").spread(),
+        Column::new("dominates").rank(2),
+        Column::new("front").rank(1),
+        Column::new("cell").extra(true).rank(9),
+        Column::new("rate measure").extra(true).rank(9),
+        Column::new("delay measure").extra(true).rank(9),
+    ])
+}
+
+/// The two measures of each cell's front, by system: a table a cell, or one for programs.
+fn show(args: &TableArgs, table: &Table) -> Result<()> {
+    let mut whole = columns("system", ["rate", "delay"]).all();
     for cell in &table.cells {
         let [y, x] = cell
             .front
@@ -414,25 +438,35 @@ fn show(table: &Table) {
             .map(|key| arena::Measure::find(key).expect("tests find the measures of each front"));
         let heads = [y, x].map(|m| match m.unit {
             "" => m.label.to_owned(),
-            unit => format!("{}, {unit}", m.label),
+            unit => format!("{} ({unit})", m.label),
         });
-        let mut text = Text::new(&[cell.title.as_str(), &heads[0], &heads[1], "dominates", ""]);
+        let mut text = columns(&cell.title, [&heads[0], &heads[1]]);
         for (i, s) in cell.systems.iter().enumerate() {
-            let number = |m: &arena::Measure| {
-                s.values
-                    .get(m.key)
-                    .map_or_else(String::new, |e| e.text(m.decimals))
-            };
+            let number = |m: &arena::Measure| Cell::mean(s.values.get(m.key).copied(), m.decimals);
             let wins = cell.wins.iter().filter(|w| w.winner == i).count();
-            let front = if s.on_front { "front" } else { "" };
-            text.row(&[
-                s.title.clone(),
+            let front = match s.on_front {
+                true => Cell::from("front").tone(Tone::Good),
+                false => "".into(),
+            };
+            let cells = [
+                s.title.as_str().into(),
                 number(y),
                 number(x),
-                wins.to_string(),
-                front.to_owned(),
-            ]);
+                Cell::shown(wins.to_string(), wins as f64),
+                front,
+                cell.name.as_str().into(),
+                y.key.into(),
+                x.key.into(),
+            ];
+            whole.cells(cells.clone());
+            text.cells(cells);
         }
-        say!("{text}");
+        if !args.csv {
+            args.show(&text)?;
+        }
     }
+    if args.csv {
+        args.print(&whole)?;
+    }
+    Ok(())
 }

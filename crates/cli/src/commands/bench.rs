@@ -93,9 +93,9 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<ExitCode> {
     if args.json {
         say!("{}", serde_json::to_string_pretty(&as_json(&rows)?)?);
     } else if beside {
-        say!("{}", beside_peer(&rows).to_string().trim_end());
+        crate::terminal::print(&crate::terminal::text(&beside_peer(&rows)));
     } else {
-        say!("{}", table(&rows).to_string().trim_end());
+        crate::terminal::print(&crate::terminal::text(&table(&rows)));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,10 +6,11 @@ use anyhow::Result;
 use clap::Args;
 use slackwater_papers::Study;
 use slackwater_report::paper::{asked_of, short};
-use slackwater_results::table::Table;
+use slackwater_results::table::{Cell, Column, Table};
 
 use super::repro::Paper;
 use crate::say::say;
+use crate::terminal::TableArgs;
 
 /// `slackwater claims`
 #[derive(Debug, Args)]
@@ -20,6 +21,8 @@ pub(crate) struct ClaimsArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
 pub(crate) fn claims(args: &ClaimsArgs) -> Result<ExitCode> {
@@ -29,40 +32,53 @@ pub(crate) fn claims(args: &ClaimsArgs) -> Result<ExitCode> {
         say!("{}", serde_json::to_string_pretty(&papers)?);
         return Ok(ExitCode::SUCCESS);
     }
-    for study in studies {
-        let ledger = study.ledger();
-        if ledger.claims.is_empty() {
-            continue;
-        }
-        let mut table = Table::new(&[
-            study.name,
-            "where",
-            "what the paper says",
-            "paper",
-            "bound",
-            "profiles",
-            "figure",
-        ]);
-        for c in &ledger.claims {
-            let (reference, tolerance) = c.bound();
-            let profiles: Vec<&str> = c.profiles.iter().map(|p| p.name()).collect();
-            let bound = match c.impossible {
-                Some(_) => "not tested".to_owned(),
-                None => asked_of(&c.unit, reference, tolerance),
-            };
-            table.row(&[
-                c.id.clone(),
-                c.place.clone(),
-                c.says.clone(),
-                short(c.value.value),
-                bound,
-                profiles.join(", "),
-                c.figure.clone(),
-            ]);
-        }
-        say!("{table}");
+    let all = || studies.iter().filter(|s| !s.ledger().claims.is_empty());
+    if args.table.csv {
+        let mut table = table("claim").all();
+        all().for_each(|study| rows(&mut table, study));
+        return args.table.print(&table).map(|()| ExitCode::SUCCESS);
+    }
+    for study in all() {
+        let mut table = table(study.name);
+        rows(&mut table, study);
+        args.table.show(&table)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A table of claims, whose rows stand under `heading`.
+fn table(heading: &str) -> Table {
+    Table::with([
+        Column::new(heading).key("claim"),
+        Column::new("where").rank(3),
+        Column::new("what the paper says").key("says"),
+        Column::new("paper").rank(2),
+        Column::new("bound").rank(1),
+        Column::new("profiles").rank(5),
+        Column::new("figure").rank(4),
+        Column::new("study").rank(6).extra(true),
+    ])
+}
+
+fn rows(table: &mut Table, study: &Study) {
+    for c in &study.ledger().claims {
+        let (reference, tolerance) = c.bound();
+        let profiles: Vec<&str> = c.profiles.iter().map(|p| p.name()).collect();
+        let bound = match c.impossible {
+            Some(_) => "not tested".to_owned(),
+            None => asked_of(&c.unit, reference, tolerance),
+        };
+        table.cells([
+            c.id.as_str().into(),
+            c.place.as_str().into(),
+            c.says.as_str().into(),
+            Cell::shown(short(c.value.value), c.value.value),
+            bound.into(),
+            profiles.join(", ").into(),
+            c.figure.as_str().into(),
+            study.name.into(),
+        ]);
+    }
 }
 
 fn json(study: &Study) -> serde_json::Value {

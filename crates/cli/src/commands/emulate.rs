@@ -25,6 +25,7 @@ use slackwater_scenario::field::Field as _;
 
 use crate::commands::run::{REPORT, changes, command_line, plain, write, write_report};
 use crate::manifest::manifest;
+use crate::{VOID, terminal};
 
 /// `slackwater emulate`
 #[derive(Debug, Args)]
@@ -384,13 +385,13 @@ impl Leaves<'_> {
         Ok(place)
     }
 
-    /// Writes files, `more` by their names among them, and says how it went.
+    /// Writes files, `more` by their names among them, and says how it went. Returns the status to end with: the command's own, or [`VOID`].
     pub(crate) fn write(
         &self,
         place: Option<Place>,
         outcome: &Outcome,
         more: &[(&str, &str)],
-    ) -> Result<()> {
+    ) -> Result<ExitCode> {
         let void = outcome.health.missed() * 100.0 > self.void_above;
         let document = format!("{:#}\n", json(outcome, void));
         let mut page = None;
@@ -412,7 +413,7 @@ impl Leaves<'_> {
         }
         // Standard output is the command's.
         if !self.quiet {
-            eprintln!("{}", tables::flow_table(&outcome.result.summary));
+            eprintln!("{}", terminal::text_on_error(&tables::flow_table(&outcome.result.summary)));
             eprintln!("{}", lag_line(&outcome.health));
             if let Some(page) = page {
                 eprintln!("{}", page.display());
@@ -424,8 +425,9 @@ impl Leaves<'_> {
                 self.void_above,
                 stolen_words(&outcome.health)
             );
+            return Ok(ExitCode::from(VOID));
         }
-        Ok(())
+        Ok(ExitCode::from(outcome.code))
     }
 }
 
@@ -479,14 +481,14 @@ fn run_core(
         },
     };
     let left = core_network::run(&options, |_| ())?;
-    as_caller(caller(args.as_root), || {
+    let status = as_caller(caller(args.as_root), || {
         let more = [
             ("upf.json", left.status.as_str()),
             ("sessions.json", left.sessions.as_str()),
         ];
         leaves.write(place, &left.outcome, &more)
     })?;
-    Ok(ExitCode::from(left.outcome.code))
+    Ok(status)
 }
 
 fn command_or_shell(args: &EmulateArgs) -> Vec<OsString> {
@@ -517,9 +519,10 @@ pub(crate) fn run(args: &EmulateArgs, plugins: &Plugins) -> Result<ExitCode> {
         return run_core(args, plugins, &leaves, place);
     }
     let outcome = emulate(&options(args, plugins)?)?;
-    as_caller(who, || {
-        leaves.write(place, &outcome, &[])?;
-        write_logs(args, &outcome)
+    let status = as_caller(who, || {
+        let status = leaves.write(place, &outcome, &[])?;
+        write_logs(args, &outcome)?;
+        Ok::<_, anyhow::Error>(status)
     })?;
     if outcome.health.out_of_reach > 0 {
         eprintln!(
@@ -527,5 +530,5 @@ pub(crate) fn run(args: &EmulateArgs, plugins: &Plugins) -> Result<ExitCode> {
             outcome.health.out_of_reach
         );
     }
-    Ok(ExitCode::from(outcome.code))
+    Ok(status)
 }

@@ -13,11 +13,12 @@ use clap::Args;
 use serde_json::json;
 use slackwater_results::metrics::RunSummary;
 use slackwater_results::output::{Manifest, content, place, tables};
-use slackwater_results::table::Table;
+use slackwater_results::table::{Cell, Column, Table};
 use slackwater_scenario::{Plugins, bounded};
 
 use super::run::{changes, check, named, plain};
 use crate::say::say;
+use crate::terminal::{self, TableArgs};
 
 /// Name of the file with a run's numbers.
 const SUMMARY: &str = "summary.json";
@@ -159,6 +160,8 @@ pub(crate) struct LsArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
 pub(crate) fn ls(args: &LsArgs) -> Result<ExitCode> {
@@ -168,7 +171,15 @@ pub(crate) fn ls(args: &LsArgs) -> Result<ExitCode> {
             args.folder.display()
         );
     }
-    let mut table = Table::new(&["folder", "kind", "of", "changes", "runs", "size", "age"]);
+    let mut table = Table::with([
+        Column::new("folder"),
+        Column::new("kind").rank(1),
+        Column::new("of").rank(2),
+        Column::new("changes").rank(3),
+        Column::new("runs").rank(4),
+        Column::new("size").rank(6),
+        Column::new("age").rank(5),
+    ]);
     let mut rows = Vec::new();
     for folder in below(&args.folder) {
         let m = &folder.manifest;
@@ -185,20 +196,25 @@ pub(crate) fn ls(args: &LsArgs) -> Result<ExitCode> {
             Some(_) => format!("{} (partial)", m.kind),
             None => m.kind.clone(),
         };
-        table.row(&[
-            folder.path.display().to_string(),
-            kind,
-            m.name.clone(),
-            set.join(" "),
-            runs.len().to_string(),
-            format!("{:.1} MB", size as f64 / 1e6),
-            age(written.and_then(|t| t.elapsed().ok())),
+        let since = written.and_then(|t| t.elapsed().ok());
+        let age = match since {
+            Some(since) => Cell::shown(age(since), since.as_secs_f64().floor()),
+            None => Cell::missing(),
+        };
+        table.cells([
+            folder.path.display().to_string().into(),
+            kind.into(),
+            m.name.as_str().into(),
+            set.join(" ").into(),
+            Cell::shown(runs.len().to_string(), runs.len() as f64),
+            Cell::shown(format!("{:.1} MB", size as f64 / 1e6), size as f64),
+            age,
         ]);
     }
     if args.json {
         say!("{}", serde_json::to_string_pretty(&rows)?);
     } else {
-        say!("{}", table.to_string().trim_end());
+        args.table.print(&table)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -216,10 +232,8 @@ fn written(folder: &Path) -> Option<SystemTime> {
     manifest.and_then(|m| m.modified()).ok()
 }
 
-fn age(age: Option<Duration>) -> String {
-    let Some(seconds) = age.map(|a| a.as_secs()) else {
-        return "-".to_owned();
-    };
+fn age(age: Duration) -> String {
+    let seconds = age.as_secs();
     match seconds {
         0..120 => format!("{seconds} s"),
         120..7_200 => format!("{} min", seconds / 60),
@@ -239,6 +253,8 @@ pub(crate) struct ShowArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
 pub(crate) fn show(args: &ShowArgs, plugins: &Plugins) -> Result<ExitCode> {
@@ -248,7 +264,13 @@ pub(crate) fn show(args: &ShowArgs, plugins: &Plugins) -> Result<ExitCode> {
                 "--set: found a folder of results, expected a scenario: results are what they are"
             );
         }
-        return show_folder(&Folder::of(Path::new(&args.what))?, args.json);
+        return show_folder(&Folder::of(Path::new(&args.what))?, args);
+    }
+    if args.table.csv || args.table.chosen() {
+        bail!(
+            "{}: found a scenario, expected a folder of results: --csv and --columns are of its table",
+            args.what
+        );
     }
     let scenario = named(&args.what, &changes(&args.set)?)?.with_plugins(plugins);
     check(&args.what, &scenario)?;
@@ -260,10 +282,30 @@ pub(crate) fn show(args: &ShowArgs, plugins: &Plugins) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn show_folder(folder: &Folder, json: bool) -> Result<ExitCode> {
+/// Prints the table of the numbers in `summaries`, where there are any.
+fn show_numbers(args: &ShowArgs, summaries: &[RunSummary]) -> Result<()> {
+    match summaries {
+        [] => Ok(()),
+        [one] if args.table.csv || args.table.chosen() => {
+            args.table.print(&tables::whole_table(one))
+        }
+        [one] => {
+            args.table.show(&tables::flow_table(one))?;
+            terminal::print(&terminal::text(&tables::run_table(one)));
+            Ok(())
+        }
+        many => args.table.print(&tables::comparison_table(many)),
+    }
+}
+
+fn show_folder(folder: &Folder, args: &ShowArgs) -> Result<ExitCode> {
     let runs = folder.runs()?;
     let summaries: Vec<RunSummary> = runs.into_iter().map(|r| r.summary).collect();
-    if json {
+    if args.table.csv {
+        show_numbers(args, &summaries)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.json {
         let all = json!({ "manifest": folder.manifest, "runs": summaries });
         say!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(ExitCode::SUCCESS);
@@ -294,16 +336,9 @@ fn show_folder(folder: &Folder, json: bool) -> Result<ExitCode> {
         };
         say!("content   sha256 {content}, {state}");
     }
-    match summaries.as_slice() {
-        [] => {}
-        [one] => {
-            say!("\n{}", tables::flow_table(one));
-            say!("{}", tables::run_table(one).to_string().trim_end());
-        }
-        many => say!(
-            "\n{}",
-            tables::comparison_table(many).to_string().trim_end()
-        ),
+    if !summaries.is_empty() {
+        say!();
+        show_numbers(args, &summaries)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -93,13 +93,13 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
     if args.common.json {
         say!("{}", serde_json::to_string_pretty(&summaries)?);
     } else {
-        say!("{}", tables::comparison_table(&summaries));
-        if let Some(page) = page {
+        args.common.table.show(&tables::comparison_table(&summaries))?;
+        if let Some(page) = page.filter(|_| !args.common.table.csv) {
             say!("{}", page.display());
         }
     }
     Ok(if void {
-        ExitCode::FAILURE
+        ExitCode::from(crate::VOID)
     } else {
         ExitCode::SUCCESS
     })

@@ -1,6 +1,7 @@
 //! `slackwater repro`: a paper's figures redrawn from our runs, each claim beside ours with a verdict.
 
 mod live;
+mod verdicts;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,7 +13,7 @@ use slackwater_lab::parallel;
 use slackwater_lab::run::Control;
 use slackwater_papers::{self as papers, Options, Reproduction, Study};
 use slackwater_report::Cell;
-use slackwater_report::paper::{Drawing, Panel, asked, ours, short};
+use slackwater_report::paper::{Drawing, Panel};
 use slackwater_report::validation::{Verdicts, render};
 use slackwater_results::check::{Check, Origin, Verdict};
 use slackwater_results::output::Place;
@@ -24,6 +25,7 @@ use crate::files;
 use crate::manifest::manifest;
 use crate::progress::{self, STEPS, Signal};
 use crate::say::say;
+use crate::terminal::{self, TableArgs};
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Paper {
@@ -121,6 +123,8 @@ pub(crate) struct ReproArgs {
     /// Print every check as JSON to standard output, and nothing else there
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    table: TableArgs,
     /// Write no files
     #[arg(long)]
     no_files: bool,
@@ -138,6 +142,7 @@ impl ReproArgs {
 
 pub(crate) fn repro(args: &ReproArgs, plugins: &Plugins) -> Result<ExitCode> {
     progress::catch_interrupts();
+    args.table.check(&verdicts::columns("", ""))?;
     let studies = args.paper.studies();
     let options = Options {
         seeds: if args.quick {
@@ -194,9 +199,12 @@ pub(crate) fn repro(args: &ReproArgs, plugins: &Plugins) -> Result<ExitCode> {
             serde_json::to_string_pretty::<Vec<serde_json::Value>>(&rows)?
         );
     }
+    if args.table.csv {
+        args.table.print(&verdicts::whole(&verdicts))?;
+    }
     if matches!(args.paper, Paper::All) && !args.no_files() {
         let page = validation(args, &verdicts)?;
-        if !args.json {
+        if !args.json && !args.table.csv {
             say!("{}", page.display());
         }
     }
@@ -273,8 +281,8 @@ fn one(args: &ReproArgs, study: &Study, folder: &Path, options: &Options) -> Res
         let name = file.file_name().unwrap_or_default().to_owned();
         page = Some(place.put().map_err(plain)?.join(name));
     }
-    if !args.json {
-        show(&made);
+    if !args.json && !args.table.csv {
+        show(args, &made)?;
         say!("{effort}");
         if let Some(page) = page {
             say!("{}", page.display());
@@ -283,66 +291,29 @@ fn one(args: &ReproArgs, study: &Study, folder: &Path, options: &Options) -> Res
     Ok(made)
 }
 
-fn show(made: &Reproduction) {
+fn show(args: &ReproArgs, made: &Reproduction) -> Result<()> {
     say!("{}\n", made.page.title);
     if !made.page.claims.is_empty() {
-        let mut table = Table::new(&[
-            "the paper's claims",
-            "where",
-            "profile",
-            "paper",
-            "bound",
-            "ours",
-            "",
-        ]);
-        for (_, c) in &made.page.claims {
-            table.row(&[
-                c.claim.clone().unwrap_or_default(),
-                c.source.clone().unwrap_or_default(),
-                c.profile.unwrap_or("").to_owned(),
-                c.claimed.map_or_else(String::new, short),
-                asked(c),
-                ours(c),
-                c.verdict_text(),
-            ]);
-        }
-        say!("{table}");
+        let claims = made.page.claims.iter().map(|(_, c)| c).collect();
+        verdicts::show(&args.table, "the paper's claims", "where", claims)?;
     }
     for figure in &made.page.figures {
-        let own: Vec<&Check> = figure
-            .checks
-            .iter()
-            .filter(|c| c.origin != Origin::Claim)
-            .collect();
-        if own.is_empty() {
-            continue;
+        let own = figure.checks.iter();
+        let own: Vec<&Check> = own.filter(|c| c.origin != Origin::Claim).collect();
+        if !own.is_empty() {
+            verdicts::show(&args.table, &figure.title, "of", own)?;
         }
-        let mut table = Table::new(&[figure.title.as_str(), "profile", "bound", "ours", "", "of"]);
-        for c in own {
-            let whose = match c.origin {
-                Origin::Target => "target",
-                _ => c.source.as_deref().unwrap_or(""),
-            };
-            table.row(&[
-                c.name.clone(),
-                c.profile.unwrap_or("").to_owned(),
-                asked(c),
-                ours(c),
-                c.verdict_text(),
-                whose.to_owned(),
-            ]);
-        }
-        say!("{table}");
     }
     let panels = made.page.figures.iter().flat_map(|f| &f.panels);
     let beside = panels.filter(|p| p.id.starts_with("also-"));
     for table in beside.filter_map(comparison) {
-        say!("{table}");
+        say!("{}", terminal::text(&table));
     }
     for sentence in made.page.headline() {
         say!("{sentence}");
     }
     say!("Seeds {}", made.page.seed_note);
+    Ok(())
 }
 
 /// Puts the claims of `made` between the marks of the file `docs`.
@@ -400,7 +371,7 @@ fn comparison(panel: &Panel) -> Option<Table> {
     let heads: Vec<String> = core::iter::once(table.caption.clone())
         .chain(heads)
         .collect();
-    let mut text = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut text = Table::new(&heads);
     for row in &table.rows {
         let cells = row.cells.iter().map(|cell| match cell {
             Cell::Missing => String::new(),

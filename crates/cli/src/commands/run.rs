@@ -12,6 +12,7 @@ use slackwater_scenario::{Change, Plugins, Scenario};
 
 use crate::manifest;
 use crate::progress::{self, STEPS, Signal};
+use crate::terminal;
 use crate::say::say;
 use crate::{RunArgs, ScenarioArgs};
 
@@ -119,7 +120,20 @@ pub(crate) const REPORT: &str = "report.html";
 
 /// Writes the page.
 pub(crate) fn write_report(folder: &Path, results: &[RunResult]) -> Result<PathBuf> {
-    let page = report::render(&view::report(results, &command_line()));
+    write_report_of(folder, results, None)
+}
+
+/// As [`write_report`], of results of which something is missing.
+pub(crate) fn write_report_of(
+    folder: &Path,
+    results: &[RunResult],
+    missing: Option<&str>,
+) -> Result<PathBuf> {
+    let mut page = view::report(results, &command_line());
+    if let Some(missing) = missing {
+        page.notes.insert(0, format!("Partial results: {missing}."));
+    }
+    let page = report::render(&page);
     let path = folder.join(REPORT);
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
@@ -145,6 +159,7 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
     }
     let folder = folder(&args.common, &scenario.name);
     let place = claim(&args.common, &scenario, "run", &folder)?;
+    args.common.table.check_metrics()?;
     let bar = progress::bar(1);
     let signal = Signal::new(&folder, !args.common.no_files, &scenario.name);
     let mut seen = 0;
@@ -153,35 +168,57 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
         signal.see(records, &mut seen);
         signal.share(share);
         if progress::interrupted() {
-            Control::Stop
+            Control::Keep
         } else {
             Control::Continue
         }
     })?;
     bar.finish_and_clear();
+    // Ctrl-C in the last step changes nothing.
+    let ran = result.summary.duration_s;
+    let missing = (ran < scenario.duration.as_secs_f64()).then(|| {
+        let whole = scenario.duration.as_secs_f64();
+        format!("interrupted at {ran:.3} s of {whole} s")
+    });
     let mut page = None;
     if let Some(place) = place {
         let aside = place.aside().map_err(plain)?;
         write(aside, &result)?;
-        write_report(aside, std::slice::from_ref(&result))?;
-        page = Some(place.put().map_err(plain)?.join(REPORT));
+        write_report_of(aside, std::slice::from_ref(&result), missing.as_deref())?;
+        let put = match &missing {
+            Some(missing) => place.put_partial(missing),
+            None => place.put(),
+        };
+        page = Some(put.map_err(plain)?.join(REPORT));
     }
     show(&args.common, &result.summary)?;
-    if !args.common.json {
+    if !args.common.json && !args.common.table.csv {
         say!("seed {}, {} events", result.seed, result.events);
         if let Some(page) = page {
             say!("{}", page.display());
         }
     }
-    Ok(ExitCode::SUCCESS)
+    let Some(missing) = missing else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    eprintln!("slackwater: {missing}; metrics and series are of that part");
+    Ok(ExitCode::from(130))
 }
 
 fn show(args: &ScenarioArgs, summary: &RunSummary) -> Result<()> {
     if args.json {
         say!("{}", serde_json::to_string_pretty(summary)?);
-    } else {
-        say!("{}", tables::flow_table(summary));
-        say!("{}", tables::run_table(summary));
+        return Ok(());
     }
+    show_run(&args.table, summary)
+}
+
+/// Prints the tables of one run, or as one table of the columns that are chosen.
+pub(crate) fn show_run(args: &terminal::TableArgs, summary: &RunSummary) -> Result<()> {
+    if args.csv || args.chosen() {
+        return args.show(&tables::whole_table(summary));
+    }
+    args.show(&tables::flow_table(summary))?;
+    say!("{}", terminal::text(&tables::run_table(summary)));
     Ok(())
 }

@@ -221,7 +221,7 @@ fn stats(files: &[PathBuf], columns: &ColumnArgs, json: bool) -> Result<ExitCode
     if json {
         say!("{}", serde_json::to_string_pretty(&rows)?);
     } else {
-        say!("{}", table.to_string().trim_end());
+        crate::terminal::print(&crate::terminal::text(&table));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -20,6 +20,7 @@ use beside_ns3::{BesideNs3, Group};
 use crate::ns3::{Ns3, Ns3Args};
 use crate::progress;
 use crate::say::say;
+use crate::terminal;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Which {
@@ -191,9 +192,9 @@ fn section(title: &str, command: &str, checks: &[Check], as_markdown: bool) {
         say!("{title}");
         let mut table = Table::new(&["", "reference", "ours", "difference", "tolerance", ""]);
         for c in checks {
-            table.row(&row(c));
+            table.cells(terminal::judged(&row(c), c.holds));
         }
-        say!("{table}");
+        say!("{}", crate::terminal::text(&table));
     }
     for (cause, names) in causes(checks) {
         say!("- {}: {cause}.", names.join(", "));

@@ -9,6 +9,7 @@ use super::OutputError;
 use super::tables::{estimate, groups};
 use crate::metrics::{Better, METRICS, Metric, RunSummary};
 use crate::stats::{Paired, best, paired_of};
+use crate::table::quoted;
 
 /// Names of the two files.
 pub const FILES: [&str; 2] = ["compare.json", "compare.csv"];
@@ -243,15 +244,6 @@ fn difference(d: Option<&Difference>) -> [String; 6] {
 
 fn text<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |v| v.to_string())
-}
-
-/// A field of CSV (RFC 4180).
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
 }
 
 #[cfg(test)]

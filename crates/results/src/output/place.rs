@@ -177,6 +177,26 @@ impl Place {
         self.manifest.partial = Some(missing.to_owned());
     }
 
+    /// As [`Place::put`], of partial results: whole ones are not lost for them. Where such stand there, the others go into a folder beside
+    /// them, whose name ends with `-partial`.
+    ///
+    /// # Errors
+    /// As [`Place::claim`] of that folder and [`Place::put`].
+    pub fn put_partial(mut self, missing: &str) -> Result<PathBuf, PlaceError> {
+        self.partial(missing);
+        let whole = Manifest::of(&self.folder).is_some_and(|old| old.partial.is_none());
+        if !whole {
+            return self.put();
+        }
+        let mut name = self.folder.file_name().unwrap_or_default().to_owned();
+        name.push("-partial");
+        let folder = self.folder.with_file_name(name);
+        let place = Self::claim(&folder, self.manifest.clone(), false)?;
+        fs::rename(&self.aside, &place.aside).map_err(PlaceError::file(&place.aside))?;
+        drop(self);
+        place.put()
+    }
+
     /// The folder to write into, which is made.
     ///
     /// # Errors
@@ -411,6 +431,35 @@ mod tests {
         for name in files {
             fs::write(aside.join(name), name).expect("a file");
         }
+    }
+
+    #[test]
+    fn partial_results_take_no_place_of_whole_ones() {
+        let s = Scratch::new("partial");
+        let folder = s.0.join("at");
+        let claim = || Place::claim(&folder, of("run", "x"), false).expect("free");
+        let leave = |place: &Place, text: &str| {
+            let aside = place.aside().expect("made");
+            fs::write(aside.join("summary.json"), text).expect("written");
+        };
+        let first = claim();
+        leave(&first, "half");
+        assert_eq!(first.put_partial("1 of 2").expect("put"), folder);
+        let second = claim();
+        leave(&second, "whole");
+        second.put().expect("whole results take the place of partial ones");
+        for text in ["third", "fourth"] {
+            let place = claim();
+            leave(&place, text);
+            let put = place.put_partial("1 of 2").expect("put");
+            assert_eq!(put, s.0.join("at-partial"));
+            let read = |name: &str| fs::read_to_string(s.0.join(name)).expect("there");
+            assert_eq!(read("at/summary.json"), "whole");
+            assert_eq!(read("at-partial/summary.json"), text);
+            let manifest = Manifest::of(&put).expect("there");
+            assert_eq!(manifest.partial.as_deref(), Some("1 of 2"));
+        }
+        assert_eq!(s.files().len(), 4, "{:?}", s.files());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Tables of metrics for the terminal.
 
 use crate::metrics::table::Source;
-use crate::metrics::{Estimate, METRICS, Metric, Paired, RunSummary, paired};
-use crate::table::Table;
+use crate::metrics::{Better, Estimate, FlowSummary, METRICS, Metric, Paired, RunSummary, paired};
+use crate::table::{Cell, Column, Table, Tone};
 
 /// Metrics that a table on a terminal has room for.
 pub const FLOW_COLUMNS: [&str; 8] = [
@@ -39,32 +39,83 @@ pub const RUN_COLUMNS: [&str; 8] = [
     "jain",
 ];
 
-fn heading(metric: &Metric) -> String {
-    match metric.unit {
+/// What stays longest where a terminal is narrow.
+const FIRST: [&str; 9] = [
+    "goodput",
+    "goodput_total",
+    "queue_p95",
+    "frame_p95",
+    "utilisation",
+    "late_frames",
+    "srtt_p95",
+    "loss",
+    "queue_p50",
+];
+
+/// The column of `metric`, at `place` of a table; shown where it is among `shown`.
+fn column(metric: &Metric, place: usize, shown: &[&str]) -> Column {
+    let heading = match metric.unit {
         "" => metric.label.to_owned(),
         unit => format!("{} ({unit})", metric.label),
-    }
+    };
+    let first = FIRST.iter().position(|k| *k == metric.key);
+    Column::new(&heading)
+        .key(metric.key)
+        .rank(first.map_or(FIRST.len() + place, |at| at + 1))
+        .extra(!shown.contains(&metric.key))
 }
 
-fn cell(metric: &Metric, value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |v| format!("{v:.*}", metric.decimals))
+fn cell(metric: &Metric, value: Option<f64>) -> Cell {
+    Cell::number(value, metric.decimals)
+}
+
+/// Metrics of which `has` is true, those of `shown` first and in that order.
+fn metrics(shown: &[&str], has: impl Fn(&Metric) -> bool) -> Vec<&'static Metric> {
+    let first = shown.iter().filter_map(|k| Metric::find(k));
+    let others = METRICS.iter().filter(|m| !shown.contains(&m.key));
+    first
+        .chain(others.filter(|m| has(m)))
+        .collect()
+}
+
+/// Columns of a run's flows.
+fn flow_columns(run: &RunSummary) -> &'static [&'static str] {
+    if !run.flows.is_empty() && run.flows.iter().all(|f| f.media.is_some()) {
+        &MEDIA_COLUMNS
+    } else {
+        &FLOW_COLUMNS
+    }
 }
 
 /// One row a flow.
 pub fn flow_table(run: &RunSummary) -> Table {
-    let columns: &[&str] = if run.flows.iter().all(|f| f.media.is_some()) {
-        &MEDIA_COLUMNS
-    } else {
-        &FLOW_COLUMNS
+    flows(run, flow_columns(run), |m| {
+        matches!(m.of, Source::Flow(_))
+    })
+}
+
+/// One row a flow, with the metrics of the run as a whole in each: all numbers of a run in one table.
+pub fn whole_table(run: &RunSummary) -> Table {
+    let of_run = METRICS.iter().filter(|m| matches!(m.of, Source::Run(_)));
+    let there = of_run.filter(|m| m.of_run(run).is_some()).map(|m| m.key);
+    let shown: Vec<&str> = flow_columns(run).iter().copied().chain(there).collect();
+    flows(run, &shown, |_| true)
+}
+
+fn flows(run: &RunSummary, shown: &[&str], wanted: impl Fn(&Metric) -> bool) -> Table {
+    let value = |m: &Metric, flow: &FlowSummary| match m.of {
+        Source::Flow(of) => of(flow),
+        Source::Run(of) => of(run),
     };
-    let metrics: Vec<&Metric> = columns.iter().filter_map(|k| Metric::find(k)).collect();
-    let mut heads = vec!["flow".to_owned()];
-    heads.extend(metrics.iter().map(|m| heading(m)));
-    let mut table = Table::new(&heads);
+    let metrics = metrics(shown, |m| {
+        wanted(m) && run.flows.iter().any(|f| value(m, f).is_some())
+    });
+    let heads = metrics.iter().enumerate();
+    let heads = heads.map(|(place, m)| column(m, place, shown));
+    let mut table = Table::with(core::iter::once(Column::new("flow")).chain(heads));
     for flow in &run.flows {
-        let mut row = vec![flow.label.clone()];
-        row.extend(metrics.iter().map(|m| cell(m, m.of_flow(flow))));
-        table.row(&row);
+        let numbers = metrics.iter().map(|m| cell(m, value(m, flow)));
+        table.cells(core::iter::once(flow.label.as_str().into()).chain(numbers));
     }
     table
 }
@@ -74,7 +125,7 @@ pub fn run_table(run: &RunSummary) -> Table {
     let mut table = Table::new(&["metric", "value", "unit"]);
     for m in METRICS {
         if let (Source::Run(_), Some(v)) = (m.of, m.of_run(run)) {
-            table.row(&[m.label.to_owned(), cell(m, Some(v)), m.unit.to_owned()]);
+            table.cells([m.label.into(), cell(m, Some(v)), m.unit.into()]);
         }
     }
     table
@@ -114,33 +165,28 @@ pub fn estimate<'a>(
 /// One row for each set of labels: mean and 95 % interval over the seeds, and how many seeds there are.
 pub fn comparison_table(runs: &[RunSummary]) -> Table {
     let groups = groups(runs, |r| r);
-    let metrics: Vec<&Metric> = RUN_COLUMNS
-        .iter()
-        .filter_map(|k| Metric::find(k))
-        .filter(|m| {
-            groups
-                .iter()
-                .any(|g| estimate(m, g.1.iter().copied()).is_some())
-        })
-        .collect();
-    let mut heads = vec!["run".to_owned(), "seeds".to_owned()];
-    heads.extend(metrics.iter().map(|m| heading(m)));
-    let mut table = Table::new(&heads);
+    let of = |m: &Metric, runs: &[&RunSummary]| estimate(m, runs.iter().copied());
+    let there = |m: &Metric| groups.iter().any(|g| of(m, &g.1).is_some());
+    let mut metrics = metrics(&RUN_COLUMNS, there);
+    metrics.retain(|m| there(m));
+    let mut table = Table::with(heads("run", "seeds", &metrics));
     for (name, runs) in &groups {
-        let mut row = vec![
-            if name.is_empty() {
-                "all".to_owned()
-            } else {
-                name.clone()
-            },
-            runs.len().to_string(),
-        ];
-        row.extend(metrics.iter().map(|m| {
-            estimate(m, runs.iter().copied()).map_or_else(|| "-".to_owned(), |e| e.text(m.decimals))
-        }));
-        table.row(&row);
+        let name = if name.is_empty() { "all" } else { name };
+        let n = runs.len();
+        let first = [name.into(), Cell::shown(n.to_string(), n as f64)];
+        let means = metrics.iter().map(|m| Cell::mean(of(m, runs), m.decimals));
+        table.cells(first.into_iter().chain(means));
     }
     table
+}
+
+/// Columns of a comparison: a name, a count, and metrics with intervals.
+fn heads(name: &str, count: &str, metrics: &[&Metric]) -> Vec<Column> {
+    let of = |(place, m): (usize, &&Metric)| column(m, place, &RUN_COLUMNS).spread();
+    [Column::new(name), Column::new(count)]
+        .into_iter()
+        .chain(metrics.iter().enumerate().map(of))
+        .collect()
 }
 
 /// Every set of labels beside the first: each metric less the first set's, seed by seed. What seeds share then hides no difference.
@@ -148,39 +194,47 @@ pub fn comparison_table(runs: &[RunSummary]) -> Table {
 pub fn difference_table(runs: &[RunSummary]) -> Option<Table> {
     let groups = groups(runs, |r| r);
     let ((first, base), others) = groups.split_first()?;
-    let metrics: Vec<&Metric> = RUN_COLUMNS.iter().filter_map(|k| Metric::find(k)).collect();
-    let rows: Vec<(&String, Vec<Option<Paired>>)> = others
-        .iter()
-        .map(|(name, runs)| {
-            let cells = metrics.iter().map(|m| difference(m, runs, base));
-            (name, cells.collect())
-        })
-        .collect();
-    let there = |at: usize| rows.iter().any(|(_, cells)| cells[at].is_some());
-    let shown: Vec<usize> = (0..metrics.len()).filter(|at| there(*at)).collect();
-    if shown.is_empty() {
+    let there = |m: &Metric| {
+        let found = |g: &(String, Vec<&RunSummary>)| difference(m, &g.1, base).is_some();
+        others.iter().any(found)
+    };
+    let mut metrics = metrics(&RUN_COLUMNS, there);
+    metrics.retain(|m| there(m));
+    if metrics.is_empty() {
         return None;
     }
-
-    let mut heads = vec![format!("less {first}"), "pairs".to_owned()];
-    heads.extend(shown.iter().map(|at| heading(metrics[*at])));
-    let mut table = Table::new(&heads);
-    for (name, cells) in rows {
-        let pairs = shown.iter().filter_map(|at| cells[*at]);
-        let n = pairs.map(|d| d.difference.n).max().unwrap_or(0);
-        let mut row = vec![name.clone(), n.to_string()];
-        row.extend(shown.iter().map(|at| {
-            cells[*at].map_or_else(
-                || "-".to_owned(),
-                |d| {
-                    let star = if d.stands() { " *" } else { "" };
-                    format!("{}{star}", d.difference.text(metrics[*at].decimals))
-                },
-            )
-        }));
-        table.row(&row);
+    let mut table = Table::with(heads(&format!("less {first}"), "pairs", &metrics));
+    for (name, runs) in others {
+        let cells: Vec<Option<Paired>> = metrics
+            .iter()
+            .map(|m| difference(m, runs, base))
+            .collect();
+        let pairs = cells.iter().flatten().map(|d| d.difference.n);
+        let n = pairs.max().unwrap_or(0);
+        let first = [name.as_str().into(), Cell::shown(n.to_string(), n as f64)];
+        let cells = cells.into_iter().zip(&metrics).map(|(d, m)| {
+            let Some(d) = d else { return Cell::missing() };
+            let cell = Cell::mean(Some(d.difference), m.decimals);
+            if d.stands() {
+                cell.followed(" *").tone(tone(m, &d))
+            } else {
+                cell
+            }
+        });
+        table.cells(first.into_iter().chain(cells));
     }
     Some(table)
+}
+
+/// Better or worse than the first set, where a direction is good.
+fn tone(metric: &Metric, found: &Paired) -> Tone {
+    let more = found.difference.mean > 0.0;
+    match metric.better {
+        Better::Neither => Tone::Strong,
+        Better::Higher if more => Tone::Good,
+        Better::Lower if !more => Tone::Good,
+        Better::Higher | Better::Lower => Tone::Bad,
+    }
 }
 
 /// `metric` of `runs` less that of `base`, over the seeds that both have; `None` for fewer than two.

@@ -8,6 +8,7 @@ use slackwater_core::{Bytes, Datagram, Duration, FlowId, Instant, NodeId, Packet
 use super::*;
 use crate::metrics::{Estimate, summarize};
 use crate::record::{RecorderConfig, RunRecorder};
+use crate::table::{Cell, Column, Table, Tone};
 
 fn scenario() -> Scenario {
     let text = r#"
@@ -164,6 +165,11 @@ fn folders_are_named_after_what_varies() {
     assert!(run_folder(&labels(&["x".repeat(900).as_str()]), 3).len() < 200);
 }
 
+fn texts(table: &Table) -> Vec<Vec<String>> {
+    let row = |row: &Vec<Cell>| row.iter().map(|c| c.text.clone()).collect();
+    table.rows().iter().map(row).collect()
+}
+
 #[test]
 fn a_comparison_shows_means_with_intervals_and_the_number_of_seeds() {
     let run = |controller: &str, goodput: f64| RunSummary {
@@ -173,19 +179,17 @@ fn a_comparison_shows_means_with_intervals_and_the_number_of_seeds() {
         ..RunSummary::default()
     };
     let runs = [run("cubic", 10.0), run("bbr", 9.0), run("cubic", 11.0)];
-    let text = comparison_table(&runs).to_string();
-    let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.len(), 4);
-    assert!(
-        lines[0].starts_with("run    seeds  total goodput (Mbit/s)   utilisation (%)"),
-        "{text}"
+    let table = comparison_table(&runs);
+    let heads: Vec<String> = table.columns().iter().map(Column::heading).collect();
+    assert_eq!(
+        heads[..4],
+        ["run", "seeds", "total goodput (Mbit/s)", "utilisation (%)"]
     );
+    let texts = texts(&table);
     // 10.5 exp(-+ 12.706 sqrt(0.5 / 2) / 10.5)
-    assert!(lines[2].contains("10.500 [5.733, 19.229]"), "{text}");
-    assert!(
-        lines[3].starts_with("bbr        1") && lines[3].contains("9.000"),
-        "{text}"
-    );
+    assert_eq!(texts[0][..3], ["cubic", "2", "10.500 [5.733, 19.229]"]);
+    assert_eq!(texts[1][..3], ["bbr", "1", "9.000"]);
+    assert_eq!(texts.len(), 2);
     let e = Estimate::of(&[10.0, 11.0]).expect("values");
     assert_eq!(e.n, 2);
 }
@@ -208,18 +212,14 @@ fn a_comparison_shows_differences_seed_by_seed() {
         run("bbr", 2, 18.9),
         run("reno", 9, 5.0),
     ];
-    let text = difference_table(&runs).expect("pairs").to_string();
-    let lines: Vec<&str> = text.lines().collect();
-    assert!(
-        lines[0].starts_with("less cubic  pairs  total goodput"),
-        "{text}"
-    );
+    let table = difference_table(&runs).expect("pairs");
+    assert_eq!(table.columns()[0].label, "less cubic");
+    assert_eq!(table.columns()[2].key, "goodput_total");
+    let texts = texts(&table);
     // 4.303 * sqrt((0.0667^2 * 1.5) / 2 / 3)
-    assert!(lines[2].contains("-1.067 ± 0.143 *"), "{text}");
-    assert!(
-        lines[3].starts_with("reno            0"),
-        "no seed in common: {text}"
-    );
+    assert_eq!(texts[0][..3], ["bbr", "3", "-1.067 ± 0.143 *"]);
+    assert_eq!(table.rows()[0][2].tone, Tone::Bad);
+    assert_eq!(texts[1][..3], ["reno", "0", "-"], "no seed in common");
     assert!(difference_table(&runs[..3]).is_none());
     assert!(difference_table(&[runs[0].clone(), runs[4].clone()]).is_none());
 }

@@ -336,6 +336,15 @@ impl RunRecorder {
         }
     }
 
+    /// Ends a run at `end`, before the time that it was planned for.
+    pub fn cut(&mut self, end: Instant) {
+        self.config.to = end;
+        for info in &mut self.config.flows {
+            info.start = info.start.min(end);
+            info.stop = info.stop.min(end);
+        }
+    }
+
     /// Ends a run whose length and flows were not known beforehand: it ends at `end`, and of its flows those named in
     /// `keep` stay, in that order and under those labels.
     pub fn conclude(&mut self, end: Instant, keep: &[(FlowId, String)]) {

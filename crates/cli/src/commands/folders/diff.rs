@@ -8,13 +8,14 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use serde_json::{Value, json};
 use slackwater_results::metrics::METRICS;
-use slackwater_results::table::Table;
+use slackwater_results::table::{Cell, MISSING, Table};
 use slackwater_scenario::tree::{self, Value as Tree};
 use slackwater_scenario::{bounded, parse_toml};
 
 use super::rerun::{Differs, differences, flat};
 use super::{Folder, Run, SCENARIO};
 use crate::say::say;
+use crate::terminal;
 
 /// `slackwater diff`
 #[derive(Debug, Args)]
@@ -26,6 +27,9 @@ pub(crate) struct DiffArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Print one table as CSV to standard output, and nothing else there: a line for each key and metric that differs
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
 }
 
 /// A metric of both runs: its label with the unit, decimals, and both numbers.
@@ -80,7 +84,9 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode> {
             names.iter().map(pair).collect()
         }
     };
-    if !args.json {
+    let quiet = args.json || args.csv;
+    let mut table = csv_table();
+    if !quiet {
         programs(&before, &after);
     }
     for pair in pairs {
@@ -95,7 +101,8 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode> {
                 .map(|r| r.name.display().to_string())
                 .unwrap_or_default();
             rows.push(json!({ "run": name, "only_in": other }));
-            if !args.json {
+            table.row(&[name.as_str(), "only in", &other.display().to_string()]);
+            if !quiet {
                 say!("{name}: only in {}", other.display());
             }
             continue;
@@ -108,12 +115,15 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode> {
             "scenario": changed.iter().map(|d| json!({ "key": d.key, "before": d.was, "after": d.now })).collect::<Vec<_>>(),
             "metrics": moved.iter().map(|m| json!({ "metric": m.label, "before": m.was, "after": m.now })).collect::<Vec<_>>(),
         }));
-        if !args.json {
+        csv_rows(&mut table, a, &changed, &moved);
+        if !quiet {
             tell(a, &changed, &moved);
         }
     }
     if args.json {
         say!("{}", serde_json::to_string_pretty(&rows)?);
+    } else if args.csv {
+        terminal::print(&table.csv());
     } else if same {
         say!("the same scenario and the same numbers");
     }
@@ -145,15 +155,10 @@ fn tell(run: &Run, changed: &[Differs], moved: &[Moved]) {
     }
     if !changed.is_empty() {
         let mut table = Table::new(&["key", "before", "after"]);
-        let shown = |v: &Option<Value>| match v {
-            Some(Value::String(s)) => s.clone(),
-            Some(v) => v.to_string(),
-            None => "-".to_owned(),
-        };
         for d in changed {
             table.row(&[d.key.clone(), shown(&d.was), shown(&d.now)]);
         }
-        say!("{table}");
+        say!("{}", terminal::text(&table));
     }
     if !moved.is_empty() {
         let mut table = Table::new(&["metric", "before", "after", "difference", "%"]);
@@ -174,6 +179,38 @@ fn tell(run: &Run, changed: &[Differs], moved: &[Moved]) {
                 share.map_or("-".to_owned(), |s| format!("{s:+.1}")),
             ]);
         }
-        say!("{table}");
+        say!("{}", terminal::text(&table));
+    }
+}
+
+/// Everything that differs as one table: a line a key or a metric.
+fn csv_table() -> Table {
+    Table::new(&["run", "what", "key", "before", "after", "difference"])
+}
+
+fn csv_rows(table: &mut Table, run: &Run, changed: &[Differs], moved: &[Moved]) {
+    let run = run.name.display().to_string();
+    for d in changed {
+        let cells = [&run, "scenario", &d.key, &shown(&d.was), &shown(&d.now)];
+        table.row(&cells);
+    }
+    for m in moved {
+        let number = |v: Option<f64>| Cell::number(v, m.decimals);
+        table.cells([
+            run.as_str().into(),
+            "metric".into(),
+            m.label.as_str().into(),
+            number(m.was),
+            number(m.now),
+            number(m.was.zip(m.now).map(|(a, b)| b - a)),
+        ]);
+    }
+}
+
+fn shown(value: &Option<Value>) -> String {
+    match value {
+        Some(Value::String(s)) => s.clone(),
+        Some(v) => v.to_string(),
+        None => MISSING.to_owned(),
     }
 }

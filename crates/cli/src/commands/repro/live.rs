@@ -23,6 +23,7 @@ use crate::files;
 use crate::manifest::manifest;
 use crate::progress;
 use crate::say::say;
+use crate::terminal;
 
 /// Share of slots, in percent, beyond which a run says nothing.
 const VOID_ABOVE: f64 = 1.0;
@@ -82,8 +83,10 @@ pub(super) fn run(args: &ReproArgs, study: &Study, options: &Options) -> Result<
     }
     if args.json {
         say!("{}", serde_json::to_string_pretty(&live.json(&all))?);
+    } else if args.table.csv {
+        terminal::print(&live.text(&all).csv());
     } else {
-        say!("{}", live.text(&all));
+        say!("{}", terminal::text(&live.text(&all)));
         if let Some(page) = page {
             say!("{}", page.display());
         }

@@ -1,6 +1,5 @@
 //! `slackwater validate --live`: simulated senders beside the kernel's, in real time.
 
-use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -42,11 +41,10 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<ExitCode> {
         args.at_once
     );
     let bar = progress::bar(suite.runs());
-    bar.set_message("in real time");
+    bar.set_message("in real time".to_owned());
     let groups = suite.run(&|said| match said {
         None => bar.inc(progress::STEPS),
-        Some(line) if std::io::stderr().is_terminal() => bar.println(line),
-        Some(line) => eprintln!("{line}"),
+        Some(line) => bar.suspend(|| eprintln!("{line}")),
     })?;
     bar.finish_and_clear();
     let judged: Vec<(Group, Vec<Row>)> = groups
@@ -122,9 +120,9 @@ fn tables(judged: &[(Group, Vec<Row>)]) {
         say!("{}: {}", group.title, group.controller);
         let mut table = Table::new(&HEADING);
         for row in rows {
-            table.row(&cells(row));
+            table.cells(crate::terminal::judged(&cells(row), row.holds));
         }
-        say!("{table}");
+        say!("{}", crate::terminal::text(&table));
     }
 }
 

@@ -1,0 +1,147 @@
+//! Verdicts as tables: what misses first, by its cause, then what cannot be told, then what holds.
+
+use anyhow::Result;
+use slackwater_report::paper::{asked, asked_of, ours, short};
+use slackwater_report::validation::Verdicts;
+use slackwater_results::check::{Check, Origin, Verdict};
+use slackwater_results::stats::Estimate;
+use slackwater_results::table::{Cell, Column, Table, Tone};
+
+use crate::say::say;
+use crate::terminal::{self, TableArgs};
+
+/// Columns of the tables that readers see: what is compared under `heading`, and whose bound it is under `whose`.
+pub(super) fn columns(heading: &str, whose: &str) -> Table {
+    Table::with([
+        Column::new(heading).key("claim"),
+        Column::new("verdict").rank(0),
+        Column::new("cause").rank(2),
+        Column::new("ours").rank(1),
+        Column::new("bound").rank(1),
+        Column::new("profile").rank(4),
+        Column::new("paper").rank(5),
+        Column::new(whose).key("where").rank(6),
+    ])
+}
+
+/// What a reader wants first.
+const fn order(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Misses => 0,
+        Verdict::CannotTell => 1,
+        Verdict::Holds => 2,
+        Verdict::NotTested => 3,
+    }
+}
+
+/// The verdict, in letters that tell the three apart without colour too.
+fn verdict(check: &Check) -> Cell {
+    let text = check.verdict_text();
+    match check.verdict() {
+        Verdict::Holds => Cell::from(text).tone(Tone::Good),
+        Verdict::Misses => Cell::from("MISSES").tone(Tone::Bad),
+        Verdict::CannotTell => Cell::from(text).tone(Tone::Open),
+        Verdict::NotTested => text.into(),
+    }
+}
+
+/// `checks` as a table with its causes below it, each once by its number.
+pub(super) fn show(
+    args: &TableArgs,
+    heading: &str,
+    whose: &str,
+    mut checks: Vec<&Check>,
+) -> Result<()> {
+    let mut causes: Vec<&str> = Vec::new();
+    checks.sort_by_key(|c| order(c.verdict()));
+    for check in &checks {
+        if let (true, Some(note)) = (check.verdict() != Verdict::Holds, check.note.as_deref())
+            && !causes.contains(&note)
+        {
+            causes.push(note);
+        }
+    }
+    let number = |c: &Check| {
+        let note = c.note.as_deref().filter(|_| c.verdict() != Verdict::Holds)?;
+        causes.iter().position(|n| *n == note)
+    };
+    // Rows of one cause stand together; those without one come last.
+    checks.sort_by_key(|c| (order(c.verdict()), number(c).unwrap_or(usize::MAX)));
+    let mut table = columns(heading, whose);
+    for c in checks {
+        let of = match c.origin {
+            Origin::Target => "target",
+            _ => c.source.as_deref().unwrap_or(""),
+        };
+        table.cells([
+            c.claim.as_deref().unwrap_or(&c.name).into(),
+            verdict(c),
+            number(c).map_or_else(String::new, |n| format!("{}.", n + 1)).into(),
+            ours(c).into(),
+            asked(c).into(),
+            c.profile.unwrap_or("").into(),
+            c.claimed.map_or_else(String::new, short).into(),
+            of.into(),
+        ]);
+    }
+    args.print(&table)?;
+    for (n, cause) in causes.iter().enumerate() {
+        let text = format!("{}. {cause}", n + 1);
+        let width = terminal::look().width.unwrap_or(usize::MAX);
+        terminal::print(&terminal::wrapped(&text, "   ", width));
+    }
+    say!();
+    Ok(())
+}
+
+/// All verdicts of `papers` as one table, for programs.
+pub(super) fn whole(papers: &[Verdicts]) -> Table {
+    let mut table = Table::with([
+        Column::new("claim"),
+        Column::new("verdict"),
+        Column::new("cause"),
+        Column::new("ours").spread(),
+        Column::new("bound"),
+        Column::new("profile"),
+        Column::new("paper"),
+        Column::new("where"),
+        Column::new("unit"),
+        Column::new("study"),
+        Column::new("figure"),
+        Column::new("origin"),
+    ]);
+    for paper in papers {
+        let mut rows: Vec<_> = paper.claims.iter().chain(&paper.relations).collect();
+        let cause = |r: &slackwater_report::validation::Row| {
+            let note = r.note.clone().filter(|_| r.verdict != Verdict::Holds);
+            note.unwrap_or_default()
+        };
+        rows.sort_by_cached_key(|r| (order(r.verdict), cause(r)));
+        for r in rows {
+            let ours = r.ours.map(|mean| Estimate {
+                mean,
+                interval: r.interval,
+                n: paper.seeds.len(),
+            });
+            let bound = r.reference.map_or_else(String::new, |reference| {
+                asked_of(&r.unit, reference, r.tolerance)
+            });
+            let number = |v: Option<f64>| Cell::number(v, 4);
+            table.cells([
+                r.name.as_str().into(),
+                r.verdict.word().into(),
+                cause(r).into(),
+                Cell::mean(ours, 4),
+                bound.into(),
+                r.profile.as_deref().unwrap_or("").into(),
+                number(r.claimed),
+                r.source.as_deref().unwrap_or("").into(),
+                r.unit.as_str().into(),
+                paper.paper.as_str().into(),
+                r.figure.as_str().into(),
+                format!("{:?}", r.origin).to_lowercase().into(),
+            ]);
+        }
+    }
+    table
+}
