@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the answer to one query."""
-    parser = argparse.ArgumentParser(prog="slackwater sql", description=__doc__, add_help=True)
+    parser = argparse.ArgumentParser(
+        prog="slackwater sql",
+        description=__doc__,
+        epilog="Examples:\n"
+        "  slackwater sql 'select path, goodput_mbps from runs'\n"
+        "  slackwater sql --csv 'select * from flows' > flows.csv",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("query", help="such as: select path, goodput_mbps, queue_delay_ms.p95 from runs")
     parser.add_argument("--runs", default="runs", metavar="DIR", help="folder of results (default: runs)")
     parser.add_argument("--csv", action="store_true", help="print CSV")

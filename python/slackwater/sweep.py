@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import slackwater
-from slackwater import beacon, cluster, extras, lock
+from slackwater import beacon, cluster, extras, lock, progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,12 +107,14 @@ def _fill(
     identity = hashlib.sha256(json.dumps([todo, slackwater.__version__], sort_keys=True).encode()).hexdigest()
     rows = Rows(out, identity)
     left = [i for i in range(len(todo)) if i not in rows.done]
+    tell = progress.Lines("sweep", len(todo), len(todo) - len(left), quiet=quiet)
     bar = tqdm(total=len(todo), initial=len(todo) - len(left), unit="run", disable=quiet or None, file=sys.stderr)
     with beacon.Beacon(out, "simulation", f"{title}, {len(todo)} runs") as told:
         try:
             for k, result in cluster.run(work, [todo[i] for i in left], jobs=jobs, ray=ray):
                 rows.add(left[k], result)
                 bar.update()
+                tell.at(bar.n)
                 told.tell(bar.n / max(len(todo), 1))
         finally:
             # What ended before an interruption is kept.
@@ -123,7 +125,12 @@ def _fill(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """`slackwater sweep`."""
-    parser = argparse.ArgumentParser(prog="slackwater sweep", description="Run every combination of a grid file.")
+    parser = argparse.ArgumentParser(
+        prog="slackwater sweep",
+        description="Run every combination of a grid file.",
+        epilog="Examples:\n  slackwater sweep grid.toml\n  slackwater sweep grid.toml --jobs 4 --out runs/grid",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("grid", type=Path, help="the grid file")
     parser.add_argument("--out", type=Path, help="where results go (default: runs/sweep-<name>)")
     parser.add_argument("--jobs", type=int, help="processes (default: all cores)")

@@ -63,13 +63,16 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "slackwater trace show driving.down",
         ],
     ),
-    ("trace import", &["slackwater trace import rates.csv --out driving.down"]),
+    (
+        "trace import",
+        &["slackwater trace import rates.csv --out driving.down"],
+    ),
     ("trace show", &["slackwater trace show driving.down"]),
     (
         "trace stats",
         &["slackwater trace stats driving.down walking.down"],
     ),
-    ("tcp", &["slackwater tcp xrc --help"]),
+    ("tcp", &["slackwater tcp xrc -- iperf3 -s"]),
     ("tcp xrc", &["slackwater tcp xrc -- iperf3 -s"]),
     (
         "quic",
@@ -128,7 +131,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "slackwater repro all --claims --csv",
         ],
     ),
-    ("claims", &["slackwater claims", "slackwater claims vaqm --csv"]),
+    (
+        "claims",
+        &["slackwater claims", "slackwater claims vaqm --csv"],
+    ),
     (
         "arena",
         &[

@@ -132,8 +132,8 @@ enum Command {
     },
 }
 
-/// Exit status of a run with real packets that is void, since the machine could not keep up: the same command may do better later
-/// (`EX_TEMPFAIL` of sysexits.h).
+/// Exit status, in place of success, of a run with real packets that is void since the machine could not keep up. The same command may do
+/// better later (`EX_TEMPFAIL` of sysexits.h).
 pub const VOID: u8 = 75;
 
 /// What `run` and `compare` share.
@@ -220,6 +220,30 @@ fn negative_numbers(command: clap::Command) -> clap::Command {
         .mut_subcommands(negative_numbers)
 }
 
+/// Says what is wrong with the words, or what was wanted to know, and ends as clap does. Numbers are clap's to parse: what Rust says of one is
+/// put in words that say what to write.
+fn complain(error: &clap::Error) -> ! {
+    const SAID: [(&str, &str); 4] = [
+        ("invalid digit found in string", "expected a whole number"),
+        (
+            "cannot parse integer from empty string",
+            "expected a whole number",
+        ),
+        ("invalid float literal", "expected a number"),
+        (
+            "number too large to fit in target type",
+            "expected a smaller number",
+        ),
+    ];
+    let text = error.render().ansi().to_string();
+    let Some((said, better)) = SAID.iter().find(|(said, _)| text.contains(said)) else {
+        error.exit()
+    };
+    let mut out = anstream::stderr();
+    let _ = std::io::Write::write_all(&mut out, text.replace(said, better).as_bytes());
+    std::process::exit(error.exit_code())
+}
+
 /// The command with its examples.
 fn command() -> clap::Command {
     negative_numbers(examples::shown(<Cli as clap::CommandFactory>::command()))
@@ -247,7 +271,8 @@ pub fn main_from(start: Start, plugins: &Plugins) -> ExitCode {
     }
     let all = std::iter::once("slackwater".into()).chain(words.iter().cloned());
     terminal::follow(terminal::colour_of(words));
-    let matches = command().get_matches_from(all);
+    let matches = command().try_get_matches_from(all);
+    let matches = matches.unwrap_or_else(|e| complain(&e));
     let cli =
         <Cli as clap::FromArgMatches>::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
     terminal::begin(cli.color);
@@ -297,7 +322,7 @@ pub fn main_from(start: Start, plugins: &Plugins) -> ExitCode {
             if progress::interrupted() {
                 // What is kept, and how to go on, where there is more to say than that.
                 match format!("{error:#}") {
-                    text if text.starts_with("interrupted") => eprintln!("slackwater: {text}"),
+                    text if text.starts_with("interrupted ") => eprintln!("slackwater: {text}"),
                     _ => eprintln!("slackwater: interrupted, nothing is kept"),
                 }
                 return ExitCode::from(130);

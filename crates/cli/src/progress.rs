@@ -37,6 +37,8 @@ const QUIET: Wall = Wall::from_secs(2);
 const PATIENCE: Wall = Wall::from_secs(60);
 /// Shares at which a line is due: tenths.
 const PARTS: u64 = 10;
+/// In builds with debug assertions, another number of shares, and no line is too soon: tests wait for a line.
+const OVERRIDE: &str = "SLACKWATER_PROGRESS_PARTS";
 
 /// How far a command is.
 #[derive(Debug)]
@@ -52,8 +54,10 @@ struct Log {
     all: u64,
     start: Clock,
     last: Clock,
-    /// Tenths that were told of.
+    /// Shares that were told of.
     told: u64,
+    parts: u64,
+    quiet: Wall,
 }
 
 impl Log {
@@ -64,14 +68,25 @@ impl Log {
             start: now,
             last: now,
             told: 0,
+            parts: PARTS,
+            quiet: QUIET,
         }
+    }
+
+    /// With what a test wants.
+    fn overridden(mut self) -> Self {
+        let parts = std::env::var(OVERRIDE).ok().and_then(|v| v.parse().ok());
+        if let Some(parts) = parts.filter(|_| cfg!(debug_assertions)) {
+            (self.parts, self.quiet) = (parts, Wall::ZERO);
+        }
+        self
     }
 
     /// The line that is due at `now`, with `done` steps behind.
     fn line(&mut self, done: u64, now: Clock) -> Option<String> {
-        let part = PARTS * done / self.all.max(1);
+        let part = self.parts * done / self.all.max(1);
         let since = now.duration_since(self.last);
-        let due = (part > self.told && since >= QUIET) || since >= PATIENCE;
+        let due = (part > self.told && since >= self.quiet) || since >= PATIENCE;
         // The end is told by what is printed then.
         if !due || done >= self.all {
             return None;
@@ -162,7 +177,7 @@ pub(crate) fn bar(runs: usize) -> Bar {
     bar.set_message(what.clone());
     let log = bar
         .is_hidden()
-        .then(|| Mutex::new(Log::new(what, all, Clock::now())));
+        .then(|| Mutex::new(Log::new(what, all, Clock::now()).overridden()));
     Bar { bar, log }
 }
 

@@ -128,6 +128,12 @@ impl TableArgs {
         let mut places = Vec::new();
         for name in &self.columns {
             let Some(at) = columns.iter().position(|c| c.key == *name) else {
+                if Metric::find(name).is_some()
+                    && columns.iter().any(|c| Metric::find(&c.key).is_some())
+                {
+                    // There is such a metric, and these results have none of it.
+                    continue;
+                }
                 let all: Vec<&str> = columns.iter().map(|c| c.key.as_str()).collect();
                 bail!(
                     "--columns: found {name:?}, expected some of {}",
@@ -178,7 +184,10 @@ pub(crate) fn print(text: &str) {
 /// The text of a table whose columns nobody chooses; an empty line after it is the caller's.
 pub(crate) fn text(table: &Table) -> String {
     let usual = TableArgs::default().of(table);
-    usual.map_or_else(|_| String::new(), |t| layout::draw(&t, look(), false, false))
+    usual.map_or_else(
+        |_| String::new(),
+        |t| layout::draw(&t, look(), false, false),
+    )
 }
 
 /// A row whose last text says whether a bound holds.

@@ -72,6 +72,23 @@ fn controller_of(run: &RunResult) -> String {
     }
 }
 
+/// The label by which runs of one scenario differ in whose senders they have: simulated ones, or a kernel's.
+pub const HOSTS: &str = "hosts";
+
+/// Marks for display the first run of each set of controllers with each kind of hosts: they are compared to be seen beside each other.
+fn show_hosts(report: &mut Report, groups: &[(String, Vec<&RunResult>)]) {
+    let mut seen: Vec<(Vec<String>, String)> = Vec::new();
+    for (view, (_, runs)) in report.runs.iter_mut().zip(groups) {
+        let hosts = runs[0].labels.iter().find(|l| l.0 == HOSTS);
+        let Some((_, hosts)) = hosts else { continue };
+        let of = (view.controllers.clone(), hosts.clone());
+        view.shown = !seen.contains(&of);
+        if view.shown {
+            seen.push(of);
+        }
+    }
+}
+
 /// The page for `results`; `command` is what the user typed.
 pub fn report(results: &[RunResult], command: &str) -> Report {
     let first = &results[0];
@@ -96,6 +113,12 @@ pub fn report(results: &[RunResult], command: &str) -> Report {
             groups.len()
         ));
     }
+    if s.warmup > Duration::ZERO {
+        notes.push(format!(
+            "The tables leave out the first {} of each run, its warm-up; curves, events and their counts show the whole run.",
+            s.warmup
+        ));
+    }
     let mut report = Report {
         title: s.title.clone().unwrap_or_else(|| s.name.clone()),
         subtitle: s.description.clone().unwrap_or_default(),
@@ -113,6 +136,7 @@ pub fn report(results: &[RunResult], command: &str) -> Report {
             .collect(),
     };
     report.show_first_of_each();
+    show_hosts(&mut report, &groups);
     report
 }
 

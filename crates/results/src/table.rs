@@ -306,20 +306,32 @@ mod tests {
     fn headings_have_a_name_a_unit_and_a_key() {
         let c = Column::new("p50 queue (ms)");
         assert_eq!((c.label.as_str(), c.unit.as_str()), ("p50 queue", "ms"));
-        assert_eq!((c.key.as_str(), c.heading().as_str()), ("p50_queue", "p50 queue (ms)"));
+        assert_eq!(
+            (c.key.as_str(), c.heading().as_str()),
+            ("p50_queue", "p50 queue (ms)")
+        );
         let c = Column::new("idle %");
-        assert_eq!((c.label.as_str(), c.unit.as_str(), c.key.as_str()), ("idle %", "", "idle"));
+        assert_eq!(
+            (c.label.as_str(), c.unit.as_str(), c.key.as_str()),
+            ("idle %", "", "idle")
+        );
     }
 
     #[test]
     fn csv_has_the_numbers_and_not_their_texts() {
         let mut t = Table::with([
             Column::new("run"),
-            Column::new("total goodput (Mbit/s)").key("goodput_total").spread(),
+            Column::new("total goodput (Mbit/s)")
+                .key("goodput_total")
+                .spread(),
             Column::new("size"),
         ]);
         let e = Estimate::symmetric(10.125, 0.5, 3);
-        t.cells(["a, \"b\"".into(), Cell::mean(Some(e), 1).followed(" *"), Cell::shown("1.2 MB", 1_234_567.0)]);
+        t.cells([
+            "a, \"b\"".into(),
+            Cell::mean(Some(e), 1).followed(" *"),
+            Cell::shown("1.2 MB", 1_234_567.0),
+        ]);
         t.cells(["c".into(), Cell::missing()]);
         t.cells(["d".into(), Cell::mean(Estimate::of(&[2.0]), 1)]);
         assert_eq!(
@@ -328,6 +340,9 @@ mod tests {
              \"a, \"\"b\"\"\",10.125,9.625,10.625,1234567\nc,,,,\nd,2,,,\n"
         );
         assert_eq!(t.rows()[0][1].text, "10.1 ± 0.5 *");
-        assert_eq!(t.only(&[2, 0]).csv(), "size,run\n1234567,\"a, \"\"b\"\"\"\n,c\n,d\n");
+        assert_eq!(
+            t.only(&[2, 0]).csv(),
+            "size,run\n1234567,\"a, \"\"b\"\"\"\n,c\n,d\n"
+        );
     }
 }

@@ -46,7 +46,10 @@ def revision() -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="slackwater train", description="Train congestion controllers, and look at them."
+        prog="slackwater train",
+        description="Train congestion controllers, and look at them.",
+        epilog="Examples:\n  slackwater train tyrus\n  slackwater train bench",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
     tyrus = commands.add_parser("tyrus", help="train Tyrus's policies")

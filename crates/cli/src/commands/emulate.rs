@@ -385,7 +385,8 @@ impl Leaves<'_> {
         Ok(place)
     }
 
-    /// Writes files, `more` by their names among them, and says how it went. Returns the status to end with: the command's own, or [`VOID`].
+    /// Writes files, `more` by their names among them, and says how it went. Returns the status to end with: the command's own, or
+    /// [`VOID`] in place of success.
     pub(crate) fn write(
         &self,
         place: Option<Place>,
@@ -413,7 +414,10 @@ impl Leaves<'_> {
         }
         // Standard output is the command's.
         if !self.quiet {
-            eprintln!("{}", terminal::text_on_error(&tables::flow_table(&outcome.result.summary)));
+            eprintln!(
+                "{}",
+                terminal::text_on_error(&tables::flow_table(&outcome.result.summary))
+            );
             eprintln!("{}", lag_line(&outcome.health));
             if let Some(page) = page {
                 eprintln!("{}", page.display());
@@ -425,7 +429,10 @@ impl Leaves<'_> {
                 self.void_above,
                 stolen_words(&outcome.health)
             );
-            return Ok(ExitCode::from(VOID));
+            // A command that failed says more.
+            if outcome.code == 0 {
+                return Ok(ExitCode::from(VOID));
+            }
         }
         Ok(ExitCode::from(outcome.code))
     }

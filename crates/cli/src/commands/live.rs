@@ -7,6 +7,7 @@ use slackwater_lab::run::{Control, RunResult, run_scenario};
 use slackwater_live::emulate::Outcome;
 use slackwater_live::kernel::run_live;
 use slackwater_live::privilege::as_caller;
+use slackwater_report::view::HOSTS;
 use slackwater_results::metrics::summary::RunSummary;
 use slackwater_results::output::{run_folder, tables};
 use slackwater_scenario::Plugins;
@@ -17,8 +18,6 @@ use crate::commands::emulate::{caller, json, lag_line};
 use crate::commands::run::{REPORT, claim, folder, plain, scenario, write, write_report};
 use crate::say::say;
 
-/// The label that tells the two apart.
-const HOSTS: &str = "hosts";
 /// Share of slots, in percent, beyond which a run says nothing.
 const VOID_ABOVE: f64 = 1.0;
 
@@ -93,7 +92,9 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
     if args.common.json {
         say!("{}", serde_json::to_string_pretty(&summaries)?);
     } else {
-        args.common.table.show(&tables::comparison_table(&summaries))?;
+        args.common
+            .table
+            .show(&tables::comparison_table(&summaries))?;
         if let Some(page) = page.filter(|_| !args.common.table.csv) {
             say!("{}", page.display());
         }

@@ -33,6 +33,11 @@ pub(crate) fn module(module: &str, args: &[OsString]) -> Result<ExitCode> {
         .stderr(Stdio::null())
         .status();
     let shown = python.display();
+    let there = found.as_ref().is_ok_and(std::process::ExitStatus::success);
+    let words = || args.iter().take_while(|a| *a != "--");
+    if !there && words().any(|a| a == "--help" || a == "-h") {
+        return Ok(own_help(module));
+    }
     match found {
         Err(e) => bail!(
             "found no Python ({shown}: {e}), expected one with the package slackwater; {OVERRIDE} names another"
@@ -51,6 +56,18 @@ pub(crate) fn module(module: &str, args: &[OsString]) -> Result<ExitCode> {
         .status()?;
     let code = status.code().and_then(|c| u8::try_from(c).ok());
     Ok(ExitCode::from(code.unwrap_or(1)))
+}
+
+/// The help of the command itself, where the package that knows its options is not there.
+fn own_help(module: &str) -> ExitCode {
+    let name = module.rsplit('.').next().unwrap_or(module);
+    let mut command = crate::command();
+    command.build();
+    if let Some(own) = command.find_subcommand_mut(name) {
+        crate::terminal::print(&own.render_help().to_string());
+    }
+    eprintln!("note: the Python package slackwater, which is not there, lists the options");
+    ExitCode::SUCCESS
 }
 
 /// The interpreter: the one that is named, the one that this command runs in, the active virtual environment's, one beside this command, that of the checkout

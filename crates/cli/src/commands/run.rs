@@ -12,8 +12,8 @@ use slackwater_scenario::{Change, Plugins, Scenario};
 
 use crate::manifest;
 use crate::progress::{self, STEPS, Signal};
-use crate::terminal;
 use crate::say::say;
+use crate::terminal;
 use crate::{RunArgs, ScenarioArgs};
 
 /// The scenario that the arguments name, with their changes.
@@ -145,6 +145,7 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
         return super::live::run(args, plugins);
     }
     progress::catch_interrupts();
+    args.common.table.check_metrics()?;
     let mut scenario = scenario(&args.common, plugins)?;
     if let Some(seed) = args.seed {
         scenario.seed = seed;
@@ -159,7 +160,6 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
     }
     let folder = folder(&args.common, &scenario.name);
     let place = claim(&args.common, &scenario, "run", &folder)?;
-    args.common.table.check_metrics()?;
     let bar = progress::bar(1);
     let signal = Signal::new(&folder, !args.common.no_files, &scenario.name);
     let mut seen = 0;

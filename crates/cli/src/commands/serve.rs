@@ -102,6 +102,17 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
             args.listen
         );
     }
+    if !args.folder.is_dir() {
+        let found = if args.folder.exists() {
+            "a file"
+        } else {
+            "no such folder"
+        };
+        bail!(
+            "{}: found {found}, expected a folder of results or one above some",
+            args.folder.display()
+        );
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -5,7 +5,7 @@
 
 use comfy_table::{
     Attribute, Cell as Drawn, CellAlignment, Color, ColumnConstraint, ContentArrangement,
-    ContentLineStyle, LineStyle, TableStyle,
+    ContentLineStyle, LineStyle, TableStyle, Width,
 };
 use slackwater_results::table::{Cell, Column, MISSING, Table, Tone};
 use unicode_width::UnicodeWidthStr as _;
@@ -34,16 +34,31 @@ enum Heading {
 }
 
 impl Heading {
-    fn lines(self, column: &Column) -> Vec<String> {
+    /// Lines of a heading. A text's heading is wrapped as the text is.
+    fn lines(self, column: &Column, number: bool) -> Vec<String> {
         let unit = (!column.unit.is_empty()).then(|| column.unit.clone());
         match self {
             Self::Line => vec![column.heading()],
             Self::Unit => [column.label.clone()].into_iter().chain(unit).collect(),
+            Self::Words if !number => vec![column.heading()],
             Self::Words => {
                 let words = column.label.split(' ').map(str::to_owned);
                 words.chain(unit).collect()
             }
         }
+    }
+}
+
+impl Heading {
+    /// The least width of a heading.
+    fn width(self, column: &Column, number: bool) -> usize {
+        let lines = self.lines(column, number);
+        let widest = |words: &str| words.split(' ').map(|w| w.width()).max();
+        match self {
+            Self::Words => lines.iter().filter_map(|l| widest(l)).max(),
+            _ => lines.iter().map(|l| l.width()).max(),
+        }
+        .unwrap_or(0)
     }
 }
 
@@ -90,11 +105,10 @@ impl Need {
 
 /// Width of a table whose columns need `needs`.
 fn total(columns: &[Column], needs: &[Need], heading: Heading, wraps: bool) -> usize {
-    let widths = columns.iter().zip(needs).map(|(c, need)| {
-        let lines = heading.lines(c);
-        let heading = lines.iter().map(|l| l.width()).max().unwrap_or(0);
-        need.width(heading, wraps)
-    });
+    let widths = columns
+        .iter()
+        .zip(needs)
+        .map(|(c, need)| need.width(heading.width(c, need.number), wraps));
     widths.sum::<usize>() + GAP * columns.len().saturating_sub(1)
 }
 
@@ -136,7 +150,10 @@ pub(super) fn draw(table: &Table, look: Look, whole: bool, choice: bool) -> Stri
         }
         let columns = table.columns();
         let last = (0..columns.len()).filter(|c| *c > 0 && columns[*c].rank > 0);
-        let Some(last) = last.max_by_key(|c| (columns[*c].rank, *c)).filter(|_| !whole) else {
+        let Some(last) = last
+            .max_by_key(|c| (columns[*c].rank, *c))
+            .filter(|_| !whole)
+        else {
             break (Heading::Words, true);
         };
         left.push(if choice {
@@ -150,11 +167,12 @@ pub(super) fn draw(table: &Table, look: Look, whole: bool, choice: bool) -> Stri
     let mut text = drawn(&table, heading, Some(width), look.colour);
     if !left.is_empty() {
         left.reverse();
-        let how = if choice { "--columns chooses" } else { "a pipe gets all" };
-        let note = format!(
-            "Left out at {width} columns: {} ({how}).",
-            left.join(", ")
-        );
+        let how = if choice {
+            "--columns chooses"
+        } else {
+            "a pipe gets all"
+        };
+        let note = format!("Left out at {width} columns: {} ({how}).", left.join(", "));
         text.push_str(&wrapped(&note, "", width));
     }
     text
@@ -176,24 +194,34 @@ fn drawn(table: &Table, heading: Heading, width: Option<usize>, colour: bool) ->
         .collect();
     let columns = table.columns().iter().zip(&needs);
     out.set_header(columns.map(|(c, need)| {
-        let cell = Drawn::new(heading.lines(c).join("\n")).add_attribute(Attribute::Bold);
+        let cell =
+            Drawn::new(heading.lines(c, need.number).join("\n")).add_attribute(Attribute::Bold);
         align(cell, need)
     }));
     for row in table.rows() {
         let cells = row.iter().zip(&needs);
         out.add_row(cells.map(|(cell, need)| align(toned(cell), need)));
     }
-    for (column, need) in out.column_iter_mut().zip(&needs) {
-        column.set_padding((0, 1));
-        if need.number {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
+    let all = table.columns().iter().zip(&needs);
+    let mut least = all.map(|(c, need)| {
+        let least = need.width(heading.width(c, need.number), true);
+        u16::try_from(least).unwrap_or(u16::MAX - 1)
+    });
+    let last = needs.len().saturating_sub(1);
+    for (at, (column, need)) in out.column_iter_mut().zip(&needs).enumerate() {
+        let padding = u16::from(at < last);
+        column.set_padding((0, padding));
+        let least = least.next().unwrap_or_default();
+        column.set_constraint(if need.number {
+            ColumnConstraint::ContentWidth
+        } else {
+            ColumnConstraint::LowerBoundary(Width::Fixed(least + padding))
+        });
     }
     match width {
         Some(width) => {
             out.set_content_arrangement(ContentArrangement::Dynamic);
-            // The last column's padding is trimmed.
-            out.set_width(u16::try_from(width + 1).unwrap_or(u16::MAX));
+            out.set_width(u16::try_from(width).unwrap_or(u16::MAX));
         }
         None => {
             out.set_content_arrangement(ContentArrangement::Disabled);

@@ -358,6 +358,34 @@ fn bad_usage_exits_with_2() {
     }
 }
 
+#[test]
+fn a_number_that_is_none_is_answered_in_words() {
+    let f = Folder::new("errors-number");
+    for args in [
+        &["compare", "lte-demo", "--jobs", "many"][..],
+        &["repro", "xrc", "--seeds", "1e3"],
+        &["serve", "--port", "x"],
+    ] {
+        let ran = f.run(args);
+        assert_eq!(ran.code, Some(2), "{args:?}");
+        assert!(
+            ran.err.contains("expected a whole number") && !ran.err.contains("digit"),
+            "{}",
+            ran.err
+        );
+    }
+}
+
+#[test]
+fn a_folder_to_serve_is_there() {
+    let f = Folder::new("errors-serve");
+    f.run(&["serve", "nofolder"])
+        .complains(&["nofolder", "no such folder", "a folder of results"]);
+    f.write("file", "");
+    f.run(&["serve", "file"])
+        .complains(&["file", "found a file"]);
+}
+
 /// What Python does is asked of an interpreter that has the package; the error says which one was tried and what to do.
 #[test]
 fn a_missing_python_package_is_named() {

@@ -80,7 +80,7 @@ impl Drop for Folder {
     }
 }
 
-/// How the command ended.
+/// How the command ended, without lines of progress.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) args: String,
@@ -92,15 +92,18 @@ pub(crate) struct Ran {
 impl Ran {
     pub(crate) fn of(output: &Output, args: &[&str]) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+        // A machine with other work makes long commands of short ones.
+        let err = text(&output.stderr);
+        let said = err.split_inclusive('\n');
         Self {
             args: args.join(" "),
             code: output.status.code(),
             out: text(&output.stdout),
-            err: text(&output.stderr),
+            err: said.filter(|l| !l.starts_with("progress: ")).collect(),
         }
     }
 
-    /// Success, and nothing on standard error: no progress bar is drawn into a pipe.
+    /// Success, and nothing but progress on standard error.
     pub(crate) fn fine(self) -> Self {
         assert_eq!(self.code, Some(0), "{}: {}", self.args, self.err);
         assert_eq!(self.err, "", "{}", self.args);

@@ -1,7 +1,7 @@
 //! A user plane function, a gNB and UEs in one command.
 
 use super::packets::{FETCH, serve, whole};
-use super::{Folder, allowed, command, text};
+use super::{Folder, allowed, command, text, went};
 
 #[test]
 fn downloads_pass_function_tunnel_and_cell_whole() {
@@ -16,7 +16,7 @@ fn downloads_pass_function_tunnel_and_cell_whole() {
         &out, "--server", &server, "--", "python3", "-c", FETCH, &target, "{server}",
     ];
     let done = command(&words).output().expect("it starts");
-    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(went(&done), "{}", text(&done.stderr));
     assert_eq!(whole(&folder), ["10.60.0.1", "10.60.0.1"]);
 
     let sessions = folder.json("run/sessions.json");

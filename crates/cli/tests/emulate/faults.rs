@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use super::{Folder, allowed, slackwater, text};
+use super::{Folder, VOID, allowed, slackwater, text, went};
 
 fn kill(pid: u32, signal: &str) {
     let done = Command::new("kill")
@@ -82,7 +82,50 @@ fn exit_codes_are_those_of_the_command() {
         "sleep",
         "60",
     ]);
-    assert_eq!(done.status.code(), Some(0));
+    assert!(went(&done), "{}", text(&done.stderr));
+}
+
+/// A threshold below zero makes every run void, on any machine.
+#[test]
+fn a_void_run_has_a_status_of_its_own() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let folder = Folder::new("void");
+    let json = folder.file("j");
+    let run = |script: &str| {
+        let words = [
+            "emulate",
+            "--isolated",
+            "--rate",
+            "12",
+            "--no-files",
+            "--quiet",
+            "--void-above",
+            "-1",
+            "--json",
+            &json,
+            "--",
+            "sh",
+            "-c",
+            script,
+        ];
+        slackwater(&words)
+    };
+    let done = run("true");
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(VOID), "{said}");
+    assert!(
+        said.contains("void: more than -1 % of the slots were missed"),
+        "{said}"
+    );
+    let live = folder.json("j");
+    assert_eq!(
+        (&live["void"], &live["exit_code"]),
+        (&true.into(), &0.into())
+    );
+    // A command that failed keeps its own.
+    assert_eq!(run("exit 7").status.code(), Some(7));
 }
 
 #[test]
@@ -283,7 +326,7 @@ fn without_root_it_works_or_says_why() {
         .unwrap();
     let said = text(&done.stderr);
     match done.status.code() {
-        Some(0) => {}
+        Some(0 | VOID) => {}
         Some(2) => assert!(
             said.contains("root") || said.contains("/dev/net/tun"),
             "{said}"
@@ -343,7 +386,7 @@ while True:
         args.extend(middle);
         args.extend(["--", "python3", "-c", garbage]);
         let done = slackwater(&args);
-        assert!(done.status.success(), "{middle:?}: {}", text(&done.stderr));
+        assert!(went(&done), "{middle:?}: {}", text(&done.stderr));
         let live = folder.json("j");
         assert!(
             live["malformed_frames"].as_u64().is_some_and(|n| n > 100),
@@ -386,7 +429,7 @@ fn under_sudo_the_command_is_the_callers() {
             .env("SUDO_GID", "65533")
             .output()
             .expect("the command starts");
-        assert!(done.status.success(), "{}", text(&done.stderr));
+        assert!(went(&done), "{}", text(&done.stderr));
         let words = text(&done.stdout);
         words
             .split_whitespace()
@@ -458,7 +501,7 @@ fn ip_is_not_looked_for_in_the_path() {
     .env("PATH", format!("{}:{path}", folder.0.display()))
     .output()
     .expect("the command starts");
-    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(went(&done), "{}", text(&done.stderr));
     assert!(!std::path::Path::new(&ran).exists(), "the planted one ran");
 }
 

@@ -1,6 +1,6 @@
 //! Frames of a kernel's TCP sender through CECC: what the simulator cannot show is whether Linux obeys.
 
-use crate::{Folder, allowed, slackwater, text};
+use crate::{Folder, allowed, slackwater, text, went};
 
 /// Sends 150 frames of 60 kB at 60 FPS to each client, then writes into a file of its own for how long the peer's window
 /// held it back (`tcpi_rwnd_limited`, microseconds, at offset 176 of `struct tcp_info` since Linux 4.9).
@@ -89,7 +89,7 @@ fn watch(mode: &str) -> u64 {
         &place,
     ]);
     let said = text(&done.stderr);
-    assert!(done.status.success(), "{mode}: {said}");
+    assert!(went(&done), "{mode}: {said}");
     assert_eq!(numbers(&folder, "got-"), [9_000_000; 3], "{mode}: {said}");
     let limited = numbers(&folder, "limited-");
     assert_eq!(limited.len(), 3, "{mode}: {said}");

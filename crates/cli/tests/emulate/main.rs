@@ -38,7 +38,7 @@ fn allowed() -> Option<MutexGuard<'static, ()>> {
             "--",
             "true",
         ]);
-        if made.status.success() {
+        if went(&made) {
             return Some(guard);
         }
         eprintln!("skipped: {}", text(&made.stderr));
@@ -47,6 +47,9 @@ fn allowed() -> Option<MutexGuard<'static, ()>> {
     eprintln!("skipped: {reason}");
     None
 }
+
+/// The status of a void run, as docs/emulate.md has it.
+const VOID: i32 = 75;
 
 /// How often a relation between measured times is looked at: a machine with other work comes late in one run and not in the next.
 const TRIES: usize = 4;
@@ -71,6 +74,12 @@ fn command(args: &[&str]) -> Command {
 
 fn slackwater(args: &[&str]) -> Output {
     command(args).output().expect("the command starts")
+}
+
+/// It ended well. A loaded machine may miss slots: that makes a run void, says so by a status of its own, and changes nothing of what
+/// these tests look at.
+fn went(done: &Output) -> bool {
+    matches!(done.status.code(), Some(0 | VOID))
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -1,6 +1,6 @@
 //! What goes through.
 
-use super::{Folder, TRIES, allowed, slackwater, text, until};
+use super::{Folder, TRIES, allowed, slackwater, text, until, went};
 
 /// Sends datagrams of 1,500 IP bytes to the UE at `{rate}` bit/s for `{seconds}` s, once it has said hello.
 const BLAST: &str = r"
@@ -105,7 +105,7 @@ fn delivers(mbps: u32) {
         HELLO,
         "{server}",
     ]);
-    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(went(&done), "{}", text(&done.stderr));
     let log = std::fs::read_to_string(&log).unwrap();
     let (mut waiting, mut judged, mut wasted) = (0, 0, 0);
     for ms in milliseconds(&log) {
@@ -213,7 +213,7 @@ fn a_download_arrives_whole_through_every_kind_of_middle() {
         let place = folder.0.display().to_string();
         args.extend(["--", "python3", "-c", FETCH, &place, "{server}", v6]);
         let done = slackwater(&args);
-        assert!(done.status.success(), "{middle:?}: {}", text(&done.stderr));
+        assert!(went(&done), "{middle:?}: {}", text(&done.stderr));
         let copies = if middle.contains(&"--ues") { 2 } else { 1 };
         let both = format!("100.64.0.1 {v6}");
         assert_eq!(whole(&folder), vec![both; copies], "{middle:?}");
@@ -321,7 +321,7 @@ threading.Thread(target=look, daemon=True).start()
         &folder.0.display().to_string(),
         "{server}",
     ]);
-    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(went(&done), "{}", text(&done.stderr));
     assert_eq!(std::fs::read_to_string(file).unwrap_or_default(), "seen");
 }
 

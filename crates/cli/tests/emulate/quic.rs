@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::aioquic;
-use super::{Folder, TRIES, allowed, slackwater, text, until};
+use super::{Folder, TRIES, allowed, slackwater, text, until, went};
 
 /// What the ends of a download and the emulator between them say.
 struct Download {
@@ -212,7 +212,7 @@ fn aioquic_gets_a_file_through_a_cell_that_marks() {
         let args = [&emulate[..], &STEADY, &quiet, &["--", "sh", "-c", &client]].concat();
         let done = slackwater(&args);
         let said = text(&done.stderr);
-        assert!(done.status.success(), "{cc}: {said}");
+        assert!(went(&done), "{cc}: {said}");
         let (served, got) = (folder.json("served"), folder.json("got"));
         assert!(
             std::fs::read(&copy).expect("the copy") == bytes,

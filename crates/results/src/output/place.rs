@@ -135,6 +135,8 @@ impl PlaceError {
 pub struct Place {
     /// Where the results shall stand.
     folder: PathBuf,
+    /// The same as it was given.
+    shown: PathBuf,
     /// Where they are written.
     aside: PathBuf,
     manifest: Manifest,
@@ -148,6 +150,7 @@ impl Place {
     /// # Errors
     /// Where the folder holds something else or a file cannot be made.
     pub fn claim(folder: &Path, manifest: Manifest, force: bool) -> Result<Self, PlaceError> {
+        let shown = folder.to_owned();
         // A link to a folder stays a link.
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let here = std::env::current_dir().and_then(|d| d.canonicalize());
@@ -166,6 +169,7 @@ impl Place {
         remove(&aside)?;
         Ok(Self {
             folder,
+            shown,
             aside,
             manifest,
             lock: Some(lock),
@@ -188,11 +192,17 @@ impl Place {
         if !whole {
             return self.put();
         }
-        let mut name = self.folder.file_name().unwrap_or_default().to_owned();
-        name.push("-partial");
-        let folder = self.folder.with_file_name(name);
-        let place = Self::claim(&folder, self.manifest.clone(), false)?;
+        let beside = |path: &Path| {
+            let mut name = self.folder.file_name().unwrap_or_default().to_owned();
+            name.push("-partial");
+            path.with_file_name(name)
+        };
+        let folder = beside(&self.folder);
+        let mut place = Self::claim(&folder, self.manifest.clone(), false)?;
         fs::rename(&self.aside, &place.aside).map_err(PlaceError::file(&place.aside))?;
+        if self.shown.file_name() == self.folder.file_name() {
+            place.shown = beside(&self.shown);
+        }
         drop(self);
         place.put()
     }
@@ -207,7 +217,7 @@ impl Place {
         Ok(&self.aside)
     }
 
-    /// Puts what was written into its place, whole. Returns the folder.
+    /// Puts what was written into its place, whole. Returns the folder, as it was given.
     ///
     /// # Errors
     /// Where it cannot be written to the disk or renamed: what there was stays.
@@ -230,7 +240,7 @@ impl Place {
         sync_entry(&self.folder);
         super::failpoint::step();
         self.release();
-        Ok(self.folder.clone())
+        Ok(self.shown.clone())
     }
 
     fn release(&mut self) {
@@ -447,7 +457,9 @@ mod tests {
         assert_eq!(first.put_partial("1 of 2").expect("put"), folder);
         let second = claim();
         leave(&second, "whole");
-        second.put().expect("whole results take the place of partial ones");
+        second
+            .put()
+            .expect("whole results take the place of partial ones");
         for text in ["third", "fourth"] {
             let place = claim();
             leave(&place, text);

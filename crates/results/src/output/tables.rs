@@ -73,9 +73,7 @@ fn cell(metric: &Metric, value: Option<f64>) -> Cell {
 fn metrics(shown: &[&str], has: impl Fn(&Metric) -> bool) -> Vec<&'static Metric> {
     let first = shown.iter().filter_map(|k| Metric::find(k));
     let others = METRICS.iter().filter(|m| !shown.contains(&m.key));
-    first
-        .chain(others.filter(|m| has(m)))
-        .collect()
+    first.chain(others.filter(|m| has(m))).collect()
 }
 
 /// Columns of a run's flows.
@@ -89,9 +87,7 @@ fn flow_columns(run: &RunSummary) -> &'static [&'static str] {
 
 /// One row a flow.
 pub fn flow_table(run: &RunSummary) -> Table {
-    flows(run, flow_columns(run), |m| {
-        matches!(m.of, Source::Flow(_))
-    })
+    flows(run, flow_columns(run), |m| matches!(m.of, Source::Flow(_)))
 }
 
 /// One row a flow, with the metrics of the run as a whole in each: all numbers of a run in one table.
@@ -205,10 +201,8 @@ pub fn difference_table(runs: &[RunSummary]) -> Option<Table> {
     }
     let mut table = Table::with(heads(&format!("less {first}"), "pairs", &metrics));
     for (name, runs) in others {
-        let cells: Vec<Option<Paired>> = metrics
-            .iter()
-            .map(|m| difference(m, runs, base))
-            .collect();
+        let cells: Vec<Option<Paired>> =
+            metrics.iter().map(|m| difference(m, runs, base)).collect();
         let pairs = cells.iter().flatten().map(|d| d.difference.n);
         let n = pairs.max().unwrap_or(0);
         let first = [name.as_str().into(), Cell::shown(n.to_string(), n as f64)];

@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
+use slackwater_lab::core::Duration;
 use slackwater_lab::parallel;
-use slackwater_lab::run::{Control, RunResult, run_variants};
+use slackwater_lab::run::{Control, RunError, RunResult, run_part};
 use slackwater_results::output::content;
 use slackwater_scenario::{Plugins, Scenario, Variant, bounded};
 
@@ -159,6 +160,11 @@ fn again(run: &Run, result: &RunResult, scratch: &Path) -> Result<Again> {
     })
 }
 
+/// How long `run` was: less than its scenario where it was interrupted.
+fn length(run: &Run) -> Duration {
+    Duration::from_nanos((run.summary.duration_s * 1e9).round() as u64)
+}
+
 /// A folder that is gone when this is.
 struct Scratch(PathBuf);
 
@@ -209,15 +215,27 @@ pub(crate) fn rerun(args: &RerunArgs, plugins: &Plugins) -> Result<ExitCode> {
     let mut same = 0;
     // A part at a time: records of hundreds of runs need not lie in memory together.
     for (n, part) in variants.chunks(jobs.max(1)).enumerate() {
-        let results = run_variants(part, jobs, &|_, _| {
-            if progress::interrupted() {
-                Control::Stop
-            } else {
-                Control::Continue
-            }
-        })?;
+        let first = n * jobs.max(1);
+        let results = parallel::map(part.len(), jobs, |k| -> Result<RunResult, RunError> {
+            let v = &part[k];
+            let mut result = run_part(
+                &v.scenario,
+                v.seed,
+                length(&runs[first + k]),
+                &mut |_, _| {
+                    if progress::interrupted() {
+                        Control::Stop
+                    } else {
+                        Control::Continue
+                    }
+                },
+            )?;
+            result.summary.identify(&v.scenario, &v.labels, v.seed);
+            Ok(result)
+        });
+        let results: Vec<RunResult> = results.into_iter().collect::<Result<_, _>>()?;
         for (k, result) in results.iter().enumerate() {
-            let run = &runs[n * jobs.max(1) + k];
+            let run = &runs[first + k];
             let place = scratch.0.join(rows.len().to_string());
             let again = again(run, result, &place)?;
             let _ = std::fs::remove_dir_all(&place);

@@ -15,10 +15,10 @@ pub(super) fn columns(heading: &str, whose: &str) -> Table {
     Table::with([
         Column::new(heading).key("claim"),
         Column::new("verdict").rank(0),
-        Column::new("cause").rank(2),
         Column::new("ours").rank(1),
-        Column::new("bound").rank(1),
-        Column::new("profile").rank(4),
+        Column::new("bound").rank(2),
+        Column::new("profile").rank(3),
+        Column::new("seeds to decide").key("seeds").rank(4),
         Column::new("paper").rank(5),
         Column::new(whose).key("where").rank(6),
     ])
@@ -34,15 +34,17 @@ const fn order(verdict: Verdict) -> u8 {
     }
 }
 
-/// The verdict, in letters that tell the three apart without colour too.
-fn verdict(check: &Check) -> Cell {
-    let text = check.verdict_text();
-    match check.verdict() {
-        Verdict::Holds => Cell::from(text).tone(Tone::Good),
-        Verdict::Misses => Cell::from("MISSES").tone(Tone::Bad),
-        Verdict::CannotTell => Cell::from(text).tone(Tone::Open),
-        Verdict::NotTested => text.into(),
-    }
+/// The verdict, in letters that tell the three apart without colour too, and the number of its cause below the table.
+fn verdict(check: &Check, cause: Option<usize>) -> Cell {
+    let cause = cause.map_or_else(String::new, |n| format!(" ({})", n + 1));
+    let verdict = check.verdict();
+    let (word, tone) = match verdict {
+        Verdict::Holds => (verdict.word(), Tone::Good),
+        Verdict::Misses => ("MISSES", Tone::Bad),
+        Verdict::CannotTell => (verdict.word(), Tone::Open),
+        Verdict::NotTested => (verdict.word(), Tone::Plain),
+    };
+    Cell::from(word).followed(&cause).tone(tone)
 }
 
 /// `checks` as a table with its causes below it, each once by its number.
@@ -62,7 +64,10 @@ pub(super) fn show(
         }
     }
     let number = |c: &Check| {
-        let note = c.note.as_deref().filter(|_| c.verdict() != Verdict::Holds)?;
+        let note = c
+            .note
+            .as_deref()
+            .filter(|_| c.verdict() != Verdict::Holds)?;
         causes.iter().position(|n| *n == note)
     };
     // Rows of one cause stand together; those without one come last.
@@ -75,20 +80,22 @@ pub(super) fn show(
         };
         table.cells([
             c.claim.as_deref().unwrap_or(&c.name).into(),
-            verdict(c),
-            number(c).map_or_else(String::new, |n| format!("{}.", n + 1)).into(),
+            verdict(c, number(c)),
             ours(c).into(),
             asked(c).into(),
             c.profile.unwrap_or("").into(),
+            c.seeds_to_decide()
+                .map_or_else(String::new, |n| n.to_string())
+                .into(),
             c.claimed.map_or_else(String::new, short).into(),
             of.into(),
         ]);
     }
     args.print(&table)?;
     for (n, cause) in causes.iter().enumerate() {
-        let text = format!("{}. {cause}", n + 1);
+        let text = format!("({}) {cause}", n + 1);
         let width = terminal::look().width.unwrap_or(usize::MAX);
-        terminal::print(&terminal::wrapped(&text, "   ", width));
+        terminal::print(&terminal::wrapped(&text, "    ", width));
     }
     say!();
     Ok(())

