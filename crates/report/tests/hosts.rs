@@ -50,7 +50,7 @@ fn both_kinds_of_hosts_are_drawn() {
 #[test]
 fn a_warm_up_is_named_where_tables_leave_it_out() {
     let one = run("simulated", "reno");
-    let page = report(&[one.clone()], "slackwater run");
+    let page = report(std::slice::from_ref(&one), "slackwater run");
     let said = page
         .notes
         .iter()

@@ -236,13 +236,25 @@ fn serve(args: &ServeArgs, plugins: &Plugins) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Zeros that a client wants who ends by time: more than any connection carries, and a number that QUIC's streams can count to.
+const ENDLESS: u64 = u64::MAX >> 4;
+
+/// A request as readers see it.
+fn shown(request: &str) -> &str {
+    let count = request.strip_prefix("ZEROS ");
+    match count.and_then(|n| n.parse().ok()) {
+        Some(ENDLESS) => "ZEROS without end",
+        _ => request,
+    }
+}
+
 fn line(s: &Served) -> String {
     // What was handed to the stack of a transfer that broke off is not what arrived: up to the send buffer more.
     let arrived = if s.complete { s.bytes } else { s.acknowledged };
     format!(
         "quic: {} to {}: {:.1} MB in {:.2} s, {:.2} Mbit/s, RTT {:.1} ms (p50) of at least {:.1}, {} of {} packets lost, \
          {} marked, {} reports{}",
-        s.request,
+        shown(&s.request),
         s.client,
         arrived as f64 / 1e6,
         s.seconds,
@@ -278,7 +290,7 @@ fn get(args: &GetArgs) -> Result<ExitCode> {
         }
         (None, Some(count)) => Wanted::Zeros(count),
         // More than any link carries in a day.
-        (None, None) => Wanted::Zeros(u64::MAX >> 4),
+        (None, None) => Wanted::Zeros(ENDLESS),
     };
     let endless = args.file.is_none() && args.bytes.is_none();
     let options = get::Options {
@@ -345,6 +357,13 @@ fn table(server: &SocketAddr, got: &Got) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zeros_without_end_are_no_number() {
+        assert_eq!(shown("ZEROS 1152921504606846975"), "ZEROS without end");
+        assert_eq!(shown("ZEROS 600"), "ZEROS 600");
+        assert_eq!(shown("FILE a.bin"), "FILE a.bin");
+    }
 
     #[test]
     fn sizes_and_places_are_read() {
