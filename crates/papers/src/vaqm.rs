@@ -11,6 +11,7 @@ mod flows;
 mod handover;
 mod live;
 mod loads;
+mod lost;
 mod measures;
 mod quic;
 mod signal;
@@ -74,6 +75,7 @@ pub const STUDY: Study = Study {
             flows::part(options)?,
             chained::part(options)?,
             cases::part(options)?,
+            lost::part(options)?,
         ] as Vec<Part>)
     },
 };
