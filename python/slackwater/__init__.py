@@ -6,10 +6,19 @@
 >>> run.flows.to_polars()
 """
 
+from slackwater import saved, show
 from slackwater._slackwater import (
+    Ack,
+    Config,
+    CongestionEvent,
+    Ecn,
+    Feedback,
+    PacketReport,
     Progress,
+    RateSample,
     Run,
     ScenarioError,
+    Sent,
     Table,
     __version__,
     controllers,
@@ -17,16 +26,41 @@ from slackwater._slackwater import (
     scenarios,
     schema,
 )
+from slackwater._slackwater import Path as PathView
+from slackwater.compare import Comparison, Difference, compare
 from slackwater.controller import Controller
 from slackwater.results import index
+from slackwater.saved import SavedRun
+
+Loss = CongestionEvent
+"""Another name of :class:`CongestionEvent`, which a mark or a timeout causes too."""
+
+# Written in Python, and methods of the native class.
+setattr(Run, "_repr_html_", show.html)  # noqa: B010 -- the stub declares them
+setattr(Run, "plot", show.plot)  # noqa: B010
+saved.register()
 
 __all__ = [
+    "Ack",
+    "Comparison",
+    "Config",
+    "CongestionEvent",
     "Controller",
+    "Difference",
+    "Ecn",
+    "Feedback",
+    "Loss",
+    "PacketReport",
+    "PathView",
     "Progress",
+    "RateSample",
     "Run",
+    "SavedRun",
     "ScenarioError",
+    "Sent",
     "Table",
     "__version__",
+    "compare",
     "controllers",
     "index",
     "run",

@@ -5,6 +5,7 @@ from typing import Any, Final, final
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+from matplotlib.figure import Figure
 
 from slackwater.controller import Controller
 
@@ -97,6 +98,9 @@ class Run:
     @property
     def packets(self) -> Table:
         """Packets: a row an event; empty unless the scenario sets ``record.packets``."""
+    def plot(self) -> Figure:
+        """Draw the rate of each flow and the delay of its queue over time; needs matplotlib."""
+    def _repr_html_(self) -> str: ...
 
 def run(
     scenario: str | PathLike[str] | Mapping[str, object],

@@ -7,7 +7,7 @@ the domain says otherwise. What is seen and done is what the deployed controller
 >>> import slackwater.gym
 >>> env = gymnasium.make("slackwater/Tyrus-v0", domain={"places": ["lte"]})
 >>> observation, info = env.reset(seed=1)
->>> many = slackwater.gym.VectorEnv(128)
+>>> many = gymnasium.make_vec("slackwater/Tyrus-v0", num_envs=128, vectorization_mode="vector_entry_point")
 """
 
 from __future__ import annotations
@@ -83,6 +83,8 @@ class Env(gymnasium.Env[Any, Any]):
         self._batch = Batch(json.dumps(dict(domain or {})), json.dumps(asked), 1, 0, 1)
         self.observation_space, self.action_space, self._scale = _spaces(self._batch, asked)
         self._ended = False
+        self._episode = 0
+        self._steps = 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
         """Start an episode: ``seed``'s, or the next of the generator that an earlier seed started."""
@@ -90,7 +92,12 @@ class Env(gymnasium.Env[Any, Any]):
         episode = int(self.np_random.integers(_SEEDS))
         self._batch.reset([episode])
         self._ended = False
-        return _clipped(self._batch.observations(), (self._batch.width,)), {"episode_seed": episode}
+        self._episode, self._steps = episode, 0
+        return _clipped(self._batch.observations(), (self._batch.width,)), self._info()
+
+    def _info(self) -> dict[str, Any]:
+        """The episode's seed, and how many decisions were made in it."""
+        return {"episode_seed": self._episode, "decisions": self._steps}
 
     def step(self, action: int | np.integer[Any] | npt.ArrayLike) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
         """Act, and go on to the next decision. Episodes are cut off, they do not end: a flow goes on."""
@@ -103,7 +110,8 @@ class Env(gymnasium.Env[Any, Any]):
         # The batch has begun another episode; the last observation is of this one.
         seen = out["last"] if truncated else out["obs"]
         reward = float(np.frombuffer(out["rewards"], np.float32)[0])
-        return _clipped(seen, (self._batch.width,)), reward, False, truncated, {}
+        self._steps += 1
+        return _clipped(seen, (self._batch.width,)), reward, False, truncated, self._info()
 
 
 class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -120,9 +128,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         domain: Mapping[str, object] | None = None,
         scheme: Mapping[str, object] | None = None,
         jobs: int | None = None,
+        render_mode: str | None = None,
     ) -> None:
         """Check the domain and build the first worlds, on ``jobs`` threads (default: all cores)."""
         super().__init__()
+        self.render_mode = render_mode
         asked = _scheme(scheme)
         self._batch = Batch(json.dumps(dict(domain or {})), json.dumps(asked), num_envs, 0, jobs)
         self.num_envs = num_envs
@@ -159,4 +169,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return _clipped(out["obs"], self._shape), rewards, np.zeros(self.num_envs, bool), truncated, info
 
 
-gymnasium.register(id="slackwater/Tyrus-v0", entry_point="slackwater.gym:Env")
+gymnasium.register(
+    id="slackwater/Tyrus-v0",
+    entry_point="slackwater.gym:Env",
+    vector_entry_point="slackwater.gym:VectorEnv",
+)

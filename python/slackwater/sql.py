@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the answer to one query."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="slackwater sql",
         description=__doc__,
@@ -25,7 +24,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("query", help="such as: select path, goodput_mbps, queue_delay_ms.p95 from runs")
     parser.add_argument("--runs", default="runs", metavar="DIR", help="folder of results (default: runs)")
     parser.add_argument("--csv", action="store_true", help="print CSV")
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the answer to one query."""
+    options = _parser().parse_args(arguments)
     try:
         answer = index(options.runs).sql(options.query)
     except Exception as error:

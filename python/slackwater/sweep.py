@@ -123,8 +123,7 @@ def _fill(
     return rows.finish(), len(left)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """`slackwater sweep`."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="slackwater sweep",
         description="Run every combination of a grid file.",
@@ -136,7 +135,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, help="processes (default: all cores)")
     parser.add_argument("--ray", metavar="ADDRESS", help="run on this Ray cluster: auto, local, HOST:PORT or ray://...")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
-    args = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """`slackwater sweep`."""
+    args = _parser().parse_args(arguments)
     out = args.out or Path("runs") / f"sweep-{args.grid.stem}"
     start = time.monotonic()
     try:

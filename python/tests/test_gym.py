@@ -98,3 +98,15 @@ def test_domains_are_json() -> None:
             seen, rewards, *_ = many.step(np.zeros((2, 1)))
         assert np.isfinite(seen).all()
         assert np.isfinite(rewards).all()
+
+
+def test_many_environments_come_by_name_and_tell_their_episode() -> None:
+    many = gymnasium.make_vec("slackwater/Tyrus-v0", num_envs=2, vectorization_mode="vector_entry_point")
+    seen, _ = many.reset(seed=1)
+    assert seen.shape == (2, 5)
+    many.close()
+    env = gymnasium.make("slackwater/Tyrus-v0")
+    _, info = env.reset(seed=1)
+    assert info["decisions"] == 0
+    _, _, _, _, after = env.step(6)
+    assert after == {"episode_seed": info["episode_seed"], "decisions": 1}
