@@ -339,6 +339,27 @@ fn a_system_of_ones_own_takes_real_packets() {
 }
 
 #[test]
+fn quinn_of_ones_own_sends_under_prague() {
+    let out = text(&example("on-quinn", &["prague"]));
+    assert!(out.contains("prague: the server got 10000000 bytes"), "{out}");
+}
+
+#[test]
+fn webrtc_rs_of_ones_own_sends_under_cl4s() {
+    let out = text(&example("on-rtc", &["cl4s"]));
+    let last = out.lines().last().expect("a line a second");
+    let number = |before: &str| -> f64 {
+        let at = last.find(before).map(|i| &last[..i]).unwrap_or_default();
+        let word = at.split_whitespace().last().unwrap_or_default();
+        word.parse().unwrap_or(f64::NAN)
+    };
+    // It grew from 2 Mbit/s towards the link's 10, by marks that came back: those that are on their way are not seen yet.
+    assert!((2.0..10.0).contains(&number("Mbit/s")), "{out}");
+    let (marked, seen) = (number("marked"), number("seen as CE"));
+    assert!(seen > 0.0 && seen <= marked && marked - seen < 50.0, "{out}");
+}
+
+#[test]
 fn a_controller_of_ones_own_serves_files() {
     let bin = Path::new(env!("CARGO_BIN_EXE_slackwater"));
     let program = bin

@@ -11,7 +11,6 @@
 pub mod get;
 pub mod reports;
 pub mod serve;
-mod socket;
 #[cfg(test)]
 mod tests;
 mod tls;

@@ -13,10 +13,13 @@
 //!
 //! A host does five things: a [`control::Shared`] for each connection; its [`control::Adapter`] as quinn's controller; its
 //! session wrapped; [`state::State::codepoint`] on what leaves; quinn driven at [`state::State::next_departure`] and at the
-//! controller's timer. The sender of crate `slackwater-quic` is one.
+//! controller's timer. The sender of crate `slackwater-quic` is one. For hosts of quinn itself the feature `quinn` brings the last two
+//! (`host`); docs/quic.md has a program.
 
 pub mod clock;
 pub mod control;
 pub mod ecn;
+#[cfg(feature = "quinn")]
+pub mod host;
 pub mod session;
 pub mod state;

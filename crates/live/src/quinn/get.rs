@@ -14,11 +14,11 @@ use ::quinn::{
 };
 use bytes::Bytes;
 use slackwater_control::EcnMode;
+use slackwater_quinn::host::Marked;
 use slackwater_signal::ReportBody;
 use slackwater_wire::report::Datagram;
 
 use super::reports::Budget;
-use super::socket::Marked;
 use super::{Fingerprint, LINE, block_on, line, mbps, ms, tls, transport, usage};
 use crate::LiveError;
 use crate::counted::CounterReport;

@@ -18,6 +18,7 @@ use slackwater_control::registry::Registry;
 use slackwater_core::Draw;
 use slackwater_quinn::clock::Epoch;
 use slackwater_quinn::control::{Adapter, Clock, Shared};
+use slackwater_quinn::host::{Marked, drive};
 use slackwater_quinn::session;
 use slackwater_signal::{PathReport, ReportBody};
 
@@ -25,7 +26,6 @@ pub use self::limits::Limits;
 use self::limits::{Allowance, Seat, Seats, while_it_moves};
 use self::source::Source;
 use super::reports::{self, Directory, Heard};
-use super::socket::Marked;
 use super::{
     Fingerprint, Identity, LINE, SEGMENT, UNI_STREAMS, block_on, controller, line, mbps, transport,
     usage,
@@ -236,7 +236,12 @@ async fn connection(
     common.directory.add(client, control.clone());
     let inside = Arc::new(AtomicU64::new(0));
     let helpers = [
-        tokio::spawn(drive(connection.clone(), control.clone())),
+        tokio::spawn(drive(
+            connection.clone(),
+            control.clone(),
+            Arc::new(TokioRuntime),
+            UNI_STREAMS.into(),
+        )),
         tokio::spawn(datagrams(
             connection.clone(),
             control.clone(),
@@ -269,31 +274,6 @@ async fn connection(
     common.directory.remove(client);
     for helper in helpers {
         helper.abort();
-    }
-}
-
-/// Lets quinn send when the pacer or a report opens the window, and runs the controller's own timers.
-async fn drive(connection: Connection, control: Shared) {
-    loop {
-        let (due, open) = {
-            let mut state = control.get();
-            let now = reports::now(&state);
-            state.on_timer(now);
-            let departure = state.next_departure(now);
-            let open = departure.is_some_and(|at| at <= now + control.slack());
-            let pace = departure.filter(|_| !open).map(|at| at - control.slack());
-            let next = [state.next_timer(), pace].into_iter().flatten().min();
-            (next.map(|at| state.epoch().std(at)), open)
-        };
-        if open {
-            // quinn looks for something to send whenever a limit is set anew; this one stays what it is.
-            connection.set_max_concurrent_uni_streams(UNI_STREAMS.into());
-        }
-        let news = core::future::poll_fn(|cx| control.poll_news(cx));
-        match due {
-            Some(due) => drop(tokio::time::timeout_at(due.into(), news).await),
-            None => news.await,
-        }
     }
 }
 
