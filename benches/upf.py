@@ -64,8 +64,9 @@ def checksum(data: bytes) -> int:
 
 
 def ipv4(source: str, target: str, payload: bytes, protocol: int = 17) -> bytes:
-    """An IPv4 packet (RFC 791)."""
-    head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0)
+    """An IPv4 packet (RFC 791); one of TCP must not be cut, as its sender looks for the path's MTU (RFC 1191)."""
+    cut = 0x4000 if protocol == 6 else 0
+    head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(payload), 0, cut, 64, protocol, 0)
     head += socket.inet_aton(source) + socket.inet_aton(target)
     return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + payload
 
