@@ -147,6 +147,13 @@ fn an_interface_takes_the_place_of_the_device() {
     let numbers: Vec<u32> = (0..10).map(|k| 1_000 + 1_000 * k).collect();
     assert_eq!(found["segments"], serde_json::json!(numbers), "{found}");
     assert_eq!(found["data"], true, "{found}");
+    // Uplink they are joined (VIRTIO_NET_HDR_GSO_TCPV4, 1), where they are sound.
+    assert_eq!(
+        found["joined"],
+        serde_json::json!([1, 1_000, true]),
+        "{found}"
+    );
+    assert_eq!(found["damaged"], true, "{found}");
     // The kernel must not forward the same packets: a filter drops them, for as long as the function runs. Without `tc` there
     // is none.
     assert_eq!(found["filters"], serde_json::json!([1, 0]), "{found}");

@@ -5,6 +5,7 @@ RFC 826 and otherwise sends and receives frames. What it finds goes to standard 
 """
 
 import json
+import os
 import select
 import signal
 import socket
@@ -38,6 +39,15 @@ def udp(payload: bytes) -> bytes:
     return struct.pack("!HHHH", 5000, 7000, 8 + len(payload), 0) + payload
 
 
+def segment(number: int, data: bytes) -> bytes:
+    """A segment of TCP that goes up (RFC 9293, 3.1)."""
+    tcp = struct.pack("!HHIIBBHHH", 5000, 7000, number, 1, 0x50, 0x10, 1000, 0, 0) + data
+    pseudo = socket.inet_aton(SERVER) + socket.inet_aton(UE) + struct.pack("!HH", 6, len(tcp))
+    down = ipv4(UE, tcp[:16] + struct.pack("!H", checksum(pseudo + tcp)) + tcp[18:], 6)
+    # Addresses swapped; their sums stay.
+    return down[:12] + down[16:20] + down[12:16] + down[20:]
+
+
 def filters() -> int:
     """Programs behind the ring of N6's interface."""
     words = ["tc", "filter", "show", "dev", "n6", "ingress"]
@@ -54,13 +64,15 @@ class Router:
             self.socket.setsockopt(263, option, 1)
         self.socket.bind(("dn", 3))
         self.arps = 0
+        self.vnet = b""
 
     def send(self, packet: bytes, to: bytes = MAC, vnet: bytes = bytes(10), kind: int = 0x0800) -> None:
         self.socket.send(vnet + to + ROUTER_MAC + struct.pack("!H", kind) + packet)
 
     def answer(self) -> bytes | None:
-        """Reads a frame; what it carries, where that is IP for this router."""
-        frame = self.socket.recv(70_000)[10:]
+        """Reads a frame; what it carries, where that is IP for this router. Its virtio header is in `vnet`."""
+        octets = self.socket.recv(70_000)
+        self.vnet, frame = octets[:10], octets[10:]
         kind = struct.unpack("!H", frame[12:14])[0]
         if kind == 0x0806 and frame[14:22] == struct.pack("!HHBBH", 1, 0x0800, 6, 4, 1) and frame[38:42] == socket.inet_aton(ROUTER):
             self.arps += 1
@@ -141,6 +153,19 @@ def main() -> None:
             parts += packet[40:]
         found["segments"] = numbers
         found["data"] = parts == data
+
+        # The other way, ten segments that the function finds together leave as one; the next was damaged, and leaves as it came.
+        upf.send_signal(signal.SIGSTOP)
+        os.waitpid(upf.pid, os.WUNTRACED)
+        sent = [segment(1000 + k, data[k : k + 1000]) for k in range(0, 11_000, 1000)]
+        sent[10] = segment(11_000, bytes(1000))[:-1] + b"1"
+        for packet in sent:
+            n3.sendto(g_pdu(UPLINK, packet), (UPF, 2152))
+        upf.send_signal(signal.SIGCONT)
+        up = router.receive()
+        # VIRTIO 1.2, 5.1.6: the kind of super-packet, and octets of each segment but the last.
+        found["joined"] = [router.vnet[1], *struct.unpack("=H", router.vnet[4:6]), up[40:] == data]
+        found["damaged"] = router.receive() == sent[10]
         found["overview"] = json.loads(http("/status"))
     finally:
         upf.send_signal(signal.SIGTERM)
