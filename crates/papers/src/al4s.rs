@@ -16,6 +16,7 @@ mod opponents;
 mod places;
 mod published;
 mod radio;
+mod recorder;
 mod series;
 mod tables;
 mod tail;

@@ -12,7 +12,7 @@ use slackwater_core::record::{DropReason, FlowSample, Frame, LinkSample, PacketE
 use slackwater_core::{Bytes, Direction, Duration, FlowId, Instant, NodeId, Packet, Recorder};
 use slackwater_sim::{CELL_DOWN, CELL_UP};
 
-pub use columns::{FlowSeries, Internals, LinkSeries, PacketRows};
+pub use columns::{EVENT_NAMES, FlowSeries, Internals, LinkSeries, PacketRows};
 pub use lean::{LeanFlow, LeanRecorder};
 pub use media::{DELAY_LIMITS, MediaRecord};
 
