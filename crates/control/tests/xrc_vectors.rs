@@ -49,6 +49,8 @@ struct Path {
     idle: (u64, u64),
     /// Reports say this many percent of the truth.
     lie: u64,
+    /// Head-of-line delays are reported as so many times the truth, and this much.
+    hol: (u64, u64),
     /// ACKs wait this long at most on their way back; one-way delays are sampled if set, in steps of 0.7 ms.
     back: u64,
     /// From when to when the receiver waits for a block that is sent again: what would be acknowledged meanwhile is at the end.
@@ -73,6 +75,7 @@ const PLAIN: Path = Path {
     silence: (0, 0),
     idle: (0, 0),
     lie: 100,
+    hol: (1, 0),
     back: 0,
     hold: (0, 0),
     spurious: 0,
@@ -257,6 +260,41 @@ fn paths() -> Vec<Path> {
             other: (300_000, 420_000),
             silence: (600_000, 900_000),
             until: 860_000,
+            ..PLAIN
+        },
+        // What arrives refutes a rate that is too low.
+        Path {
+            name: "lies-low",
+            radio: &[(0, 7_300_000)],
+            lie: 20,
+            until: 4_000_000,
+            ..PLAIN
+        },
+        // Heads of the queue older than what was acknowledged last.
+        Path {
+            name: "lies-old",
+            radio: steady,
+            lie: 50,
+            hol: (1, 300_000),
+            until: 2_000_000,
+            ..PLAIN
+        },
+        Path {
+            name: "lies-old-paper",
+            profile: "paper",
+            radio: steady,
+            lie: 50,
+            hol: (37, 0),
+            until: 2_000_000,
+            ..PLAIN
+        },
+        // A queue that delays nothing.
+        Path {
+            name: "lies-queue",
+            radio: steady,
+            lie: 90,
+            hol: (0, 21_000),
+            until: 4_000_000,
             ..PLAIN
         },
         Path {
@@ -451,7 +489,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn report(&mut self, hol: u64) {
+    fn report(&mut self, wait: u64) {
+        let hol = wait * self.p.hol.0 + self.p.hol.1;
         let unheard = (self.p.silence.0..self.p.silence.1).contains(&self.now);
         if unheard || self.delivered / MSS % 2 == 1 {
             return;

@@ -229,6 +229,7 @@ struct xrc {
 	u64 owd_least; /* XRC_NONE without */
 	u64 hol_sum;
 	u64 hols;
+	u64 hol_least; /* XRC_NONE without */
 	u64 hol_max;
 	u64 round_rate;
 	u64 round_before; /* the rate before that one */
@@ -239,6 +240,19 @@ struct xrc {
 	/* By how much the path was found longer, and the windows of data for which that stays in doubt. */
 	u64 rise_us;
 	u32 rise_doubt;
+	/* Doubt: the last ACK with an RTT (XRC_NONE before), the largest RTT and reported rate of this window and the last. */
+	u64 acked_at;
+	u64 rtt_most;
+	u64 rtt_most_before;
+	u64 rate_most;
+	u64 rate_most_before;
+	u64 doubt_since;
+	/* The last contradiction of reports that are refuted, if they are. */
+	u64 refuted_at;
+	u32 doubt_windows;
+	u32 doubt_times;
+	u32 heard;
+	u32 older;
 	/* Episode. */
 	u64 high;
 	u64 una;
@@ -258,6 +272,7 @@ struct xrc {
 	u8 open;
 	u8 timeout;
 	u8 undo;
+	u8 refuted;
 };
 
 /* Payload bytes as q16 segments. */
@@ -815,7 +830,54 @@ static __always_inline void xrc_round_forget(struct xrc *x)
 	x->owd_least = XRC_NONE;
 	x->hol_sum = 0;
 	x->hols = 0;
+	x->hol_least = XRC_NONE;
 	x->hol_max = 0;
+}
+
+/*
+ * What speaks against reports at the end of a window of data (doubt.rs): a head of the queue that is older than what was
+ * acknowledged last, less than half of what arrives (an eighth among others), and a queue that delays nothing.
+ */
+XRC_PART int xrc_doubt(struct xrc *x, u64 now, u64 srtt_us)
+{
+	u64 reported, carried, again, least;
+	bool absurd, more, unseen;
+
+	if (!x)
+		return 0;
+	reported = xrc_max(x->rate_most, x->rate_most_before);
+	absurd = x->older * 10 > x->heard;
+	x->rate_most_before = x->rate_most;
+	x->rate_most = 0;
+	x->rtt_most_before = x->rtt_most;
+	x->rtt_most = 0;
+	x->older = 0;
+	x->heard = 0;
+	if (!xrc_is_fresh(x, now, srtt_us))
+		return 0;
+	carried = xrc_ip_rate(x, x->round_rate);
+	more = carried > (x->shared ? 8 : 2) * reported;
+	least = x->hol_least == XRC_NONE ? 0 : x->hol_least;
+	unseen = x->rtts && xrc_sub(x->rtt_least, x->min_rtt_us) * 2 < least;
+	if (absurd || more || (!x->shared && least > 10000 && unseen)) {
+		if (!x->doubt_windows)
+			x->doubt_since = now;
+		x->doubt_windows = xrc_min(x->doubt_windows + 1, 20);
+		if (x->doubt_windows >= 10 && xrc_sub(now, x->doubt_since) >= 1000000) {
+			x->doubt_times += !x->refuted;
+			x->refuted = 1;
+			x->refuted_at = now;
+		}
+	} else if (x->doubt_windows) {
+		x->doubt_windows--;
+	}
+	/* Believed again after 2 s without a contradiction, the next time after twice that, up to 64 s. */
+	again = 2000000ULL << (x->doubt_times > 1 ? xrc_min(x->doubt_times - 1, 5) : 0);
+	if (x->refuted && xrc_sub(now, x->refuted_at) >= again) {
+		x->refuted = 0;
+		x->doubt_windows = 0;
+	}
+	return 0;
 }
 
 static __always_inline void xrc_decide(struct xrc *x, u64 now, const struct xrc_path *path, const struct xrc_ack *ack)
@@ -829,6 +891,7 @@ static __always_inline void xrc_decide(struct xrc *x, u64 now, const struct xrc_
 	}
 	/* A peak fades by 2 % a round. */
 	x->peak = x->peak * 98 / 100;
+	xrc_doubt(x, now, path->srtt_us);
 	if (!x->explicit_)
 		xrc_enter(x, XRC_NO_FEEDBACK, XRC_ONE);
 	else if (x->slow_start)
@@ -884,6 +947,7 @@ static __always_inline void xrc_init(struct xrc *x, const struct xrc_params *p, 
 	x->start = p->start;
 	x->least_owd.now_us = XRC_NONE;
 	x->least_owd.before_us = XRC_NONE;
+	x->acked_at = XRC_NONE;
 	x->internet.probe = XRC_ONE;
 	xrc_round_forget(x);
 }
@@ -891,6 +955,14 @@ static __always_inline void xrc_init(struct xrc *x, const struct xrc_params *p, 
 /* Takes a report if it can be believed; false otherwise. */
 static __always_inline bool xrc_on_report(struct xrc *x, u64 now, u64 srtt_us, const struct xrc_report *r)
 {
+	/* What waits at the head of a queue in order came after the packet that was acknowledged last. */
+	if (x->acked_at != XRC_NONE &&
+	    r->hol_us > xrc_sub(now, x->acked_at) + xrc_max(x->rtt_most, x->rtt_most_before)) {
+		x->heard++;
+		x->older++;
+		x->refused++;
+		return 0;
+	}
 	/* No single UE is told more than 20 Gbit/s (ITU-R M.2410, 4.1); a longer delay saturated its field. */
 	if ((!r->rate_bps && !r->hol_us) || r->rate_bps > 20000000000ULL || r->hol_us >= 8190000) {
 		x->refused++;
@@ -915,7 +987,10 @@ static __always_inline bool xrc_on_report(struct xrc *x, u64 now, u64 srtt_us, c
 	x->accepted++;
 	x->hol_sum += r->hol_us;
 	x->hols++;
+	x->hol_least = xrc_min(x->hol_least, r->hol_us);
 	x->hol_max = xrc_max(x->hol_max, r->hol_us);
+	x->rate_most = xrc_max(x->rate_most, r->rate_bps);
+	x->heard++;
 	return 1;
 }
 
@@ -929,6 +1004,8 @@ static __always_inline void xrc_on_ack(struct xrc *x, u64 now, const struct xrc_
 		x->rtt_sum += ack->rtt_us;
 		x->rtts++;
 		x->rtt_least = xrc_min(x->rtt_least, ack->rtt_us);
+		x->acked_at = now;
+		x->rtt_most = xrc_max(x->rtt_most, ack->rtt_us);
 	}
 	if (ack->owd_us != XRC_NONE) {
 		x->owd_sum += ack->owd_us;
@@ -953,7 +1030,7 @@ static __always_inline void xrc_on_ack(struct xrc *x, u64 now, const struct xrc_
 		x->end = 0;
 	}
 	xrc_peak_ack(x, now, ack->delivered);
-	explicit_ = xrc_is_fresh(x, now, path->srtt_us);
+	explicit_ = xrc_is_fresh(x, now, path->srtt_us) && !x->refuted;
 	if (explicit_)
 		xrc_retarget(x);
 	if (explicit_ != x->explicit_)

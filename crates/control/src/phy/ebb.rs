@@ -158,6 +158,8 @@ pub struct Ebb {
     elsewhere: Elsewhere,
     company: Company,
     trust: Trust,
+    /// IP bytes that were acknowledged.
+    acked: u64,
     aim: Aim,
     /// The radio steers, and not CUBIC.
     steers: bool,
@@ -204,6 +206,7 @@ impl Ebb {
             elsewhere: Elsewhere::default(),
             company: Company::default(),
             trust: Trust::default(),
+            acked: 0,
             aim: Aim::default(),
             steers: false,
             cubic: Box::new(
@@ -361,6 +364,14 @@ impl Ebb {
             foreign: std::mem::take(&mut self.foreign) as f64,
         };
         let packet = f64::from(self.mss + self.headers);
+        if self.params.rules.gone {
+            let heard = trust::Heard {
+                gone: self.gone,
+                acked: self.acked,
+                flying: self.wire(self.in_flight),
+            };
+            self.trust.hold(now, heard, self.base(), packet);
+        }
         let probes = self.steers && !self.company.is_met() && !self.elsewhere.is_met();
         self.trust.look(now, span, self.base(), packet, probes);
     }
@@ -471,6 +482,7 @@ impl Controller for Ebb {
     fn on_ack(&mut self, now: Instant, path: &PathView, ack: &Ack) {
         self.see(path);
         self.timed_out &= ack.newly_acked == Bytes::ZERO;
+        self.acked += self.wire(ack.newly_acked.0);
         if !self.steers {
             self.cubic.on_ack(now, path, ack);
         }

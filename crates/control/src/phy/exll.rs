@@ -29,17 +29,25 @@ use crate::{Ack, PathView};
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "exll",
     title: "ExLL",
-    about: "ExLL (CoNEXT 2018): FAST's law about the cell's bandwidth and least RTT; exll:g=0.5,blocks=1",
+    about: "ExLL (CoNEXT 2018): FAST's law about the cell's bandwidth and least RTT; exll:g=0.5,blocks=1,guards=0",
     reports: Reports::Blocks,
     modes: Some(MODES),
     make: |cfg, p| {
-        let [step, blocks] = p.numbers([("g", STEP, 0.01, 1.0), ("blocks", 1.0, 0.0, 1.0)])?;
+        let [step, blocks, guards] = p.numbers([
+            ("g", STEP, 0.01, 1.0),
+            ("blocks", 1.0, 0.0, 1.0),
+            ("guards", 0.0, 0.0, 1.0),
+        ])?;
         let source = if blocks > 0.0 {
             Source::Phy
         } else {
             Source::Acks
         };
-        Ok(AnyController::Exll(steered(Exll::new(step, source), cfg)))
+        let exll = Exll {
+            guards: guards > 0.0,
+            ..Exll::new(step, source)
+        };
+        Ok(AnyController::Exll(steered(exll, cfg)))
     },
     ..Entry::TRANSPORT
 }];
@@ -63,6 +71,8 @@ pub struct Exll {
     step: f64,
     /// Where the bandwidth comes from.
     source: Source,
+    /// Under the guard rails of the other senders by transport blocks, which find out reports that lie.
+    guards: bool,
     /// Least RTTs of rounds.
     least: WindowedMin,
     /// Waits for grants: means of rounds' RTTs above their least.
@@ -95,6 +105,7 @@ impl Exll {
         Self {
             step,
             source,
+            guards: false,
             least: WindowedMin::default(),
             wait: WindowedMin::default(),
             limited: false,
@@ -141,7 +152,7 @@ impl Steer for Exll {
 
     /// The guard rails are this project's, not the paper's: their probes would be queues of `ExLL`'s.
     fn guarded(&self) -> bool {
-        false
+        self.guards
     }
 
     #[inline]

@@ -11,7 +11,8 @@
 //! | then BBR, its probing capped by the fair share | [`Mode::Internet`] |
 //!
 //! The paper trusts its own phone. Here reports come from a network, and no link delivers more than it carries: blocks that claim less
-//! than what demonstrably arrives are refuted ([`super::audit`]), and BBR goes alone until they agree again.
+//! than what demonstrably arrives are refuted ([`super::audit`]), and BBR goes alone until they agree again. What a sender that obeys
+//! brings refutes nothing: `pbe:floor=1` asks the path as the other senders by transport blocks do, at the price of their probes.
 
 use std::collections::VecDeque;
 
@@ -28,12 +29,15 @@ use crate::{
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "pbe",
     title: "PBE-CC",
-    about: "PBE-CC (SIGCOMM 2020): rate by the cell's capacity, BBR where the Internet is slower; pbe:gamma=0.068",
+    about: "PBE-CC (SIGCOMM 2020): rate by the cell's capacity, BBR where the Internet is slower; pbe:gamma=0.068,floor=0",
     reports: Reports::Blocks,
     modes: Some(MODES),
     make: |cfg, p| {
-        let [gamma] = p.numbers([("gamma", GAMMA, 0.0, 0.5)])?;
-        let pbe = Pbe::new(gamma, cfg.mss, cfg.initial_window, cfg.draw);
+        let [gamma, floor] = p.numbers([("gamma", GAMMA, 0.0, 0.5), ("floor", 0.0, 0.0, 1.0)])?;
+        let pbe = Pbe {
+            asks: floor > 0.0,
+            ..Pbe::new(gamma, cfg.mss, cfg.initial_window, cfg.draw)
+        };
         Ok(AnyController::Pbe(pbe.into()))
     },
     ..Entry::TRANSPORT
@@ -90,6 +94,8 @@ pub struct Pbe {
     below: f64,
     timed_out: bool,
     audit: Audit,
+    /// The window has the audit's floor, which asks the path whether it carries more than the reports say.
+    asks: bool,
     /// Reports were refuted; when the last contradiction was seen.
     refuted: Option<Instant>,
     bbr: Box<Bbr>,
@@ -118,6 +124,7 @@ impl Pbe {
             below: 0.0,
             timed_out: false,
             audit: Audit::new(f64::from(initial.max(1))),
+            asks: false,
             refuted: None,
             bbr: Box::new(Bbr::new(mss, initial, draw)),
             rate: 0.0,
@@ -156,8 +163,14 @@ impl Pbe {
     /// Whether reports are believed, which an ACK is held against.
     fn believes(&mut self, now: Instant, path: &PathView, ack: &Ack) -> bool {
         let window = self.intent().window.map_or(0.0, |w| w.0 as f64);
+        // Pacing limits this sender before its window does.
+        let full = ack.cwnd_limited || (self.asks && !ack.app_limited);
+        let ack = Ack {
+            cwnd_limited: full,
+            ..*ack
+        };
         self.audit
-            .on_ack(now, path, ack, window / f64::from(self.mss));
+            .on_ack(now, path, &ack, window / f64::from(self.mss));
         let speaks_against = match self.refuted {
             None => self.audit.is_refuted(),
             Some(_) => self.audit.is_suspect(),
@@ -292,7 +305,10 @@ impl Controller for Pbe {
 
     fn intent(&self) -> Intent {
         let bbr = self.bbr.intent();
-        let rate = Rate::from_bps(((self.rate * 8.0) as u64).clamp(10_000, 1 << 40));
+        let floor = if self.asks { self.audit.floor() } else { 0.0 };
+        let least = floor * f64::from(self.wire) / self.min_rtt.as_secs_f64().max(1e-3);
+        let rate = self.rate.max(least);
+        let rate = Rate::from_bps(((rate * 8.0) as u64).clamp(10_000, 1 << 40));
         if self.mode == Mode::Internet {
             // BBR's probing never asks for more than the cell's fair share.
             let pacing = match bbr.pacing {
@@ -302,7 +318,7 @@ impl Controller for Pbe {
             return Intent { pacing, ..bbr };
         }
         let product = self.rate * self.min_rtt.as_secs_f64() / f64::from(self.wire);
-        let segments = (product.ceil() as u64).clamp(MIN_WINDOW, 1 << 20);
+        let segments = (product.max(floor).ceil() as u64).clamp(MIN_WINDOW, 1 << 20);
         let segments = match self.mode {
             Mode::Start => segments.max(u64::from(self.initial)),
             _ => segments,

@@ -10,6 +10,7 @@
 //! order, [`product`] has them with what measurements added. Windows count segments here and payload bytes outside; the
 //! reported rate counts IP bytes.
 
+mod doubt;
 pub mod paper;
 pub mod product;
 mod reports;

@@ -45,6 +45,7 @@ impl Ebb {
         self.heard = Some(Heard { counters, at: now });
         self.stale_since = None;
         self.fresh = 0;
+        self.trust.restart();
         self.clock = (Duration::ZERO, now);
         self.way = Least::default();
         self.late = Duration::ZERO;

@@ -26,6 +26,9 @@ const MOST: f64 = 100.0;
 /// More than this part of what left, and this many packets of it, in a window, were never sent: the counters are wrong.
 const FOREIGN: f64 = 0.25;
 const FOREIGN_PACKETS: f64 = 20.0;
+/// The least time over which what left and what was acknowledged are compared, and loops that it takes at least.
+const HELD: Duration = Duration::from_secs(1);
+const HELD_ROUNDS: u64 = 8;
 /// A base station whose word cannot be corrected is not heard for so long.
 const BAN: Duration = Duration::from_secs(10);
 
@@ -75,10 +78,23 @@ pub(super) struct Span {
     pub foreign: f64,
 }
 
+/// What left by the counters and what was acknowledged, in all, IP bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heard {
+    /// Bytes that left the radio.
+    pub gone: i64,
+    /// Bytes that were acknowledged.
+    pub acked: u64,
+    /// Bytes in flight, by the host.
+    pub flying: u64,
+}
+
 /// How far the word on what is offered is believed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trust {
     window: Option<Window>,
+    /// What was heard, and when, since which what left is held against what was acknowledged.
+    held: Option<(Instant, Heard)>,
     /// What is offered, over what the report says.
     scale: f64,
     /// When the next probe begins, and when the present one ends.
@@ -94,6 +110,7 @@ impl Default for Trust {
     fn default() -> Self {
         Self {
             window: None,
+            held: None,
             scale: 1.0,
             probe_at: None,
             probe_ends: None,
@@ -195,6 +212,26 @@ impl Trust {
         {
             // Less left than was offered, and a queue stood or was full.
             self.scale = (window.left / window.offered).max(1.0 / MOST);
+        }
+    }
+
+    /// The counters began anew.
+    pub(super) fn restart(&mut self) {
+        self.held = None;
+    }
+
+    /// What was acknowledged has left the radio: where much more is acknowledged than the counters say, they stand still. What is in
+    /// flight may have left before; a report may be late, so what was acknowledged counts half.
+    pub(super) fn hold(&mut self, now: Instant, heard: Heard, base: Duration, packet: f64) {
+        let (from, first) = *self.held.get_or_insert((now, heard));
+        if now.since(from) < HELD.max(base * HELD_ROUNDS) {
+            return;
+        }
+        self.held = Some((now, heard));
+        let gone = heard.gone.saturating_sub(first.gone).max(0) as f64;
+        let acked = heard.acked.saturating_sub(first.acked) as f64;
+        if acked / 2.0 > gone + first.flying as f64 + SLACK * packet {
+            self.banned = Some(now + BAN);
         }
     }
 
@@ -342,6 +379,28 @@ mod tests {
         assert!(trust.is_banned(Instant::from_millis(20_000)));
         hear(&mut trust, 20_000, 31_000, radio(1.0));
         assert!(!trust.is_banned(Instant::from_millis(31_000)));
+    }
+
+    #[test]
+    fn counters_that_stand_still_while_data_is_acknowledged_are_not_heard() {
+        let hear = |gone: i64, acked: u64| {
+            let mut trust = Trust::default();
+            for k in 0..=20 {
+                let heard = Heard {
+                    gone: gone * k as i64,
+                    acked: acked * k,
+                    flying: 6000,
+                };
+                trust.hold(Instant::from_millis(50 * k), heard, BASE, PACKET);
+            }
+            trust.is_banned(Instant::from_millis(1001))
+        };
+        // A second of 20 steps: 60 packets, of which none left; all; half, as in a report that is late.
+        assert!(hear(0, 4500));
+        assert!(!hear(4500, 4500));
+        assert!(!hear(2250, 4500));
+        // Outage: nothing is acknowledged either.
+        assert!(!hear(0, 0));
     }
 
     #[test]

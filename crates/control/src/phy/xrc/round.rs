@@ -27,7 +27,8 @@ pub(super) struct Round {
     hol_sum: u64,
     /// Their number.
     hols: u64,
-    /// The largest of them.
+    /// The least and the largest of them.
+    hol_least: Option<Duration>,
     hol_max: Duration,
     /// Windows that ended.
     pub(super) count: u64,
@@ -50,6 +51,8 @@ pub struct Measured {
     pub(super) owd: Option<(f64, f64)>,
     /// Mean head-of-line delay of the window's reports; `None` without one.
     pub(super) hol: Option<f64>,
+    /// Least of them; zero without one.
+    pub(super) hol_least: f64,
     /// Largest of them.
     pub(super) hol_max: f64,
     /// Delivered rate.
@@ -75,6 +78,7 @@ impl Round {
     pub(super) fn hol(&mut self, hol: Duration) {
         self.hol_sum = self.hol_sum.saturating_add(hol.as_nanos());
         self.hols += 1;
+        self.hol_least = Some(self.hol_least.map_or(hol, |least| least.min(hol)));
         self.hol_max = self.hol_max.max(hol);
     }
 
@@ -98,6 +102,7 @@ impl Round {
             rtt_least: self.rtt_least.map(Duration::as_secs_f64),
             owd: mean(self.owd_sum, self.owds).zip(self.owd_least.map(Duration::as_secs_f64)),
             hol: mean(self.hol_sum, self.hols),
+            hol_least: self.hol_least.unwrap_or_default().as_secs_f64(),
             hol_max: self.hol_max.as_secs_f64(),
             rate: self.rate,
         }

@@ -86,6 +86,10 @@ impl<A: Algorithm> Sender<A> {
         let s = &mut self.s;
         let window = s.round.roll(now, ack.next, ack.delivered.0, s.rtt_min);
         s.reports.peak.round();
+        let hears = s.reports.last.is_fresh(now, path.srtt);
+        let carried = s.sizes.ip_rate(window.rate);
+        let (least, shared) = (s.rtt_min(), s.reports.last.shared);
+        s.doubt.round(now, &window, carried, least, shared, hears);
 
         if !s.explicit {
             s.enter(Mode::NoFeedback, 1.0);
@@ -106,8 +110,12 @@ impl<A: Algorithm> Controller for Sender<A> {
     #[inline]
     fn on_report(&mut self, now: Instant, path: &PathView, report: &PathReport) {
         let s = &mut self.s;
-        if s.reports.last.offer(now, path.srtt, report) {
+        if s.doubt.is_older(now, report) {
+            s.doubt.refused();
+            s.reports.last.absurd += 1;
+        } else if s.reports.last.offer(now, path.srtt, report) {
             s.round.hol(s.reports.last.hol);
+            s.doubt.reported(s.reports.last.rate);
         }
     }
 
@@ -124,11 +132,12 @@ impl<A: Algorithm> Controller for Sender<A> {
         s.rtt_min = path.min_rtt;
         if let Some(rtt) = ack.rtt {
             s.round.rtt(rtt);
+            s.doubt.acked(now, rtt);
         }
         self.algorithm.sample(s, now, ack);
         s.delivered(now, ack);
 
-        let explicit = s.reports.last.is_fresh(now, path.srtt);
+        let explicit = s.reports.last.is_fresh(now, path.srtt) && !s.doubt.is_refuted();
         if explicit {
             s.twnd = self.algorithm.target(s);
         }

@@ -3,6 +3,7 @@
 
 use slackwater_core::{Bytes, Duration, Instant, Rate};
 
+use super::doubt::Doubt;
 use super::reports::Reports;
 use super::round::Round;
 use super::{MAX_WINDOW, MIN_WINDOW, MODES, Mode};
@@ -76,6 +77,8 @@ struct Prior {
 pub struct State {
     /// `R_exp` and `HoL_exp`: the rate and the head-of-line delay that the base station reports.
     pub(super) reports: Reports,
+    /// What speaks against them.
+    pub(super) doubt: Doubt,
     /// `RTT_j`: the samples of the present window of data.
     pub(super) round: Round,
     /// `RTT_min`.
@@ -114,6 +117,7 @@ impl State {
         let (mss, initial) = (mss.max(1), f64::from(initial).clamp(1.0, MAX_WINDOW));
         Self {
             reports: Reports::new(clamp),
+            doubt: Doubt::default(),
             round: Round::default(),
             rtt_min: Duration::ZERO,
             twnd: 0.0,
