@@ -212,3 +212,80 @@ impl Rack {
         self.originals = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    /// Two segments leave at once, the second arrives 40 ms later; what is lost at `ms`, and when to look again, where
+    /// reordering was seen and `rack` was changed by `before`.
+    fn overtaken(ms: u64, before: impl Fn(&mut Rack)) -> (u64, Option<Duration>) {
+        let mut board = Scoreboard::new(1000);
+        for pos in [0, 1000] {
+            board.push(Segment {
+                pos,
+                len: 1000,
+                sent: at(100),
+                ..Segment::default()
+            });
+        }
+        let mut rack = Rack::new();
+        rack.reordered = true;
+        before(&mut rack);
+        let second = *board.get(1);
+        rack.delivered(at(140), &second, MS * 40, false);
+        board.sack(1000, 2000, |_| {});
+        let view = View {
+            now: at(ms),
+            srtt: MS * 45,
+            min_rtt: MS * 40,
+            recovering: false,
+            dup_threshold: false,
+        };
+        rack.detect(&mut board, &view)
+    }
+
+    #[test]
+    fn a_segment_may_be_overtaken_by_a_quarter_of_the_least_rtt() {
+        assert_eq!(overtaken(140, |_| {}), (0, Some(MS * 10)));
+        assert_eq!(overtaken(149, |_| {}), (0, Some(MS)));
+        assert_eq!(overtaken(150, |_| {}), (1000, None));
+    }
+
+    #[test]
+    fn a_loss_that_was_none_widens_it_by_a_quarter_and_not_beyond_the_smoothed_rtt() {
+        let duplicates = |n| {
+            move |rack: &mut Rack| {
+                for k in 1..=n {
+                    rack.dsack = true;
+                    rack.adapt(Some(k * 1000), k * 1000);
+                }
+            }
+        };
+        assert_eq!(overtaken(140, duplicates(1)), (0, Some(MS * 20)));
+        assert_eq!(overtaken(140, duplicates(2)), (0, Some(MS * 30)));
+        assert_eq!(overtaken(140, duplicates(9)), (0, Some(MS * 45)));
+    }
+
+    #[test]
+    fn the_widened_window_stays_for_sixteen_recoveries() {
+        let after = |recoveries: usize| {
+            overtaken(140, |rack| {
+                rack.dsack = true;
+                rack.adapt(Some(1000), 1000);
+                for _ in 0..recoveries {
+                    rack.recovered();
+                }
+                rack.adapt(Some(2000), 2000);
+            })
+        };
+        assert_eq!(after(15), (0, Some(MS * 20)));
+        assert_eq!(after(16), (0, Some(MS * 10)));
+    }
+}

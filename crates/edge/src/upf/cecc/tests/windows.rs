@@ -93,6 +93,47 @@ fn losses_are_told_exactly() {
     }
 }
 
+// A receiver that takes no more says so, and nothing that is made on the way says otherwise.
+#[test]
+fn a_full_receiver_is_told_at_once_and_stays_closed() {
+    for mode in [Mode::Credit, Mode::Paper] {
+        let mut bench = Bench::connection(mode, 7, 8);
+        bench.data(800_000, 900_000);
+        bench.run(12_000);
+        bench.up.clear();
+        bench.ack(850_000, 0);
+        let told = segment(bench.up.last().expect("it goes on at once"));
+        assert_eq!((told.ack.0, told.window), (850_000, 0), "{mode:?}");
+        bench.up.clear();
+        bench.run(100_000);
+        for packet in &bench.up {
+            let s = segment(packet);
+            let edge = s.ack.0 + (u32::from(s.window) << 7);
+            assert!(
+                edge <= 850_000,
+                "{mode:?}: the server may send up to {edge}"
+            );
+        }
+    }
+}
+
+// Without SACK the third duplicate starts a fast retransmission (RFC 5681, 3.2): three of four have to reach the server.
+#[test]
+fn duplicates_without_sack_reach_the_server_in_time() {
+    for mode in [Mode::Credit, Mode::Paper] {
+        let mut bench = Bench::connection(mode, 7, 8);
+        bench.data(800_000, 900_000);
+        bench.run(12_000);
+        bench.up.clear();
+        for _ in 0..4 {
+            bench.ack(800_000, WINDOW);
+        }
+        let numbers = bench.up.iter().map(|p| segment(p).ack.0);
+        let duplicates = numbers.filter(|ack| *ack == 800_000).count();
+        assert!(duplicates >= 3, "{mode:?}: {duplicates}");
+    }
+}
+
 // t4: after a frame shorter than predicted the server may send one segment and no more.
 #[test]
 fn t4_after_a_short_frame_one_segment_is_left() {
