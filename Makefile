@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.slackwater
 BUILT   = $(or $(CARGO_TARGET_DIR),target)/debug
 
 .DEFAULT_GOAL := help
-.PHONY: help page test-page demo test test-rust test-python python bench fuzz mutants lint lint-rust lint-python lint-english vale docs site deny package dist wheel container check fmt clean
+.PHONY: help page test-page demo test test-rust test-python python bench fuzz mutants soak lint lint-rust lint-python lint-english vale docs site deny package dist wheel container check fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,11 @@ MUTANTS ?= queue control edge ran transport
 MUTANTS_SHARD ?= 0/1
 mutants: ## Change the code of MUTANTS (crates) in small ways, and count which changes no unit test sees (hours; MUTANTS_SHARD=0/40 for a part)
 	$(CARGO) mutants $(addprefix -p slackwater-,$(MUTANTS)) --shard $(MUTANTS_SHARD) --timeout 90 -o target/mutants -- --lib
+
+SOAK_SECONDS ?= 3600
+soak: ## Memory of an emulator under load, broken connections and killed neighbours for SOAK_SECONDS (needs root or user namespaces)
+	$(CARGO) build --release -p slackwater-cli
+	$(PYTHON) benches/soak.py --binary $(or $(CARGO_TARGET_DIR),target)/release/slackwater --seconds $(SOAK_SECONDS)
 
 lint: lint-rust lint-python lint-english ## Formatting, clippy, ruff, mypy, the documentation's English
 

@@ -2,12 +2,13 @@
 //!
 //! [`run`] makes a world of a scenario, runs it and gives its records and numbers. [`arena`] puts every system on the same
 //! cells, [`gym`] lets a learner decide in a world, [`validate`] sets our numbers beside those of other programs, [`bench`](mod@bench)
-//! counts what a simulated second costs. [`parallel`] uses all cores for any of them; [`beacon`] shows what is under way.
+//! counts what a simulated second costs, [`forecast`] tells what a run will take. [`parallel`] uses all cores for any of them; [`beacon`] shows what is under way.
 
 pub mod arena;
 pub mod beacon;
 pub mod bench;
 mod cpu;
+pub mod forecast;
 pub mod gym;
 pub mod parallel;
 pub mod run;

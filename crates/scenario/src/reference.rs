@@ -28,7 +28,7 @@ pub fn json_schema() -> Value {
                       "description": "Folder of the results." },
             "title": described(String::schema(), "Title of the report."),
             "description": described(String::schema(), "What the scenario shows."),
-            "duration": described(duration(), "Simulated time, 1 ms to 1000000 s."),
+            "duration": described(duration(), "Simulated time, 1 ms to 10000000 s."),
             "warmup": described(duration(), "Time at the start that metrics leave out. Default 0 s."),
             "seed": described(u64::schema(), "Seed of every random draw. Default 1."),
             "path": described(Path::schema(), "The wired part of the path."),

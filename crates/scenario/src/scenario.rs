@@ -556,8 +556,8 @@ impl Scenario {
                     &at.child("duration", n),
                     Some((
                         Duration::from_millis(1),
-                        Duration::from_secs(1_000_000),
-                        "1 ms to 1000000 s",
+                        Duration::from_secs(10_000_000),
+                        "1 ms to 10000000 s",
                     )),
                 )?,
                 None => return Err(at.error("no key `duration`", Duration::describe())),

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use slackwater_lab::forecast::{self, Forecast};
 use slackwater_lab::run::{Control, RunResult, run_watched};
 use slackwater_report::{self as report, view};
 use slackwater_results::metrics::summary::RunSummary;
@@ -140,6 +142,34 @@ pub(crate) fn write_report_of(
     Ok(path)
 }
 
+/// A run that takes longer is announced.
+const LONG: Duration = Duration::from_secs(60);
+/// Memory beyond which a run is announced, bytes.
+const LARGE: u64 = 1 << 30;
+
+/// Says so where `at_once` runs of `scenario` hold more than a gigabyte.
+pub(crate) fn warn_of_memory(scenario: &Scenario, at_once: u64) {
+    let bytes = forecast::memory(scenario).saturating_mul(at_once);
+    if bytes > LARGE {
+        eprintln!(
+            "note: about {:.1} GiB of memory at the end: {} flows, {} UEs, {} s (keys `flow.count`, `ue.count`, `duration`, `record`)",
+            bytes as f64 / LARGE as f64,
+            scenario.expanded_flows().len(),
+            scenario.expanded_ues().len(),
+            scenario.duration.as_secs_f64(),
+        );
+    }
+}
+
+/// A time as one reads it.
+fn wall(time: Duration) -> String {
+    match time.as_secs() {
+        s if s < 120 => format!("{s} s"),
+        s if s < 7200 => format!("{} min", s / 60),
+        s => format!("{} h", s / 3600),
+    }
+}
+
 pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
     if args.live {
         return super::live::run(args, plugins);
@@ -163,7 +193,20 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
     let bar = progress::bar(1);
     let signal = Signal::new(&folder, !args.common.no_files, &scenario.name);
     let mut seen = 0;
+    warn_of_memory(&scenario, 1);
+    let (begun, mut forecast) = (Instant::now(), Forecast::default());
     let result = run_watched(&scenario, scenario.seed, &mut |share, records| {
+        if let Some(whole) = forecast.see(share, begun.elapsed())
+            && whole > LONG
+        {
+            let seconds = scenario.duration.as_secs_f64();
+            bar.suspend(|| {
+                eprintln!(
+                    "note: the whole run will take about {}; `duration` ({seconds} s) sets how long it is simulated",
+                    wall(whole)
+                );
+            });
+        }
         bar.set_position((share * STEPS as f64) as u64);
         signal.see(records, &mut seen);
         signal.share(share);

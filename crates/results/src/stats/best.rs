@@ -20,6 +20,10 @@ pub fn best(rows: &[Ranked<'_>], higher: bool) -> Vec<bool> {
         return vec![false; rows.len()];
     };
     let beaten = |seeds: &[Option<f64>]| {
+        // One pair proves nothing: of many rows with a seed each, none has to be held against all others.
+        if seeds.iter().flatten().nth(1).is_none() {
+            return false;
+        }
         rows.iter().flatten().any(|(_, other)| {
             paired_of(other, seeds).is_some_and(|d| d.stands() && sign * d.difference.mean > 0.0)
         })

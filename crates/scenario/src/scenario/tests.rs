@@ -147,7 +147,7 @@ fn mistakes_are_told_in_one_clear_line() {
         (LINK, "rate = \"12 Mbit/s\"", "rate = \"12 Mbit/s\"\nqueue = { kind = \"fifo\", limit = \"0 packets\" }",
             "t.toml:6:34: link.queue.limit: found \"0 packets\", expected 1 packet or more".into()),
         // Ranges.
-        (LINK, "\"10 s\"", "\"0 s\"", "t.toml:2:12: duration: found \"0 s\", expected 1 ms to 1000000 s".into()),
+        (LINK, "\"10 s\"", "\"0 s\"", "t.toml:2:12: duration: found \"0 s\", expected 1 ms to 10000000 s".into()),
         (CELL, "rat = \"lte\"", "layers = 5", "t.toml:4:10: cell.layers: found the number 5, expected 1 to 4".into()),
         (CELL, "rat = \"lte\"", "rat = \"nr\"\nscs = \"45 kHz\"",
             "t.toml:5:7: cell.scs: found \"45 kHz\", expected 15, 30, 60 or 120 kHz".into()),

@@ -1,0 +1,177 @@
+"""Memory of an emulator that runs for a long time under load, connections that break off, and neighbours that are killed.
+
+One `slackwater emulate` (an LTE cell, vAQM behind it) carries downloads one beside the other. Each ends in one of three ways: whole,
+closed early, or reset. Meanwhile other emulators of other forms start, and end after some seconds by a random signal. The resident
+memory of the first is read each second. Everything happens in network and process namespaces of its own. Needs root or user namespaces,
+`unshare` (util-linux) and iproute2. Ends with 1 where memory grew, the emulator ended, nothing was carried, or something was left.
+
+    sudo python3 benches/soak.py --binary target/release/slackwater --seconds 3600
+"""
+
+import argparse
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+INSIDE = "SLACKWATER_BENCH_INSIDE"
+SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL]
+# Memory is flat where the second half of the time needs no more than the first half did, and this: an allocator keeps some pages.
+SLACK = 1.05
+SLACK_KIB = 2048
+# The server side: whoever connects gets octets until it closes.
+SERVER = """
+import socket, threading
+def serve(peer):
+    block = bytes(1 << 16)
+    try:
+        while True: peer.sendall(block)
+    except OSError: peer.close()
+server = socket.create_server(('', 7001), backlog=64)
+while True: threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
+"""
+# The UE: four downloads at a time; what was carried is written down each second.
+CLIENT = """
+import os, random, socket, struct, sys, threading, time
+host, path = sys.argv[1:]
+total, opened = [0] * 4, [0] * 4
+def load(k):
+    draw = random.Random(k)
+    while True:
+        try: s = socket.create_connection((host, 7001), timeout=10)
+        except OSError: time.sleep(0.1); continue
+        opened[k] += 1
+        left = int(draw.paretovariate(1.2) * 50_000)
+        try:
+            while left > 0:
+                n = len(s.recv(65536))
+                if n == 0: break
+                total[k] += n; left -= n
+        except OSError: pass
+        if draw.random() < 0.3: s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+        s.close()
+for k in range(4): threading.Thread(target=load, args=(k,), daemon=True).start()
+while True:
+    time.sleep(1)
+    with open(path + '.part', 'w') as f: f.write(f'{sum(total)} {sum(opened)}')
+    os.replace(path + '.part', path)
+"""
+
+
+def neighbours(binary: str) -> list[list[str]]:
+    """Other emulators, in turn: what the host is asked for changes."""
+    quiet = ["--quiet", "--no-files", "--", "sleep", "600"]
+    return [
+        [binary, "emulate", "--rate", "12", *quiet],
+        [binary, "emulate", "--cell", "nr", "--ues", "2", "--edge", "vaqm", *quiet],
+        [binary, "emulate", "--cell", "lte", "--core", "--edge", "cecc", *quiet],
+        [binary, "emulate", "--cell", "lte", "--isolated", *quiet],
+    ]
+
+
+def resident(pid: int) -> int | None:
+    """KiB of memory that the process holds; `None` where it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmRSS:")), None)
+
+
+def interfaces() -> int:
+    """Devices of this network namespace but the loopback."""
+    names = [line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:]]
+    return sum(name != "lo" for name in names)
+
+
+def start(words: list[str]) -> subprocess.Popen[bytes]:
+    """Starts `words`, whose output is not wanted."""
+    return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def soak(binary: str, seconds: float, seed: int) -> bool:
+    """Prints the figures; true where memory was flat and nothing was left."""
+    draw = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        # The command behind the cell may run as another user.
+        Path(folder).chmod(0o777)
+        carried = Path(folder) / "carried"
+        server, client = Path(folder) / "server.py", Path(folder) / "client.py"
+        server.write_text(SERVER)
+        client.write_text(CLIENT)
+        behind = ["--", sys.executable, str(client), "{server}", str(carried)]
+        main = start(
+            [binary, "emulate", "--cell", "lte", "--edge", "vaqm", "--quiet", "--no-files"]
+            + ["--server", f"exec {sys.executable} {server}", *behind]
+        )
+        memory: list[int] = []
+        kills, others = 0, neighbours(binary)
+        beside: subprocess.Popen[bytes] | None = None
+        ends = 0.0
+        begun = time.monotonic()
+        while time.monotonic() - begun < seconds and main.poll() is None:
+            time.sleep(1)
+            now = resident(main.pid)
+            if now is not None:
+                memory.append(now)
+            if beside is None:
+                beside = start(others[kills % len(others)])
+                ends = time.monotonic() + draw.uniform(0.2, 4.0)
+            elif time.monotonic() >= ends:
+                beside.send_signal(draw.choice(SIGNALS))
+                beside.wait()
+                beside = None
+                kills += 1
+        alive = main.poll() is None
+        octets, connections = (0, 0)
+        with contextlib.suppress(OSError):
+            octets, connections = map(int, carried.read_text().split())
+        for process in [beside, main]:
+            if process is not None:
+                process.terminate()
+                process.wait()
+    left = 0
+    for _ in range(300):
+        left = interfaces()
+        if left == 0:
+            break
+        time.sleep(0.1)
+    if not memory:
+        print("the emulator ended before its memory was read")
+        return False
+    half = len(memory) // 2
+    # The first tenth fills caches and queues.
+    first, second = max(memory[len(memory) // 10 : half + 1]), max(memory[half:])
+    print(f"seed {seed}, {len(memory)} s")
+    print("| carried (MB) | connections | neighbours killed | memory at most, first half (KiB) | second half (KiB) | interfaces left |")
+    print("|---|---|---|---|---|---|")
+    print(f"| {octets / 1e6:.1f} | {connections} | {kills} | {first} | {second} | {left} |")
+    if not alive:
+        print(f"the emulator ended by itself, with {main.returncode}")
+    return alive and octets > 0 and left == 0 and second <= first * SLACK + SLACK_KIB
+
+
+def main() -> None:
+    """Moves into namespaces, and measures there."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", default="target/release/slackwater")
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    binary = str(Path(args.binary).resolve())
+    if INSIDE not in os.environ:
+        mapped = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+        apart = ["unshare", *mapped, "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        done = subprocess.run([*apart, sys.executable, *sys.argv], env={**os.environ, INSIDE: "1"}, check=False)
+        sys.exit(done.returncode)
+    if not soak(binary, args.seconds, args.seed):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
