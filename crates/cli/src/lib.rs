@@ -35,7 +35,7 @@ pub use start::Start;
     arg_required_else_help = true
 )]
 struct Cli {
-    /// Colour: auto is on a terminal alone, and heeds NO_COLOR and CLICOLOR_FORCE
+    /// Colour: auto is on a terminal alone, and heeds `NO_COLOR` and `CLICOLOR_FORCE`
     #[arg(
         long,
         global = true,

@@ -444,9 +444,10 @@ fn show(args: &TableArgs, table: &Table) -> Result<()> {
         for (i, s) in cell.systems.iter().enumerate() {
             let number = |m: &arena::Measure| Cell::mean(s.values.get(m.key).copied(), m.decimals);
             let wins = cell.wins.iter().filter(|w| w.winner == i).count();
-            let front = match s.on_front {
-                true => Cell::from("front").tone(Tone::Good),
-                false => "".into(),
+            let front = if s.on_front {
+                Cell::from("front").tone(Tone::Good)
+            } else {
+                "".into()
             };
             let cells = [
                 s.title.as_str().into(),

@@ -8,7 +8,7 @@ use comfy_table::{
     ContentLineStyle, LineStyle, TableStyle, Width,
 };
 use slackwater_results::table::{Cell, Column, MISSING, Table, Tone};
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthStr;
 
 use super::Look;
 
@@ -53,7 +53,7 @@ impl Heading {
     /// The least width of a heading.
     fn width(self, column: &Column, number: bool) -> usize {
         let lines = self.lines(column, number);
-        let widest = |words: &str| words.split(' ').map(|w| w.width()).max();
+        let widest = |words: &str| words.split(' ').map(UnicodeWidthStr::width).max();
         match self {
             Self::Words => lines.iter().filter_map(|l| widest(l)).max(),
             _ => lines.iter().map(|l| l.width()).max(),
@@ -88,8 +88,8 @@ impl Need {
         let filled = || texts().filter(|t| !t.is_empty());
         Self {
             number: at > 0 && filled().count() > 0 && filled().all(is_number),
-            body: texts().map(|t| t.width()).max().unwrap_or(0),
-            word: words().map(|t| t.width()).max().unwrap_or(0),
+            body: texts().map(UnicodeWidthStr::width).max().unwrap_or(0),
+            word: words().map(UnicodeWidthStr::width).max().unwrap_or(0),
         }
     }
 

@@ -156,7 +156,7 @@ fn tell(run: &Run, changed: &[Differs], moved: &[Moved]) {
     if !changed.is_empty() {
         let mut table = Table::new(&["key", "before", "after"]);
         for d in changed {
-            table.row(&[d.key.clone(), shown(&d.was), shown(&d.now)]);
+            table.row(&[d.key.clone(), shown(d.was.as_ref()), shown(d.now.as_ref())]);
         }
         say!("{}", terminal::text(&table));
     }
@@ -191,7 +191,13 @@ fn csv_table() -> Table {
 fn csv_rows(table: &mut Table, run: &Run, changed: &[Differs], moved: &[Moved]) {
     let run = run.name.display().to_string();
     for d in changed {
-        let cells = [&run, "scenario", &d.key, &shown(&d.was), &shown(&d.now)];
+        let cells = [
+            &run,
+            "scenario",
+            &d.key,
+            &shown(d.was.as_ref()),
+            &shown(d.now.as_ref()),
+        ];
         table.row(&cells);
     }
     for m in moved {
@@ -207,7 +213,7 @@ fn csv_rows(table: &mut Table, run: &Run, changed: &[Differs], moved: &[Moved]) 
     }
 }
 
-fn shown(value: &Option<Value>) -> String {
+fn shown(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(s)) => s.clone(),
         Some(v) => v.to_string(),
