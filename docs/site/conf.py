@@ -35,6 +35,7 @@ NAVIGATION = {
         "docs/guide",
         "docs/glossary",
         "docs/python",
+        "docs/python-api",
         "docs/tutorials/README",
         "docs/from-ns-3",
         "docs/from-mahimahi",

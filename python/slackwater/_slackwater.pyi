@@ -63,7 +63,7 @@ class Table:
 
 @final
 class Run:
-    """The results of one simulation. Tables are made when they are first asked for."""
+    """The results of one simulation. Tables are made when they are first read."""
 
     @property
     def name(self) -> str:
@@ -200,7 +200,7 @@ class RateSample:
 
 @final
 class Ecn:
-    """New packets by what their ECN field said."""
+    """New packets by their ECN field."""
 
     ce: Final[int]
     """With CE."""

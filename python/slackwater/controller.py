@@ -18,7 +18,7 @@ __all__ = ["Controller"]
 
 
 class Controller:
-    """Steers one flow: override the events that matter, and set the attributes that say what the sender may do.
+    """Steers one flow: override the events that matter, and set the attributes that bound what the sender does.
 
     >>> class Mine(slackwater.Controller):
     ...     def on_ack(self, now, path, ack):
@@ -80,30 +80,30 @@ class Controller:
             self.window = config.initial_window * config.mss
 
     def on_sent(self, now: float, path: Path, sent: Sent) -> None:
-        """Hear that a packet left."""
+        """Run when a packet left."""
 
     def on_ack(self, now: float, path: Path, ack: Ack) -> None:
-        """Hear an ACK, after :meth:`on_congestion` where it revealed a loss."""
+        """Run at an ACK, after :meth:`on_congestion` where it revealed a loss."""
 
     def on_congestion(self, now: float, path: Path, event: CongestionEvent) -> None:
-        """Hear of a congestion event, at most once per round; halves the window unless overridden."""
+        """Run at a congestion event, at most once per round; halves the window unless overridden."""
         if self.window is not None:
             self.window = max(self.window / 2, 2 * path.mss)
 
     def on_feedback(self, now: float, path: Path, feedback: Feedback) -> None:
-        """Hear one RTCP report, packet by packet; media only."""
+        """Run at an RTCP report, packet by packet; media only."""
 
     def on_undo(self, now: float, path: Path) -> None:
-        """Hear that the last congestion event was none."""
+        """Run when the last congestion event turned out to be none."""
 
     def on_recovered(self, now: float, path: Path) -> None:
-        """Hear that the host has left loss recovery."""
+        """Run when the host has left loss recovery."""
 
     def on_report(self, now: float, path: Path, report: dict[str, Any]) -> None:
-        """Hear explicit feedback; ``report["kind"]`` says which."""
+        """Run at explicit feedback; ``report["kind"]`` names it."""
 
     def on_timer(self, now: float, path: Path) -> None:
-        """Hear that :attr:`timer` ran out."""
+        """Run when :attr:`timer` ran out."""
 
     def snapshot(self) -> Mapping[str, float]:
         """Named internals for tables and plots."""

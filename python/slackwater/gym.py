@@ -64,7 +64,7 @@ def _clipped(data: bytes, shape: tuple[int, ...]) -> Floats:
 class Env(gymnasium.Env[Any, Any]):
     """One environment.
 
-    ``domain`` says what episodes are drawn from and ``scheme`` what the agent sees and does; docs/training.md lists the
+    ``domain`` sets what episodes are drawn from, ``scheme`` what the agent sees and does; docs/training.md lists the
     keys of both. The default is the poster's scheme: five inputs, and the number of a relative change of the window.
     A residual's action is the logarithm of a factor over its bound, -1 to 1.
     """

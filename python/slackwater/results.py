@@ -92,12 +92,11 @@ def listed(files: Sequence[Path]) -> str:
 def index(folder: str | PathLike[str] = "runs") -> duckdb.DuckDBPyConnection:
     """Open the results below ``folder`` as a database.
 
-    Views: ``runs`` (a row a run: its summary), ``flows`` (a row a flow: its summary), ``series``, ``links``,
-    ``throughput``, ``internals``, ``transfers``, ``events``, ``packets``, ``frames`` and ``slots`` (the Parquet tables
-    of all runs together), ``arena`` (the tables of arenas) and ``comparisons`` (the numbers of comparisons: intervals,
-    best, differences seed by seed). Each has the column ``path``: the run's folder below ``folder``. A view is there
-    where some run has left its table. Views read the files when they are asked; runs since
-    then are not among them.
+    The view ``runs`` has a row a run, ``flows`` a row a flow: their summaries. ``series``, ``links``, ``throughput``,
+    ``internals``, ``transfers``, ``events``, ``packets``, ``frames`` and ``slots`` are the Parquet tables of all runs.
+    ``arena`` has the tables of arenas. ``comparisons`` has the numbers of comparisons: intervals, best, differences
+    seed by seed. Each has the column ``path``: the run's folder below ``folder``. A view exists where some run has
+    left its table. Views read the files at each query; later runs are not among them.
 
     Raises :class:`FileNotFoundError` where there is no such folder, :class:`ImportError` without DuckDB.
     """
