@@ -6,6 +6,7 @@ mod build;
 mod catalogue;
 mod config;
 mod entry;
+mod parameter;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ pub use catalogue::{
 };
 pub use config::{Config, Encoder};
 pub use entry::{Entry, Kind, Listed, Make, Parameters, Reports};
+pub use parameter::{Parameter, Preset};
 
 use crate::{Controller, MediaController};
 

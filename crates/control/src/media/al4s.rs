@@ -22,6 +22,7 @@ use slackwater_core::{Duration, Ecn, Instant};
 
 use self::congestion::CongestionTracker;
 use self::guard::DelayGuard;
+pub(super) use self::params::TARGET;
 pub use self::params::{AlphaMap, Params};
 use self::pdv::PdvTracker;
 use self::rate_controller::{RateController, Signs, Variation};
@@ -40,6 +41,7 @@ pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[
         aliases: &["cl4s"],
         title: "cL4S",
         about: "cL4S: aL4S-CC that knows the marker; al4s-c:paper as published; te=25,low=5,high=20 (ms) sets it up",
+        parameters: &params::ALL,
         make: |cfg, p| {
             let params = Params::configured(Params::DEFAULT, cfg, p)?;
             Ok(AnyMedia::Al4s(Al4s::conscious(params, &cfg.encoder).into()))
@@ -51,6 +53,7 @@ pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[
         aliases: &["sl4s"],
         title: "sL4S",
         about: "sL4S: aL4S-CC by the marks alone; al4s-s:paper as published",
+        parameters: &params::ALL,
         make: |cfg, p| {
             let params = Params::configured(Params::DEFAULT, cfg, p)?;
             Ok(AnyMedia::Al4s(Al4s::standard(params, &cfg.encoder).into()))

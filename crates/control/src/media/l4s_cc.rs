@@ -19,6 +19,7 @@ pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[Entry {
     name: "l4s-cc",
     title: "L4S-CC",
     about: "L4S-CC, aL4S-CC's predecessor, as told in words",
+    parameters: &super::al4s::TARGET,
     make: |cfg, p| {
         // The service's delay is all that it takes.
         let target = Params::configured(Params::PAPER, cfg, p)?.target;

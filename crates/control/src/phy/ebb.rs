@@ -48,6 +48,7 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     about: "Ours: clocked by what leaves the radio, as the base station counts it; ebb:z=0.3,q=2",
     reports: Reports::Counters,
     modes: Some(MODES),
+    parameters: &params::PARAMETERS,
     make: |cfg, p| {
         let params = Params::read(p)?;
         Ok(AnyController::Ebb(Box::new(Ebb::new(params, cfg))))

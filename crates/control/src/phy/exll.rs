@@ -22,7 +22,7 @@ use super::steered::Steer;
 use super::steered::steered;
 use super::track::Source;
 use crate::estimate::windowed_min::WindowedMin;
-use crate::registry::{AnyController, Entry, Reports};
+use crate::registry::{AnyController, Entry, Parameter, Reports};
 use crate::{Ack, PathView};
 
 /// What the registry knows of it.
@@ -32,12 +32,9 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     about: "ExLL (CoNEXT 2018): FAST's law about the cell's bandwidth and least RTT; exll:g=0.5,blocks=1,guards=0",
     reports: Reports::Blocks,
     modes: Some(MODES),
+    parameters: &PARAMETERS,
     make: |cfg, p| {
-        let [step, blocks, guards] = p.numbers([
-            ("g", STEP, 0.01, 1.0),
-            ("blocks", 1.0, 0.0, 1.0),
-            ("guards", 0.0, 0.0, 1.0),
-        ])?;
+        let [step, blocks, guards] = p.numbers(&PARAMETERS)?;
         let source = if blocks > 0.0 {
             Source::Phy
         } else {
@@ -51,6 +48,31 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     },
     ..Entry::TRANSPORT
 }];
+
+/// What may follow `:` in the name.
+const PARAMETERS: [Parameter; 3] = [
+    Parameter::number(
+        "g",
+        STEP,
+        (0.01, 1.0),
+        "",
+        "step of the window law (FAST, Wei et al. 2006, equation 6)",
+    ),
+    Parameter::number(
+        "blocks",
+        1.0,
+        (0.0, 1.0),
+        "",
+        "1: the bandwidth comes from transport blocks; 0: from ACKs",
+    ),
+    Parameter::number(
+        "guards",
+        0.0,
+        (0.0, 1.0),
+        "",
+        "1: a bandwidth that what arrives contradicts is not obeyed (ours)",
+    ),
+];
 
 /// Step of the window law (FAST, Wei et al. 2006, equation 6).
 pub const STEP: f64 = 0.5;

@@ -20,7 +20,7 @@ use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
 
 use super::audit::Audit;
 use crate::rate::bbr::Bbr;
-use crate::registry::{AnyController, Entry, Reports};
+use crate::registry::{AnyController, Entry, Parameter, Reports};
 use crate::{
     Ack, Cause, CongestionEvent, Controller, Intent, PathReport, PathView, RecoveryMode, Sent,
 };
@@ -32,8 +32,9 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     about: "PBE-CC (SIGCOMM 2020): rate by the cell's capacity, BBR where the Internet is slower; pbe:gamma=0.068,floor=0",
     reports: Reports::Blocks,
     modes: Some(MODES),
+    parameters: &PARAMETERS,
     make: |cfg, p| {
-        let [gamma, floor] = p.numbers([("gamma", GAMMA, 0.0, 0.5), ("floor", 0.0, 0.0, 1.0)])?;
+        let [gamma, floor] = p.numbers(&PARAMETERS)?;
         let pbe = Pbe {
             asks: floor > 0.0,
             ..Pbe::new(gamma, cfg.mss, cfg.initial_window, cfg.draw)
@@ -42,6 +43,24 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     },
     ..Entry::TRANSPORT
 }];
+
+/// What may follow `:` in the name.
+const PARAMETERS: [Parameter; 2] = [
+    Parameter::number(
+        "gamma",
+        GAMMA,
+        (0.0, 0.5),
+        "",
+        "part of the transport blocks that is not the flow's data (PBE-CC, section 4.2)",
+    ),
+    Parameter::number(
+        "floor",
+        0.0,
+        (0.0, 1.0),
+        "",
+        "1: a capacity far below what arrived is tried by sending more now and then (ours)",
+    ),
+];
 
 /// Part of the transport blocks that is not the flow's data (PBE-CC, section 4.2).
 pub const GAMMA: f64 = 0.068;

@@ -7,7 +7,7 @@ use super::steered::MODES;
 use super::steered::Steer;
 use super::steered::steered;
 use super::track::Source;
-use crate::registry::{AnyController, Entry, Parameters, Reports};
+use crate::registry::{AnyController, Entry, Parameter, Parameters, Reports};
 
 /// What the registry knows of them.
 pub(crate) const ENTRIES: &[Entry] = &[
@@ -17,8 +17,9 @@ pub(crate) const ENTRIES: &[Entry] = &[
         about: "window = g * mean of the transport blocks * least RTT; rule:g=1.25",
         reports: Reports::Blocks,
         modes: Some(MODES),
+        parameters: &GAIN,
         make: |cfg, p| {
-            let [gain] = p.numbers([("g", G, 0.1, 10.0)])?;
+            let [gain] = p.numbers(&GAIN)?;
             Ok(AnyController::Rule(steered(Rule { gain }, cfg)))
         },
         ..Entry::TRANSPORT
@@ -29,8 +30,9 @@ pub(crate) const ENTRIES: &[Entry] = &[
         about: "rule with a margin by the link's variability: rule2:z=0.5,q=8 (ms)",
         reports: Reports::Blocks,
         modes: Some(MODES),
+        parameters: &PHY,
         make: |cfg, p| {
-            let rule = Rule2::PHY.with(p)?;
+            let rule = Rule2::PHY.with(&PHY, p)?;
             Ok(AnyController::Rule2(steered(rule, cfg)))
         },
         ..Entry::TRANSPORT
@@ -40,13 +42,45 @@ pub(crate) const ENTRIES: &[Entry] = &[
         title: "rule2 without PHY",
         about: "rule2 without the radio: rates from the ACKs of a busy link",
         modes: Some(MODES),
+        parameters: &ACKS,
         make: |cfg, p| {
-            let rule = Rule2::ACKS.with(p)?;
+            let rule = Rule2::ACKS.with(&ACKS, p)?;
             Ok(AnyController::Rule2(steered(rule, cfg)))
         },
         ..Entry::TRANSPORT
     },
 ];
+
+/// What may follow `rule:`.
+const GAIN: [Parameter; 1] = [Parameter::number(
+    "g",
+    G,
+    (0.1, 10.0),
+    "",
+    "gain of the window over the mean of the transport blocks times the least RTT",
+)];
+/// What may follow `rule2:` and `rule2-acks:`.
+const PHY: [Parameter; 2] = margins(Rule2::PHY);
+const ACKS: [Parameter; 2] = margins(Rule2::ACKS);
+
+const fn margins(of: Rule2) -> [Parameter; 2] {
+    [
+        Parameter::number(
+            "z",
+            of.z,
+            (-2.0, 5.0),
+            "",
+            "margin on the mean rate, in standard deviations of 20 ms",
+        ),
+        Parameter::number(
+            "q",
+            of.q * 1e3,
+            (0.0, 1000.0),
+            "ms",
+            "time added to the least RTT",
+        ),
+    ]
+}
 
 /// Margin of rule v2 with transport blocks, in standard deviations (a study's grid on training traces).
 pub const Z_PHY: f64 = 0.5;
@@ -102,8 +136,8 @@ impl Rule2 {
     };
 
     /// These constants changed by `z=..,q=..` (q in ms).
-    fn with(self, p: Parameters<'_>) -> Result<Self, String> {
-        let [z, q] = p.numbers([("z", self.z, -2.0, 5.0), ("q", self.q * 1e3, 0.0, 1000.0)])?;
+    fn with(self, known: &[Parameter; 2], p: Parameters<'_>) -> Result<Self, String> {
+        let [z, q] = p.numbers(known)?;
         // Without parameters not a bit changes.
         let q = if p.text().is_empty() { self.q } else { q / 1e3 };
         Ok(Self { z, q, ..self })

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use slackwater_core::{Bytes, Duration, Instant};
 
 use self::forecast::{AHEAD, Forecaster};
-use crate::registry::{AnyController, Entry};
+use crate::registry::{AnyController, Entry, Parameter};
 use crate::{Ack, CongestionEvent, Controller, Intent, PathView, RecoveryMode, Sent};
 
 /// What the registry knows of it.
@@ -26,12 +26,22 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "sprout",
     title: "Sprout",
     about: "Sprout (NSDI 2013): window by a cautious forecast of the link's deliveries; sprout:max=11.2 (Mbit/s)",
+    parameters: &PARAMETERS,
     make: |cfg, p| {
-        let [max] = p.numbers([("max", MAX_MBPS, 0.1, 10_000.0)])?;
+        let [max] = p.numbers(&PARAMETERS)?;
         Ok(AnyController::Sprout(Sprout::new(cfg.mss, max).into()))
     },
     ..Entry::TRANSPORT
 }];
+
+/// What may follow `:` in the name.
+const PARAMETERS: [Parameter; 1] = [Parameter::number(
+    "max",
+    MAX_MBPS,
+    (0.1, 10_000.0),
+    "Mbit/s",
+    "highest rate of the forecast's model (`receiver.hh`: 1000 packets of 1,400 bytes a second)",
+)];
 
 /// Time of a tick (`TICK_LENGTH`, `receiver.hh`; NSDI 2013, 3.1).
 pub const TICK: Duration = Duration::from_millis(20);

@@ -12,7 +12,7 @@ use super::seat::{Look, Seat};
 use super::steered::MODES;
 use super::steered::Steer;
 use super::track::Source;
-use crate::registry::{self, Entry, Reports};
+use crate::registry::{self, Entry, Parameter, Reports};
 
 /// What the registry knows of it.
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
@@ -21,6 +21,7 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     about: "Tyrus (SIGCOMM 2019): a small network sets the window by transport blocks; tyrus:policy=FILE, or poster for a trained network of the poster's form",
     reports: Reports::Blocks,
     modes: Some(MODES),
+    parameters: &PARAMETERS,
     make: |cfg, p| {
         let policy = match p.text() {
             "policy=poster" => registry::poster(),
@@ -30,6 +31,15 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     },
     ..Entry::TRANSPORT
 }];
+
+/// What may follow `:` in the name.
+const PARAMETERS: [Parameter; 1] = [Parameter::word(
+    "policy",
+    "poster",
+    &["poster", "FILE"],
+    "the policy: the trained network of the poster's form, or a file (.safetensors, see docs/training.md)",
+)
+.without("the shipped policy")];
 
 /// Time between decisions of an agent outside (the poster leaves it open).
 pub const INTERVAL: Duration = Duration::from_millis(20);

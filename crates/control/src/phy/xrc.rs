@@ -19,9 +19,9 @@ mod sender;
 mod state;
 
 pub use self::paper::Paper;
-pub use self::product::{Alpha, Beyond, Params, Post, Product, Verdict, WrongParam};
+pub use self::product::{Alpha, Beyond, Params, Post, Product, Verdict};
 pub use self::sender::Sender;
-use crate::registry::{AnyController, Entry, Reports};
+use crate::registry::{AnyController, Entry, Parameter, Reports};
 
 /// What the registry knows of them.
 pub(crate) const ENTRIES: &[Entry] = &[
@@ -31,6 +31,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
         about: "XRC (ICC 2022): the cell's explicit rate and queue delay; xrc:n=5,theta=0 sets parameters",
         reports: Reports::Share,
         modes: Some(MODES),
+        parameters: &DEFAULT,
         make: |cfg, p| {
             let params = p.read(Params::DEFAULT, |text| Params::DEFAULT.with(text))?;
             let xrc = Xrc::new("xrc", params, cfg.mss, cfg.initial_window);
@@ -44,6 +45,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
         about: "XRC by the paper's letter, without what measurements added",
         reports: Reports::Share,
         modes: Some(MODES),
+        parameters: &PAPER,
         make: |cfg, p| {
             let (mss, initial) = (cfg.mss, cfg.initial_window);
             if p.text().is_empty() {
@@ -57,6 +59,10 @@ pub(crate) const ENTRIES: &[Entry] = &[
         ..Entry::TRANSPORT
     },
 ];
+
+/// What may follow `xrc:` and `xrc-paper:`.
+const DEFAULT: [Parameter; 21] = product::parameters(Params::DEFAULT);
+const PAPER: [Parameter; 21] = product::parameters(Params::PAPER);
 
 /// The product's sender.
 pub type Xrc = Sender<Product>;

@@ -13,7 +13,7 @@ use slackwater_core::{Bytes, Duration, Instant, Rate};
 use crate::estimate::windowed_min::WindowedMin;
 use crate::rate::copa::mode::Switch;
 use crate::rate::copa::velocity::Velocity;
-use crate::registry::{AnyController, Entry, Parameters};
+use crate::registry::{AnyController, Entry, Parameter, Parameters};
 use crate::{Ack, Cause, CongestionEvent, Controller, Intent, PathView, RecoveryMode, Sent};
 
 /// What the registry knows of them.
@@ -23,6 +23,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
         title: "Copa",
         about: "Copa (NSDI 2018) with its mode switching; copa:delta=X for another delta",
         modes: Some(MODES),
+        parameters: &PARAMETERS,
         make: |cfg, p| {
             let copa = Copa::new(cfg.mss, cfg.initial_window, delta(p)?);
             Ok(AnyController::Copa(copa))
@@ -34,6 +35,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
         title: "Copa (default mode)",
         about: "Copa that stays in its default mode, whoever fills the buffer",
         modes: Some(MODES),
+        parameters: &PARAMETERS,
         make: |cfg, p| {
             let copa = Copa::fixed(cfg.mss, cfg.initial_window, delta(p)?);
             Ok(AnyController::Copa(copa))
@@ -42,12 +44,21 @@ pub(crate) const ENTRIES: &[Entry] = &[
     },
 ];
 
+/// What may follow `:` in the name.
+const PARAMETERS: [Parameter; 1] = [Parameter::number(
+    "delta",
+    DELTA,
+    (1e-3, 1e3),
+    "",
+    "weight of delay against throughput in the default mode (Copa, 2.2)",
+)];
+
 /// Names of the modes, in the order of their codes.
 const MODES: &[&str] = &["SLOW_START", "DEFAULT", "COMPETITIVE"];
 
 /// The `delta` that the name gives.
 fn delta(p: Parameters<'_>) -> Result<f64, String> {
-    let [delta] = p.numbers([("delta", DELTA, 1e-3, 1e3)])?;
+    let [delta] = p.numbers(&PARAMETERS)?;
     Ok(delta)
 }
 

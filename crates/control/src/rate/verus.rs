@@ -16,7 +16,7 @@ use slackwater_core::{Bytes, Duration, Instant};
 
 use crate::estimate::sent_log::{Fate, SentLog};
 use crate::rate::verus::profile::{Profile, WINDOWS};
-use crate::registry::{AnyController, Entry};
+use crate::registry::{AnyController, Entry, Parameter};
 use crate::{Ack, Cause, CongestionEvent, Controller, Intent, PathView, RecoveryMode, Sent};
 
 /// What the registry knows of it.
@@ -25,12 +25,22 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     title: "Verus",
     about: "Verus (SIGCOMM 2015): window from a learned profile of delays; verus:r=6",
     modes: Some(MODES),
+    parameters: &PARAMETERS,
     make: |cfg, p| {
-        let [ratio] = p.numbers([("r", R, 1.0, 100.0)])?;
+        let [ratio] = p.numbers(&PARAMETERS)?;
         Ok(AnyController::Verus(Verus::new(ratio, cfg.mss).into()))
     },
     ..Entry::TRANSPORT
 }];
+
+/// What may follow `:` in the name.
+const PARAMETERS: [Parameter; 1] = [Parameter::number(
+    "r",
+    R,
+    (1.0, 100.0),
+    "",
+    "greatest delay over the least above which the delay aimed at falls (`VERUS_R`; R of the paper)",
+)];
 
 /// Time between two decisions (`EPOCH`).
 const EPOCH: Duration = Duration::from_millis(5);

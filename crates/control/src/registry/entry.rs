@@ -1,6 +1,6 @@
 //! What a controller's module says of itself: all that the registry, scenarios, lists and figures know of it.
 
-use super::{AnyController, AnyMedia, Config};
+use super::{AnyController, AnyMedia, Config, Parameter, Preset};
 
 /// What a controller steers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub struct Entry<C = AnyController> {
     pub reports: Reports,
     /// Names of the states that `mode` in its [`Controller::snapshot`](crate::Controller::snapshot) counts through.
     pub modes: Option<&'static [&'static str]>,
+    /// What may follow `:` in its name.
+    pub parameters: &'static [Parameter],
     /// Builds it.
     pub make: Make<C>,
 }
@@ -70,6 +72,7 @@ impl Entry<AnyController> {
         kind: Kind::Transport,
         reports: Reports::None,
         modes: None,
+        parameters: &[],
         make: |_, _| Err("no controller".to_owned()),
     };
 }
@@ -84,6 +87,7 @@ impl Entry<AnyMedia> {
         kind: Kind::Media,
         reports: Reports::None,
         modes: None,
+        parameters: &[],
         make: |_, _| Err("no controller".to_owned()),
     };
 }
@@ -99,6 +103,7 @@ impl<C> Entry<C> {
             kind: self.kind,
             reports: self.reports,
             modes: self.modes,
+            parameters: self.parameters,
         }
     }
 }
@@ -120,6 +125,8 @@ pub struct Listed {
     pub reports: Reports,
     /// As [`Entry::modes`].
     pub modes: Option<&'static [&'static str]>,
+    /// As [`Entry::parameters`].
+    pub parameters: &'static [Parameter],
 }
 
 /// What follows `:` in a controller's name: `g=2` of `rule:g=2`. Empty where nothing does.
@@ -160,15 +167,15 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// Numbers as `key=value` pairs with commas between: key, default, least and most of each.
+    /// Numbers as `key=value` pairs with commas between; what is left out has its default.
     ///
     /// # Errors
     /// Where a pair has another form, its key is none of these or its value is out of range.
-    pub fn numbers<const N: usize>(
-        self,
-        keys: [(&str, f64, f64, f64); N],
-    ) -> Result<[f64; N], String> {
-        let mut values = keys.map(|(_, default, ..)| default);
+    pub fn numbers<const N: usize>(self, known: &[Parameter; N]) -> Result<[f64; N], String> {
+        let mut values = known.map(|p| match p.default {
+            Preset::Number(n) => n,
+            Preset::Word(_) | Preset::Said(_) => 0.0,
+        });
         if self.0.is_empty() {
             return Ok(values);
         }
@@ -176,21 +183,10 @@ impl<'a> Parameters<'a> {
             let (key, found) = pair
                 .split_once('=')
                 .ok_or_else(|| format!("found \"{pair}\", expected key=value"))?;
-            let i = keys.iter().position(|k| k.0 == key).ok_or_else(|| {
-                let known: Vec<&str> = keys.iter().map(|k| k.0).collect();
-                format!(
-                    "{key}: found \"{found}\", expected one of {}",
-                    known.join(", ")
-                )
-            })?;
-            let (_, _, least, most) = keys[i];
-            values[i] = found
-                .parse()
-                .ok()
-                .filter(|v| (least..=most).contains(v))
-                .ok_or_else(|| {
-                    format!("{key}: found \"{found}\", expected a number from {least} to {most}")
-                })?;
+            let (key, found) = (key.trim(), found.trim());
+            let parameter = Parameter::of(known, key, found)?;
+            let i = known.iter().position(|p| p.key == parameter.key);
+            values[i.expect("just found")] = parameter.read(found)?;
         }
         Ok(values)
     }

@@ -140,7 +140,10 @@ fn media_controllers_build_by_name_and_set_a_target() {
         media.contains("found a controller of media, expected one of TCP"),
         "{media}"
     );
-    assert!(wrong.contains("te: found \"1\", expected 6"), "{wrong}");
+    assert!(
+        wrong.contains("te: found \"1\", expected a number from 6"),
+        "{wrong}"
+    );
 }
 
 #[test]
@@ -251,4 +254,53 @@ fn an_added_controller_may_take_parameters() {
     assert_eq!(wrong, "controller \"still\": found \"\", expected bytes");
     assert_eq!(registry.media_names().last(), Some(&("still", "stands")));
     assert_eq!((base("cl4s:te=25"), base("still:7")), ("al4s-c", "still"));
+}
+
+#[test]
+fn every_declared_parameter_is_one_that_the_controller_reads() {
+    let cfg = Config::new(1448, Draw::new(1));
+    let attempt = |entry: &Listed, text: &str| {
+        let name = format!("{}:{text}", entry.name);
+        match entry.kind {
+            Kind::Transport => build(&name, &cfg).map(drop),
+            Kind::Media => build_media(&name, &cfg).map(drop),
+        }
+    };
+    let mut declared = 0;
+    for entry in entries() {
+        let nothing = attempt(&entry, "no-such-key=1").expect_err("no such key");
+        for p in entry.parameters {
+            declared += 1;
+            let name = format!("{}:{}", entry.name, p.key);
+            assert!(p.about.len() > 5 && !p.default_text().is_empty(), "{name}");
+            if !p.bare && p.words.last() != Some(&"FILE") {
+                assert!(nothing.to_string().contains(p.key), "{nothing}");
+            }
+            let value = |text: &str| match (p.bare, p.key) {
+                (true, _) => text.to_owned(),
+                // The marker's thresholds come together.
+                (_, "low") => format!("low={text},high=1000"),
+                (_, "high") => format!("low=0,high={text}"),
+                _ => format!("{}={text}", p.key),
+            };
+            match p.default {
+                Preset::Said(_) => {}
+                Preset::Number(n) => attempt(&entry, &value(&n.to_string())).expect(&name),
+                Preset::Word(word) => attempt(&entry, &value(word)).expect(&name),
+            }
+            for word in p.words.iter().filter(|w| **w != "FILE") {
+                attempt(&entry, &value(word)).expect(&name);
+            }
+            if let Some((least, most)) = p.range {
+                attempt(&entry, &value(&least.to_string())).expect(&name);
+                attempt(&entry, &value(&format!("{most}{}", p.unit))).expect(&name);
+                for beyond in [least - 0.5, most + 1.0] {
+                    let wrong = attempt(&entry, &value(&beyond.to_string())).expect_err(&name);
+                    let wrong = wrong.to_string();
+                    assert!(wrong.contains(&p.expected()), "{wrong}");
+                }
+            }
+        }
+    }
+    assert!(declared > 70, "{declared}");
 }

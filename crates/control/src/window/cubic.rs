@@ -5,7 +5,7 @@
 
 use slackwater_core::{Duration, Instant};
 
-use crate::registry::{AnyController, Entry};
+use crate::registry::{AnyController, Entry, Parameter};
 use crate::window::hystart::{HyStart, Variant};
 use crate::window::hystart_pp::HyStartPp;
 use crate::window::windowed;
@@ -19,8 +19,9 @@ pub(crate) const ENTRIES: &[Entry] = &[
         aliases: &["cubic-linux"],
         title: "CUBIC",
         about: "CUBIC (RFC 9438) as in Linux, slow start ended by HyStart; cubic:reno=0 may be slower than Reno",
+        parameters: &PARAMETERS,
         make: |cfg, p| {
-            let [reno] = p.numbers([("reno", 1.0, 0.0, 1.0)])?;
+            let [reno] = p.numbers(&PARAMETERS)?;
             let law = Cubic::linux().reno_friendly(reno > 0.0);
             Ok(AnyController::Cubic(windowed(law, cfg)))
         },
@@ -58,6 +59,15 @@ pub(crate) const ENTRIES: &[Entry] = &[
         ..Entry::TRANSPORT
     },
 ];
+
+/// What may follow `:` in the name.
+const PARAMETERS: [Parameter; 1] = [Parameter::number(
+    "reno",
+    1.0,
+    (0.0, 1.0),
+    "",
+    "above 0: at least as fast as Reno (RFC 9438, 4.3; `tcp_friendliness` of `tcp_cubic.c`)",
+)];
 
 /// Multiplicative decrease, in 1/1024: 0.7 (RFC 9438, 4.6; Linux `beta`).
 const BETA: u64 = 717;

@@ -2,7 +2,7 @@
 
 use slackwater_core::{Bytes, Instant};
 
-use crate::registry::{AnyController, Entry};
+use crate::registry::{AnyController, Entry, Parameter};
 use crate::{Ack, CongestionEvent, Controller, Intent, PathView};
 
 /// What the registry knows of it.
@@ -10,18 +10,26 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "fixed",
     title: "fixed window",
     about: "a window of the initial size that never moves; fixed:N for N segments",
+    parameters: &PARAMETERS,
     make: |cfg, p| {
         let segments = match p.text() {
             "" => cfg.initial_window,
-            text => match text.parse::<u32>() {
-                Ok(n) if n > 0 => n,
-                _ => return Err(format!("found \"{text}\", expected segments, 1 or more")),
-            },
+            // In range and whole: the conversion is exact.
+            text => PARAMETERS[0].read(text)? as u32,
         };
         Ok(AnyController::Fixed(Fixed::new(cfg.mss, segments)))
     },
     ..Entry::TRANSPORT
 }];
+
+/// What may follow `:` in the name.
+const PARAMETERS: [Parameter; 1] =
+    [
+        Parameter::number("N", 10.0, (1.0, 1e6), "segments", "the window")
+            .whole()
+            .bare()
+            .without("the flow's initial window"),
+    ];
 
 /// Always the same number of segments.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 
 use slackwater_core::{Duration, Instant};
 
-use crate::registry::{AnyController, Entry};
+use crate::registry::{AnyController, Entry, Parameter};
 use crate::window::windowed;
 use crate::window::{Cwnd, Law};
 use crate::{Ack, CongestionEvent, PathView};
@@ -15,9 +15,9 @@ pub(crate) const ENTRIES: &[Entry] = &[
         aliases: &["illinois-linux"],
         title: "Illinois",
         about: "Illinois as in Linux: growth and decrease by queue delay; illinois:growth=1,cut=0.5 bounds them",
+        parameters: &PARAMETERS,
         make: |cfg, p| {
-            let [growth, cut] =
-                p.numbers([("growth", 10.0, 1.0, 10.0), ("cut", 0.125, 0.125, 0.5)])?;
+            let [growth, cut] = p.numbers(&PARAMETERS)?;
             let law = Illinois::bounded(growth, cut);
             Ok(AnyController::Illinois(windowed(law, cfg)))
         },
@@ -36,6 +36,24 @@ pub(crate) const ENTRIES: &[Entry] = &[
         },
         ..Entry::TRANSPORT
     },
+];
+
+/// What may follow `:` in the name.
+const PARAMETERS: [Parameter; 2] = [
+    Parameter::number(
+        "growth",
+        10.0,
+        (1.0, 10.0),
+        "segments",
+        "greatest growth a round (`ALPHA_MAX` of `tcp_illinois.c`)",
+    ),
+    Parameter::number(
+        "cut",
+        0.125,
+        (0.125, 0.5),
+        "",
+        "least share that a loss takes off the window (`BETA_MIN` of `tcp_illinois.c`)",
+    ),
 ];
 
 /// Windows below this grow and shrink as Reno's (both: `win_thresh`).

@@ -3,7 +3,7 @@
 
 use slackwater_core::{Duration, Instant};
 
-use crate::registry::{AnyController, Entry};
+use crate::registry::{AnyController, Entry, Parameter};
 use crate::window::vegas::wide_ratio;
 use crate::window::windowed;
 use crate::window::{Cwnd, Law};
@@ -16,8 +16,9 @@ pub(crate) const ENTRIES: &[Entry] = &[
         aliases: &["veno-linux"],
         title: "Veno",
         about: "Veno as in Linux: Reno that spares random losses; veno:slow=0 never slows its growth",
+        parameters: &PARAMETERS,
         make: |cfg, p| {
-            let [slow] = p.numbers([("slow", 1.0, 0.0, 1.0)])?;
+            let [slow] = p.numbers(&PARAMETERS)?;
             let law = Veno {
                 slow: slow > 0.0,
                 ..Veno::default()
@@ -37,6 +38,15 @@ pub(crate) const ENTRIES: &[Entry] = &[
         ..Entry::TRANSPORT
     },
 ];
+
+/// What may follow `:` in the name.
+const PARAMETERS: [Parameter; 1] = [Parameter::number(
+    "slow",
+    1.0,
+    (0.0, 1.0),
+    "",
+    "above 0: the window grows at half the pace where the path counts as congested (`tcp_veno.c`)",
+)];
 
 /// Packets in the queue from which the path counts as congested, in halves (Linux: 3 with one fraction bit).
 const BETA_HALVES: u64 = 3 << 1;

@@ -4,8 +4,7 @@ use slackwater_core::Duration;
 use slackwater_signal::MarkingScheme;
 
 use super::rival::RivalRule;
-use crate::phy::xrc::WrongParam;
-use crate::registry::{Config, Parameters};
+use crate::registry::{Config, Parameter, Parameters};
 
 /// How the delay gradient picks the base of growth (eq. 6 and 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +94,7 @@ impl Params {
     ///
     /// # Errors
     /// Where a key is unknown or its value out of range.
-    pub fn parse(text: &str) -> Result<Self, WrongParam> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let mut params = Self::DEFAULT;
         let (mut low, mut high) = (None, None);
         for (i, part) in text.split(',').map(str::trim).enumerate() {
@@ -132,64 +131,140 @@ impl Params {
         value: &str,
         low: &mut Option<Duration>,
         high: &mut Option<Duration>,
-    ) -> Result<(), WrongParam> {
-        let number = |least: f64, most: f64, expected| {
-            let n = value.parse::<f64>().ok();
-            n.filter(|n| (least..=most).contains(n))
-                .ok_or_else(|| wrong(key, value, expected))
-        };
+    ) -> Result<(), String> {
+        let parameter = Parameter::of(&PARAMETERS, key, value)?;
+        let number = || parameter.read(value);
+        let word = || parameter.pick(value);
         let ms = |n: f64| Duration::from_secs_f64(n * 1e-3);
-        match key {
-            "te" => self.target = ms(number(6.0, 10_000.0, "6 to 10000 (ms)")?),
-            "low" => *low = Some(ms(number(0.0, 1000.0, "0 to 1000 (ms)")?)),
-            "high" => *high = Some(ms(number(0.1, 1000.0, "0.1 to 1000 (ms)")?)),
-            "w" => self.history = number(1.0, 64.0, "1 to 64 feedbacks")? as usize,
+        match parameter.key {
+            "te" => self.target = ms(number()?),
+            "low" => *low = Some(ms(number()?)),
+            "high" => *high = Some(ms(number()?)),
+            "w" => self.history = number()? as usize,
             "alpha" => {
-                self.alpha = match value {
+                self.alpha = match word()? {
                     "direct" => AlphaMap::Direct,
-                    "inverse" => AlphaMap::Inverse,
-                    _ => return Err(wrong(key, value, "direct or inverse")),
+                    _ => AlphaMap::Inverse,
                 }
             }
             "r0" if value == "off" => self.share = None,
-            "r0" => self.share = Some(number(0.01, 1e5, "0.01 to 100000 (Mbit/s), or off")? * 1e6),
-            "k" => self.share_growth = number(0.0, 10.0, "0 to 10 (1/s)")?,
+            "r0" => self.share = Some(number()? * 1e6),
+            "k" => self.share_growth = number()?,
             "guard" => {
-                self.guard = match value {
+                self.guard = match word()? {
                     "off" => None,
                     "wired" => Some(Guard {
                         low: Duration::from_millis(10),
                         high: Duration::from_millis(30),
                     }),
-                    "on" => Self::DEFAULT.guard,
-                    _ => return Err(wrong(key, value, "on, wired or off")),
+                    _ => Self::DEFAULT.guard,
                 }
             }
             "rival" => {
-                self.rival = match value {
+                self.rival = match word()? {
                     "on" => RivalRule::Marked,
                     "standing" => RivalRule::Standing,
-                    "off" => RivalRule::Off,
-                    _ => return Err(wrong(key, value, "on, standing or off")),
+                    _ => RivalRule::Off,
                 }
             }
-            "pace" => self.pace = number(1.0, 10.0, "1 to 10")?,
-            _ => {
-                return Err(wrong(
-                    key,
-                    value,
-                    "one of te, low, high, w, alpha, r0, k, guard, rival, pace",
-                ));
-            }
+            "pace" => self.pace = number()?,
+            other => unreachable!("{other} is declared and not read"),
         }
         Ok(())
     }
 }
 
-fn wrong(key: &str, found: &str, expected: &'static str) -> WrongParam {
-    WrongParam {
-        key: key.to_owned(),
-        found: found.to_owned(),
-        expected,
-    }
+/// The profile, which stands first and without a key.
+const PROFILE: Parameter = Parameter::word(
+    "profile",
+    "default",
+    &["default", "paper"],
+    "paper: the published equations, without what we added; stands first",
+)
+.bare();
+
+/// What may follow `al4s-c:` and `al4s-s:`.
+pub(super) const ALL: [Parameter; 11] = {
+    let [te, low, high, w, alpha, r0, k, guard, rival, pace] = PARAMETERS;
+    [PROFILE, te, low, high, w, alpha, r0, k, guard, rival, pace]
+};
+
+/// What may follow `l4s-cc:`.
+pub(in crate::media) const TARGET: [Parameter; 1] = [PARAMETERS[0]];
+
+const PARAMETERS: [Parameter; 10] = [
+    Parameter::number(
+        "te",
+        60.0,
+        (6.0, 10_000.0),
+        "ms",
+        "TE, target end-to-end delay of the service (aL4S-CC: 25, 60 or 150 ms)",
+    )
+    .without("the application's, else 60"),
+    Parameter::number(
+        "low",
+        0.0,
+        (0.0, 1000.0),
+        "ms",
+        "the marker's low threshold, where it is configured; with `high`",
+    )
+    .without("as reported"),
+    Parameter::number(
+        "high",
+        0.0,
+        (0.1, 1000.0),
+        "ms",
+        "the marker's high threshold, where it is configured; with `low`",
+    )
+    .without("as reported"),
+    Parameter::number(
+        "w",
+        10.0,
+        (1.0, 64.0),
+        "",
+        "feedbacks of the history window Z (aL4S-CC, eq. 3)",
+    ),
+    Parameter::word(
+        "alpha",
+        "direct",
+        &["direct", "inverse"],
+        "how the delay's gradient sets the base of growth: the larger the faster, or the slower (aL4S-CC, eq. 6 and 7)",
+    ),
+    Parameter::number(
+        "r0",
+        5.0,
+        (0.01, 1e5),
+        "Mbit/s",
+        "expected fair rate of a flow (ours); off: the published equations",
+    )
+    .or_off(),
+    Parameter::number(
+        "k",
+        0.1,
+        (0.0, 10.0),
+        "1/s",
+        "growth at the fair rate (ours)",
+    ),
+    Parameter::word(
+        "guard",
+        "on",
+        &["on", "wired", "off"],
+        "queue delay stands in for marks where none come, from 15 to 40 ms, wired from 10 to 30 ms (ours)",
+    ),
+    Parameter::word(
+        "rival",
+        "on",
+        &["on", "standing", "off"],
+        "goes by losses beside a flow that holds a queue (ours); needs the guard",
+    ),
+    Parameter::number("pace", 1.1, (1.0, 10.0), "", "pacing rate in target rates"),
+];
+
+fn wrong(key: &str, found: &str, expected: &str) -> String {
+    let key = if key.is_empty() {
+        String::new()
+    } else {
+        format!("{key}: ")
+    };
+    format!("{key}found \"{found}\", expected {expected}")
 }

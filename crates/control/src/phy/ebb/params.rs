@@ -1,6 +1,51 @@
 //! What can be set of `ebb`: its dials, and which rules are in force.
 
-use crate::registry::Parameters;
+use crate::registry::{Parameter, Parameters};
+
+/// What may follow `ebb:`.
+pub(super) const PARAMETERS: [Parameter; 9] = [
+    Parameter::number(
+        "z",
+        Params::DEFAULT.z,
+        (0.0, 5.0),
+        "",
+        "mean errors of the forecast that are added to it (ours)",
+    ),
+    Parameter::number(
+        "q",
+        Params::DEFAULT.q * 1e3,
+        (-100.0, 1000.0),
+        "ms",
+        "the queue that the radio should hold; below zero, less is in flight than a round takes (ours)",
+    ),
+    Parameter::number(
+        "within",
+        Params::DEFAULT.within * 1e3,
+        (1.0, 1000.0),
+        "ms",
+        "time within which what is too much or too little is made up (ours)",
+    ),
+    rule(
+        "gone",
+        "what is on its way is sent less gone; 0: what the host has in flight",
+    ),
+    rule("mix", "the forecast is a mixture; 0: the mean of 50 ms"),
+    rule(
+        "pace",
+        "what is too much or too little changes the pace; 0: the window alone bounds",
+    ),
+    rule(
+        "elsewhere",
+        "bottlenecks that are not the radio are looked for",
+    ),
+    rule("company", "others that fill the queue are met"),
+    rule("trust", "what is offered is held against what leaves"),
+];
+
+/// A rule that 0 leaves out.
+const fn rule(key: &'static str, about: &'static str) -> Parameter {
+    Parameter::number(key, 1.0, (0.0, 1.0), "", about).whole()
+}
 
 /// What can be set.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,22 +101,7 @@ impl Params {
 
     /// As they stand after the name: `z=0.3,q=2,within=10` (ms), and `gone=0` for a rule that is left out.
     pub(super) fn read(p: Parameters<'_>) -> Result<Self, String> {
-        const RULES: [&str; 6] = ["gone", "mix", "pace", "elsewhere", "company", "trust"];
-        let rule = |name| (name, 1.0, 0.0, 1.0);
-        let [z, q, within, rules @ ..] = p.numbers([
-            ("z", Self::DEFAULT.z, 0.0, 5.0),
-            ("q", Self::DEFAULT.q * 1e3, -100.0, 1000.0),
-            ("within", Self::DEFAULT.within * 1e3, 1.0, 1000.0),
-            rule(RULES[0]),
-            rule(RULES[1]),
-            rule(RULES[2]),
-            rule(RULES[3]),
-            rule(RULES[4]),
-            rule(RULES[5]),
-        ])?;
-        if let Some((name, found)) = RULES.iter().zip(rules).find(|r| r.1 != 0.0 && r.1 != 1.0) {
-            return Err(format!("{name}: found \"{found}\", expected 0 or 1"));
-        }
+        let [z, q, within, rules @ ..] = p.numbers(&PARAMETERS)?;
         let [gone, mix, pace, elsewhere, company, trust] = rules.map(|on| on != 0.0);
         Ok(Self {
             z,

@@ -10,7 +10,8 @@ mod steer;
 use slackwater_core::{Duration, Instant, Rate};
 
 use self::internet::Internet;
-pub use self::params::{Alpha, Beyond, Params, Post, Verdict, WrongParam};
+pub(super) use self::params::parameters;
+pub use self::params::{Alpha, Beyond, Params, Post, Verdict};
 use self::slack::Slack;
 use super::paper;
 use super::round::{LeastRtt, Measured};

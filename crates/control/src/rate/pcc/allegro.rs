@@ -10,7 +10,7 @@ use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
 
 use super::monitor::{Interval, Monitor, Sample};
 use super::{INITIAL_RTT, MOST_RATE, UNBOUNDED, utility};
-use crate::registry::{AnyController, Entry};
+use crate::registry::{AnyController, Entry, Parameter};
 use crate::{Ack, Cause, CongestionEvent, Controller, Intent, PathView, RecoveryMode, Sent};
 
 /// What the registry knows of it.
@@ -19,13 +19,23 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     title: "PCC Allegro",
     about: "PCC Allegro (NSDI 2015): trials of rates by throughput and losses; allegro:latency=1",
     modes: Some(MODES),
+    parameters: &PARAMETERS,
     make: |cfg, p| {
-        let [latency] = p.numbers([("latency", 0.0, 0.0, 1.0)])?;
+        let [latency] = p.numbers(&PARAMETERS)?;
         let allegro = Allegro::new(latency > 0.0, cfg.mss, cfg.draw);
         Ok(AnyController::Allegro(allegro.into()))
     },
     ..Entry::TRANSPORT
 }];
+
+/// What may follow `:` in the name.
+const PARAMETERS: [Parameter; 1] = [Parameter::number(
+    "latency",
+    0.0,
+    (0.0, 1.0),
+    "",
+    "above 0: the utility is divided by the mean RTT (PCC-Uspace, branch `NSDI-2018`); 0: the paper's, by losses alone",
+)];
 
 /// Least and greatest step of a trial (3.2).
 const STEP: f64 = 0.01;

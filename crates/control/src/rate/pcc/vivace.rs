@@ -11,7 +11,7 @@ use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
 use super::monitor::{Interval, Monitor, Sample};
 use super::utility::{Coefficients, Utility};
 use super::{INITIAL_RTT, MOST_RATE, UNBOUNDED};
-use crate::registry::{AnyController, Entry};
+use crate::registry::{AnyController, Entry, Parameter};
 use crate::{Ack, CongestionEvent, Controller, Intent, PathView, RecoveryMode, Sent};
 
 /// What the registry knows of it.
@@ -20,17 +20,32 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     title: "PCC Vivace",
     about: "PCC Vivace (NSDI 2018): gradient ascent on a utility; vivace:latency=900,loss=11.35",
     modes: Some(MODES),
+    parameters: &PARAMETERS,
     make: |cfg, p| {
-        let base = Coefficients::VIVACE;
-        let [latency, loss] = p.numbers([
-            ("latency", base.latency, 0.0, 1e6),
-            ("loss", base.loss, 0.0, 1e6),
-        ])?;
+        let [latency, loss] = p.numbers(&PARAMETERS)?;
         let vivace = Vivace::new(Coefficients { latency, loss }, cfg.mss, cfg.draw);
         Ok(AnyController::Vivace(vivace.into()))
     },
     ..Entry::TRANSPORT
 }];
+
+/// What may follow `:` in the name.
+const PARAMETERS: [Parameter; 2] = [
+    Parameter::number(
+        "latency",
+        Coefficients::VIVACE.latency,
+        (0.0, 1e6),
+        "",
+        "weight of the RTT's gradient in the utility (PCC-Uspace, `Vivace`)",
+    ),
+    Parameter::number(
+        "loss",
+        Coefficients::VIVACE.loss,
+        (0.0, 1e6),
+        "",
+        "weight of losses in the utility (PCC-Uspace, `Vivace`)",
+    ),
+];
 
 /// Bits of a megabit (`kMegabit`).
 const MEGABIT: f64 = 1_048_576.0;

@@ -1,6 +1,6 @@
 //! What can be chosen of XRC, and the two profiles.
 
-use core::fmt;
+use crate::registry::Parameter;
 
 /// How the window grows in the unfairness mode, in segments per RTT ("temporarily large", XRC, section III-B).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,145 +151,236 @@ impl Params {
         resume: false,
     };
 
-    /// These parameters changed by `text`: `key=value` pairs with commas between them.
-    ///
-    /// | key | value |
-    /// |---|---|
-    /// | `lambda` | queuing budget, ms |
-    /// | `least` | the budget's least number of segments, or `off` |
-    /// | `n` | RTTs of slow increase |
-    /// | `theta` | slack in the target window, ms |
-    /// | `jitter` | most jitter in the target window, ms, or `off` |
-    /// | `gamma` | factor of the target window |
-    /// | `gain` | pacing in FAST, or `off` |
-    /// | `pace` | pacing elsewhere, or `off` |
-    /// | `spread` | mean changes of the reported rate on top, or `off` |
-    /// | `start`, `guard`, `gate`, `owd`, `restart`, `resume` | `on`, `off` |
-    /// | `alpha` | `twnd`, `twnd2`, `twnd4`, `srtt` |
-    /// | `post` | `twnd`, `half` |
-    /// | `internet` | `paper`, `drain` |
-    /// | `verdict` | `latest`, `mean`, `least` |
-    /// | `clamp` | times the largest delivered rate, or `off` |
-    /// | `minrtt` | window of the least RTT, s, or `off` |
+    /// These parameters changed by `text`: `key=value` pairs with commas between them. [`parameters`] lists them.
     ///
     /// # Errors
     /// Where a pair has another form, its key is none of these or its value is out of range.
-    pub fn with(mut self, text: &str) -> Result<Self, WrongParam> {
+    pub fn with(mut self, text: &str) -> Result<Self, String> {
         for pair in text.split(',') {
             let Some((key, value)) = pair.split_once('=') else {
-                return Err(WrongParam::new("", pair, "key=value"));
+                return Err(format!("found \"{pair}\", expected key=value"));
             };
             self.set(key.trim(), value.trim())?;
         }
         Ok(self)
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<(), WrongParam> {
-        let wrong = |expected| WrongParam::new(key, value, expected);
-        let number = |least: f64, most: f64, expected| {
-            let n = value.parse::<f64>().ok();
-            n.filter(|n| (least..=most).contains(n))
-                .ok_or_else(|| wrong(expected))
-        };
-        let off = |n: Result<f64, WrongParam>| if value == "off" { Ok(0.0) } else { n };
-        let switch = || match value {
-            "on" => Ok(true),
-            "off" => Ok(false),
-            _ => Err(wrong("on or off")),
-        };
-        match key {
-            "lambda" => self.lambda = number(0.1, 1000.0, "0.1 to 1000 (ms)")? * 1e-3,
-            "least" => self.least_segments = off(number(0.0, 100.0, "0 to 100, or off"))?,
-            "n" => {
-                let n = value.parse().ok().filter(|n| (1..=1000).contains(n));
-                self.rounds = n.ok_or_else(|| wrong("a whole number from 1 to 1000"))?;
-            }
-            "theta" => self.theta = number(0.0, 100.0, "0 to 100 (ms)")? * 1e-3,
-            "jitter" => self.jitter = off(number(0.0, 100.0, "0 to 100 (ms), or off"))? * 1e-3,
-            "gamma" => self.gamma = number(0.3, 2.0, "0.3 to 2")?,
-            "gain" => self.fast_gain = off(number(0.1, 10.0, "0.1 to 10, or off"))?,
-            "pace" => self.pace = off(number(0.1, 10.0, "0.1 to 10, or off"))?,
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let known = parameters(Self::DEFAULT);
+        let parameter = Parameter::of(&known, key, value)?;
+        let number = || parameter.read(value);
+        let word = || parameter.pick(value);
+        let switch = || word().map(|word| word == "on");
+        match parameter.key {
+            "lambda" => self.lambda = number()? * 1e-3,
+            "least" => self.least_segments = number()?,
+            // In range and whole: the conversion is exact.
+            "n" => self.rounds = number()? as u32,
+            "theta" => self.theta = number()? * 1e-3,
+            "jitter" => self.jitter = number()? * 1e-3,
+            "spread" => self.spread = number()?,
+            "gamma" => self.gamma = number()?,
+            "gain" => self.fast_gain = number()?,
+            "pace" => self.pace = number()?,
             "start" => self.start = switch()?,
             "guard" => self.guard = switch()?,
             "gate" => self.gate = switch()?,
             "owd" => self.owd = switch()?,
             "restart" => self.restart = switch()?,
             "resume" => self.resume = switch()?,
-            "spread" => self.spread = off(number(0.0, 10.0, "0 to 10, or off"))?,
             "alpha" => {
-                self.alpha = match value {
+                self.alpha = match word()? {
                     "twnd" => Alpha::Target,
                     "twnd2" => Alpha::Half,
                     "twnd4" => Alpha::Quarter,
-                    "srtt" => Alpha::Srtt,
-                    _ => return Err(wrong("twnd, twnd2, twnd4 or srtt")),
+                    _ => Alpha::Srtt,
                 }
             }
             "post" => {
-                self.post = match value {
+                self.post = match word()? {
                     "twnd" => Post::Target,
-                    "half" => Post::Half,
-                    _ => return Err(wrong("twnd or half")),
+                    _ => Post::Half,
                 }
             }
             "internet" => {
-                self.beyond = match value {
+                self.beyond = match word()? {
                     "paper" => Beyond::Paper,
-                    "drain" => Beyond::Drain,
-                    _ => return Err(wrong("paper or drain")),
+                    _ => Beyond::Drain,
                 }
             }
             "verdict" => {
-                self.verdict = match value {
+                self.verdict = match word()? {
                     "latest" => Verdict::Latest,
                     "mean" => Verdict::Mean,
-                    "least" => Verdict::Least,
-                    _ => return Err(wrong("latest, mean or least")),
+                    _ => Verdict::Least,
                 }
             }
-            "clamp" => self.clamp = off(number(1.0, 1000.0, "1 to 1000, or off"))?,
-            "minrtt" => self.rtt_window = off(number(0.1, 3600.0, "0.1 to 3600 (s), or off"))?,
-            _ => {
-                return Err(WrongParam::new(
-                    key,
-                    value,
-                    "one of lambda, least, n, theta, jitter, spread, gamma, gain, pace, start, guard, gate, owd, \
-                     restart, resume, alpha, post, internet, verdict, clamp, minrtt",
-                ));
-            }
+            "clamp" => self.clamp = number()?,
+            "minrtt" => self.rtt_window = number()?,
+            other => unreachable!("{other} is declared and not read"),
         }
         Ok(())
     }
 }
 
-/// A parameter in a controller's name that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrongParam {
-    /// The key, empty where none was found.
-    pub key: String,
-    /// What stood there.
-    pub found: String,
-    /// What could have stood there.
-    pub expected: &'static str,
+/// What may follow `xrc:`, where these are the defaults.
+pub(in crate::phy::xrc) const fn parameters(of: Params) -> [Parameter; 21] {
+    [
+        Parameter::number(
+            "lambda",
+            of.lambda * 1e3,
+            (0.1, 1000.0),
+            "ms",
+            "queuing budget that the sender controls to (XRC, section IV: 10 ms)",
+        ),
+        Parameter::number(
+            "least",
+            of.least_segments,
+            (0.0, 100.0),
+            "segments",
+            "the budget is at least the time of this many segments at the reported rate (ours)",
+        )
+        .or_off(),
+        Parameter::number(
+            "n",
+            of.rounds as f64,
+            (1.0, 1000.0),
+            "RTTs",
+            "RTTs of slow increase before the unfairness mode (N; XRC, section III-B: \"e.g., N=10\")",
+        )
+        .whole(),
+        Parameter::number(
+            "theta",
+            of.theta * 1e3,
+            (0.0, 100.0),
+            "ms",
+            "added to the least RTT in the target window (ours)",
+        ),
+        Parameter::number(
+            "jitter",
+            of.jitter * 1e3,
+            (0.0, 100.0),
+            "ms",
+            "most that measured jitter of the radio adds to the least RTT (ours)",
+        )
+        .or_off(),
+        Parameter::number(
+            "spread",
+            of.spread,
+            (0.0, 10.0),
+            "",
+            "target window and budget have this many mean changes of the reported rate on top (ours)",
+        )
+        .or_off(),
+        Parameter::number(
+            "gamma",
+            of.gamma,
+            (0.3, 2.0),
+            "",
+            "factor of the target window that a new connection starts with (XRC, section III-B)",
+        ),
+        Parameter::number(
+            "gain",
+            of.fast_gain,
+            (0.1, 10.0),
+            "",
+            "pacing in FAST, in target windows per smoothed RTT (ours)",
+        )
+        .or_off(),
+        Parameter::number(
+            "pace",
+            of.pace,
+            (0.1, 10.0),
+            "",
+            "pacing elsewhere, in windows per smoothed RTT, for a flow that is alone in its queue (ours)",
+        )
+        .or_off(),
+        Parameter::switch(
+            "start",
+            of.start,
+            "FAST applies whatever the queue until the target was nearly reached once (ours)",
+        ),
+        Parameter::switch(
+            "guard",
+            of.guard,
+            "FAST stops where a queue that nobody shares exceeds the budget (ours)",
+        ),
+        Parameter::switch(
+            "gate",
+            of.gate,
+            "the unfairness mode needs other flows in the queue, and one that does not drain by itself (ours)",
+        ),
+        Parameter::switch(
+            "owd",
+            of.owd,
+            "one-way delays tell delay on the way back from queuing (ours)",
+        ),
+        Parameter::switch(
+            "restart",
+            of.restart,
+            "a window that was idle for a retransmission timeout decays (RFC 5681, 4.1)",
+        ),
+        Parameter::switch(
+            "resume",
+            of.resume,
+            "after a timeout straight to the target, where reports are fresh (ours)",
+        ),
+        Parameter::word(
+            "alpha",
+            match of.alpha {
+                Alpha::Target => "twnd",
+                Alpha::Half => "twnd2",
+                Alpha::Quarter => "twnd4",
+                Alpha::Srtt => "srtt",
+            },
+            &["twnd", "twnd2", "twnd4", "srtt"],
+            "growth in the unfairness mode, per RTT: the target window, a half or a quarter of it, or the rate times the \
+             smoothed RTT (XRC, section III-B: \"temporarily large\")",
+        ),
+        Parameter::word(
+            "post",
+            match of.post {
+                Post::Target => "twnd",
+                Post::Half => "half",
+            },
+            &["twnd", "half"],
+            "the window after a loss in the unfairness mode: the target window, or half the window",
+        ),
+        Parameter::word(
+            "internet",
+            match of.beyond {
+                Beyond::Paper => "paper",
+                Beyond::Drain => "drain",
+            },
+            &["paper", "drain"],
+            "where the bottleneck lies beyond the radio: as the paper says, or drain the foreign queue and probe with care (ours)",
+        ),
+        Parameter::word(
+            "verdict",
+            match of.verdict {
+                Verdict::Latest => "latest",
+                Verdict::Mean => "mean",
+                Verdict::Least => "least",
+            },
+            &["latest", "mean", "least"],
+            "the radio's queue delay that the search for the bottleneck compares: the latest report, means of a window, \
+             or means and the window's least RTT (ours)",
+        ),
+        Parameter::number(
+            "clamp",
+            of.clamp,
+            (1.0, 1000.0),
+            "",
+            "the reported rate is believed up to this multiple of the largest delivered rate (ours)",
+        )
+        .or_off(),
+        Parameter::number(
+            "minrtt",
+            of.rtt_window,
+            (0.1, 3600.0),
+            "s",
+            "window of the least RTT; off: the connection's life (ours)",
+        )
+        .or_off(),
+    ]
 }
-
-impl WrongParam {
-    fn new(key: &str, found: &str, expected: &'static str) -> Self {
-        Self {
-            key: key.to_owned(),
-            found: found.to_owned(),
-            expected,
-        }
-    }
-}
-
-impl fmt::Display for WrongParam {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
-        }
-        write!(f, "found \"{}\", expected {}", self.found, self.expected)
-    }
-}
-
-impl core::error::Error for WrongParam {}
