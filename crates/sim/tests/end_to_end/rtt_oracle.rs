@@ -24,6 +24,8 @@ use slackwater_transport::app::{AppConfig, CbrConfig, TransfersConfig, VideoConf
 use slackwater_transport::quic::{Config as QuicConfig, Spin};
 use slackwater_transport::tcp::{Config as TcpConfig, DelayedAck};
 
+mod agreement;
+
 const UE: UeId = UeId(0);
 
 fn ms(n: u64) -> Duration {
@@ -43,6 +45,8 @@ struct Notes {
     /// The bit that came up last.
     last: Option<bool>,
     state: SpinState,
+    /// Every spin bit that passed.
+    bits: Vec<(Instant, Direction, bool)>,
 }
 
 /// Measures one flow, and touches nothing.
@@ -81,6 +85,7 @@ impl Observer {
         p: &Packet,
     ) {
         let Some(bit) = p.spin_bit() else { return };
+        notes.bits.push((now, way, bit));
         if way == Direction::Down {
             notes.passed.insert((p.number(), p.created), now);
             notes.down.insert(now);
@@ -250,6 +255,12 @@ impl Setup {
     }
 
     fn run(self, seed: u64) -> (Errors, SpinState) {
+        let (truth, notes) = self.observe(seed);
+        let notes = notes.lock().unwrap();
+        (compare(&truth, &notes), notes.state)
+    }
+
+    fn observe(self, seed: u64) -> (Truth, Arc<Mutex<Notes>>) {
         let mut world = WorldBuilder::new(seed);
         let notes = Arc::new(Mutex::new(Notes::default()));
         let observer = world.add_edge(Box::new(Observer {
@@ -348,9 +359,7 @@ impl Setup {
         });
         let mut world = world.build(Truth::default());
         world.run_until(stop, &mut NoClock);
-        let truth = world.into_recorder();
-        let notes = notes.lock().unwrap();
-        (compare(&truth, &notes), notes.state)
+        (world.into_recorder(), notes)
     }
 }
 

@@ -90,6 +90,56 @@ impl Edges {
     }
 }
 
+/// Whether the edges of both directions belong to one signal, by Wald's sequential probability ratio test ("Sequential Tests of
+/// Statistical Hypotheses", Annals of Mathematical Statistics 16, 1945).
+///
+/// One end inverts what it receives and the other reflects it (RFC 9000, 17.4), so edges go round: between two edges that come up
+/// exactly one went down. Two bits that are drawn apart do that by chance. Where edges come at rates a and b and independently, between
+/// two of one kind there is one of the other with probability ab/(a+b)^2, a quarter at most.
+#[derive(Clone, Copy, Debug, Default)]
+struct Interleaving {
+    /// Edges down since the last one up, and when the last two of them went (with one, more drawn bits pass under loss).
+    down: u8,
+    times: [Instant; 2],
+    /// An edge came up before.
+    began: bool,
+    /// The logarithm of the ratio, between the bounds.
+    ratio: f32,
+    drawn: bool,
+}
+
+impl Interleaving {
+    /// ln(0.9 / 0.5): a bit that spins interleaves at nine edges of ten or more, since some are lost or reordered; one that is drawn
+    /// at half of them, which is twice the quarter above, since lost packets make edges rare.
+    const ONE: f32 = 0.587_787;
+    /// ln(0.1 / 0.5).
+    const OTHER: f32 = -1.609_438;
+    /// ln(0.999 / 0.001): one test of a thousand may err, either way (Wald, 3:1).
+    const BOUND: f32 = 6.906_755;
+
+    fn on_down(&mut self, at: Instant) {
+        self.down = self.down.saturating_add(1);
+        self.times = [at, self.times[0]];
+    }
+
+    fn on_up(&mut self, at: Instant) {
+        // An edge is confirmed a little later than it came: others may have gone down since.
+        let later = self.times.into_iter().map(|t| u8::from(t > at)).sum();
+        let between = core::mem::replace(&mut self.down, later).saturating_sub(later);
+        if !core::mem::replace(&mut self.began, true) {
+            return;
+        }
+        let step = if between == 1 { Self::ONE } else { Self::OTHER };
+        // It goes on: what is decided holds until the other bound is reached.
+        self.ratio = (self.ratio + step).clamp(-Self::BOUND, Self::BOUND);
+        if self.ratio <= -Self::BOUND {
+            self.drawn = true;
+        } else if self.ratio >= Self::BOUND {
+            self.drawn = false;
+        }
+    }
+}
+
 /// An edge on its way down.
 #[derive(Clone, Copy, Debug)]
 struct Open {
@@ -112,6 +162,7 @@ pub struct SpinFlow {
     last_down: Option<Instant>,
     /// Positive where the UE inverts the bit (it is the client), negative where it reflects it.
     role: i8,
+    interleaving: Interleaving,
     last_edge: Option<Instant>,
     /// Half of the path's round trip, as far as it is known.
     least: Duration,
@@ -141,6 +192,7 @@ impl SpinFlow {
 
     fn open_edge(&mut self, value: bool, at: Instant, silence: Duration) {
         let edge = Open { value, at, silence };
+        self.interleaving.on_down(at);
         self.earlier = self.open.replace(edge);
     }
 
@@ -157,6 +209,9 @@ impl SpinFlow {
         }
         self.least = path.map_or(Duration::ZERO, |p| p / 2);
         let edge = self.up.on_packet(now, bit, self.least);
+        if let Some((_, at)) = edge {
+            self.interleaving.on_up(at);
+        }
         self.judge(now, average);
         let (value, at) = edge?;
         self.last_edge = Some(now);
@@ -214,7 +269,7 @@ impl SpinFlow {
         // A bit that is drawn for each packet changes within a round trip; one that spins may change with each packet too,
         // where there is one a round trip.
         let mostly = |e: &Edges| u64::from(e.hasty) * 4 > u64::from(e.packets);
-        if mostly(up) || mostly(down) {
+        if self.interleaving.drawn || mostly(up) || mostly(down) {
             self.state = SpinState::Random;
         } else if self.state == SpinState::Random {
             self.state = SpinState::Live;
@@ -328,6 +383,33 @@ mod tests {
             .collect();
         errors.sort_unstable();
         errors[errors.len() * 95 / 100]
+    }
+
+    #[test]
+    fn edges_that_go_round_are_told_from_those_of_two_drawn_bits() {
+        let at = |us: u64| Instant::from_nanos(us * 1000);
+        let draw = Draw::new(9);
+        // One of ten edges is missed on its way up.
+        let mut spins = Interleaving::default();
+        for k in 0..1000 {
+            spins.on_down(at(k * 20_000));
+            if draw.uniform(k) > 0.1 {
+                spins.on_up(at(k * 20_000 + 10_000));
+            }
+            assert!(!spins.drawn, "edge {k}");
+        }
+        // Each millisecond an edge goes down or up by chance, as often or half as often.
+        for often in [0.5, 0.67] {
+            let mut drawn = Interleaving::default();
+            for k in 0..100 {
+                if draw.uniform(2000 + k) < often {
+                    drawn.on_down(at(k * 1000));
+                } else {
+                    drawn.on_up(at(k * 1000));
+                }
+            }
+            assert!(drawn.drawn, "{often}");
+        }
     }
 
     #[test]
