@@ -8,8 +8,8 @@ use slackwater_scenario::Scenario;
 
 /// Bytes of a flow's hosts, histograms and series before it sends: 8,000 flows of which one sends take 175 MB.
 const FLOW: u64 = 18_000;
-/// Bytes of a UE's bearers and queues, likewise.
-const UE: u64 = 12_000;
+/// Bytes of a UE's bearers and queues: 8,000 idle ones take 30 MB.
+const UE: u64 = 4_000;
 /// Bytes of a sampled row with a controller's internals.
 const ROW: u64 = 250;
 /// Bytes of a packet's row, where packets are recorded.
