@@ -1,9 +1,10 @@
-"""Memory of an emulator that runs for a long time under load, connections that break off, and neighbours that are killed.
+"""Memory of an emulator that runs for a long time under load, beside neighbours that are killed.
 
-One `slackwater emulate` (an LTE cell, vAQM behind it) carries downloads one beside the other. Each ends in one of three ways: whole,
-closed early, or reset. Meanwhile other emulators of other forms start, and end after some seconds by a random signal. The resident
-memory of the first is read each second. Everything happens in network and process namespaces of its own. Needs root or user namespaces,
-`unshare` (util-linux) and iproute2. Ends with 1 where memory grew, the emulator ended, nothing was carried, or something was left.
+One `slackwater emulate` (an LTE cell, vAQM behind it) carries downloads one beside the other. Each ends in one of
+three ways: whole, closed early, or reset. Meanwhile other emulators of other forms start, and end after some seconds
+by a random signal. The resident memory of the first is read each second. Everything happens in network and process
+namespaces of its own. Needs root or user namespaces, `unshare` (util-linux) and iproute2. Ends with 1 where memory
+grew, the emulator ended, nothing was carried, or something was left.
 
     sudo python3 benches/soak.py --binary target/release/slackwater --seconds 3600
 """
@@ -21,7 +22,7 @@ from pathlib import Path
 
 INSIDE = "SLACKWATER_BENCH_INSIDE"
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL]
-# Memory is flat where the second half of the time needs no more than the first half did, and this: an allocator keeps some pages.
+# Memory is flat where the second half of the time needs what the first did, and this: an allocator keeps some pages.
 SLACK = 1.05
 SLACK_KIB = 2048
 # The server side: whoever connects gets octets until it closes.
@@ -104,11 +105,10 @@ def soak(binary: str, seconds: float, seed: int) -> bool:
         server, client = Path(folder) / "server.py", Path(folder) / "client.py"
         server.write_text(SERVER)
         client.write_text(CLIENT)
+        cell = ["--cell", "lte", "--edge", "vaqm", "--quiet", "--no-files"]
+        serving = ["--server", f"exec {sys.executable} {server}"]
         behind = ["--", sys.executable, str(client), "{server}", str(carried)]
-        main = start(
-            [binary, "emulate", "--cell", "lte", "--edge", "vaqm", "--quiet", "--no-files"]
-            + ["--server", f"exec {sys.executable} {server}", *behind]
-        )
+        main = start([binary, "emulate", *cell, *serving, *behind])
         memory: list[int] = []
         kills, others = 0, neighbours(binary)
         beside: subprocess.Popen[bytes] | None = None
@@ -148,8 +148,15 @@ def soak(binary: str, seconds: float, seed: int) -> bool:
     # The first tenth fills caches and queues.
     first, second = max(memory[len(memory) // 10 : half + 1]), max(memory[half:])
     print(f"seed {seed}, {len(memory)} s")
-    print("| carried (MB) | connections | neighbours killed | memory at most, first half (KiB) | second half (KiB) | interfaces left |")
-    print("|---|---|---|---|---|---|")
+    titles = [
+        "carried (MB)",
+        "connections",
+        "neighbours killed",
+        "memory at most, first half (KiB)",
+        "second half (KiB)",
+    ]
+    print(f"| {' | '.join(titles)} | interfaces left |")
+    print("|---" * (len(titles) + 1) + "|")
     print(f"| {octets / 1e6:.1f} | {connections} | {kills} | {first} | {second} | {left} |")
     if not alive:
         print(f"the emulator ended by itself, with {main.returncode}")
