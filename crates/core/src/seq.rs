@@ -5,7 +5,8 @@ use core::ops::{Add, AddAssign, Sub};
 
 /// A 32-bit sequence number with wrapping order.
 ///
-/// `a.lt(b)` holds where `b` lies less than 2^31 ahead of `a`; there is no total order, hence no `Ord`.
+/// `a.lt(b)` holds where `b` lies less than 2^31 ahead of `a`; there is no total order, hence no `Ord`. At 2^31 exactly each is
+/// before the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SeqNum(pub u32);
 
@@ -83,5 +84,42 @@ mod tests {
         assert!(a.lt(b) && b.gt(a) && a.le(a) && a.ge(a));
         assert_eq!(b - a, 5);
         assert_eq!(a.max(b), b);
+    }
+
+    /// Bytes of a stream count on beyond 2^32; their numbers have the order, sums and distances of the bytes wherever these lie less
+    /// than 2^31 apart (RFC 9293, 3.4). All pairs of bytes about each corner of the circle, in each of three laps.
+    #[test]
+    fn numbers_have_the_order_of_the_bytes_that_they_name() {
+        let corners = [0, 1 << 30, 1 << 31, 3 << 30, 1_u64 << 32];
+        let bytes: Vec<u64> = (0..3_u64)
+            .flat_map(|lap| corners.map(|c| (lap << 32) + c))
+            .flat_map(|at| {
+                [
+                    at.saturating_sub(2),
+                    at.saturating_sub(1),
+                    at,
+                    at + 1,
+                    at + 2,
+                ]
+            })
+            .collect();
+        let number = |byte: u64| SeqNum(byte as u32);
+        for &x in &bytes {
+            for &y in &bytes {
+                if x.abs_diff(y) >= 1 << 31 {
+                    continue;
+                }
+                let (a, b) = (number(x), number(y));
+                assert_eq!(a.lt(b), x < y, "{x} {y}");
+                assert_eq!(a.le(b), x <= y, "{x} {y}");
+                assert_eq!(a.gt(b), x > y, "{x} {y}");
+                assert_eq!(a.ge(b), x >= y, "{x} {y}");
+                assert_eq!(a.max(b), number(x.max(y)), "{x} {y}");
+                if y <= x {
+                    assert_eq!(u64::from(a - b), x - y, "{x} {y}");
+                    assert_eq!(b + (a - b), a, "{x} {y}");
+                }
+            }
+        }
     }
 }
