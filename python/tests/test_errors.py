@@ -49,6 +49,14 @@ def test_other_types_are_refused(wrong: Any) -> None:  # noqa: ANN401 -- the poi
         slackwater.run(wrong)
 
 
+@pytest.mark.parametrize("wrong", [-1, 2**63, 1.5, "x"])
+def test_a_wrong_seed_says_what_is_expected(wrong: Any, scenario: dict[str, Any]) -> None:  # noqa: ANN401
+    with pytest.raises(slackwater.ScenarioError, match="expected a whole number from 0") as caught:
+        slackwater.run(scenario, seed=wrong)
+    assert caught.value.key == "seed"
+    assert caught.value.found == repr(wrong)
+
+
 def test_a_folder_that_cannot_be_written(scenario: dict[str, Any], tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")

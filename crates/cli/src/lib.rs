@@ -78,6 +78,10 @@ enum Command {
         #[command(subcommand)]
         command: commands::trace::TraceCommand,
     },
+    /// Begin a scenario, a controller, a scheduler or a system of one's own
+    New(commands::new::NewArgs),
+    /// Say what a key, a controller, a queue law, a metric, a column or a claim is
+    Explain(commands::explain::ExplainArgs),
     /// Print the JSON Schema of scenario files
     Schema,
     /// List embedded scenarios and controllers
@@ -289,6 +293,8 @@ pub fn main_from(start: Start, plugins: &Plugins) -> ExitCode {
         Command::Upf(args) => commands::upf::upf(&args),
         Command::Gnb(args) => commands::gnb::run(&args, plugins),
         Command::Trace { command } => commands::trace::trace(command),
+        Command::New(args) => commands::new::new(&args),
+        Command::Explain(args) => commands::explain::explain(&args, plugins),
         Command::Schema => commands::list::schema(),
         Command::List { json } => commands::list::list(json, plugins),
         Command::Validate(args) => commands::validate::validate(&args),

@@ -125,9 +125,6 @@ fn lay_out(folder: &Path, texts: &[(PathBuf, String)]) {
     for ms in 1..=2_000 {
         let _ = writeln!(trace, "{ms}");
     }
-    for name in ["driving.down", "driving.up"] {
-        file(name, trace.as_bytes());
-    }
     let link = "name = \"link\"\nduration = \"9 s\"\n[link]\nkind = \"trace\"\nfile = \"other\"\n[[flow]]\n";
     file("link.toml", link.as_bytes());
     file("other", trace.as_bytes());

@@ -13,6 +13,7 @@ pub mod gym;
 pub mod parallel;
 pub mod run;
 pub mod title;
+pub mod traces;
 pub mod until;
 pub mod validate;
 

@@ -50,8 +50,11 @@ const fn bound() -> f64 {
 }
 
 fn scheme(text: &str) -> PyResult<Scheme> {
-    let asked: Asked = serde_json::from_str(text)
-        .map_err(|e| PyValueError::new_err(format!("scheme: found {e}, expected a scheme")))?;
+    let asked: Asked = serde_json::from_str(text).map_err(|e| {
+        let said = e.to_string();
+        let found = said.split(" at line ").next().unwrap_or_default();
+        PyValueError::new_err(format!("scheme: found {found}, expected a scheme"))
+    })?;
     Ok(match asked {
         Asked::Relative { obs, actions } => Scheme::Relative {
             obs: ObsMode::parse(&obs).ok_or_else(|| {

@@ -175,7 +175,7 @@ impl Progress {
 pub(crate) fn run(
     py: Python<'_>,
     scenario: &Bound<'_, PyAny>,
-    seed: Option<u64>,
+    seed: Option<&Bound<'_, PyAny>>,
     changes: Option<&Bound<'_, PyMapping>>,
     controllers: Option<&Bound<'_, PyMapping>>,
     progress: Option<Py<PyAny>>,
@@ -189,7 +189,9 @@ pub(crate) fn run(
         return Err(error);
     }
     let mut scenario = loaded?;
-    scenario.seed = seed.unwrap_or(scenario.seed);
+    if let Some(given) = seed {
+        scenario.seed = seed_of(given)?;
+    }
     let duration = scenario.duration.as_secs_f64();
 
     // The first exception: it ends the run and is what the caller sees.
@@ -239,6 +241,18 @@ pub(crate) fn run(
         records: result.records,
         tables: std::array::from_fn(|_| PyOnceLock::new()),
     })
+}
+
+/// The seed that Python gives: one that every file format of ours can hold (TOML's integers have a sign).
+fn seed_of(given: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let number: Option<u64> = given.extract().ok();
+    if let Some(seed) = number.filter(|n| i64::try_from(*n).is_ok()) {
+        return Ok(seed);
+    }
+    let (found, most) = (given.repr()?.to_string(), i64::MAX);
+    let expected = format!("a whole number from 0 to {most}");
+    let error = ScenarioError::new("seed", found, expected);
+    Err(scenario_error(given.py(), &error))
 }
 
 /// What errors in `changes` name as their source.

@@ -10,6 +10,7 @@ use slackwater_core::Duration;
 use slackwater_wire::trace::{MahimahiTrace, TraceError};
 
 use crate::bounded;
+use crate::builtin;
 use crate::error::ScenarioError;
 use crate::field::{At, Cx, Field};
 use crate::tree::Value;
@@ -204,11 +205,16 @@ pub fn parse_series(text: &str, name: &str) -> Result<Series, DataError> {
     Ok(series)
 }
 
-/// Reads a file, unpacking it where the name ends in `.xz`.
+/// Reads a file, unpacking it where the name ends in `.xz`, or a trace inside the program ([`builtin`]).
 ///
 /// # Errors
 /// Where the file cannot be read, or is no archive although its name says so.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
+    if let Some(name) = builtin::named(path) {
+        let found = "no such trace inside the program";
+        let trace = builtin::find(name).map_err(|expected| DataError::new(0, found, expected))?;
+        return unpack(trace.packed);
+    }
     let bytes = read_bounded(path, MAX_BYTES)?;
     if path.extension().is_some_and(|e| e == "xz") {
         unpack(&bytes)
@@ -362,7 +368,7 @@ impl Field for TraceFile {
         serde_json::json!({ "type": "string" })
     }
     fn describe() -> String {
-        "the path of a Mahimahi trace, relative to the scenario".to_owned()
+        "the path of a Mahimahi trace, relative to the scenario, or \"builtin:driving.down\" and others inside the program".to_owned()
     }
     fn example() -> Self {
         Self {

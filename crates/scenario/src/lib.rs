@@ -6,6 +6,7 @@
 
 pub mod bounded;
 pub mod build;
+pub mod builtin;
 pub mod cell;
 pub mod data;
 pub mod document;

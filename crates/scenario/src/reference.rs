@@ -46,8 +46,8 @@ pub fn json_schema() -> Value {
     })
 }
 
-/// Every section with its keys, as Markdown tables.
-pub fn markdown() -> String {
+/// Every section with its keys, in the order of the reference.
+pub fn sections() -> Vec<Reference> {
     let mut sections: Vec<Reference> = Vec::new();
     Path::reference("[path]", &mut sections);
     Link::reference("[link]", &mut sections);
@@ -58,9 +58,14 @@ pub fn markdown() -> String {
     Ue::reference("[[ue]]", &mut sections);
     Flow::reference("[[flow]]", &mut sections);
     Record::reference("[record]", &mut sections);
+    sections
+}
+
+/// Every section with its keys, as Markdown tables.
+pub fn markdown() -> String {
     let mut out = String::new();
     let mut seen = std::collections::BTreeSet::new();
-    for section in sections {
+    for section in sections() {
         // Queues and laws appear in several places: one description is enough.
         let variant = section.key.split_once(" = ").map(|(_, v)| v.to_owned());
         let id = (variant, section.about.clone());

@@ -174,15 +174,33 @@ impl Unit {
         let Value::Str(text) = &at.node.value else {
             return Err(at.wrong(self.expected()));
         };
-        let (number, unit) = split(text).ok_or_else(|| at.wrong(self.expected()))?;
-        let (_, scale) = self.units.iter().find(|u| u.0 == unit).ok_or_else(|| {
-            let ours = SPELLINGS.iter().find(|(other, _)| *other == unit);
-            match ours.filter(|(_, ours)| self.units.iter().any(|u| u.0 == *ours)) {
-                Some((_, ours)) => at.wrong(format!("\"{number} {ours}\"?")),
-                None => at.wrong(self.expected()),
-            }
-        })?;
-        scaled(number, *scale).ok_or_else(|| at.wrong(self.expected()))
+        self.read(text).map_err(|expected| at.wrong(expected))
+    }
+
+    /// What `text` says, or what is expected in its place: the right spelling where another one is known.
+    fn read(&self, text: &str) -> Result<u64, String> {
+        let (number, unit) = split(text).ok_or_else(|| self.expected())?;
+        match self.units.iter().find(|u| u.0 == unit) {
+            Some((_, scale)) => scaled(number, *scale).ok_or_else(|| self.expected()),
+            None => Err(match self.spelt(unit) {
+                Some(ours) => format!("\"{number} {ours}\"?"),
+                None => self.expected(),
+            }),
+        }
+    }
+
+    /// The unit of ours that `unit` is another spelling of.
+    fn spelt(&self, unit: &str) -> Option<&'static str> {
+        let known = SPELLINGS.iter().find(|(other, _)| *other == unit);
+        let ours = known.map_or(unit, |(_, ours)| ours);
+        let exact = self.units.iter().find(|u| u.0 == ours);
+        // `mhz` can only be MHz: capitals tell none of our units apart.
+        let mut alike = self.units.iter().filter(|u| u.0.eq_ignore_ascii_case(ours));
+        let one = match (alike.next(), alike.next()) {
+            (Some(one), None) => Some(one),
+            _ => None,
+        };
+        exact.or(one).map(|u| u.0)
     }
 
     fn schema(&self) -> serde_json::Value {
@@ -196,7 +214,7 @@ impl Unit {
 }
 
 /// Units as others write them, and as they are written here.
-const SPELLINGS: [(&str, &str); 18] = [
+const SPELLINGS: [(&str, &str); 24] = [
     ("bps", "bit/s"),
     ("kbps", "kbit/s"),
     ("Kbps", "kbit/s"),
@@ -215,6 +233,12 @@ const SPELLINGS: [(&str, &str); 18] = [
     ("msec", "ms"),
     ("sec", "s"),
     ("usec", "us"),
+    ("\u{b5}s", "us"),
+    ("\u{3bc}s", "us"),
+    ("mins", "min"),
+    ("seconds", "s"),
+    ("bytes", "B"),
+    ("byte", "B"),
 ];
 
 const TIME: Unit = Unit {
@@ -297,6 +321,22 @@ integer_quantity!(
 integer_quantity!(Rate, RATE, Rate::from_bps, Rate::from_bps(12_000_000));
 integer_quantity!(Bytes, DATA, Bytes, Bytes(192_000));
 integer_quantity!(Hertz, FREQUENCY, Hertz, Hertz(10_000_000));
+
+/// The time that `text` says, for options of commands: `"20 ms"` or `"20ms"`.
+///
+/// # Errors
+/// What is expected in its place.
+pub fn time(text: &str) -> Result<Duration, String> {
+    TIME.read(text).map(Duration::from_nanos)
+}
+
+/// The rate that `text` says, for options of commands: `"12 Mbit/s"`.
+///
+/// # Errors
+/// What is expected in its place.
+pub fn rate(text: &str) -> Result<Rate, String> {
+    RATE.read(text).map(Rate::from_bps)
+}
 
 macro_rules! real_quantity {
     ($name:ident, $what:literal, [$(($unit:literal, $scale:expr)),+], $example:literal) => {

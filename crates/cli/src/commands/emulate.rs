@@ -21,7 +21,9 @@ use slackwater_live::privilege::{Caller, as_caller};
 use slackwater_live::upf::config::{Aqm, Frames, Functions};
 use slackwater_results::output::{Manifest, Place, tables};
 use slackwater_scenario::Plugins;
+use slackwater_scenario::data::read_bytes;
 use slackwater_scenario::field::Field as _;
+use slackwater_scenario::units;
 
 use crate::commands::run::{REPORT, changes, command_line, plain, write, write_report};
 use crate::manifest::manifest;
@@ -165,26 +167,21 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     } else {
         text.to_owned()
     };
-    let number = |c: char| c.is_ascii_digit() || c == '.';
-    let (number, unit) = text.split_at(text.find(|c| !number(c)).unwrap_or(text.len()));
-    let scale = match unit.trim() {
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return Err("expected a time such as \"20 ms\"".to_owned()),
-    };
-    let ns = number.parse::<f64>().ok().map(|n| n * scale);
-    ns.filter(|n| (0.0..=5e10).contains(n))
-        .map(|n| Duration::from_nanos(n as u64))
-        .ok_or_else(|| "expected a time from 0 to 50 s".to_owned())
+    let time = units::time(&text)?;
+    if time > Duration::from_secs(50) {
+        return Err("expected a time from 0 to 50 s".to_owned());
+    }
+    Ok(time)
 }
 
-/// A rate in Mbit/s.
+/// A rate: as scenario files have it, or a bare number of Mbit/s.
 fn mbps(text: &str) -> Result<Rate, String> {
-    let number = text.parse::<f64>().ok();
-    number
-        .filter(|n| (0.01..=100_000.0).contains(n))
-        .map(Rate::from_mbps)
+    let rate = match text.parse::<f64>() {
+        Ok(number) => Rate::from_mbps(number),
+        Err(_) => units::rate(text)?,
+    };
+    let good = (0.01..=100_000.0).contains(&rate.as_mbps());
+    good.then_some(rate)
         .ok_or_else(|| "expected a number of Mbit/s from 0.01 to 100000".to_owned())
 }
 
@@ -263,7 +260,7 @@ fn write_logs(args: &EmulateArgs, outcome: &Outcome) -> Result<()> {
         let Some(path) = path else { continue };
         let trace = trace
             .as_ref()
-            .and_then(|t| MahimahiTrace::parse(&std::fs::read(t).ok()?).ok());
+            .and_then(|t| MahimahiTrace::parse(&read_bytes(t).ok()?).ok());
         let text = logs::mahimahi(
             &outcome.log,
             up,

@@ -8,6 +8,8 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Result, bail};
 use clap::Args;
 
+use crate::say::say;
+
 /// Names the interpreter to use.
 const OVERRIDE: &str = "SLACKWATER_PYTHON";
 
@@ -23,9 +25,45 @@ pub(crate) struct PythonArgs {
     pub(crate) args: Vec<OsString>,
 }
 
+macro_rules! helps {
+    ($($name:literal),+) => {
+        [$(($name, include_str!(concat!("../../assets/help/", $name, ".txt")))),+]
+    };
+}
+
+/// What the Python commands say of themselves, written by `python -m slackwater.helps`: help is there without Python too.
+const HELPS: [(&str, &str); 7] = helps!(
+    "train",
+    "train-tyrus",
+    "train-evaluate",
+    "train-export",
+    "train-bench",
+    "sweep",
+    "sql"
+);
+
+/// The help that `args` want of the command of `module`.
+fn help(module: &str, args: &[OsString]) -> Option<&'static str> {
+    let wanted = args.iter().any(|a| a == "--help" || a == "-h");
+    let command = module.strip_prefix("slackwater.").filter(|_| wanted)?;
+    let of = |name: &str| {
+        HELPS
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map(|(_, text)| *text)
+    };
+    let part = args.first().and_then(|a| a.to_str());
+    let part = part.and_then(|part| of(&format!("{command}-{part}")));
+    part.or_else(|| of(command))
+}
+
 /// Runs `python -P -m module` with the same terminal, and ends as it ends. Without `-P` (Python 3.11) a `slackwater.py` in the
 /// folder would stand for the package.
 pub(crate) fn module(module: &str, args: &[OsString]) -> Result<ExitCode> {
+    if let Some(text) = help(module, args) {
+        say!("{}", text.trim_end());
+        return Ok(ExitCode::SUCCESS);
+    }
     let python = interpreter();
     let found = Command::new(&python)
         .args(["-P", "-c", "import slackwater"])

@@ -17,6 +17,8 @@ use crate::say::say;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
+    /// Make a trace by a model: fading, handovers, steps or outages
+    Make(super::make::MakeArgs),
     /// Read a trace or a table of rates and write it as a Mahimahi trace or a rate series
     Import(ImportArgs),
     /// Draw a trace's rate over time in the terminal
@@ -40,7 +42,7 @@ pub(crate) enum TraceCommand {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// One delivery opportunity a line, in ms
     Mahimahi,
     /// CSV with `time_s` and mbps
@@ -139,6 +141,7 @@ fn read(file: &Path, columns: &ColumnArgs) -> Result<Trace> {
 
 pub(crate) fn trace(command: TraceCommand) -> Result<ExitCode> {
     match command {
+        TraceCommand::Make(args) => super::make::make(&args),
         TraceCommand::Import(args) => import(&args),
         TraceCommand::Show { file, columns } => show(&file, &columns),
         TraceCommand::Stats {

@@ -4,9 +4,11 @@
 mod aioquic;
 mod arena;
 mod errors;
+mod explain;
 mod folders;
 mod interrupts;
 mod kills;
+mod new;
 mod quic;
 mod repro;
 mod results;

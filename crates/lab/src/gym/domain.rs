@@ -162,7 +162,10 @@ impl Domain {
     /// Where a key is unknown or a value makes no sense.
     pub fn from_json(text: &str) -> Result<Self, DomainError> {
         let domain: Self = serde_json::from_str(text).map_err(|e| {
-            DomainError::new("domain", e.to_string(), "keys and values of a domain")
+            // A line and a column of JSON that a program made tell its user nothing.
+            let said = e.to_string();
+            let found = said.split(" at line ").next().unwrap_or_default();
+            DomainError::new("domain", found, "keys and values of a domain")
         })?;
         domain.check()?;
         Ok(domain)

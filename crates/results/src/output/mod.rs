@@ -3,6 +3,7 @@
 pub mod captures;
 pub mod comparison;
 pub mod content;
+pub mod dictionary;
 mod failpoint;
 pub mod frame;
 pub mod parquet;

@@ -1,0 +1,248 @@
+//! What the columns of a run's tables mean. `cargo test -p slackwater-cli --lib explain` holds it to the tables themselves.
+
+/// Tables that have a column of this name, the column, and what it is. Times are nanoseconds since the start of the run.
+pub const COLUMNS: &[(&[&str], &str, &str)] = &[
+    (
+        &[
+            "flows",
+            "links",
+            "throughput",
+            "internals",
+            "events",
+            "packets",
+            "slots",
+        ],
+        "time_ns",
+        "When: of a sample, of an event, of the start of a bin of 100 ms (throughput), of a slot.",
+    ),
+    (
+        &[
+            "flows",
+            "throughput",
+            "internals",
+            "transfers",
+            "events",
+            "packets",
+            "frames",
+        ],
+        "flow",
+        "Which flow, counted from 0 in the order of the scenario.",
+    ),
+    (
+        &["flows", "throughput", "transfers", "frames"],
+        "label",
+        "What the scenario calls the flow.",
+    ),
+    (&["flows"], "cwnd_bytes", "The congestion window."),
+    (
+        &["flows"],
+        "ssthresh_bytes",
+        "The slow-start threshold; NaN where the controller has none.",
+    ),
+    (
+        &["flows"],
+        "in_flight_bytes",
+        "Bytes sent and neither acknowledged nor taken for lost.",
+    ),
+    (
+        &["flows"],
+        "srtt_ns",
+        "The smoothed round-trip time (RFC 6298).",
+    ),
+    (
+        &["flows"],
+        "rtt_ns",
+        "The latest round-trip time that the sender measured.",
+    ),
+    (
+        &["flows"],
+        "min_rtt_ns",
+        "The least round-trip time so far.",
+    ),
+    (
+        &["flows"],
+        "pacing_bps",
+        "The pacing rate; NaN where the sender is not paced.",
+    ),
+    (
+        &["flows"],
+        "target_bps",
+        "Media: the rate that the encoder aims at, in payload bits; NaN elsewhere.",
+    ),
+    (
+        &["flows"],
+        "acked_bytes",
+        "Bytes acknowledged since the start.",
+    ),
+    (
+        &["flows"],
+        "delivered_bytes",
+        "Bytes handed to the receiving application since the start.",
+    ),
+    (
+        &["flows"],
+        "retransmits",
+        "Segments sent again since the start.",
+    ),
+    (
+        &["flows"],
+        "timeouts",
+        "Retransmission timeouts since the start.",
+    ),
+    (
+        &["links", "packets"],
+        "node",
+        "Which part of the world: a link, a cell, a host.",
+    ),
+    (&["links"], "index", "Which of its queues."),
+    (&["links"], "backlog_bytes", "Bytes in the queue."),
+    (&["links"], "packets", "Packets in the queue."),
+    (
+        &["links"],
+        "hol_ns",
+        "Age of the oldest packet in the queue (head-of-line delay).",
+    ),
+    (
+        &["links"],
+        "capacity_bytes",
+        "Bytes that it could have carried since the start.",
+    ),
+    (
+        &["links"],
+        "carried_bytes",
+        "Bytes that it carried since the start.",
+    ),
+    (
+        &["throughput"],
+        "delivered_bytes",
+        "Payload bytes that arrived in the bin.",
+    ),
+    (
+        &["throughput"],
+        "dequeued_packets",
+        "Packets that left the bottleneck's queue in the bin.",
+    ),
+    (
+        &["throughput"],
+        "marked_packets",
+        "Of these, packets marked CE.",
+    ),
+    (
+        &["throughput"],
+        "queue_delay_sum_ns",
+        "Sum of their times in the queue: over `dequeued_packets` it is the mean.",
+    ),
+    (
+        &["throughput"],
+        "queue_delay_max_ns",
+        "The greatest of these times.",
+    ),
+    (
+        &["internals"],
+        "name",
+        "What the controller or edge function calls the value.",
+    ),
+    (
+        &["internals"],
+        "value",
+        "The value, in the unit that its name says.",
+    ),
+    (
+        &["transfers"],
+        "start_ns",
+        "When the first byte was handed to the transport.",
+    ),
+    (&["transfers"], "end_ns", "When the last byte had arrived."),
+    (&["transfers"], "bytes", "Size of the transfer."),
+    (
+        &["events"],
+        "event",
+        "What happened: drop, mark or retransmission.",
+    ),
+    (
+        &["packets"],
+        "event",
+        "What happened to the packet at the node.",
+    ),
+    (&["packets"], "up", "1 for packets that travel from the UE."),
+    (
+        &["packets"],
+        "seq",
+        "Sequence number (TCP) or packet number (UDP).",
+    ),
+    (&["packets"], "len_bytes", "Its length as an IP packet."),
+    (&["packets"], "payload_bytes", "Its payload."),
+    (&["packets"], "ecn", "Its ECN field (RFC 3168)."),
+    (
+        &["packets"],
+        "delay_ns",
+        "Time in the queue of `dequeued`, one-way delay of `delivered`; 0 elsewhere.",
+    ),
+    (
+        &["frames"],
+        "captured_ns",
+        "When it was captured, by the sender's clock; 0 where none of its packets arrived.",
+    ),
+    (&["frames"], "number", "The frame's number."),
+    (&["frames"], "key", "1 for a frame that needs no other one."),
+    (
+        &["frames"],
+        "sent_ns",
+        "When the last of its packets that arrived had left the sender.",
+    ),
+    (
+        &["frames"],
+        "completed_ns",
+        "When it was complete at the receiver; -1 for never.",
+    ),
+    (&["frames"], "shown_ns", "When it was shown; -1 for never."),
+    (&["frames"], "bytes", "Payload bytes that arrived."),
+    (
+        &["frames"],
+        "packets",
+        "Packets that it has, where one arrived.",
+    ),
+    (&["frames"], "arrived", "Packets of it that arrived."),
+    (
+        &["frames"],
+        "retransmitted",
+        "Packets of it that were sent again.",
+    ),
+    (
+        &["frames"],
+        "late",
+        "1 where it was complete after its deadline, or never.",
+    ),
+    (
+        &["frames"],
+        "frozen_ns",
+        "How long the picture stood still before it, where that was a freeze (W3C, totalFreezesDuration).",
+    ),
+    (&["slots"], "slot", "The slot's number."),
+    (&["slots"], "up", "1 for the uplink, 0 for the downlink."),
+    (&["slots"], "ue", "Which UE, counted from 0."),
+    (&["slots"], "rnti", "Its RNTI (TS 38.321, 7.1)."),
+    (&["slots"], "harq", "The HARQ process."),
+    (
+        &["slots"],
+        "round",
+        "The transmission of the block: 0 for the first.",
+    ),
+    (
+        &["slots"],
+        "ndi",
+        "The new-data indicator: 1 where the block is new.",
+    ),
+    (
+        &["slots"],
+        "mcs",
+        "The MCS index (TS 38.214, 5.1.3.1; LTE: TS 36.213, 7.1.7.1).",
+    ),
+    (&["slots"], "prbs", "Physical resource blocks of the grant."),
+    (&["slots"], "tbs_bytes", "The transport block's size."),
+    (
+        &["slots"],
+        "free_prbs",
+        "Resource blocks that the slot had left.",
+    ),
+];
