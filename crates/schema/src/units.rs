@@ -622,3 +622,29 @@ impl Field for [f64; 2] {
         [0.0, 12.0]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_space_may_be_left_out_and_other_spellings_are_answered_with_ours() {
+        for text in ["20ms", "20 ms", " 20 ms "] {
+            assert_eq!(time(text), Ok(Duration::from_millis(20)), "{text}");
+        }
+        assert_eq!(rate("12Mbit/s"), Ok(Rate::from_bps(12_000_000)));
+        for (text, ours) in [
+            ("12 Mbps", "\"12 Mbit/s\"?"),
+            ("12mbit/s", "\"12 Mbit/s\"?"),
+            ("12 Mb/s", "\"12 Mbit/s\"?"),
+        ] {
+            assert_eq!(rate(text), Err(ours.to_owned()), "{text}");
+        }
+        assert_eq!(time("20 msec"), Err("\"20 ms\"?".to_owned()));
+        assert_eq!(time("5 \u{b5}s"), Err("\"5 us\"?".to_owned()));
+        for text in ["20", "ms", "", "1e3 ms", "-1 ms"] {
+            let expected = time(text).expect_err(text);
+            assert!(expected.starts_with("a time in ns"), "{expected}");
+        }
+    }
+}

@@ -98,7 +98,7 @@ fn a_new_controller_compiles_against_the_checkout() {
         .filter_map(|entry| {
             let path = entry.ok()?.path();
             let name = path.file_name()?.to_str()?;
-            let ours = name.starts_with("libslackwater_cli-") && name.ends_with(".rlib");
+            let ours = name.starts_with("libslackwater_cli-") && path.extension()? == "rlib";
             ours.then(|| Some((path.metadata().ok()?.modified().ok()?, path.clone())))?
         });
     let (_, newest) = built.max().expect("this package was built");
