@@ -341,7 +341,10 @@ fn a_system_of_ones_own_takes_real_packets() {
 #[test]
 fn quinn_of_ones_own_sends_under_prague() {
     let out = text(&example("on-quinn", &["prague"]));
-    assert!(out.contains("prague: the server got 10000000 bytes"), "{out}");
+    assert!(
+        out.contains("prague: the server got 10000000 bytes"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -356,7 +359,10 @@ fn webrtc_rs_of_ones_own_sends_under_cl4s() {
     // It grew from 2 Mbit/s towards the link's 10, by marks that came back: those that are on their way are not seen yet.
     assert!((2.0..10.0).contains(&number("Mbit/s")), "{out}");
     let (marked, seen) = (number("marked"), number("seen as CE"));
-    assert!(seen > 0.0 && seen <= marked && marked - seen < 50.0, "{out}");
+    assert!(
+        seen > 0.0 && seen <= marked && marked - seen < 50.0,
+        "{out}"
+    );
 }
 
 #[test]

@@ -20,7 +20,11 @@ const MTU: u16 = 1452;
 const BYTES: usize = 10_000_000;
 
 /// Sends to `server` under the controller `name`; the certificate is the server's.
-async fn send(name: &str, server: std::net::SocketAddr, roots: rustls::RootCertStore) -> Result<(), Failure> {
+async fn send(
+    name: &str,
+    server: std::net::SocketAddr,
+    roots: rustls::RootCertStore,
+) -> Result<(), Failure> {
     // 1. The controller, in a state that quinn and this host share. One for each connection.
     let cc = build(name, &Config::new(MTU.into(), Draw::new(1)))?;
     let ecn = cc.intent().ecn;
@@ -30,7 +34,9 @@ async fn send(name: &str, server: std::net::SocketAddr, roots: rustls::RootCertS
     transport.congestion_controller_factory(Arc::new(Adapter(control.clone())));
     transport.enable_segmentation_offload(false);
     // 3. The session's keys are wrapped, so that counts of CE are read from ACK frames.
-    let tls = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    let tls = rustls::ClientConfig::builder()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
     let crypto = Arc::new(QuicClientConfig::try_from(tls)?);
     let mut config = ClientConfig::new(session::client(crypto, control.clone()));
     config.transport_config(Arc::new(transport));
@@ -38,10 +44,20 @@ async fn send(name: &str, server: std::net::SocketAddr, roots: rustls::RootCertS
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let socket = runtime.wrap_udp_socket(UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?)?;
     let socket = Arc::new(Marked::new(socket, ecn));
-    let endpoint = Endpoint::new_with_abstract_socket(EndpointConfig::default(), None, socket, Arc::clone(&runtime))?;
+    let endpoint = Endpoint::new_with_abstract_socket(
+        EndpointConfig::default(),
+        None,
+        socket,
+        Arc::clone(&runtime),
+    )?;
     let connection = endpoint.connect_with(config, server, "localhost")?.await?;
     // 5. A task lets quinn send when the pacer does. 100 is quinn's own number of streams.
-    tokio::spawn(drive(connection.clone(), control.clone(), runtime, 100u32.into()));
+    tokio::spawn(drive(
+        connection.clone(),
+        control.clone(),
+        runtime,
+        100u32.into(),
+    ));
 
     let begun = Instant::now();
     let (mut out, mut back) = connection.open_bi().await?;
@@ -73,17 +89,22 @@ async fn serve(endpoint: Endpoint) -> Result<(), Failure> {
 }
 
 fn main() -> Result<(), Failure> {
-    let name = std::env::args().nth(1).unwrap_or_else(|| "prague".to_owned());
+    let name = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "prague".to_owned());
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     let mut roots = rustls::RootCertStore::empty();
     roots.add(made.cert.der().clone())?;
     let config = ServerConfig::with_single_cert(vec![made.cert.into()], key.into())?;
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-        let server = Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into())?;
-        let address = server.local_addr()?;
-        let served = tokio::spawn(serve(server));
-        send(&name, address, roots).await?;
-        served.await?
-    })
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(async {
+            let server = Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into())?;
+            let address = server.local_addr()?;
+            let served = tokio::spawn(serve(server));
+            send(&name, address, roots).await?;
+            served.await?
+        })
 }

@@ -26,8 +26,15 @@ const SSRC: u32 = 7;
 const PAYLOAD: usize = 1188;
 
 /// A peer connection that sends video, and reads RFC 8888 reports for `cc`.
-fn connection(now: Instant, local: SocketAddr, cc: &Estimator) -> Result<RTCPeerConnection, Failure> {
-    let feedback = rtp::RTCPFeedback { typ: "ack".into(), parameter: "ccfb".into() };
+fn connection(
+    now: Instant,
+    local: SocketAddr,
+    cc: &Estimator,
+) -> Result<RTCPeerConnection, Failure> {
+    let feedback = rtp::RTCPFeedback {
+        typ: "ack".into(),
+        parameter: "ccfb".into(),
+    };
     let codec = rtp::RTCRtpCodec {
         mime_type: MIME_TYPE_VP8.into(),
         clock_rate: 90_000,
@@ -36,17 +43,36 @@ fn connection(now: Instant, local: SocketAddr, cc: &Estimator) -> Result<RTCPeer
     };
     let (kind, name) = (rtp::RtpCodecKind::Video, || "video".to_owned());
     let mut engine = MediaEngine::default();
-    engine.register_codec(rtp::RTCRtpCodecParameters { rtp_codec: codec.clone(), payload_type: 96 }, kind)?;
+    engine.register_codec(
+        rtp::RTCRtpCodecParameters {
+            rtp_codec: codec.clone(),
+            payload_type: 96,
+        },
+        kind,
+    )?;
     let mut stack = RTCPeerConnectionBuilder::new()
         .with_media_engine(engine)
         // The one line that matters.
         .with_interceptor_registry(cc.install(Registry::new()))
         .build(now)?;
-    let coding = rtp::RTCRtpCodingParameters { ssrc: Some(SSRC), ..Default::default() };
-    let encoding = rtp::RTCRtpEncodingParameters { rtp_coding_parameters: coding, codec, ..Default::default() };
+    let coding = rtp::RTCRtpCodingParameters {
+        ssrc: Some(SSRC),
+        ..Default::default()
+    };
+    let encoding = rtp::RTCRtpEncodingParameters {
+        rtp_coding_parameters: coding,
+        codec,
+        ..Default::default()
+    };
     let track = MediaStreamTrack::new(name(), name(), name(), kind, vec![encoding]);
     let direction = RTCRtpTransceiverDirection::Sendonly;
-    stack.add_transceiver_from_track(track, Some(RTCRtpTransceiverInit { direction, ..Default::default() }))?;
+    stack.add_transceiver_from_track(
+        track,
+        Some(RTCRtpTransceiverInit {
+            direction,
+            ..Default::default()
+        }),
+    )?;
     let base_config = CandidateConfig {
         network: "udp".into(),
         address: local.ip().to_string(),
@@ -54,14 +80,19 @@ fn connection(now: Instant, local: SocketAddr, cc: &Estimator) -> Result<RTCPeer
         component: 1,
         ..Default::default()
     };
-    let own = CandidateHostConfig { base_config, ..Default::default() }.new_candidate_host()?;
+    let own = CandidateHostConfig {
+        base_config,
+        ..Default::default()
+    }
+    .new_candidate_host()?;
     stack.add_local_candidate(RTCIceCandidate::from(&own).to_json()?)?;
     Ok(stack)
 }
 
 fn main() -> Result<(), Failure> {
     let name = std::env::args().nth(1).unwrap_or_else(|| "cl4s".to_owned());
-    let (here, there): (SocketAddr, SocketAddr) = ("127.0.0.1:4001".parse()?, "127.0.0.1:4002".parse()?);
+    let (here, there): (SocketAddr, SocketAddr) =
+        ("127.0.0.1:4001".parse()?, "127.0.0.1:4002".parse()?);
     let begun = Instant::now();
     let cc = Estimator::new(begun, &name, &Config::new(PAYLOAD as u32, Draw::new(1)))?;
     let mut stack = connection(begun, here, &cc)?;
@@ -83,7 +114,11 @@ fn main() -> Result<(), Failure> {
         }
         // The encoder: a frame each 20 ms, of what the controller allows.
         let frame = ms % 20 == 0 && receiver.connected();
-        owed += if frame { cc.target().as_bps() as f64 / 8.0 * 0.02 } else { 0.0 };
+        owed += if frame {
+            cc.target().as_bps() as f64 / 8.0 * 0.02
+        } else {
+            0.0
+        };
         while frame && owed > 0.0 {
             owed -= PAYLOAD as f64;
             let header = rtc::rtp::Header {
@@ -95,7 +130,10 @@ fn main() -> Result<(), Failure> {
                 ssrc: SSRC,
                 ..Default::default()
             };
-            let packet = rtc::rtp::Packet { header, payload: vec![0; PAYLOAD].into() };
+            let packet = rtc::rtp::Packet {
+                header,
+                payload: vec![0; PAYLOAD].into(),
+            };
             let message = RTCMessage::RtpPacket(String::new(), packet);
             stack.handle_write(TaggedRTCMessage { now, message })?;
             number = number.wrapping_add(1);
@@ -127,7 +165,11 @@ fn main() -> Result<(), Failure> {
                 transport_protocol: TransportProtocol::UDP,
                 ecn: None,
             };
-            stack.handle_read(TaggedBytesMut { now, transport, message })?;
+            stack.handle_read(TaggedBytesMut {
+                now,
+                transport,
+                message,
+            })?;
             while stack.poll_event().is_some() {}
             while stack.poll_read().is_some() {}
         }
