@@ -2,6 +2,7 @@
 
 pub(crate) mod hosts;
 mod quic;
+mod rtc;
 pub(crate) mod tasks;
 
 use std::net::TcpStream;
@@ -31,8 +32,8 @@ use crate::emulate::{Drive, Outcome, PRIORITY};
 use crate::sys;
 
 /// Runs `scenario` once, in namespaces of its own, with the kernel's senders and receivers. Every flow is bulk TCP under
-/// reno, cubic, bbr, or xrc, which is loaded for the time of the run; or a download over QUIC (`quinn`) by a server of this
-/// program with any controller that it takes.
+/// reno, cubic, bbr, or xrc, which is loaded for the time of the run; or QUIC (`quinn`) by a server of this
+/// program, on the side that sends, with any controller that it takes; or media by a WebRTC sender and receiver of this program.
 ///
 /// # Errors
 /// Where a flow asks for what the kernel has not, or the kernel refuses.
@@ -74,17 +75,22 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
     let over = Arc::new(AtomicBool::new(false));
     let failure = Failure::default();
     let mut threads = Vec::new();
-    let told = tasks.iter().filter(|t| t.quic).count();
     for (i, task) in tasks.into_iter().enumerate() {
         if task.quic {
-            // Reports name a flow by its addresses, and go to one port of the servers' side.
-            let reports = (told == 1).then_some(quic::REPORTS);
+            // Each server hears the reports of its own flow.
             drive.set_ports(Ports {
-                reports,
+                reports: Some(quic::REPORTS),
+                by_flow: true,
                 ..Ports::default()
             });
+            let reports = (!task.up).then_some(quic::REPORTS + i as u16);
             let threads_of = quic::start(&task, scenario, reports, plan, &drive, &over, &failure)?;
             threads.extend(threads_of);
+            continue;
+        }
+        if task.media {
+            let ends = rtc::start(&task, i, scenario, plan, &drive, &over, &failure)?;
+            threads.extend(ends);
             continue;
         }
         let socket = Arc::new(OnceLock::<TcpStream>::new());

@@ -11,6 +11,7 @@ mod fairness;
 mod feedback;
 mod frames;
 mod jain;
+mod live;
 mod mixed;
 mod opponents;
 mod places;
@@ -47,6 +48,11 @@ mod prelude {
     };
     pub(super) use slackwater_results::check::{Check, Tolerance};
     pub(super) use slackwater_results::metrics::Estimate;
+}
+
+/// Table 2 on real packets, each run of `seconds`.
+pub(crate) fn live(seconds: u32) -> Result<crate::live::Live, StudyError> {
+    live::live(seconds)
 }
 
 /// The paper's figures, claims and what is beyond them.

@@ -3,6 +3,8 @@
 //! This crate has no sockets: whoever has them runs each case in real time and says what it saw as a [`Seen`]. The simulated
 //! twin is of the same scenario, reduced in the same way.
 
+use std::collections::BTreeMap;
+
 use slackwater_core::Duration;
 use slackwater_lab::run::{Control, RunError, RunResult, run_scenario};
 use slackwater_report::paper::{Axis, Distribution, Drawing, Figure, Page, Panel};
@@ -48,6 +50,8 @@ pub struct SeenFlow {
 pub struct Seen {
     /// Its flows.
     pub flows: Vec<SeenFlow>,
+    /// Numbers by name, of papers whose runs are read as the simulated ones are.
+    pub(crate) numbers: BTreeMap<String, f64>,
 }
 
 impl Seen {
@@ -86,7 +90,13 @@ impl Seen {
         };
         Self {
             flows: run.layout.labels.iter().enumerate().map(flow).collect(),
+            ..Self::default()
         }
+    }
+
+    /// The number called `name`.
+    pub(crate) fn number(&self, name: &str) -> Option<f64> {
+        self.numbers.get(name).copied()
     }
 
     /// What `of` gives of the flows whose label begins with `label`, together.
@@ -115,9 +125,11 @@ pub struct Case {
     /// What it is, in words.
     pub label: String,
     /// What the paper says of it; empty where it says nothing.
-    pub paper: &'static str,
+    pub paper: String,
     /// What is run.
     pub scenario: Scenario,
+    /// How a run is read, real or simulated; `None` where they are read in two ways.
+    pub(crate) reduce: Option<fn(&RunResult) -> Seen>,
 }
 
 impl Case {
@@ -130,12 +142,31 @@ impl Case {
         seed: u64,
         progress: &mut dyn FnMut(f64) -> Control,
     ) -> Result<Seen, RunError> {
+        if let Some(reduce) = self.reduce {
+            return run_scenario(&self.scenario, seed, progress).map(|run| reduce(&run));
+        }
         let mut whole = self.scenario.clone();
         whole.warmup = Duration::ZERO;
         let whole = run_scenario(&whole, seed, progress)?;
         let run = run_scenario(&self.scenario, seed, progress)?;
         Ok(Seen::of_run(&run, &whole))
     }
+}
+
+impl Case {
+    /// What a run in real time shows, where it has the records of a simulated one.
+    pub fn see(&self, run: &RunResult) -> Option<Seen> {
+        self.reduce.map(|reduce| reduce(run))
+    }
+}
+
+/// Where a paper's cases run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Through a user plane function and the cell behind N3.
+    CoreNetwork,
+    /// Through an emulation of the scenario's path.
+    Emulation,
 }
 
 /// Curves of one plot.
@@ -158,6 +189,8 @@ pub struct Live {
     pub title: &'static str,
     /// How it was set up, in sentences.
     pub setup: &'static str,
+    /// Where the cases run.
+    pub place: Place,
     /// What is compared.
     pub columns: Vec<Column>,
     /// What is run.
@@ -175,6 +208,7 @@ impl Live {
         let live = match name {
             "vaqm" => crate::vaqm::live(seconds)?,
             "cecc" => crate::cecc::live(seconds)?,
+            "al4s" => crate::al4s::live(seconds)?,
             _ => return Ok(None),
         };
         let wanted = |case: &Case| {
@@ -197,7 +231,7 @@ impl Live {
 pub(crate) fn case(
     id: String,
     label: String,
-    paper: &'static str,
+    paper: &str,
     text: &str,
     changes: &[(&str, &str)],
 ) -> Result<Case, StudyError> {
@@ -205,8 +239,9 @@ pub(crate) fn case(
     Ok(Case {
         id,
         label,
-        paper,
+        paper: paper.to_owned(),
         scenario: experiment.scenario,
+        reduce: None,
     })
 }
 
@@ -268,7 +303,7 @@ impl Live {
     fn rows<'a>(&'a self, all: &'a [Compared]) -> impl Iterator<Item = Vec<String>> + 'a {
         self.cases.iter().zip(all).map(|(case, compared)| {
             let cells = self.columns.iter().map(|c| Self::cell(c, compared));
-            let last = self.has_paper().then(|| case.paper.to_owned());
+            let last = self.has_paper().then(|| case.paper.clone());
             core::iter::once(case.label.clone())
                 .chain(cells)
                 .chain(last)

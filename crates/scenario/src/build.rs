@@ -19,7 +19,7 @@ use slackwater_sim::World;
 
 use crate::{Scenario, ScenarioError};
 use assembly::Assembly;
-pub use flow::app as app_of;
+pub use flow::{app as app_of, media as media_of};
 
 /// Why a scenario gives no world.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

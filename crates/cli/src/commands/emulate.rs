@@ -241,6 +241,7 @@ fn options(args: &EmulateArgs, plugins: &Plugins) -> Result<Options> {
         watch: (!args.no_files).then(|| folder(args)),
         interval: Duration::from_millis(20),
         ports: Ports {
+            by_flow: false,
             reports: args.reports,
             key: args.report_key.as_deref().map(Key::read).transpose()?,
             blocks: args.blocks,

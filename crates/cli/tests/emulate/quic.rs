@@ -230,3 +230,50 @@ fn aioquic_gets_a_file_through_a_cell_that_marks() {
         assert!(told <= came, "{served} {got}");
     }
 }
+
+/// Two downloads whose servers hear the cell's reports, each its own, and an upload from the same UE.
+#[test]
+fn a_scenario_runs_over_quic_both_ways_with_reports_for_each() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    let folder = Folder::new("both-ways");
+    let flow = |controller: &str, way: &str| {
+        format!(
+            "[[flow]]\ncontroller = \"{controller}\"\ntransport = \"quinn\"\ndirection = \"{way}\"\n"
+        )
+    };
+    let toml = format!(
+        "name = \"s\"\nduration = \"5 s\"\nwarmup = \"1 s\"\n[path]\nrtt = \"20 ms\"\n[feedback]\ncarrier = \"datagram\"\n\
+         [cell]\nrat = \"lte\"\nbandwidth = \"10 MHz\"\n[[ue]]\nmobility = {{ kind = \"static\", distance = \"60 m\" }}\n{}{}{}",
+        flow("xrc", "down"),
+        flow("xrc", "down"),
+        flow("cubic", "up")
+    );
+    let scenario = folder.file("s.toml");
+    std::fs::write(&scenario, toml).unwrap();
+    let out = folder.file("run");
+    let done = slackwater(&[
+        "run", "--live", &scenario, "--out", &out, "--force", "--json",
+    ]);
+    let said = text(&done.stderr);
+    let runs: Value = serde_json::from_slice(&done.stdout).expect(&said);
+    let flows = runs[1]["flows"].as_array().expect(&said);
+    assert_eq!(flows.len(), 3, "{said}");
+    for flow in flows {
+        assert!(flow["delivered"].as_u64() > Some(100), "{flow}");
+    }
+    assert_eq!(
+        (&flows[0]["up"], &flows[2]["up"]),
+        (&Value::Bool(false), &Value::Bool(true))
+    );
+    let found = std::fs::read_dir(folder.0.join("run")).expect("results");
+    let live = found.filter_map(|entry| {
+        let path = entry.ok()?.path().join("live.json");
+        std::fs::read_to_string(path).ok()
+    });
+    let found = live.last().expect("of the run in real time");
+    let live: Value = serde_json::from_str(&found).expect("JSON");
+    // Each server has its own, or XRC would be blind on one of them.
+    assert!(live["reports_sent"].as_u64() > Some(10), "{found}");
+}

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use slackwater_core::FlowId;
 use slackwater_signal::ReportBody;
 use slackwater_wire::report::{Datagram, FiveTuple, FlowKey};
 
@@ -22,10 +23,20 @@ const UDP: u8 = 17;
 pub struct Ports {
     /// A port of the sender's host, for the cell's reports: [`Datagram`]s.
     pub reports: Option<u16>,
+    /// Each flow's sender has a port of its own for them: that one and up, by the flow's number.
+    pub by_flow: bool,
     /// Signs the counters of `ebb`.
     pub key: Option<Key>,
     /// A port of the UE, for its own transport blocks: the eight bytes of a [`ReportBody`].
     pub blocks: Option<u16>,
+}
+
+impl Ports {
+    /// The port of the host that sends `flow`, for the cell's reports.
+    pub(super) fn of(&self, flow: FlowId) -> Option<u16> {
+        let own = if self.by_flow { flow.0 as u16 } else { 0 };
+        self.reports?.checked_add(own)
+    }
 }
 
 /// The IP packet that takes `report` to the sender of the flow `down`, by way of the receiver's address; counters with a tag,

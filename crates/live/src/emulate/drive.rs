@@ -242,7 +242,7 @@ impl Drive {
                 (&mut self.network.ues[ue as usize], packet)
             } else {
                 let (Some(port), Some(down), Side::Servers(servers)) = (
-                    self.ports.reports,
+                    self.ports.of(*flow),
                     flows.tuple(*flow),
                     &mut self.network.side,
                 ) else {

@@ -18,14 +18,14 @@ use crate::quinn::get::{self, Wanted};
 use crate::quinn::serve;
 use crate::sys;
 
-/// The servers' port for the cell's reports.
-pub(super) const REPORTS: u16 = 4434;
+/// The servers' ports for the cell's reports: this one and up, by flow. Above those of the flows themselves (`tasks::PORT`).
+pub(super) const REPORTS: u16 = 7000;
 /// More than any run takes: 2^60 bytes.
 const ENDLESS: u64 = 1 << 60;
 /// A server is there within this, or never.
 const START: Wall = Wall::from_secs(10);
 
-/// Starts server and client of `task`; the server hears reports at the port `reports`.
+/// Starts server and client of `task`, the server on the side that sends; it hears reports at the port `reports`.
 pub(super) fn start(
     task: &Task,
     scenario: &Scenario,
@@ -36,7 +36,13 @@ pub(super) fn start(
     failure: &Failure,
 ) -> Result<[JoinHandle<()>; 2], LiveError> {
     let space = drive.space(task.ue).share()?;
-    let address = SocketAddr::new(plan.server().into(), task.port);
+    let host = if task.up {
+        plan.ue(task.ue)
+    } else {
+        plan.server()
+    };
+    let address = SocketAddr::new(host.into(), task.port);
+    let (up, own) = (task.up, drive.space(task.ue).share()?);
     let options = serve::Options {
         listen: address,
         root: None,
@@ -59,7 +65,9 @@ pub(super) fn start(
                 // The one who waits may have given up.
                 let _ignored = tell.send(());
             };
-            if let Err(e) = serve::serve(&options, started, |_| {}, &over) {
+            let serve = || serve::serve(&options, started, |_| {}, &over);
+            let served = if up { own.inside(serve) } else { serve() };
+            if let Err(e) = served {
                 fail(&failure, format!("QUIC server at {address}: {e}"));
             }
         }
@@ -87,7 +95,8 @@ pub(super) fn start(
                 limit: Some(ends.saturating_sub(begins)),
                 spin: true,
             };
-            let got = space.inside(|| get::get(&options, |_, _| {}, &over));
+            let get = || get::get(&options, |_, _| {}, &over);
+            let got = if up { get() } else { space.inside(get) };
             // At the end of a run the devices go first.
             std::thread::sleep(PATIENCE);
             if let Err(e) = got

@@ -31,6 +31,8 @@ pub(super) struct Task {
     pub(super) port: u16,
     /// Over QUIC, by `quinn` with our controller.
     pub(super) quic: bool,
+    /// Over WebRTC, with our media controller.
+    pub(super) media: bool,
 }
 
 /// The flows of `scenario`.
@@ -52,14 +54,27 @@ pub(super) fn tasks(scenario: &Scenario) -> Result<Vec<Task>, LiveError> {
                 flow.label
             ))
         };
-        if !matches!(flow.spec.app, App::Bulk(_)) {
-            return Err(wrong("another application", "app = { kind = \"bulk\" }"));
-        }
         let name = flow.spec.controller.as_str();
-        let quic = flow.spec.protocol() == Protocol::Quinn;
-        if quic && flow.spec.direction == Way::Up {
-            return Err(wrong("an upload over QUIC", "a download"));
+        let media = matches!(flow.spec.app, App::Media(_));
+        if media {
+            return Ok(Task {
+                controller: name.to_owned(),
+                ue: flow.ue.unwrap_or(0),
+                up: flow.spec.direction == Way::Up,
+                start: flow.start,
+                stop: flow.stop,
+                port: PORT + i as u16,
+                quic: false,
+                media,
+            });
         }
+        if !matches!(flow.spec.app, App::Bulk(_)) {
+            return Err(wrong(
+                "another application",
+                "app = { kind = \"bulk\" } or \"media\"",
+            ));
+        }
+        let quic = flow.spec.protocol() == Protocol::Quinn;
         if quic {
             let known = scenario.plugins().controllers();
             let (cc, _) = crate::quinn::controller(known, name, None, Draw::new(0))?;
@@ -69,13 +84,11 @@ pub(super) fn tasks(scenario: &Scenario) -> Result<Vec<Task>, LiveError> {
                     "a controller without",
                 ));
             }
-            let quinn =
-                |f: &&slackwater_scenario::FlowInstance<'_>| f.spec.protocol() == Protocol::Quinn;
-            if (cc.takes_reports() || cc.takes_counters()) && flows.iter().filter(quinn).count() > 1
-            {
+            // Reports come to the servers' side.
+            if (cc.takes_reports() || cc.takes_counters()) && flow.spec.direction == Way::Up {
                 return Err(wrong(
-                    "several flows over QUIC, of which one takes reports",
-                    "one: reports go to one port",
+                    &format!("{name:?} at the UE, which takes reports"),
+                    "a download, or a controller without",
                 ));
             }
         }
@@ -108,6 +121,7 @@ pub(super) fn tasks(scenario: &Scenario) -> Result<Vec<Task>, LiveError> {
             stop: flow.stop,
             port: PORT + i as u16,
             quic,
+            media,
         })
     };
     flows.iter().enumerate().map(task).collect()

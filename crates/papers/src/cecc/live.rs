@@ -3,7 +3,7 @@
 
 use super::measures::ALLOWED;
 use super::prelude::*;
-use crate::live::{Column, Curves, Late, Live, Seen, SeenFlow, case};
+use crate::live::{Column, Curves, Late, Live, Place, Seen, SeenFlow, case};
 
 const SHOWN: [Variant; 3] = [OFF, PAPER, HOLD];
 
@@ -79,6 +79,7 @@ pub(super) fn live(seconds: u32) -> Result<Live, StudyError> {
         title: "CECC's Figures 6 and 7 on real packets",
         setup: "Scenario A, one to seven flows of 50 Mbit/s and 60 frames a second over the kernel's CUBIC; 0.6 ms of wired RTT between \
                 function and cell, in the simulation as well. Satisfied is a flow of whose bytes at most 0.01 % came later than 10 ms.",
+        place: Place::CoreNetwork,
         columns: vec![
             column("network delay, p50", "ms", 2, |s| {
                 m::quantiles(&delays(s)).map(|q| q.p50)

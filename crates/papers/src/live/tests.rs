@@ -55,13 +55,14 @@ fn some_cases_alone_are_named_by_how_they_begin() {
 fn a_row_has_simulated_and_measured_beside_what_the_paper_says() {
     let mut live = live("vaqm", &["strong-cubic-none"]).unwrap().unwrap();
     live.columns.truncate(1);
-    live.cases[0].paper = "about 3";
+    live.cases[0].paper = "about 3".to_owned();
     let seen = |rtt: f64| Seen {
         flows: vec![SeenFlow {
             label: "bulk".to_owned(),
             rtts: vec![rtt; 9],
             ..SeenFlow::default()
         }],
+        ..Seen::default()
     };
     let mut compared = Compared {
         simulated: vec![seen(100.0), seen(104.0)],

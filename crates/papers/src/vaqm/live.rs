@@ -1,7 +1,7 @@
 //! Figure 2 on real packets: this kernel's senders through a user plane function with vAQM and the cell behind N3.
 
 use super::prelude::*;
-use crate::live::{Column, Curves, Live, Seen, case};
+use crate::live::{Column, Curves, Live, Place, Seen, case};
 
 /// The kernel's algorithms.
 const ALGORITHMS: [(&str, &str); 3] = [("cubic", "CUBIC"), ("bbr", "BBR"), ("reno", "Reno")];
@@ -73,6 +73,7 @@ pub(super) fn live(seconds: u32) -> Result<Live, StudyError> {
         title: "vAQM's Figure 2 on real packets",
         setup: "Three users download by the kernel's TCP, a fourth loads 2 MB every few seconds; 20 ms of wired RTT between \
                 function and cell, in the simulation as well.",
+        place: Place::CoreNetwork,
         columns: vec![
             column("RTT p50", "ms", 0, |s| {
                 m::quantiles(&rtts(s)).map(|q| q.p50)

@@ -1,7 +1,7 @@
 //! Flows of a scenario.
 
 use slackwater_control::registry::{Config as ControllerConfig, Encoder};
-use slackwater_control::{AnyController, Controller as _, EcnMode, MediaController as _};
+use slackwater_control::{AnyController, AnyMedia, Controller as _, EcnMode, MediaController as _};
 use slackwater_core::{Bytes, Direction, Draw, Duration, Instant};
 use slackwater_sim::{FlowConfig, HopConfig, Transport};
 use slackwater_transport::app::{
@@ -71,23 +71,10 @@ pub(super) fn config(
         (flow::Protocol::Udp, App::Vr(vr)) => Transport::Udp { packet: vr.packet },
         (flow::Protocol::Udp, App::Cbr(cbr)) => Transport::Udp { packet: cbr.packet },
         (flow::Protocol::Rtp, App::Media(media)) => {
-            let rtp = rtp(media, &spec.controller);
-            let config = ControllerConfig::new(u32::from(rtp.payload()), draw)
-                .with_encoder(Encoder {
-                    start: media.start,
-                    least: media.min,
-                    most: media.max,
-                })
-                .with_service(media.service);
+            let (rtp, controller) = self::media(scenario, media, &spec.controller, draw)?;
             Transport::Rtp {
                 config: Box::new(rtp),
-                controller: Box::new(
-                    scenario
-                        .plugins()
-                        .controllers()
-                        .build_media(&spec.controller, &config)
-                        .map_err(|e| e.to_string())?,
-                ),
+                controller: Box::new(controller),
             }
         }
         (flow::Protocol::Udp | flow::Protocol::Rtp, _) => {
@@ -132,6 +119,31 @@ pub(super) fn external(simulated: &Transport) -> Transport {
         takes_blocks,
         takes_counters,
     }
+}
+
+/// The ends of a media flow under the controller `name`, as a scenario describes them; the words say why its controller cannot be had.
+///
+/// # Errors
+/// Where no media controller has this name.
+pub fn media(
+    scenario: &Scenario,
+    media: &Media,
+    name: &str,
+    draw: Draw,
+) -> Result<(RtpConfig, AnyMedia), String> {
+    let rtp = rtp(media, name);
+    let config = ControllerConfig::new(u32::from(rtp.payload()), draw)
+        .with_encoder(Encoder {
+            start: media.start,
+            least: media.min,
+            most: media.max,
+        })
+        .with_service(media.service);
+    let known = scenario.plugins().controllers();
+    let controller = known
+        .build_media(name, &config)
+        .map_err(|e| e.to_string())?;
+    Ok((rtp, controller))
 }
 
 /// Media waits so long before it is thrown away (`kMaxRtpQueueDelay` of Ericsson's `ScreamTx.h`)...

@@ -8,9 +8,10 @@ use slackwater_lab::core::Duration;
 use slackwater_lab::parallel;
 use slackwater_lab::run::Control;
 use slackwater_live::core_network::senders::{self, Delay, Flow, Measured};
-use slackwater_live::emulate::netns;
+use slackwater_live::emulate::{Outcome, netns};
+use slackwater_live::kernel::run_live;
 use slackwater_live::privilege::as_caller;
-use slackwater_papers::live::{Case, Compared, Late, Live, Seen, SeenFlow};
+use slackwater_papers::live::{Case, Compared, Late, Live, Place as Where, Seen, SeenFlow};
 use slackwater_papers::{Options, Study};
 use slackwater_report::paper::render;
 use slackwater_results::output::Place;
@@ -36,7 +37,7 @@ const QUANTILES: u64 = 1_000;
 pub(super) fn run(args: &ReproArgs, study: &Study, options: &Options) -> Result<ExitCode> {
     let Some(live) = Live::of(study.name, args.seconds, options)? else {
         bail!(
-            "--live: found \"{}\", expected vaqm or cecc: the others have no figure on real packets",
+            "--live: found \"{}\", expected vaqm, cecc or al4s: the others have no figure on real packets",
             study.name
         );
     };
@@ -59,13 +60,28 @@ pub(super) fn run(args: &ReproArgs, study: &Study, options: &Options) -> Result<
     let mut all = Vec::new();
     let mut left = Vec::new();
     for (case, simulated) in live.cases.iter().zip(simulated) {
-        let (measured, void) = measure(case, options.first_seed)?;
+        let (seen, document, void) = match live.place {
+            Where::CoreNetwork => {
+                let run = || in_real_time(case, options.first_seed);
+                let (measured, void) = measure(case, run, |m: &Measured| &m.outcome)?;
+                (
+                    Some(seen(&case.scenario, &measured)),
+                    document(&measured, void),
+                    void,
+                )
+            }
+            Where::Emulation => {
+                let run = || emulated(case, options.first_seed);
+                let (outcome, void) = measure(case, run, |o: &Outcome| o)?;
+                (case.see(&outcome.result), json(&outcome, void), void)
+            }
+        };
         all.push(Compared {
             simulated,
-            live: Some(seen(&case.scenario, &measured)),
+            live: seen,
             void,
         });
-        left.push((case, document(&measured, void)));
+        left.push((case, document));
     }
 
     let made = made(args, study, options);
@@ -133,19 +149,21 @@ fn simulate(live: &Live, options: &Options) -> Result<Vec<Vec<Seen>>> {
     Ok(found.chunks(seeds).map(<[Seen]>::to_vec).collect())
 }
 
-/// The case in real time, and whether the machine could not keep up.
-fn measure(case: &Case, seed: u64) -> Result<(Measured, bool)> {
-    let mut scenario = case.scenario.clone();
-    scenario.seed = seed;
+/// What `run` gives of the case in real time, and whether the machine could not keep up.
+fn measure<T>(
+    case: &Case,
+    run: impl Fn() -> Result<T>,
+    outcome: impl Fn(&T) -> &Outcome,
+) -> Result<(T, bool)> {
     let mut tries = 0;
     loop {
         tries += 1;
-        eprintln!("{}: {} in real time", case.id, scenario.duration);
-        let measured = in_real_time(&scenario)?;
-        let missed = measured.outcome.health.missed() * 100.0 > VOID_ABOVE;
-        eprintln!("{}", lag_line(&measured.outcome.health));
-        let code = measured.outcome.code;
-        if code > 128 {
+        eprintln!("{}: {} in real time", case.id, case.scenario.duration);
+        let measured = run()?;
+        let health = &outcome(&measured).health;
+        let missed = health.missed() * 100.0 > VOID_ABOVE;
+        eprintln!("{}", lag_line(health));
+        if outcome(&measured).code > 128 {
             bail!("interrupted");
         }
         if !missed || tries == TRIES {
@@ -155,19 +173,32 @@ fn measure(case: &Case, seed: u64) -> Result<(Measured, bool)> {
     }
 }
 
-/// On a thread of its own, which may be in another network namespace afterwards.
-fn in_real_time(scenario: &Scenario) -> Result<Measured> {
-    let cell = senders::cell_of(scenario)?;
-    let file = cell_file(&cell)?;
-    let measured = std::thread::scope(|scope| {
-        let run = || senders::run(scenario, &file);
+/// What `run` gives on a thread of its own, which may be in another network namespace afterwards.
+fn apart<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
         let thread = scope.spawn(run);
         thread
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    });
+    })
+}
+
+/// Through a user plane function and the cell behind N3.
+fn in_real_time(case: &Case, seed: u64) -> Result<Measured> {
+    let mut scenario = case.scenario.clone();
+    scenario.seed = seed;
+    let cell = senders::cell_of(&scenario)?;
+    let file = cell_file(&cell)?;
+    let measured = apart(|| senders::run(&scenario, &file));
     let _gone = std::fs::remove_file(&file);
     Ok(measured?)
+}
+
+/// Through an emulation of the scenario's path.
+fn emulated(case: &Case, seed: u64) -> Result<Outcome> {
+    let mut scenario = case.scenario.clone();
+    scenario.seed = seed;
+    Ok(apart(|| run_live(&scenario, false))?)
 }
 
 /// A file of our own with `cell`.
@@ -188,9 +219,9 @@ fn cell_file(cell: &Scenario) -> Result<PathBuf> {
 /// What was seen of a run on real packets.
 fn seen(scenario: &Scenario, measured: &Measured) -> Seen {
     let flows = measured.flows.iter().map(|f| seen_flow(scenario, f));
-    Seen {
-        flows: flows.collect(),
-    }
+    let mut seen = Seen::default();
+    seen.flows = flows.collect();
+    seen
 }
 
 fn seen_flow(scenario: &Scenario, flow: &Flow) -> SeenFlow {
