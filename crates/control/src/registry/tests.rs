@@ -167,7 +167,7 @@ fn parameters_of_xrc_are_set_by_name_and_an_error_names_them() {
     let wrong = |name| build(name, &cfg).unwrap_err().to_string();
     assert_eq!(
         wrong("xrc:n=0"),
-        "controller \"xrc:n=0\": n: found \"0\", expected a whole number from 1 to 1000"
+        "controller \"xrc:n=0\": n: found \"0\", expected a whole number from 1 to 1000 (RTTs)"
     );
     assert!(wrong("xrc-paper:m=1").contains("m: found \"1\", expected one of lambda"));
     assert!(wrong("xrc:n").contains("found \"n\", expected key=value"));
