@@ -92,12 +92,11 @@ pub fn find(name: &str) -> Result<&'static Builtin, String> {
     let known = ALL.iter().find(|b| b.name == name);
     known.ok_or_else(|| {
         let names = || ALL.iter().map(|b| b.name);
-        match slackwater_schema::error::nearest(name, names()) {
-            Some(near) => format!("\"{PREFIX}{near}\"?"),
-            None => {
-                let all: Vec<&str> = names().collect();
-                format!("{PREFIX} with one of {}", all.join(", "))
-            }
+        if let Some(near) = slackwater_schema::error::nearest(name, names()) {
+            format!("\"{PREFIX}{near}\"?")
+        } else {
+            let all: Vec<&str> = names().collect();
+            format!("{PREFIX} with one of {}", all.join(", "))
         }
     })
 }

@@ -10,6 +10,7 @@ use slackwater_control::{AnyController, Controller as _, registry};
 use slackwater_core::Duration;
 use slackwater_ran::cell::CellConfig;
 
+use crate::builtin;
 use crate::cell::Cell;
 use crate::data::DataCache;
 use crate::document;
@@ -310,7 +311,8 @@ impl Scenario {
             // `file.csv#column` names a column too.
             let name = text.split('#').next().unwrap_or(text);
             let path = self.base_dir.join(name);
-            if self.cache.has(&path) {
+            // What is inside the program is of its revision.
+            if builtin::named(&path).is_none() && self.cache.has(&path) {
                 files.insert(name.to_owned(), path);
             }
         });

@@ -42,7 +42,7 @@ impl ValueEnum for Named {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   slackwater trace make driving --out driving.down
-  slackwater trace make handover --mean \"20 Mbit/s\" --every \"5 s\" --gap \"80 ms\" --seed 7 --out handover.down
+  slackwater trace make handover --mean '20 Mbit/s' --every '5 s' --gap '80 ms' --seed 7 --out handover.down
   slackwater trace make steps --to rate --out steps.csv")]
 pub(crate) struct MakeArgs {
     /// What the trace resembles

@@ -27,8 +27,8 @@ enum What {
 /// `slackwater new`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  slackwater new cell my-cell              # then: slackwater run my-cell/cell.toml
-  slackwater new controller mine           # a Rust program: the whole command with one controller more
+  slackwater new cell my-cell
+  slackwater new controller mine
   slackwater new controller mine-py --python")]
 pub(crate) struct NewArgs {
     /// What to begin

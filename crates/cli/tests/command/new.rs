@@ -27,7 +27,9 @@ fn a_new_scenario_runs_by_the_printed_command_and_is_not_overwritten() {
         let (program, words) = words.split_first().expect("a program");
         assert_eq!(program, "slackwater");
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        f.run(&words).fine();
+        // A note says that `compare` runs all that varies.
+        let ran = f.run(&words);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
         assert!(Path::new(&f.path(&format!("runs/{name}/report.html"))).is_file());
         let before = f.read(&format!("{name}/{what}.toml"));
         let again = f.run(&["new", what, &name]);
@@ -208,7 +210,7 @@ fn a_made_trace_runs_in_both_forms_and_wrong_options_name_what_is_expected() {
     f.run(&["new", "link", "line"]).fine();
     for file in ["../steps.down", "builtin:handover.down"] {
         let set = format!("link.file={file}");
-        f.run(&[
+        let ran = f.run(&[
             "run",
             "line/link.toml",
             "--no-files",
@@ -216,8 +218,8 @@ fn a_made_trace_runs_in_both_forms_and_wrong_options_name_what_is_expected() {
             &set,
             "--set",
             "duration=4 s",
-        ])
-        .fine();
+        ]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
     }
     for (words, part) in [
         (vec!["--mean", "12 Mbps"], "12 Mbit/s"),

@@ -159,8 +159,9 @@ pub struct Ebb {
     elsewhere: Elsewhere,
     company: Company,
     trust: Trust,
-    /// IP bytes that were acknowledged.
+    /// IP bytes that were acknowledged, and those that were given up: they never left by the counters.
     acked: u64,
+    given_up: u64,
     aim: Aim,
     /// The radio steers, and not CUBIC.
     steers: bool,
@@ -208,6 +209,7 @@ impl Ebb {
             company: Company::default(),
             trust: Trust::default(),
             acked: 0,
+            given_up: 0,
             aim: Aim::default(),
             steers: false,
             cubic: Box::new(
@@ -369,9 +371,12 @@ impl Ebb {
             let heard = trust::Heard {
                 gone: self.gone,
                 acked: self.acked,
+                given_up: self.given_up,
                 flying: self.wire(self.in_flight),
             };
-            self.trust.hold(now, heard, self.base(), packet);
+            // Counters that lag make a loop seem long; what was acknowledged does not.
+            let round = self.base().min(self.min_rtt * 4);
+            self.trust.hold(now, heard, round, packet);
         }
         let probes = self.steers && !self.company.is_met() && !self.elsewhere.is_met();
         self.trust.look(now, span, self.base(), packet, probes);
@@ -388,7 +393,8 @@ impl Ebb {
         let way = Way {
             round: self.round,
             wait: self.wait,
-            empty: counters.hol <= STANDING,
+            // A word that had to be corrected does not tell of an empty radio.
+            empty: counters.hol <= STANDING && self.trust.scale() <= 1.0,
             base,
             served: self.served,
             forecast: rate,

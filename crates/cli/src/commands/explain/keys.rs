@@ -41,6 +41,10 @@ fn whole(section: &Reference, path: &str, variant: Option<(&str, &str)>) -> Entr
         .map(|row| (row[0].clone(), row[4].clone()));
     let names = match variant {
         None => vec![path.to_owned()],
+        // A section of the first level is found by its own name too: `link` is one of several tables.
+        Some((_, word)) if !path.contains('.') => {
+            vec![format!("{path}.{word}"), word.to_owned(), path.to_owned()]
+        }
         Some((_, word)) => vec![format!("{path}.{word}"), word.to_owned()],
     };
     Entry {

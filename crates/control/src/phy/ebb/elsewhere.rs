@@ -12,6 +12,8 @@ const LONGER: Duration = Duration::from_millis(4);
 /// ... for so many least loops, while less than this part of the forecast is served.
 const LONGER_ROUNDS: f64 = 4.0;
 const NEARLY: f64 = 0.97;
+/// Time until the next such look after one that found nothing: it costs a drain.
+const REST: Duration = Duration::from_secs(10);
 /// Time between two drains of its queue.
 const CYCLE: Duration = Duration::from_secs(2);
 /// A drain: this part of the rate for so many loops.
@@ -45,6 +47,8 @@ pub(super) struct Elsewhere {
     since: Option<Instant>,
     /// The loops of an empty radio.
     empty: Option<Empty>,
+    /// Loops of an empty radio say nothing until then.
+    rests: Option<Instant>,
     held: Option<Held>,
 }
 
@@ -103,6 +107,14 @@ impl Elsewhere {
                 *self = Self::default();
                 return Some(least);
             }
+            if held.slight {
+                // The path is as long as before, and nearly all is served: nothing is to be held.
+                *self = Self {
+                    rests: Some(now + REST),
+                    ..Self::default()
+                };
+                return None;
+            }
         }
         if passed >= CYCLE {
             *held = Held {
@@ -124,7 +136,7 @@ impl Elsewhere {
                 return;
             }
         }
-        if !way.empty {
+        if !way.empty || self.rests.is_some_and(|until| now < until) {
             return;
         }
         let empty = self.empty.get_or_insert(Empty {

@@ -131,6 +131,7 @@ impl Ebb {
             return;
         }
         self.offset -= least as i64;
+        self.given_up += least;
         self.excess = None;
     }
 }

@@ -6,6 +6,8 @@ use slackwater_core::{Duration, Instant};
 /// The least time over which sums are compared, and loops that it takes at least.
 const WINDOW: Duration = Duration::from_millis(100);
 const WINDOW_ROUNDS: u64 = 2;
+/// So many of them prove that more left than was offered: what is known late is a small part of it.
+const PROOF: u64 = 4;
 /// Sums that differ by no more agree: what left is known some milliseconds after it was offered.
 const AGREE: f64 = 1.2;
 /// Packets that may have left beyond that.
@@ -29,6 +31,9 @@ const FOREIGN_PACKETS: f64 = 20.0;
 /// The least time over which what left and what was acknowledged are compared, and loops that it takes at least.
 const HELD: Duration = Duration::from_secs(1);
 const HELD_ROUNDS: u64 = 8;
+/// Counters that never told of so much of what was acknowledged, and of so many packets, are not the flow's.
+const UNTOLD: f64 = 0.75;
+const UNTOLD_PACKETS: f64 = 8.0;
 /// A base station whose word cannot be corrected is not heard for so long.
 const BAN: Duration = Duration::from_secs(10);
 
@@ -83,8 +88,9 @@ pub(super) struct Span {
 pub(super) struct Heard {
     /// Bytes that left the radio.
     pub gone: i64,
-    /// Bytes that were acknowledged.
+    /// Bytes that were acknowledged, and those that the counters never told of.
     pub acked: u64,
+    pub given_up: u64,
     /// Bytes in flight, by the host.
     pub flying: u64,
 }
@@ -100,8 +106,10 @@ pub(super) struct Trust {
     /// When the next probe begins, and when the present one ends.
     probe_at: Option<Instant>,
     probe_ends: Option<Instant>,
-    /// In the last window more left than was offered.
+    /// In the last probe more left than was offered.
     suspects: bool,
+    /// In the present window more left than was offered: it goes on to [`PROOF`] times its length.
+    extended: bool,
     /// Not heard until then.
     banned: Option<Instant>,
 }
@@ -115,6 +123,7 @@ impl Default for Trust {
             probe_at: None,
             probe_ends: None,
             suspects: false,
+            extended: false,
             banned: None,
         }
     }
@@ -170,7 +179,8 @@ impl Trust {
         window.dropped += span.dropped;
         window.queued &= span.hol > QUEUE && span.excess > QUEUE;
         self.window = Some(window);
-        if now.since(window.begun) < length {
+        let windows = if self.extended { PROOF } else { 1 };
+        if now.since(window.begun) < length * windows {
             return;
         }
         self.window = Some(Window::new(now));
@@ -181,7 +191,13 @@ impl Trust {
             return;
         }
         let offered = window.offered * self.scale;
-        let more = window.left > AGREE * offered + SLACK * packet;
+        // A rate of a few packets a window would hide in the slack for ever: what confirms has none.
+        let slack = if self.suspects || self.extended {
+            0.0
+        } else {
+            SLACK
+        };
+        let more = window.left > AGREE * offered + slack * packet;
         if more && self.scale < 1.0 {
             // The word was doubted too far; it needs no proof.
             self.scale = (window.left / window.offered).min(1.0);
@@ -190,14 +206,15 @@ impl Trust {
             }
             return;
         }
-        let confirmed = more && self.suspects;
-        self.suspects = more && !confirmed;
+        let confirmed = more && (self.suspects || self.extended);
+        self.suspects = more && !confirmed && window.of_probe;
+        self.extended = more && !confirmed && !window.of_probe;
+        // A block that HARQ or RLC repeats is known to have left in a later window than the one it was offered in: one
+        // window is no proof, nor is one probe.
         if self.suspects {
-            // A block that HARQ or RLC repeats is known to have left in a later window than the one it was offered in: one
-            // window is no proof, nor is one probe.
-            if window.of_probe {
-                self.probe_at = Some(now);
-            }
+            self.probe_at = Some(now);
+        } else if self.extended {
+            self.window = Some(window);
         } else if confirmed {
             // More left than was offered.
             if window.offered * MOST < window.left {
@@ -230,7 +247,9 @@ impl Trust {
         self.held = Some((now, heard));
         let gone = heard.gone.saturating_sub(first.gone).max(0) as f64;
         let acked = heard.acked.saturating_sub(first.acked) as f64;
-        if acked / 2.0 > gone + first.flying as f64 + SLACK * packet {
+        let given_up = heard.given_up.saturating_sub(first.given_up) as f64;
+        let silent = given_up > UNTOLD * acked && given_up > UNTOLD_PACKETS * packet;
+        if silent || acked / 2.0 > gone + first.flying as f64 + SLACK * packet {
             self.banned = Some(now + BAN);
         }
     }
@@ -242,6 +261,7 @@ impl Trust {
         }
         self.probe_ends = Some(now + length);
         self.probe_at = Some(now + EVERY);
+        self.extended = false;
         // What is sent from now on leaves a loop later.
         self.window = Some(Window {
             of_probe: true,
@@ -389,6 +409,7 @@ mod tests {
                 let heard = Heard {
                     gone: gone * k as i64,
                     acked: acked * k,
+                    given_up: 0,
                     flying: 6000,
                 };
                 trust.hold(Instant::from_millis(50 * k), heard, BASE, PACKET);
@@ -406,7 +427,7 @@ mod tests {
     #[test]
     fn a_base_station_that_offers_nothing_and_delivers_is_not_heard() {
         let mut trust = Trust::default();
-        hear(&mut trust, 0, 300, |_, _| Span {
+        hear(&mut trust, 0, 500, |_, _| Span {
             left: 1500.0,
             offered: 0.0,
             dropped: 0.0,
@@ -414,7 +435,7 @@ mod tests {
             excess: Duration::ZERO,
             foreign: 0.0,
         });
-        assert!(trust.is_banned(Instant::from_millis(300)));
-        assert!(!trust.is_banned(Instant::from_millis(10_400)));
+        assert!(trust.is_banned(Instant::from_millis(500)));
+        assert!(!trust.is_banned(Instant::from_millis(10_600)));
     }
 }
