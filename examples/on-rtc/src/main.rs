@@ -1,6 +1,8 @@
 //! webrtc-rs under a media controller of ours: `cargo run --release -- cl4s`. Twenty seconds of video, in virtual time, over a link of
 //! 10 Mbit/s that marks what waited for 5 ms. A program with sockets has them in place of the link.
 
+#![allow(clippy::print_stdout, reason = "a program that shows what it does")]
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -27,18 +27,14 @@ pub(super) fn samples(rows: &PacketRows, flow: u32) -> Vec<f64> {
         let now = rows.time[i];
         let began = from.filter(|t| now - t < SAMPLE_NS);
         if began.is_none() {
-            if count > 0 {
-                samples.push((sum / count) as f64);
-            }
+            samples.extend(sum.checked_div(count).map(|mean| mean as f64));
             (from, sum, count) = (Some(now), 0, 0);
         } else if rows.flow[i] == flow {
             sum += rows.delay[i] / UNIT_NS;
             count += 1;
         }
     }
-    if count > 0 {
-        samples.push((sum / count) as f64);
-    }
+    samples.extend(sum.checked_div(count).map(|mean| mean as f64));
     samples
 }
 

@@ -141,7 +141,7 @@ fn draw(o: &Outcomes, quick: bool) -> Figure {
         share("later"),
     );
     if !quick {
-        seen += &format!(
+        let more = format!(
             " At 80 ms the rate of all is {:.1} Mbit/s with `window`, {:.1} with `auto`, and {:.1} and {:.1} with a least target of 30 and 40 ms. CUBIC \
              beside CUBIC has a p95 of {:.0} ms with `window` and {:.0} with `auto`; Reno beside Reno, which halves, {:.0} and {:.0}.",
             at("far-window", "rate"),
@@ -153,6 +153,7 @@ fn draw(o: &Outcomes, quick: bool) -> Figure {
             at("reno-window", "bulk_p95"),
             at("reno-auto", "bulk_p95"),
         );
+        seen.push_str(&more);
     }
     Figure {
         title: "Beyond: why `auto` loses where it does".to_owned(),
