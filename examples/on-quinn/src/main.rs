@@ -1,5 +1,7 @@
 //! quinn under a controller of ours: `cargo run --release -- prague`. It sends ten megabytes to a plain quinn server over the loopback.
 
+#![allow(clippy::print_stdout, reason = "a program that shows what it does")]
+
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
 use std::time::Instant;
