@@ -18,11 +18,11 @@ use crate::say::say;
 /// `slackwater explain`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  slackwater explain cell.tdd       # a key of scenarios; also a section (cell.rlc) or the end of a key (tdd)
-  slackwater explain xrc            # a controller, a queue law, a scheduler
-  slackwater explain xrc:gamma      # a parameter of a controller
-  slackwater explain p95            # a metric, a column of a table, or a word of its name
-  slackwater explain fig5-jain-cubic   # a claim of a paper")]
+  slackwater explain cell.tdd
+  slackwater explain xrc
+  slackwater explain xrc:gamma
+  slackwater explain p95
+  slackwater explain fig5-jain-cubic")]
 pub(crate) struct ExplainArgs {
     /// A key, a controller (with a parameter after a colon), a queue law, a metric, a column or a claim
     #[arg(value_name = "NAME")]
