@@ -23,8 +23,6 @@ const EVERY: Duration = Duration::from_secs(10);
 const FIRST: Duration = Duration::from_secs(1);
 /// How much more.
 const PROBE: f64 = 1.75;
-/// A probe over fewer packets is proof by itself: a second one would seldom find as much.
-const FEW: f64 = 12.0;
 /// The word is corrected by this factor at most.
 const MOST: f64 = 100.0;
 /// More than this part of what left, and this many packets of it, in a window, were never sent: the counters are wrong.
@@ -208,8 +206,7 @@ impl Trust {
             }
             return;
         }
-        let few = window.of_probe && offered < FEW * packet && window.offered * MOST > window.left;
-        let confirmed = more && (self.suspects || self.extended || few);
+        let confirmed = more && (self.suspects || self.extended);
         self.suspects = more && !confirmed && window.of_probe;
         self.extended = more && !confirmed && !window.of_probe;
         // A block that HARQ or RLC repeats is known to have left in a later window than the one it was offered in: one
