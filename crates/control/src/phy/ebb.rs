@@ -159,9 +159,8 @@ pub struct Ebb {
     elsewhere: Elsewhere,
     company: Company,
     trust: Trust,
-    /// IP bytes that were acknowledged, and those that were given up: they never left by the counters.
+    /// IP bytes that were acknowledged.
     acked: u64,
-    given_up: u64,
     aim: Aim,
     /// The radio steers, and not CUBIC.
     steers: bool,
@@ -209,7 +208,6 @@ impl Ebb {
             company: Company::default(),
             trust: Trust::default(),
             acked: 0,
-            given_up: 0,
             aim: Aim::default(),
             steers: false,
             cubic: Box::new(
@@ -371,7 +369,6 @@ impl Ebb {
             let heard = trust::Heard {
                 gone: self.gone,
                 acked: self.acked,
-                given_up: self.given_up,
                 flying: self.wire(self.in_flight),
             };
             // Counters that lag make a loop seem long; what was acknowledged does not.
@@ -393,8 +390,7 @@ impl Ebb {
         let way = Way {
             round: self.round,
             wait: self.wait,
-            // A word that had to be corrected does not tell of an empty radio.
-            empty: counters.hol <= STANDING && self.trust.scale() <= 1.0,
+            empty: counters.hol <= STANDING,
             base,
             served: self.served,
             forecast: rate,

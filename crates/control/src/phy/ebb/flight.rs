@@ -131,7 +131,6 @@ impl Ebb {
             return;
         }
         self.offset -= least as i64;
-        self.given_up += least;
         self.excess = None;
     }
 }

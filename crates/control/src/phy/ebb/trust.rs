@@ -31,9 +31,6 @@ const FOREIGN_PACKETS: f64 = 20.0;
 /// The least time over which what left and what was acknowledged are compared, and loops that it takes at least.
 const HELD: Duration = Duration::from_secs(1);
 const HELD_ROUNDS: u64 = 8;
-/// Counters that never told of so much of what was acknowledged, and of so many packets, are not the flow's.
-const UNTOLD: f64 = 0.75;
-const UNTOLD_PACKETS: f64 = 8.0;
 /// A base station whose word cannot be corrected is not heard for so long.
 const BAN: Duration = Duration::from_secs(10);
 
@@ -88,9 +85,8 @@ pub(super) struct Span {
 pub(super) struct Heard {
     /// Bytes that left the radio.
     pub gone: i64,
-    /// Bytes that were acknowledged, and those that the counters never told of.
+    /// Bytes that were acknowledged.
     pub acked: u64,
-    pub given_up: u64,
     /// Bytes in flight, by the host.
     pub flying: u64,
 }
@@ -247,9 +243,7 @@ impl Trust {
         self.held = Some((now, heard));
         let gone = heard.gone.saturating_sub(first.gone).max(0) as f64;
         let acked = heard.acked.saturating_sub(first.acked) as f64;
-        let given_up = heard.given_up.saturating_sub(first.given_up) as f64;
-        let silent = given_up > UNTOLD * acked && given_up > UNTOLD_PACKETS * packet;
-        if silent || acked / 2.0 > gone + first.flying as f64 + SLACK * packet {
+        if acked / 2.0 > gone + first.flying as f64 + SLACK * packet {
             self.banned = Some(now + BAN);
         }
     }
@@ -409,7 +403,6 @@ mod tests {
                 let heard = Heard {
                     gone: gone * k as i64,
                     acked: acked * k,
-                    given_up: 0,
                     flying: 6000,
                 };
                 trust.hold(Instant::from_millis(50 * k), heard, BASE, PACKET);
