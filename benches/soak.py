@@ -65,7 +65,7 @@ while True:
 
 
 def neighbours(binary: str) -> list[list[str]]:
-    """Other emulators, in turn: what the host is asked for changes."""
+    """Start and end other emulators in turn, so that the host's namespaces change."""
     quiet = ["--quiet", "--no-files", "--", "sleep", "600"]
     return [
         [binary, "emulate", "--rate", "12", *quiet],

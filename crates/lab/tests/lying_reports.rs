@@ -1,5 +1,5 @@
 //! A law over all senders that take reports: whatever the reports say, a sender delivers between half and twice of what it delivers
-//! without any (issue 20, defect 10). Reports are not authenticated.
+//! without any. Reports are not authenticated.
 
 use std::path::Path;
 use std::sync::OnceLock;
