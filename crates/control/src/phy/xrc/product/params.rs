@@ -151,7 +151,7 @@ impl Params {
         resume: false,
     };
 
-    /// These parameters changed by `text`: `key=value` pairs with commas between them. [`parameters`] lists them.
+    /// These parameters changed by `text`: `key=value` pairs with commas between them. `slackwater explain xrc` lists them.
     ///
     /// # Errors
     /// Where a pair has another form, its key is none of these or its value is out of range.
