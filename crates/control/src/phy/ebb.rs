@@ -75,6 +75,8 @@ const MOST: f64 = 12.5e9;
 const GAP: f64 = 0.050;
 /// A target is at most so many times what left in a loop, and a first flight: the word of a base station is not proof.
 const GROWTH: f64 = 4.0;
+/// A probe has so many packets more on their way: a flight of two rounds to two whatever the gain.
+const PROBE_PACKETS: f64 = 2.0;
 /// Packets of a first flight: twice the initial window of RFC 6928.
 const FIRST_FLIGHT: f64 = 20.0;
 /// Time in which what left at best is forgotten, seconds.
@@ -416,6 +418,9 @@ impl Ebb {
         let margin = self.params.z * self.forecast.error();
         // Below two packets a round each one would wait for a report.
         let mut target = ((rate + margin) * round).max(2.0 * packet);
+        if gain > 1.0 {
+            target += PROBE_PACKETS * packet;
+        }
         // What has left says how far a promise is followed.
         let ceiling = self.peak * round;
         target = target.min(GROWTH * ceiling + FIRST_FLIGHT * packet);
