@@ -21,13 +21,12 @@ fn go() -> Option<PathBuf> {
         .find(runs)
 }
 
-/// The peer, built; or why there is none.
-fn build() -> Result<PathBuf, String> {
-    if let Some(reason) = reason() {
-        return Err(reason);
-    }
+/// The program in Go of the folder `source` of these tests, built as `name`; or why there is none.
+pub(super) fn go_program(source: &str, name: &str) -> Result<PathBuf, String> {
     let go = go().ok_or("there is no Go")?;
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upf/gtp");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/upf")
+        .join(source);
     let run = |arguments: &[&OsStr]| {
         let done = Command::new(&go)
             .args(arguments)
@@ -38,14 +37,14 @@ fn build() -> Result<PathBuf, String> {
     if !run(&["mod", "download"].map(OsStr::new)) {
         return Err("Go cannot get the module".to_owned());
     }
-    let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join("n3-gnb");
+    let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let words = [
         OsStr::new("build"),
         OsStr::new("-o"),
         binary.as_os_str(),
         OsStr::new("."),
     ];
-    assert!(run(&words), "the peer does not build");
+    assert!(run(&words), "{name} does not build");
     Ok(binary)
 }
 
@@ -90,7 +89,7 @@ fn read(capture: &Path) -> Seen {
 
 #[test]
 fn go_gtp_is_a_base_station() {
-    let peer = match build() {
+    let peer = match reason().map_or_else(|| go_program("gtp", "n3-gnb"), Err) {
         Ok(peer) => peer,
         Err(why) => {
             eprintln!("skipped: {why}");

@@ -1,5 +1,6 @@
 //! `slackwater upf` between a base station and a data network that are not ours, in a namespace of its own.
 
+mod core;
 mod gtp;
 
 use std::ffi::OsStr;

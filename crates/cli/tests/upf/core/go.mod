@@ -1,0 +1,3 @@
+module core
+
+go 1.24
