@@ -137,6 +137,9 @@ pub struct Ebb {
     /// When the first packet left, and the last.
     first_sent: Option<Instant>,
     last_sent: Instant,
+    /// Bytes that the base station dropped since the counters began, and those that were lost before it as far as the offset knows.
+    dropped: u64,
+    written_off: u64,
     /// The least excess of what is on its way over what the host has in flight, and since when it is one.
     excess: Option<(Instant, u64)>,
     /// The longest time between two reports, by their stamps or as they come, seconds; it fades within some seconds.
@@ -194,6 +197,8 @@ impl Ebb {
             began: 0,
             first_sent: None,
             last_sent: Instant::ZERO,
+            dropped: 0,
+            written_off: 0,
             excess: None,
             interval: 0.005,
             clock: (Duration::ZERO, Instant::ZERO),
@@ -313,6 +318,7 @@ impl Ebb {
             .served
             .max(self.peak * libm::exp(-seconds / REMEMBERED));
         let dropped = counters.dropped_since(&before);
+        self.dropped += dropped;
         self.believe(
             now,
             &counters,

@@ -60,6 +60,8 @@ impl Ebb {
         };
         self.began = self.offset;
         self.excess = None;
+        self.dropped = 0;
+        self.written_off = self.lost();
         self.forecast = Forecast::new(self.params.rules.mix);
         // Packets that no controller hears of are counted there, such as probes of the path's MTU (RFC 8899) over QUIC: what they
         // are ahead of left later than they did, and would make the loop seem short.
@@ -113,13 +115,21 @@ impl Ebb {
         }
     }
 
-    /// More is on its way than the host has in flight for two rounds, and it does not wait in the radio: it was lost before.
+    /// Bytes that the host has given up and that the base station did not drop.
+    fn lost(&self) -> u64 {
+        let known = self.acked + self.wire(self.in_flight) + self.dropped;
+        self.log.sent().saturating_sub(known)
+    }
+
+    /// More is on its way than the host has in flight for two rounds, and it does not wait in the radio: it was lost before. No more
+    /// than the host has given up: counters that are behind the ACKs look alike, and make the loop seem short.
     pub(super) fn write_off(&mut self, now: Instant, counters: &Counters) {
         // Reports that come later than ACKs have yet to say what those have said.
         let late = (self.base() + self.late).saturating_sub(self.min_rtt);
         let unheard = late.as_secs_f64() * self.served;
         let flying = self.wire(self.in_flight) + u64::from(counters.backlog) + unheard as u64;
         let excess = self.outstanding().saturating_sub(flying);
+        let excess = excess.min(self.lost().saturating_sub(self.written_off));
         if excess == 0 || self.timed_out {
             self.excess = None;
             return;
@@ -131,6 +141,7 @@ impl Ebb {
             return;
         }
         self.offset -= least as i64;
+        self.written_off += least;
         self.excess = None;
     }
 }

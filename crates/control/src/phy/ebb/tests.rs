@@ -76,6 +76,18 @@ fn reports_that_are_late_from_the_first_one_do_not_shorten_the_loop() {
 }
 
 #[test]
+fn acks_ahead_of_late_reports_are_no_losses_before_the_radio() {
+    // Each rise of the rate has more acknowledged than the reports of 50 ms ago explain.
+    let mut link = over(|ms| if ms % 1000 < 500 { 1 } else { 6 });
+    link.late = |_| Some(50);
+    for second in 1..20 {
+        link.run(1000);
+        let base = link.c.base();
+        assert!(base >= Duration::from_millis(68), "{base:?} at {second} s");
+    }
+}
+
+#[test]
 fn a_feed_that_ends_hands_over_to_cubic_within_two_rounds_and_back_without_a_burst() {
     let mut link = over(steady);
     link.run(5000);
