@@ -5,6 +5,7 @@ use std::path::Path as FsPath;
 use slackwater_queue::LawConfig;
 
 use super::*;
+use crate::field::{At, Field};
 use crate::{Law, Limit, Queue, cell, data, embedded, reference, units};
 
 #[test]

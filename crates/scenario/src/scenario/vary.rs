@@ -1,5 +1,6 @@
 //! `[vary]`: lists whose cartesian product is a comparison.
 
+use super::sections::{KEYS, RECORD};
 use super::{Bottleneck, Scenario};
 use crate::error::{ScenarioError, nearest};
 use crate::field::{At, Cx};
@@ -247,10 +248,10 @@ pub(super) fn check(cx: Cx<'_>, root: &Table, scenario: &Scenario) -> Result<(),
                 node,
             ));
         }
-        if !super::KEYS.contains(&first) && first != super::RECORD {
+        if !KEYS.contains(&first) && first != RECORD {
             return Err(place(
                 format!("the unknown key `{first}`"),
-                nearest(first, super::KEYS).map_or_else(
+                nearest(first, KEYS).map_or_else(
                     || "a key of this scenario".to_owned(),
                     |n| format!("`{n}`?"),
                 ),
