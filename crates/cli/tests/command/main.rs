@@ -9,6 +9,8 @@ mod folders;
 mod interrupts;
 mod kills;
 mod new;
+#[path = "../peers/terminal.rs"]
+mod on_terminal;
 mod quic;
 mod repro;
 mod results;

@@ -171,29 +171,15 @@ fn traces_inside_the_program_are_what_their_commands_make() {
 #[test]
 fn a_made_trace_runs_in_both_forms_and_wrong_options_name_what_is_expected() {
     let f = Folder::new("trace-make-run");
-    f.run(&[
-        "trace",
-        "make",
-        "steps",
-        "--length",
-        "20s",
-        "-o",
-        "steps.down",
-    ])
-    .fine();
+    let make = |more: [&str; 2]| {
+        let words = ["trace", "make", "steps", "-o", "steps.down"];
+        f.run(&[&words[..], &more].concat())
+    };
     // The same once more is no harm, another trace is.
-    f.run(&[
-        "trace",
-        "make",
-        "steps",
-        "--length",
-        "20s",
-        "-o",
-        "steps.down",
-    ])
-    .fine();
-    let other = f.run(&["trace", "make", "steps", "--seed", "2", "-o", "steps.down"]);
-    assert_eq!(other.code, Some(2));
+    for _ in 0..2 {
+        make(["--length", "20s"]).fine();
+    }
+    assert_eq!(make(["--seed", "2"]).code, Some(2));
     let stats = f
         .run(&[
             "trace",

@@ -1,42 +1,19 @@
 //! What a terminal shows, and what a pipe gets.
 
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
+use crate::on_terminal::on_terminal;
 use crate::shell::Folder;
-
-/// Runs the words after the width on a terminal of that width, and writes what it got.
-const TERMINAL: &str = r"
-import fcntl, os, pty, struct, sys, termios
-pid, terminal = pty.fork()
-if pid == 0:
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 40, int(sys.argv[1]), 0, 0))
-    os.execv(sys.argv[2], sys.argv[2:])
-seen = b''
-while True:
-    try:
-        piece = os.read(terminal, 4096)
-    except OSError:
-        break
-    if not piece:
-        break
-    seen += piece
-sys.stdout.buffer.write(seen)
-sys.stdout.flush()
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-";
 
 /// What a terminal of `width` columns got of the command with `args`; `None`, with the reason printed, where there is none.
 fn seen(f: &Folder, width: &str, variables: &[(&str, &str)], args: &[&str]) -> Option<String> {
-    let made = Command::new("python3")
-        .args(["-c", TERMINAL, width, env!("CARGO_BIN_EXE_slackwater")])
+    let made = on_terminal(width, None)
         .args(args)
         .current_dir(f.path(""))
-        .envs([("TERM", "xterm")])
         .env_remove("NO_COLOR")
         .env_remove("CLICOLOR")
         .env_remove("CLICOLOR_FORCE")
         .envs(variables.iter().copied())
-        .stdin(Stdio::null())
         .output();
     let Ok(Output { status, stdout, .. }) = made else {
         eprintln!("skipped: no python3");

@@ -6,6 +6,8 @@ mod core;
 mod faults;
 mod frames;
 mod gnb;
+#[path = "../peers/terminal.rs"]
+mod on_terminal;
 mod packets;
 mod quic;
 mod terminal;

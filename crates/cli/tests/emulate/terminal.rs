@@ -1,33 +1,7 @@
 //! What a terminal shows whose command uses it.
 
-use std::process::{Command, Stdio};
-
+use super::on_terminal::on_terminal;
 use super::{allowed, text};
-
-/// Runs the words that follow on a terminal of its own, answers once something of the emulator's was drawn twice, and writes all that
-/// the terminal got. The answer comes after more than one redraw, so a redraw meets the prompt.
-const TERMINAL: &str = r"
-import os, pty, sys
-pid, terminal = pty.fork()
-if pid == 0:
-    os.environ['TERM'] = 'xterm'
-    os.execv(sys.argv[1], sys.argv[1:])
-seen, answered = b'', False
-while True:
-    try:
-        piece = os.read(terminal, 4096)
-    except OSError:
-        break
-    if not piece:
-        break
-    seen += piece
-    if not answered and seen.count(b'Mbit/s') >= 4:
-        answered = True
-        os.write(terminal, b'me\n')
-sys.stdout.buffer.write(seen)
-sys.stdout.flush()
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-";
 
 /// `seen` without the sequences by which a title is kept, set and restored, and how often it was set.
 fn untitled(seen: &str) -> (String, usize) {
@@ -50,11 +24,10 @@ fn nothing_is_written_into_the_commands_lines() {
         return;
     };
     let shell = "printf 'who> '; read who; printf 'hello %s|\\n' \"$who\"; exit 7";
-    let done = Command::new("python3")
-        .args(["-c", TERMINAL, env!("CARGO_BIN_EXE_slackwater")])
+    // The title was drawn more than once when the answer comes: a redraw meets the prompt.
+    let done = on_terminal("80", Some(("Mbit/s", 4, "me")))
         .args(["emulate", "--rate", "12", "--isolated", "--no-files"])
         .args(["--", "sh", "-c", shell])
-        .stdin(Stdio::null())
         .output()
         .expect("python3 starts");
     let seen = String::from_utf8_lossy(&done.stdout);
