@@ -12,6 +12,7 @@ mod files;
 mod manifest;
 mod ns3;
 mod progress;
+mod quantity;
 mod say;
 mod start;
 mod terminal;

@@ -338,6 +338,26 @@ pub fn rate(text: &str) -> Result<Rate, String> {
     RATE.read(text).map(Rate::from_bps)
 }
 
+/// The room that `text` says, for options of commands: `"64 packets"`, `"100 kB"` or `"unlimited"`.
+///
+/// # Errors
+/// What is expected in its place.
+pub fn limit(text: &str) -> Result<Limit, String> {
+    if text == "unlimited" {
+        return Ok(Limit::Unlimited);
+    }
+    match split(text) {
+        Some((number, "packets" | "packet")) => match number.parse() {
+            Ok(n) if n >= 1 => Ok(Limit::Packets(n)),
+            _ => Err("1 packet or more".to_owned()),
+        },
+        _ => match DATA.read(text) {
+            Ok(n) if n >= 1 => Ok(Limit::Bytes(Bytes(n))),
+            _ => Err(Limit::describe()),
+        },
+    }
+}
+
 macro_rules! real_quantity {
     ($name:ident, $what:literal, [$(($unit:literal, $scale:expr)),+], $example:literal) => {
         impl Field for $name {
@@ -399,19 +419,7 @@ impl Field for Limit {
         let Value::Str(text) = &at.node.value else {
             return Err(at.wrong(Self::describe()));
         };
-        if text == "unlimited" {
-            return Ok(Self::Unlimited);
-        }
-        match split(text) {
-            Some((number, "packets" | "packet")) => match number.parse() {
-                Ok(n) if n >= 1 => Ok(Self::Packets(n)),
-                _ => Err(at.wrong("1 packet or more")),
-            },
-            _ => match DATA.integer(at) {
-                Ok(n) if n >= 1 => Ok(Self::Bytes(Bytes(n))),
-                _ => Err(at.wrong(Self::describe())),
-            },
-        }
+        limit(text).map_err(|expected| at.wrong(expected))
     }
     fn encode(&self) -> Option<Value> {
         Some(Value::Str(self.to_string()))

@@ -20,13 +20,13 @@ use slackwater_live::logs;
 use slackwater_live::privilege::{Caller, as_caller};
 use slackwater_live::upf::config::{Aqm, Frames, Functions};
 use slackwater_results::output::{Manifest, Place, tables};
-use slackwater_scenario::Plugins;
 use slackwater_scenario::data::read_bytes;
 use slackwater_scenario::field::Field as _;
-use slackwater_scenario::units;
+use slackwater_scenario::{Limit, Plugins};
 
 use crate::commands::run::{REPORT, changes, command_line, plain, write, write_report};
 use crate::manifest::manifest;
+use crate::quantity::{duration, mbps, room};
 use crate::{VOID, terminal};
 
 /// `slackwater emulate`
@@ -63,9 +63,9 @@ pub(crate) struct EmulateArgs {
     /// Delay of the wired part each way, for example "20 ms"
     #[arg(long, value_name = "TIME", value_parser = duration)]
     delay: Option<Duration>,
-    /// Room of the queue towards the command, for example "64 packets" or "100 kB"
-    #[arg(long, value_name = "SIZE")]
-    queue: Option<String>,
+    /// Room of the queue towards the command, for example "64 packets" or "100 kB"; a bare number counts packets
+    #[arg(long, value_name = "SIZE", value_parser = room)]
+    queue: Option<Limit>,
     /// Put a 5G core network around the cell: a user plane function (vaqm and cecc of --edge are its) and GTP-U between it
     /// and the cell; the server side has a namespace of its own
     #[arg(long, requires = "cell", conflicts_with_all = ["reports", "blocks", "delay", "interface", "mtu", "downlink_log", "uplink_log", "addresses", "nets"])]
@@ -160,31 +160,6 @@ impl TypedValueParser for EdgeNames {
     }
 }
 
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    // As scenario files have it; a bare number is Mahimahi's: milliseconds.
-    let text = if text.bytes().all(|b| b.is_ascii_digit()) {
-        format!("{text} ms")
-    } else {
-        text.to_owned()
-    };
-    let time = units::time(&text)?;
-    if time > Duration::from_secs(50) {
-        return Err("expected a time from 0 to 50 s".to_owned());
-    }
-    Ok(time)
-}
-
-/// A rate: as scenario files have it, or a bare number of Mbit/s.
-fn mbps(text: &str) -> Result<Rate, String> {
-    let rate = match text.parse::<f64>() {
-        Ok(number) => Rate::from_mbps(number),
-        Err(_) => units::rate(text)?,
-    };
-    let good = (0.01..=100_000.0).contains(&rate.as_mbps());
-    good.then_some(rate)
-        .ok_or_else(|| "expected a number of Mbit/s from 0.01 to 100000".to_owned())
-}
-
 /// Where results go.
 fn folder(args: &EmulateArgs) -> PathBuf {
     let own = || Path::new("runs").join(&args.name);
@@ -221,7 +196,7 @@ fn options(args: &EmulateArgs, plugins: &Plugins) -> Result<Options> {
             middle,
             ues: args.ues,
             delay: args.delay.unwrap_or(Duration::ZERO),
-            queue: args.queue.clone(),
+            queue: args.queue.map(|room| room.to_string()),
             edge: edge.collect::<Result<_, _>>()?,
             datagrams: args.reports.is_some(),
             blocks: args.blocks.is_some(),

@@ -16,8 +16,8 @@ use slackwater_live::quinn::serve::{self, Limits, Listening, Served};
 use slackwater_live::quinn::{Fingerprint, PORT};
 use slackwater_scenario::Plugins;
 
-use crate::commands::emulate::duration;
 use crate::progress;
+use crate::quantity::duration;
 use crate::say::say;
 
 /// `slackwater quic`

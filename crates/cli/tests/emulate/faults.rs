@@ -244,7 +244,7 @@ fn bad_input_is_named() {
     says(&["--rate", "12", "--ues", "2", "--", "true"], "one UE");
     says(
         &["--cell", "lte", "--queue", "much", "--", "true"],
-        "cell.rlc.buffer",
+        "a limit in packets",
     );
     says(
         &["--cell", "lte", "--delay", "soon", "--", "true"],
