@@ -2,8 +2,8 @@
 
 import { loadArenas } from "./arena";
 import { repaint, showLive } from "./live";
-import { type Order, type Row, rows, sorted, spread } from "./rows";
-import type { Live, Metric, Shelf } from "./types";
+import { type Order, type Row, rows, signed, sorted, spread } from "./rows";
+import type { Differences, Live, Metric, Shelf } from "./types";
 
 /** Columns that belong together; a metric that no run has is not shown. */
 const SETS: [string, string[]][] = [
@@ -23,10 +23,13 @@ const filter = element<HTMLInputElement>("filter");
 const average = element<HTMLInputElement>("average");
 const columns = element<HTMLSelectElement>("set");
 const overlay = element<HTMLButtonElement>("overlay");
+const base = element<HTMLSelectElement>("base");
 
 const chosen = new Set<string>();
 let order: Order = { key: "written", down: true };
 let shelf: Shelf | undefined;
+/** Rows less the one that is chosen in `base`. */
+let differences: Differences = {};
 
 function overlayOf(paths: Iterable<string>): string {
   return `overlay?${new URLSearchParams([...paths].map((path): [string, string] => ["run", path])).toString()}`;
@@ -104,12 +107,38 @@ function bodyRow(row: Row, metrics: Metric[]): HTMLTableRowElement {
     const value = row.values.get(m.key);
     const td = make("td", value === undefined ? "" : value.mean.toFixed(m.decimals), value === undefined ? "none" : "");
     if (value !== undefined) td.append(make("span", spread(value, m.decimals), "pm"));
+    const difference = differences[path]?.[m.key];
+    if (average.checked && difference !== undefined) td.append(make("span", signed(difference, m.decimals), "less"));
     tr.append(td);
   }
   const written = new Date(row.written * 1000);
   const when = make("td", written.toLocaleString(undefined, { dateStyle: "short", timeStyle: "short" }));
   tr.append(when);
   return tr;
+}
+
+/** Rows that others can be held against: those of several seeds. The choice stays where its row does. */
+function drawBase(all: Row[]): void {
+  const several = average.checked ? all.filter((r) => r.seeds > 1) : [];
+  element("base-label").hidden = several.length < 2;
+  const before = base.value;
+  const options = several.map((r) => new Option(`${r.name} (${r.controllers.join("+")})`, r.paths[0] ?? ""));
+  base.replaceChildren(new Option("no row", ""), ...options);
+  base.value = options.some((o) => o.value === before) ? before : "";
+  if (base.value !== before) differences = {};
+}
+
+async function loadDifferences(): Promise<void> {
+  const run = base.value;
+  if (run === "") {
+    differences = {};
+    return;
+  }
+  const answer = await fetch(`api/differences?${new URLSearchParams({ run }).toString()}`);
+  if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
+  const found = (await answer.json()) as Differences;
+  // Another may have been chosen meanwhile.
+  if (base.value === run) differences = found;
 }
 
 function drawButton(): void {
@@ -122,6 +151,7 @@ function draw(): void {
   if (shelf === undefined) return;
   const all = rows(shelf.entries, shelf.groups, filter.value, average.checked);
   const metrics = shownMetrics(all);
+  drawBase(all);
   const head = document.createElement("tr");
   const pick = document.createElement("th");
   pick.append(make("span", "Choose", "unit"));
@@ -140,7 +170,9 @@ function draw(): void {
   element("count").textContent =
     shelf.entries.length === 0
       ? "No runs yet: slackwater run lte-demo makes one."
-      : `${all.length} rows of ${shelf.entries.length} runs`;
+      : `${all.length} rows of ${shelf.entries.length} runs${
+          Object.keys(differences).length > 0 ? "; * differs at 5 %, seed by seed" : ""
+        }`;
   drawButton();
 }
 
@@ -151,6 +183,9 @@ async function load(): Promise<void> {
     if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
     shelf = (await answer.json()) as Shelf;
     await loadArenas();
+    const there = shelf.entries.some((e) => e.path === base.value);
+    if (!there) base.value = "";
+    await loadDifferences();
     state.textContent = "";
     state.className = "dim";
   } catch (e) {
@@ -209,6 +244,13 @@ columns.append(...SETS.map(([name], i) => new Option(name, String(i))));
 filter.addEventListener("input", draw);
 average.addEventListener("change", draw);
 columns.addEventListener("change", draw);
+base.addEventListener("change", () => {
+  loadDifferences()
+    .then(draw)
+    .catch((e: unknown) => {
+      element("state").textContent = `Cannot read the differences: ${String(e)}`;
+    });
+});
 overlay.addEventListener("click", () => {
   location.href = overlayOf(chosen);
 });

@@ -1,6 +1,6 @@
 /** Rows of the table: filtered, one a run or one a group of seeds, sorted. Nothing here touches the page, and nothing is computed. */
 
-import type { Entry, Estimate, Group } from "./types";
+import type { Difference, Entry, Estimate, Group } from "./types";
 
 export interface Row {
   /** Runs behind the row: several where seeds are averaged. */
@@ -62,6 +62,12 @@ export function spread(e: Estimate, decimals: number): string {
   return Math.abs(up - down) <= 0.1 * Math.max(up, down)
     ? ` ± ${((high - low) / 2).toFixed(decimals)}`
     : ` [${low.toFixed(decimals)}, ${high.toFixed(decimals)}]`;
+}
+
+/** A difference with its sign and interval; a star where it stands. */
+export function signed(d: Difference, decimals: number): string {
+  const text = d.mean.toFixed(decimals);
+  return `${d.mean > 0 ? "+" : ""}${text}${spread(d, decimals)}${d.stands ? " *" : ""}`;
 }
 
 function ofRun(e: Entry): Row {

@@ -34,6 +34,15 @@ export interface Estimate {
   n: number;
 }
 
+/** A row less another, over the seeds that both have. */
+export interface Difference extends Estimate {
+  /** Chance alone gives such a difference less than once in twenty times. */
+  stands: boolean;
+}
+
+/** By the path of a row's first run, then by the metric's key. */
+export type Differences = Record<string, Record<string, Difference>>;
+
 export interface Group {
   paths: string[];
   seeds: number[];

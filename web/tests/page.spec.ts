@@ -133,6 +133,46 @@ test("lists, filters, sorts and averages runs", async ({ page }) => {
   expect(wrong).toEqual([]);
 });
 
+test("shows differences seed by seed from a row", async ({ page }) => {
+  const wrong = await open(page);
+  const rows = page.locator("#table tbody tr");
+  await page.fill("#filter", "short");
+  await expect(page.locator("#base-label")).toBeHidden();
+  await page.check("#average");
+  await page.locator("#base").selectOption({ label: "short/cubic (cubic)" });
+  const other = rows.filter({ hasText: "bbr" });
+  const own = rows.filter({ hasText: "cubic" });
+  await expect(other.locator(".less").first()).toBeVisible();
+  await expect(own.locator(".less")).toHaveCount(0);
+
+  // Of the same numbers that the table has.
+  const runs = JSON.parse(readFileSync(join(folder, "runs/short/compare.json"), "utf8")) as {
+    rows: { metrics: { metric: string; mean: number }[] }[];
+  };
+  const mean = (row: number) => runs.rows[row]?.metrics.find((m) => m.metric === "goodput_total")?.mean ?? NaN;
+  await page.locator("#set").selectOption("All");
+  const at = await page.locator("#table thead th").evaluateAll((all) => all.findIndex((th) => th.textContent?.startsWith("total goodput")));
+  const text = (await other.locator("td, th").nth(at).locator(".less").textContent()) ?? "";
+  expect(Number.parseFloat(text)).toBeCloseTo(mean(1) - mean(0), 2);
+  await page.locator("#base").selectOption({ label: "no row" });
+  await expect(page.locator(".less")).toHaveCount(0);
+  expect(wrong).toEqual([]);
+});
+
+test("a report fits its paper", async ({ page }) => {
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.goto(`${address}/files/short/report.html`);
+  await expect(page.locator(".u-wrap canvas").first()).toBeVisible();
+  // Nothing is drawn anew for a printer: the plots are those of the window, on A4 without its margins at 96 pixels an inch.
+  await page.emulateMedia({ media: "print" });
+  const rights = await page.evaluate(() => {
+    document.body.style.width = "700px";
+    return [...document.querySelectorAll(".u-wrap canvas")].map((c) => c.getBoundingClientRect().right);
+  });
+  expect(rights.length).toBeGreaterThan(0);
+  expect(Math.max(...rights)).toBeLessThanOrEqual(700);
+});
+
 test("overlays two runs on one time axis", async ({ page }) => {
   const wrong = await open(page);
   await expect(page.locator("#overlay")).toBeDisabled();

@@ -11,7 +11,7 @@ mod read;
 use std::path::PathBuf;
 
 pub use curves::{MAX_RUNS, overlay};
-pub use index::{Arena, Entry, Glance, Group, Page, Shelf};
+pub use index::{Arena, Difference, Differences, Entry, Glance, Group, Page, Shelf, differences};
 
 /// Why a result could not be read back.
 #[derive(Debug, thiserror::Error)]

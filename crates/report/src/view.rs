@@ -113,6 +113,12 @@ pub fn report(results: &[RunResult], command: &str) -> Report {
             groups.len()
         ));
     }
+    let flows = results.iter().map(|r| r.records.flows.len()).max();
+    if let Some(flows) = flows.filter(|n| *n > MAX_FLOWS) {
+        notes.push(format!(
+            "Curves are those of the first {MAX_FLOWS} of {flows} flows; tables, distributions and totals count all."
+        ));
+    }
     if s.warmup > Duration::ZERO {
         notes.push(format!(
             "The tables leave out the first {} of each run, its warm-up; curves, events and their counts show the whole run.",

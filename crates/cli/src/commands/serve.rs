@@ -189,6 +189,7 @@ async fn listen(args: &ServeArgs) -> Result<()> {
         )
         .route("/api/upf", get(upf::look))
         .route("/api/shelf", get(contents))
+        .route("/api/differences", get(differences))
         .route("/api/arenas", get(arenas))
         .route("/api/events", get(events))
         .route("/overlay", get(overlay))
@@ -294,6 +295,23 @@ fn shelf_json(shelf: &Shelf) -> Value {
 async fn contents(State(shelf): State<Arc<Shelf>>) -> Response {
     match blocking(move || shelf_json(&shelf)).await {
         Ok(value) => axum::Json(value).into_response(),
+        Err(refused) => refused,
+    }
+}
+
+/// Each row of seeds less the one that holds the run in `?run=`.
+async fn differences(State(shelf): State<Arc<Shelf>>, RawQuery(query): RawQuery) -> Response {
+    let runs = guard::values(query.as_deref().unwrap_or_default(), "run");
+    let [run] = &runs[..] else {
+        return refuse(StatusCode::BAD_REQUEST, &"expected ?run=NAME, once");
+    };
+    let name = run.clone();
+    match blocking(move || shelf::differences(&shelf.entries(), &name)).await {
+        Ok(Some(found)) => axum::Json(found).into_response(),
+        Ok(None) => refuse(
+            StatusCode::NOT_FOUND,
+            &format!("{run}: no run of this name"),
+        ),
         Err(refused) => refused,
     }
 }

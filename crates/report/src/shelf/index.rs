@@ -11,7 +11,7 @@ use slackwater_lab::arena::Table;
 use slackwater_lab::beacon;
 use slackwater_results::metrics::RunSummary;
 use slackwater_results::metrics::table::{METRICS, Metric};
-use slackwater_results::stats::Estimate;
+use slackwater_results::stats::{Estimate, paired_of};
 use slackwater_scenario::bounded;
 
 use super::ShelfError;
@@ -120,6 +120,55 @@ impl Group {
             values: values.collect(),
         }
     }
+}
+
+/// A metric of one row less that of another, seed by seed.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Difference {
+    /// Mean difference and 95 % interval, over the seeds that both have.
+    #[serde(flatten)]
+    pub estimate: Estimate,
+    /// Chance alone gives such a difference less than once in twenty times.
+    pub stands: bool,
+}
+
+/// Differences of a row, by the metric's key.
+pub type Differences = BTreeMap<String, Difference>;
+
+/// Each row of `entries` less the row that holds the run `base`, by the path of the row's first run. Rows of another scenario, and rows
+/// that share no seed with it, have none. `None` where no row holds that run.
+pub fn differences(entries: &[Entry], base: &str) -> Option<BTreeMap<String, Differences>> {
+    let by_path: BTreeMap<&str, &Entry> = entries.iter().map(|e| (e.path.as_str(), e)).collect();
+    let groups = Group::of(entries);
+    let base = groups.iter().find(|g| g.paths.iter().any(|p| p == base))?;
+    let scenario = |group: &Group| by_path[group.paths[0].as_str()].scenario.as_str();
+    let others = groups
+        .iter()
+        .filter(|g| g.paths[0] != base.paths[0] && scenario(g) == scenario(base));
+
+    let found = others.filter_map(|group| {
+        let value = |group: &Group, seed: u64, m: &Metric| {
+            let at = group.seeds.iter().position(|s| *s == seed)?;
+            by_path[group.paths[at].as_str()]
+                .metrics
+                .get(m.key)?
+                .as_f64()
+        };
+        let of = |m: &Metric| {
+            let values = |of: &Group| -> Vec<Option<f64>> {
+                base.seeds.iter().map(|s| value(of, *s, m)).collect()
+            };
+            let paired = paired_of(&values(group), &values(base))?;
+            let difference = Difference {
+                estimate: paired.difference,
+                stands: paired.stands(),
+            };
+            Some((m.key.to_owned(), difference))
+        };
+        let all: Differences = METRICS.iter().filter_map(of).collect();
+        (!all.is_empty()).then(|| (group.paths[0].clone(), all))
+    });
+    Some(found.collect())
 }
 
 /// A page that a command left.

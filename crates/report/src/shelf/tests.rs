@@ -118,6 +118,56 @@ fn a_row_of_seeds_mixes_no_controllers_and_no_settings() {
 }
 
 #[test]
+fn rows_differ_seed_by_seed_within_their_scenario() {
+    let entry = |path: &str, scenario: &str, controller: &str, seed: u64, goodput: f64| Entry {
+        path: path.to_owned(),
+        scenario: scenario.to_owned(),
+        labels: vec![],
+        controllers: vec![controller.to_owned()],
+        seed,
+        duration_s: 1.0,
+        written: 0,
+        scenario_hash: "0".to_owned(),
+        metrics: serde_json::from_value(serde_json::json!({ "goodput": goodput })).expect("a map"),
+    };
+    let entries = [
+        entry("c/a-1", "lte", "cubic", 1, 10.0),
+        entry("c/a-2", "lte", "cubic", 2, 20.0),
+        entry("c/a-3", "lte", "cubic", 3, 30.0),
+        // Seed 3 is missing, seed 4 is nobody else's.
+        entry("c/b-2", "lte", "bbr", 2, 17.0),
+        entry("c/b-1", "lte", "bbr", 1, 7.1),
+        entry("c/b-4", "lte", "bbr", 4, 99.0),
+        entry("c/d-1", "nr", "bbr", 1, 50.0),
+        entry("c/e-5", "lte", "copa", 5, 50.0),
+    ];
+    // Any run of the row names it.
+    let found = differences(&entries, "c/a-2").expect("there");
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["c/b-2"]);
+    let goodput = found["c/b-2"]["goodput"];
+    assert_eq!(goodput.estimate.n, 2);
+    assert!((goodput.estimate.mean + 2.95).abs() < 1e-12);
+    assert!(
+        goodput.stands,
+        "the intervals of both rows overlap, the seeds agree"
+    );
+    assert!(differences(&entries, "c/x").is_none());
+}
+
+#[test]
+fn a_page_says_how_many_flows_have_no_curves() {
+    let notes = |count: &str| {
+        let scenario = Scenario::parse("shelved.toml", TEXT, Path::new("."))
+            .and_then(|s| s.with("flow.count", count))
+            .expect("a scenario");
+        let run = run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("a run");
+        view::report(&[run], "").notes.join("\n")
+    };
+    assert!(notes("13").contains("the first 12 of 13 flows"));
+    assert!(!notes("12").contains("flows"), "all of them are drawn");
+}
+
+#[test]
 fn a_run_is_read_back_as_it_was_written() {
     let folder = Folder::new("back");
     put(&folder.0.join("a/seed-1"), 1);
