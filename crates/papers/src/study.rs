@@ -452,6 +452,8 @@ pub struct Reproduction {
     pub scenarios: Vec<(String, String)>,
     /// Seeds of each experiment; those behind open claims have more.
     pub seeds: Vec<u64>,
+    /// What is missing, where it was interrupted; the results are those of the seeds that are whole.
+    pub partial: Option<String>,
     /// Runs.
     pub runs: usize,
     /// Simulated seconds of all runs together.

@@ -35,6 +35,9 @@ pub struct Verdicts {
     pub relations: Vec<Row>,
     /// Claims whose figures were not made.
     pub left_out: usize,
+    /// What is missing, where the study was interrupted.
+    #[serde(default)]
+    pub partial: Option<String>,
     /// The study's own page, as this page links to it; empty for none.
     #[serde(skip)]
     pub page: String,
@@ -80,11 +83,12 @@ impl Verdicts {
         serde_json::from_str(text)
     }
 
-    /// Those that a study left in `folder`; `None` where there are none of this version.
+    /// Those that a study left in `folder`; `None` where there are none of this version, or a part of them alone.
     pub fn saved(folder: &Path) -> Option<Self> {
         let text = bounded::read(&folder.join("checks.json"), bounded::RESULTS).ok()?;
         let found = Self::parse(std::str::from_utf8(&text).ok()?).ok()?;
-        (found.version == env!("CARGO_PKG_VERSION")).then_some(found)
+        let whole = found.version == env!("CARGO_PKG_VERSION") && found.partial.is_none();
+        whole.then_some(found)
     }
 
     fn claims_of(&self, wanted: Verdict) -> impl Iterator<Item = &Row> {

@@ -166,7 +166,8 @@ pub(crate) fn repro(args: &ReproArgs, plugins: &Plugins) -> Result<ExitCode> {
         };
         return live::run(args, study, &options);
     }
-    let (mut rows, mut verdicts) = (vec![], vec![]);
+    let (mut rows, mut verdicts, mut partial) = (vec![], vec![], None);
+    let all = studies.len();
     for study in studies {
         let folder = folder(args, study);
         let saved = args.saved && matches!(args.paper, Paper::All);
@@ -177,10 +178,18 @@ pub(crate) fn repro(args: &ReproArgs, plugins: &Plugins) -> Result<ExitCode> {
             rows.push(serde_json::from_str(&text)?);
             kept
         } else {
-            let made = one(args, study, &folder, &options)?;
-            if let Some(docs) = &args.docs {
+            let made = match one(args, study, &folder, &options) {
+                // Of several papers, those that are whole are kept.
+                Err(error) if progress::interrupted() && !verdicts.is_empty() => {
+                    partial = Some(format!("{}: {error}", study.name));
+                    break;
+                }
+                made => made?,
+            };
+            if let Some(docs) = args.docs.as_ref().filter(|_| made.partial.is_none()) {
                 write_docs(docs, &made)?;
             }
+            partial.clone_from(&made.partial);
             let json = made.json();
             let found = Verdicts::parse(&json.to_string())?;
             rows.push(json);
@@ -192,6 +201,9 @@ pub(crate) fn repro(args: &ReproArgs, plugins: &Plugins) -> Result<ExitCode> {
             found.page = format!("../{name}/index.html");
         }
         verdicts.push(found);
+        if partial.is_some() {
+            break;
+        }
     }
     if args.json {
         say!(
@@ -202,11 +214,22 @@ pub(crate) fn repro(args: &ReproArgs, plugins: &Plugins) -> Result<ExitCode> {
     if args.table.csv {
         args.table.print(&verdicts::whole(&verdicts))?;
     }
-    if matches!(args.paper, Paper::All) && !args.no_files() {
+    // A page of all papers is of whole ones.
+    if matches!(args.paper, Paper::All) && !args.no_files() && partial.is_none() {
         let page = validation(args, &verdicts)?;
         if !args.json && !args.table.csv {
             say!("{}", page.display());
         }
+    }
+    if let Some(missing) = partial {
+        eprintln!("slackwater: {missing}");
+        if all > 1 {
+            eprintln!(
+                "{} of {all} papers are there; the same command with --saved goes on",
+                verdicts.len()
+            );
+        }
+        return Ok(ExitCode::from(130));
     }
     let rows = verdicts
         .iter()
@@ -279,7 +302,11 @@ fn one(args: &ReproArgs, study: &Study, folder: &Path, options: &Options) -> Res
         // The error's text names its source already; a chain would say it twice.
         let file = made.write(aside).map_err(|e| anyhow::anyhow!("{e}"))?;
         let name = file.file_name().unwrap_or_default().to_owned();
-        page = Some(place.put().map_err(plain)?.join(name));
+        let put = match &made.partial {
+            Some(missing) => place.put_partial(missing),
+            None => place.put(),
+        };
+        page = Some(put.map_err(plain)?.join(name));
     }
     if !args.json && !args.table.csv {
         show(args, &made)?;

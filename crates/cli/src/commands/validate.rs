@@ -9,8 +9,8 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use slackwater_lab::parallel;
-use slackwater_lab::run::Control;
-use slackwater_lab::validate::{Reference, validate as compare};
+use slackwater_lab::run::{Control, RunError};
+use slackwater_lab::validate::{Reference, ValidateError, validate as compare};
 use slackwater_results::check::Check;
 use slackwater_results::stats::Estimate;
 use slackwater_results::table::Table;
@@ -99,10 +99,21 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<ExitCode> {
             Control::Continue
         }
     };
-    let mut all = vec![];
+    let (mut all, wanted) = (vec![], references.len());
+    let bar = progress::bar(wanted);
+    bar.set_message("comparing with references".to_owned());
     for reference in references {
-        all.push((reference, compare(reference, &go)?));
+        match compare(reference, &go) {
+            Ok(checks) => {
+                all.push((reference, checks));
+                bar.inc(progress::STEPS);
+            }
+            // Those that are whole are shown.
+            Err(ValidateError::Run(RunError::Interrupted)) if !all.is_empty() => break,
+            Err(error) => return Err(error.into()),
+        }
     }
+    bar.finish_and_clear();
     let checks = || all.iter().flat_map(|a| &a.1);
     if args.json {
         let rows: Vec<_> = all
@@ -116,7 +127,15 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<ExitCode> {
             section(reference.title(), &command, checks, args.markdown);
         }
     }
-    Ok(verdict(checks(), args))
+    Ok(cut(all.len(), wanted, "references").unwrap_or_else(|| verdict(checks(), args)))
+}
+
+/// The status of a check that was interrupted with `whole` of `wanted` of its `parts` whole, and says so; `None` where all are.
+fn cut(whole: usize, wanted: usize, parts: &str) -> Option<ExitCode> {
+    (whole < wanted).then(|| {
+        eprintln!("slackwater: interrupted with {whole} of {wanted} {parts} whole");
+        ExitCode::from(130)
+    })
 }
 
 /// Beside ns-3, run now; where there is none, the reason.
@@ -161,7 +180,7 @@ fn ns3(args: &ValidateArgs) -> Result<ExitCode> {
         }
     }
     let checks = groups.iter().flat_map(|g| &g.checks);
-    Ok(verdict(checks, args))
+    Ok(cut(groups.len(), cases.len(), "cases").unwrap_or_else(|| verdict(checks, args)))
 }
 
 /// Failure where a number misses and no cause of it is known.

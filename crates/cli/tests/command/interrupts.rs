@@ -143,6 +143,44 @@ fn nothing_measured_leaves_nothing() {
 }
 
 #[test]
+fn a_reproduction_keeps_its_whole_seeds() {
+    let f = Folder::new("interrupt-repro");
+    let args = [
+        "repro",
+        "xrc",
+        "--only",
+        "fig3",
+        "--seeds",
+        "300",
+        "--max-seeds",
+        "300",
+        "--jobs",
+        "1",
+    ];
+    // Eight thousandths of 300 seeds: two are whole.
+    let ran = interrupted(&f, &args, "1000", 8);
+    assert_eq!(ran.code, Some(130), "{}", ran.err);
+    let checks = json(&f, "runs/repro-xrc/checks.json");
+    let seeds = checks["seeds"].as_array().expect("seeds").len();
+    assert!((2..300).contains(&seeds), "{seeds}");
+    let said = format!("interrupted with {seeds} of 300 seeds whole");
+    assert_eq!(checks["partial"], said);
+    assert!(ran.err.contains(&said), "{}", ran.err);
+    let manifest = json(&f, "runs/repro-xrc/results.json");
+    assert_eq!(manifest["partial"], said);
+    assert!(f.read("runs/repro-xrc/index.html").contains(&said));
+}
+
+#[test]
+fn a_validation_shows_the_references_that_are_whole() {
+    let f = Folder::new("interrupt-validate");
+    let ran = interrupted(&f, &["validate"], "5", 1);
+    assert_eq!(ran.code, Some(130), "{}", ran.err);
+    assert!(ran.err.contains("interrupted with 1 of 5 references whole"));
+    assert!(ran.out.starts_with("Linux 6.18 TCP"), "{}", ran.out);
+}
+
+#[test]
 fn an_arena_keeps_its_rows() {
     let f = Folder::new("interrupt-arena");
     let args = [

@@ -40,6 +40,9 @@ struct Verdicts<'a> {
     /// What is compared besides.
     relations: Vec<FigureCheck<'a>>,
     left_out: usize,
+    /// What is missing of results that were interrupted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partial: Option<&'a str>,
 }
 
 impl Reproduction {
@@ -60,6 +63,7 @@ impl Reproduction {
                 .collect(),
             relations: relations.collect(),
             left_out: self.page.left_out,
+            partial: self.partial.as_deref(),
         })
         .expect("numbers and texts always make JSON")
     }

@@ -38,8 +38,10 @@ impl Study {
 
     /// Runs the experiments. `progress` is called from any thread with the simulated seconds done and to do in all.
     ///
+    /// Where `progress` stops it, it keeps the seeds of which every run has ended, and says what is missing.
+    ///
     /// # Errors
-    /// Where a scenario is broken or a run fails or is interrupted.
+    /// Where a scenario is broken, a run fails, or it is interrupted before one seed is whole.
     pub fn run(
         &self,
         options: &Options,
@@ -65,8 +67,16 @@ impl Study {
         }
 
         let mut pool = Pool::new(options, &also, progress);
-        let seeds = options.seeds.max(1);
-        pool.run(experiments.values().map(|e| (*e, 0..seeds)))?;
+        let wanted = options.seeds.max(1);
+        let missing = pool.run(experiments.values().map(|e| (*e, 0..wanted)))?;
+        let seeds = missing.unwrap_or(wanted);
+        let mut partial = missing.map(|n| format!("interrupted with {n} of {wanted} seeds whole"));
+        if let (0, Some(name)) = (seeds, experiments.keys().next()) {
+            return Err(StudyError::Run {
+                name: (*name).to_owned(),
+                cause: RunError::Interrupted,
+            });
+        }
         // Figures show the same seeds of every experiment.
         let outcomes = pool.outcomes();
         let figures = if options.claims_only {
@@ -77,7 +87,7 @@ impl Study {
 
         let mut judged = judge(&ledger, &parts, &outcomes);
         let mut have = seeds;
-        while have < options.max_seeds && judged.iter().any(Judged::is_open) {
+        while partial.is_none() && have < options.max_seeds && judged.iter().any(Judged::is_open) {
             let open = judged.iter().filter(|j| j.is_open());
             let names: BTreeSet<&String> = open.flat_map(|j| &j.experiments).collect();
             let more = (have + seeds).min(options.max_seeds);
@@ -86,8 +96,11 @@ impl Study {
                 (experiment, pool.seeds_of(name)..more)
             });
             let missing: Vec<_> = missing.collect();
-            pool.run(missing)?;
-            have = more;
+            let stopped = pool.run(missing)?;
+            have = stopped.map_or(more, |n| n.max(have));
+            partial = stopped.map(|_| {
+                format!("interrupted with {have} seeds whole, before every claim was decided")
+            });
             judged = judge(&ledger, &parts, &pool.outcomes());
         }
 
@@ -107,13 +120,16 @@ impl Study {
             .filter(|c| !names.contains(c.figure.as_str()))
             .count();
         let text = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
+        let said = partial
+            .iter()
+            .map(|missing| format!("Partial results: {missing}."));
         let page = Page {
             title: self.title.to_owned(),
             citation: self.citation.to_owned(),
             about: text(self.about),
             seed_note: seed_note(options.first_seed, seeds, have),
             generated_by: concat!("slackwater ", env!("CARGO_PKG_VERSION")).to_owned(),
-            notes: text(self.notes),
+            notes: said.chain(text(self.notes)).collect(),
             claims: judged
                 .into_iter()
                 .map(|j| (j.figure.to_owned(), j.check))
@@ -130,6 +146,7 @@ impl Study {
                 .map(|e| (e.name.clone(), e.scenario.to_toml()))
                 .collect(),
             seeds: (0..seeds).map(|k| options.first_seed + k).collect(),
+            partial,
             runs: pool.runs,
             simulated_s: pool.simulated_s,
             events: pool.events,
@@ -221,17 +238,19 @@ impl<'a> Pool<'a> {
         Outcomes::new(runs.collect())
     }
 
-    /// Runs each experiment with its seeds, counted from the first, on all threads.
+    /// Runs each experiment with its seeds, counted from the first, on all threads. Where it is stopped, it keeps what ended of the
+    /// seeds before the first that is not whole, and returns that one.
     fn run<'e>(
         &mut self,
         wanted: impl IntoIterator<Item = (&'e Experiment, Range<u64>)>,
-    ) -> Result<(), StudyError> {
+    ) -> Result<Option<u64>, StudyError> {
         let mut jobs: Vec<(&Experiment, u64)> = wanted
             .into_iter()
             .flat_map(|(e, seeds)| seeds.map(move |k| (e, k)))
             .collect();
-        // The longest first: the last to end then ends soon after the others.
-        jobs.sort_by_key(|(e, _)| core::cmp::Reverse(cost(&e.scenario)));
+        // Seed by seed, so that an early end leaves whole ones; of a seed the longest first, so that the last to end ends soon after the
+        // others.
+        jobs.sort_by_key(|(e, k)| (*k, core::cmp::Reverse(cost(&e.scenario))));
         let seconds = |(e, _): &(&Experiment, u64)| e.scenario.duration.as_secs_f64();
         let total = self.simulated_s + jobs.iter().map(seconds).sum::<f64>();
         let done = Mutex::new(vec![0.0; jobs.len()]);
@@ -263,9 +282,19 @@ impl<'a> Pool<'a> {
             results.swap_remove(at)?;
         }
 
+        let stopped = results.iter().zip(&jobs).filter(|(r, _)| r.is_err());
+        let missing = stopped.map(|(_, (_, k))| *k).min();
         let mut made: BTreeMap<&str, Vec<(u64, Outcome)>> = BTreeMap::new();
-        for (result, (experiment, k)) in results.into_iter().zip(&jobs) {
-            let (events, outcome) = result?;
+        for (result, job) in results.into_iter().zip(&jobs) {
+            let (experiment, k) = job;
+            let Ok((events, outcome)) = result else {
+                continue;
+            };
+            if missing.is_some_and(|first| *k >= first) {
+                continue;
+            }
+            self.runs += 1;
+            self.simulated_s += seconds(job);
             self.events += events;
             made.entry(&experiment.name)
                 .or_default()
@@ -276,9 +305,7 @@ impl<'a> Pool<'a> {
             let all = self.outcomes.entry(name.to_owned()).or_default();
             all.extend(runs.into_iter().map(|r| r.1));
         }
-        self.runs += jobs.len();
-        self.simulated_s = total;
-        Ok(())
+        Ok(missing)
     }
 
     /// The run of `experiment` with the seed `k`, counted from the first.

@@ -292,6 +292,54 @@ fn wrong_names_and_interrupts_end_a_study() {
     assert!(Experiment::new("x", TEXT, [("flow.controler", "reno")], |_, _| ()).is_err());
 }
 
+#[test]
+fn an_interrupted_study_keeps_its_whole_seeds() {
+    let options = Options {
+        seeds: 3,
+        max_seeds: 3,
+        jobs: 1,
+        ..Options::default()
+    };
+    // Two experiments of 2 s each: the second seed's first run is under way.
+    let stopped = |seconds: f64| {
+        STUDY.run(&options, &|done, _| {
+            if done >= seconds {
+                Control::Stop
+            } else {
+                Control::Continue
+            }
+        })
+    };
+    let r = stopped(5.0).expect("a seed is whole");
+    assert_eq!((r.runs, &r.seeds[..]), (2, &[1][..]));
+    assert!((r.simulated_s - 4.0).abs() < 1e-9);
+    let missing = r.partial.as_deref().expect("it says what is missing");
+    assert_eq!(missing, "interrupted with 1 of 3 seeds whole");
+    assert!(r.page.notes[0].contains(missing), "{:?}", r.page.notes);
+    assert_eq!(r.json()["partial"], missing);
+    let rate = r.page.claims.iter().find(|(_, c)| c.ours > 11.0);
+    assert!(rate.is_some(), "the claim has its value of one seed");
+    assert!(stopped(3.0).is_err(), "no seed is whole");
+
+    // Later seeds, for an open claim.
+    let more = Options {
+        seeds: 2,
+        max_seeds: 9,
+        jobs: 1,
+        ..Options::default()
+    };
+    let stop = |done: f64, _| {
+        if done >= 13.0 {
+            Control::Stop
+        } else {
+            Control::Continue
+        }
+    };
+    let r = STUDY.run(&more, &stop).expect("the first seeds are whole");
+    assert_eq!((r.runs, r.seeds.len()), (6, 2));
+    assert!(r.partial.is_some_and(|p| p.contains("4 seeds whole")));
+}
+
 /// A window that stands still.
 #[derive(Clone, Debug)]
 struct Still;

@@ -54,7 +54,7 @@ pub(super) fn cases(names: &[String]) -> Result<Vec<Case>> {
 }
 
 impl BesideNs3 {
-    /// Runs both programs.
+    /// Runs both programs; where it is interrupted, the cases that are whole come back.
     pub(super) fn run(
         &self,
         ns3: &Ns3,
@@ -65,15 +65,24 @@ impl BesideNs3 {
         let own = std::env::temp_dir().join(format!("slackwater-ns3-{}", std::process::id()));
         let folder = self.keep.clone().unwrap_or_else(|| own.clone());
         std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-        let groups = cases
-            .iter()
-            .map(|c| self.case(ns3, *c, repeats, &folder))
-            .collect();
+        let groups = self.cases(ns3, cases, repeats, &folder);
         if self.keep.is_none() {
             // What is left in a temporary folder harms nobody.
             let _ = std::fs::remove_dir_all(&own);
         }
         groups
+    }
+
+    fn cases(&self, ns3: &Ns3, cases: &[Case], repeats: u32, folder: &Path) -> Result<Vec<Group>> {
+        let mut whole = vec![];
+        for case in cases {
+            match self.case(ns3, *case, repeats, folder) {
+                Ok(group) => whole.push(group),
+                Err(_) if progress::interrupted() && !whole.is_empty() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(whole)
     }
 
     fn case(&self, ns3: &Ns3, case: Case, repeats: u32, folder: &Path) -> Result<Group> {
