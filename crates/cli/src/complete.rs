@@ -1,4 +1,5 @@
-//! Completion in a shell: the shell asks this program, which knows its scenarios and controllers, those of plug-ins among them.
+//! Completion in a shell: the shell asks this program, which knows its scenarios, controllers and all that `explain` explains, those of
+//! plug-ins among them.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -11,6 +12,8 @@ use clap_complete::engine::{
 };
 use clap_complete::env::Shells;
 use slackwater_scenario::Plugins;
+
+use crate::commands::explain;
 
 /// Set by the script of [`script`] where a shell wants candidates.
 const VARIABLE: &str = "COMPLETE";
@@ -32,7 +35,7 @@ fn owned(names: Vec<(&str, &str)>) -> Names {
     names.into_iter().map(own).collect()
 }
 
-/// `command` whose arguments know scenarios (with files beside them) and controllers.
+/// `command` whose arguments know scenarios (with files beside them), controllers and what has a name.
 fn with_names(command: Command, plugins: &Plugins) -> Command {
     let scenarios = owned(slackwater_scenario::embedded_names());
     let controllers = owned(plugins.controllers().names());
@@ -42,6 +45,8 @@ fn with_names(command: Command, plugins: &Plugins) -> Command {
         found
     });
     let controller = ArgValueCompleter::new(move |typed: &OsStr| among(&controllers, typed));
+    let explained = explain::names(plugins);
+    let explained = ArgValueCompleter::new(move |typed: &OsStr| among(&explained, typed));
     command
         .mut_subcommand("run", |run| {
             run.mut_arg("scenario", |a| a.add(scenario.clone()))
@@ -50,6 +55,15 @@ fn with_names(command: Command, plugins: &Plugins) -> Command {
             compare
                 .mut_arg("scenario", |a| a.add(scenario.clone()))
                 .mut_arg("controllers", |a| a.add(controller.clone()))
+        })
+        .mut_subcommand("explain", |explain| {
+            explain.mut_arg("name", |a| a.add(explained.clone()))
+        })
+        // `new` takes words that clap knows; the name of one's own is nobody's to guess.
+        .mut_subcommand("new", |new| {
+            new.mut_arg("name", |a| {
+                a.add(ArgValueCompleter::new(|_: &OsStr| vec![]))
+            })
         })
 }
 

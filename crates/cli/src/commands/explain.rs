@@ -5,6 +5,7 @@ mod keys;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -40,6 +41,20 @@ fn all(plugins: &Plugins) -> Vec<Entry> {
     all.extend(results());
     all.extend(others());
     all
+}
+
+/// Each name with what it means, for completions: a name that several things have stands once.
+pub(crate) fn names(plugins: &Plugins) -> Vec<(String, String)> {
+    let mut names = BTreeMap::new();
+    for entry in all(plugins) {
+        let about = entry.meaning.lines().next().unwrap_or_default();
+        for name in &entry.names {
+            names
+                .entry(name.clone())
+                .or_insert_with(|| format!("{}: {about}", entry.kind));
+        }
+    }
+    names.into_iter().collect()
 }
 
 /// What `name` means: everything of exactly this name, else everything of which it is a part.

@@ -150,6 +150,22 @@ fn a_shell_learns_scenarios_files_and_controllers() {
 }
 
 #[test]
+fn a_shell_learns_what_can_be_explained_and_begun() {
+    let f = Folder::new("tools-candidates-names");
+    let found = candidates(&f, &["explain", "cell.sched"]);
+    assert!(found.contains(&"cell.scheduler".to_owned()), "{found:?}");
+    assert!(found.iter().all(|c| c.starts_with("cell.sched")));
+    for (typed, name) in [("queue_p9", "queue_p95"), ("cub", "cubic")] {
+        let found = candidates(&f, &["explain", typed]);
+        assert!(found.contains(&name.to_owned()), "{typed}: {found:?}");
+    }
+    let found = candidates(&f, &["new", "c"]);
+    assert_eq!(found, ["cell", "controller"]);
+    f.write("there.toml", "");
+    assert!(candidates(&f, &["new", "cell", "th"]).is_empty());
+}
+
+#[test]
 fn each_command_has_a_manual_page() {
     let f = Folder::new("tools-man");
     f.run(&["man", "."]).fine();
