@@ -15,13 +15,19 @@ PAGE = ROOT / "docs" / "python-api.md"
 PACKAGE = ROOT / "python" / "slackwater"
 # Module, the file that has its text, and the names to leave out: parts for the package alone.
 MODULES = (
-    ("slackwater", "_slackwater.pyi", {"Batch", "command", "calibration", "scores_json", "paired", "arena_task"}),
+    (
+        "slackwater",
+        "_slackwater.pyi",
+        {"Batch", "command", "calibration", "scores_json", "paired", "arena_task", "ArenaPlan", "log_ratios"},
+    ),
     ("slackwater", "controller.py", set()),
+    ("slackwater", "policy.py", set()),
     ("slackwater", "compare.py", set()),
+    ("slackwater", "sweep.py", set()),
+    ("slackwater", "arena.py", set()),
     ("slackwater", "saved.py", {"register"}),
     ("slackwater", "results.py", {"whole", "below", "listed"}),
     ("slackwater.gym", "gym.py", set()),
-    ("slackwater.sweep", "sweep.py", {"main", "tasks", "work"}),
 )
 HEAD = """# The Python package, name by name
 

@@ -27,10 +27,13 @@ from slackwater._slackwater import (
     schema,
 )
 from slackwater._slackwater import Path as PathView
+from slackwater.arena import Arena, arena
 from slackwater.compare import Comparison, Difference, compare
 from slackwater.controller import Controller
+from slackwater.policy import OnnxPolicy, Policy
 from slackwater.results import index
 from slackwater.saved import SavedRun
+from slackwater.sweep import GridError, Sweep, sweep
 
 Loss = CongestionEvent
 """Another name of :class:`CongestionEvent`, which a mark or a timeout causes too."""
@@ -42,6 +45,7 @@ saved.register()
 
 __all__ = [
     "Ack",
+    "Arena",
     "Comparison",
     "Config",
     "CongestionEvent",
@@ -49,21 +53,27 @@ __all__ = [
     "Difference",
     "Ecn",
     "Feedback",
+    "GridError",
     "Loss",
+    "OnnxPolicy",
     "PacketReport",
     "PathView",
+    "Policy",
     "Progress",
     "RateSample",
     "Run",
     "SavedRun",
     "ScenarioError",
     "Sent",
+    "Sweep",
     "Table",
     "__version__",
+    "arena",
     "compare",
     "controllers",
     "index",
     "run",
     "scenarios",
     "schema",
+    "sweep",
 ]

@@ -8,6 +8,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from slackwater.controller import Controller
+from slackwater.policy import Policy
 
 __version__: Final[str]
 
@@ -107,7 +108,7 @@ def run(
     *,
     seed: int | None = None,
     changes: Mapping[str, object] | None = None,
-    controllers: Mapping[str, type[Controller]] | None = None,
+    controllers: Mapping[str, type[Controller] | Policy] | None = None,
     progress: Callable[[Progress], object] | None = None,
     out: str | PathLike[str] | None = None,
 ) -> Run:
@@ -115,7 +116,7 @@ def run(
 
     ``scenario`` is a file, the name of an embedded scenario (see :func:`scenarios`), or a dict of the file's shape.
     ``seed`` replaces the scenario's. ``changes`` sets keys: ``{"flow.controller": "bbr", "cell.rlc.buffer": "64 kB"}``.
-    ``controllers`` adds classes under names that the scenario may use.
+    ``controllers`` adds classes, and policies, under names that the scenario may use.
 
     The interpreter lock is released while the simulation runs. ``progress`` is called a few dozen times a second; an
     exception that it raises ends the run and comes out here, and so does ``KeyboardInterrupt``. With ``out`` the run
@@ -315,5 +316,34 @@ def scores_json(domain: str, actors: list[bytes | str], seeds: list[int], jobs: 
 def paired(a: list[float], b: list[float]) -> tuple[float, float | None, float | None, float] | None:
     """Mean of ``a`` less ``b``, pair by pair, the ends of its 95 % interval (None for one pair), and its p-value."""
 
+def log_ratios(scheme: str) -> list[float]:
+    """Logarithms of the factors that a scheme's actions stand for; empty where an action is the logarithm itself."""
+
 def arena_task(task: str) -> str:
     """Run one task of the arena (JSON) and return its row as a line of JSON."""
+
+@final
+class ArenaPlan:
+    """What an arena runs; :func:`slackwater.arena` is the interface for people."""
+
+    def __new__(
+        cls,
+        *,
+        cells: list[str],
+        systems: list[str],
+        also: list[str],
+        seeds: int,
+        first_seed: int,
+        quick: bool,
+        controllers: Mapping[str, type[Controller] | Policy] | None = None,
+        program: str = "",
+    ) -> ArenaPlan: ...
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks, as lines of JSON."""
+    def key(self, task: str) -> str:
+        """What decides the result of a task."""
+    def work(self, task: str) -> str:
+        """Run a task; returns its row as a line of JSON."""
+    def table(self, rows: list[str]) -> str:
+        """The table of all rows, as JSON."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any
 
@@ -27,15 +27,23 @@ class WorkerError(RuntimeError):
 
 
 def run(
-    work: Callable[[Task], Any], tasks: Sequence[Task], *, jobs: int | None = None, ray: str | None = None
+    work: Callable[[Task], Any],
+    tasks: Sequence[Task],
+    *,
+    jobs: int | None = None,
+    ray: str | None = None,
+    threads: bool = False,
 ) -> Iterator[tuple[int, Any]]:
     """Yield the number of each task and what ``work`` made of it, as they end.
 
     ``ray`` names a cluster (``auto``, ``local``, ``HOST:PORT`` or ``ray://HOST:PORT``); without it up to ``jobs``
-    processes of this machine work. A task whose worker dies is tried again; an exception of ``work`` comes out here.
+    processes of this machine work, or with ``threads`` threads of this one: a simulation releases the interpreter's
+    lock. A task whose worker dies is tried again; an exception of ``work`` comes out here.
     """
     if ray is not None:
         yield from _on_ray(work, tasks, ray)
+    elif threads:
+        yield from _threads(work, tasks, jobs or cores())
     else:
         yield from _here(work, tasks, jobs or cores())
 
@@ -43,6 +51,17 @@ def run(
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _threads(work: Callable[[Task], Any], tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
+    with ThreadPoolExecutor(max(jobs, 1)) as pool:
+        waiting = {pool.submit(work, task): i for i, task in enumerate(tasks)}
+        try:
+            for future in as_completed(waiting):
+                yield waiting[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _here(work: Callable[[Task], Any], tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:

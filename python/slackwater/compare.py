@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slackwater._slackwater import Run, paired, run
+from slackwater.policy import Policy
 from slackwater.show import table
 
 if TYPE_CHECKING:
@@ -89,9 +90,15 @@ def _number(one: Run, metric: str) -> float:
     return float(value)
 
 
+def _name(controller: str | type[Controller] | Policy) -> str:
+    if isinstance(controller, str):
+        return controller
+    return controller.name if isinstance(controller, Policy) else controller.__name__.lower()
+
+
 def compare(
     scenario: str | PathLike[str] | Mapping[str, object],
-    controllers: Sequence[str | type[Controller]] = (),
+    controllers: Sequence[str | type[Controller] | Policy] = (),
     *,
     seeds: int | Sequence[int] = 1,
     vary: Mapping[str, Sequence[object]] | None = None,
@@ -100,8 +107,9 @@ def compare(
 ) -> Comparison:
     """Run a scenario with each controller, each combination of ``vary`` and each seed, on all cores.
 
-    ``controllers`` are names, or classes of one's own, whose name in small letters stands for them. ``seeds`` is a
-    number, counted up from 1, or the seeds. ``vary`` maps keys to lists of values. Groups are named by what differs.
+    ``controllers`` are names, classes of one's own, whose name in small letters stands for them, or policies.
+    ``seeds`` is a number, counted up from 1, or the seeds. ``vary`` maps keys to lists of values. Groups are named by
+    what differs.
 
     Raises :class:`slackwater.ScenarioError` for a scenario that is wrong, :class:`ValueError` where nothing is to run.
     """
@@ -109,8 +117,8 @@ def compare(
     if not chosen:
         msg = f"seeds: found {seeds!r}, expected at least one"
         raise ValueError(msg)
-    own = {c.__name__.lower(): c for c in controllers if not isinstance(c, str)}
-    names = [c if isinstance(c, str) else c.__name__.lower() for c in controllers]
+    names = [_name(c) for c in controllers]
+    own = {name: c for name, c in zip(names, controllers, strict=True) if not isinstance(c, str)}
     axes: dict[str, list[object]] = {key: list(values) for key, values in (vary or {}).items()}
     if names:
         axes = {"flow.controller": [*names], **axes}

@@ -24,14 +24,14 @@ def _below(parser: argparse.ArgumentParser, name: str) -> dict[str, str]:
 
 def texts() -> dict[str, str]:
     """The help of each command by its words, such as ``train-tyrus``."""
-    from slackwater import sql, sweep
+    from slackwater import grid, sql
     from slackwater.train import __main__ as train
 
     width = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = "100"
     try:
         found: dict[str, str] = {}
-        for name, module in (("train", train), ("sweep", sweep), ("sql", sql)):
+        for name, module in (("train", train), ("sweep", grid), ("sql", sql)):
             found |= _below(module._parser(), name)
     finally:
         if width is None:

@@ -1,159 +1,98 @@
-"""Sweeps: every combination of a grid, one task a run, on all cores or on a Ray cluster.
-
-A grid file names a scenario, seeds and the values of keys::
-
-    scenario = "lte-demo"
-    seeds = 5
-    [set]
-    duration = "20 s"
-    [grid]
-    "flow.controller" = ["cubic", "bbr", "rule2"]
-    "cell.rlc.buffer" = ["64 kB", "256 kB"]
-"""
+"""Sweeps: every combination of a grid as one table."""
 
 from __future__ import annotations
 
-import argparse
-import hashlib
-import itertools
-import json
-import sys
-import time
-import tomllib
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import slackwater
-from slackwater import beacon, cluster, extras, lock, progress
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from os import PathLike
 
-KEYS = ("scenario", "seeds", "seed", "set", "grid")
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+__all__ = ["GridError", "Sweep", "sweep"]
 
 
 class GridError(ValueError):
-    """A grid file is wrong: where, what was found and what was expected."""
+    """A grid is wrong: where, what was found and what was expected."""
 
 
-def _wrong(file: Path, key: str, found: object, expected: str) -> GridError:
-    return GridError(f"{file}: {key}: found {found!r}, expected {expected}")
+@dataclass(frozen=True)
+class Sweep:
+    """The runs of a grid: a row a flow, with the seed and the values that vary."""
 
+    table: pa.Table
+    """The rows, in the order of the grid; seeds vary fastest."""
+    made: int
+    """Runs that were made; the others were there already."""
+    path: Path | None
+    """The Parquet file; None where no folder was given."""
 
-def tasks(file: Path) -> list[cluster.Task]:
-    """The runs that a grid file describes, in its order; seeds vary fastest."""
-    try:
-        text = file.read_text()
-        grid = tomllib.loads(text)
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise _wrong(file, "file", str(error), "a grid in TOML") from error
-    for key in grid:
-        if key not in KEYS:
-            raise _wrong(file, key, key, f"one of {', '.join(KEYS)}")
-    scenario = grid.get("scenario")
-    if not isinstance(scenario, str | dict):
-        raise _wrong(file, "scenario", scenario, "a file, the name of an embedded scenario, or a table")
-    if isinstance(scenario, str) and scenario not in slackwater.scenarios():
-        # Paths start at the grid's folder.
-        scenario = str(file.parent / scenario)
-    count, first = grid.get("seeds", 1), grid.get("seed", 1)
-    if not isinstance(count, int) or count < 1:
-        raise _wrong(file, "seeds", count, "a number of at least 1")
-    axes: dict[str, list[Any]] = grid.get("grid", {})
-    for key, values in axes.items():
-        if not isinstance(values, list) or not values:
-            raise _wrong(file, f"grid.{key}", values, "a list of values")
-    out: list[cluster.Task] = []
-    for point in itertools.product(*axes.values()):
-        changes = dict(zip(axes, point, strict=True))
-        out.extend(
-            {"scenario": scenario, "changes": {**grid.get("set", {}), **changes}, "shown": changes, "seed": seed}
-            for seed in range(first, first + count)
-        )
-    return out
+    def to_arrow(self) -> pa.Table:
+        """The rows as a pyarrow table."""
+        return self.table
 
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a polars data frame, without a copy."""
+        import polars as pl
 
-def work(task: cluster.Task) -> list[dict[str, Any]]:
-    """Run one configuration: a row for each flow."""
-    run = slackwater.run(task["scenario"], seed=task["seed"], changes=task["changes"])
-    shown = {key: value if isinstance(value, str) else json.dumps(value) for key, value in task["shown"].items()}
-    rows = []
-    for flow in run.summary["flows"]:
-        plain = {k: v for k, v in flow.items() if not isinstance(v, dict | list)}
-        rows.append({"seed": task["seed"], **shown, **plain})
-    return rows
+        return pl.DataFrame(self.table)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas data frame."""
+        frame: pd.DataFrame = self.table.to_pandas()
+        return frame
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return int(self.table.num_rows)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Other libraries take the rows over without a copy."""
+        return self.table.__arrow_c_stream__(requested_schema)
 
 
 def sweep(
-    file: Path, out: Path, *, jobs: int | None = None, ray: str | None = None, quiet: bool = False
-) -> tuple[Path, int]:
-    """Run all of a grid that ``out`` does not hold yet; returns the table and the number of runs made.
+    grid: str | PathLike[str] | Mapping[str, Any],
+    *,
+    out: str | PathLike[str] | None = None,
+    jobs: int | None = None,
+    ray: str | None = None,
+    quiet: bool = True,
+) -> Sweep:
+    """Run every combination of a grid and each seed, on all cores or on a Ray cluster (extra ``sweep``).
 
-    Raises :class:`slackwater.lock.BusyError` where another process writes into ``out``.
+    ``grid`` is a grid file, or a dict of its shape: ``scenario``, ``seeds`` (a number), ``seed`` (the first), ``set``
+    (keys for all runs) and ``grid`` (a list of values for each key). With ``out`` the table is kept there, and runs
+    that it holds already are not made again. ``ray`` names a cluster: ``auto``, ``local`` or ``HOST:PORT``.
+
+    Raises :class:`slackwater.GridError` for a grid that is wrong, :class:`slackwater.ScenarioError` for a scenario
+    that is, :class:`slackwater.lock.BusyError` where another process writes into ``out``.
     """
-    todo = tasks(file)
-    with lock.alone(out):
-        return _fill(todo, out, f"sweep {file.stem}", jobs=jobs, ray=ray, quiet=quiet)
+    # Here: the module is also run as a command, which needs it not to be loaded before.
+    from slackwater import extras
+    from slackwater import grid as grids
 
-
-def _fill(
-    todo: list[cluster.Task], out: Path, title: str, *, jobs: int | None, ray: str | None, quiet: bool
-) -> tuple[Path, int]:
     extras.check("sweep")
-    from tqdm import tqdm
+    import pyarrow.parquet as pq
 
-    from slackwater.rows import Rows
+    if isinstance(grid, Mapping):
+        todo, title = grids.tasks(grid, "grid", Path()), "sweep"
+    else:
+        file = Path(grid)
+        todo, title = grids.tasks(grids.read(file), str(file), file.parent), f"sweep {file.stem}"
 
-    identity = hashlib.sha256(json.dumps([todo, slackwater.__version__], sort_keys=True).encode()).hexdigest()
-    rows = Rows(out, identity)
-    left = [i for i in range(len(todo)) if i not in rows.done]
-    tell = progress.Lines("sweep", len(todo), len(todo) - len(left), quiet=quiet)
-    bar = tqdm(total=len(todo), initial=len(todo) - len(left), unit="run", disable=quiet or None, file=sys.stderr)
-    with beacon.Beacon(out, "simulation", f"{title}, {len(todo)} runs") as told:
-        try:
-            for k, result in cluster.run(work, [todo[i] for i in left], jobs=jobs, ray=ray):
-                rows.add(left[k], result)
-                bar.update()
-                tell.at(bar.n)
-                told.tell(bar.n / max(len(todo), 1))
-        finally:
-            # What ended before an interruption is kept.
-            rows.flush()
-            bar.close()
-    return rows.finish(), len(left)
+    def fill(folder: Path) -> tuple[Path, int]:
+        return grids.fill(todo, folder, title, jobs=jobs, ray=ray, quiet=quiet, threads=True)
 
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="slackwater sweep",
-        description="Run every combination of a grid file.",
-        epilog="Examples:\n  slackwater sweep grid.toml\n  slackwater sweep grid.toml --jobs 4 --out runs/grid",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("grid", type=Path, help="the grid file")
-    parser.add_argument("--out", type=Path, help="where results go (default: runs/sweep-<name>)")
-    parser.add_argument("--jobs", type=int, help="processes (default: all cores)")
-    parser.add_argument("--ray", metavar="ADDRESS", help="run on this Ray cluster: auto, local, HOST:PORT or ray://...")
-    parser.add_argument("--quiet", action="store_true", help="no progress bar")
-    return parser
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """`slackwater sweep`."""
-    args = _parser().parse_args(arguments)
-    out = args.out or Path("runs") / f"sweep-{args.grid.stem}"
-    start = time.monotonic()
-    try:
-        table, made = sweep(args.grid, out, jobs=args.jobs, ray=args.ray, quiet=args.quiet)
-    except KeyboardInterrupt:
-        print("slackwater: interrupted; the same command goes on", file=sys.stderr)
-        return 130
-    except (ValueError, OSError, ImportError, cluster.WorkerError) as error:
-        print(f"slackwater: {error}", file=sys.stderr)
-        return 2
-    print(f"{made} runs in {time.monotonic() - start:.1f} s\n{table}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="slackwater-sweep-") as folder:
+            path, made = fill(Path(folder))
+            return Sweep(pq.read_table(path), made, None)
+    path, made = fill(Path(out))
+    return Sweep(pq.read_table(path), made, path)

@@ -6,7 +6,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from slackwater import cluster, lock, sweep
+import slackwater
+from slackwater import cluster, lock
+from slackwater import grid as grids
 
 GRID = """
 seeds = 3
@@ -27,13 +29,19 @@ def grid(folder: Path, text: str = GRID) -> Path:
     return file
 
 
+def swept(file: Path, out: Path, *, jobs: int | None = None, ray: str | None = None) -> tuple[Path, int]:
+    """As the command does it, in processes of their own."""
+    todo = grids.tasks(grids.read(file), str(file), file.parent)
+    return grids.fill(todo, out, "sweep", jobs=jobs, ray=ray, quiet=True)
+
+
 def rows(table: Path) -> list[dict[str, Any]]:
     return pq.read_table(table).to_pylist()  # type: ignore[no-any-return]
 
 
 def test_all_runs_are_in_the_table_in_their_order(tmp_path: Path) -> None:
     file = grid(tmp_path)
-    table, made = sweep.sweep(file, tmp_path / "two", jobs=2, quiet=True)
+    table, made = swept(file, tmp_path / "two", jobs=2)
     assert made == 12
     found = rows(table)
     assert [r["task"] for r in found] == list(range(12))
@@ -41,19 +49,19 @@ def test_all_runs_are_in_the_table_in_their_order(tmp_path: Path) -> None:
     assert found[0]["flow.controller"] == "cubic"
     assert found[-1]["path.rtt"] == "60 ms"
     assert all(r["goodput_mbps"] > 5 for r in found)
-    one, _ = sweep.sweep(file, tmp_path / "one", jobs=1, quiet=True)
+    one, _ = swept(file, tmp_path / "one", jobs=1)
     assert rows(one) == found
     # What is there is not run again; a changed grid starts anew.
-    _, again = sweep.sweep(file, tmp_path / "one", jobs=1, quiet=True)
+    _, again = swept(file, tmp_path / "one", jobs=1)
     assert again == 0
-    _, other = sweep.sweep(grid(tmp_path, GRID.replace("seeds = 3", "seeds = 1")), tmp_path / "one", quiet=True)
+    _, other = swept(grid(tmp_path, GRID.replace("seeds = 3", "seeds = 1")), tmp_path / "one")
     assert other == 4
 
 
 def test_a_killed_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = grid(tmp_path)
     calls = 0
-    real = sweep.work
+    real = grids.work
 
     def dies(task: dict[str, Any]) -> list[dict[str, Any]]:
         nonlocal calls
@@ -62,11 +70,11 @@ def test_a_killed_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             raise KeyboardInterrupt
         return real(task)
 
-    monkeypatch.setattr(sweep, "work", dies)
+    monkeypatch.setattr(grids, "work", dies)
     with pytest.raises(KeyboardInterrupt):
-        sweep.sweep(file, tmp_path / "out", jobs=1, quiet=True)
-    monkeypatch.setattr(sweep, "work", real)
-    table, made = sweep.sweep(file, tmp_path / "out", jobs=1, quiet=True)
+        swept(file, tmp_path / "out", jobs=1)
+    monkeypatch.setattr(grids, "work", real)
+    table, made = swept(file, tmp_path / "out", jobs=1)
     assert made == 7
     assert [r["task"] for r in rows(table)] == list(range(12))
 
@@ -75,11 +83,11 @@ def test_two_sweeps_in_one_folder_do_not_mix(tmp_path: Path, capsys: pytest.Capt
     file, out = grid(tmp_path), tmp_path / "out"
     with lock.alone(out):
         with pytest.raises(lock.BusyError, match="another process"):
-            sweep.sweep(file, out, jobs=1, quiet=True)
-        assert sweep.main([str(file), "--out", str(out), "--quiet"]) == 2
+            swept(file, out, jobs=1)
+        assert grids.main([str(file), "--out", str(out), "--quiet"]) == 2
         assert "another process writes its results there" in capsys.readouterr().err
         assert [path.name for path in out.iterdir()] == [".lock"]
-    table, made = sweep.sweep(file, out, jobs=2, quiet=True)
+    table, made = swept(file, out, jobs=2)
     assert made == 12
     assert [r["task"] for r in rows(table)] == list(range(12))
 
@@ -92,9 +100,27 @@ def test_wrong_grids_are_told(tmp_path: Path) -> None:
         ('scenario = "lte-demo"\nseeds = 0', "seeds"),
         ('scenario = "lte-demo"\n[grid]\n"path.rtt" = 3', "path.rtt"),
     ]:
-        with pytest.raises(sweep.GridError, match=key):
-            sweep.tasks(grid(tmp_path, text))
-    assert sweep.main([str(tmp_path / "none.toml")]) == 2
+        with pytest.raises(slackwater.GridError, match=key):
+            slackwater.sweep(grid(tmp_path, text))
+    assert grids.main([str(tmp_path / "none.toml")]) == 2
+
+
+def test_a_dict_is_swept_in_this_process_and_a_folder_keeps_it(tmp_path: Path) -> None:
+    file = grid(tmp_path)
+    table, _ = swept(file, tmp_path / "processes", jobs=1)
+    shape = grids.read(file)
+    found = slackwater.sweep(shape, jobs=2)
+    assert (found.made, found.path, len(found)) == (12, None, 12)
+    assert found.to_arrow().to_pylist() == rows(table)
+    assert found.to_polars().height == found.to_pandas().shape[0] == 12
+
+    kept = slackwater.sweep(file, out=tmp_path / "kept")
+    assert kept.path == tmp_path / "kept" / "table.parquet"
+    again = slackwater.sweep(file, out=tmp_path / "kept")
+    assert (kept.made, again.made) == (12, 0)
+    assert again.to_arrow() == kept.to_arrow() == found.to_arrow()
+    with pytest.raises(slackwater.GridError, match="grid: seeds: found 0"):
+        slackwater.sweep({**shape, "seeds": 0})
 
 
 def slow(task: dict[str, Any]) -> int:
@@ -159,9 +185,9 @@ def test_a_ray_cluster_loses_a_worker_and_no_row(tmp_path: Path, monkeypatch: py
         killer.join()
         assert sorted(found) == [(n, n) for n in range(10)]
         # The table is the same as without a cluster, and each row is there once.
-        table, made = sweep.sweep(grid(tmp_path), tmp_path / "ray", ray="auto", quiet=True)
+        table, made = swept(grid(tmp_path), tmp_path / "ray", ray="auto")
         assert made == 12
-        local, _ = sweep.sweep(grid(tmp_path), tmp_path / "local", jobs=1, quiet=True)
+        local, _ = swept(grid(tmp_path), tmp_path / "local", jobs=1)
         assert rows(table) == rows(local)
     finally:
         ray.shutdown()

@@ -307,7 +307,7 @@ pub fn main_from(start: Start, plugins: &Plugins) -> ExitCode {
         Command::Rtc(args) => commands::rtc::rtc(&args, plugins),
         Command::Serve(args) => commands::serve::serve(&args),
         Command::Train(args) => commands::python::module("slackwater.train", &args.args),
-        Command::Sweep(args) => commands::python::module("slackwater.sweep", &args.args),
+        Command::Sweep(args) => commands::python::module("slackwater.grid", &args.args),
         Command::Sql(args) => commands::python::module("slackwater.sql", &args.args),
         Command::Bench(args) => commands::bench::bench(&args),
         Command::Doctor { json } => commands::doctor::doctor(json),

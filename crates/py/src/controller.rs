@@ -16,14 +16,14 @@ use slackwater_lab::control::{
 use slackwater_lab::core::{Bytes, Duration, Instant, Rate};
 use slackwater_scenario::Plugins;
 
-use crate::samples;
+use crate::{policy, samples};
 
 /// The first exception that a controller raised: it ends the run and is what the caller sees.
 #[derive(Clone, Default)]
 pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
 
 impl Raised {
-    fn keep(&self, error: PyErr) {
+    pub(crate) fn keep(&self, error: PyErr) {
         if let Ok(mut first) = self.0.lock() {
             first.get_or_insert(error);
         }
@@ -80,16 +80,24 @@ impl Hears {
     }
 }
 
-/// The plugins that `controllers` names: class by name.
+/// The plugins that `controllers` names: by name a class of controllers, or a policy.
 pub(crate) fn plugins(controllers: &Bound<'_, PyMapping>, raised: &Raised) -> PyResult<Plugins> {
     let py = controllers.py();
     let base = py.import("slackwater.controller")?.getattr("Controller")?;
+    let policies = py.import("slackwater.policy")?.getattr("Policy")?;
+    let taken =
+        |e: slackwater_lab::control::registry::BadName| PyValueError::new_err(e.to_string());
     let mut plugins = Plugins::new();
     for item in controllers.items()? {
         let (name, class): (String, Bound<'_, PyAny>) = item.extract()?;
+        if class.is_instance(&policies)? {
+            let plugin = policy::plugin(&name, &class, raised)?;
+            plugins = plugins.with_controller(plugin).map_err(taken)?;
+            continue;
+        }
         let wrong = || {
             PyTypeError::new_err(format!(
-                "controllers[{name:?}]: found {class}, expected a class derived from slackwater.Controller"
+                "controllers[{name:?}]: found {class}, expected a class derived from slackwater.Controller, or a slackwater.Policy"
             ))
         };
         let class = class.cast::<PyType>().map_err(|_| wrong())?;
@@ -127,9 +135,7 @@ pub(crate) fn plugins(controllers: &Bound<'_, PyMapping>, raised: &Raised) -> Py
                 Ok(Box::new(make(config, parameters)?))
             })
         };
-        plugins = plugins
-            .with_controller(plugin)
-            .map_err(|e| PyValueError::new_err(e.to_string()))?;
+        plugins = plugins.with_controller(plugin).map_err(taken)?;
     }
     Ok(plugins)
 }

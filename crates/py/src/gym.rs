@@ -49,7 +49,7 @@ const fn bound() -> f64 {
     1.5
 }
 
-fn scheme(text: &str) -> PyResult<Scheme> {
+pub(crate) fn scheme(text: &str) -> PyResult<Scheme> {
     let asked: Asked = serde_json::from_str(text).map_err(|e| {
         let said = e.to_string();
         let found = said.split(" at line ").next().unwrap_or_default();
@@ -251,6 +251,15 @@ impl Batch {
             }
         }
     }
+}
+
+/// Logarithms of the factors that the actions of a scheme (JSON) stand for; empty where an action is the logarithm itself.
+#[pyfunction]
+pub(crate) fn log_ratios(scheme: &str) -> PyResult<Vec<f64>> {
+    Ok(match self::scheme(scheme)? {
+        Scheme::Relative { actions, .. } => actions.log_ratios(),
+        Scheme::Residual { .. } => vec![],
+    })
 }
 
 /// Names of the recordings whose statistics shaped the synthetic links.

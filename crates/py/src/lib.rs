@@ -11,6 +11,7 @@ mod controller;
 mod error;
 mod gym;
 mod json;
+mod policy;
 mod run;
 mod samples;
 mod statistics;
@@ -19,7 +20,7 @@ mod table;
 #[pyo3::pymodule]
 mod _slackwater {
     #[pymodule_export]
-    use crate::arena::arena_task;
+    use crate::arena::{ArenaPlan, arena_task};
     #[pymodule_export]
     use crate::catalogue::{controllers, scenarios, schema};
     #[pymodule_export]
@@ -27,7 +28,7 @@ mod _slackwater {
     #[pymodule_export]
     use crate::error::ScenarioError;
     #[pymodule_export]
-    use crate::gym::{Batch, calibration, scores_json};
+    use crate::gym::{Batch, calibration, log_ratios, scores_json};
     #[pymodule_export]
     use crate::run::{Progress, Run, run};
     #[pymodule_export]

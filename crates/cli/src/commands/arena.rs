@@ -325,7 +325,7 @@ fn on_ray(folder: &Path, left: &[Task], address: &str) -> Result<()> {
         "--ray".into(),
         address.into(),
     ];
-    let code = super::python::module("slackwater.arena", &words)?;
+    let code = super::python::module("slackwater.workers", &words)?;
     let _ = std::fs::remove_file(tasks);
     if code != ExitCode::SUCCESS {
         bail!("the runs on Ray ended early; the same command goes on");

@@ -42,10 +42,19 @@ const HELPS: [(&str, &str); 7] = helps!(
     "sql"
 );
 
+/// The command that `module` is behind: a module has the name of its command, but where the package has a function of that name.
+fn command_of(module: &str) -> &str {
+    match module.rsplit('.').next() {
+        Some("grid") => "sweep",
+        Some(name) => name,
+        None => module,
+    }
+}
+
 /// The help that `args` want of the command of `module`.
 fn help(module: &str, args: &[OsString]) -> Option<&'static str> {
     let wanted = args.iter().any(|a| a == "--help" || a == "-h");
-    let command = module.strip_prefix("slackwater.").filter(|_| wanted)?;
+    let command = wanted.then(|| command_of(module))?;
     let of = |name: &str| {
         HELPS
             .iter()
@@ -98,7 +107,7 @@ pub(crate) fn module(module: &str, args: &[OsString]) -> Result<ExitCode> {
 
 /// The help of the command itself, where the package that knows its options is not there.
 fn own_help(module: &str) -> ExitCode {
-    let name = module.rsplit('.').next().unwrap_or(module);
+    let name = command_of(module);
     let mut command = crate::command();
     command.build();
     if let Some(own) = command.find_subcommand_mut(name) {
