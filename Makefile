@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.slackwater
 BUILT   = $(or $(CARGO_TARGET_DIR),target)/debug
 
 .DEFAULT_GOAL := help
-.PHONY: help page test-page demo test test-rust test-python python bench fuzz mutants soak lint lint-rust lint-python lint-english vale docs site deny package dist wheel container check fmt clean
+.PHONY: help page test-page demo test test-rust test-python python bench fuzz mutants soak lint lint-rust lint-python lint-english vale docs site deny package dist wheel release container check fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -121,6 +121,12 @@ dist: ## Build the packages of a release into dist/: binary, manual pages, compl
 
 wheel: $(STAMP) ## Build the sdist and from it the wheel into dist/wheels, and run what a fresh environment installs
 	packaging/wheel $(WHEEL)
+
+release: $(STAMP) ## Build binary, packages, wheel and container, run each, and hold their versions to one another
+	packaging/dist
+	packaging/check
+	packaging/wheel
+	packaging/versions --all
 
 container: ## Build the container of `slackwater upf` and run what is in it (docker, podman or buildah; BASE=, RUST=, BINARY= as its file says)
 	BASE="$(BASE)" RUST="$(RUST)" BINARY="$(BINARY)" PROFILE="$(PROFILE)" packaging/container/check
