@@ -431,7 +431,7 @@ fn run_core(
     let gnb = gnb::description::Gnb {
         name: args.name.clone(),
         cell: args.cell.clone().unwrap_or_default(),
-        queue: args.queue.clone(),
+        queue: args.queue.map(|room| room.to_string()),
         edge: args.edge.iter().filter(own).cloned().collect(),
         set: args.set.clone(),
         seed: args.seed,
