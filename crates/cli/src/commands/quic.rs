@@ -64,6 +64,9 @@ struct ServeArgs {
     /// Refuse further connections while there are so many
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections as u64, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     connections: u64,
+    /// Refuse further connections of one address (IPv6: of one /64) while there are so many (default: half of --connections)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    connections_per_address: Option<u64>,
     /// Give so many bytes on one connection at most, such as 20MB (default: as many as the client wants)
     #[arg(long, value_name = "N", value_parser = bytes)]
     most: Option<u64>,
@@ -207,6 +210,9 @@ fn serve(args: &ServeArgs, plugins: &Plugins) -> Result<ExitCode> {
         ecn: args.ecn.map(Ecn::mode),
         limits: Limits {
             connections: args.connections as usize,
+            per_address: args
+                .connections_per_address
+                .unwrap_or_else(|| args.connections.div_ceil(2)) as usize,
             bytes: args.most,
             ..Limits::default()
         },
