@@ -6,7 +6,7 @@
 //! DATAGRAM frames (RFC 9221), from a client that heard them on its side ([`get`]).
 //!
 //! The protocol is a line each way on a bidirectional stream: `FILE name` or `ZEROS count`, then `OK count` and the
-//! bytes, or `ERROR words`.
+//! bytes, or `ERROR words`. A server speaks HTTP/3 too.
 
 pub mod get;
 pub mod reports;
@@ -26,7 +26,7 @@ use slackwater_core::Draw;
 
 use crate::LiveError;
 
-pub use tls::{Fingerprint, Identity};
+pub use tls::{Fingerprint, Identity, KeyHash};
 
 /// The protocol's name in TLS (RFC 7301).
 const ALPN: &[u8] = b"slackwater-file/1";
@@ -37,8 +37,8 @@ pub const PORT: u16 = 4433;
 const SEGMENT: u16 = 1452;
 /// A peer that says nothing for so long is gone.
 const IDLE: Wall = Wall::from_secs(10);
-/// Streams of one direction that a peer may open: none is expected.
-const UNI_STREAMS: u32 = 1;
+/// Streams of one direction that a peer may open: HTTP/3 has three (RFC 9114, 6.2), and others that mean nothing may come.
+const UNI_STREAMS: u32 = 8;
 /// The longest request or answer line.
 const LINE: usize = 4096;
 /// Threads that read files.

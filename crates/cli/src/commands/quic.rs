@@ -221,6 +221,7 @@ fn serve(args: &ServeArgs, plugins: &Plugins) -> Result<ExitCode> {
     let started = |at: &Listening| {
         eprintln!("quic: {} at {}", args.cc, at.address);
         eprintln!("quic: certificate {}", at.fingerprint);
+        eprintln!("quic: key {} (for browsers)", at.key);
         if let Some(reports) = at.reports {
             eprintln!("quic: reports at {reports}");
         }

@@ -6,6 +6,7 @@ mod arena;
 mod errors;
 mod explain;
 mod folders;
+mod http;
 mod interrupts;
 mod kills;
 mod new;

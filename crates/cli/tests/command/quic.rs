@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use serde_json::Value;
 
@@ -17,47 +17,85 @@ struct Download {
 /// A file of this many bytes: some rounds of any window.
 const LENGTH: usize = 3_000_017;
 
+/// Some bytes that are not alike.
+pub(super) fn bytes(length: usize) -> Vec<u8> {
+    (0..length as u64).map(|k| ((k * k) >> 7) as u8).collect()
+}
+
+/// `slackwater quic serve` on the loopback, and what it says of itself.
+pub(super) struct Server {
+    child: Child,
+    /// Open, so that it may say more.
+    _said: BufReader<ChildStderr>,
+    pub(super) port: String,
+    pub(super) fingerprint: String,
+    pub(super) key: String,
+}
+
+impl Server {
+    /// With these words behind those of every server.
+    pub(super) fn start(words: &[&str], folder: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_slackwater"))
+            .args(["quic", "serve", "--listen", "127.0.0.1:0", "--json"])
+            .args(words)
+            .arg(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let mut said = BufReader::new(child.stderr.take().expect("piped"));
+        let mut word = |before: &str| {
+            let mut line = String::new();
+            said.read_line(&mut line).expect("a line");
+            let (_, rest) = line.trim_end().split_once(before).expect(&line);
+            rest.split(' ').next().expect("a word").to_owned()
+        };
+        let (port, fingerprint) = (word(" at 127.0.0.1:"), word("certificate "));
+        Self {
+            port,
+            fingerprint,
+            key: word("key "),
+            child,
+            _said: said,
+        }
+    }
+
+    /// What it tells of its transfers, once it has ended by itself.
+    pub(super) fn end(mut self) -> Vec<Value> {
+        let mut served = String::new();
+        let mut stdout = self.child.stdout.take().expect("piped");
+        stdout.read_to_string(&mut served).expect("lines");
+        assert!(self.child.wait().expect("it ends").success());
+        let lines = served.lines().map(serde_json::from_str);
+        lines.collect::<Result<_, _>>().expect("JSON")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has ended, except where a test fails.
+        let _ignored = self.child.kill();
+    }
+}
+
 fn download(python: &Path, cc: &str, ecn: &str, more: &[&str]) -> Download {
     let folder = std::env::temp_dir().join(format!("slackwater-aioquic-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder can be made");
-    let bytes: Vec<u8> = (0..LENGTH as u64).map(|k| ((k * k) >> 7) as u8).collect();
+    let bytes = bytes(LENGTH);
     std::fs::write(folder.join("data"), &bytes).expect("the file is written");
-
-    let mut server = Command::new(env!("CARGO_BIN_EXE_slackwater"))
-        .args(["quic", "serve", "--listen", "127.0.0.1:0", "--json"])
-        .args(["--transfers", "1", "--cc", cc, "--ecn", ecn])
-        .arg(&folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command starts");
-    let mut said = BufReader::new(server.stderr.take().expect("piped"));
-    let mut word = |before: &str| {
-        let mut line = String::new();
-        said.read_line(&mut line).expect("a line");
-        let (_, word) = line.trim_end().split_once(before).expect(&line);
-        word.to_owned()
-    };
-    let port = word(" at 127.0.0.1:");
-    let fingerprint = word("certificate ");
+    let server = Server::start(&["--transfers", "1", "--cc", cc, "--ecn", ecn], &folder);
 
     let copy = folder.join("copy");
-    let got = get(python, ["127.0.0.1", &port], "data", &copy, more);
-    let mut served = String::new();
-    let mut stdout = server.stdout.take().expect("piped");
-    stdout.read_to_string(&mut served).expect("a line");
-    assert!(server.wait().expect("it ends").success());
+    let got = get(python, ["127.0.0.1", &server.port], "data", &copy, more);
+    assert_eq!(got["certificate"], server.fingerprint.as_str());
+    let served = server.end().remove(0);
     assert!(
         std::fs::read(&copy).expect("the copy is there") == bytes,
         "{cc}, {ecn}: other bytes: {got}"
     );
     std::fs::remove_dir_all(&folder).expect("it was made");
-    assert_eq!(got["certificate"], fingerprint.as_str());
-    Download {
-        served: serde_json::from_str(&served).expect("JSON"),
-        got,
-    }
+    Download { served, got }
 }
 
 /// Gets `file`; what the script says of it.

@@ -170,4 +170,5 @@ def main() -> None:
     )
 
 
-main()
+if __name__ == "__main__":
+    main()

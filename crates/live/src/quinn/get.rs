@@ -19,7 +19,7 @@ use slackwater_signal::ReportBody;
 use slackwater_wire::report::Datagram;
 
 use super::reports::Budget;
-use super::{Fingerprint, LINE, block_on, line, mbps, ms, tls, transport, usage};
+use super::{ALPN, Fingerprint, LINE, block_on, line, mbps, ms, tls, transport, usage};
 use crate::LiveError;
 use crate::counted::CounterReport;
 
@@ -112,7 +112,7 @@ pub fn get(
             Arc::new(TokioRuntime),
         )
         .map_err(wrong)?;
-        let mut config = ClientConfig::new(tls::client(options.fingerprint)?);
+        let mut config = ClientConfig::new(tls::client(options.fingerprint, ALPN)?);
         config.transport_config(Arc::new(transport(options.spin)));
         endpoint.set_default_client_config(config);
         let begun = Instant::now();

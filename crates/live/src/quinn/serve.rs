@@ -1,7 +1,9 @@
 //! The server.
 
+pub(super) mod http;
 mod limits;
 mod source;
+mod transfer;
 
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
@@ -24,11 +26,13 @@ use slackwater_signal::{PathReport, ReportBody};
 
 pub use self::limits::Limits;
 use self::limits::{Allowance, Seat, Seats, while_it_moves};
-use self::source::Source;
+use self::source::{Source, Wish};
+use self::transfer::Client;
+pub use self::transfer::Served;
 use super::reports::{self, Directory, Heard};
 use super::{
-    Fingerprint, Identity, LINE, SEGMENT, UNI_STREAMS, block_on, controller, line, mbps, transport,
-    usage,
+    Fingerprint, Identity, KeyHash, LINE, SEGMENT, UNI_STREAMS, block_on, controller, line,
+    transport, usage,
 };
 use crate::LiveError;
 use crate::counted::{CounterReport, Key};
@@ -69,51 +73,8 @@ pub struct Listening {
     pub reports: Option<SocketAddr>,
     /// By what clients know it.
     pub fingerprint: Fingerprint,
-}
-
-/// A transfer, as its sender saw it. Times are ms.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct Served {
-    /// The client.
-    pub client: SocketAddr,
-    /// What it asked for.
-    pub request: String,
-    /// The controller.
-    pub controller: String,
-    /// Stream bytes handed to quinn.
-    pub bytes: u64,
-    /// Bytes of QUIC packets that were acknowledged meanwhile.
-    pub acknowledged: u64,
-    /// From the request to the last byte's acknowledgment.
-    pub seconds: f64,
-    /// Of stream bytes; of acknowledged packets where the client went before the end.
-    pub goodput_mbps: f64,
-    /// Least round-trip time.
-    pub min_rtt_ms: f64,
-    /// Median of the smoothed round-trip time, sampled every 10 ms.
-    pub srtt_p50_ms: f64,
-    /// The same, 95 of 100.
-    pub srtt_p95_ms: f64,
-    /// Mean window, bytes.
-    pub window_bytes: f64,
-    /// QUIC packets sent on the connection so far.
-    pub packets: u64,
-    /// Those that were lost.
-    pub lost: u64,
-    /// Congestion events: losses and marks.
-    pub congestion_events: u64,
-    /// Packets that the client counted by their mark on the connection so far, and among them those marked on the path.
-    pub ect0: u64,
-    /// The same, ECT(1).
-    pub ect1: u64,
-    /// The same, CE.
-    pub ce: u64,
-    /// Reports told to the controller from beside the connection, so far.
-    pub reports_beside: u64,
-    /// Reports told to the controller in DATAGRAM frames, so far.
-    pub reports_inside: u64,
-    /// All bytes were acknowledged.
-    pub complete: bool,
+    /// By what Chromium knows it.
+    pub key: KeyHash,
 }
 
 /// What every connection needs.
@@ -149,6 +110,7 @@ pub fn serve(
             address: options.listen,
             reports: None,
             fingerprint: identity.fingerprint(),
+            key: identity.key(),
         };
         if let Some(address) = options.reports {
             let wrong = |e| LiveError::kernel(format!("cannot hear reports at {address}"), e);
@@ -232,48 +194,61 @@ async fn connection(
     let Ok(connection) = connecting.await else {
         return;
     };
-    let client = connection.remote_address();
-    common.directory.add(client, control.clone());
-    let inside = Arc::new(AtomicU64::new(0));
+    let address = connection.remote_address();
+    common.directory.add(address, control.clone());
+    let client = Client {
+        connection,
+        control,
+        inside: Arc::default(),
+        allowance: Arc::new(Allowance::new(&options.limits)),
+        common: Arc::clone(&common),
+    };
     let helpers = [
         tokio::spawn(drive(
-            connection.clone(),
-            control.clone(),
+            client.connection.clone(),
+            client.control.clone(),
             Arc::new(TokioRuntime),
             UNI_STREAMS.into(),
         )),
         tokio::spawn(datagrams(
-            connection.clone(),
-            control.clone(),
-            Arc::clone(&inside),
+            client.connection.clone(),
+            client.control.clone(),
+            Arc::clone(&client.inside),
             common.options.key.is_some(),
         )),
     ];
-    let allowance = Arc::new(Allowance::new(&options.limits));
+    if client.protocol().as_deref() == Some(http::ALPN) {
+        http::serve(&client).await;
+    } else {
+        lines(&client).await;
+    }
+    common.directory.remove(address);
+    for helper in helpers {
+        helper.abort();
+    }
+}
+
+/// Answers the requests of our own protocol on one connection until it ends.
+async fn lines(client: &Client) {
+    let connection = &client.connection;
+    let patience = client.common.options.limits.patience;
     loop {
-        match tokio::time::timeout(options.limits.patience, connection.accept_bi()).await {
-            Ok(Ok((send, recv))) => {
-                let busy = allowance.begin();
-                let (connection, control) = (connection.clone(), control.clone());
-                let (common, inside) = (Arc::clone(&common), Arc::clone(&inside));
-                let allowance = Arc::clone(&allowance);
+        match tokio::time::timeout(patience, connection.accept_bi()).await {
+            Ok(Ok(streams)) => {
+                let busy = client.allowance.begin();
+                let client = client.clone();
                 tokio::spawn(async move {
-                    let streams = (send, recv);
-                    transfer(streams, &connection, &control, &inside, &allowance, &common).await;
+                    answer(streams, &client).await;
                     drop(busy);
                 });
             }
-            Ok(Err(_)) => break,
-            Err(_) if allowance.idle() => {
+            Ok(Err(_)) => return,
+            Err(_) if client.allowance.idle() => {
                 connection.close(VarInt::from_u32(0), b"nothing was wanted");
-                break;
+                return;
             }
             Err(_) => {}
         }
-    }
-    common.directory.remove(client);
-    for helper in helpers {
-        helper.abort();
     }
 }
 
@@ -295,21 +270,18 @@ async fn datagrams(connection: Connection, control: Shared, heard: Arc<AtomicU64
     }
 }
 
-async fn transfer(
-    (mut send, mut recv): (SendStream, RecvStream),
-    connection: &Connection,
-    control: &Shared,
-    inside: &AtomicU64,
-    allowance: &Allowance,
-    common: &Common,
-) {
-    let patience = common.options.limits.patience;
+async fn answer((mut send, mut recv): (SendStream, RecvStream), client: &Client) {
+    let options = &client.common.options;
+    let patience = options.limits.patience;
     let Ok(Ok(request)) = tokio::time::timeout(patience, recv.read_to_end(LINE)).await else {
         return;
     };
     let request = line(&request).map_or(String::new(), |(text, _)| text.to_owned());
-    let found = Source::find(request.clone(), common.options.root.clone()).await;
-    let found = found.and_then(|source| allowance.take(source.length()).map(|()| source));
+    let found = match Wish::read(&request) {
+        Ok(wish) => Source::find(wish, options.root.clone()).await,
+        Err(why) => Err(why),
+    };
+    let found = found.and_then(|source| client.allowance.take(source.length()).map(|()| source));
     let mut source = match found {
         Ok(source) => source,
         Err(why) => {
@@ -319,46 +291,10 @@ async fn transfer(
             return;
         }
     };
-    let begun = Instant::now();
-    let before = control.get().delivered().0;
-    let samples = Arc::new(std::sync::Mutex::new(Samples::default()));
-    let sampler = tokio::spawn(sample(control.clone(), Arc::clone(&samples)));
-    let mut bytes = 0;
-    let complete = write(&mut send, &mut source, control, patience, &mut bytes).await;
-    let seconds = begun.elapsed().as_secs_f64();
-    sampler.abort();
-    // A short transfer ends before the first sample.
-    look(control, &samples);
-    let stats = connection.stats().path;
-    let samples = core::mem::take(&mut *samples.lock().expect("no holder panics"));
-    let min_rtt = control.get().sample().min_rtt;
-    let counted = control.get().counted();
-    let acknowledged = control.get().delivered().0 - before;
-    let client = connection.remote_address();
-    let served = Served {
-        client,
-        request,
-        controller: common.options.controller.clone(),
-        bytes,
-        acknowledged,
-        seconds,
-        goodput_mbps: mbps(if complete { bytes } else { acknowledged }, seconds),
-        min_rtt_ms: min_rtt.as_millis_f64(),
-        srtt_p50_ms: samples.srtt(0.5),
-        srtt_p95_ms: samples.srtt(0.95),
-        window_bytes: samples.window(),
-        packets: stats.sent_packets,
-        lost: stats.lost_packets,
-        congestion_events: stats.congestion_events,
-        ect0: counted.ect0,
-        ect1: counted.ect1,
-        ce: counted.ce,
-        reports_beside: common.directory.told(client),
-        reports_inside: inside.load(Ordering::Relaxed),
-        complete,
-    };
-    // Nobody listens any more where the server has ended.
-    let _ignored = common.done.send(served);
+    let mut transfer = client.begin(request);
+    let bytes = &mut transfer.bytes;
+    let complete = write(&mut send, &mut source, &client.control, patience, bytes).await;
+    transfer.end(complete);
 }
 
 /// Writes everything and waits until it is acknowledged; false where the client went before, or takes nothing for `patience`.
@@ -405,40 +341,4 @@ async fn write(
     }
     let stopped = while_it_moves(control, patience, send.stopped()).await;
     matches!(stopped, Some(Ok(None)))
-}
-
-/// What the sender saw every 10 ms.
-#[derive(Debug, Default)]
-struct Samples {
-    srtt: Vec<f64>,
-    window: f64,
-}
-
-impl Samples {
-    fn srtt(&self, quantile: f64) -> f64 {
-        let mut all = self.srtt.clone();
-        all.sort_by(f64::total_cmp);
-        let at = (all.len() as f64 * quantile) as usize;
-        all.get(at.min(all.len().saturating_sub(1)))
-            .copied()
-            .unwrap_or(0.0)
-    }
-
-    fn window(&self) -> f64 {
-        self.window / (self.srtt.len() as f64).max(1.0)
-    }
-}
-
-async fn sample(control: Shared, samples: Arc<std::sync::Mutex<Samples>>) {
-    loop {
-        tokio::time::sleep(Wall::from_millis(10)).await;
-        look(&control, &samples);
-    }
-}
-
-fn look(control: &Shared, samples: &std::sync::Mutex<Samples>) {
-    let sample = control.get().sample();
-    let mut samples = samples.lock().expect("no holder panics");
-    samples.srtt.push(sample.srtt.as_millis_f64());
-    samples.window += sample.cwnd.0 as f64;
 }

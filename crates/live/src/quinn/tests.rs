@@ -1,3 +1,4 @@
+mod http;
 mod limits;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};

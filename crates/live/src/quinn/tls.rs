@@ -5,13 +5,21 @@ use core::str::FromStr;
 use std::sync::Arc;
 
 use ::quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use rcgen::PublicKeyData as _;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
+use super::serve::http;
 use super::{ALPN, provider, usage};
 use crate::LiveError;
+
+fn digest(bytes: &[u8]) -> [u8; 32] {
+    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
+    let bytes = digest.as_ref().try_into();
+    bytes.expect("SHA-256 has 32 bytes")
+}
 
 /// SHA-256 of a certificate.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,9 +27,7 @@ pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
     fn of(certificate: &[u8]) -> Self {
-        let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
-        let bytes = digest.as_ref().try_into();
-        Self(bytes.expect("SHA-256 has 32 bytes"))
+        Self(digest(certificate))
     }
 }
 
@@ -56,11 +62,35 @@ impl FromStr for Fingerprint {
     }
 }
 
+/// SHA-256 of a public key with its kind (`SubjectPublicKeyInfo`; RFC 7469, 2.4), which Chromium takes in base64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyHash([u8; 32]);
+
+impl fmt::Display for KeyHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DIGITS: &[u8; 64] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        // RFC 4648, 4: three bytes are four digits, and two of the 32 are left.
+        for group in self.0.chunks(3) {
+            let bits = group
+                .iter()
+                .fold(0, |bits, byte| bits << 8 | u32::from(*byte));
+            let bits = bits << (8 * (3 - group.len()));
+            for digit in 0..=group.len() {
+                let at = bits >> (18 - 6 * digit) & 0x3f;
+                f.write_str(char::from(DIGITS[at as usize]).encode_utf8(&mut [0; 4]))?;
+            }
+        }
+        f.write_str("=")
+    }
+}
+
 /// The server's certificate.
 #[derive(Clone)]
 pub struct Identity {
     crypto: Arc<QuicServerConfig>,
     fingerprint: Fingerprint,
+    key: KeyHash,
 }
 
 impl fmt::Debug for Identity {
@@ -80,6 +110,7 @@ impl Identity {
             .map_err(|e| wrong(&e))?;
         let certificate = made.cert.der().clone();
         let fingerprint = Fingerprint::of(&certificate);
+        let public = digest(&made.signing_key.subject_public_key_info());
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
         let mut tls = rustls::ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])
@@ -88,11 +119,12 @@ impl Identity {
                     .with_single_cert(vec![certificate], key.into())
             })
             .map_err(|e| wrong(&e))?;
-        tls.alpn_protocols = vec![ALPN.to_vec()];
+        tls.alpn_protocols = vec![ALPN.to_vec(), http::ALPN.to_vec()];
         let crypto = QuicServerConfig::try_from(tls).map_err(|e| wrong(&e))?;
         Ok(Self {
             crypto: Arc::new(crypto),
             fingerprint,
+            key: KeyHash(public),
         })
     }
 
@@ -104,10 +136,18 @@ impl Identity {
     pub const fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
+
+    /// By what Chromium knows it.
+    pub const fn key(&self) -> KeyHash {
+        self.key
+    }
 }
 
-/// A client's side; without a fingerprint any certificate will do.
-pub(super) fn client(wanted: Option<Fingerprint>) -> Result<Arc<QuicClientConfig>, LiveError> {
+/// A client's side of `protocol`; without a fingerprint any certificate will do.
+pub(super) fn client(
+    wanted: Option<Fingerprint>,
+    protocol: &[u8],
+) -> Result<Arc<QuicClientConfig>, LiveError> {
     let wrong = |e: &dyn fmt::Display| usage(format!("cannot set TLS up: {e}"));
     let provider = provider();
     let check = Arc::new(Check {
@@ -120,7 +160,7 @@ pub(super) fn client(wanted: Option<Fingerprint>) -> Result<Arc<QuicClientConfig
         .dangerous()
         .with_custom_certificate_verifier(check)
         .with_no_client_auth();
-    tls.alpn_protocols = vec![ALPN.to_vec()];
+    tls.alpn_protocols = vec![protocol.to_vec()];
     let crypto = QuicClientConfig::try_from(tls).map_err(|e| wrong(&e))?;
     Ok(Arc::new(crypto))
 }
@@ -174,5 +214,25 @@ impl ServerCertVerifier for Check {
         self.provider
             .signature_verification_algorithms
             .supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The value of RFC 4648, 10 ("fo") behind thirty zeros, which are forty digits.
+    #[test]
+    fn a_key_is_shown_in_base64() {
+        let mut bytes = [0; 32];
+        bytes[30..].copy_from_slice(b"fo");
+        assert_eq!(
+            KeyHash(bytes).to_string(),
+            format!("{}Zm8=", "A".repeat(40))
+        );
+        assert_eq!(
+            KeyHash([0xff; 32]).to_string(),
+            format!("{}8=", "/".repeat(42))
+        );
     }
 }

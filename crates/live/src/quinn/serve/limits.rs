@@ -11,7 +11,7 @@ use std::time::Duration as Wall;
 use ::quinn::{Incoming, TransportConfig};
 use slackwater_quinn::control::Shared;
 
-use crate::quinn::{LINE, WINDOW};
+use crate::quinn::{LINE, UNI_STREAMS, WINDOW};
 
 /// Streams that a client may have open on a connection: our own client opens one.
 const STREAMS: u32 = 4;
@@ -57,7 +57,7 @@ impl Limits {
             .max_concurrent_bidi_streams(STREAMS.into())
             // Requests alone come in.
             .stream_receive_window((LINE as u32).into())
-            .receive_window((LINE as u32 * STREAMS).into())
+            .receive_window((LINE as u32 * (STREAMS + UNI_STREAMS)).into())
             .datagram_receive_buffer_size(Some(DATAGRAMS))
             // Whoever says nothing is gone after the idle timeout. A ping's acknowledgment would also look like progress.
             .keep_alive_interval(None);

@@ -13,6 +13,32 @@ use tokio::task::spawn_blocking;
 /// The most that is read at once, bytes.
 const PIECE: usize = 1 << 16;
 
+/// What a client wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// The file of this name in the folder.
+    File(String),
+    /// So many zeros.
+    Zeros(u64),
+}
+
+impl Wish {
+    /// The wish in a line of our own protocol.
+    ///
+    /// # Errors
+    /// Where it is none, in words for the client.
+    pub(super) fn read(line: &str) -> Result<Self, String> {
+        match line.split_once(' ') {
+            Some(("ZEROS", count)) => count
+                .parse()
+                .map(Self::Zeros)
+                .map_err(|_| "expected a number of bytes".to_owned()),
+            Some(("FILE", name)) => Ok(Self::File(name.to_owned())),
+            _ => Err("expected FILE name or ZEROS count".to_owned()),
+        }
+    }
+}
+
 /// What there is to send.
 #[derive(Debug)]
 pub(super) enum Source {
@@ -21,12 +47,12 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Finds what `request` asks for.
+    /// Finds what is wanted.
     ///
     /// # Errors
-    /// What is wrong with it, in words for the client.
-    pub(super) async fn find(request: String, root: Option<PathBuf>) -> Result<Self, String> {
-        let found = spawn_blocking(move || find(&request, root.as_deref())).await;
+    /// Why it cannot be had, in words for the client.
+    pub(super) async fn find(wish: Wish, root: Option<PathBuf>) -> Result<Self, String> {
+        let found = spawn_blocking(move || find(&wish, root.as_deref())).await;
         found.unwrap_or_else(|_| Err("the server cannot look".to_owned()))
     }
 
@@ -64,41 +90,34 @@ impl Source {
     }
 }
 
-fn find(request: &str, root: Option<&Path>) -> Result<Source, String> {
-    match request.split_once(' ') {
-        Some(("ZEROS", count)) => {
-            let count = count.parse();
-            count
-                .map(Source::Zeros)
-                .map_err(|_| "expected a number of bytes".to_owned())
-        }
-        Some(("FILE", name)) => {
-            let root = root.ok_or("this server has no files")?;
-            let path = Path::new(name);
-            let inside = path.components().all(|c| matches!(c, Component::Normal(_)));
-            let none = || format!("no file {name:?}");
-            if !inside || name.is_empty() {
-                return Err(none());
-            }
-            // A link inside of the folder may lead out of it.
-            let (root, path) = root
-                .canonicalize()
-                .and_then(|root| Ok((root.clone(), root.join(path).canonicalize()?)))
-                .map_err(|_| none())?;
-            if !path.starts_with(&root) {
-                return Err(none());
-            }
-            // Before it is opened: to open a pipe takes the thread until somebody writes to it.
-            if !std::fs::metadata(&path).is_ok_and(|m| m.is_file()) {
-                return Err(none());
-            }
-            let file = File::open(&path).map_err(|_| none())?;
-            let meta = file.metadata().ok().filter(std::fs::Metadata::is_file);
-            let length = meta.ok_or_else(none)?.len();
-            Ok(Source::File(Arc::new(file), length))
-        }
-        _ => Err("expected FILE name or ZEROS count".to_owned()),
+fn find(wish: &Wish, root: Option<&Path>) -> Result<Source, String> {
+    let name = match wish {
+        Wish::Zeros(count) => return Ok(Source::Zeros(*count)),
+        Wish::File(name) => name,
+    };
+    let root = root.ok_or("this server has no files")?;
+    let path = Path::new(name);
+    let inside = path.components().all(|c| matches!(c, Component::Normal(_)));
+    let none = || format!("no file {name:?}");
+    if !inside || name.is_empty() {
+        return Err(none());
     }
+    // A link inside of the folder may lead out of it.
+    let (root, path) = root
+        .canonicalize()
+        .and_then(|root| Ok((root.clone(), root.join(path).canonicalize()?)))
+        .map_err(|_| none())?;
+    if !path.starts_with(&root) {
+        return Err(none());
+    }
+    // Before it is opened: to open a pipe takes the thread until somebody writes to it.
+    if !std::fs::metadata(&path).is_ok_and(|m| m.is_file()) {
+        return Err(none());
+    }
+    let file = File::open(&path).map_err(|_| none())?;
+    let meta = file.metadata().ok().filter(std::fs::Metadata::is_file);
+    let length = meta.ok_or_else(none)?.len();
+    Ok(Source::File(Arc::new(file), length))
 }
 
 #[cfg(test)]

@@ -7,9 +7,19 @@ use super::*;
 
 /// A connection of a client that does as it likes; it may hold so many bytes unread.
 fn client<T>(at: &Listening, unread: u32, work: impl AsyncFnOnce(::quinn::Connection) -> T) -> T {
+    client_of(ALPN, at, unread, work)
+}
+
+/// The same, of this protocol.
+pub(super) fn client_of<T>(
+    protocol: &[u8],
+    at: &Listening,
+    unread: u32,
+    work: impl AsyncFnOnce(::quinn::Connection) -> T,
+) -> T {
     let done = block_on(async {
         let endpoint = Endpoint::client(LOCAL).expect("a socket");
-        let mut config = ClientConfig::new(tls::client(None).expect("a configuration"));
+        let mut config = ClientConfig::new(tls::client(None, protocol).expect("a configuration"));
         let mut transport = transport(true);
         transport.stream_receive_window(unread.into());
         config.transport_config(Arc::new(transport));
