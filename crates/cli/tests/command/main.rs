@@ -6,12 +6,15 @@ mod arena;
 mod errors;
 mod explain;
 mod folders;
+#[path = "../peers/go.rs"]
+mod go;
 mod http;
 mod interrupts;
 mod kills;
 mod new;
 #[path = "../peers/terminal.rs"]
 mod on_terminal;
+mod pion;
 mod quic;
 mod repro;
 mod results;

@@ -18,7 +18,7 @@ fn rtc(args: &[&str]) -> Child {
 }
 
 /// An end that waits, and the address that it says.
-fn waiting(args: &[&str]) -> (Child, String) {
+pub(super) fn waiting(args: &[&str]) -> (Child, String) {
     let mut child = rtc(args);
     let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
     let mut line = String::new();
@@ -30,7 +30,7 @@ fn waiting(args: &[&str]) -> (Child, String) {
 }
 
 /// The last line of JSON.
-fn last(output: &Output) -> Value {
+pub(super) fn last(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");

@@ -4,8 +4,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::gtp::go_program;
-use super::{reason, run};
+use super::{go, reason, run};
 
 const CONFIG: &str = r#"
 [n3]
@@ -30,7 +29,7 @@ fn free5gc_sets_up_changes_and_ends_sessions() {
         return;
     };
     assert!(Path::new(&smf).exists(), "SLACKWATER_SMF: no such program");
-    let core = match reason().map_or_else(|| go_program("core", "core"), Err) {
+    let core = match reason().map_or_else(|| go::build("upf/core", "core"), Err) {
         Ok(core) => core,
         Err(why) => {
             eprintln!("skipped: {why}");

@@ -1,51 +1,16 @@
 //! N3 with a base station that is not ours: go-gtp v0.8.12 (MIT), which needs Go and its module; and tshark on what passed.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use super::{CONFIG, reason, run};
+use super::{CONFIG, go, reason, run};
 
-/// `go` in the path, or where its installer puts it.
-fn go() -> Option<PathBuf> {
-    let runs = |path: &PathBuf| {
-        let version = Command::new(path)
-            .arg("version")
-            .stdout(Stdio::null())
-            .status();
-        version.is_ok_and(|s| s.success())
-    };
-    ["go", "/usr/local/go/bin/go"]
-        .map(PathBuf::from)
-        .into_iter()
-        .find(runs)
-}
-
-/// The program in Go of the folder `source` of these tests, built as `name`; or why there is none.
-pub(super) fn go_program(source: &str, name: &str) -> Result<PathBuf, String> {
-    let go = go().ok_or("there is no Go")?;
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/upf")
-        .join(source);
-    let run = |arguments: &[&OsStr]| {
-        let done = Command::new(&go)
-            .args(arguments)
-            .current_dir(&source)
-            .status();
-        done.is_ok_and(|s| s.success())
-    };
-    if !run(&["mod", "download"].map(OsStr::new)) {
-        return Err("Go cannot get the module".to_owned());
+/// The peer, built; or why there is none.
+fn build() -> Result<PathBuf, String> {
+    match reason() {
+        Some(reason) => Err(reason),
+        None => go::build("upf/gtp", "n3-gnb"),
     }
-    let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let words = [
-        OsStr::new("build"),
-        OsStr::new("-o"),
-        binary.as_os_str(),
-        OsStr::new("."),
-    ];
-    assert!(run(&words), "{name} does not build");
-    Ok(binary)
 }
 
 /// The lines that tshark prints of a capture; `None` without tshark.
@@ -89,7 +54,7 @@ fn read(capture: &Path) -> Seen {
 
 #[test]
 fn go_gtp_is_a_base_station() {
-    let peer = match reason().map_or_else(|| go_program("gtp", "n3-gnb"), Err) {
+    let peer = match build() {
         Ok(peer) => peer,
         Err(why) => {
             eprintln!("skipped: {why}");

@@ -1,6 +1,8 @@
 //! `slackwater upf` between a base station and a data network that are not ours, in a namespace of its own.
 
 mod core;
+#[path = "../peers/go.rs"]
+mod go;
 mod gtp;
 
 use std::ffi::OsStr;
