@@ -19,6 +19,8 @@ pub(crate) struct Link {
     pub(crate) rate: Rate,
     pub(crate) mark_above: Duration,
     pub(crate) propagation: Duration,
+    /// What would wait for longer is dropped.
+    pub(crate) buffer: Duration,
     /// ECT(1) is bleached on the way.
     pub(crate) bleach: bool,
     /// All ECT(1) is marked.
@@ -49,6 +51,7 @@ pub(crate) enum Back {
 pub(crate) struct Seen {
     pub(crate) media: u64,
     pub(crate) marked: u64,
+    pub(crate) dropped: u64,
     pub(crate) longest: Duration,
 }
 
@@ -121,6 +124,10 @@ impl World {
             }
             let start = self.free.max(self.now);
             let wait = start.since(self.now);
+            if wait > self.link.buffer {
+                self.seen.dropped += 1;
+                continue;
+            }
             let length = slackwater_core::Bytes(out.bytes.len() as u64 + 28);
             self.free = start.saturating_add(self.link.rate.time_for(length));
             let mut ecn = if self.link.bleach {
@@ -220,6 +227,8 @@ pub(crate) const LINK: Link = Link {
     rate: Rate::from_bps(10_000_000),
     mark_above: Duration::from_millis(5),
     propagation: Duration::from_millis(10),
+    // None that a test reaches, unless it says so.
+    buffer: Duration::from_secs(60),
     bleach: false,
     mark_all: false,
     back: Back::Sound,
