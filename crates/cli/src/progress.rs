@@ -8,7 +8,7 @@ use std::time::{Duration as Wall, Instant as Clock};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use slackwater_lab::beacon::Beacon;
-use slackwater_results::record::{BIN, FlowRecord, RunRecorder};
+use slackwater_results::record::{FlowRecord, RunRecorder};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -220,7 +220,7 @@ impl Signal {
         }
     }
 
-    /// What a run has recorded since the tenth of a second `seen`, which moves on: goodput and queue delay of its first
+    /// What a run has recorded since the bin `seen`, which moves on: goodput and queue delay of its first
     /// flows.
     pub(crate) fn see(&self, records: &RunRecorder, seen: &mut usize) {
         let whole = |f: &FlowRecord| f.bins.len().saturating_sub(1);
@@ -231,7 +231,7 @@ impl Signal {
         let Some(beacon) = beacon.as_mut() else {
             return;
         };
-        let bin = BIN.as_secs_f64();
+        let bin = records.bin().as_secs_f64();
         let (at, span) = (until as f64 * bin, (until - *seen) as f64 * bin);
         for (flow, info) in records
             .flows

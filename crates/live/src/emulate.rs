@@ -163,7 +163,11 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
     };
     processes.start(&commands, &network.spaces, since)?;
     let run = run::prepare(&scenario, scenario.seed, Hosts::External, |recorder| {
-        Tap::new(recorder, options.interval, options.log)
+        let tap = Tap::new(recorder, options.interval, options.log);
+        match options.watch {
+            Some(_) => tap,
+            None => tap.for_summary(),
+        }
     })?;
     let watch = options.watch.as_deref();
     let teller = watch.map(|folder| Teller::start(folder, &scenario.name, options.who));

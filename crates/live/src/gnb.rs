@@ -149,7 +149,11 @@ pub fn run(options: &Options, up: impl FnOnce(&Up)) -> Result<Outcome, LiveError
     let commands = commands(options);
     processes.start(&commands, &network.spaces, since)?;
     let run = run::prepare(&scenario, scenario.seed, Hosts::BeyondN3, |recorder| {
-        Tap::new(recorder, options.interval, false)
+        let tap = Tap::new(recorder, options.interval, false);
+        match options.watch {
+            Some(_) => tap,
+            None => tap.for_summary(),
+        }
     })?;
     let watch = options.watch.as_deref();
     let teller = watch.map(|folder| Teller::start(folder, &scenario.name, options.who));

@@ -373,7 +373,7 @@ fn capacity_link(records: &RunRecorder) -> Option<&LinkRecord> {
     records.link_of(FlowId(0))
 }
 
-/// Capacity over bins of [`BIN`], from the cumulative samples.
+/// Capacity over [`BIN`] or longer, from the cumulative samples.
 fn capacity(link: &LinkRecord) -> Series {
     let s = &link.series;
     let (mut t, mut y) = (vec![], vec![]);
@@ -414,7 +414,7 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
             y,
         });
     };
-    let bin_s = BIN.as_secs_f64();
+    let bin_s = records.bin().as_secs_f64();
     let bins: Vec<f64> = (1..=flow.bins.len()).map(|k| k as f64 * bin_s).collect();
     let rate = flow
         .bins
@@ -522,7 +522,7 @@ fn flow_view(run: &RunResult, i: usize, view: &mut RunView) {
     if info.media {
         let bins = (1..).zip(&flow.bins);
         let bins = bins.map(|(k, b)| {
-            let end = k * BIN.as_nanos();
+            let end = k * records.bin().as_nanos();
             (end, f64::from(b.marked), f64::from(b.dequeued))
         });
         view.bands

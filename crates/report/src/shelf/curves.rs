@@ -5,6 +5,7 @@ use std::path::Path;
 
 use slackwater_results::metrics::RunSummary;
 use slackwater_results::output::STATES;
+use slackwater_results::record::BIN;
 use slackwater_scenario::bounded;
 
 use super::read::TableFile;
@@ -111,16 +112,20 @@ fn throughput(folder: &Path, summary: &RunSummary, view: &mut RunView) -> Result
     let packets = file.ints("dequeued_packets")?;
     let waited = file.ints("queue_delay_sum_ns")?;
     let marked = file.ints("marked_packets")?;
-    let bin = slackwater_results::record::BIN.as_secs_f64();
     for (i, rows) in by_flow(&file.ints("flow")?, summary.flows.len())
         .iter()
         .enumerate()
     {
-        // A bin's row carries its start; its curve stands at its end, where it is known.
-        let t: Vec<f64> = seconds(&time, rows).iter().map(|t| t + bin).collect();
+        // A bin's row carries its start; its curve stands at its end, where it is known. Rows follow each other without a gap.
+        let bin = match rows[..] {
+            [first, second, ..] => (time[second] - time[first]) as u64,
+            _ => BIN.as_nanos(),
+        };
+        let wide = bin as f64 * 1e-9;
+        let t: Vec<f64> = seconds(&time, rows).iter().map(|t| t + wide).collect();
         let rate = rows
             .iter()
-            .map(|r| delivered[*r] as f64 * 8e-6 / bin)
+            .map(|r| delivered[*r] as f64 * 8e-6 / wide)
             .collect();
         push(view, summary, i, SeriesKind::Throughput, "Mbit/s", &t, rate);
         let mean = |r: &usize| match packets[*r] {
@@ -131,7 +136,7 @@ fn throughput(folder: &Path, summary: &RunSummary, view: &mut RunView) -> Result
         push(view, summary, i, SeriesKind::QueueDelay, "ms", &t, delay);
         let flow = &summary.flows[i];
         if flow.media.is_some() {
-            let end = |r: usize| time[r] as u64 + slackwater_results::record::BIN.as_nanos();
+            let end = |r: usize| time[r] as u64 + bin;
             let bins = rows.iter();
             let bins = bins.map(|r| (end(*r), marked[*r] as f64, packets[*r] as f64));
             view.bands
@@ -191,7 +196,7 @@ fn capacity(folder: &Path, summary: &RunSummary, view: &mut RunView) -> Result<(
             continue;
         };
         let span = time[row] - time[start];
-        if span >= slackwater_results::record::BIN.as_nanos() as i64 {
+        if span >= BIN.as_nanos() as i64 {
             t.push(time[row] as f64 * 1e-9);
             y.push((could[row] - could[start]) as f64 * 8e3 / span as f64);
             from = Some(row);

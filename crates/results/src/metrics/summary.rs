@@ -6,7 +6,7 @@ use slackwater_sim::{CELL_DOWN, CELL_UP};
 
 use super::{Histogram, jain, quantile};
 use crate::record::{
-    BIN, DROP_NAMES, FlowInfo, FlowRecord, LeftOut, LinkRecord, RecorderConfig, RunRecorder,
+    DROP_NAMES, FlowInfo, FlowRecord, LeftOut, LinkRecord, RecorderConfig, RunRecorder,
 };
 
 /// Raised when a field of `summary.json` changes its meaning or goes away.
@@ -201,7 +201,7 @@ pub struct LinkSummary {
 pub struct Jain {
     /// Of the bytes delivered over the whole common window (when every flow was on).
     pub long_term: f64,
-    /// Mean over the common window's whole seconds of the index of each.
+    /// Mean over the common window's whole seconds of the index of each; none where the bins of a long run are wider.
     pub mean_1s: Option<f64>,
     /// The same for tenths of a second.
     pub mean_100ms: Option<f64>,
@@ -463,8 +463,9 @@ fn fairness(run: &RunRecorder) -> Option<Jain> {
     let starts = competing.iter().map(|(f, _)| f.start);
     let stops = competing.iter().map(|(f, _)| f.stop);
     let (from, to) = (starts.max()?.max(config.from), stops.min()?.min(config.to));
-    let first = from.as_nanos().div_ceil(BIN.as_nanos()) as usize;
-    let last = (to.as_nanos() / BIN.as_nanos()) as usize;
+    let bin = run.bin();
+    let first = from.as_nanos().div_ceil(bin.as_nanos()) as usize;
+    let last = (to.as_nanos() / bin.as_nanos()) as usize;
     if last <= first {
         return None;
     }
@@ -478,7 +479,12 @@ fn fairness(run: &RunRecorder) -> Option<Jain> {
             })
             .collect()
     };
-    let mean = |width: usize| {
+    // None where the bins of a long run are wider than that.
+    let mean = |span: Duration| {
+        let width = (span / bin) as usize;
+        if width == 0 {
+            return None;
+        }
         let values: Vec<f64> = (first..)
             .step_by(width)
             .take_while(|at| at + width <= last)
@@ -488,10 +494,10 @@ fn fairness(run: &RunRecorder) -> Option<Jain> {
     };
     Some(Jain {
         long_term: jain(&shares(first..last))?,
-        mean_1s: mean(10),
-        mean_100ms: mean(1),
-        from_s: (Instant::ZERO + BIN * first as u64).as_secs_f64(),
-        to_s: (Instant::ZERO + BIN * last as u64).as_secs_f64(),
+        mean_1s: mean(Duration::from_secs(1)),
+        mean_100ms: mean(Duration::from_millis(100)),
+        from_s: (Instant::ZERO + bin * first as u64).as_secs_f64(),
+        to_s: (Instant::ZERO + bin * last as u64).as_secs_f64(),
     })
 }
 

@@ -7,7 +7,7 @@ use slackwater_core::{Instant, record};
 
 use crate::record::columns::EVENT_NAMES;
 use crate::record::slots::SlotRows;
-use crate::record::{BIN, FlowSeries, RunRecorder};
+use crate::record::{FlowSeries, RunRecorder};
 
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,7 +147,7 @@ pub fn frames(run: &RunRecorder) -> Vec<(&'static str, Parts<'_>)> {
                             "time_ns",
                             Column::Int(
                                 (0..rows as i64)
-                                    .map(|k| k * BIN.as_nanos() as i64)
+                                    .map(|k| k * run.bin().as_nanos() as i64)
                                     .collect(),
                             ),
                         ),

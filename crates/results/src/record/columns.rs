@@ -37,6 +37,9 @@ pub struct FlowSeries {
 }
 
 impl FlowSeries {
+    /// Its columns.
+    pub(super) const COLUMNS: usize = 13;
+
     pub(super) fn push(&mut self, now: Instant, s: &FlowSample) {
         self.time.push(now.as_nanos());
         self.cwnd.push(s.cwnd.get());
@@ -54,6 +57,23 @@ impl FlowSeries {
         self.delivered.push(s.delivered.get());
         self.retransmits.push(s.retransmits);
         self.timeouts.push(s.timeouts);
+    }
+
+    /// Forgets every second sample, from the second one on.
+    pub(super) fn thin(&mut self) {
+        thin(&mut self.time);
+        thin(&mut self.cwnd);
+        thin(&mut self.ssthresh);
+        thin(&mut self.in_flight);
+        thin(&mut self.srtt);
+        thin(&mut self.rtt);
+        thin(&mut self.min_rtt);
+        thin(&mut self.pacing);
+        thin(&mut self.target);
+        thin(&mut self.acked);
+        thin(&mut self.delivered);
+        thin(&mut self.retransmits);
+        thin(&mut self.timeouts);
     }
 
     /// The samples taken from `from` to `to`, both included, as a range of indices.
@@ -96,6 +116,14 @@ impl Internals {
             column.resize(rows, f64::NAN);
         }
     }
+
+    /// Forgets every second sample, from the second one on.
+    pub(super) fn thin(&mut self) {
+        thin(&mut self.time);
+        for (_, column) in &mut self.columns {
+            thin(column);
+        }
+    }
 }
 
 /// A queue's state over time.
@@ -116,6 +144,9 @@ pub struct LinkSeries {
 }
 
 impl LinkSeries {
+    /// Its columns.
+    pub(super) const COLUMNS: usize = 6;
+
     pub(super) fn push(&mut self, now: Instant, s: &LinkSample) {
         self.time.push(now.as_nanos());
         self.backlog.push(s.backlog.get());
@@ -125,10 +156,29 @@ impl LinkSeries {
         self.carried.push(s.carried.get());
     }
 
+    /// Forgets every second sample, from the second one on.
+    pub(super) fn thin(&mut self) {
+        thin(&mut self.time);
+        thin(&mut self.backlog);
+        thin(&mut self.packets);
+        thin(&mut self.hol);
+        thin(&mut self.capacity);
+        thin(&mut self.carried);
+    }
+
     /// The samples taken from `from` to `to`, both included, as a range of indices.
     pub fn within(&self, from: Instant, to: Instant) -> core::ops::Range<usize> {
         within(&self.time, from, to)
     }
+}
+
+/// Keeps the first, the third, the fifth.
+fn thin<T: Copy>(column: &mut Vec<T>) {
+    let left = column.len().div_ceil(2);
+    for k in 0..left {
+        column[k] = column[2 * k];
+    }
+    column.truncate(left);
 }
 
 fn within(time: &[u64], from: Instant, to: Instant) -> core::ops::Range<usize> {

@@ -1,9 +1,11 @@
 //! What a run leaves behind: counters, distributions, sampled series and, where asked for, a row for each packet.
 
+mod bins;
 pub mod columns;
 pub mod lean;
 pub mod media;
 mod packets;
+mod room;
 pub mod slots;
 
 use std::collections::{HashMap, HashSet};
@@ -12,6 +14,8 @@ use slackwater_core::record::{DropReason, FlowSample, Frame, LinkSample, PacketE
 use slackwater_core::{Bytes, Direction, Duration, FlowId, Instant, NodeId, Packet, Recorder};
 use slackwater_sim::{CELL_DOWN, CELL_UP};
 
+use bins::MAX_BINS;
+pub use bins::{BIN, Bin};
 pub use columns::{EVENT_NAMES, FlowSeries, Internals, LinkSeries, PacketRows};
 pub use lean::{LeanFlow, LeanRecorder};
 pub use media::{DELAY_LIMITS, MediaRecord};
@@ -20,9 +24,7 @@ use slackwater_scenario::flow::Way;
 use slackwater_scenario::{Bottleneck, Scenario};
 
 use crate::metrics::Histogram;
-
-/// Width of the bins that throughput and windowed fairness are counted in.
-pub const BIN: Duration = Duration::from_millis(100);
+use room::Room;
 
 /// What the recorder must know of a flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +80,8 @@ pub struct RecorderConfig {
 
 /// Sampled rows of all flows and links together; beyond, the sampling period grows.
 const MAX_SAMPLES: u64 = 1_000_000;
+/// Finite transfers kept of each flow: ten a second for a day. Ours.
+const MAX_TRANSFERS: usize = 1_000_000;
 /// Times kept of each kind of event and flow, for plots.
 const MAX_EVENTS: usize = 20_000;
 
@@ -127,23 +131,15 @@ impl RecorderConfig {
         let rows = steps.saturating_mul(2 * self.flows.len().max(1) as u64);
         self.interval * rows.div_ceil(MAX_SAMPLES).max(1)
     }
-}
 
-/// Counts of one bin of [`BIN`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bin {
-    /// Payload bytes that reached the receiver.
-    pub delivered: u64,
-    /// Of those, bytes whose one-way delay exceeded the limit.
-    pub late: u64,
-    /// Sum of the queue delays of the packets that left the bottleneck's queue.
-    pub queue_sum: u64,
-    /// The largest of them.
-    pub queue_max: u64,
-    /// How many left.
-    pub dequeued: u32,
-    /// Packets that were marked, anywhere.
-    pub marked: u32,
+    /// The width of the bins: the narrowest one of which all flows together have no more than fit.
+    pub fn bin(&self) -> Duration {
+        BIN * self.tenths()
+    }
+
+    fn tenths(&self) -> u64 {
+        bins::tenths(self.flows.iter().map(|f| f.stop.min(self.to)))
+    }
 }
 
 /// A finite transfer that ended.
@@ -251,6 +247,9 @@ pub struct LeftOut {
     /// Frames of media.
     #[serde(default)]
     pub frames: u64,
+    /// Finite transfers that ended.
+    #[serde(default)]
+    pub transfers: u64,
 }
 
 /// Records a run in full.
@@ -263,7 +262,12 @@ pub struct RunRecorder {
     media: Vec<bool>,
     /// Single packets are kept, as rows or for captures.
     keeps_packets: bool,
+    /// The sampling period in use.
     sampling: Duration,
+    /// The width of bins, in tenths of a second.
+    tenths: u64,
+    /// Where the end of the run is not known: how many samples are kept.
+    room: Option<Room>,
     /// By flow.
     pub flows: Vec<FlowRecord>,
     /// In the order in which they first appeared.
@@ -303,6 +307,8 @@ impl RunRecorder {
             media: config.flows.iter().map(|f| f.media).collect(),
             keeps_packets: config.packets || config.capture,
             sampling: config.sampling(),
+            tenths: config.tenths(),
+            room: None,
             flows: vec![FlowRecord::default(); config.flows.len()],
             links: Vec::new(),
             rows: PacketRows::default(),
@@ -325,6 +331,11 @@ impl RunRecorder {
     /// The sampling period in use.
     pub const fn interval(&self) -> Duration {
         self.sampling
+    }
+
+    /// The width of the bins in use.
+    pub fn bin(&self) -> Duration {
+        BIN * self.tenths
     }
 
     /// Says which way the data of `flow` goes, where that shows only once packets come.
@@ -484,12 +495,15 @@ impl Recorder for RunRecorder {
     }
 
     fn flow(&mut self, now: Instant, flow: FlowId, sample: &FlowSample) {
+        self.make_room(now, FlowSeries::COLUMNS);
         if let Some(f) = self.flows.get_mut(flow.index()) {
             f.series.push(now, sample);
         }
     }
 
     fn internals(&mut self, now: Instant, flow: FlowId, values: &[(&'static str, f64)]) {
+        // The time is a column too.
+        self.make_room(now, values.len() + 1);
         if let Some(f) = self.flows.get_mut(flow.index()) {
             f.internals.push(now, values);
         }
@@ -520,6 +534,7 @@ impl Recorder for RunRecorder {
         };
         self.next_seen = (place + 1) % self.seen.len();
         if let Some(at) = self.seen[place].record {
+            self.make_room(now, LinkSeries::COLUMNS);
             self.links[at].series.push(now, sample);
         }
     }
@@ -537,13 +552,18 @@ impl Recorder for RunRecorder {
         let measured = now >= self.config.from && now <= self.config.to;
         if let Some(f) = self.flows.get_mut(flow.index()) {
             let late = Bytes(core::mem::take(&mut f.late_pieces));
-            if measured {
+            if !measured {
+                return;
+            }
+            if f.transfers.len() < MAX_TRANSFERS {
                 f.transfers.push(Transfer {
                     start,
                     end: now,
                     bytes,
                     late,
                 });
+            } else {
+                self.left_out.transfers += 1;
             }
         }
     }

@@ -4,7 +4,7 @@
 use slackwater_core::record::DropReason;
 use slackwater_core::{Duration, Instant, NodeId, Packet};
 
-use super::{BIN, Bin, FlowRecord, MAX_EVENTS, RunRecorder, drop_index};
+use super::{FlowRecord, MAX_EVENTS, RunRecorder, bins, drop_index};
 
 impl RunRecorder {
     /// The record of the flow whose data `packet` is.
@@ -41,6 +41,7 @@ impl RunRecorder {
         packet: &Packet,
         sojourn: Duration,
     ) {
+        let tenths = self.tenths;
         let measured = self.is_measured(now);
         let wired = Some(node) == self.config.wired;
         let Some(flow) = self.flow_of(packet) else {
@@ -52,7 +53,7 @@ impl RunRecorder {
             }
             return;
         }
-        let bin = bin(&mut flow.bins, now);
+        let bin = bins::at(&mut flow.bins, now, tenths);
         bin.queue_sum += sojourn.as_nanos();
         bin.queue_max = bin.queue_max.max(sojourn.as_nanos());
         bin.dequeued += 1;
@@ -67,6 +68,7 @@ impl RunRecorder {
     }
 
     pub(super) fn delivered(&mut self, now: Instant, packet: &Packet) {
+        let tenths = self.tenths;
         let measured = self.is_measured(now);
         let delay = now.since(packet.created);
         let late = delay > self.config.late;
@@ -74,7 +76,7 @@ impl RunRecorder {
             return;
         };
         let payload = u64::from(packet.payload());
-        let bin = bin(&mut flow.bins, now);
+        let bin = bins::at(&mut flow.bins, now, tenths);
         bin.delivered += payload;
         if late {
             bin.late += payload;
@@ -105,12 +107,13 @@ impl RunRecorder {
 
     #[cold]
     pub(super) fn marked(&mut self, now: Instant, packet: &Packet) {
+        let tenths = self.tenths;
         let measured = self.is_measured(now);
         let mut left_out = 0;
         if let Some(flow) = self.flow_of(packet) {
             note(&mut flow.mark_times, now, &mut left_out);
             flow.marks += u64::from(measured);
-            bin(&mut flow.bins, now).marked += 1;
+            bins::at(&mut flow.bins, now, tenths).marked += 1;
         }
         self.left_out.event_times += left_out;
     }
@@ -123,13 +126,4 @@ fn note(times: &mut Vec<Instant>, now: Instant, left_out: &mut u64) {
     } else {
         *left_out += 1;
     }
-}
-
-#[inline]
-fn bin(bins: &mut Vec<Bin>, now: Instant) -> &mut Bin {
-    let at = (now.as_nanos() / BIN.as_nanos()) as usize;
-    if at >= bins.len() {
-        bins.resize(at + 1, Bin::default());
-    }
-    &mut bins[at]
 }

@@ -315,3 +315,101 @@ fn the_lean_recorder_counts_data_alone() {
     let rate = Rate::from_bytes_over(Bytes(f.payload), Duration::from_millis(2));
     assert_eq!(rate, Rate::from_mbps(4.0));
 }
+
+/// A queue that grows by a packet each instant, and a flow with one internal, sampled until `end` at the recorder's own times.
+fn sample_until(r: &mut RunRecorder, end: Instant) {
+    let mut now = Instant::ZERO;
+    let mut link = LinkSample::default();
+    while now < end {
+        r.flow(now, FlowId(0), &FlowSample::default());
+        r.internals(now, FlowId(0), &[("x", now.as_secs_f64())]);
+        link.packets = (now.as_nanos() / 20_000_000) as u32;
+        r.link(now, LINK, 0, &link);
+        now += r.sampling().expect("it samples");
+    }
+}
+
+#[test]
+fn a_run_without_an_end_holds_no_more_samples_than_fit() {
+    let mut r = RunRecorder::new(config(vec![info("a")]));
+    // 21 values an instant: 13 of the sender, an internal with its time, 6 of the queue.
+    r.open_ended(Duration::from_millis(20), 21 * 1000);
+    let mut most = 0;
+    for minutes in 1..=8 {
+        let mut again = RunRecorder::new(config(vec![info("a")]));
+        again.open_ended(Duration::from_millis(20), 21 * 1000);
+        sample_until(&mut again, ms(minutes * 60_000));
+        most = most.max(again.flows[0].series.time.len());
+        r = again;
+    }
+    // An even number of instants is thinned, before one more comes.
+    assert!((900..=1002).contains(&most), "{most} instants");
+
+    // 24,000 instants of 20 ms: thinned five times, to 640 ms.
+    let (flow, queue) = (&r.flows[0], &r.links[0].series);
+    assert_eq!(r.interval(), Duration::from_millis(640));
+    for time in [&flow.series.time, &flow.internals.time, &queue.time] {
+        assert!(time.is_sorted_by(|a, b| b - a == 640_000_000), "{time:?}");
+        assert_eq!(time.len(), 750);
+    }
+    // What is left is what was sampled at those times.
+    let of_time = |t: &u64| *t as f64 * 1e-9;
+    let x = &flow.internals.columns[0].1;
+    assert!(
+        x.iter().eq(flow
+            .internals
+            .time
+            .iter()
+            .map(of_time)
+            .collect::<Vec<_>>()
+            .iter())
+    );
+    assert!(
+        queue
+            .packets
+            .iter()
+            .zip(&queue.time)
+            .all(|(p, t)| u64::from(*p) == t / 20_000_000)
+    );
+}
+
+#[test]
+fn a_run_without_an_end_joins_its_bins_and_keeps_their_sums() {
+    let mut c = config(vec![info("a"), info("b")]);
+    let minutes = 40 * 24 * 60;
+    let end = ms(minutes * 60_000);
+    (c.from, c.to) = (Instant::ZERO, end);
+    for info in &mut c.flows {
+        info.stop = end;
+    }
+    let mut r = RunRecorder::new(c);
+    r.open_ended(Duration::from_secs(60), u64::MAX);
+    // Both deliver a packet each minute for 40 days: 69 million tenths of a second.
+    for k in 0..minutes {
+        let now = ms(k * 60_000);
+        for flow in 0..2 {
+            r.packet(now, LINK, &packet(flow, now), PacketEvent::Delivered);
+        }
+        r.link(now, LINK, 0, &LinkSample::default());
+    }
+    let bins: usize = r.flows.iter().map(|f| f.bins.len()).sum();
+    assert!(bins as u64 <= MAX_BINS, "{bins}");
+    assert_eq!(r.bin(), Duration::from_secs(10));
+    for flow in &r.flows {
+        let delivered: u64 = flow.bins.iter().map(|b| b.delivered).sum();
+        assert_eq!(delivered, 1000 * minutes);
+        // A packet each minute is one in each sixth bin of ten seconds.
+        assert!(
+            flow.bins
+                .iter()
+                .enumerate()
+                .all(|(k, b)| b.delivered == if k % 6 == 0 { 1000 } else { 0 })
+        );
+    }
+    // Shares are equal, and no bin tells of a second.
+    let jain = summarize(&r).jain.expect("two flows");
+    assert_eq!(
+        (jain.long_term, jain.mean_1s, jain.mean_100ms),
+        (1.0, None, None)
+    );
+}
