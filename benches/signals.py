@@ -1,14 +1,13 @@
-"""What is left of an emulator that a signal ends at any moment: nothing, as docs/reliability.md has it.
+"""What is left of a command that a signal ends at any moment: nothing, as docs/reliability.md has it.
 
-Starts `slackwater emulate` in several forms, sends each a signal at a random moment of its start or run, and counts
-what is there afterwards. Everything happens in network and process namespaces of its own, so that nobody else's are
-counted. Needs root or user namespaces, `unshare` (util-linux) and iproute2. Ends with 1 where a signal was lost or
-something was left.
+Starts each of `slackwater emulate`, `upf`, `gnb`, `rtc`, `tcp` and `quic serve`, some of them in several forms, sends it a signal at a
+random moment of its start or run, and counts what is there afterwards. Everything happens in network and process namespaces of its
+own, so that nobody else's are counted. `tcp` needs a build with BPF and is left out, with a word, where there is none. Needs
+root or user namespaces, `unshare` (util-linux) and iproute2. Ends with 1 where a signal was lost or something was left.
 
     sudo python3 benches/signals.py --binary target/release/slackwater --signals 500
 """
 
-import argparse
 import contextlib
 import os
 import random
@@ -20,32 +19,97 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-INSIDE = "SLACKWATER_BENCH_INSIDE"
-# A signal that did not end the emulator by then is lost.
+import apart
+
+# A signal that did not end the command by then is lost.
 PATIENCE_S = 30.0
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL]
 # In the background is what ignores the signals that would end it.
 STUBBORN = "(trap '' INT TERM HUP QUIT; sleep 600) & sleep 600"
 SERVER = "exec python3 -c \"import socket; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(('', 7000)); s.recv(1)\""
+UPF_FILE = """
+[n3]
+address = "127.0.0.1"
+[n6]
+address = "192.0.2.1"
+[[session]]
+ue = "10.60.0.1"
+teid = 17
+gnb = "127.0.0.2"
+gnb_teid = 34
+qfi = 9
+"""
+GNB_FILE = """
+cell = "lte"
+[n3]
+address = ["127.0.0.2"]
+[reports]
+profile = "off"
+[[ue]]
+name = "alice"
+address = ["10.60.0.1"]
+uplink = { address = "127.0.0.1", teid = 17 }
+downlink = 34
+qfi = [9]
+"""
 
 
-def forms(binary: str, folder: str) -> dict[str, list[str]]:
-    """By name, the words after `slackwater emulate`."""
+@dataclass
+class Form:
+    """A way to start a command."""
+
+    command: str
+    words: list[str]
+    # Ends by a signal as by itself, with 0: a service that was stopped has not failed.
+    service: bool = False
+    # Reads its file again at SIGHUP.
+    reloads: bool = False
+
+    def ends(self, number: signal.Signals) -> bool:
+        """True where the signal is to end it."""
+        return number is not signal.SIGHUP or not self.reloads
+
+    def codes(self, number: signal.Signals) -> set[int]:
+        """Exit codes that tell of the signal."""
+        # By its own hand with 128 and the number, or, before it could take signals, by the kernel.
+        return {128 + number, -number} | ({0} if self.service and number is not signal.SIGKILL else set())
+
+
+def forms(binary: str, folder: str) -> list[Form]:
+    """All of them; files that they read lie in `folder`."""
+    upf, gnb = Path(folder) / "upf.toml", Path(folder) / "gnb.toml"
+    upf.write_text(UPF_FILE)
+    gnb.write_text(GNB_FILE)
     quiet = ["--quiet", "--no-files"]
     shell = ["--", "sh", "-c", STUBBORN]
     inner = ["--", binary, "emulate", "--rate", "12", *quiet, *shell]
-    return {
-        "link": ["--rate", "12", *quiet, *shell],
-        "cell, two UEs, isolated": ["--cell", "lte", "--ues", "2", "--isolated", *quiet, *shell],
-        "a server that uses UDP alone": ["--rate", "12", "--server", SERVER, *quiet, *shell],
-        "nested": ["--rate", "12", *quiet, *inner],
-        "files": ["--cell", "nr", "--edge", "vaqm", "--out", folder, *shell],
-    }
+    emulations = [
+        ["--rate", "12", *quiet, *shell],
+        ["--cell", "lte", "--ues", "2", "--isolated", *quiet, *shell],
+        # A server that uses UDP alone.
+        ["--rate", "12", "--server", SERVER, *quiet, *shell],
+        # Nested.
+        ["--rate", "12", *quiet, *inner],
+        # With files.
+        ["--cell", "nr", "--edge", "vaqm", "--out", f"{folder}/run", *shell],
+    ]
+    return [
+        *(Form("emulate", ["emulate", *words]) for words in emulations),
+        Form("upf", ["upf", "--config", str(upf)], service=True, reloads=True),
+        Form("gnb", ["gnb", str(gnb), *quiet]),
+        Form("gnb", ["gnb", str(gnb), *quiet, *shell]),
+        Form("rtc", ["rtc", "send"]),
+        Form("rtc", ["rtc", "receive"]),
+        # Both ends of a call.
+        Form("rtc", ["rtc", "bench", "--seconds", "60"]),
+        Form("tcp", ["tcp", "xrc", *shell]),
+        Form("quic serve", ["quic", "serve", folder], service=True),
+    ]
 
 
 @dataclass
 class Row:
-    """What became of the signals of one kind."""
+    """What became of the signals of one kind to one command."""
 
     sent: int = 0
     ended: int = 0
@@ -54,6 +118,10 @@ class Row:
     spaces: int = 0
     interfaces: int = 0
     gone_ms: list[float] = field(default_factory=list)
+
+    def good(self) -> bool:
+        """True where no signal was lost and nothing was left."""
+        return self.sent == self.ended == self.told and not (self.processes or self.spaces or self.interfaces)
 
 
 def processes() -> list[int]:
@@ -72,12 +140,6 @@ def spaces() -> set[str]:
     return found
 
 
-def interfaces() -> int:
-    """Devices of this network namespace but the loopback."""
-    names = [line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:]]
-    return sum(name != "lo" for name in names)
-
-
 def reap(child: int) -> int | None:
     """Collects what has ended; the exit code of `child`, where it is among that."""
     code = None
@@ -92,12 +154,12 @@ def reap(child: int) -> int | None:
             code = os.waitstatus_to_exitcode(status)
 
 
-def once(words: list[str], number: signal.Signals, wait: float, row: Row) -> None:
-    """Starts `words`, sends `number` after `wait` seconds, and adds what was found to `row`."""
+def once(binary: str, form: Form, number: signal.Signals, wait: float, row: Row) -> None:
+    """Starts `form`, sends `number` after `wait` seconds, and adds what was found to `row`."""
     null = os.open(os.devnull, os.O_RDWR)
     streams = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)]
     # What was started in the background may have signals ignored, and would hand that down.
-    child = os.posix_spawn(words[0], words, os.environ, file_actions=streams, setsigdef=SIGNALS)
+    child = os.posix_spawn(binary, [binary, *form.words], os.environ, file_actions=streams, setsigdef=SIGNALS)
     os.close(null)
     time.sleep(wait)
     os.kill(child, number)
@@ -109,18 +171,17 @@ def once(words: list[str], number: signal.Signals, wait: float, row: Row) -> Non
         code = reap(child)
         time.sleep(0.001)
     row.ended += code is not None
-    # By its own hand with 128 and the number, or, before it could take signals, by the kernel.
-    row.told += code in (128 + number, -number)
+    row.told += code in form.codes(number)
 
     # The kernel takes its time with processes and namespaces.
-    while (processes() or interfaces()) and time.monotonic() - begun < PATIENCE_S:
+    while (processes() or apart.interfaces()) and time.monotonic() - begun < PATIENCE_S:
         reap(child)
         time.sleep(0.001)
     row.gone_ms.append((time.monotonic() - begun) * 1e3)
     left = processes()
     row.processes += len(left)
     row.spaces += len(spaces()) - 1
-    row.interfaces += interfaces()
+    row.interfaces += apart.interfaces()
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     while processes():
@@ -128,42 +189,48 @@ def once(words: list[str], number: signal.Signals, wait: float, row: Row) -> Non
         time.sleep(0.001)
 
 
-def measure(binary: str, count: int, window: float, seed: int) -> bool:
+def has_bpf(binary: str) -> bool:
+    """True where `slackwater tcp` can run here."""
+    done = subprocess.run([binary, "tcp", "xrc", "--", "true"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        print(f"tcp is left out: {done.stderr.strip()}")
+    return done.returncode == 0
+
+
+def measure(binary: str, count: int, window: float, seed: int, only: str | None) -> bool:
     """Prints the table; true where nothing was lost or left."""
     draw = random.Random(seed)
-    rows: dict[str, Row] = {}
+    rows: dict[tuple[str, str], Row] = {}
     with tempfile.TemporaryDirectory() as folder:
-        kinds = list(forms(binary, f"{folder}/run").items())
-        for k in range(count):
-            number = SIGNALS[k % len(SIGNALS)]
-            name, words = kinds[k // len(SIGNALS) % len(kinds)]
-            row = rows.setdefault(f"{number.name}", Row())
-            once([binary, "emulate", *words], number, draw.uniform(0, window), row)
+        wanted = [form for form in forms(binary, folder) if only in (None, form.command)]
+        if any(form.command == "tcp" for form in wanted) and not has_bpf(binary):
+            wanted = [form for form in wanted if form.command != "tcp"]
+        # Each signal goes to each form before one goes to the same form again.
+        pairs = [(form, number) for form in wanted for number in SIGNALS if form.ends(number)]
+        for k in range(count if pairs else 0):
+            form, number = pairs[k % len(pairs)]
+            row = rows.setdefault((form.command, number.name), Row())
+            once(binary, form, number, draw.uniform(0, window), row)
     print(f"seed {seed}, moments from 0 to {window * 1e3:.0f} ms after the start")
-    titles = ["signal", "sent", "ended", "exit code says so", "processes left", "namespaces left", "interfaces left"]
-    print(f"| {' | '.join(titles)} | all gone after, at most (ms) |")
-    print("|---" * (len(titles) + 1) + "|")
-    for name, row in rows.items():
-        cells = [row.sent, row.ended, row.told, row.processes, row.spaces, row.interfaces]
-        print(f"| {name} | {' | '.join(map(str, cells))} | {max(row.gone_ms):.0f} |")
-    return all(r.sent == r.ended == r.told and not (r.processes or r.spaces or r.interfaces) for r in rows.values())
+    titles = ["command", "signal", "sent", "ended", "exit code matches", "processes left", "namespaces left"]
+    titles += ["interfaces left", "all gone after, at most (ms)"]
+    cells = [
+        [*key, r.sent, r.ended, r.told, r.processes, r.spaces, r.interfaces, f"{max(r.gone_ms):.0f}"]
+        for key, r in rows.items()
+    ]
+    print(apart.table(titles, cells))
+    return bool(rows) and all(row.good() for row in rows.values())
 
 
 def main() -> None:
     """Moves into namespaces, and measures there."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", default="target/release/slackwater")
-    parser.add_argument("--signals", type=int, default=500)
-    parser.add_argument("--window", type=float, default=0.5, help="seconds in which the moments lie")
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    binary = str(Path(args.binary).resolve())
-    if INSIDE not in os.environ:
-        mapped = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-        apart = ["unshare", *mapped, "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        done = subprocess.run([*apart, sys.executable, *sys.argv], env={**os.environ, INSIDE: "1"}, check=False)
-        sys.exit(done.returncode)
-    if not measure(binary, args.signals, args.window, args.seed):
+    options = apart.parser(__doc__)
+    options.add_argument("--signals", type=int, default=500)
+    options.add_argument("--window", type=float, default=0.5, help="seconds in which the moments lie")
+    options.add_argument("--only", metavar="COMMAND", help="one command, such as emulate or 'quic serve'")
+    args = options.parse_args()
+    apart.enter()
+    if not measure(str(Path(args.binary).resolve()), args.signals, args.window, args.seed, args.only):
         sys.exit(1)
 
 

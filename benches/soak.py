@@ -9,9 +9,7 @@ grew, the emulator ended, nothing was carried, or something was left.
     sudo python3 benches/soak.py --binary target/release/slackwater --seconds 3600
 """
 
-import argparse
 import contextlib
-import os
 import random
 import signal
 import subprocess
@@ -20,7 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-INSIDE = "SLACKWATER_BENCH_INSIDE"
+import apart
+
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL]
 # Memory is flat where the second half of the time needs what the first did, and this: an allocator keeps some pages.
 SLACK = 1.05
@@ -84,12 +83,6 @@ def resident(pid: int) -> int | None:
     return next((int(line.split()[1]) for line in lines if line.startswith("VmRSS:")), None)
 
 
-def interfaces() -> int:
-    """Devices of this network namespace but the loopback."""
-    names = [line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:]]
-    return sum(name != "lo" for name in names)
-
-
 def start(words: list[str]) -> subprocess.Popen[bytes]:
     """Starts `words`, whose output is not wanted."""
     return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -128,16 +121,16 @@ def soak(binary: str, seconds: float, seed: int) -> bool:
                 beside = None
                 kills += 1
         alive = main.poll() is None
-        octets, connections = (0, 0)
+        octets, opened = (0, 0)
         with contextlib.suppress(OSError):
-            octets, connections = map(int, carried.read_text().split())
+            octets, opened = map(int, carried.read_text().split())
         for process in [beside, main]:
             if process is not None:
                 process.terminate()
                 process.wait()
     left = 0
     for _ in range(300):
-        left = interfaces()
+        left = apart.interfaces()
         if left == 0:
             break
         time.sleep(0.1)
@@ -154,10 +147,9 @@ def soak(binary: str, seconds: float, seed: int) -> bool:
         "neighbours killed",
         "memory at most, first half (KiB)",
         "second half (KiB)",
+        "interfaces left",
     ]
-    print(f"| {' | '.join(titles)} | interfaces left |")
-    print("|---" * (len(titles) + 1) + "|")
-    print(f"| {octets / 1e6:.1f} | {connections} | {kills} | {first} | {second} | {left} |")
+    print(apart.table(titles, [[f"{octets / 1e6:.1f}", opened, kills, first, second, left]]))
     if not alive:
         print(f"the emulator ended by itself, with {main.returncode}")
     return alive and octets > 0 and left == 0 and second <= first * SLACK + SLACK_KIB
@@ -165,18 +157,11 @@ def soak(binary: str, seconds: float, seed: int) -> bool:
 
 def main() -> None:
     """Moves into namespaces, and measures there."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", default="target/release/slackwater")
-    parser.add_argument("--seconds", type=float, default=3600)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    binary = str(Path(args.binary).resolve())
-    if INSIDE not in os.environ:
-        mapped = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-        apart = ["unshare", *mapped, "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        done = subprocess.run([*apart, sys.executable, *sys.argv], env={**os.environ, INSIDE: "1"}, check=False)
-        sys.exit(done.returncode)
-    if not soak(binary, args.seconds, args.seed):
+    options = apart.parser(__doc__)
+    options.add_argument("--seconds", type=float, default=3600)
+    args = options.parse_args()
+    apart.enter()
+    if not soak(str(Path(args.binary).resolve()), args.seconds, args.seed):
         sys.exit(1)
 
 

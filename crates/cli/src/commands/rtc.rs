@@ -136,7 +136,10 @@ impl Feedback {
 }
 
 pub(crate) fn rtc(args: &RtcArgs, plugins: &Plugins) -> Result<ExitCode> {
-    progress::catch_interrupts();
+    // A measurement has nothing to tell before its end: Ctrl-C ends it as it ends any program.
+    if !matches!(args.command, RtcCommand::Bench(_)) {
+        progress::catch_interrupts();
+    }
     match &args.command {
         RtcCommand::Send(args) => send(args, plugins),
         RtcCommand::Receive(args) => receive(args),

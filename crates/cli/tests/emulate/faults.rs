@@ -11,8 +11,9 @@ fn kill(pid: u32, signal: &str) {
     assert!(done.is_ok_and(|s| s.success()), "kill {signal}");
 }
 
-/// Emulators of five forms are ended by five signals at random moments of their start and run. All of it happens in namespaces of
-/// its own, in which the bench counts what is there afterwards; docs/reliability.md has the table of five hundred.
+/// Each command that stays is ended by each signal that ends it, at random moments of its start and run; emulators and others in
+/// several forms. All of it happens in namespaces of its own, in which the bench counts what is there afterwards;
+/// docs/reliability.md has the table of more.
 #[test]
 fn a_signal_at_any_moment_leaves_nothing() {
     let Some(_one) = allowed() else {
@@ -21,7 +22,7 @@ fn a_signal_at_any_moment_leaves_nothing() {
     let bench = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/signals.py");
     let done = Command::new("python3")
         .args([bench, "--binary", env!("CARGO_BIN_EXE_slackwater")])
-        .args(["--signals", "25", "--seed", "7"])
+        .args(["--signals", "59", "--seed", "7"])
         .stdin(Stdio::null())
         .output()
         .expect("python3 starts");
@@ -31,7 +32,9 @@ fn a_signal_at_any_moment_leaves_nothing() {
         return;
     }
     assert!(done.status.success(), "{table}\n{said}");
-    assert_eq!(table.matches("| SIG").count(), 5, "{table}\n{said}");
+    // Five commands, of which `upf` reads its file again at SIGHUP; and `tcp` where BPF is.
+    let pairs = table.matches("| SIG").count();
+    assert!(pairs == 24 || pairs == 29, "{table}\n{said}");
 }
 
 #[test]
