@@ -27,14 +27,15 @@ BOUND = 1.5
 
 
 class Policy:
-    """A controller whose window a function sets, every 20 ms unless told otherwise.
+    """A controller whose window a function sets, every 20 ms by default.
 
     >>> policy = slackwater.Policy(lambda seen: 6)  # of 13 actions the one that changes nothing
     >>> slackwater.run("lte-demo", changes={"flow.controller": "mine"}, controllers={"mine": policy})
 
-    The function gets the observation and returns the action of ``slackwater.gym`` under the same ``scheme``: the number
-    of a change of the window, or, for residuals, the logarithm of a factor over its bound, -1 to 1. All flows share
-    it, so it keeps nothing between two calls. An exception ends the run and comes out of :func:`slackwater.run`.
+    The function gets the observation and returns the action of ``slackwater.gym`` under the same ``scheme``. That is
+    the number of a change of the window, or, for residuals, the logarithm of a factor over its bound, -1 to 1. All
+    flows share it, so it keeps nothing between two calls. An exception ends the run and comes out of
+    :func:`slackwater.run`.
     """
 
     name: str
@@ -83,9 +84,9 @@ class Policy:
 class OnnxPolicy(Policy):
     """A policy that onnxruntime computes (extra ``onnx``).
 
-    A model of ``slackwater train export`` says itself what it sees and does. Another needs one input ``[rows, width]``
-    of float32, the observation of ``slackwater.gym`` under ``scheme``. It needs one output: a score for each action
-    (the greatest is taken), the number of an action (int64), or for residuals the logarithm of a factor over its
+    A model of ``slackwater train export`` declares what it sees and does. Another needs one input ``[rows, width]``
+    of float32, the observation of ``slackwater.gym`` under ``scheme``. It has one output: a score for each action
+    (the greatest is taken), or the number of an action (int64). For residuals it is the logarithm of a factor over its
     bound, -1 to 1.
 
     >>> policy = slackwater.OnnxPolicy("policy.onnx", scheme={"kind": "relative", "obs": "bdp", "actions": "sym"})
@@ -101,7 +102,7 @@ class OnnxPolicy(Policy):
         blocks: bool | None = None,
         name: str | None = None,
     ) -> None:
-        """Read the model. ``scheme``, ``interval`` and ``blocks`` stand in for what it does not say."""
+        """Read the model. ``scheme``, ``interval`` and ``blocks`` stand in for what it does not declare."""
         extras.check("onnx")
         import onnxruntime
 

@@ -67,9 +67,10 @@ def sweep(
 ) -> Sweep:
     """Run every combination of a grid and each seed, on all cores or on a Ray cluster (extra ``sweep``).
 
-    ``grid`` is a grid file, or a dict of its shape: ``scenario``, ``seeds`` (a number), ``seed`` (the first), ``set``
-    (keys for all runs) and ``grid`` (a list of values for each key). With ``out`` the table is kept there, and runs
-    that it holds already are not made again. ``ray`` names a cluster: ``auto``, ``local`` or ``HOST:PORT``.
+    ``grid`` is a grid file, or a dict of its shape. Its keys are ``scenario``, ``seeds`` (a number), ``seed`` (the
+    first), ``set`` (keys for all runs) and ``grid`` (a list of values for each key). With ``out`` the table is kept
+    there, and runs that it holds already are not made again. ``ray`` names a cluster: ``auto``, ``local`` or
+    ``HOST:PORT``.
 
     Raises :class:`slackwater.GridError` for a grid that is wrong, :class:`slackwater.ScenarioError` for a scenario
     that is, :class:`slackwater.lock.BusyError` where another process writes into ``out``.

@@ -161,7 +161,7 @@ test("shows differences seed by seed from a row", async ({ page }) => {
 
 test("a report fits its paper", async ({ page }) => {
   await page.setViewportSize({ width: 1280, height: 900 });
-  await page.goto(`${address}/files/short/report.html`);
+  await page.goto(`${address}files/short/report.html`);
   await expect(page.locator(".u-wrap canvas").first()).toBeVisible();
   // Nothing is drawn anew for a printer: the plots are those of the window, on A4 without its margins at 96 pixels an inch.
   await page.emulateMedia({ media: "print" });
