@@ -72,7 +72,6 @@ fn ask(python: &Path, port: &str, folder: &Path, requests: &[&str]) -> Value {
 
 /// Files and zeros come whole, with marks that are counted, and nothing else comes.
 #[test]
-#[ignore = "aioquic 1.7.2 refuses a length without data, as an answer to HEAD has: the client of the test is to pass it over"]
 fn aioquic_loads_files_and_zeros_over_http() {
     let Some(python) = aioquic::python() else {
         return;
