@@ -1,9 +1,10 @@
 """What is left of a command that a signal ends at any moment: nothing, as docs/reliability.md has it.
 
-Starts each of `slackwater emulate`, `upf`, `gnb`, `rtc`, `tcp` and `quic serve`, some of them in several forms, sends it a signal at a
-random moment of its start or run, and counts what is there afterwards. Everything happens in network and process namespaces of its
-own, so that nobody else's are counted. `tcp` needs a build with BPF and is left out, with a word, where there is none. Needs
-root or user namespaces, `unshare` (util-linux) and iproute2. Ends with 1 where a signal was lost or something was left.
+Starts each of `slackwater emulate`, `upf`, `gnb`, `rtc`, `tcp` and `quic serve`, some of them in several forms, and
+sends it a signal at a random moment of its start or run. Then it counts what is there. Everything happens in network
+and process namespaces of its own, so that nobody else's are counted. `tcp` needs a build with BPF and is left out, with
+a word, where there is none. Needs root or user namespaces, `unshare` (util-linux) and iproute2. Ends with 1 where a
+signal was lost or something was left.
 
     sudo python3 benches/signals.py --binary target/release/slackwater --signals 500
 """
