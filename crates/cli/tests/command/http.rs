@@ -129,7 +129,7 @@ fn aioquic_loads_files_and_zeros_over_http() {
                 "{answer}"
             );
             assert!(
-                count == 0 || headers["content-length"] == count.to_string(),
+                count == 0 || headers["content-length"].as_str() == Some(&count.to_string()),
                 "{answer}"
             );
         }
@@ -141,7 +141,7 @@ fn aioquic_loads_files_and_zeros_over_http() {
         let read = |name: &str| std::fs::read(folder.0.join(name)).expect("it was written");
         assert!(read("10") == bytes(LENGTH), "{cc}: other bytes");
         assert!(
-            read("11") == [0; 70_000] && read("12") == PAGE.as_bytes(),
+            read("11") == vec![0; 70_000] && read("12") == PAGE.as_bytes(),
             "{cc}"
         );
 
