@@ -1,5 +1,7 @@
 //! Experiments that show why claims miss: one thing changed at a time. `claims/cecc.toml` cites them.
 
+mod changes;
+
 use super::oracle;
 use super::prelude::*;
 
@@ -22,7 +24,7 @@ const ASKED: [(&str, &str, Changes); 3] = [
 ];
 
 /// What the start of one flow meets.
-const START: [(&str, &str, Changes); 5] = [
+const START: [(&str, &str, Changes); 8] = [
     ("as-is", "as tested", &[]),
     (
         "grid",
@@ -43,6 +45,24 @@ const START: [(&str, &str, Changes); 5] = [
         ],
     ),
     ("window", "first window of 160 segments", &[WINDOW]),
+    (
+        "sizes",
+        "frames of one size",
+        &[("flow.app.size_cv", "0 %")],
+    ),
+    ("hundred", "frames of 100 kB, all of one size", &HUNDRED),
+    (
+        "known",
+        "a base station that knows what waits in UEs",
+        &KNOWN,
+    ),
+];
+/// Frames as the paper counts them for the queue of its start (IV-C, "the average frame size of 100KB"): 60 a second are 48 Mbit/s.
+const HUNDRED: [(&str, &str); 2] = [("flow.app.rate", "48 Mbit/s"), ("flow.app.size_cv", "0 %")];
+/// A base station that knows at once what waits in a UE, as ns-3's, with a chance to send in each uplink slot.
+const KNOWN: [(&str, &str); 2] = [
+    ("cell.uplink.buffer_status", "out-of-band"),
+    ("cell.uplink.sr_period", "1 ms"),
 ];
 /// A first window that holds two frames of 104 kB.
 const WINDOW: (&str, &str) = ("flow.tcp.initial_window", "160");
@@ -65,7 +85,7 @@ const MORE_WAYS: [(&str, &str, Changes); 4] = [
 ];
 
 /// What may bound `hold` in cell D, at six and seven flows: resource blocks in place of 1,136, and others.
-const IN_D: [(&str, &str, Changes); 7] = [
+const IN_D: [(&str, &str, Changes); 12] = [
     ("as-is", "hold", &[]),
     ("udp", "over UDP", &[("flow.app.transport", "udp")]),
     (
@@ -81,9 +101,28 @@ const IN_D: [(&str, &str, Changes); 7] = [
     ("alg1", "Algorithm 1", &[("upf.cecc.schedule", "alg1")]),
     ("two", "2 % more resource blocks", &[("cell.n_rb", "1159")]),
     ("four", "4 % more", &[("cell.n_rb", "1181")]),
+    ("eight", "8 % more", &[("cell.n_rb", "1227")]),
+    (
+        "margin",
+        "margin of 0 in place of 0.2 ms",
+        &[("upf.cecc.margin", "0 ms")],
+    ),
+    (
+        "beside",
+        "UPF at the cell, its packets and reports at once",
+        &[("upf.n3", "0 ms")],
+    ),
+    (
+        "quarter",
+        "10.25 ms allowed",
+        &[("record.late", "10250 us")],
+    ),
+    ("half", "10.5 ms allowed", &[("record.late", "10500 us")]),
 ];
 /// Rates of the ideal cell beside it, as shares of D's.
 const SHARES: [(&str, f64); 4] = [("100", 1.0), ("98", 0.98), ("96", 0.96), ("94", 0.94)];
+/// By how much later than [`oracle`] has it the bytes of an ideal cell arrive, in microseconds.
+const LATER: [(&str, f64); 3] = [("250", 250.0), ("500", 500.0), ("750", 750.0)];
 const FULL: [&str; 2] = ["6", "7"];
 
 fn bbr(sender: &str, asked: &str) -> String {
@@ -138,6 +177,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
         }
         add(in_d("ideal", n), [&d, UDP.changes].concat(), of_ideal)?;
     }
+    experiments.extend(changes::experiments(options)?);
     Ok(Part {
         id: "causes",
         measures: vec![],
@@ -181,6 +221,16 @@ fn of_start(run: &RunResult, out: &mut Outcome) {
         all.saturating_sub(window)
     });
     out.value("unsent", unsent.max().map(|bytes| bytes as f64 * 1e-3));
+    let frames = flow.transfers.iter();
+    let written = |now: u64| {
+        let until = frames.clone().take_while(|t| t.start.as_nanos() <= now);
+        until.map(|t| t.bytes.get()).sum::<u64>()
+    };
+    let samples = series.time.iter().zip(&series.acked).zip(&series.in_flight);
+    let first = samples.take_while(|((t, _), _)| **t < 1_000_000_000);
+    let server = first.map(|((t, acked), flight)| written(*t).saturating_sub(acked + flight));
+    out.value("server", server.max().map(|bytes| bytes as f64 * 1e-3));
+
     let limit = run.scenario.record.late;
     let waits = early.iter().filter(|t| t.end.since(t.start) > limit);
     out.value("waits", Some(waits.count() as f64));
@@ -189,10 +239,20 @@ fn of_start(run: &RunResult, out: &mut Outcome) {
 /// What earliest frame first satisfies in ideal cells of several rates.
 fn of_ideal(run: &RunResult, out: &mut Outcome) {
     let flows = oracle::written(run);
-    for (key, share) in SHARES {
-        let (edf, most) = oracle::satisfied(&flows, oracle::RATE_D * share);
+    let mut keep = |key: &str, cell: oracle::Ideal| {
+        let (edf, most) = oracle::satisfied(&flows, cell);
         out.value(format!("edf_{key}"), Some(edf));
         out.value(format!("most_{key}"), Some(most));
+    };
+    for (key, share) in SHARES {
+        keep(key, oracle::Ideal::of(oracle::RATE_D * share));
+    }
+    for (key, later) in LATER {
+        let cell = oracle::Ideal {
+            later: later * 1e-6,
+            ..oracle::Ideal::of(oracle::RATE_D)
+        };
+        keep(key, cell);
     }
 }
 
@@ -253,12 +313,13 @@ fn draw(o: &Outcomes) -> Figure {
         ),
         Entry::plain("from 12 s on", "Mbit/s", "bw_after"),
     ];
-    let of_start: [Entry; 7] = [
+    let of_start: [Entry; 8] = [
         Entry::plain("RTT, 5 % quantile", "ms", "rtt_p5"),
         Entry::plain("RTT, 95 % quantile", "ms", "rtt_p95"),
         Entry::plain("RTTs until the window holds a frame", "", "rtts"),
         Entry::plain("frames under way, at most", "kB", "pile"),
         Entry::plain("of them beyond the window", "kB", "unsent"),
+        Entry::plain("written and not yet sent, at most", "kB", "server"),
         Entry::plain("largest one-way delay", "ms", "net_max"),
         Entry::plain("late frames, first second", "", "waits"),
     ];
@@ -274,7 +335,7 @@ fn draw(o: &Outcomes) -> Figure {
         Entry::less("late, frames, from 2 s on", "%", "late_frame_steady"),
         Entry::more("rate", "Mbit/s", "rate"),
     ];
-    let of_ideal: [Entry; 8] = [
+    let of_ideal: [Entry; 11] = [
         Entry::plain("earliest first", "flows", "edf_100"),
         Entry::plain("any order", "flows", "most_100"),
         Entry::plain("earliest first at 98 % of the rate", "flows", "edf_98"),
@@ -283,13 +344,67 @@ fn draw(o: &Outcomes) -> Figure {
         Entry::plain("any order", "flows", "most_96"),
         Entry::plain("earliest first at 94 %", "flows", "edf_94"),
         Entry::plain("any order", "flows", "most_94"),
+        Entry::plain("earliest first, bytes 0.25 ms later", "flows", "edf_250"),
+        Entry::plain("0.5 ms later", "flows", "edf_500"),
+        Entry::plain("0.75 ms later", "flows", "edf_750"),
     ];
     let p99 = |sender: &str, asked: &str| o.get(&bbr(sender, asked)).mean("net_p99");
     let over = |asked: &str| p99("bbr", asked) / p99("cubic", asked);
     let believes = |value: &str| o.get(&bbr("bbr", "")).mean(value);
     let began = |key: &str, value: &str| o.get(&start(key)).mean(value);
     let full = |key: &str, n: &str| o.get(&in_d(key, n)).mean("frame_steady");
+    // Seed by seed, since what a seed's phases make late differs more between seeds than between changes.
+    let pairs = less(
+        o.get(&in_d("half", "7")),
+        "frame_steady",
+        1.0,
+        o.get(&in_d("as-is", "7")),
+        "frame_steady",
+    );
+    let more = pairs.map_or_else(String::new, |e| match e.interval {
+        Some(i) => format!(
+            "{:.1} more seed by seed (95 %: {:.1} to {:.1})",
+            e.mean, i.low, i.high
+        ),
+        None => format!("{:.1} more", e.mean),
+    });
     let at = |n: &str, share: &str| o.get(&in_d("ideal", n)).mean(share);
+    let mut panels = vec![
+        table(
+            "bbr",
+            "One flow of Figure 3",
+            "sender and run",
+            &of_one,
+            &one,
+        )
+        .wide(),
+        table(
+            "start",
+            "The start of one flow",
+            "change",
+            &of_start,
+            &starts,
+        )
+        .wide(),
+        table(
+            "whole",
+            "Slow start included, cell A",
+            "flows and UPF",
+            &of_whole,
+            &whole,
+        )
+        .wide(),
+        table("d", "hold in cell D", "flows and change", &of_many, &many).wide(),
+        table(
+            "ideal",
+            "The ideal cell in D's place",
+            "flows",
+            &of_ideal,
+            &ideal,
+        )
+        .wide(),
+    ];
+    panels.extend(changes::panels(o));
     Figure {
         title: "Causes: why claims miss".to_owned(),
         setup: "Figures 3 and 7, the start and cell D with one thing changed.".to_owned(),
@@ -297,8 +412,10 @@ fn draw(o: &Outcomes) -> Figure {
         seen: format!(
             "BBR's network delay at 99 % is {:.2} of CUBIC's; {:.2} up to its first PROBE_RTT and {:.2} with a scheduling request each 10 ms. \
              It believes in {:.0} Mbit/s before that and in {:.0} after. With frames on their grid the RTT lies between {:.1} and {:.1} ms. Of the \
-             {:.0} kB of frames under way {:.0} are beyond the window. `hold` in D satisfies {:.1} of six and {:.1} of seven, with 2 % more resource blocks \
-             {:.1} and {:.1}; earliest first in an ideal cell {:.1} and {:.1}, in one with 2 % less rate {:.1} and {:.1}.",
+             {:.0} kB of frames under way {:.0} are beyond the window; the server holds {:.0} that it has not sent, {:.0} with a base station that knows what waits \
+             in UEs, and {:.0} with frames of 100 kB. `hold` in D satisfies {:.1} of six and {:.1} of seven, with 2 % more resource blocks \
+             {:.1} and {:.1}, with 10.5 ms allowed {:.1} and {:.1}, of seven {}. Earliest first in an ideal cell satisfies {:.1} and {:.1}, in one with 2 % less \
+             rate {:.1} and {:.1}, in one whose bytes arrive 0.5 ms later {:.1} and {:.1}. {}",
             over(""),
             over("-before"),
             over("-requests"),
@@ -308,50 +425,25 @@ fn draw(o: &Outcomes) -> Figure {
             began("grid", "rtt_p95"),
             began("as-is", "pile"),
             began("as-is", "unsent"),
+            began("as-is", "server"),
+            began("known", "server"),
+            began("hundred", "server"),
             full("as-is", "6"),
             full("as-is", "7"),
             full("two", "6"),
             full("two", "7"),
+            full("half", "6"),
+            full("half", "7"),
+            more,
             at("6", "edf_100"),
             at("7", "edf_100"),
             at("6", "edf_98"),
             at("7", "edf_98"),
+            at("6", "edf_500"),
+            at("7", "edf_500"),
+            changes::seen(o),
         ),
-        panels: vec![
-            table(
-                "bbr",
-                "One flow of Figure 3",
-                "sender and run",
-                &of_one,
-                &one,
-            )
-            .wide(),
-            table(
-                "start",
-                "The start of one flow",
-                "change",
-                &of_start,
-                &starts,
-            )
-            .wide(),
-            table(
-                "whole",
-                "Slow start included, cell A",
-                "flows and UPF",
-                &of_whole,
-                &whole,
-            )
-            .wide(),
-            table("d", "hold in cell D", "flows and change", &of_many, &many).wide(),
-            table(
-                "ideal",
-                "The ideal cell in D's place",
-                "flows",
-                &of_ideal,
-                &ideal,
-            )
-            .wide(),
-        ],
+        panels,
         ..Figure::default()
     }
 }

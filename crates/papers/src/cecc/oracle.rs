@@ -23,10 +23,26 @@ const ALLOWED: f64 = 1e-4;
 /// A frame: when it was written and its bytes.
 pub(super) type Sent = (f64, f64);
 
+/// An ideal cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ideal {
+    /// Its rate in Mbit/s.
+    pub(super) rate: f64,
+    /// By how many seconds bytes arrive later than [`SERVED`] has them.
+    pub(super) later: f64,
+}
+
+impl Ideal {
+    /// A cell of `rate` Mbit/s.
+    pub(super) const fn of(rate: f64) -> Self {
+        Self { rate, later: 0.0 }
+    }
+}
+
 /// Late bytes as a share of each flow's, of frames from [`SETTLED`] on: slots go to the frames of `first` in order of their
 /// writing, what is left to the others.
-fn late(flows: &[Vec<Sent>], first: &[bool], rate: f64) -> Vec<f64> {
-    let full = rate * 1e6 / 8.0 * (5.0 * SLOT) / SHARES.iter().sum::<f64>();
+fn late(flows: &[Vec<Sent>], first: &[bool], cell: Ideal) -> Vec<f64> {
+    let full = cell.rate * 1e6 / 8.0 * (5.0 * SLOT) / SHARES.iter().sum::<f64>();
     let mut coming: Vec<(f64, usize, f64)> = flows
         .iter()
         .enumerate()
@@ -58,7 +74,7 @@ fn late(flows: &[Vec<Sent>], first: &[bool], rate: f64) -> Vec<f64> {
                 *bytes -= take;
                 if *written >= SETTLED {
                     all[*flow] += take;
-                    if now + SERVED - *written > STANDARD {
+                    if now + SERVED + cell.later - *written > STANDARD {
                         late[*flow] += take;
                     }
                 }
@@ -74,10 +90,10 @@ fn late(flows: &[Vec<Sent>], first: &[bool], rate: f64) -> Vec<f64> {
 }
 
 /// Satisfied flows: in order of their frames, and where the flow with most late gives way to all others until no more are satisfied.
-pub(super) fn satisfied(flows: &[Vec<Sent>], rate: f64) -> (f64, f64) {
+pub(super) fn satisfied(flows: &[Vec<Sent>], cell: Ideal) -> (f64, f64) {
     let count = |late: &[f64]| late.iter().filter(|l| **l <= ALLOWED).count();
     let mut first = vec![true; flows.len()];
-    let mut shares = late(flows, &first, rate);
+    let mut shares = late(flows, &first, cell);
     let edf = count(&shares);
     let mut most = edf;
     while first.iter().any(|f| *f) && most < first.iter().filter(|f| **f).count() {
@@ -86,7 +102,7 @@ pub(super) fn satisfied(flows: &[Vec<Sent>], rate: f64) -> (f64, f64) {
             break;
         };
         first[worst] = false;
-        shares = late(flows, &first, rate);
+        shares = late(flows, &first, cell);
         most = most.max(count(&shares));
     }
     (edf as f64, most as f64)
@@ -119,7 +135,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
             changes.extend(place.changes);
             changes.extend(UDP.changes);
             let reduce = move |run: &RunResult, out: &mut Outcome| {
-                let (edf, most) = satisfied(&written(run), rate);
+                let (edf, most) = satisfied(&written(run), Ideal::of(rate));
                 out.value("edf", Some(edf));
                 out.value("most", Some(most));
             };
@@ -219,10 +235,15 @@ mod tests {
             };
             (0..n).map(flow).collect()
         };
-        assert_eq!(satisfied(&together(3), 860.0), (3.0, 3.0));
-        let (edf, most) = satisfied(&together(7), 860.0);
+        assert_eq!(satisfied(&together(3), Ideal::of(860.0)), (3.0, 3.0));
+        let (edf, most) = satisfied(&together(7), Ideal::of(860.0));
         assert!(edf < most && most < 7.0, "{edf} {most}");
-        // No order can be faster than the cell.
-        assert_eq!(satisfied(&together(3), 60.0), (0.0, 0.0));
+        // Who is served 10 ms later is late, and no order can be faster than the cell.
+        let slow = Ideal {
+            later: 10e-3,
+            ..Ideal::of(860.0)
+        };
+        assert_eq!(satisfied(&together(1), slow), (0.0, 0.0));
+        assert_eq!(satisfied(&together(3), Ideal::of(60.0)), (0.0, 0.0));
     }
 }

@@ -129,7 +129,7 @@ pub(super) fn reduce(run: &RunResult, out: &mut Outcome) {
 }
 
 /// Late frames of the first second.
-fn first_second(run: &RunResult, out: &mut Outcome) {
+pub(super) fn first_second(run: &RunResult, out: &mut Outcome) {
     keep(run, out);
     let limit = run.scenario.record.late;
     let (mut late, mut last, mut slowest) = (0, 0, 0.0_f64);
