@@ -26,12 +26,13 @@ const BURSTS: [(&str, &str); 4] = [
     ("xrc:alpha=twnd4", "a quarter of it"),
 ];
 /// What the short flows of Figure 7 meet.
-const MET: [(&str, &str); 5] = [
+const MET: [(&str, &str); 6] = [
     ("none", "nobody"),
     ("xrc:gamma=0.5", "XRC with half of its target"),
     ("xrc", "XRC"),
     ("reno", "NewReno"),
     ("veno", "Veno"),
+    ("illinois", "Illinois"),
 ];
 
 fn two(first: &str, second: &str) -> String {
@@ -157,7 +158,8 @@ fn draw(o: &Outcomes) -> Figure {
             "Beside Illinois that grows by one segment and halves, the delay is within 10 ms for {:.0} % of the time (`paper` {:.0} %), \
              beside Illinois as it is for {:.0} % ({:.0} %). Beside NewReno the 90 % quantile over CUBIC's is {:.2}, {:.2}, {:.2} and \
              {:.2}: the slower the growth in the unfairness mode, the longer its burst. Short flows alone on the link take {:.2} of \
-             their median beside NewReno, {:.2} of that beside Veno, and {:.2} at 90 %. {}",
+             their median beside NewReno, {:.2} of that beside Veno, and {:.2} at 90 %. Of their median beside Illinois they take {:.2} \
+             alone, and {:.2} beside XRC with half of its target. {}",
             pair("xrc", both).mean("hol_within") * 100.0,
             pair("xrc-paper", both).mean("hol_within") * 100.0,
             pair("xrc", "illinois").mean("hol_within") * 100.0,
@@ -169,6 +171,8 @@ fn draw(o: &Outcomes) -> Figure {
             part_of("reno", "p50"),
             part_of("veno", "p50"),
             part_of("veno", "p90"),
+            part_of("illinois", "p50"),
+            o.get(&met("xrc:gamma=0.5")).mean("fct_p50") / o.get(&met("illinois")).mean("fct_p50"),
             changes::seen(o),
         ),
         panels,

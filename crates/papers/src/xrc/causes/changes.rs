@@ -40,6 +40,16 @@ const SPREAD: Keys = &[
 const NO_SACK: Keys = &[("flow.tcp.sack", "false")];
 const SHORT: Keys = &[("cell.rlc.buffer", "32 packets")];
 const LONG: Keys = &[("cell.rlc.buffer", "256 packets")];
+/// ns-3's default segment (`TcpSocket::SegmentSize`), with as many bytes of buffer as 128 MTU-sized packets.
+const SEGMENTS: Keys = &[("flow.tcp.mss", "536"), ("cell.rlc.buffer", "192 kB")];
+/// ns-3's least timeout (`TcpSocketBase::MinRto`), which is that of RFC 6298.
+const MIN_RTO: Keys = &[("flow.tcp.min_rto", "1 s")];
+/// ns-3's longest wait of an ACK (`TcpSocket::DelAckTimeout`).
+const DELAYED: Keys = &[("flow.tcp.delayed_ack", "200 ms")];
+const ONE_SEGMENT: Keys = &[("flow.tcp.initial_window", "1")];
+const EVERY: Keys = &[("flow.tcp.ack_every", "1")];
+const UNSTAMPED: Keys = &[("flow.tcp.timestamps", "false")];
+const NO_SACK_MIN_RTO: Keys = &[("flow.tcp.sack", "false"), ("flow.tcp.min_rto", "1 s")];
 const FIVE_MINUTES: Keys = &[("duration", "300 s")];
 
 const GROUPS: [Group; 4] = [
@@ -56,8 +66,16 @@ const GROUPS: [Group; 4] = [
             ("cubic", "", SOCKETS),
             ("cubic", "", SPREAD),
             ("cubic", "", NO_SACK),
+            ("cubic", "", SEGMENTS),
+            ("cubic", "", MIN_RTO),
+            ("cubic", "", DELAYED),
+            ("cubic", "", ONE_SEGMENT),
+            ("cubic", "", EVERY),
+            ("cubic", "", UNSTAMPED),
             ("cubic-ns3", "", &[]),
             ("cubic:reno=0", "", &[]),
+            ("cubic:reno=0", "", NO_SACK),
+            ("cubic:reno=0", "", NO_SACK_MIN_RTO),
             ("reno", "", &[]),
             ("reno", "", SHORT),
             ("reno", "", LONG),
@@ -65,7 +83,15 @@ const GROUPS: [Group; 4] = [
             ("reno", "", SOCKETS),
             ("reno", "", SPREAD),
             ("reno", "", NO_SACK),
+            ("reno", "", SEGMENTS),
+            ("reno", "", MIN_RTO),
+            ("reno", "", DELAYED),
+            ("reno", "", ONE_SEGMENT),
+            ("reno", "", EVERY),
+            ("reno", "", UNSTAMPED),
             ("reno-ns3", "", &[]),
+            ("reno-ns3", "", NO_SACK),
+            ("reno-ns3", "", NO_SACK_MIN_RTO),
             ("xrc", "", &[]),
         ],
     },
