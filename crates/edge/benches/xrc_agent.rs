@@ -1,103 +1,72 @@
-//! What the XRC agent adds to a cell: slots with queues kept full, and the report on each ACK.
+//! What the XRC agent adds to a cell: slots with queues kept full, and the report on each ACK. A UE has one flow, and ten or a
+//! hundred: there the agent shares by their number, or max-min by what they take.
+
+mod loaded;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use slackwater_core::{BearerId, Direction, Draw, FlowId, Instant, Packet, Qfi, Rnti, UeId};
-use slackwater_edge::gnb::{AgentConfig, XrcAgent};
-use slackwater_ran::cell::{BearerConfig, CellConfig, UeConfig};
-use slackwater_ran::phy::{ChannelConfig, Mobility, Position};
+use loaded::{DOWN, Load};
+use slackwater_core::{BearerId, Instant, Packet};
+use slackwater_edge::gnb::{AgentConfig, Share, XrcAgent};
 use slackwater_ran::{Cell, CellOut};
-use slackwater_signal::{NoObserver, Observer};
+use slackwater_signal::NoObserver;
 
-/// Slots per measurement.
-const SLOTS: u64 = 500;
-/// Packets that enter in each slot: what the cell carries.
-const PACKETS: u32 = 3;
-const DOWN: Direction = Direction::Down;
-
-fn cell(ues: u32, observed: bool) -> Cell<Packet> {
-    let mut config = CellConfig::lte(10.0);
-    config.observe_pdcp = observed;
-    let ue = |k: u32| UeConfig {
-        channel: ChannelConfig {
-            mobility: Mobility::Static(Position {
-                x: 100.0 + f64::from(k % 50) * 2.0,
-                y: 0.0,
-            }),
-            downlink: config.downlink_budget(),
-            uplink: config.uplink_budget(),
-            ..ChannelConfig::default()
-        },
-        bearers: vec![BearerConfig::default()],
-        rnti: Rnti(k as u16),
-    };
-    let mut cell =
-        Cell::new(&config, (0..ues).map(ue).collect(), Draw::new(1)).expect("a valid cell");
+fn alone(c: &mut Criterion, load: Load, title: &str) {
     let mut out = CellOut::new();
-    for k in 0..40.max(4 * ues) {
-        enter(&mut cell, Instant::ZERO, k % ues, &mut out);
-    }
-    cell
+    c.bench_function(&format!("cell alone, {title}"), |b| {
+        b.iter_batched_ref(
+            || load.cell(|_| {}),
+            |cell| load.run(cell, &mut out, &mut NoObserver, |_, _, _, _| {}),
+            BatchSize::LargeInput,
+        );
+    });
 }
 
-fn enter(cell: &mut Cell<Packet>, now: Instant, ue: u32, out: &mut CellOut<Packet>) {
-    let packet = Packet {
-        flow: FlowId(ue),
-        len: 1500,
-        ..Packet::default()
-    };
-    cell.enqueue(now, DOWN, UeId(ue), Qfi(0), packet, out);
-}
-
-/// Runs the slots; `ack` is called for every other packet that arrives.
-fn run<O: Observer>(
-    cell: &mut Cell<Packet>,
-    out: &mut CellOut<Packet>,
-    observer: &mut O,
-    ues: u32,
-    mut ack: impl FnMut(&Cell<Packet>, &mut O, Instant, UeId),
-) {
-    let mut next = 0;
-    let mut arrived = 0;
-    for slot in 0..SLOTS {
-        let now = Instant::from_millis(slot);
-        for _ in 0..PACKETS {
-            enter(cell, now, next % ues, out);
-            next += 1;
-        }
-        cell.run_slot(now, out, observer);
-        for k in 0..out.delivered.len() {
-            arrived += 1;
-            if arrived % 2 == 0 {
-                ack(cell, observer, now, out.delivered[k].ue);
-            }
-        }
-        out.clear();
-    }
+/// A report for every other packet that arrives.
+fn with_agent(c: &mut Criterion, load: Load, title: &str, share: Share) {
+    let mut out = CellOut::new();
+    let mut arrived = 0_u64;
+    c.bench_function(&format!("cell and agent, {title}"), |b| {
+        let config = AgentConfig {
+            share,
+            ..AgentConfig::LTE
+        };
+        b.iter_batched_ref(
+            || (load.cell(|c| c.observe_pdcp = true), XrcAgent::new(config)),
+            |(cell, agent)| {
+                let ack = |cell: &Cell<Packet>,
+                           out: &CellOut<Packet>,
+                           agent: &mut XrcAgent,
+                           slot: u64| {
+                    let now = Instant::from_millis(slot);
+                    for delivered in &out.delivered {
+                        arrived += 1;
+                        if arrived.is_multiple_of(2) {
+                            let queue = cell.rlc_view(now, DOWN, delivered.ue, BearerId(0));
+                            let flow = delivered.packet.flow;
+                            std::hint::black_box(agent.share(now, flow, &queue));
+                        }
+                    }
+                };
+                load.run(cell, &mut out, agent, ack);
+            },
+            BatchSize::LargeInput,
+        );
+    });
 }
 
 fn slots(c: &mut Criterion) {
     for ues in [1, 10, 100] {
-        let mut out = CellOut::new();
-        c.bench_function(&format!("cell alone, {ues} UEs"), |b| {
-            b.iter_batched_ref(
-                || cell(ues, false),
-                |cell| run(cell, &mut out, &mut NoObserver, ues, |_, _, _, _| {}),
-                BatchSize::LargeInput,
-            );
-        });
-        let mut out = CellOut::new();
-        c.bench_function(&format!("cell and agent, {ues} UEs"), |b| {
-            b.iter_batched_ref(
-                || (cell(ues, true), XrcAgent::new(AgentConfig::LTE)),
-                |(cell, agent)| {
-                    run(cell, &mut out, agent, ues, |cell, agent, now, ue| {
-                        let queue = cell.rlc_view(now, DOWN, ue, BearerId(0));
-                        std::hint::black_box(agent.share(now, FlowId(ue.0), &queue));
-                    });
-                },
-                BatchSize::LargeInput,
-            );
-        });
+        let load = Load::of(ues);
+        let title = format!("{ues} UEs");
+        alone(c, load, &title);
+        with_agent(c, load, &title, Share::Demand);
+    }
+    for flows in [10, 100] {
+        let load = Load { ues: 1, flows };
+        let title = format!("{flows} flows of one UE");
+        alone(c, load, &title);
+        with_agent(c, load, &format!("{title}, by number"), Share::Count);
+        with_agent(c, load, &format!("{title}, max-min"), Share::Demand);
     }
 }
 
