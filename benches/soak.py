@@ -141,6 +141,8 @@ def soak(binary: str, seconds: float, seed: int) -> bool:
     # The first tenth fills caches and queues.
     first, second = max(memory[len(memory) // 10 : half + 1]), max(memory[half:])
     print(f"seed {seed}, {len(memory)} s")
+    tenths = [max(memory[k * len(memory) // 10 : (k + 1) * len(memory) // 10], default=0) for k in range(10)]
+    print(f"memory at most in each tenth (KiB): {', '.join(map(str, tenths))}")
     titles = [
         "carried (MB)",
         "connections",
