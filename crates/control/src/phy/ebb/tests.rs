@@ -150,6 +150,25 @@ fn a_radio_that_promises_half_or_twice_is_used_all_the_same() {
 }
 
 #[test]
+fn a_radio_that_promises_ten_times_what_it_has_is_not_believed() {
+    let delay = |trust: bool| {
+        let mut link = over(steady);
+        link.c.params.rules.trust = trust;
+        link.feed = Some(10_000);
+        link.run(3000);
+        link.forget();
+        link.run(5000);
+        (link.utilisation(), link.delay(0.95))
+    };
+    let (believed, corrected) = (delay(false), delay(true));
+    assert!(corrected.0 > 0.9, "{corrected:?}");
+    assert!(
+        corrected.1 * 2 < believed.1,
+        "{corrected:?} of {believed:?}"
+    );
+}
+
+#[test]
 fn a_small_buffer_costs_packets_and_no_rate() {
     let mut link = over(steps);
     link.buffer = 20;

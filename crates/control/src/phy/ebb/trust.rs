@@ -431,4 +431,35 @@ mod tests {
         assert!(trust.is_banned(Instant::from_millis(500)));
         assert!(!trust.is_banned(Instant::from_millis(10_600)));
     }
+
+    /// In each report of a window of 20, so much left and so much was offered; nothing waits and nothing is dropped.
+    fn thin(left: f64, offered: f64) -> impl Fn(&Trust, Instant) -> Span {
+        move |_, _| Span {
+            left: left / 20.0,
+            offered: offered / 20.0,
+            dropped: 0.0,
+            hol: Duration::ZERO,
+            excess: Duration::ZERO,
+            foreign: 0.0,
+        }
+    }
+
+    #[test]
+    fn a_fifth_and_two_packets_beyond_what_was_offered_are_no_lie() {
+        // What left is known some milliseconds after it was offered: most of a thin flow may fall into another window.
+        for (left, offered) in [(3900.0, 1000.0), (8500.0, 5000.0)] {
+            let mut trust = Trust::default();
+            hear(&mut trust, 0, 5_000, thin(left, offered));
+            assert_eq!((trust.scale(), trust.banned), (1.0, None), "{left}");
+        }
+    }
+
+    #[test]
+    fn two_packets_do_not_hide_a_lie_over_four_windows() {
+        // Three packets left where less than one was offered, then as much as was offered: 7,400 bytes of 4,000.
+        let mut trust = Trust::default();
+        hear(&mut trust, 0, 105, thin(4400.0, 1000.0));
+        hear(&mut trust, 105, 410, thin(1000.0, 1000.0));
+        assert!((1.7..2.0).contains(&trust.scale()), "{}", trust.scale());
+    }
 }
