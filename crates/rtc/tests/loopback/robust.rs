@@ -140,7 +140,7 @@ fn a_path_that_marks_everything_is_told_of_and_the_rate_is_bounded() {
         // Beyond the minute after which the rule looks anew.
         for k in 0..8 {
             let rate = sent(&mut world, part);
-            println!("{cc}, {k}: {rate:.2} Mbit/s, {:?}", world.seen);
+            eprintln!("{cc}, {k}: {rate:.2} Mbit/s, {:?}", world.seen);
             assert!(rate < most, "{cc}, part {k}: {rate} of {most} Mbit/s");
         }
     }
