@@ -117,7 +117,7 @@ fn a_path_that_bleaches_is_told_of_and_delay_bounds_the_rate() {
 /// - cL4S takes marks that no decrease of its own ends for a rival's queue, leaves as Not-ECT and goes by losses (`al4s::rival`). A
 ///   media sender may lose a tenth before it must fall (draft-ietf-rmcat-gcc-02, 6), and the link carries the rest: so 10/9 of the
 ///   link leave at most.
-/// - What waits besides, of a queue of 300 ms (RFC 8867, 4.1), in the part that is measured.
+/// - What waits besides, of a queue of 300 ms (RFC 8867, 5.1), in the part that is measured.
 #[test]
 fn a_path_that_marks_everything_is_told_of_and_the_rate_is_bounded() {
     let queue = Duration::from_millis(300);
