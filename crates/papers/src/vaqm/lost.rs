@@ -255,7 +255,9 @@ fn draw(o: &Outcomes, quick: bool) -> Figure {
     };
     let panels = RLC.map(|rlc| {
         let title = format!("Over {}", rlc.to_uppercase());
-        table(rlc, &title, "case", &COLUMNS, &rows_of(rlc)).wide()
+        // The quick cases have downloads alone.
+        let columns = &COLUMNS[..if quick { 3 } else { 4 }];
+        table(rlc, &title, "case", columns, &rows_of(rlc)).wide()
     });
     let at = |row: &str, value: &str| o.get(&name(row, "am")).mean(value);
     let share = |row: &str| {
