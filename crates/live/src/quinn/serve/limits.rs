@@ -25,7 +25,7 @@ const LEAST: u64 = 256 << 10;
 pub struct Limits {
     /// Connections at a time, those in their handshake among them.
     pub connections: usize,
-    /// Those of one client at a time, as its address tells clients apart ([`Prefix`]).
+    /// Those of one client at a time, as its address tells clients apart: an IPv4 address or an IPv6 /64.
     pub per_address: usize,
     /// Bytes that a client is given on one connection; `None` as many as it wants.
     pub bytes: Option<u64>,
