@@ -13,6 +13,8 @@ fn seen(f: &Folder, width: &str, variables: &[(&str, &str)], args: &[&str]) -> O
         .env_remove("NO_COLOR")
         .env_remove("CLICOLOR")
         .env_remove("CLICOLOR_FORCE")
+        // Where CI is set, a dumb terminal counts as one with colour.
+        .env_remove("CI")
         .envs(variables.iter().copied())
         .output();
     let Ok(Output { status, stdout, .. }) = made else {
@@ -218,7 +220,7 @@ fn colour_is_for_terminals_and_those_who_want_it() {
     let f = Folder::new("terminal-colour");
     let piped = |variables: &[(&str, &str)], args: &[&str]| {
         let mut command = f.command(args);
-        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
             command.env_remove(name);
         }
         let made = command
