@@ -1,6 +1,7 @@
 //! Records as tables of columns: the shape that Parquet files and Python's data frames share.
 
-use std::collections::BTreeMap;
+use core::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use slackwater_core::{Instant, record};
@@ -164,7 +165,12 @@ pub fn frames(run: &RunRecorder) -> Vec<(&'static str, Parts<'_>)> {
         ),
         (
             "internals",
-            Box::new(flows().map(|i| internals_frame(run, i))),
+            Box::new({
+                let words: OnceCell<Arc<[String]>> = OnceCell::new();
+                flows().map(move |i| {
+                    internals_frame(run, i, words.get_or_init(|| internal_names(run)))
+                })
+            }),
         ),
         (
             "transfers",
@@ -294,20 +300,23 @@ fn link_frame(l: &crate::record::LinkRecord) -> Frame {
     }
 }
 
-/// Controllers name their internals as they like, so they come as rows: time, flow, name, value.
-fn internals_frame(run: &RunRecorder, i: usize) -> Frame {
-    let mut names: Vec<&'static str> = run
+/// The names of all internals of all flows, in order.
+fn internal_names(run: &RunRecorder) -> Arc<[String]> {
+    let names: BTreeSet<&str> = run
         .flows
         .iter()
         .flat_map(|f| f.internals.columns.iter().map(|c| c.0))
         .collect();
-    names.sort_unstable();
-    names.dedup();
-    let words: Arc<[String]> = names.iter().map(|n| (*n).to_owned()).collect();
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// Controllers name their internals as they like, so they come as rows: time, flow, name, value.
+fn internals_frame(run: &RunRecorder, i: usize, words: &Arc<[String]>) -> Frame {
     let s = &run.flows[i].internals;
     let (mut time, mut codes, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for (name, column) in &s.columns {
-        let code = names.binary_search(name).unwrap_or(0) as u32;
+        let code = words.binary_search_by(|w| w.as_str().cmp(name));
+        let code = code.unwrap_or(0) as u32;
         for (t, v) in s.time.iter().zip(column).filter(|(_, v)| !v.is_nan()) {
             time.push(*t);
             codes.push(code);
@@ -318,7 +327,13 @@ fn internals_frame(run: &RunRecorder, i: usize) -> Frame {
         columns: vec![
             ("time_ns", int(&time)),
             ("flow", same(i, time.len())),
-            ("name", Column::Text { codes, words }),
+            (
+                "name",
+                Column::Text {
+                    codes,
+                    words: words.clone(),
+                },
+            ),
             ("value", Column::Float(values)),
         ],
     }

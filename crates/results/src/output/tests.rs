@@ -1,5 +1,7 @@
 //! Files are read back with a reader that did not write them.
 
+use std::sync::Arc;
+
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::RowAccessor;
 use slackwater_core::record::{FlowSample, LinkSample, PacketEvent};
@@ -222,4 +224,32 @@ fn a_comparison_shows_differences_seed_by_seed() {
     assert_eq!(texts[1][..3], ["reno", "0", "-"], "no seed in common");
     assert!(difference_table(&runs[..3]).is_none());
     assert!(difference_table(&[runs[0].clone(), runs[4].clone()]).is_none());
+}
+
+/// A table of as many parts as flows, whose words are collected once, takes no time that grows with their square.
+#[test]
+fn all_flows_share_one_list_of_internals() {
+    let mut scenario = scenario();
+    scenario.flows = vec![scenario.flows[0].clone(); 3];
+    let mut r = RunRecorder::new(RecorderConfig::of(&scenario, NodeId(0), None));
+    for (flow, name) in [(0, "w_max"), (2, "alpha")] {
+        r.internals(Instant::ZERO, FlowId(flow), &[(name, 1.0)]);
+    }
+
+    let tables = frame::frames(&r);
+    let parts = tables.into_iter().find(|t| t.0 == "internals");
+    let names: Vec<_> = parts
+        .expect("the table is there")
+        .1
+        .map(|part| part.columns.into_iter().find(|c| c.0 == "name"))
+        .map(|column| match column {
+            Some((_, frame::Column::Text { codes, words })) => (codes, words),
+            other => panic!("found {other:?}, expected texts"),
+        })
+        .collect();
+
+    let codes: Vec<&[u32]> = names.iter().map(|n| n.0.as_slice()).collect();
+    assert_eq!(codes, [&[1][..], &[], &[0]]);
+    assert_eq!(*names[0].1, ["alpha".to_owned(), "w_max".to_owned()]);
+    assert!(names.iter().all(|n| Arc::ptr_eq(&n.1, &names[0].1)));
 }
