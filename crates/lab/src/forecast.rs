@@ -21,10 +21,12 @@ const GROWTH: u64 = 2;
 pub fn memory(scenario: &Scenario) -> u64 {
     let record = RecorderConfig::of(scenario, NodeId(0), None);
     let end = scenario.duration.as_nanos();
+    // The width follows from all flows: once is enough.
+    let bin = record.bin().as_nanos();
     let bins: u64 = record
         .flows
         .iter()
-        .map(|f| f.stop.as_nanos().min(end).div_ceil(record.bin().as_nanos()))
+        .map(|f| f.stop.as_nanos().min(end).div_ceil(bin))
         .sum();
     let flows = record.flows.len() as u64;
     let rows = end / record.sampling().as_nanos().max(1) * flows;
