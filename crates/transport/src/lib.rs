@@ -8,3 +8,7 @@ pub mod app;
 pub mod quic;
 pub mod rtp;
 pub mod tcp;
+
+// The harness of `tests/common` names the crate as those who use it do.
+#[cfg(test)]
+extern crate self as slackwater_transport;

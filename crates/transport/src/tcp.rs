@@ -46,3 +46,6 @@ mod window;
 pub use config::{Config, DelayedAck, PrrBound};
 pub use connection::{Endpoint, Events, Stats};
 pub use ecn::Negotiated;
+
+#[cfg(test)]
+mod tests;
