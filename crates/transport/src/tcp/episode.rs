@@ -341,3 +341,47 @@ impl Episode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three segments are lost, with all before 1,000 acknowledged, and two of them have been sent again at 5 ms.
+    fn two_sent_again() -> Episode {
+        let mut episode = Episode::new();
+        episode.begin_fast(1000, 3000);
+        episode.extend(10_000);
+        episode.fast();
+        for ms in [5, 6] {
+            episode.on_resent(Instant::from_millis(ms));
+        }
+        episode
+    }
+
+    /// RFC 3708, 3: the answer was needless once DSACKs name all that was sent again, and not before.
+    #[test]
+    fn an_episode_is_spurious_once_duplicates_of_all_that_was_repeated_are_reported() {
+        let mut episode = two_sent_again();
+        assert!(!episode.is_spurious(None));
+        episode.on_dsack(2000, 3000, 1);
+        assert!(!episode.is_spurious(None), "one may have been needed");
+        // What lies before the episode, or beyond it, says nothing of it.
+        episode.on_dsack(1000, 3000, 1);
+        episode.on_dsack(11_000, 3000, 1);
+        assert!(!episode.is_spurious(None));
+        episode.on_dsack(3000, 3000, 1);
+        assert!(episode.is_spurious(None));
+    }
+
+    /// RFC 3522, 3.2: an echo older than the first retransmission is that of the original.
+    #[test]
+    fn an_echo_from_before_the_first_retransmission_proves_it_needless() {
+        let episode = two_sent_again();
+        assert!(episode.is_spurious(Some(4)));
+        assert!(!episode.is_spurious(Some(5)));
+        assert!(
+            !Episode::new().is_spurious(Some(4)),
+            "there is no answer to undo"
+        );
+    }
+}

@@ -288,4 +288,41 @@ mod tests {
         assert_eq!(after(15), (0, Some(MS * 20)));
         assert_eq!(after(16), (0, Some(MS * 10)));
     }
+
+    /// RFC 8985, 3.2: time finds a lost retransmission too, since what left after it arrives before it.
+    #[test]
+    fn a_retransmission_that_is_overtaken_for_long_enough_is_lost_again() {
+        let mut board = Scoreboard::new(1000);
+        let push = |board: &mut Scoreboard, sent| {
+            board.push(Segment {
+                pos: board.nxt(),
+                len: 1000,
+                sent,
+                ..Segment::default()
+            });
+        };
+        let mut rack = Rack::new();
+        rack.reordered = true;
+        push(&mut board, at(100));
+        assert_eq!(board.mark_lost(0), 1000);
+        board.resend(0, |s| s.sent = at(150));
+        rack.resent(0, at(150));
+
+        // New data leaves 10 ms later and arrives after 40 ms: the copy has until 150 + 40 + 40 / 4 ms.
+        push(&mut board, at(160));
+        let newer = *board.get(1);
+        rack.delivered(at(200), &newer, MS * 40, false);
+        board.sack(1000, 2000, |_| {});
+        let mut view = View {
+            now: at(199),
+            srtt: MS * 45,
+            min_rtt: MS * 40,
+            recovering: true,
+            dup_threshold: false,
+        };
+        assert_eq!(rack.detect(&mut board, &view), (0, Some(MS)));
+        view.now = at(200);
+        assert_eq!(rack.detect(&mut board, &view), (1000, None));
+        assert_eq!(board.next_lost(), Some(0), "it is sent a third time");
+    }
 }

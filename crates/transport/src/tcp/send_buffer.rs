@@ -144,3 +144,30 @@ impl SendBuffer {
         again
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9293, 3.10.4: the FIN follows the last octet that was written, in the same segment.
+    #[test]
+    fn the_last_segment_brings_the_fin_along_and_no_other_does() {
+        let mut buffer = SendBuffer::new(Bytes(10_000));
+        assert_eq!(buffer.write(2500, 0), 2500);
+        assert_eq!(buffer.next(0, 1000), (1000, false));
+        assert_eq!(buffer.next(2000, 1000), (500, false), "it may write more");
+        assert!(buffer.close(1000));
+        assert_eq!(buffer.next(1000, 1000), (1000, false));
+        assert_eq!(buffer.next(2000, 1000), (500, true));
+        buffer.on_fin();
+        assert_eq!(buffer.next(2501, 1000), (0, false), "once");
+    }
+
+    #[test]
+    fn a_fin_leaves_alone_where_all_data_has_left() {
+        let mut buffer = SendBuffer::new(Bytes(10_000));
+        buffer.write(1000, 0);
+        buffer.close(1000);
+        assert_eq!(buffer.next(1000, 1000), (0, true));
+    }
+}

@@ -102,3 +102,26 @@ fn one_way(gap: &mut Option<u32>, received: u32, sent: u32) -> Option<Duration> 
     // A peer whose clock jumps says nothing.
     (delay < 2 * OWD_BASE).then(|| Duration::from_millis(u64::from(delay)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clocks of two ends differ by anything: only changes of a one-way delay can be told.
+    #[test]
+    fn a_one_way_delay_counts_from_the_first_whatever_the_clocks_show() {
+        let base = Duration::from_millis(u64::from(OWD_BASE));
+        let ms = Duration::from_millis;
+        for offset in [0, 123_456, u32::MAX - 10] {
+            let mut gap = None;
+            let mut delay = |sent: u32, took: u32| {
+                one_way(&mut gap, sent.wrapping_add(offset).wrapping_add(took), sent)
+            };
+            assert_eq!(delay(1000, 20), Some(base));
+            assert_eq!(delay(1100, 50), Some(base + ms(30)));
+            assert_eq!(delay(1200, 15), Some(base - ms(5)));
+            assert_eq!(delay(1300, OWD_BASE + 20), None, "the clock was set");
+            assert_eq!(delay(1400, 20), Some(base));
+        }
+    }
+}

@@ -121,3 +121,34 @@ impl Usage {
         self.most
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9293, 3.10.7.4: SND.WL1 and SND.WL2 keep an old segment from setting the window. Linux adds that among segments
+    /// of one age the larger window counts, and a shut one (`tcp_may_update_window`).
+    #[test]
+    fn among_segments_of_one_age_a_larger_or_a_shut_window_counts() {
+        let mut window = Window::default();
+        let mut hears = |field, ack, seq| {
+            let s = Segment {
+                window: field,
+                ..Segment::default()
+            };
+            // All before 5,000 was acknowledged.
+            let moved = window.take(&s, ack, seq, 5000);
+            (moved, window.end())
+        };
+        assert_eq!(hears(1000, 5000, 70), (true, 6000), "newer data");
+        assert_eq!(hears(3000, 5000, 70), (true, 8000), "an update");
+        assert_eq!(
+            hears(2000, 5000, 70),
+            (false, 8000),
+            "one that was overtaken"
+        );
+        assert_eq!(hears(9000, 5000, 69), (false, 8000), "older data");
+        assert_eq!(hears(0, 5000, 70), (true, 5000), "shut");
+        assert_eq!(hears(500, 5001, 69), (true, 5501), "a newer acknowledgment");
+    }
+}

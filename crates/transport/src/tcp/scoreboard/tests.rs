@@ -82,3 +82,28 @@ fn short_segments_are_found_by_search() {
         assert!(s.pos <= pos && pos < s.end());
     }
 }
+
+/// Segments that were acknowledged make room: the memory of a long connection is that of its window.
+#[test]
+fn the_ring_grows_with_what_is_in_flight_and_not_with_what_was_sent() {
+    let mut b = board(1, 1000);
+    for _ in 0..100 {
+        let first = Segment {
+            pos: b.nxt(),
+            len: 1000,
+            ..Segment::default()
+        };
+        b.push_row(first, 63);
+        assert_eq!(b.segments(), 64);
+        let row = b.acknowledge_row(b.nxt() - 1000).expect("whole segments");
+        assert_eq!(row.count, 63);
+    }
+    assert_eq!(b.ring.len(), START);
+    let first = Segment {
+        pos: b.nxt(),
+        len: 1000,
+        ..Segment::default()
+    };
+    b.push_row(first, 64);
+    assert_eq!(b.ring.len(), 2 * START);
+}
