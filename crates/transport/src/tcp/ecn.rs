@@ -305,4 +305,24 @@ mod tests {
         }
         assert_eq!(sum, rx.received());
     }
+
+    /// RFC 9768, 3.2.2.5.1: an ACK leaves when the field changes, and then at each third mark of a row at the latest, so
+    /// that a counter of three bits cannot wrap unseen.
+    #[test]
+    fn a_row_of_marks_is_acknowledged_at_its_ends_and_at_each_third() {
+        let (_, mut rx) = pair(EcnMode::L4s, true);
+        let _ = rx.flags(false);
+        let mut hears = |ecn| {
+            let at_once = rx.on_data(ecn, TcpFlags(0));
+            if at_once {
+                let _ = rx.flags(false);
+            }
+            at_once
+        };
+        assert!(!hears(Ecn::Ect1));
+        let row: Vec<bool> = (0..8).map(|_| hears(Ecn::Ce)).collect();
+        assert_eq!(row, [true, false, false, true, false, false, true, false]);
+        assert!(hears(Ecn::Ect1), "the row ends");
+        assert!(!hears(Ecn::Ect1));
+    }
 }

@@ -198,3 +198,32 @@ fn an_ack_that_waits_leaves_before_it_would_hide_a_block() {
     r.on_ack_sent();
     assert!(!r.would_hide(9000, 10_000));
 }
+
+/// RFC 2883, 4.2: the part that came twice is reported, and the rest is taken.
+#[test]
+fn of_a_segment_that_came_in_part_before_the_rest_is_taken() {
+    let mut r = receiver();
+    r.receive(T, 0, 3000, false, false);
+    assert_eq!(r.receive(T, 2000, 4000, false, false), Reply::Now);
+    assert_eq!((r.nxt(), r.duplicates), (4000, 1000));
+    assert_eq!(blocks(&mut r), [(2000, 3000)]);
+}
+
+/// Linux `tcp_dec_quickack_mode`: only a segment that carries an ACK which was due counts as one of the quick ones.
+#[test]
+fn data_that_acknowledges_nothing_new_uses_up_no_quick_ack() {
+    let mut r = Receiver::new(100_000, 1000, 0, DelayedAck::default());
+    r.window();
+    assert_eq!(r.receive(T, 0, 1000, false, false), Reply::Now);
+    r.on_ack_sent();
+    for _ in 0..20 {
+        r.on_data_sent();
+    }
+    assert_eq!(r.receive(T, 1000, 2000, false, false), Reply::Now);
+
+    // Data that leaves before the ACK of a train does is that ACK.
+    assert_eq!(r.receive(T, 2000, 3000, false, true), Reply::Never);
+    assert_eq!(r.acked(), 1000);
+    r.on_data_sent();
+    assert_eq!(r.acked(), 3000);
+}
