@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use proptest::prelude::*;
-use slackwater_control::{Config as ControlConfig, PathReport, build};
+use slackwater_control::{Config as ControlConfig, PathReport, Recovery, build};
 use slackwater_core::{
     Body, Bytes, Draw, Duration, Ecn, FlowId, Instant, Packet, QuicBits, QuicData, Rate, SeqNum,
 };
@@ -517,4 +517,57 @@ fn data_beyond_the_limit_is_not_taken() {
     pair.receiver.on_packet(pair.now, &packet, &mut out);
     assert_eq!(pair.receiver.delivered(), before);
     assert_eq!(pair.receiver.stats().beyond_limit, 1);
+}
+
+/// RFC 9002, 7.3.2: a recovery period ends when a packet that left during it is acknowledged.
+#[test]
+fn a_recovery_period_ends_with_the_acknowledgment_of_what_left_in_it() {
+    let mut pair = Pair::new(&Config::default(), "reno", MS(20)).connected();
+    let lost = pair.emitted[0] + 2;
+    pair.scripts[0] = Box::new(move |_, n, _| if n == lost { Fate::Drop } else { Fate::Pass });
+    pair.write(1435 * 40);
+    while pair.sender.stats().recoveries == 0 {
+        assert_eq!(pair.sender.recovery(), Recovery::Open);
+        assert!(pair.step(AT(1_000)), "the loss is found");
+    }
+    assert_eq!(pair.sender.recovery(), Recovery::Fast);
+    let began = pair.now;
+    while pair.sender.recovery() == Recovery::Fast {
+        assert!(pair.step(AT(1_000)), "it ends");
+    }
+    // What leaves in it takes a round trip, and the ACK 25 ms more where it waits for a second packet.
+    let took = pair.now.since(began);
+    assert!((MS(40)..=MS(65)).contains(&took), "{took}");
+    assert_eq!(pair.sender.recovery(), Recovery::Open);
+    pair.run(AT(3_000));
+    assert_eq!(pair.receiver.delivered(), 1435 * 40);
+    assert_eq!(pair.sender.stats().recoveries, 1);
+}
+
+/// The server repeats its flight of three packets until it hears the end of the handshake: the client repeats that once for
+/// the flight, and not for each packet of it.
+#[test]
+fn a_lost_end_of_the_handshake_is_repeated_once_for_a_flight() {
+    let mut pair = Pair::new(&Config::default(), "reno", MS(20));
+    pair.tracing = true;
+    // The end of the handshake is lost, and so are the client's probes until the server asks by itself.
+    pair.scripts[0] = Box::new(|now, n, _| {
+        if n > 0 && now < AT(900) {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    let mut pair = pair.connected();
+    pair.run(AT(5_000));
+    let long = |from| {
+        let of_end = pair.trace.iter().filter(move |t| t.1 == from);
+        of_end.filter(|t| is_long(&t.2)).map(|t| t.0)
+    };
+    // RFC 9002, 6.2.2: three initial RTTs of 333 ms after the first flight.
+    let flights: Vec<Instant> = long(1).collect();
+    assert_eq!(flights, [20, 20, 20, 1019, 1019, 1019].map(AT));
+    let answers = long(0).filter(|at| *at == flights[5] + MS(20));
+    assert_eq!(answers.count(), 1);
+    assert!(pair.sender.confirmed);
 }
