@@ -257,4 +257,30 @@ mod tests {
         assert_eq!(hear(&report(5, &[true])), (vec![(5, true)], 0));
         assert_eq!(hear(&report(5, &[true])), (vec![], 0));
     }
+
+    /// A silence longer than any report takes says nothing of a packet, but it must not hold the window shut.
+    #[test]
+    fn what_no_report_tells_of_leaves_flight_and_may_arrive_all_the_same() {
+        let mut history = History::default();
+        for ms in 0..6 {
+            history.on_sent(Instant::from_millis(ms * 100), 1000);
+        }
+        let mut news = vec![];
+        let now = Instant::from_millis(550);
+        history.on_report(now, &report(1, &[true]), Duration::ZERO, &mut news);
+        assert_eq!(fates(&mut news), [(1, true)]);
+        assert_eq!(history.in_flight().0, 5000);
+
+        // Those that left at 0, 200 and 300 ms; the one of 100 ms has arrived.
+        history.expire(Instant::from_millis(300));
+        assert_eq!(history.in_flight().0, 2000);
+        assert_eq!(history.oldest(), Some(Instant::from_millis(400)));
+        history.expire(Instant::from_millis(300));
+        assert_eq!(history.in_flight().0, 2000, "once");
+
+        let late = report(2, &[true, true, true]);
+        let outcome = history.on_report(now, &late, Duration::ZERO, &mut news);
+        assert_eq!(outcome.acked, Bytes(3000));
+        assert_eq!(history.in_flight().0, 1000);
+    }
 }
