@@ -642,4 +642,21 @@ mod tests {
         feed.ack(1, 100);
         assert_eq!(feed.cwnd(), 80 - (80 - 12) / 2);
     }
+
+    /// RFC 2861, 3.2: the window decays each RTO, which is 300 ms here, and not with each ACK.
+    #[test]
+    fn a_window_that_is_unused_for_less_than_a_timeout_stays() {
+        for (ms, cwnd) in [(100, 80), (299, 80), (300, 46)] {
+            let mut feed = reno();
+            for _ in 0..3 {
+                feed.round_at(100);
+            }
+            feed.cwnd_limited = false;
+            feed.app_limited = true;
+            feed.now += Duration::from_millis(ms);
+            feed.next = feed.una + 12_000;
+            feed.ack(1, 100);
+            assert_eq!(feed.cwnd(), cwnd, "after {ms} ms");
+        }
+    }
 }

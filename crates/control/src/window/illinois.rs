@@ -453,4 +453,37 @@ mod tests {
         assert_eq!(grown(IllinoisNs3::default()), 0);
         assert!(grown(Illinois::default()) >= 2);
     }
+
+    /// Illinois (Liu, Başar, Srikant 2008), equations 6 and 7, for a largest queue delay of 100 ms and a low zone of 1 ms:
+    /// with k1 = 99 * 0.3 * 10 / 9.7 and k2 = 99 * 0.3 / 9.7 - 1, alpha is k1 / (k2 + delay).
+    #[test]
+    fn ns3_follows_the_papers_curves() {
+        let mut law = IllinoisNs3::default();
+        let mut round = |rtts: &[u64]| {
+            law.delays.begin_round(0);
+            for rtt in rtts {
+                law.delays.add(Duration::from_millis(*rtt));
+            }
+            law.update();
+            (law.alpha, law.beta)
+        };
+        let near = |found: (f64, f64), alpha: f64, beta: f64| {
+            let apart = (found.0 - alpha).abs().max((found.1 - beta).abs());
+            assert!(apart < 1e-4, "{found:?}");
+        };
+        let (k1, k2) = (30.6186, 2.0619);
+        // A mean queue of 50 ms: beta lies 40 / 70 of the way from 1/8 at 10 ms to 1/2 at 80 ms.
+        near(
+            round(&[100, 200]),
+            k1 / (k2 + 50.0),
+            0.125 + 0.375 * 40.0 / 70.0,
+        );
+        near(round(&[110]), k1 / (k2 + 10.0), 0.125);
+        near(round(&[200]), 0.3, 0.5);
+        // Five low rounds bring the largest growth back.
+        for _ in 0..4 {
+            near(round(&[101]), 0.3, 0.125);
+        }
+        near(round(&[101]), 10.0, 0.125);
+    }
 }

@@ -186,3 +186,15 @@ fn bunched_acks_widen_the_window() {
     }
     assert!(a.max() <= 2, "{}", a.max());
 }
+
+/// The path may carry smaller segments than was believed, and a view without a size says nothing of it.
+#[test]
+fn the_window_counts_segments_of_the_path() {
+    let mut f = Feed::new(Bbr::new(1448, 10, Draw::new(1)));
+    assert_eq!(f.c.intent().window, Some(Bytes(14_480)));
+    f.send();
+    assert_eq!(f.c.intent().window, Some(Bytes(10_000)));
+    f.path.mss = 0;
+    f.c.on_sent(f.now, &f.path, &Sent::default());
+    assert_eq!(f.c.intent().window, Some(Bytes(10_000)));
+}
