@@ -490,3 +490,33 @@ impl Controller for Bbr3 {
         Box::new(self.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Feed;
+
+    /// Sections 5.3.3.8 and 5.3.3.9 of the draft: two to three seconds after a probe began to stop the next one fills the
+    /// pipe and then rises, whether or not the flight came down far enough to cruise.
+    #[test]
+    fn a_probe_follows_two_to_three_seconds_after_the_last_although_the_queue_stays() {
+        let mut f = Feed::new(Bbr3::new(1000, 10, Draw::new(1)));
+        // A packet each millisecond; the host does not pace, so the whole window is in flight and the rest is a queue.
+        let mut phases = vec![(Phase::Startup, f.now)];
+        for _ in 0..12_000 {
+            f.now += Duration::from_millis(1);
+            f.send();
+            let flight = (f.next - f.una) / 1000;
+            f.ack(1, flight.max(100));
+            if phases.last().is_none_or(|(last, _)| *last != f.c.phase()) {
+                phases.push((f.c.phase(), f.now));
+            }
+        }
+        let down = phases.iter().position(|(phase, _)| *phase == Phase::Down);
+        let cycle = &phases[down.expect("start-up ends")..][..4];
+        let order: Vec<Phase> = cycle.iter().map(|(phase, _)| *phase).collect();
+        assert_eq!(order, [Phase::Down, Phase::Refill, Phase::Up, Phase::Down]);
+        let waited = cycle[1].1.since(cycle[0].1).as_millis();
+        assert!((2000..=3001).contains(&waited), "{waited} ms");
+    }
+}
