@@ -221,4 +221,22 @@ mod tests {
         let jump = u.gradient(&noisy(90_000.0), 1000.0);
         assert!(jump > 0.0, "{jump}");
     }
+
+    /// While the rate doubles, a rise of less than a millisecond over an interval, here of 10 ms, is none.
+    #[test]
+    fn at_the_start_a_millisecond_more_of_rtt_costs_nothing() {
+        let worth = |starting, per_packet: f64| {
+            let rising = Interval {
+                starting,
+                ..interval(0, |n| 40_000.0 + per_packet * n as f64)
+            };
+            Utility::default().of(&rising, 1500, Coefficients::VIVACE)
+        };
+        let rate = libm::pow(12.0, 0.9);
+        // 50 us a packet, a packet a millisecond: 0.5 ms over the interval.
+        assert!((worth(true, 50.0) - rate).abs() < 1e-9);
+        assert!((worth(false, 50.0) - (rate - 900.0 * 12.0 * 0.05)).abs() < 1e-6);
+        // 2 ms count at the start as well.
+        assert!((worth(true, 200.0) - (rate - 900.0 * 12.0 * 0.2)).abs() < 1e-6);
+    }
 }
