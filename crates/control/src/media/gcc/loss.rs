@@ -350,4 +350,28 @@ mod tests {
         assert_eq!(s.update(at(3100), 100, 20, 1e9), 10e6);
         assert!((s.update(at(3300), 100, 20, 1e9) - 9e6).abs() < 1.0);
     }
+
+    /// The likelihood of 4 losses in 100 packets is greatest at 4 %, so Newton's method stays there. From 1 % its step is
+    /// the slope, 4 / 0.01 - 96 / 0.99, over the curvature, 4 / 0.01^2 + 96 / 0.99^2, of which three quarters are made.
+    #[test]
+    fn the_inherent_loss_goes_to_the_part_that_was_lost() {
+        let mut e = LossRate::new();
+        e.observations[0] = Observation {
+            packets: 100.0,
+            lost: 4.0,
+            rate: 1000.0,
+        };
+        e.count = 1;
+        // Below the channel's rate all loss is inherent.
+        let after = |inherent| {
+            let channel = Channel {
+                rate: 2000.0,
+                inherent,
+            };
+            e.newton(channel).inherent
+        };
+        assert!((after(0.04) - 0.04).abs() < 1e-12, "{}", after(0.04));
+        let step = 303.030_303 / 40_097.949_189;
+        assert!((after(0.01) - (0.01 + 0.75 * step)).abs() < 1e-9);
+    }
 }

@@ -286,4 +286,32 @@ mod tests {
         }
         assert!(!p.limited());
     }
+
+    /// libwebrtc, `ProbeBitrateEstimator`: four fifths of a probe's packets and of its bytes must have arrived.
+    #[test]
+    fn small_packets_alone_are_no_complete_probe() {
+        let mut p = Prober::new();
+        let mut now = Instant::from_millis(1000);
+        p.on_sent(now, 1200, 1e6, 1e8);
+        let mut sent = Vec::new();
+        while let Some(rate) = p.rate() {
+            let bytes = if sent.len() % 2 == 0 { 200 } else { 1200 };
+            now += Duration::from_secs_f64(bytes as f64 * 8.0 / rate);
+            p.on_sent(now, bytes, 1e6, 1e8);
+            sent.push((now, bytes));
+        }
+        // Five of each size, 7,000 bytes.
+        assert_eq!(sent.len(), 10);
+        let mut arrive = |k: usize| {
+            let (at, bytes) = sent[k];
+            p.on_packet(at, at + Duration::from_millis(20), bytes)
+        };
+        // Eight packets, and 4,600 bytes.
+        for k in [0, 1, 2, 3, 4, 6, 8, 9] {
+            assert_eq!(arrive(k), None);
+        }
+        // With the ninth 5,800 are there: what is missing lowers the rate to 4,600 bytes in the time of 6,800.
+        let rate = arrive(7).expect("the probe is complete");
+        assert!((rate / 3e6 - 4600.0 / 6800.0).abs() < 0.01, "{rate}");
+    }
 }

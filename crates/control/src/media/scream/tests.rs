@@ -164,3 +164,26 @@ fn growth_and_backoff_slow_near_the_last_maximum() {
     host.c.window = 78_000.0;
     near(host.c.near(), 0.36, 1e-12);
 }
+
+/// Section 4.4 of the draft: the rate is a window per round trip, less headers of 20 bytes a packet, a tenth for frames of
+/// different size, and up to a fifth where the window is few packets.
+#[test]
+fn the_encoder_gets_a_window_per_round_trip_less_headers_and_margin() {
+    let mut host = Host::new(Params::ERICSSON);
+    host.feedback(15, 0, 0);
+    let payload = 1200.0 / 1220.0;
+    // 26,250 bytes in 21 ms are 10 Mbit/s.
+    for (window, wire) in [(26_250.0, 10e6), (52_500.0, 20e6)] {
+        host.c.window = window;
+        host.c.follow(host.now);
+        near(host.c.target, wire * payload / 1.1, 1e3);
+    }
+    // Five packets: a packet's share of the window is a tenth above a tenth.
+    host.c.window = 6_000.0;
+    host.c.follow(host.now);
+    near(
+        host.c.target,
+        6_000.0 * 8.0 / 0.021 * 0.9 * payload / 1.1,
+        1e3,
+    );
+}
