@@ -349,4 +349,39 @@ mod tests {
         assert!(link.utilisation() > 0.6, "{}", link.utilisation());
         assert!(link.delay(0.95) < 150, "{}", link.delay(0.95));
     }
+
+    /// FAST's law where the bandwidth is not known: the start doubles until the RTT shows a queue, and then half of the way
+    /// to four packets in it is made each round (FAST, Wei et al. 2006, equation 6).
+    #[test]
+    fn without_a_bandwidth_the_start_doubles_until_the_rtt_rises_by_an_eighth() {
+        let mut e = Exll::default();
+        let at = Instant::from_millis;
+        let signals = Signals {
+            packet: 1500.0,
+            ..Signals::default()
+        };
+        let mut ms = 0;
+        let mut round = |e: &mut Exll, rtt, window| {
+            let ack = Ack {
+                rtt: Some(Duration::from_millis(rtt)),
+                una: e.end,
+                next: e.end + 1,
+                cwnd_limited: true,
+                ..Ack::default()
+            };
+            ms += rtt;
+            e.on_ack(at(ms), &PathView::default(), &ack);
+            e.window(at(ms), &signals, window)
+        };
+        let near = |found: f64, expected: f64| {
+            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        };
+        near(round(&mut e, 40, 10.0), 10.0);
+        near(round(&mut e, 40, 10.0), 20.0);
+        // 40 of 44 ms are more than eight ninths, 40 of 50 ms are not.
+        near(round(&mut e, 44, 20.0), 40.0);
+        near(round(&mut e, 50, 40.0), (40.0 + 0.8 * 40.0 + 4.0) / 2.0);
+        // The start is over, although no queue is left.
+        near(round(&mut e, 40, 38.0), (38.0 + 38.0 + 4.0) / 2.0);
+    }
 }

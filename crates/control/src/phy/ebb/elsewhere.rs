@@ -265,4 +265,23 @@ mod tests {
     fn loops_behind_a_queue_of_the_radio_say_nothing_of_a_bottleneck_elsewhere() {
         assert_eq!(drains(false), 0);
     }
+
+    /// A flow that sends nothing is served nothing: its loops may be long for any reason.
+    #[test]
+    fn where_nothing_is_forecast_nothing_is_held() {
+        let mut elsewhere = Elsewhere::default();
+        for n in 0..400 {
+            let longer = Duration::from_millis(6);
+            let way = Way {
+                round: BASE + longer,
+                wait: longer,
+                empty: true,
+                base: BASE,
+                served: 0.0,
+                forecast: 0.0,
+            };
+            elsewhere.look(Instant::from_millis(5 * n), way);
+            assert!(!elsewhere.is_met());
+        }
+    }
 }

@@ -118,3 +118,24 @@ impl Params {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_given_in_milliseconds_and_kept_in_seconds() {
+        assert_eq!(Params::read(Parameters("")), Ok(Params::DEFAULT));
+        let read = Params::read(Parameters("z=0.5,q=-4,within=20,mix=0")).expect("it is right");
+        let expected = Params {
+            z: 0.5,
+            q: -0.004,
+            within: 0.020,
+            rules: Rules {
+                mix: false,
+                ..Rules::ALL
+            },
+        };
+        assert_eq!(read, expected);
+    }
+}

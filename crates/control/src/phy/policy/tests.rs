@@ -200,3 +200,18 @@ fn inputs_that_are_no_numbers_give_no_action() {
     };
     assert_eq!(policy.act(&sick, 0), None);
 }
+
+/// Only differences of outputs count: `exp(200)` is beyond an f32.
+#[test]
+fn large_outputs_are_weighed_by_their_differences() {
+    let out = [200.0, 200.0, 0.0];
+    let ratios = [0.1, 0.3, 9.0];
+    let mean = choose(Choice::Mean, &out, &ratios, 0);
+    assert!((mean - 0.2).abs() < 1e-9, "{mean}");
+
+    let draws: Vec<f64> = (0..100)
+        .map(|k| choose(Choice::Sample { seed: 7 }, &out, &ratios, k))
+        .collect();
+    assert!(draws.contains(&0.1) && draws.contains(&0.3));
+    assert!(!draws.contains(&9.0));
+}

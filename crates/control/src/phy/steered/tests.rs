@@ -238,3 +238,33 @@ fn an_ack_of_all_that_was_in_flight_is_measured() {
     let window = c.intent().window.expect("a window").0 / 1448;
     assert!(window > 20, "no queue, so it looks for more: {window}");
 }
+
+/// A loss is the reports' business, which show what the link carries. A timeout says that nothing arrives: it starts over.
+#[test]
+fn a_timeout_starts_over_from_the_least_window_and_a_loss_does_not() {
+    for (cause, starts_over) in [
+        (Cause::Loss, false),
+        (Cause::Ecn, false),
+        (Cause::Timeout, true),
+    ] {
+        let mut link = Link::new(rule2(), 20, steady);
+        link.run(3000);
+        let before = link.window();
+        assert!(before >= 30, "{before}");
+        let path = PathView {
+            mss: 1448,
+            wire_mss: 1500,
+            ..PathView::default()
+        };
+        let flight = Bytes(before * 1448);
+        let event = CongestionEvent::new(cause, Bytes(1448), flight, 1_000_000);
+        let now = Instant::from_millis(link.now);
+        link.c.on_congestion(now, &path, &event);
+        let expected = if starts_over {
+            MIN_WINDOW as u64
+        } else {
+            before
+        };
+        assert_eq!(link.window(), expected, "{cause:?}");
+    }
+}
