@@ -353,3 +353,42 @@ impl Reliability {
         self.rack.reordered = true;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use slackwater_core::SeqNum;
+
+    use super::*;
+
+    /// RFC 8985, 6.2, step 2: an ACK whose echo is older than the retransmission is for the original, and its time says nothing
+    /// of when the retransmission arrived.
+    #[test]
+    fn an_echo_from_before_a_retransmission_says_nothing_of_its_time() {
+        let at = Instant::from_millis;
+        let ms = Duration::from_millis;
+        let told = |echo| {
+            let cfg = Config::default();
+            let mut r = Reliability::new(&cfg);
+            r.push(at(100), 1448, false);
+            r.push(at(100), 1448, false);
+            assert_eq!(r.lose_oldest(), 1448);
+            r.resend(at(400), 0);
+            let mut rtt = Rtt::new(cfg.initial_rto, cfg.min_rto, cfg.max_rto);
+            rtt.sample(ms(40), ms(40), 0, 0);
+            // Late enough to answer the retransmission too, by the least RTT.
+            let arrival = Arrival {
+                una: 0,
+                ack: 1448,
+                moved: false,
+                prior_in_flight: 2896,
+                echo,
+            };
+            r.acknowledge(at(450), &arrival, &[], SeqNum(0), 2896, &rtt);
+            r.has_news_of_time()
+        };
+        assert!(!told(Some(100)));
+        assert!(!told(Some(399)));
+        assert!(told(Some(400)));
+        assert!(told(None), "without time stamps the least RTT decides");
+    }
+}

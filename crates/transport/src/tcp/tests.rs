@@ -179,3 +179,13 @@ fn an_application_hears_of_data_when_it_is_in_order() {
     p.run_ms(500);
     assert!(!p.ends[1].take_events().readable, "nothing came since");
 }
+
+/// RFC 9293, 3.10.7.4: a SYN/ACK that comes again is acknowledged again, or a server whose client is silent waits for ever.
+#[test]
+fn a_repeated_syn_ack_is_acknowledged_again() {
+    let mut p = pair(&Config::default());
+    p.scripts[0] = lose(&[1]);
+    let p = p.connected();
+    // The SYN/ACK left at 20 ms, and again a second later; its ACK takes 20 ms more each way.
+    assert_eq!(p.now, Instant::from_millis(1060));
+}

@@ -123,3 +123,39 @@ impl Endpoint {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probe(repeated: bool) -> Probe {
+        let end = 3000;
+        Probe {
+            out: Some(Sent { end, repeated }),
+        }
+    }
+
+    /// A probe repeats what was perhaps not lost: its own DSACK is no sign that a recovery was in vain.
+    #[test]
+    fn a_dsack_is_the_probes_where_it_names_what_the_probe_repeated() {
+        assert!(probe(true).accounts_for(3000));
+        assert!(!probe(true).accounts_for(2000), "another retransmission's");
+        assert!(!probe(false).accounts_for(3000), "it was new data");
+        assert!(!Probe::default().accounts_for(3000));
+    }
+
+    /// RFC 8985, 7.4.2: the window is reduced where an ACK passes the end of a probe of old data without a DSACK for it.
+    #[test]
+    fn a_probe_repaired_a_loss_where_nothing_says_that_it_came_twice() {
+        for (repeated, ack, duplicate, repaired) in [
+            (true, 2000, false, false),
+            (true, 3000, false, false),
+            (true, 4000, false, true),
+            (true, 4000, true, false),
+            (false, 4000, false, false),
+        ] {
+            let found = probe(repeated).on_ack(ack, duplicate, false);
+            assert_eq!(found, repaired, "{repeated} {ack} {duplicate}");
+        }
+    }
+}

@@ -151,4 +151,21 @@ mod tests {
         assert_eq!(hears(0, 5000, 70), (true, 5000), "shut");
         assert_eq!(hears(500, 5001, 69), (true, 5501), "a newer acknowledgment");
     }
+
+    /// Linux `tcp_cwnd_validate`: a round in which the window held data back counts as such to its end, and else the most that
+    /// was in flight counts.
+    #[test]
+    fn a_round_is_limited_by_the_window_if_it_was_once() {
+        let mut usage = Usage::default();
+        let mut note = |limited, segments, una| {
+            usage.note(limited, segments, una, una + 10);
+            (usage.is_limited(), usage.most())
+        };
+        assert_eq!(note(false, 4, 0), (false, 4));
+        assert_eq!(note(false, 6, 1), (false, 6));
+        assert_eq!(note(false, 5, 2), (false, 6), "fewer in the same round");
+        assert_eq!(note(true, 8, 3), (true, 8));
+        assert_eq!(note(false, 9, 4), (true, 8), "in the same round");
+        assert_eq!(note(false, 3, 13), (false, 3), "the next round");
+    }
 }
