@@ -226,3 +226,45 @@ impl Buffer {
         frozen
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3550, 6.4.1: jitter is a sixteenth of the mean change of the delay. A frame waits for four times of it, and for
+    /// the least time of the two that are configured where that is longer.
+    #[test]
+    fn a_frame_is_held_back_for_four_times_the_jitter() {
+        let ms = Duration::from_millis;
+        let mut buffer = Buffer::new(ReceiverConfig {
+            playout: Playout::Adaptive(ms(1), ms(500)),
+            ..ReceiverConfig::default()
+        });
+        let mut done = Vec::new();
+        // A frame of one packet each 100 ms, whose way takes so long; how long after its capture it is shown, in us.
+        let mut shown = |number: u32, delay: u64| {
+            let captured = Instant::from_millis(100 * u64::from(number));
+            let media = Media {
+                captured,
+                frame: number,
+                packets: 1,
+                payload: 1000,
+                ..Media::default()
+            };
+            let now = captured + ms(delay);
+            assert!(buffer.on_packet(now, captured, &media, &mut done));
+            buffer.settle(now, &mut done);
+            if let Some(due) = buffer.next_timer() {
+                buffer.settle(due, &mut done);
+            }
+            let frame = done.pop().expect("it is shown");
+            frame.shown.expect("in time").since(captured).as_micros()
+        };
+        assert_eq!(shown(0, 20), 21_000);
+        assert_eq!(shown(1, 20), 21_000);
+        // 16 ms more: it comes after it was due, and the jitter is 1 ms.
+        assert_eq!(shown(2, 36), 36_000);
+        // 16 ms less: the jitter is 1 + 15 / 16 ms.
+        assert_eq!(shown(3, 20), 27_750);
+    }
+}
