@@ -571,3 +571,67 @@ fn a_lost_end_of_the_handshake_is_repeated_once_for_a_flight() {
     assert_eq!(answers.count(), 1);
     assert!(pair.sender.confirmed);
 }
+
+/// RFC 9002, 6.2.2: without an answer the time to the next try doubles.
+#[test]
+fn an_unanswered_flight_is_repeated_after_times_that_double() {
+    let mut pair = Pair::new(&Config::default(), "reno", MS(20));
+    pair.tracing = true;
+    pair.scripts[0] = Box::new(|_, n, _| if n > 0 { Fate::Drop } else { Fate::Pass });
+    pair.on_sender(Sender::connect);
+    pair.run(AT(8_000));
+    let of_server = pair.trace.iter().filter(|t| t.1 == 1 && t.2.len == 628);
+    let flights: Vec<Instant> = of_server.map(|t| t.0).collect();
+    // 999, 1,998 and 3,996 ms apart.
+    assert_eq!(flights, [20, 1019, 3017, 7013].map(AT));
+}
+
+/// Controllers reckon with what a link carries, headers included.
+#[test]
+fn a_controller_is_told_of_whole_packets() {
+    for packet in [1300, 1500] {
+        let cfg = Config {
+            packet,
+            ..Config::default()
+        };
+        let mut pair = Pair::new(&cfg, "reno", MS(20)).connected();
+        pair.tracing = true;
+        pair.write(100_000);
+        let path = pair.sender.path();
+        let (_, _, first) = pair.trace[0];
+        assert_eq!(path.wire_mss, u32::from(first.len));
+        assert_eq!(path.mss, u32::from(first.payload()));
+        assert_eq!(first.len, packet);
+    }
+}
+
+/// RFC 9000, 13.2.1: an ACK that is owed goes with data, whose frame leaves room for it.
+#[test]
+fn an_ack_that_is_owed_leaves_with_the_next_data() {
+    // The ACK frame takes ten bytes of a full packet's 1,435.
+    for (bytes, payload) in [(100, 100), (1435, 1425)] {
+        let mut pair = Pair::new(&Config::default(), "reno", MS(20)).connected();
+        pair.run(pair.now + MS(100));
+        let report = PathReport::Share {
+            rate: Rate::from_mbps(20.0),
+            hol_delay: MS(5),
+            seq: 7,
+            shared: false,
+        };
+        let body = ReportBody::of(&report).unwrap();
+        pair.on_receiver(|r, now, out| r.send_report(now, body, out));
+        // It arrives after 20 ms, and its ACK may wait for 25 ms.
+        pair.run(pair.now + MS(30));
+        pair.tracing = true;
+        pair.write(bytes);
+        let (_, _, data) = pair.trace[0];
+        assert_eq!(data.payload(), payload);
+        assert!(data.quic().unwrap().contains(QuicBits::ACK));
+        // It leaves once.
+        pair.run(pair.now + MS(15));
+        let acks = pair.trace.iter().filter(|(_, from, p)| {
+            *from == 0 && p.quic().is_some_and(|bits| bits.contains(QuicBits::ACK))
+        });
+        assert_eq!(acks.count(), 1);
+    }
+}
