@@ -659,4 +659,18 @@ mod tests {
             assert_eq!(feed.cwnd(), cwnd, "after {ms} ms");
         }
     }
+
+    /// RFC 3168, 6.1.2: the window that a mark reduced does not grow before its round is over.
+    #[test]
+    fn a_marked_window_does_not_grow_until_its_round_is_over() {
+        let mut feed = reno();
+        feed.round_at(100);
+        feed.mark();
+        assert_eq!(feed.cwnd(), 10);
+        feed.segments_over(20, 100, 100);
+        assert_eq!(feed.cwnd(), 10);
+        feed.recover();
+        feed.round_at(100);
+        assert_eq!(feed.cwnd(), 11);
+    }
 }

@@ -136,3 +136,27 @@ fn ack_delay(w: &Cwnd, path: &PathView) -> Duration {
     let ns = u128::from(ACK_DELAY_BYTES) * u128::from(path.srtt.as_nanos()) / u128::from(per_rtt);
     Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX)).min(ACK_DELAY_MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Linux `hystart_update`: eight samples of a round are taken before its least delay is judged.
+    #[test]
+    fn the_ninth_sample_of_a_round_ends_slow_start_where_all_came_late() {
+        let mut hystart = HyStart::new(Variant::Linux);
+        let w = Cwnd::new(1000, 16);
+        let ms = Duration::from_millis;
+        let ended = (1..20u64).find(|n| {
+            let ack = Ack {
+                una: 1000 + n,
+                next: 100_000,
+                ..Ack::default()
+            };
+            // 5 ms apart they are no train; an eighth of 100 ms are 12.5.
+            let now = Instant::from_millis(1000 + 5 * n);
+            hystart.sample(now, &w, &PathView::default(), &ack, ms(113), ms(100))
+        });
+        assert_eq!(ended, Some(9));
+    }
+}
