@@ -187,3 +187,19 @@ fn the_encoder_gets_a_window_per_round_trip_less_headers_and_margin() {
         1e3,
     );
 }
+
+/// Ericsson's `getTargetBitrate`: a queue that never falls may be a base that is wrong, and half of the rate lets it show.
+#[test]
+fn the_rate_is_halved_while_a_standing_queue_is_drained() {
+    let mut host = Host::new(Params::ERICSSON);
+    host.feedback(15, 0, 0);
+    while !host.c.delay.drains(host.now) {
+        host.feedback(75, 0, 0);
+        assert!(host.now < Instant::from_millis(5000), "60 ms of queue");
+    }
+    host.c.window = 60_000.0;
+    host.c.follow(host.now);
+    let drained = host.c.target;
+    host.c.follow(host.now + Duration::from_secs(1));
+    near(drained, 0.5 * host.c.target, 1.0);
+}

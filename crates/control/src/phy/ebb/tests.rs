@@ -229,3 +229,13 @@ fn packets_that_leave_in_one_call_have_a_header_each() {
     c.on_sent(Instant::from_millis(2), &path, &of(0));
     assert_eq!(c.log.sent(), 10 * 1500 + 152 + 52);
 }
+
+#[test]
+fn a_report_that_takes_longer_than_the_others_is_late_by_that() {
+    let mut link = over(steady);
+    link.late = |n| Some(if n < 400 { 0 } else { 30 });
+    link.run(1900);
+    assert_eq!(link.c.late, Duration::ZERO);
+    link.run(300);
+    assert_eq!(link.c.late, Duration::from_millis(30));
+}
