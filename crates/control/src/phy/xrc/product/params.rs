@@ -384,3 +384,32 @@ pub(in crate::phy::xrc) const fn parameters(of: Params) -> [Parameter; 21] {
         .or_off(),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_word_sets_what_it_names() {
+        let read = |text| Params::DEFAULT.with(text).expect(text);
+        for (text, alpha) in [
+            ("alpha=twnd", Alpha::Target),
+            ("alpha=twnd2", Alpha::Half),
+            ("alpha=twnd4", Alpha::Quarter),
+            ("alpha=srtt", Alpha::Srtt),
+        ] {
+            assert_eq!(read(text).alpha, alpha, "{text}");
+        }
+        for (text, verdict) in [
+            ("verdict=latest", Verdict::Latest),
+            ("verdict=mean", Verdict::Mean),
+            ("verdict=least", Verdict::Least),
+        ] {
+            assert_eq!(read(text).verdict, verdict, "{text}");
+        }
+        assert_eq!(read("post=twnd").post, Post::Target);
+        assert_eq!(read("post=half").post, Post::Half);
+        assert_eq!(read("internet=paper").beyond, Beyond::Paper);
+        assert_eq!(read("internet=drain").beyond, Beyond::Drain);
+    }
+}
