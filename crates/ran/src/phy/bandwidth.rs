@@ -109,7 +109,8 @@ mod tests {
 
     #[test]
     fn carriers_have_the_printed_widths() {
-        assert_eq!(lte_n_rb(10_000), Some(50));
+        let lte = [1_400, 3_000, 5_000, 10_000, 15_000, 20_000].map(lte_n_rb);
+        assert_eq!(lte, [6, 15, 25, 50, 75, 100].map(Some));
         assert_eq!(lte_n_rb(7_000), None);
         assert_eq!(nr_fr1_n_rb(100, 30), Some(273));
         assert_eq!(nr_fr1_n_rb(100, 15), None);
