@@ -42,6 +42,44 @@ fn mean_power_is_one_in_every_profile() {
     }
 }
 
+/// TS 36.101, table B.2.1-1; TR 38.901, 7.7.3: the listed delays are in units of the spread; TS 38.101-4, annex B.2.
+#[test]
+fn the_taps_of_a_profile_spread_as_its_table_says() {
+    for (profile, spread) in [
+        (Profile::Epa, 45.0),
+        (Profile::Eva, 357.0),
+        (Profile::Etu, 991.0),
+        (Profile::TdlA, 1.0),
+        (Profile::TdlB, 1.0),
+        (Profile::TdlC, 1.0),
+        (Profile::TdlD, 1.0),
+        (Profile::TdlE, 1.0),
+        (Profile::TdlA30, 30.0),
+        (Profile::TdlB100, 100.0),
+        (Profile::TdlC300, 300.0),
+    ] {
+        let (taps, _) = profile.taps();
+        // No tap is above the strongest, to which the table's powers relate.
+        assert!(taps.iter().all(|tap| tap.power_db <= 0.0), "{taps:?}");
+
+        let moment = |of: &dyn Fn(f64) -> f64| -> f64 {
+            taps.iter()
+                .map(|tap| from_db(tap.power_db) * of(tap.delay))
+                .sum()
+        };
+        let power = moment(&|_| 1.0);
+        let mean = moment(&|delay| delay) / power;
+        let got = libm::sqrt(moment(&|delay| (delay - mean) * (delay - mean)) / power);
+        // EPA's is 43 ns, which its table rounds up.
+        let within = if profile == Profile::Epa { 0.06 } else { 0.01 };
+        assert!(
+            (got / spread - 1.0).abs() < within,
+            "{}: {got}",
+            profile.word()
+        );
+    }
+}
+
 #[test]
 fn envelopes_without_line_of_sight_are_rayleigh() {
     for profile in [
