@@ -443,6 +443,29 @@ mod tests {
         assert_eq!(am.received(later, &pieces[0]), 400);
     }
 
+    /// A saturated sender never runs empty: it polls by bytes or by PDUs, and counts anew from each poll (TS 38.322, 5.3.3.2).
+    #[test]
+    fn a_sender_with_more_to_send_polls_each_125_kb_or_so_many_pdus() {
+        let polls = |poll_pdu: u32, len: u64| -> Vec<u64> {
+            let mut am = Am::new(Timers {
+                poll_pdu,
+                ..Timers::example()
+            });
+            let mut polls = Vec::new();
+            for k in 0..30 {
+                let mut piece = data(k * len, (k + 1) * len, false);
+                am.sent(Instant::ZERO, &mut piece, false, (k + 1) * len);
+                if piece.poll {
+                    polls.push(k);
+                }
+            }
+            polls
+        };
+        assert_eq!(polls(1_000, 12_500), [9, 19, 29]);
+        assert_eq!(polls(1_000, 12_499), [10, 21]);
+        assert_eq!(polls(8, 100), [7, 15, 23]);
+    }
+
     #[test]
     fn ranges_merge() {
         let t = Instant::ZERO;
