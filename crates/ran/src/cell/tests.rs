@@ -186,6 +186,26 @@ fn outer_loop_holds_its_target() {
     assert!((0.07..0.13).contains(&bler), "{bler}");
 }
 
+/// ns-3's scheduler takes the reported CQI's MCS. An outer loop would raise it until blocks fail.
+#[test]
+fn ns3s_cell_has_no_outer_loop() {
+    let nacks = |enabled: Option<bool>| {
+        let mut config = CellConfig::lte_ns3(10.0);
+        config.olla.enabled = enabled.unwrap_or(config.olla.enabled);
+        let channel = ChannelConfig {
+            given: Some(Given::SinrSeries(vec![(Instant::ZERO, 12.0)])),
+            ..ChannelConfig::default()
+        };
+        let ue = ue(channel, RlcConfig::default());
+        saturate(&config, ue, Direction::Down, 2)
+            .stats()
+            .down
+            .first_nacks
+    };
+    assert_eq!(nacks(None), nacks(Some(false)));
+    assert!(nacks(Some(true)) > 2 * nacks(None) + 20);
+}
+
 /// Runs until the cell sleeps; returns the deliveries.
 fn drain(cell: &mut Cell<Packet>, out: &mut CellOut<Packet>) -> Vec<crate::out::Delivered<Packet>> {
     while let Some(at) = cell.next_slot() {
