@@ -377,6 +377,7 @@ mod tests {
     #[test]
     fn backlogs_come_each_period_and_link_states_on_change() {
         let mut agent = RlcReporter::new(ReporterConfig::default(), Duration::from_millis(1));
+        assert!(!agent.wants_slots(), "a cell need not show it its slots");
         agent.set_slots(dddsu());
         agent.set_flow(UeId(1), BearerId(1), FlowId(77));
         let mut out = Vec::new();
