@@ -252,10 +252,11 @@ impl Agent for TbsAgent {
 
 #[cfg(test)]
 mod tests {
-    use slackwater_core::{Prbs, Rnti, SlotIdx};
-    use slackwater_signal::Grant;
+    use slackwater_core::{BearerId, Prbs, Rnti, SlotIdx};
+    use slackwater_signal::{Grant, RlcView};
 
     use super::*;
+    use crate::agent::OneQueue;
 
     fn grant(ue: u32, ndi: bool, prbs: u16, tbs: u64) -> Grant {
         Grant {
@@ -303,6 +304,44 @@ mod tests {
         assert_eq!(total(&agent, 0, BlocksMode::AllocatedIdle), 9000 + 2000);
         assert_eq!(total(&agent, 1, BlocksMode::Allocated), 200);
         assert_eq!(agent.slots(), 3);
+    }
+
+    /// Each flow hears of every sample once, and of none that is not over.
+    #[test]
+    fn a_flow_is_told_the_samples_since_its_last_report() {
+        let mut agent = TbsAgent::new(BlocksMode::Allocated, Duration::from_millis(2), vec![14]);
+        let flow = |flow| FlowAt {
+            flow: FlowId(flow),
+            ue: UeId(0),
+            bearer: BearerId(0),
+        };
+        let mut cell = OneQueue(RlcView {
+            ue: UeId(0),
+            bearer: BearerId(0),
+            direction: Direction::Down,
+            backlog: Bytes::ZERO,
+            packets: 0,
+            hol: Duration::ZERO,
+        });
+        let mut told = |agent: &mut TbsAgent, ms: u64, of: u32| {
+            let now = Instant::from_millis(ms);
+            match agent.report(now, &flow(of), &mut cell)? {
+                PathReport::TransportBlocks { bytes, span, end } => {
+                    Some((bytes.0, span.as_millis(), end))
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        agent.add_flow(&flow(0));
+        for _ in 0..3 {
+            show(&mut agent, &[grant(0, true, 10, 1000)], 40);
+        }
+
+        assert_eq!(told(&mut agent, 6, 0), Some((3000, 6, 6)));
+        assert_eq!(told(&mut agent, 7, 0), None, "the fourth is not over");
+        // The cell sleeps through two.
+        assert_eq!(told(&mut agent, 10, 0), Some((0, 4, 10)));
+        assert_eq!(told(&mut agent, 10, 1), Some((3000, 10, 10)));
     }
 
     #[test]
