@@ -192,6 +192,22 @@ mod tests {
     }
 
     #[test]
+    fn the_beat_follows_a_source_that_slows_down_and_no_pause() {
+        let mut frames = Frames::new();
+        let interval = |frames: &Frames| frames.interval().unwrap().as_micros();
+        for k in 0..10 {
+            frame(&mut frames, k * 16_667, 20_000);
+        }
+        frame(&mut frames, 1_000_000, 20_000);
+        assert!(interval(&frames).abs_diff(16_667) < 20);
+        // From 60 to 30 frames a second.
+        for k in 1..=40 {
+            frame(&mut frames, 1_000_000 + k * 33_333, 20_000);
+        }
+        assert!(interval(&frames).abs_diff(33_333) < 200);
+    }
+
+    #[test]
     fn the_start_assumes_64_kib() {
         let mut frames = Frames::new();
         for k in 0..3 {
