@@ -10,7 +10,7 @@ use slackwater_core::Packet;
 
 use super::ack_manager::Tcp;
 use super::*;
-use bench::{Bench, UE, WINDOW, segment, us};
+use bench::{Bench, UE, WINDOW, backlog, segment, us};
 
 #[test]
 fn what_waits_leaves_when_reports_cease() {
@@ -31,6 +31,30 @@ fn what_waits_leaves_when_reports_cease() {
         bench.run(4_000);
         assert!(!bench.cecc.snapshot(us(bench.now)).stale);
     }
+}
+
+/// Two queues that hold bytes throughout share what the cell carries. Here that is half of what its slots could.
+#[test]
+fn what_the_cell_carries_is_measured_over_100_ms_of_two_full_queues() {
+    let mut bench = Bench::new(Mode::Credit);
+    let nominal = bench.cecc.snapshot(us(bench.now)).share;
+    // 3.7 of 5 slots of 145 kB: 107.3 kB each millisecond, a quarter of it from each queue.
+    let mut shares = Vec::new();
+    for k in 0..1_000 {
+        bench.now += 1_000;
+        for ue in 0..bench.ues {
+            let left = 40_000_000 - k * 26_825;
+            let report = backlog(us(bench.now - 200), ue, left);
+            bench.cecc.on_report(us(bench.now), &report);
+        }
+        bench.drain();
+        shares.push(bench.cecc.snapshot(us(bench.now)).share);
+    }
+
+    // One poll or two say little: a slot's share is anything from nothing to all.
+    assert!(shares[..100].iter().all(|share| *share == nominal));
+    assert!(shares[105] < nominal, "{nominal}");
+    assert!((shares[999] - 0.5).abs() < 0.02, "{}", shares[999]);
 }
 
 #[test]
