@@ -119,4 +119,31 @@ mod tests {
         assert_eq!(&at[..5], [90, 130, 159, 182, 202]);
         assert!(!d.update(MS(400), ms(39), ms(40), ms(40)) && !d.is_dropping());
     }
+
+    /// RFC 8289, 5.5: what was left a moment ago goes on two signals below where it was.
+    #[test]
+    fn a_queue_that_is_back_at_once_is_signalled_to_at_nearly_the_old_rate() {
+        let spacing = |pause: u64| {
+            let mut d = Direct::default();
+            let ms = Duration::from_millis;
+            let (mut t, mut at) = (0, Vec::new());
+            while at.len() < 8 {
+                if at.len() == 6 && d.is_dropping() {
+                    d.update(MS(t), ms(30), ms(40), ms(40));
+                    t += pause;
+                }
+                if d.update(MS(t), ms(80), ms(40), ms(40)) {
+                    d.arm(MS(t), 7);
+                    d.signalled();
+                    at.push(t);
+                }
+                t += 1;
+            }
+            at[7] - at[6]
+        };
+        // Six signals, so the next would be the seventh: 40 ms over the root of 5.
+        assert_eq!(spacing(300), 18);
+        // 16 intervals later it is a new queue.
+        assert_eq!(spacing(700), 40);
+    }
 }
