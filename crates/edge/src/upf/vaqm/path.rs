@@ -481,6 +481,24 @@ mod tests {
     }
 
     #[test]
+    fn access_jitter_is_what_round_trips_without_a_queue_are_above_the_path() {
+        let (mut m, config) = model();
+        let mut learn = |flight: u64, rtts: [u64; 2]| {
+            for k in 0..1_000 {
+                let sample = seen(full(rtts[k % 2]), flight, RATE);
+                let now = m.last_sample() + Duration::from_millis(5);
+                m.on_sample(now, sample, false, &config);
+            }
+            m.jitter().as_millis_f64()
+        };
+        // 10 ms above the path each second time, of which two packets' own time at the rate is 1.2 ms.
+        let learned = learn(3_000, [20, 30]);
+        assert!((learned - 4.4).abs() < 0.1, "{learned}");
+        // What stands above it with much in flight is a queue.
+        assert!((learn(BIG, [60, 60]) - learned).abs() < 1e-9);
+    }
+
+    #[test]
     fn a_round_trip_of_a_century_does_not_overflow() {
         let (mut m, config) = model();
         let mut long = full(0);
