@@ -17,6 +17,8 @@ mod l4s;
 mod modes;
 mod path;
 mod police;
+#[cfg(test)]
+mod tests;
 mod uplink;
 
 pub use config::{L4sConfig, Mode, VaqmConfig};
