@@ -87,6 +87,56 @@ fn sight_fades_with_distance() {
     assert!((p(PathLoss::Rma) - 0.9139).abs() < 1e-3);
 }
 
+/// TR 38.901, table 7.4.2-1 at 200 m: 0.1280 at street level, and C'(h) = 0.95^1.5 on the eighth floor.
+#[test]
+fn an_upper_floor_sees_a_macro_cell_more_often() {
+    let config = |ue_height| Tr38901 {
+        condition: Sight::Drawn,
+        ue_height: Metres(ue_height),
+        ..Tr38901::example()
+    };
+    let p = |ue_height| match Mean::of(&PathLoss::Uma(config(ue_height)), 3.5) {
+        Mean::Tr38901(model) => model.los_probability(200.0),
+        Mean::LogDistance(_) => panic!("a model of TR 38.901"),
+    };
+    assert!((p(13.0) - 0.1280).abs() < 1e-4);
+    assert!((p(22.5) - 0.4406).abs() < 1e-4, "{}", p(22.5));
+}
+
+/// TR 38.901, table 7.6.3.1-2: a terminal that goes a fifth of the distance mostly keeps its sight, and after three times
+/// the distance it is drawn anew.
+#[test]
+fn sight_decorrelates_over_the_deployments_distance() {
+    let cosine = Cosine::new();
+    for (deployment, far, correlation_m) in [
+        (PathLoss::Uma as fn(Tr38901) -> PathLoss, 100.0, 50.0),
+        (PathLoss::Umi, 60.0, 50.0),
+        (PathLoss::Rma, 800.0, 60.0),
+        (PathLoss::Inh, 20.0, 10.0),
+    ] {
+        let path_loss = path_loss(deployment, Sight::Drawn);
+        // Along the circle, where the probability is the same.
+        let correlation = |metres: f64| {
+            let angle: f64 = metres / far;
+            let there = Position::new(far * libm::cos(angle), far * libm::sin(angle));
+            let (mut here_sees, mut both) = (0.0, 0.0);
+            for ue in 0..3_000 {
+                let draw = Draw::new(8).fork(1, ue);
+                let scale = LargeScale::new(&path_loss, 3.5, &ShadowingKind::None, draw);
+                let sees = [Position::new(far, 0.0), there].map(|p| scale.los(p, &cosine));
+                here_sees += f64::from(u8::from(sees[0])) / 3_000.0;
+                both += f64::from(u8::from(sees[0] && sees[1])) / 3_000.0;
+            }
+            (both - here_sees * here_sees) / (here_sees - here_sees * here_sees)
+        };
+        let (near, away) = (
+            correlation(correlation_m / 5.0),
+            correlation(correlation_m * 3.0),
+        );
+        assert!(near > 0.4 && away < 0.2, "{path_loss:?}: {near} {away}");
+    }
+}
+
 #[test]
 fn drawn_sight_has_the_stated_probability() {
     let uma = path_loss(PathLoss::Uma, Sight::Drawn);
