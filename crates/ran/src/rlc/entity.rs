@@ -558,3 +558,52 @@ impl<P: PacketView + Clone> Entity<P> {
         self.sdus.len() + self.in_queue
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use slackwater_core::Packet;
+
+    use super::*;
+
+    /// What a scheduler grants by: too little leaves bytes behind, too much is padding.
+    #[test]
+    fn a_grant_of_what_a_queue_needs_empties_it_and_a_byte_less_does_not() {
+        let place = Place {
+            dir: Direction::Down,
+            ue: UeId(0),
+            bearer: BearerId(0),
+        };
+        for headers in [
+            Headers::LTE_UM,
+            Headers::LTE_AM,
+            Headers::NR_UM,
+            Headers::NR_AM,
+        ] {
+            for packets in 1..=9 {
+                let queue = || {
+                    let waiting = Waiting::InPlace(None);
+                    let rlc = RlcConfig::default();
+                    let pdcp = PdcpConfig::default();
+                    let mut entity = Entity::new(place, &rlc, &pdcp, headers, waiting);
+                    for _ in 0..packets {
+                        let packet = Packet {
+                            len: 700,
+                            ..Packet::default()
+                        };
+                        entity.enqueue(Instant::ZERO, packet, &mut CellOut::new());
+                    }
+                    entity
+                };
+                // The room for a segment's offset is there whether or not a segment leads.
+                let need = queue().need() - headers.offset;
+                for (room, empty) in [(need, true), (need - 1, false)] {
+                    let mut entity = queue();
+                    let used =
+                        entity.fill(Instant::ZERO, room, &mut Vec::new(), &mut CellOut::new());
+                    assert_eq!(used, room, "{headers:?} {packets}");
+                    assert_eq!(!entity.has_new(), empty, "{headers:?} {packets}");
+                }
+            }
+        }
+    }
+}
