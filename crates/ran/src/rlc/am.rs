@@ -479,6 +479,37 @@ mod tests {
         assert_eq!((am.next, am.ahead.len()), (60, 0));
     }
 
+    /// Each status names the same bytes: the link has failed once they were asked for too often (TS 38.322, 5.3.2). Bytes that
+    /// arrived in between do not count towards that of others.
+    #[test]
+    fn a_bearer_is_reestablished_after_so_many_requests_for_the_same_bytes() {
+        let mut am = Am::new(Timers {
+            max_retransmissions: 3,
+            ..Timers::example()
+        });
+        let mut number = 0;
+        let mut asks = |am: &mut Am, start: u64, end: u64| {
+            let missing = vec![Range { start, end }];
+            am.reports.push_back(Report {
+                number,
+                upto: end + 100,
+                missing,
+            });
+            am.status_received(number);
+            number += 1;
+            am.fill(1_000, 8, 0, &mut Vec::new());
+            am.reestablished
+        };
+        let first = [0; 3].map(|_| asks(&mut am, 100, 200));
+        let second = [0; 4].map(|_| asks(&mut am, 300, 400));
+        assert_eq!((first, second), ([0; 3], [0, 0, 0, 1]));
+        assert_eq!(am.history.len(), 0, "it begins anew");
+        for k in 0..50 {
+            asks(&mut am, 500 + 100 * k, 550 + 100 * k);
+        }
+        assert_eq!(am.history.len(), 1, "what has arrived is forgotten");
+    }
+
     /// The other end is out of reach for far longer than `max_retransmissions` take; then everything goes through.
     #[test]
     fn a_bearer_out_of_reach_goes_on_when_it_is_back() {
