@@ -431,6 +431,37 @@ fn a_packet_that_carries_ce_is_not_marked_again() {
     assert_eq!(out.marked.len(), 10, "one mark for each ECT(0) packet");
 }
 
+/// A law may decide on arrival at the UE, by the delay of the whole way. It is too late to drop there.
+#[test]
+fn a_law_that_decides_at_the_ue_marks_and_drops_nothing() {
+    use slackwater_core::Ecn;
+    use slackwater_queue::{Law, PacketMeta, Verdict};
+
+    struct AtUe(Verdict);
+    impl Law for AtUe {
+        fn on_delivered(&mut self, _: Instant, _: Duration, _: &PacketMeta) -> Verdict {
+            self.0
+        }
+    }
+
+    for (verdict, ecn) in [(Verdict::Mark, Ecn::Ce), (Verdict::Drop, Ecn::Ect0)] {
+        let mut ue = ue(given(28), RlcConfig::default());
+        ue.bearers[0].law = Some(Box::new(AtUe(verdict)));
+        let mut cell = cell(&CellConfig::lte(10.0), vec![ue]);
+        let mut out = CellOut::new();
+        for n in 0..5 {
+            let p = Packet {
+                ecn: Ecn::Ect0,
+                ..packet(n, 1500)
+            };
+            cell.enqueue(Instant::ZERO, Direction::Down, UeId(0), Qfi(0), p, &mut out);
+        }
+        let got = drain(&mut cell, &mut out);
+        assert_eq!(got.len(), 5, "{verdict:?}");
+        assert!(got.iter().all(|d| d.packet.ecn == ecn), "{verdict:?}");
+    }
+}
+
 /// Which flows came first when a bulk flow and, 20 packets later, a sparse one wait in one bearer.
 fn order(queue: Option<&str>) -> (Vec<u32>, CellOut<Packet>, u64) {
     let mut ue = ue(given(20), RlcConfig::default());
