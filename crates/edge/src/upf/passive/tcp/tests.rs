@@ -82,6 +82,18 @@ fn delayed_acks_time_the_newest_segment_and_the_last_ones_wait_is_suspect() {
     // The third alone: the ACK may have waited.
     let got = f.on_uplink(MS(72), &ack(3 * MSS, None), &blocks(&[]));
     assert_eq!(sample(got), Some((70, SampleKind::IfLower)));
+
+    // A segment and a half at the end are less than two as well; two are acknowledged at once.
+    for (last, kind) in [(MSS / 2, SampleKind::IfLower), (MSS, SampleKind::Full)] {
+        let mut f = flow(1);
+        let segment = TcpHeader {
+            payload: last,
+            ..data(MSS, None)
+        };
+        f.on_left(MS(1), &segment, last + 40);
+        let got = f.on_uplink(MS(41), &ack(MSS + last, None), &blocks(&[]));
+        assert_eq!(sample(got), Some((40, kind)), "{last}");
+    }
 }
 
 #[test]
