@@ -412,6 +412,29 @@ mod tests {
         }
     }
 
+    /// An edge that was missed makes one sample too long. Two running are a queue that grew.
+    #[test]
+    fn ten_times_the_average_is_believed_the_second_time() {
+        let ms = Instant::from_millis;
+        let mut flow = SpinFlow::default();
+        let (mut down, mut up, mut at) = (false, true, 0);
+        let mut exchange = |rtt: u64| {
+            (down, up) = (!down, !up);
+            flow.on_left(ms(at), down);
+            let path = Duration::from_millis(20);
+            let sample = flow.on_uplink(ms(at + rtt), up, Some(path), Some(path));
+            at += rtt + 20;
+            sample.map(|sample| sample.rtt.as_millis())
+        };
+        for _ in 0..10 {
+            exchange(20);
+        }
+        // What goes down next settles what the last one was.
+        let samples = [199, 20, 201, 20, 201, 201, 20].map(exchange);
+        let told = [20, 199, 20, 0, 20, 0, 201].map(|ms| (ms > 0).then_some(ms));
+        assert_eq!(samples, told);
+    }
+
     #[test]
     fn one_sample_a_round_trip_and_it_is_true() {
         let trace = trace(400, 10, 0.0, |_, bit| bit);
