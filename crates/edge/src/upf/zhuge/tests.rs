@@ -111,6 +111,23 @@ impl Bench {
 }
 
 #[test]
+fn connections_that_fell_silent_make_room_for_new_ones() {
+    let mut zhuge: Zhuge<Packet> = Zhuge::new(ZhugeConfig::default());
+    let mut comes = |at: u64, flow: u32| {
+        let _ = zhuge.on_packet(ms(at), Direction::Down, UE, data(flow, 1));
+        zhuge.flows.len()
+    };
+    let most = FLOWS as u32;
+    for flow in 0..most {
+        comes(0, flow);
+    }
+    comes(30_000, 7);
+    assert_eq!(comes(30_001, most), FLOWS, "all may go on yet");
+    // Of those before, the eighth alone was heard within a minute.
+    assert_eq!(comes(60_000, most + 1), 2);
+}
+
+#[test]
 fn a_queue_that_stands_holds_nothing_back() {
     let mut bench = Bench::new();
     // Ten packets wait, one comes and one leaves each millisecond: what comes waits as long as what leaves did.
