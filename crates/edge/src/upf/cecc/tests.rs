@@ -75,6 +75,19 @@ fn a_session_that_ends_leaves_nothing_behind() {
     }
 }
 
+/// Clocks in step show the way between gNB and UPF, and slots must not go empty while a first frame knocks.
+#[test]
+fn beside_an_empty_queue_a_frame_is_granted_before_it_knocks() {
+    let mut bench = Bench::connection(Mode::Credit, 7, 8);
+    assert_eq!(
+        bench.cecc.snapshot(us(bench.now)).wired,
+        Duration::from_micros(200)
+    );
+    let ahead = bench.cecc.stats().ahead;
+    assert!(ahead > 0);
+    assert!(bench.edge(7) >= 900_000, "{}", bench.edge(7));
+}
+
 #[test]
 fn an_idle_session_is_small() {
     let flow = size_of::<Flow<Packet>>() + size_of::<Tcp<Packet>>();

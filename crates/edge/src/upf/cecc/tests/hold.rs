@@ -49,6 +49,66 @@ fn beside_a_bulk_transfer_everything_passes() {
     assert!(bench.down.len() < 70, "{}", bench.down.len());
 }
 
+/// Two sources in step: whichever frame went second would be late each time.
+#[test]
+fn frames_that_began_together_go_together() {
+    let left_with_the_first = |apart: u64| {
+        let mut bench = Bench::new(Mode::Hold);
+        let frame = |bench: &mut Bench, ue: u32| {
+            for _ in 0..70 {
+                let packet = Packet {
+                    len: 1_400,
+                    body: Datagram::default().into(),
+                    flow: FlowId(ue),
+                    ..Packet::default()
+                };
+                bench.pass(Direction::Down, packet);
+            }
+        };
+        for beat in 0..6 {
+            // The sixth beat meets a full cell.
+            bench.rbs = if beat == 5 { 400_000 } else { 0 };
+            bench.run(2_000);
+            bench.down.clear();
+            frame(&mut bench, 0);
+            bench.run(apart);
+            frame(&mut bench, 1);
+            bench.run(14_667 - apart);
+        }
+        bench.rbs = 0;
+        while bench.down.is_empty() {
+            bench.run(50);
+        }
+        bench.down.len()
+    };
+    assert_eq!(left_with_the_first(100), 140);
+    // Apart they leave as far as a slot of 145 kB goes.
+    assert_eq!(left_with_the_first(2_000), 104);
+}
+
+/// Frames of up to 8 KiB cost the others nothing.
+#[test]
+fn small_frames_pass_while_the_cell_is_full() {
+    for (packets, passes) in [(5, true), (6, false)] {
+        let mut bench = Bench::new(Mode::Hold);
+        let packet = Packet {
+            len: 1_400,
+            body: Datagram::default().into(),
+            flow: FlowId(1),
+            ..Packet::default()
+        };
+        bench.rbs = 400_000;
+        for _ in 0..6 {
+            bench.run(16_667);
+            bench.down.clear();
+            for _ in 0..packets {
+                bench.pass(Direction::Down, packet);
+            }
+        }
+        assert_eq!(bench.down.len() == packets, passes, "{packets} packets");
+    }
+}
+
 #[test]
 fn datagrams_are_held_in_every_mode() {
     for mode in [Mode::Hold, Mode::Credit, Mode::Paper] {
