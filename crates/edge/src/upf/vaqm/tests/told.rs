@@ -83,8 +83,23 @@ fn where_no_acknowledgment_comes_a_packet_leaves_after_two_round_trips() {
     assert!((200..260).contains(&round_trip), "{before:?}");
 
     download.silent = true;
-    download.run(2 * round_trip - 20);
-    assert_eq!(download.vaqm.stats().pushed, 0);
-    download.run(40);
-    assert_eq!(download.vaqm.stats().pushed, 1);
+    let mut upload = |ms: u64| {
+        for _ in 0..ms / 10 {
+            download.run(10);
+            // What the UE sends meanwhile acknowledges nothing new.
+            let again = Segment {
+                ack: SeqNum(download.acked),
+                payload: 1_000,
+                flags: TcpFlags::ACK,
+                ..Segment::default()
+            };
+            let up = segment(Direction::Up, again);
+            let _ = download
+                .vaqm
+                .on_packet(download.time(), Direction::Up, UE, up);
+        }
+        download.vaqm.stats().pushed
+    };
+    assert_eq!(upload(2 * round_trip - 20), 0);
+    assert_eq!(upload(50), 1);
 }
