@@ -383,17 +383,22 @@ fn the_spin_bit_turns_once_a_round_trip_unless_it_is_off() {
     assert!((70..130).contains(&off), "{off}");
 }
 
+/// A report of a rate, as a base station sends it.
+fn share() -> PathReport {
+    PathReport::Share {
+        rate: Rate::from_mbps(20.0),
+        hol_delay: MS(5),
+        seq: 7,
+        shared: false,
+    }
+}
+
 #[test]
 fn a_report_reaches_the_controller_in_a_datagram_frame() {
     let mut pair = Pair::new(&Config::default(), "xrc", MS(20)).connected();
     pair.bulk();
     pair.run(pair.now + MS(100));
-    let report = PathReport::Share {
-        rate: Rate::from_mbps(20.0),
-        hol_delay: MS(5),
-        seq: 7,
-        shared: false,
-    };
+    let report = share();
     pair.tracing = true;
     let body = ReportBody::of(&report).unwrap();
     pair.on_receiver(|r, now, out| r.send_report(now, body, out));
@@ -612,12 +617,7 @@ fn an_ack_that_is_owed_leaves_with_the_next_data() {
     for (bytes, payload) in [(100, 100), (1435, 1425)] {
         let mut pair = Pair::new(&Config::default(), "reno", MS(20)).connected();
         pair.run(pair.now + MS(100));
-        let report = PathReport::Share {
-            rate: Rate::from_mbps(20.0),
-            hol_delay: MS(5),
-            seq: 7,
-            shared: false,
-        };
+        let report = share();
         let body = ReportBody::of(&report).unwrap();
         pair.on_receiver(|r, now, out| r.send_report(now, body, out));
         // It arrives after 20 ms, and its ACK may wait for 25 ms.

@@ -75,9 +75,9 @@ fn a_session_that_ends_leaves_nothing_behind() {
     }
 }
 
-/// Clocks in step show the way between gNB and UPF, and slots must not go empty while a first frame knocks.
+/// Clocks that agree show the delay between gNB and UPF. With an empty queue the next flow is granted before its frame comes, so no slot is lost.
 #[test]
-fn beside_an_empty_queue_a_frame_is_granted_before_it_knocks() {
+fn beside_an_empty_queue_a_frame_is_granted_before_it_comes() {
     let mut bench = Bench::connection(Mode::Credit, 7, 8);
     assert_eq!(
         bench.cecc.snapshot(us(bench.now)).wired,
