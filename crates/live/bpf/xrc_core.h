@@ -247,6 +247,12 @@ struct xrc {
 	u64 rate_most;
 	u64 rate_most_before;
 	u64 doubt_since;
+	/* The least head-of-line delay and RTT of this run of ten windows and of the last (XRC_NONE without), and the run's windows. */
+	u64 hol_stood;
+	u64 hol_stood_before;
+	u64 rtt_stood;
+	u64 rtt_stood_before;
+	u32 stood;
 	/* The last contradiction of reports that are refuted, if they are. */
 	u64 refuted_at;
 	u32 doubt_windows;
@@ -395,7 +401,8 @@ static __always_inline void xrc_turn(struct xrc *x, bool explicit_)
 	x->hi = 0;
 	x->end = 0;
 	if (!explicit_) {
-		x->ssthresh = xrc_max(x->twnd, XRC_MIN_WINDOW);
+		/* The target of reports that were refuted says nothing (RFC 5681, 3.1). */
+		x->ssthresh = x->refuted ? XRC_INFINITE : xrc_max(x->twnd, XRC_MIN_WINDOW);
 		x->paced_until = 0;
 	}
 }
@@ -834,13 +841,20 @@ static __always_inline void xrc_round_forget(struct xrc *x)
 	x->hol_max = 0;
 }
 
+/* A queue stood that the least RTT does not show. */
+static __always_inline bool xrc_unseen(const struct xrc *x, u64 hol_us, u64 rtt_us)
+{
+	return hol_us > 5000 && rtt_us != XRC_NONE && xrc_sub(rtt_us, x->min_rtt_us) * 2 < hol_us;
+}
+
 /*
  * What speaks against reports at the end of a window of data (doubt.rs): a head of the queue that is older than what was
- * acknowledged last, less than half of what arrives (an eighth among others), and a queue that delays nothing.
+ * acknowledged last, less than half of what arrives (an eighth among others), and a queue that delays nothing, in this window
+ * or in a run of ten to twenty.
  */
 XRC_PART int xrc_doubt(struct xrc *x, u64 now, u64 srtt_us)
 {
-	u64 reported, carried, again, least;
+	u64 reported, carried, again, least, rtt;
 	bool absurd, more, unseen;
 
 	if (!x)
@@ -858,8 +872,20 @@ XRC_PART int xrc_doubt(struct xrc *x, u64 now, u64 srtt_us)
 	carried = xrc_ip_rate(x, x->round_rate);
 	more = carried > (x->shared ? 8 : 2) * reported;
 	least = x->hol_least == XRC_NONE ? 0 : x->hol_least;
-	unseen = x->rtts && xrc_sub(x->rtt_least, x->min_rtt_us) * 2 < least;
-	if (absurd || more || (!x->shared && least > 10000 && unseen)) {
+	rtt = x->rtts ? x->rtt_least : XRC_NONE;
+	unseen = xrc_unseen(x, least, rtt);
+	if (x->stood == 10) {
+		x->hol_stood_before = x->hol_stood;
+		x->rtt_stood_before = x->rtt_stood;
+		x->hol_stood = XRC_NONE;
+		x->rtt_stood = XRC_NONE;
+		x->stood = 0;
+	}
+	x->stood++;
+	x->hol_stood = xrc_min(x->hol_stood, least);
+	x->rtt_stood = xrc_min(x->rtt_stood, rtt);
+	unseen |= xrc_unseen(x, xrc_min(x->hol_stood, x->hol_stood_before), xrc_min(x->rtt_stood, x->rtt_stood_before));
+	if (absurd || more || (!x->shared && unseen)) {
 		if (!x->doubt_windows)
 			x->doubt_since = now;
 		x->doubt_windows = xrc_min(x->doubt_windows + 1, 20);
@@ -948,6 +974,10 @@ static __always_inline void xrc_init(struct xrc *x, const struct xrc_params *p, 
 	x->least_owd.now_us = XRC_NONE;
 	x->least_owd.before_us = XRC_NONE;
 	x->acked_at = XRC_NONE;
+	x->hol_stood = XRC_NONE;
+	x->rtt_stood = XRC_NONE;
+	x->hol_stood_before = XRC_NONE;
+	x->rtt_stood_before = XRC_NONE;
 	x->internet.probe = XRC_ONE;
 	xrc_round_forget(x);
 }

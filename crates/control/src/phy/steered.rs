@@ -163,6 +163,8 @@ pub struct Steered<S> {
     /// Time with ACKs and without a report.
     quiet: Duration,
     frozen_at: Instant,
+    /// The delivery rate when the feed was frozen. A window by a later rate would lower that rate in turn.
+    frozen_rate: f64,
     fresh: Since,
     audit: Audit,
     deep: Since,
@@ -201,6 +203,7 @@ impl<S: Steer> Steered<S> {
             last_ack: None,
             quiet: Duration::ZERO,
             frozen_at: Instant::ZERO,
+            frozen_rate: 0.0,
             fresh: Since::default(),
             audit: Audit::new(f64::from(initial)),
             deep: Since::default(),
@@ -235,7 +238,7 @@ impl<S: Steer> Steered<S> {
         let window = self.window_segments();
         let mut s = self.tracker.signals(now, window, self.steer.last_action());
         if self.mode == Mode::Frozen {
-            s.bank = [s.rate; 6];
+            s.bank = [s.rate.max(self.frozen_rate); 6];
         }
         s
     }
@@ -321,7 +324,10 @@ impl<S: Steer> Steered<S> {
 
     fn hand_over(&mut self, now: Instant, threshold: bool) {
         let window = self.cwnd.round().max(MIN_WINDOW) as u32;
-        let threshold = threshold.then_some(window);
+        // At the least window nothing is known of what the path carries (RFC 5681, 3.1).
+        let threshold = threshold
+            .then_some(window)
+            .filter(|w| f64::from(*w) > MIN_WINDOW);
         let cubic = Windowed::new(Cubic::linux(), self.mss, window).with_ssthresh(threshold);
         *self.cubic = cubic;
         self.mode = Mode::Fallback;
@@ -366,6 +372,7 @@ impl<S: Steer> Steered<S> {
                 } else if self.mode == Mode::Radio {
                     self.mode = Mode::Frozen;
                     self.frozen_at = now;
+                    self.frozen_rate = self.signals(now).rate;
                     self.counters.frozen += 1;
                 } else if now.since(self.frozen_at) > FROZEN {
                     self.counters.fallbacks += 1;

@@ -74,8 +74,13 @@ impl<A: Algorithm> Sender<A> {
         // Decide at once.
         self.s.round.cut_short();
         if !explicit {
-            // The last target is the threshold: that much the cell could take.
-            self.s.ssthresh = self.s.twnd.max(super::MIN_WINDOW);
+            // The last target is the threshold: that much the cell could take. A target of reports that were refuted says
+            // nothing, and the threshold is as at the start of a connection (RFC 5681, 3.1).
+            self.s.ssthresh = if self.s.doubt.is_refuted() {
+                f64::INFINITY
+            } else {
+                self.s.twnd.max(super::MIN_WINDOW)
+            };
             self.algorithm.silent();
         }
     }
