@@ -15,6 +15,9 @@ const BUFFERS: [(&str, &str); 3] = [
 ];
 /// The second flow stays away for the run.
 const AWAY: (&str, &str) = ("flow[1].start", "39999 ms");
+/// What beside XRC fills the wired hop, and the part of it that XRC is to have: a target of ours.
+const BESIDE: [&str; 2] = ["cubic", "reno"];
+const SHARE: f64 = 0.4;
 /// What the wired hop of 10 Mbit/s carries of payload.
 const WIRED: f64 = 10.0 * 1448.0 / 1500.0;
 
@@ -68,6 +71,15 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
             ];
             experiments.push(Experiment::new(name, SCENARIO, changes, reduce)?);
         }
+    }
+    for (label, bytes) in BUFFERS {
+        let name = format!("internet/shared-xrc-reno-{}", label.replace(' ', ""));
+        let changes = [
+            ("flow[0].controller", "xrc"),
+            ("flow[1].controller", "reno"),
+            ("wired.queue.limit", bytes),
+        ];
+        experiments.push(Experiment::new(name, SCENARIO, changes, reduce)?);
     }
     let two = [("flow[0].controller", "xrc"), ("flow[1].controller", "xrc")];
     experiments.push(Experiment::new("internet/two-xrc", SCENARIO, two, reduce)?);
@@ -211,7 +223,19 @@ fn draw(o: &Outcomes) -> Figure {
     };
     let moving = o.get("internet/moving-xrc");
     let cubic = o.get("internet/moving-cubic");
-    let checks = vec![
+    let shares = BESIDE.iter().flat_map(|other| {
+        BUFFERS.iter().map(move |(label, _)| {
+            let ms = label.replace(' ', "");
+            let name = match *other {
+                "cubic" => format!("internet/shared-xrc-{ms}"),
+                other => format!("internet/shared-xrc-{other}-{ms}"),
+            };
+            let what = format!("share beside {}, {label} of buffer", title(other));
+            let share = o.get(&name).estimate("share");
+            Check::of(what, "", SHARE, share, Tolerance::AtLeast).profile("product")
+        })
+    });
+    let mut checks = vec![
         check(
             "rate over the wired capacity, deep buffer",
             "",
@@ -249,6 +273,7 @@ fn draw(o: &Outcomes) -> Figure {
         )
         .source("XRC, II: within the budget for 80 % of the time on a channel that changes"),
     ];
+    checks.extend(shares);
     Figure {
         title: "Beyond (a): the bottleneck in the Internet".to_owned(),
         setup: "A wired hop of 10 Mbit/s in front of a radio of 34 Mbit/s, with a deep buffer (500 ms), a shallow one (20 ms), \
@@ -261,7 +286,7 @@ fn draw(o: &Outcomes) -> Figure {
             "With the deep buffer XRC takes {:.2} Mbit/s and leaves {:.1} ms of wired queue at the median ({:.1} ms at 99 %); the \
              paper's words alone leave {:.0} ms. Where the bottleneck moves it gets {:.1} Mbit/s, CUBIC {:.1}, with {:.0} and \
              {:.0} ms of wired queue at 90 %. Beside CUBIC on the wired hop it gets {:.0}, {:.0} and {:.0} % at buffers \
-             of 50, 200 and 500 ms.",
+             of 50, 200 and 500 ms, beside NewReno {:.0}, {:.0} and {:.0} %.",
             xrc.mean("rate"),
             xrc.mean("wired_p50"),
             xrc.mean("wired_p99"),
@@ -273,6 +298,9 @@ fn draw(o: &Outcomes) -> Figure {
             o.get("internet/shared-xrc-50ms").mean("share") * 100.0,
             o.get("internet/shared-xrc-200ms").mean("share") * 100.0,
             o.get("internet/shared-xrc-500ms").mean("share") * 100.0,
+            o.get("internet/shared-xrc-reno-50ms").mean("share") * 100.0,
+            o.get("internet/shared-xrc-reno-200ms").mean("share") * 100.0,
+            o.get("internet/shared-xrc-reno-500ms").mean("share") * 100.0,
         ),
         panels,
         checks,
