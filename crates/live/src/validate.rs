@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use slackwater_core::{Draw, Duration};
 use slackwater_lab::parallel;
-use slackwater_lab::run::{Control, run_scenario};
+use slackwater_lab::run::{Control, RunError, run_scenario};
 use slackwater_results::metrics::summary::RunSummary;
 use slackwater_scenario::Scenario;
 use slackwater_scenario::Variant;
@@ -90,6 +90,15 @@ pub struct Skipped {
     pub case: String,
     /// Why.
     pub reason: String,
+}
+
+/// What ran.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// The groups with their pairs: all, or those that were whole when a signal came.
+    pub groups: Vec<Group>,
+    /// The exit status of a signal that ended it early.
+    pub interrupted: Option<u8>,
 }
 
 /// Everything that is to run, and what cannot.
@@ -179,11 +188,12 @@ impl Suite {
         sum / self.at_once as u64
     }
 
-    /// Runs everything. `done` hears of each run that has ended, with a line for the terminal where it was void.
+    /// Runs everything. `done` hears of each run that has ended, with a line for the terminal where it was void. A signal ends
+    /// it early, with the pairs that were whole.
     ///
     /// # Errors
-    /// Where a run fails, or someone asks for an end.
-    pub fn run(self, done: &(dyn Fn(Option<String>) + Sync)) -> Result<Vec<Group>, LiveError> {
+    /// Where a run fails.
+    pub fn run(self, done: &(dyn Fn(Option<String>) + Sync)) -> Result<Done, LiveError> {
         let jobs: Vec<(usize, &Variant)> = self
             .groups
             .iter()
@@ -214,17 +224,34 @@ impl Suite {
             }
             pair
         });
-        let mut sorted: Vec<Option<Pair>> = (0..jobs.len()).map(|_| None).collect();
+        let mut sorted: Vec<Option<Result<Pair, LiveError>>> =
+            (0..jobs.len()).map(|_| None).collect();
         for (k, pair) in pairs.into_iter().enumerate() {
-            sorted[order[k]] = Some(pair?);
+            sorted[order[k]] = Some(pair);
         }
         let owners: Vec<usize> = jobs.iter().map(|j| j.0).collect();
-        let mut groups: Vec<Group> = self.groups.into_iter().map(|g| g.0).collect();
-        for (owner, pair) in owners.into_iter().zip(sorted) {
-            groups[owner].pairs.extend(pair);
-        }
-        Ok(groups)
+        let groups = self.groups.into_iter().map(|g| g.0).collect();
+        gathered(groups, owners.into_iter().zip(sorted.into_iter().flatten()))
     }
+}
+
+/// `groups` with the `pairs` that were whole, each with the number of its group.
+fn gathered(
+    mut groups: Vec<Group>,
+    pairs: impl Iterator<Item = (usize, Result<Pair, LiveError>)>,
+) -> Result<Done, LiveError> {
+    let mut interrupted = None;
+    for (owner, pair) in pairs {
+        match pair {
+            Ok(pair) => groups[owner].pairs.push(pair),
+            Err(LiveError::Interrupted { code }) => interrupted = Some(code),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Done {
+        groups,
+        interrupted,
+    })
 }
 
 fn interrupted() -> LiveError {
@@ -244,7 +271,10 @@ fn pair(variant: &Variant, since: Signals, void: &dyn Fn(String)) -> Result<Pair
             Control::Stop
         }
     })
-    .map_err(|e| LiveError::Usage(e.to_string()))?
+    .map_err(|e| match e {
+        RunError::Interrupted => interrupted(),
+        other => LiveError::Usage(other.to_string()),
+    })?
     .summary;
     let mut pair = Pair {
         seed: variant.seed,
@@ -258,6 +288,10 @@ fn pair(variant: &Variant, since: Signals, void: &dyn Fn(String)) -> Result<Pair
             return Err(interrupted());
         }
         let outcome = run_live(scenario, false)?;
+        if sys::signals() != since {
+            // It was cut short.
+            return Err(interrupted());
+        }
         match void_because(&outcome.health) {
             None => {
                 pair.late_ms = Some(lateness(&outcome.health));

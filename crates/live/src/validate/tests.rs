@@ -127,3 +127,29 @@ fn names_that_are_none_are_refused() {
         "found \"vegas\", expected one of reno, cubic, bbr"
     );
 }
+
+#[test]
+fn an_interruption_keeps_the_pairs_that_are_whole() {
+    let pair = |mbps| {
+        let pairs = group(&[(run(mbps, 1.0, 0), None)]).pairs;
+        Ok::<_, LiveError>(pairs[0].clone())
+    };
+    let groups = || vec![group(&[]), group(&[])];
+    let stop = || Err(LiveError::Interrupted { code: 130 });
+
+    let done = gathered(
+        groups(),
+        vec![(0, pair(1.0)), (1, stop()), (0, stop())].into_iter(),
+    );
+    let done = done.expect("an interruption is no error");
+    assert_eq!(done.interrupted, Some(130));
+    assert_eq!(
+        [done.groups[0].pairs.len(), done.groups[1].pairs.len()],
+        [1, 0]
+    );
+
+    let done = gathered(groups(), vec![(0, pair(1.0)), (1, pair(2.0))].into_iter());
+    assert_eq!(done.expect("whole").interrupted, None);
+    let broken = Err(LiveError::Usage("no device".to_owned()));
+    assert!(gathered(groups(), vec![(0, stop()), (1, broken)].into_iter()).is_err());
+}

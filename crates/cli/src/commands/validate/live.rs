@@ -42,13 +42,25 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<ExitCode> {
     );
     let bar = progress::bar(suite.runs());
     bar.set_message("in real time".to_owned());
-    let groups = suite.run(&|said| match said {
+    let wanted = suite.runs();
+    let done = suite.run(&|said| match said {
         None => bar.inc(progress::STEPS),
         Some(line) => bar.suspend(|| eprintln!("{line}")),
     })?;
     bar.finish_and_clear();
-    let judged: Vec<(Group, Vec<Row>)> = groups
+    let whole = done.groups.iter().map(|g| g.pairs.len()).sum::<usize>();
+    if let Some(code) = done.interrupted {
+        eprintln!("slackwater: interrupted with {whole} of {wanted} runs whole");
+        if whole == 0 {
+            return Ok(ExitCode::from(code));
+        }
+    }
+    // What a signal cut short has no result; a group whose runs were all void has, and fails.
+    let cut = |g: &Group| done.interrupted.is_some() && g.pairs.is_empty();
+    let judged: Vec<(Group, Vec<Row>)> = done
+        .groups
         .into_iter()
+        .filter(|g| !cut(g))
         .map(|g| {
             let rows = judge(&g);
             (g, rows)
@@ -62,7 +74,8 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<ExitCode> {
             .iter()
             .map(|(g, rows)| json!({ "group": g, "rows": rows }))
             .collect();
-        let all = json!({ "groups": groups, "skipped": skipped });
+        let partial = done.interrupted.is_some();
+        let all = json!({ "groups": groups, "skipped": skipped, "partial": partial });
         say!("{}", serde_json::to_string_pretty(&all)?);
     } else {
         if args.markdown {
@@ -73,7 +86,8 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<ExitCode> {
         say!("{}", health(&judged));
         say!("{failed} of {} checks miss", rows().count());
     }
-    Ok(ExitCode::from(u8::from(failed > 0 || empty > 0)))
+    let status = u8::from(failed > 0 || empty > 0);
+    Ok(ExitCode::from(done.interrupted.unwrap_or(status)))
 }
 
 fn number(v: f64) -> String {
