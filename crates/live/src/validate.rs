@@ -273,7 +273,7 @@ fn pair(variant: &Variant, since: Signals, void: &dyn Fn(String)) -> Result<Pair
     })
     .map_err(|e| match e {
         RunError::Interrupted => interrupted(),
-        other => LiveError::Usage(other.to_string()),
+        build @ RunError::Build(_) => LiveError::Usage(build.to_string()),
     })?
     .summary;
     let mut pair = Pair {
