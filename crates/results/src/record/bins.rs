@@ -71,6 +71,8 @@ pub(super) fn join(bins: &mut Vec<Bin>, factor: usize) {
         bins[k] = bins[k * factor..end].iter().fold(Bin::default(), Bin::with);
     }
     bins.truncate(wide);
+    // A flow that has ended fills no other.
+    bins.shrink_to_fit();
 }
 
 /// The bin of `now`, of bins that are `tenths` wide.

@@ -7,6 +7,9 @@ use slackwater_core::{Duration, Instant};
 
 use super::{MAX_BINS, RunRecorder, bins};
 
+/// Bins that each flow may have, however many flows there are. Ours.
+const LEAST_BINS: u64 = 16;
+
 /// Room for the samples of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
@@ -21,7 +24,8 @@ pub(super) struct Room {
 }
 
 impl RunRecorder {
-    /// The end of the run is not known: samples come each `interval`, and less often once there are `most` values of 8 octets.
+    /// The end of the run is not known: samples come each `interval`, and less often once there are `most` values of 8 octets. Bins
+    /// take 5/4 of that room at most, and are wider in a longer run.
     pub fn open_ended(&mut self, interval: Duration, most: u64) {
         self.sampling = interval;
         self.tenths = 1;
@@ -48,7 +52,7 @@ impl RunRecorder {
                 room.used /= 2;
                 room.instants /= 2;
             }
-            self.widen_bins();
+            self.widen_bins(room.most);
         }
         room.used += values as u64;
         self.room = Some(room);
@@ -66,10 +70,12 @@ impl RunRecorder {
         self.sampling = self.sampling * 2;
     }
 
-    /// Joins bins where there are too many.
-    fn widen_bins(&mut self) {
+    /// Joins bins where there are too many: five values each, and a quarter as many of them as of all other values.
+    fn widen_bins(&mut self, most: u64) {
         let held: u64 = self.flows.iter().map(|f| f.bins.len() as u64).sum();
-        if held <= MAX_BINS {
+        // A flow keeps some, or no width would be enough.
+        let least = LEAST_BINS * self.flows.len() as u64;
+        if held <= (most / 4).min(MAX_BINS).max(least) {
             return;
         }
         let factor = bins::factor(self.tenths);
