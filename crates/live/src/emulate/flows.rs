@@ -14,13 +14,50 @@ pub struct FlowTable {
     /// By UE.
     ues: Vec<UeFlows>,
     /// By flow key of either direction, and UE.
-    known: HashMap<(u32, u32), FlowId>,
-    /// Those of them that opened as QUIC does.
-    quic: HashSet<(u32, u32)>,
+    known: HashMap<(u32, u32), Known>,
+    quic: Opened,
     /// By flow.
     flows: Vec<FlowState>,
     /// Ports that belong to a flow whatever else the packet says.
     ports: HashMap<u16, FlowId>,
+}
+
+/// A connection that is known.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    flow: FlowId,
+    /// The sequence number of the SYN that opened it, where it went this way.
+    opened: Option<SeqNum>,
+}
+
+/// Connections that opened as QUIC does, by flow key of either direction and UE. Those without packets for longest are forgotten where
+/// there are too many.
+#[derive(Debug, Default)]
+struct Opened {
+    /// Those that had packets since `older` was filled.
+    newer: HashSet<(u32, u32)>,
+    older: HashSet<(u32, u32)>,
+}
+
+impl Opened {
+    /// True where `key` is there, which keeps it.
+    fn contains(&mut self, key: (u32, u32)) -> bool {
+        if self.newer.contains(&key) {
+            return true;
+        }
+        let old = self.older.remove(&key);
+        if old {
+            self.insert(key);
+        }
+        old
+    }
+
+    fn insert(&mut self, key: (u32, u32)) {
+        if self.newer.len() >= QUIC_MOST / 2 {
+            self.older = core::mem::take(&mut self.newer);
+        }
+        self.newer.insert(key);
+    }
 }
 
 #[derive(Debug)]
@@ -78,7 +115,7 @@ impl QuicForm {
 
 /// Payload bytes after which a direction is taken for that of the data: more than a request has.
 const DECIDING: u64 = 4_000;
-/// Keys of QUIC connections that are remembered at most, two for each: what opens later counts as datagrams. Ours.
+/// Keys of QUIC connections that are remembered at most, two for each: packets of one that was forgotten count as datagrams. Ours.
 const QUIC_MOST: usize = 1 << 16;
 /// As [`DECIDING`], for QUIC, whose client pads its handshake and probes the path's MTU.
 const DECIDING_QUIC: u64 = 16_000;
@@ -101,7 +138,7 @@ impl FlowTable {
         let ues: Vec<UeFlows> = (0..).zip(names).map(table).collect();
         Self {
             known: HashMap::new(),
-            quic: HashSet::new(),
+            quic: Opened::default(),
             flows: (0..ues.len() as u32 * each)
                 .map(|f| FlowState {
                     ue: f / each,
@@ -132,7 +169,7 @@ impl FlowTable {
         Self {
             ues: (0..=last).map(table).collect(),
             known: HashMap::new(),
-            quic: HashSet::new(),
+            quic: Opened::default(),
             ports: HashMap::new(),
             flows,
         }
@@ -150,8 +187,15 @@ impl FlowTable {
     /// all others.
     pub fn flow(&mut self, ip: &IpBuf, ue: u32, up: bool) -> FlowId {
         let key = ip.flow_key();
-        if let Some(flow) = self.known.get(&(key, ue)) {
-            return *flow;
+        let opens = opening(ip);
+        if let Some(known) = self.known.get(&(key, ue)) {
+            // Whose ports are bound keeps its flow. Others that open on ports in use before are another connection, as 28,232 ports
+            // of Linux come again. Under the flow of the one before it would have its bins from then till now.
+            if opens.is_none() || opens == known.opened || !self.ports.is_empty() {
+                return known.flow;
+            }
+            self.known.remove(&(key, ue));
+            self.known.remove(&(ip.reverse_key(), ue));
         }
         let bound = ip.ports().and_then(|(from, to)| {
             let of = |port| self.ports.get(&port).copied();
@@ -176,8 +220,9 @@ impl FlowTable {
             let tuple = FiveTuple::of(ip);
             state.tuple = tuple.map(|t| if up { t.reversed() } else { t });
         }
-        self.known.insert((key, ue), flow);
-        self.known.insert((ip.reverse_key(), ue), flow);
+        let known = |opened| Known { flow, opened };
+        self.known.insert((ip.reverse_key(), ue), known(None));
+        self.known.insert((key, ue), known(opens));
         flow
     }
 
@@ -187,8 +232,8 @@ impl FlowTable {
         let first = *payload.first()?;
         let long = first & 0x80 != 0;
         let key = (ip.flow_key(), ue);
-        if !self.quic.contains(&key) {
-            if !(long && opens_quic(payload)) || self.quic.len() >= QUIC_MOST {
+        if !self.quic.contains(key) {
+            if !(long && opens_quic(payload)) {
                 return None;
             }
             self.quic.insert(key);
@@ -293,6 +338,16 @@ impl FlowTable {
     }
 }
 
+/// The sequence number of a SYN that opens a connection (RFC 9293, 3.5).
+fn opening(ip: &IpBuf) -> Option<SeqNum> {
+    const TCP: u8 = 6;
+    const SYN: u8 = 0x02;
+    const ACK: u8 = 0x10;
+    let header = ip.bytes().get(ip.transport_at(TCP)?..)?;
+    let number = header.get(4..8)?.try_into().ok()?;
+    (header.get(13)? & (SYN | ACK) == SYN).then(|| SeqNum(u32::from_be_bytes(number)))
+}
+
 /// True for a datagram of QUIC's handshake: a long header with the fixed bit (RFC 9000, 17.2) and a version in use.
 fn opens_quic(payload: &[u8]) -> bool {
     // RFC 9000, 15; RFC 9369, 3.1.
@@ -365,6 +420,58 @@ mod tests {
         assert_eq!(flow(1, true), 3, "the first are still known");
         // Two keys for each: of either direction.
         assert_eq!(table.known.len(), 6);
+    }
+
+    #[test]
+    fn a_connection_on_ports_that_were_in_use_before_is_another() {
+        let mut table = FlowTable::new(1, 3);
+        let mut flow = |port: u32, flags: TcpFlags, seq: u32| {
+            let segment = Segment {
+                seq: SeqNum(seq),
+                flags,
+                ..Segment::default()
+            };
+            let packet = Packet {
+                flow: FlowId(port),
+                len: 40,
+                dir: Direction::Up,
+                body: Body::Tcp(segment),
+                ..Packet::default()
+            };
+            let mut bytes = Vec::new();
+            slackwater_wire::packet::encode(
+                &packet,
+                slackwater_wire::IpVersion::V4,
+                usize::MAX,
+                &mut bytes,
+            );
+            let ip = IpBuf::new(bytes).expect("well-formed");
+            (table.flow(&ip, 0, true).0, table.known.len())
+        };
+        let (syn, ack) = (TcpFlags::SYN, TcpFlags::ACK);
+        // A SYN that is sent again opens nothing new.
+        assert_eq!(
+            [flow(7, syn, 1), flow(7, syn, 1), flow(7, ack, 2)],
+            [(0, 2); 3]
+        );
+        // Another number does: it has the next flow.
+        assert_eq!([flow(7, syn, 9), flow(7, ack, 10)], [(1, 2); 2]);
+        assert_eq!(flow(8, syn, 1), (2, 4));
+        // Without a flow for it, it goes with the others.
+        assert_eq!([flow(7, syn, 20), flow(7, ack, 21)], [(2, 2); 2]);
+        assert_eq!(flow(9, syn, 1), (2, 2));
+    }
+
+    #[test]
+    fn quic_connections_without_packets_for_longest_are_forgotten() {
+        let mut opened = Opened::default();
+        opened.insert((0, 0));
+        for k in 1..1_000_000 {
+            opened.insert((k, 0));
+            assert!(k % 1_000 > 0 || opened.contains((0, 0)), "{k}");
+        }
+        assert!(opened.newer.len() + opened.older.len() <= QUIC_MOST);
+        assert!(!opened.contains((1, 0)) && opened.contains((999_999, 0)));
     }
 
     #[test]
