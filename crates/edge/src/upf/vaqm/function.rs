@@ -98,6 +98,9 @@ pub struct VaqmStats {
     pub unknown: u64,
 }
 
+/// Flows that were reported on and are silent are forgotten beyond this many, as by the marker. Ours.
+const FLOWS: usize = 16_384;
+
 /// No instance.
 const NONE: u32 = u32::MAX;
 
@@ -232,14 +235,34 @@ impl<P: PacketView> Vaqm<P> {
             ..config
         };
         let known = self.configs.iter().skip(1).position(|c| *c == config);
-        let at = known.map_or_else(
-            || {
-                self.configs.push(config);
-                self.configs.len() - 1
-            },
-            |at| at + 1,
-        );
-        at as u32
+        if let Some(at) = known {
+            return at as u32 + 1;
+        }
+        let mut used = vec![false; self.configs.len()];
+        used[0] = true;
+        let instances = self.places.iter().filter_map(|p| p.instance.as_ref());
+        let theirs = instances
+            .map(|i| i.config)
+            .chain(self.own.values().copied());
+        for at in theirs {
+            used[at as usize] = true;
+        }
+        // Each session may have others: those of the ones that went are written over.
+        if let Some(at) = used.iter().position(|used| !used) {
+            self.configs[at] = config;
+            return at as u32;
+        }
+        self.configs.push(config);
+        self.configs.len() as u32 - 1
+    }
+
+    /// Forgets reports that no longer hold where a new flow would be one too many.
+    fn make_room(&mut self, now: Instant) {
+        if self.congestion.len() >= FLOWS {
+            let hold = self.configs.iter().map(|c| c.l4s.report_age).max();
+            let hold = hold.unwrap_or_default();
+            self.congestion.retain(|_, (at, _)| now.since(*at) <= hold);
+        }
     }
 
     /// Changes the parameters of an instance that is there; `None` gives it the function's. What waits in it stays, in its
@@ -498,6 +521,9 @@ impl<P: PacketView> EdgeFunction<P> for Vaqm<P> {
         let ready = self.ready.len();
         match *report {
             RanReport::Congestion { at, flow, per_10k } => {
+                if !self.congestion.contains_key(&flow) {
+                    self.make_room(now);
+                }
                 self.congestion.insert(flow, (at, per_10k));
             }
             RanReport::PathDelay { ue, qfi, rtt, .. } => {
@@ -599,3 +625,6 @@ impl<P: PacketView> EdgeFunction<P> for Vaqm<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
