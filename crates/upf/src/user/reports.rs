@@ -16,8 +16,8 @@ use crate::sessions::{Session, Sessions};
 
 /// A sender silent for so long may begin anew: it has restarted.
 const SILENCE: Duration = Duration::from_secs(1);
-/// Tunnels whose numbers are known.
-const MOST: usize = 1 << 17;
+/// Tunnels whose numbers are known before those of silent ones are looked for. Ours.
+const FEW: usize = 1 << 10;
 
 /// Who is meant, as far as `peer` may speak of it: sessions that it serves.
 struct Served<'a> {
@@ -48,6 +48,8 @@ struct Last {
 #[derive(Debug, Default)]
 pub(super) struct Sequences {
     by_tunnel: HashMap<(IpAddr, Teid), Last>,
+    /// Tunnels that were not silent when it was last looked.
+    spoke: usize,
 }
 
 impl Sequences {
@@ -59,9 +61,12 @@ impl Sequences {
             parts: bit,
             at: now,
         };
-        if self.by_tunnel.len() >= MOST && !self.by_tunnel.contains_key(&(peer, teid)) {
+        // What a silent one had means nothing, and its session may be gone. At twice the number a look costs each tunnel little.
+        let many = self.by_tunnel.len() >= FEW.max(2 * self.spoke);
+        if many && !self.by_tunnel.contains_key(&(peer, teid)) {
             self.by_tunnel
                 .retain(|_, last| now.since(last.at) < SILENCE);
+            self.spoke = self.by_tunnel.len();
         }
         let last = match self.by_tunnel.entry((peer, teid)) {
             std::collections::hash_map::Entry::Vacant(place) => {
@@ -156,5 +161,32 @@ impl User {
         }
         self.read = read;
         self.functions.drain(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tunnels_that_went_leave_no_numbers() {
+        let mut sequences = Sequences::default();
+        let peer = IpAddr::from([192, 0, 2, 33]);
+        let part = Part {
+            seq: 1,
+            part: 0,
+            parts: 1,
+        };
+        let mut most = 0;
+        for k in 0..100_000 {
+            let now = Instant::from_millis(u64::from(k) * 10);
+            assert!(sequences.takes(now, peer, Teid(k), part));
+            // A hundred of them spoke within a second.
+            most = most.max(sequences.by_tunnel.len());
+        }
+        assert!(most <= FEW, "{most}");
+        // One that has not been silent is known still.
+        let now = Instant::from_millis(999_990);
+        assert!(!sequences.takes(now, peer, Teid(99_999), part));
     }
 }
