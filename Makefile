@@ -72,6 +72,10 @@ soak: ## Memory of an emulator under load, broken connections and killed neighbo
 	$(CARGO) build --release -p slackwater-cli
 	$(PYTHON) benches/soak.py --binary $(or $(CARGO_TARGET_DIR),target)/release/slackwater --seconds $(SOAK_SECONDS)
 
+.PHONY: laws
+laws: ## Property tests with a new seed in each round, for LAWS_SECONDS (600)
+	.ci/laws
+
 lint: lint-rust lint-python lint-english ## Formatting, clippy, ruff, mypy, the documentation's English
 
 lint-rust: ## rustfmt and clippy
