@@ -199,7 +199,8 @@ fn cell(extra: &str) -> String {
 
 /// The second table of docs/quic-measured.md: `cargo test -p slackwater-lab --test quic stack -- --nocapture` prints it.
 ///
-/// The bounds were set before the first run: 3 % of goodput, 10 % of the 95th percentile of the one-way delay.
+/// The bounds were set before the first run: 3 % of goodput, 10 % of the 95th percentile of the one-way delay. XRC differs by up to
+/// 7 % from seed to seed, so three seeds are too few.
 #[test]
 fn the_real_stack_does_what_the_model_does() {
     let marked = cell(", law = { kind = \"ramp\", low = \"10 ms\", high = \"30 ms\" }");
@@ -210,17 +211,23 @@ fn the_real_stack_does_what_the_model_does() {
         ("link", PLAIN, &["cubic", "bbr", "bbr3"][..]),
         ("link, ramp", RAMP, &["prague"]),
         ("link, DualPI2", DUALPI2, &["prague"]),
-        ("cell", &plain, &["cubic", "bbr", "bbr3", "xrc", "tyrus"]),
+        (
+            "cell",
+            &plain,
+            &["cubic", "bbr", "bbr3", "xrc", "tyrus", "ebb"],
+        ),
         ("cell, ramp", &marked, &["prague"]),
     ] {
         for controller in controllers {
             let flow = |transport| {
                 let text = format!(
                     "name = \"stack\"\nduration = \"20 s\"\nwarmup = \"2 s\"\n[path]\nrtt = \"40 ms\"\n{text}\
-                     [[flow]]\ntransport = \"{transport}\"\ncontroller = \"{controller}\"\n[vary]\nseed = [1, 2, 3]\n"
+                     [[flow]]\ntransport = \"{transport}\"\ncontroller = \"{controller}\"\n[vary]\nseed = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n"
                 );
                 let runs = run(&text);
-                let of = |f: &dyn Fn(&RunResult) -> f64| runs.iter().map(f).sum::<f64>() / 3.0;
+                let of = |f: &dyn Fn(&RunResult) -> f64| {
+                    runs.iter().map(f).sum::<f64>() / runs.len() as f64
+                };
                 (
                     of(&|r| r.summary.flows[0].goodput_mbps),
                     of(&|r| {
@@ -254,8 +261,5 @@ fn the_real_stack_does_what_the_model_does() {
         }
     }
     eprintln!("{table}");
-    assert_eq!(missed, MISSED, "\n{table}");
+    assert!(missed.is_empty(), "{missed:?}\n{table}");
 }
-
-/// Where the stack and the model are further apart than the bounds; docs/quic-measured.md says by how much.
-const MISSED: &[(&str, &str)] = &[("cell", "xrc"), ("cell", "tyrus")];

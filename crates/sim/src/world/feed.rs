@@ -22,7 +22,7 @@ use slackwater_edge::ue::{BlocksMode, Reading};
 use slackwater_signal::{PathReport, ReportBody};
 
 use super::World;
-use super::carrier::{Carrier, Faults, Progress, carries, datagram, put};
+use super::carrier::{Carrier, Faults, Progress, answers, carries, datagram, put};
 use super::cell::CellNode;
 use super::path::{LaneNode, LinkNode};
 use crate::arena::Idx;
@@ -286,8 +286,14 @@ impl<R: Recorder> World<R> {
         let Some(mut feed) = self.flows[flow].feed.take() else {
             return;
         };
+        // What travels beside a packet needs no room in it, so those of the real QUIC stack do as well.
+        let rides = if feed.lane.is_some() {
+            answers
+        } else {
+            carries
+        };
         if feed.may_ride(now)
-            && let Some(ack) = packets.iter_mut().rev().find(|p| carries(p))
+            && let Some(ack) = packets.iter_mut().rev().find(|p| rides(p))
             && let Some(report) = self.observe(now, FlowId(flow as u32), &mut feed)
         {
             feed.sent = now;
