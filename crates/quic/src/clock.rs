@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use quinn_proto::TimeSource;
 
-pub use slackwater_quinn::clock::{Epoch, duration, std_duration};
+pub use slackwater_quinn::clock::{Epoch, duration, late, std_duration};
 
 /// The calendar stands still: tokens, which alone are dated, are not used.
 #[derive(Clone, Copy, Debug)]

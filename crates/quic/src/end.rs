@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use quinn_proto::{
     AckFrequencyConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator,
-    DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, Transmit, TransportConfig, VarInt,
+    DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, MtuDiscoveryConfig, Transmit,
+    TransportConfig, VarInt,
 };
 use slackwater_core::{
     Body, Direction, Draw, Ecn, FlowId, Instant, Packet, QuicBits, QuicData, QuicLong, SeqNum,
@@ -23,6 +24,9 @@ pub(crate) const BELOW: u16 = 28;
 /// About what a 1-RTT packet with a STREAM frame carries beside stream bytes: short header with connection ID and number,
 /// tag, frame header with an offset of four bytes.
 const AROUND: u16 = 1 + 8 + 2 + 16 + 1 + 1 + 4;
+
+/// Bytes of a UDP payload that every path carries (RFC 9000, 14).
+const LEAST_MTU: u16 = 1200;
 
 /// The two mailboxes of a flow: of the sender's datagrams and of the receiver's.
 pub type Mailboxes = [Arc<Mutex<Mailbox>>; 2];
@@ -102,6 +106,11 @@ pub(crate) fn transport_config(cfg: &Config) -> TransportConfig {
         .stream_receive_window(window(cfg.recv_window.0))
         .allow_spin(cfg.spin != Spin::Off)
         .enable_segmentation_offload(false);
+    if cfg.mtu_discovery {
+        let mut search = MtuDiscoveryConfig::default();
+        search.upper_bound(cfg.packet - BELOW);
+        t.initial_mtu(LEAST_MTU).mtu_discovery_config(Some(search));
+    }
     let rule = cfg.ack;
     if rule != slackwater_transport::quic::AckRule::default() {
         let mut ask = AckFrequencyConfig::default();

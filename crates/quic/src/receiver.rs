@@ -10,7 +10,7 @@ use slackwater_core::{Draw, Ecn, FlowId, Instant, Packet};
 use slackwater_signal::ReportBody;
 
 use crate::Config;
-use crate::clock::NoCalendar;
+use crate::clock::{NoCalendar, late};
 use crate::end::{self, End, Mailboxes, endpoint_config, transport_config};
 use crate::null::{NoTokens, Null};
 
@@ -123,7 +123,8 @@ impl Receiver {
         self.end.exchange();
         self.read();
         self.end.transmit(now, Ecn::NotEct, out);
-        self.wake = self.end.next_timer().map(|t| t.max(now));
+        let due = self.end.next_timer();
+        self.wake = due.map(|t| late(now, t, self.cfg.timer_step));
     }
 
     fn read(&mut self) {

@@ -9,11 +9,11 @@ use quinn_proto::{
 };
 use slackwater_control::{AnyController, Controller as _, EcnMode, PathReport};
 use slackwater_core::record::FlowSample;
-use slackwater_core::{Draw, Ecn, FlowId, Instant, Packet};
+use slackwater_core::{Draw, Duration, Ecn, FlowId, Instant, Packet};
 use slackwater_signal::ReportBody;
 
 use crate::Config;
-use crate::clock::Epoch;
+use crate::clock::{Epoch, late};
 use crate::end::{
     self, BELOW, End, Mailboxes, address, endpoint_config, purpose, transport_config,
 };
@@ -36,6 +36,8 @@ pub struct Sender {
     written: u64,
     send_buffer: u64,
     bulk: bool,
+    /// Of the host's timers.
+    step: Duration,
     wake: Option<Instant>,
     reports: u64,
 }
@@ -57,7 +59,12 @@ impl Sender {
             EcnMode::Off => cfg.ecn,
             _ => None,
         };
-        let control = Shared::new(Epoch::new(), cc, Self::mss(cfg), ecn, Clock::Told);
+        let clock = if cfg.timer_step.is_zero() {
+            Clock::Told
+        } else {
+            Clock::Stepped(cfg.timer_step)
+        };
+        let control = Shared::new(Epoch::new(), cc, Self::mss(cfg), ecn, clock);
         control.get().set_paced(cfg.pacing);
         let mut transport = transport_config(cfg);
         transport.congestion_controller_factory(Arc::new(Adapter(control.clone())));
@@ -81,6 +88,7 @@ impl Sender {
             written: 0,
             send_buffer: cfg.send_buffer.0,
             bulk: false,
+            step: cfg.timer_step,
             wake: None,
             reports: 0,
         }
@@ -194,10 +202,12 @@ impl Sender {
         let mut state = self.control.get();
         let own = state.next_timer();
         // Where it is not `now`: an open window that stays open has nothing to send.
-        let pace = state.next_departure(now).filter(|t| *t > now);
+        let slack = self.control.slack();
+        let pace = state.next_departure(now).filter(|t| *t > now + slack);
         drop(state);
+        let pace = pace.map(|t| t - slack);
         let next = [quinn, own, pace].into_iter().flatten().min();
-        self.wake = next.map(|t| t.max(now));
+        self.wake = next.map(|t| late(now, t, self.step));
     }
 
     fn hear(&mut self, now: Instant) {

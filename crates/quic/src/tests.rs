@@ -2,9 +2,14 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use slackwater_control::{Config as ControlConfig, PathReport, build};
-use slackwater_core::{Draw, Duration, Ecn, FlowId, Instant, Packet, PacketView as _, Rate};
+use slackwater_control::{
+    Ack, AnyController, Config as ControlConfig, CongestionEvent, Controller, Intent, PathReport,
+    PathView, Sent, build,
+};
+use slackwater_core::{Bytes, Draw, Duration, Ecn, FlowId, Instant, Packet, PacketView as _, Rate};
 use slackwater_signal::ReportBody;
 
 use crate::end::Mailboxes;
@@ -38,10 +43,14 @@ struct Pair {
 
 impl Pair {
     fn new(cfg: &Config, name: &str, seed: u64, loss: f64) -> Self {
-        let draw = Draw::new(seed);
-        let boxes = Mailboxes::default();
         let mss = u32::from(Sender::mss(cfg));
         let cc = build(name, &ControlConfig::new(mss, Draw::new(7))).unwrap();
+        Self::of(cfg, cc, seed, loss)
+    }
+
+    fn of(cfg: &Config, cc: AnyController, seed: u64, loss: f64) -> Self {
+        let draw = Draw::new(seed);
+        let boxes = Mailboxes::default();
         let sender = Sender::new(FlowId(0), false, 0, cfg, cc, draw.fork(1, 0), boxes.clone());
         Self {
             now: Instant::ZERO,
@@ -318,4 +327,74 @@ fn packets_leave_at_the_controllers_rate() {
         // 1.25 of 12 Mbit/s in the pacer's millisecond are less than two packets; a late one is made good for by another.
         assert!(most.unwrap() <= 3, "{name}: {most:?} packets at once");
     }
+}
+
+/// Counts what it is told of; a window without end, paced at 10 Mbit/s.
+#[derive(Clone, Debug, Default)]
+struct Told(Arc<AtomicU64>);
+
+impl Controller for Told {
+    fn on_sent(&mut self, _now: Instant, _path: &PathView, sent: &Sent) {
+        self.0.fetch_add(sent.bytes.0, Ordering::Relaxed);
+    }
+    fn on_ack(&mut self, _now: Instant, _path: &PathView, _ack: &Ack) {}
+    fn on_congestion(&mut self, _now: Instant, _path: &PathView, _event: &CongestionEvent) {}
+    fn intent(&self) -> Intent {
+        Intent {
+            window: Some(Bytes(1 << 30)),
+            pacing: Some(Rate::from_mbps(10.0)),
+            ..Intent::default()
+        }
+    }
+    fn name(&self) -> &'static str {
+        "told"
+    }
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
+/// Bytes that left the sender and bytes that its controller was told of, QUIC's, in five seconds.
+fn left_and_told(cfg: &Config) -> (u64, u64, Pair) {
+    let told = Told::default();
+    let cc = AnyController::Plugin(Box::new(told.clone()));
+    let pair = Pair::of(cfg, cc, 1, 0.0).bulk(AT(5_000));
+    let mine = pair.trace.iter().filter(|(_, from, _)| *from == 0);
+    let left = mine.map(|(_, _, p)| u64::from(p.len - 28)).sum();
+    (left, told.0.load(Ordering::Relaxed), pair)
+}
+
+/// quinn tells no controller of its probes of the path's MTU (RFC 8899). A base station counts them, and `ebb` compares its counts
+/// with what was sent.
+#[test]
+fn a_controller_is_told_of_every_packet_that_leaves() {
+    for mtu_discovery in [false, true] {
+        let cfg = Config {
+            mtu_discovery,
+            ..Config::default()
+        };
+        let (left, told, pair) = left_and_told(&cfg);
+        let probes = pair.sender.stats().unwrap().path.sent_plpmtud_probes;
+        assert_eq!(probes > 0, mtu_discovery);
+        assert!(left > 5_000_000, "{left}");
+        // What left last of all may be a probe.
+        assert!(
+            left - told < 1500,
+            "{left} left, of which {told} were told of"
+        );
+    }
+}
+
+/// Timers of a millisecond are up to two late, which costs a paced sender no rate.
+#[test]
+fn late_timers_cost_a_paced_sender_no_rate() {
+    let mut rates = [0, 1].map(|step| {
+        let cfg = Config {
+            timer_step: MS(step),
+            ..Config::default()
+        };
+        left_and_told(&cfg).0 as f64
+    });
+    rates.sort_by(f64::total_cmp);
+    assert!(rates[1] / rates[0] < 1.01, "{rates:?}");
 }

@@ -47,3 +47,21 @@ pub fn duration(d: StdDuration) -> Duration {
 pub const fn std_duration(d: Duration) -> StdDuration {
     StdDuration::from_nanos(d.as_nanos())
 }
+
+/// When a host looks that waits from `now` on for `due`, where its timers have a step: as tokio has them, with a step of a
+/// millisecond. The deadline is rounded up to a step of the clock, and the wait is whole steps from whenever it begins. So a
+/// wake-up is up to two steps late. A step of zero is a host that is never late.
+pub const fn late(now: Instant, due: Instant, step: Duration) -> Instant {
+    if step.is_zero() || due.as_nanos() <= now.as_nanos() {
+        return if due.as_nanos() > now.as_nanos() {
+            due
+        } else {
+            now
+        };
+    }
+    let ticks = due.as_nanos().div_ceil(step.as_nanos()) - now.as_nanos() / step.as_nanos();
+    Instant::from_nanos(
+        now.as_nanos()
+            .saturating_add(ticks.saturating_mul(step.as_nanos())),
+    )
+}

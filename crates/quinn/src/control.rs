@@ -18,13 +18,16 @@ use crate::state::State;
 pub enum Clock {
     /// The host tells it, by [`Shared::at`], before it lets quinn send. For hosts of quinn-proto.
     Told,
+    /// The same, by a host that is called late, as one of quinn is: its timers have this step ([`late`](crate::clock::late)).
+    Stepped(Duration),
     /// It is read when quinn wants to send: `std::time::Instant::now`. For hosts of quinn, which sends by itself and is woken
     /// by timers of [`SLACK`].
     Read(fn() -> StdInstant),
 }
 
-/// How much before its time a packet may leave under [`Clock::Read`]: the step of tokio's timers. A wake-up that aims at the
-/// time less this comes in time; the pacer counts on from the planned time, so the rate holds.
+/// How much before its time a packet may leave under [`Clock::Read`]: the step of tokio's timers. Those come up to two steps late
+/// ([`late`](crate::clock::late)), so a wake-up that aims at the time less one is on time in the mean. The pacer counts on from the
+/// planned time, so the rate holds (docs/design/0099).
 pub const SLACK: Duration = Duration::from_millis(1);
 
 /// Who spaces packets.
@@ -106,7 +109,9 @@ impl Shared {
                 state.settle();
                 return state.window().min(u64::from(u32::MAX) - 1) + 1;
             }
-            Pacing::Ours(Clock::Told) => *self.0.now.lock().expect("no holder panics"),
+            Pacing::Ours(Clock::Told | Clock::Stepped(_)) => {
+                *self.0.now.lock().expect("no holder panics")
+            }
             Pacing::Ours(Clock::Read(read)) => state.epoch().simulated(read()),
         };
         let departure = state.next_departure(now);
@@ -126,6 +131,7 @@ impl Shared {
     pub fn slack(&self) -> Duration {
         match self.0.pacing {
             Pacing::Ours(Clock::Read(_)) => SLACK,
+            Pacing::Ours(Clock::Stepped(step)) => step,
             _ => Duration::ZERO,
         }
     }

@@ -3,6 +3,8 @@
 //! quinn checks the counts of ECN in an ACK frame and tells a controller that there was a mark, not how many. Its
 //! cryptography is a trait, and what a key decrypts is the packet's frames in the clear: [`client`] and [`server`] wrap the
 //! configuration of any session, rustls' too, with keys that read them ([`crate::ecn`]).
+//!
+//! By the same keys it is known how much leaves. Of some packets quinn tells no controller: of its probes of the path's MTU.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -77,8 +79,15 @@ struct Heard {
 }
 
 fn heard(mut keys: Keys, shared: &Shared) -> Keys {
-    keys.packet.remote = key(keys.packet.remote, shared);
+    keys.packet = pair(keys.packet, shared);
     keys
+}
+
+fn pair(keys: KeyPair<Box<dyn PacketKey>>, shared: &Shared) -> KeyPair<Box<dyn PacketKey>> {
+    KeyPair {
+        local: key(keys.local, shared),
+        remote: key(keys.remote, shared),
+    }
 }
 
 fn key(inner: Box<dyn PacketKey>, shared: &Shared) -> Box<dyn PacketKey> {
@@ -117,9 +126,8 @@ impl Session for Heard {
         Some(heard(keys, &self.shared))
     }
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        let mut keys = self.inner.next_1rtt_keys()?;
-        keys.remote = key(keys.remote, &self.shared);
-        Some(keys)
+        let keys = self.inner.next_1rtt_keys()?;
+        Some(pair(keys, &self.shared))
     }
     fn is_valid_retry(&self, id: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
         self.inner.is_valid_retry(id, header, payload)
@@ -142,6 +150,7 @@ struct HeardKey {
 impl PacketKey for HeardKey {
     fn encrypt(&self, packet: u64, bytes: &mut [u8], header: usize) {
         self.inner.encrypt(packet, bytes, header);
+        self.shared.get().on_encrypted(bytes.len() as u64);
     }
     fn decrypt(
         &self,

@@ -91,6 +91,8 @@ pub struct State {
     recovery_at: Option<Instant>,
     /// Times at which losses made a congestion event.
     events: u64,
+    /// Bytes of packets that were encrypted, and not told of since.
+    encrypted: u64,
 }
 
 impl State {
@@ -128,6 +130,7 @@ impl State {
             ca: Recovery::Open,
             recovery_at: None,
             events: 0,
+            encrypted: 0,
         }
     }
 
@@ -189,7 +192,29 @@ impl State {
         Some(Rate::from_bps(bps))
     }
 
+    /// A packet of `bytes` was encrypted: it leaves, whether quinn tells of it or not.
+    pub(crate) const fn on_encrypted(&mut self, bytes: u64) {
+        self.encrypted += bytes;
+    }
+
+    /// quinn told of what left now.
     pub(crate) fn on_sent(&mut self, now: Instant, bytes: u64) {
+        // What quinn did not tell of left before.
+        self.encrypted = self.encrypted.saturating_sub(bytes);
+        self.catch_up(now);
+        self.sent(now, bytes);
+    }
+
+    /// Counts what left and was not told of: probes of the path's MTU. They are in flight as others are (RFC 9002, 2), and
+    /// the path and the peer count them. Not while quinn makes packets, since it tells of several at their end.
+    fn catch_up(&mut self, now: Instant) {
+        let bytes = core::mem::take(&mut self.encrypted);
+        if bytes > 0 {
+            self.sent(now, bytes);
+        }
+    }
+
+    fn sent(&mut self, now: Instant, bytes: u64) {
         self.settle();
         let idle = self.in_flight == 0;
         if idle {
@@ -399,6 +424,7 @@ impl State {
 
     /// Explicit feedback.
     pub fn on_report(&mut self, now: Instant, report: &PathReport) {
+        self.catch_up(now);
         self.settle();
         let path = self.path();
         self.cc.on_report(now, &path, report);

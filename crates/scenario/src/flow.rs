@@ -386,6 +386,12 @@ section! {
         pub pacing: bool = true,
         /// The spin bit.
         pub spin: QuicSpin = QuicSpin::On,
+        /// Under `quinn` the sender starts with packets of 1,228 bytes and searches for `packet` by probes (RFC 8899), as quinn does on
+        /// sockets.
+        pub mtu_discovery: bool = false,
+        /// Step of the hosts' timers under `quinn`: `1 ms` is tokio's, on which quinn runs. Zero: timers are exact.
+        #[within(Duration::ZERO, Duration::from_millis(100))]
+        pub timer_step: Duration = Duration::ZERO,
     }
 }
 

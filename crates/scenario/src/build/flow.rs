@@ -266,6 +266,8 @@ fn quic(config: &Quic) -> QuicConfig {
             QuicSpin::Off => Spin::Off,
             QuicSpin::Rfc => Spin::Rfc,
         },
+        mtu_discovery: config.mtu_discovery,
+        timer_step: config.timer_step,
         ..QuicConfig::default()
     }
 }

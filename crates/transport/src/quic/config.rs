@@ -64,6 +64,10 @@ pub struct Config {
     /// Bytes of the server's first flight: its hello, certificates and proof. At most 3,600, three times what the client
     /// sent (RFC 9000, 8.1): a server with more would wait for the client's next packet, which is not modelled.
     pub server_flight: u16,
+    /// The sender starts with 1,200 bytes and searches for the path's MTU by probes (RFC 8899) up to `packet`. The light model knows it.
+    pub mtu_discovery: bool,
+    /// Step of the timers of both hosts; zero: they are exact. The light model's always are.
+    pub timer_step: Duration,
 }
 
 impl Default for Config {
@@ -79,6 +83,8 @@ impl Default for Config {
             ecn: None,
             spin: Spin::On,
             server_flight: 3000,
+            mtu_discovery: false,
+            timer_step: Duration::ZERO,
         }
     }
 }
