@@ -247,13 +247,12 @@ fn of_ideal(run: &RunResult, out: &mut Outcome) {
     for (key, share) in SHARES {
         keep(key, oracle::Ideal::of(oracle::RATE_D * share));
     }
+    let cell = oracle::Ideal::of(oracle::RATE_D);
     for (key, later) in LATER {
-        let cell = oracle::Ideal {
-            later: later * 1e-6,
-            ..oracle::Ideal::of(oracle::RATE_D)
-        };
-        keep(key, cell);
+        keep(key, cell.later(later * 1e-6));
     }
+    keep("timed", cell.timed());
+    keep("alike", cell.timed().in_slots_of_d());
 }
 
 fn draw(o: &Outcomes) -> Figure {
@@ -335,7 +334,7 @@ fn draw(o: &Outcomes) -> Figure {
         Entry::less("late, frames, from 2 s on", "%", "late_frame_steady"),
         Entry::more("rate", "Mbit/s", "rate"),
     ];
-    let of_ideal: [Entry; 11] = [
+    let of_ideal: [Entry; 13] = [
         Entry::plain("earliest first", "flows", "edf_100"),
         Entry::plain("any order", "flows", "most_100"),
         Entry::plain("earliest first at 98 % of the rate", "flows", "edf_98"),
@@ -347,6 +346,8 @@ fn draw(o: &Outcomes) -> Figure {
         Entry::plain("earliest first, bytes 0.25 ms later", "flows", "edf_250"),
         Entry::plain("0.5 ms later", "flows", "edf_500"),
         Entry::plain("0.75 ms later", "flows", "edf_750"),
+        Entry::plain("earliest first, times of D's cell", "flows", "edf_timed"),
+        Entry::plain("and its slots and headers", "flows", "edf_alike"),
     ];
     let p99 = |sender: &str, asked: &str| o.get(&bbr(sender, asked)).mean("net_p99");
     let over = |asked: &str| p99("bbr", asked) / p99("cubic", asked);
@@ -354,20 +355,25 @@ fn draw(o: &Outcomes) -> Figure {
     let began = |key: &str, value: &str| o.get(&start(key)).mean(value);
     let full = |key: &str, n: &str| o.get(&in_d(key, n)).mean("frame_steady");
     // Seed by seed, since what a seed's phases make late differs more between seeds than between changes.
-    let pairs = less(
-        o.get(&in_d("half", "7")),
-        "frame_steady",
-        1.0,
-        o.get(&in_d("as-is", "7")),
-        "frame_steady",
-    );
-    let more = pairs.map_or_else(String::new, |e| match e.interval {
-        Some(i) => format!(
-            "{:.1} more seed by seed (95 %: {:.1} to {:.1})",
-            e.mean, i.low, i.high
-        ),
-        None => format!("{:.1} more", e.mean),
-    });
+    let than = |a: &str, name: &str, b: &str, of: &str, n: &str| {
+        let pairs = less(o.get(&in_d(a, n)), name, 1.0, o.get(&in_d(b, n)), of);
+        pairs.map_or_else(String::new, |e| match e.interval {
+            Some(i) => format!(
+                "{:.1} more seed by seed (95 %: {:.1} to {:.1})",
+                e.mean, i.low, i.high
+            ),
+            None => format!("{:.1} more", e.mean),
+        })
+    };
+    let satisfied = "frame_steady";
+    let more = than("half", satisfied, "as-is", satisfied, "7");
+    let [times, cell, window, order] = [
+        ("ideal", "edf_100", "ideal", "edf_timed"),
+        ("ideal", "edf_timed", "ideal", "edf_alike"),
+        ("udp", satisfied, "as-is", satisfied),
+        ("ideal", "edf_alike", "udp", satisfied),
+    ]
+    .map(|(a, name, b, of)| than(a, name, b, of, "7"));
     let at = |n: &str, share: &str| o.get(&in_d("ideal", n)).mean(share);
     let mut panels = vec![
         table(
@@ -415,7 +421,9 @@ fn draw(o: &Outcomes) -> Figure {
              {:.0} kB of frames under way {:.0} are beyond the window; the server holds {:.0} that it has not sent, {:.0} with a base station that knows what waits \
              in UEs, and {:.0} with frames of 100 kB. `hold` in D satisfies {:.1} of six and {:.1} of seven, with 2 % more resource blocks \
              {:.1} and {:.1}, with 10.5 ms allowed {:.1} and {:.1}, of seven {}. Earliest first in an ideal cell satisfies {:.1} and {:.1}, in one with 2 % less \
-             rate {:.1} and {:.1}, in one whose bytes arrive 0.5 ms later {:.1} and {:.1}. {}",
+             rate {:.1} and {:.1}, in one whose bytes arrive 0.5 ms later {:.1} and {:.1}, in one with the times and slots of D's cell {:.1} and {:.1}. \
+             What `hold` is short of it, of seven: the ideal cell without these times satisfies {times}, without these slots {cell}; \
+             `hold` over UDP, which no window bounds, satisfies {window}; the order itself, against `hold` over UDP, {order}. {}",
             over(""),
             over("-before"),
             over("-requests"),
@@ -441,6 +449,8 @@ fn draw(o: &Outcomes) -> Figure {
             at("7", "edf_98"),
             at("6", "edf_500"),
             at("7", "edf_500"),
+            at("6", "edf_alike"),
+            at("7", "edf_alike"),
             changes::seen(o),
         ),
         panels,

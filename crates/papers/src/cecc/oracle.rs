@@ -2,20 +2,29 @@
 
 use std::collections::VecDeque;
 
+use slackwater_lab::ran::phy::tbs::nr_tbs_bits;
+use slackwater_lab::ran::phy::{McsTable, NrTbsParams};
+
 use super::prelude::*;
 
 /// The cells that are compared, with their rates in Mbit/s.
 const CELLS: [(usize, f64); 2] = [(0, 860.0), (3, RATE_D)];
 /// Rate of cell D.
 pub(super) const RATE_D: f64 = 640.0;
+/// Its MCS and its resource blocks (`places::QAM64`).
+const MCS_D: u8 = 28;
+const BLOCKS_D: u16 = 1136;
 
 /// From the server to the cell: half of the path's round trip and the way from the UPF.
 const WAY: f64 = 0.5e-3;
 /// From the decision on a slot until its bytes have arrived: two slots ahead, the slot, the UE (the least of Figure 6 less [`WAY`]).
 const SERVED: f64 = 2.75e-3;
 const SLOT: f64 = 1e-3;
-/// Downlink shares of the slots of DDDSU, special 10:2:2.
-const SHARES: [f64; 5] = [1.0, 1.0, 1.0, 10.0 / 14.0, 0.0];
+/// Downlink share of the special slot of DDDSU, 10:2:2.
+const SPECIAL: f64 = 10.0 / 14.0;
+/// TCP's payload in a packet of 1,500 bytes with time stamps, and the other bytes: 52 of TCP and IP, 3 of PDCP, 6 of MAC and RLC (`Headers::NR_AM`).
+const PAYLOAD: f64 = 1448.0;
+const HEADERS: f64 = 61.0;
 /// The delay standard and the share that may be late (CECC, II).
 const STANDARD: f64 = 10e-3;
 const ALLOWED: f64 = 1e-4;
@@ -26,23 +35,73 @@ pub(super) type Sent = (f64, f64);
 /// An ideal cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ideal {
-    /// Its rate in Mbit/s.
-    pub(super) rate: f64,
-    /// By how many seconds bytes arrive later than [`SERVED`] has them.
-    pub(super) later: f64,
+    /// Seconds from the server to the cell.
+    pub(super) way: f64,
+    /// Seconds from the decision on a slot until its bytes have arrived.
+    pub(super) served: f64,
+    /// Bytes that a full downlink slot carries.
+    pub(super) full: f64,
+    /// What the special slot carries of that.
+    pub(super) special: f64,
 }
 
 impl Ideal {
-    /// A cell of `rate` Mbit/s.
+    /// A cell of `rate` Mbit/s with the paper's times.
     pub(super) const fn of(rate: f64) -> Self {
-        Self { rate, later: 0.0 }
+        Self {
+            way: WAY,
+            served: SERVED,
+            full: rate * 1e6 / 8.0 * (5.0 * SLOT) / (3.0 + SPECIAL),
+            special: SPECIAL,
+        }
+    }
+
+    /// The same, whose bytes arrive `later` seconds later.
+    pub(super) const fn later(self, later: f64) -> Self {
+        Self {
+            served: self.served + later,
+            ..self
+        }
+    }
+
+    /// The same with the times of the simulated cell. `path.rtt` of `vr.toml` is 0.6 ms, of which `upf.n3` is a part. `cell.timing.processing` is
+    /// two slots, then the slot is on the air, and decoding takes 0.1 ms (`CellConfig::decode`).
+    pub(super) const fn timed(self) -> Self {
+        Self {
+            way: 0.3e-3,
+            served: 3.1e-3,
+            ..self
+        }
+    }
+
+    /// The same with the slots of the simulated cell D, each one transport block. One symbol of 14, and of 10, is control, and 12
+    /// resource elements are reference signals (`CellConfig::nr`). Each packet has headers.
+    pub(super) fn in_slots_of_d(self) -> Self {
+        let block = |symbols| {
+            let params = NrTbsParams {
+                qm: McsTable::Nr64.qm(MCS_D),
+                rate_x1024: McsTable::Nr64.code_rate_x1024(MCS_D),
+                layers: 1,
+                n_prb: BLOCKS_D,
+                n_symb: symbols,
+                n_dmrs_re: 12,
+                n_oh: 0,
+            };
+            f64::from(nr_tbs_bits(&params)) / 8.0
+        };
+        let (full, special) = (block(13), block(9));
+        Self {
+            full: full * PAYLOAD / (PAYLOAD + HEADERS),
+            special: special / full,
+            ..self
+        }
     }
 }
 
 /// Late bytes as a share of each flow's, of frames from [`SETTLED`] on: slots go to the frames of `first` in order of their
 /// writing, what is left to the others.
 fn late(flows: &[Vec<Sent>], first: &[bool], cell: Ideal) -> Vec<f64> {
-    let full = cell.rate * 1e6 / 8.0 * (5.0 * SLOT) / SHARES.iter().sum::<f64>();
+    let shares = [1.0, 1.0, 1.0, cell.special, 0.0];
     let mut coming: Vec<(f64, usize, f64)> = flows
         .iter()
         .enumerate()
@@ -57,13 +116,13 @@ fn late(flows: &[Vec<Sent>], first: &[bool], cell: Ideal) -> Vec<f64> {
         let now = slot as f64 * SLOT;
         while coming
             .front()
-            .is_some_and(|(written, ..)| written + WAY <= now)
+            .is_some_and(|(written, ..)| written + cell.way <= now)
         {
             let frame = coming.pop_front().expect("just seen");
             queues[usize::from(!first[frame.1])].push_back(frame);
         }
         // The decision is on the slot two ahead.
-        let mut left = full * SHARES[(slot + 2) % SHARES.len()];
+        let mut left = cell.full * shares[(slot + 2) % shares.len()];
         for queue in &mut queues {
             while left > 0.0 {
                 let Some((written, flow, bytes)) = queue.front_mut() else {
@@ -74,7 +133,7 @@ fn late(flows: &[Vec<Sent>], first: &[bool], cell: Ideal) -> Vec<f64> {
                 *bytes -= take;
                 if *written >= SETTLED {
                     all[*flow] += take;
-                    if now + SERVED + cell.later - *written > STANDARD {
+                    if now + cell.served - *written > STANDARD {
                         late[*flow] += take;
                     }
                 }
@@ -239,11 +298,28 @@ mod tests {
         let (edf, most) = satisfied(&together(7), Ideal::of(860.0));
         assert!(edf < most && most < 7.0, "{edf} {most}");
         // Who is served 10 ms later is late, and no order can be faster than the cell.
-        let slow = Ideal {
-            later: 10e-3,
-            ..Ideal::of(860.0)
-        };
+        let slow = Ideal::of(860.0).later(10e-3);
         assert_eq!(satisfied(&together(1), slow), (0.0, 0.0));
         assert_eq!(satisfied(&together(3), Ideal::of(60.0)), (0.0, 0.0));
+    }
+
+    // The cell of D carries 640 Mbit/s, as its name says, and its least delay is 3.4 ms (Figure 6 has 3.4 in the simulated cell).
+    #[test]
+    fn the_cell_of_d_has_its_rate_and_its_least_delay() {
+        let cell = Ideal::of(RATE_D).timed().in_slots_of_d();
+        let rate = cell.full * (3.0 + cell.special) * 8.0 / (5.0 * SLOT) / 1e6;
+        assert!((rate / RATE_D - 1.0).abs() < 0.01, "{rate}");
+        assert!((cell.special - 9.0 / 13.0).abs() < 0.03, "{}", cell.special);
+        // A frame that is at the cell as a slot is decided on takes 3.4 ms; one that comes 0.1 ms later waits for the next decision.
+        let frames = |phase: f64| -> Vec<Vec<Sent>> {
+            let at = |k: u32| f64::from(k) / 50.0 + 2.0 - 0.3e-3 + phase;
+            vec![(1..100).map(|k| (at(k), 1_000.0)).collect()]
+        };
+        let within = |phase: f64, standard: f64| {
+            let cell = cell.later(STANDARD - standard);
+            satisfied(&frames(phase), cell).0 > 0.0
+        };
+        assert!(within(-1e-6, 3.402e-3) && !within(-1e-6, 3.399e-3));
+        assert!(within(0.1e-3, 4.302e-3) && !within(0.1e-3, 4.299e-3));
     }
 }
