@@ -133,6 +133,7 @@ impl Al4s {
             fce: self.signs.fce,
             lost,
             queue: guard.queue(),
+            newest: guard.bare(),
             dt,
         };
         let on = rival.update(now, &seen, rate, self.scaler.bounds().0);

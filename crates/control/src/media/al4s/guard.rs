@@ -57,6 +57,9 @@ pub struct DelayGuard {
     ect: bool,
     /// The queue when the last packet arrived, in ns.
     queue: f64,
+    /// The least delay of the present and of the last bucket, without an average, and the last packet's above it, in ns.
+    shortest: [f64; 2],
+    bare: f64,
     /// The least average is kept.
     kept: bool,
 }
@@ -81,6 +84,8 @@ impl DelayGuard {
             packets: 0,
             ect: false,
             queue: 0.0,
+            shortest: [f64::INFINITY; 2],
+            bare: 0.0,
             kept: false,
         }
     }
@@ -88,6 +93,11 @@ impl DelayGuard {
     /// The queue when the last packet arrived, in ns.
     pub const fn queue(&self) -> f64 {
         self.queue
+    }
+
+    /// The last packet's delay above the least, in ns: as [`DelayGuard::queue`], and jitter counts as well.
+    pub const fn bare(&self) -> f64 {
+        self.bare
     }
 
     /// While a queue is known to stand, the least average is not forgotten.
@@ -132,8 +142,11 @@ impl DelayGuard {
         let full = |start| now.since(start) >= BUCKET && !self.kept;
         if self.bucket.is_none_or(full) {
             self.least = [f64::INFINITY, self.least[0]];
+            self.shortest = [f64::INFINITY, self.shortest[0]];
             self.bucket = Some(now);
         }
+        self.shortest[0] = self.shortest[0].min(delay);
+        self.bare = delay - self.shortest[0].min(self.shortest[1]);
         self.least[0] = self.least[0].min(self.average);
         self.average - self.least[0].min(self.least[1])
     }

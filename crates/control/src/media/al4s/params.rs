@@ -164,6 +164,7 @@ impl Params {
                 self.rival = match word()? {
                     "on" => RivalRule::Marked,
                     "standing" => RivalRule::Standing,
+                    "dips" => RivalRule::Dips,
                     _ => RivalRule::Off,
                 }
             }
@@ -254,8 +255,8 @@ const PARAMETERS: [Parameter; 10] = [
     Parameter::word(
         "rival",
         "on",
-        &["on", "standing", "off"],
-        "goes by losses beside a flow that holds a queue (ours); needs the guard",
+        &["on", "dips", "standing", "off"],
+        "goes by losses beside a flow that holds a queue (ours); dips: beside BBR too; needs the guard",
     ),
     Parameter::number("pace", 1.1, (1.0, 10.0), "", "pacing rate in target rates"),
 ];

@@ -16,7 +16,17 @@ pub enum RivalRule {
     Marked,
     /// Also one that only never drains. It sees BBR, and takes what GCC leaves after a drop of the link for a rival's queue.
     Standing,
+    /// As [`RivalRule::Marked`], and a queue that is empty each 10 s for as long as BBR's `PROBE_RTT`.
+    Dips,
 }
+
+/// A dip of BBR's queue lasts so long at least and at most: `PROBE_RTT` takes 200 ms and a round trip (Linux 6.18,
+/// `bbr_probe_rtt_mode_ms`); seen were 190 to 340 ms.
+const PROBE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
+/// One begins so long after the last one: 10 s (`bbr_min_rtt_win_sec`) and what a dip takes; seen were 10.2 to 10.4 s...
+const PERIOD: (Duration, Duration) = (Duration::from_secs(10), Duration::from_millis(10_600));
+/// ...and so many periods in a row tell of BBR. By one, two media flows in drop-tail and four users of a cell took each other for it.
+const PERIODS: u32 = 2;
 
 /// A queue stands that marks at least this share of the packets...
 const MARKED: f64 = 0.5;
@@ -59,6 +69,15 @@ pub struct Rival {
     loss: f64,
     /// Marks count until then.
     barred: Option<Instant>,
+    /// Since when the queue is empty, and when the last dip began.
+    empty: Option<Instant>,
+    dip: Option<Instant>,
+    /// Marks came since then.
+    pressed: bool,
+    /// Dips in a row that came after their period.
+    periods: u32,
+    /// The dips told of the rival that is there.
+    dipped: bool,
 }
 
 /// What a feedback says of the queue.
@@ -70,6 +89,8 @@ pub struct Standing {
     pub lost: f64,
     /// Queue delay in ns.
     pub queue: f64,
+    /// The newest packet's alone, in ns.
+    pub newest: f64,
     /// Seconds since the last feedback.
     pub dt: f64,
 }
@@ -86,6 +107,11 @@ impl Rival {
             cut: None,
             loss: 0.0,
             barred: None,
+            empty: None,
+            dip: None,
+            pressed: false,
+            periods: 0,
+            dipped: false,
         };
         (rule != RivalRule::Off).then_some(rival)
     }
@@ -94,9 +120,36 @@ impl Rival {
     fn stands(&self, seen: &Standing) -> bool {
         match self.rule {
             RivalRule::Off => false,
-            RivalRule::Marked => seen.fce >= MARKED,
+            RivalRule::Marked | RivalRule::Dips => seen.fce >= MARKED,
             RivalRule::Standing => self.marks >= MEAN.1 && seen.queue >= EMPTY,
         }
+    }
+
+    /// The queue was empty for as long as in BBR's `PROBE_RTT`, again and again after its period. Any other long dip begins
+    /// anew.
+    fn dips(&mut self, now: Instant, seen: &Standing) -> bool {
+        self.pressed |= seen.fce > 0.0;
+        if seen.newest < EMPTY {
+            self.empty = Some(self.empty.unwrap_or(now));
+            return false;
+        }
+        let Some(from) = self.empty.take() else {
+            return false;
+        };
+        let long = now.since(from);
+        if long < PROBE.0 {
+            return false;
+        }
+        let apart = self.dip.map(|dip| from.since(dip));
+        self.dip = (long <= PROBE.1).then_some(from);
+        let pressed = core::mem::take(&mut self.pressed);
+        let due = apart.is_some_and(|apart| (PERIOD.0..=PERIOD.1).contains(&apart));
+        self.periods = if pressed && due && self.dip.is_some() {
+            self.periods + 1
+        } else {
+            0
+        };
+        self.periods >= PERIODS
     }
 
     /// The flow goes by losses.
@@ -109,21 +162,33 @@ impl Rival {
         if let Some((since, level)) = self.since {
             self.loss += (seen.lost - self.loss) * (seen.dt / LOST.1).min(1.0);
             let lossy = self.loss > LOST.0;
-            let low = seen.queue < DRAINED.1.min(DRAINED.0 * level);
+            let low = if self.dipped {
+                seen.newest < EMPTY
+            } else {
+                seen.queue < DRAINED.1.min(DRAINED.0 * level)
+            };
             self.low = low.then(|| self.low.unwrap_or(now));
-            let dip = match self.rule {
-                RivalRule::Standing => DIP,
-                RivalRule::Off | RivalRule::Marked => Duration::ZERO,
+            let dip = if self.dipped || self.rule == RivalRule::Standing {
+                DIP
+            } else {
+                Duration::ZERO
             };
             let drained = self.low.is_some_and(|from| now.since(from) >= dip);
             if drained || lossy || now.since(since) >= LOOK {
                 (self.since, self.low, self.cut, self.loss) = (None, None, None, 0.0);
+                (self.empty, self.dip, self.dipped, self.periods) = (None, None, false, 0);
                 self.barred = lossy.then(|| now.saturating_add(LOOK));
             }
             return self.is_on();
         }
         self.marks += (seen.fce - self.marks) * (seen.dt / MEAN.0).min(1.0);
-        if !self.stands(seen) || self.barred.is_some_and(|until| now < until) {
+        let barred = self.barred.is_some_and(|until| now < until);
+        if self.rule == RivalRule::Dips && self.dips(now, seen) && !barred {
+            (self.standing, self.dipped) = (None, true);
+            self.since = Some((now, seen.queue));
+            return true;
+        }
+        if !self.stands(seen) || barred {
             self.standing = None;
             return false;
         }

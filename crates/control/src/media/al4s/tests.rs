@@ -389,6 +389,45 @@ fn beside_a_queue_that_others_hold_losses_count() {
     assert_eq!(without.c.intent().ecn, EcnMode::L4s);
 }
 
+/// 60 s of a queue of 11 ms that is empty for `dip` each `period`, as told each 20 ms. When the flow began to go by losses.
+fn beside_dips(rule: rival::RivalRule, period: u64, dip: u64, fce: f64) -> Option<u64> {
+    let mut rival = rival::Rival::new(rule).unwrap();
+    (0..60_000).step_by(20).find(|ms| {
+        let empty = ms % period < dip;
+        let queue = if empty { 0.5e6 } else { 11e6 };
+        let seen = rival::Standing {
+            fce: if empty { 0.0 } else { fce },
+            lost: 0.0,
+            queue,
+            newest: queue,
+            dt: 0.02,
+        };
+        rival.update(Instant::from_millis(1000 + ms), &seen, 1e6, 3e5)
+    })
+}
+
+#[test]
+fn three_dips_of_bbr_tell_of_it() {
+    use rival::RivalRule::{Dips, Marked};
+    // The third dip ends then.
+    assert_eq!(beside_dips(Dips, 10_260, 240, 0.4), Some(20_760));
+    assert_eq!(beside_dips(Marked, 10_260, 240, 0.4), None);
+    for (period, dip, fce, why) in [
+        (
+            10_260,
+            60,
+            0.4,
+            "too short, as the drain phases of its gain",
+        ),
+        (10_260, 900, 0.4, "a queue that drained"),
+        (5_130, 240, 0.4, "another period"),
+        (1_000, 240, 0.4, "a queue that comes and goes"),
+        (10_260, 240, 0.0, "nothing holds the flow down"),
+    ] {
+        assert_eq!(beside_dips(Dips, period, dip, fce), None, "{why}");
+    }
+}
+
 #[test]
 fn silence_lowers_the_rate_in_steps() {
     let mut host = Host::new(Params::DEFAULT);
@@ -441,6 +480,8 @@ fn names_carry_the_profile_and_parameters() {
     }
     let standing = Params::parse("rival=standing").unwrap();
     assert_eq!(standing.rival, rival::RivalRule::Standing);
+    let dips = Params::parse("rival=dips").unwrap();
+    assert_eq!(dips.rival, rival::RivalRule::Dips);
     let p = Params::parse("r0=2.5,guard=wired").unwrap();
     assert_eq!(p.share, Some(2.5e6));
     assert_eq!(p.guard.unwrap().low, Duration::from_millis(10));
