@@ -5,6 +5,7 @@
 //! shared bottleneck detection, clock drift compensation, and clearing the RTP queue, which is the host's.
 
 mod alpha;
+mod compete;
 mod delay;
 pub mod params;
 #[cfg(test)]
@@ -13,9 +14,11 @@ mod tests;
 use slackwater_core::{Bytes, Duration, Ecn, Instant, Rate};
 
 use self::alpha::Alpha;
+use self::compete::Compensation;
 use self::delay::Delay;
 pub use self::params::Params;
 use super::Packets;
+use super::al4s::rival::{Rival, Standing};
 use super::inbox::{Inbox, News};
 use super::silence::{FACTOR, Silence};
 use crate::registry::{AnyMedia, Entry};
@@ -27,9 +30,10 @@ pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[
         name: "scream",
         title: "SCReAMv2",
         about: "SCReAMv2 with L4S (draft-ietf-ccwg-rfc8298bis-screamv2), Ericsson's constants",
+        parameters: &params::ALL,
         make: |cfg, p| {
-            p.none()?;
-            let scream = Scream::new("scream", Params::ERICSSON, &cfg.encoder);
+            let params = p.read(Params::ERICSSON, |text| Params::ERICSSON.changed(text))?;
+            let scream = Scream::new("scream", params, &cfg.encoder);
             Ok(AnyMedia::Scream(scream.into()))
         },
         ..Entry::MEDIA
@@ -38,9 +42,10 @@ pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[
         name: "scream-webrtc",
         title: "SCReAMv2 (libwebrtc)",
         about: "SCReAMv2 with libwebrtc's constants",
+        parameters: &params::ALL,
         make: |cfg, p| {
-            p.none()?;
-            let scream = Scream::new("scream-webrtc", Params::WEBRTC, &cfg.encoder);
+            let params = p.read(Params::WEBRTC, |text| Params::WEBRTC.changed(text))?;
+            let scream = Scream::new("scream-webrtc", params, &cfg.encoder);
             Ok(AnyMedia::Scream(scream.into()))
         },
         ..Entry::MEDIA
@@ -55,6 +60,8 @@ const LONG_RTTS: f64 = 100.0;
 const PACE: f64 = 1.5;
 /// Most last known maxima.
 const MAXIMA: usize = 5;
+/// A gap between two feedbacks weighs no more seconds than this.
+const LONGEST: f64 = 0.1;
 /// Below this average, marks are not what holds the window.
 const UNMARKED: f64 = 1e-4;
 
@@ -82,6 +89,12 @@ pub struct Scream {
     round: Instant,
     target: f64,
     damp: f64,
+    /// Raises the target of the queue delay beside flows that fill the buffer.
+    compensation: Option<Compensation>,
+    /// Tells a queue that others hold.
+    rival: Option<Rival>,
+    /// The last feedback with a packet.
+    heard: Option<Instant>,
 }
 
 impl Scream {
@@ -105,7 +118,29 @@ impl Scream {
             round: Instant::ZERO,
             target: encoder.start.as_bps() as f64,
             damp: 1.0,
+            compensation: params
+                .target_most
+                .map(|most| Compensation::new(params.target, most)),
+            rival: Rival::new(params.rival),
+            heard: None,
         }
+    }
+
+    /// `qdelay_target` in seconds.
+    fn goal(&self) -> f64 {
+        let compensation = self.compensation.as_ref();
+        compensation.map_or(self.p.target, Compensation::target)
+    }
+
+    /// The flow goes by losses, beside one that holds the queue.
+    fn competes(&self) -> bool {
+        self.rival.is_some_and(|rival| rival.is_on())
+    }
+
+    /// How far the average queue delay is from half of its target to the target: a fraction of virtual marks (4.2.1.4).
+    fn virtual_marks(&self) -> f64 {
+        let half = 0.5 * self.goal();
+        ((self.delay.average() - half) / half).clamp(0.0, 1.0)
     }
 
     fn packet(&self) -> f64 {
@@ -179,15 +214,14 @@ impl Scream {
         }
         // All marked, and yet the queue drains: the reduction was made.
         let marked = marked && !(all_marked && self.delay.falls());
-        let half = 0.5 * self.p.target;
-        let delayed = self.delay.average() > half;
-        if !marked && !delayed {
+        let fraction = self.virtual_marks();
+        if !marked && fraction <= 0.0 {
             return false;
         }
         self.remember(now);
         if marked {
             let mut backoff = self.scaled(0.5 * self.alpha.get());
-            if self.delay.queue() < 0.25 * self.p.target {
+            if self.delay.queue() < 0.25 * self.goal() {
                 backoff *= self.near().max(0.25) * self.delay.steadiness(self.ratio()).max(0.25);
             }
             if Self::since(now, self.congested) > LONG_RTTS * rtt.max(VIRTUAL_RTT) {
@@ -198,8 +232,6 @@ impl Scream {
             }
             self.window *= 1.0 - backoff;
         } else {
-            // A virtual mark by queue delay.
-            let fraction = ((self.delay.average() - half) / half).clamp(0.0, 1.0);
             self.window *= 1.0 - self.scaled(0.5 * fraction);
         }
         self.congested = Some(now);
@@ -219,7 +251,7 @@ impl Scream {
             short
         };
         if self.alpha.get() < UNMARKED {
-            increase *= (1.0 - self.delay.average() / (0.25 * self.p.target)).max(0.1);
+            increase *= (1.0 - self.delay.average() / (0.25 * self.goal())).max(0.1);
         }
         increase *= self.delay.steadiness(ratio).max(0.1);
         let rest = self.p.post_congestion_rtts * rtt.max(VIRTUAL_RTT);
@@ -233,6 +265,52 @@ impl Scream {
         }
     }
 
+    /// Whether another flow holds the queue. `marked` and `lost` are shares of a feedback's packets. Without marks the window
+    /// keeps the queue below its target (4.2.1.4), so one that stays above it is not of this flow's making.
+    fn compete(&mut self, now: Instant, marked: f64, lost: f64) -> bool {
+        let above = if self.virtual_marks() >= 1.0 {
+            1.0
+        } else {
+            0.0
+        };
+        let seen = Standing {
+            fce: marked.max(above),
+            lost,
+            queue: self.delay.queue() * 1e9,
+            newest: self.delay.queue() * 1e9,
+            dt: Self::since(now, self.heard).min(LONGEST),
+        };
+        self.heard = Some(now);
+        let least = self.encoder.least.as_bps() as f64;
+        let on = match &mut self.rival {
+            Some(rival) => rival.update(now, &seen, self.target, least),
+            None => false,
+        };
+        // What is above half of the target may be a rival's, and is then no wrong base.
+        let delayed = self.rival.is_some() && self.virtual_marks() > 0.0;
+        self.delay.keep(on, delayed);
+        on
+    }
+
+    /// Beside a flow that holds the queue: as fast as NewReno with this reduction (RFC 9438, 4.3), whatever the queue.
+    fn by_losses(&mut self, now: Instant, lost: bool, bytes: f64) {
+        if lost {
+            if Self::since(now, self.lost) > self.delay.srtt() {
+                self.window *= self.p.beta_loss;
+                (self.lost, self.congested) = (Some(now), Some(now));
+            }
+            return;
+        }
+        let growth = 3.0 * (1.0 - self.p.beta_loss) / (1.0 + self.p.beta_loss);
+        let full = self.target >= self.encoder.most.as_bps() as f64;
+        let flight = self.flight[0].max(self.flight[1]) as f64;
+        let most = self.packet() + flight * self.p.flight_headroom;
+        let window = self.window + growth * bytes * self.ratio();
+        if window <= most && !full {
+            self.window = window;
+        }
+    }
+
     /// The encoder's rate (4.4).
     fn follow(&mut self, now: Instant) {
         let rtt = (self.delay.rtt() + 1e-3).clamp(1e-3, 0.2);
@@ -240,7 +318,7 @@ impl Scream {
         let mut rate = 8.0 * self.window / rtt;
         rate *= 1.0 - (ratio - 0.1).clamp(0.0, 0.2);
         rate *= self.packet() / (self.packet() + self.p.header) / self.p.frame_margin;
-        if self.delay.drains(now) {
+        if self.delay.drains(now) && !self.competes() {
             rate *= 0.5;
         }
         self.target = rate;
@@ -258,11 +336,11 @@ impl MediaController for Scream {
         let now = self.inbox.clock(now);
         self.packets.see(path);
         self.flight[0] = self.flight[0].max(path.in_flight.0);
-        let (mut received, mut marked, mut lost, mut plain) = (0u32, 0u32, false, 0.0);
+        let (mut received, mut marked, mut lost, mut plain) = (0u32, 0u32, 0u32, 0.0);
         let mut newest: Option<(Instant, Instant)> = None;
         for packet in feedback.packets {
             let news = self.inbox.admit(packet);
-            lost |= news == Some(News::Lost);
+            lost += u32::from(news == Some(News::Lost));
             let (Some(News::Received), Some(arrived)) = (news, packet.arrived) else {
                 continue;
             };
@@ -277,7 +355,7 @@ impl MediaController for Scream {
             }
         }
         let Some((sent, arrived)) = newest else {
-            if lost && self.window > 0.0 {
+            if lost > 0 && self.window > 0.0 {
                 let before = self.target;
                 self.reduce(now, true, false, false);
                 self.window = self.window.max(self.least());
@@ -290,14 +368,24 @@ impl MediaController for Scream {
         self.damp = 1.0;
         let rtt = now.since(sent).as_secs_f64();
         let way = super::al4s::pdv::span(sent, arrived);
-        self.delay.update(now, rtt, way, self.p.target, VIRTUAL_RTT);
+        self.delay.update(now, rtt, way, self.goal(), VIRTUAL_RTT);
+        let srtt = self.delay.srtt();
+        if let Some(compensation) = &mut self.compensation {
+            compensation.update(now, self.delay.queue(), srtt, lost > 0);
+        }
         if self.window == 0.0 {
             self.window = self.target / 8.0 * (rtt + 1e-3);
         }
         let srtt = Duration::from_secs_f64(self.delay.srtt());
         self.alpha.update(now, &self.p, srtt, received, marked);
-        self.reduce(now, lost, marked > 0, marked == received);
-        self.grow(now, plain);
+        let fraction = f64::from(marked) / f64::from(received);
+        let share = f64::from(lost) / f64::from(lost + received);
+        if self.compete(now, fraction, share) {
+            self.by_losses(now, lost > 0, plain);
+        } else {
+            self.reduce(now, lost > 0, marked > 0, marked == received);
+            self.grow(now, plain);
+        }
         self.window = self.window.clamp(self.least(), 1e12);
         self.follow(now);
         if now.since(self.round) >= srtt.max(Duration::from_secs_f64(VIRTUAL_RTT)) {
@@ -333,7 +421,12 @@ impl MediaController for Scream {
             target: Some(target),
             window,
             pacing: Some(target.mul_f64(PACE * self.packets.overhead())),
-            ecn: EcnMode::L4s,
+            ecn: if self.competes() {
+                // ECT(1) promises an answer to each mark (RFC 9331, 4.3).
+                EcnMode::Off
+            } else {
+                EcnMode::L4s
+            },
             ..Intent::default()
         }
     }
@@ -346,6 +439,8 @@ impl MediaController for Scream {
             ("l4s_alpha", self.alpha.get()),
             ("qdelay", self.delay.queue()),
             ("qdelay_avg", self.delay.average()),
+            ("qdelay_target", self.goal()),
+            ("competes", f64::from(u8::from(self.competes()))),
             ("s_rtt", self.delay.srtt()),
         ]);
     }

@@ -156,6 +156,9 @@ const CHROMIUM_BURST: Duration = Duration::from_millis(40);
 
 fn rtp(config: &Media, controller: &str) -> RtpConfig {
     let every = config.every;
+    let name = controller
+        .split_once(':')
+        .map_or(controller, |(name, _)| name);
     RtpConfig {
         format: match config.feedback {
             Report::Ccfb => Format::Ccfb,
@@ -189,7 +192,7 @@ fn rtp(config: &Media, controller: &str) -> RtpConfig {
             }),
             // A world's timers are never late.
             late: Duration::ZERO,
-            overflow: if config.discard.unwrap_or(controller == "scream") {
+            overflow: if config.discard.unwrap_or(name == "scream") {
                 Overflow::Discard(config.longest_wait.unwrap_or(CLEARED))
             } else {
                 Overflow::Hurry(config.longest_wait.unwrap_or(HURRIED))

@@ -39,6 +39,10 @@ pub(crate) struct Delay {
     /// When the last draining began, and whether it goes on.
     drained: Option<Instant>,
     draining: bool,
+    /// Another flow holds the queue, so the base is not forgotten.
+    kept: bool,
+    /// Another flow may hold the queue.
+    held: bool,
 }
 
 impl Delay {
@@ -58,7 +62,14 @@ impl Delay {
             slow: Instant::ZERO,
             drained: None,
             draining: false,
+            kept: false,
+            held: false,
         }
+    }
+
+    /// The base is not forgotten while it is `kept`, and what never drains is no wrong base while it may be `held` by others.
+    pub(crate) fn keep(&mut self, kept: bool, held: bool) {
+        (self.kept, self.held) = (kept, kept || held);
     }
 
     /// The newest packet of a feedback: its round trip, and the way there with the clocks' offset.
@@ -70,7 +81,8 @@ impl Delay {
             self.srtt += (rtt - self.srtt) / 8.0;
             self.short += (rtt - self.short) / 2.0;
         }
-        if self.span.is_none_or(|start| now.since(start) >= BASE_SPAN) {
+        let over = |start| now.since(start) >= BASE_SPAN && !self.kept;
+        if self.span.is_none_or(over) {
             self.base.rotate_right(1);
             self.base[0] = f64::INFINITY;
             self.span = Some(now);
@@ -101,7 +113,9 @@ impl Delay {
             }
             self.least = f64::INFINITY;
         }
-        self.seek_base(now, target);
+        if !self.held {
+            self.seek_base(now, target);
+        }
     }
 
     /// A queue delay that never falls may be a base that is wrong: the queue is drained, and what then stays is base.

@@ -2,6 +2,9 @@
 
 use slackwater_core::Duration;
 
+use crate::media::al4s::rival::RivalRule;
+use crate::registry::Parameter;
+
 /// Constants by which implementations differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
@@ -35,6 +38,10 @@ pub struct Params {
     pub maxima: usize,
     /// Seconds of queue delay to stay below.
     pub target: f64,
+    /// Seconds that the target may rise to beside flows that fill the buffer (`QDELAY_TARGET_HI`); `None`: it is fixed.
+    pub target_most: Option<f64>,
+    /// Goes by losses beside a flow that holds the queue (ours).
+    pub rival: RivalRule,
     /// The average fraction after a long time without congestion.
     pub alpha_bump: f64,
     /// Bytes in flight over the reference window: least and most.
@@ -64,6 +71,8 @@ impl Params {
         // Its size is not in the text that could be read; three is the least that a median needs.
         maxima: 3,
         target: 0.06,
+        target_most: None,
+        rival: RivalRule::Off,
         alpha_bump: 0.5,
         overhead: (1.5, 5.0),
         frame_margin: 1.1,
@@ -87,9 +96,56 @@ impl Params {
         rtt_squared: true,
         maxima: 1,
         target: 0.1,
+        target_most: None,
+        rival: RivalRule::Off,
         alpha_bump: 0.25,
         overhead: (1.5, 3.0),
         frame_margin: 1.0,
         header: 0.0,
     };
+
+    /// These changed by `text`: `key=value` pairs between commas.
+    ///
+    /// # Errors
+    /// Where a key is unknown or its value out of range.
+    pub fn changed(mut self, text: &str) -> Result<Self, String> {
+        for part in text.split(',').map(str::trim) {
+            let Some((key, value)) = part.split_once('=') else {
+                return Err(format!("found \"{part}\", expected key=value"));
+            };
+            let (key, value) = (key.trim(), value.trim());
+            let parameter = Parameter::of(&ALL, key, value)?;
+            match parameter.key {
+                "hi" if value == "off" => self.target_most = None,
+                "hi" => self.target_most = Some(parameter.read(value)? * 1e-3),
+                "rival" => {
+                    self.rival = match parameter.pick(value)? {
+                        "on" => RivalRule::Marked,
+                        "dips" => RivalRule::Dips,
+                        _ => RivalRule::Off,
+                    }
+                }
+                other => unreachable!("{other} is declared and not read"),
+            }
+        }
+        Ok(self)
+    }
 }
+
+/// What may follow `scream:` and `scream-webrtc:`.
+pub(super) const ALL: [Parameter; 2] = [
+    Parameter::number(
+        "hi",
+        0.0,
+        (100.0, 1000.0),
+        "ms",
+        "what the target of the queue delay may rise to beside flows that fill the buffer (RFC 8298, 4.1.2.3: 400)",
+    )
+    .or_off(),
+    Parameter::word(
+        "rival",
+        "off",
+        &["on", "dips", "off"],
+        "goes by losses beside a flow that holds a queue (ours); dips: beside BBR too",
+    ),
+];

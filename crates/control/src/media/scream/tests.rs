@@ -2,6 +2,7 @@ use slackwater_core::Bytes;
 
 use super::*;
 use crate::PacketReport;
+use crate::media::al4s::rival::RivalRule;
 
 /// A sender at 10 Mbit/s with ten packets each 10 ms over a path of 20 ms.
 struct Host {
@@ -202,4 +203,59 @@ fn the_rate_is_halved_while_a_standing_queue_is_drained() {
     let drained = host.c.target;
     host.c.follow(host.now + Duration::from_secs(1));
     near(drained, 0.5 * host.c.target, 1.0);
+}
+
+#[test]
+fn parameters_change_the_constants_and_say_what_is_wrong() {
+    let p = Params::ERICSSON.changed("hi=400,rival=dips").unwrap();
+    assert_eq!(p.target_most, Some(0.4));
+    assert_eq!(p.rival, RivalRule::Dips);
+    let p = p.changed("hi=off, rival=off").unwrap();
+    assert_eq!(p, Params::ERICSSON);
+    for wrong in ["hi=5", "rival=x", "what=1", "hi", ""] {
+        assert!(Params::WEBRTC.changed(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// RFC 8298, 4.1.2.3: beside losses the target is half as much again as the queue, so a queue of 70 ms is no virtual mark.
+#[test]
+fn the_target_rises_beside_a_flow_that_fills_the_buffer() {
+    let windows = ["hi=off", "hi=400"].map(|text| {
+        let mut host = Host::new(Params::ERICSSON.changed(text).unwrap());
+        host.feedback(15, 0, 0);
+        for i in 0..1200 {
+            host.feedback(85, 0, usize::from(i % 300 == 0));
+        }
+        host.c.window
+    });
+    assert!(windows[1] > windows[0], "{windows:?}");
+}
+
+#[test]
+fn beside_a_queue_that_others_hold_losses_count() {
+    let mut host = Host::new(Params::ERICSSON.changed("rival=on").unwrap());
+    host.feedback(15, 0, 0);
+    let mut ms = 0;
+    while host.c.intent().ecn == EcnMode::L4s {
+        host.feedback(115, 10, 0);
+        ms += 10;
+        assert!(ms <= 2100, "two seconds suffice");
+    }
+    assert!(ms >= 2000, "{ms}");
+    let fallen = host.c.window;
+    host.feedback(115, 0, 0);
+    // Ten packets of the window, at 3 (1 - 0.7) / (1 + 0.7) of a packet a window.
+    near(
+        host.c.window - fallen,
+        0.9 / 1.7 * 12_000.0 * 1200.0 / fallen,
+        1.0,
+    );
+    let before = host.c.window;
+    host.feedback(115, 0, 1);
+    near(host.c.window, 0.7 * before, 1.0);
+    host.feedback(115, 0, 1);
+    near(host.c.window, 0.7 * before, 1.0);
+    // The queue drains: marks count again.
+    host.feedback(15, 0, 0);
+    assert_eq!(host.c.intent().ecn, EcnMode::L4s);
 }
