@@ -1,25 +1,63 @@
 //! Beyond the paper (d): beside TCP, in one queue and in two.
 
+use super::kind;
 use super::prelude::*;
 
 const SCENARIO: &str = include_str!("../../scenarios/al4s/opponents.toml");
 
-const KINDS: [Kind; 6] = [CL4S, CL4S_DEFAULT, SL4S_DEFAULT, L4S_CC, SCREAM, GCC];
+const KINDS: [Kind; 10] = [
+    CL4S,
+    CL4S_DEFAULT,
+    CL4S_DIPS,
+    SL4S_DEFAULT,
+    SL4S_DIPS,
+    L4S_CC,
+    SCREAM,
+    SCREAM_HI,
+    SCREAM_DIPS,
+    GCC,
+];
+/// Also takes a queue with the dips of BBR's `PROBE_RTT` for a rival's.
+const CL4S_DIPS: Kind = kind("cl4s-dips", "cL4S, rival=dips", "al4s-c:rival=dips");
+const SL4S_DIPS: Kind = kind("sl4s-dips", "sL4S, rival=dips", "al4s-s:rival=dips");
+const SCREAM_DIPS: Kind = Kind {
+    served: false,
+    ..kind("scream-dips", "SCReAMv2, rival=dips", "scream:rival=dips")
+};
+/// With RFC 8298's compensation for competing flows.
+const SCREAM_HI: Kind = Kind {
+    served: false,
+    ..kind("scream-hi", "SCReAMv2, hi=400", "scream:hi=400")
+};
+/// Those beside which a target of ours stands.
 const TCP: [(&str, &str); 3] = [("cubic", "CUBIC"), ("bbr", "BBR"), ("prague", "Prague")];
+/// All that the tables have.
+const RIVALS: [(&str, &str); 5] = [
+    ("cubic", "CUBIC"),
+    ("bbr", "BBR"),
+    ("bbr3", "BBRv3"),
+    ("prague", "Prague"),
+    ("reno", "NewReno"),
+];
 /// Short name, title, queue.
-const QUEUES: [(&str, &str, &str); 2] = [
+const QUEUES: [(&str, &str, &str); 3] = [
     (
         "one",
         "one FIFO, ramp 5/20 ms",
         r#"{ kind = "fifo", limit = "250 kB", law = { kind = "ramp", low = "5 ms", high = "20 ms" } }"#,
+    ),
+    (
+        "tail",
+        "one FIFO without marks",
+        r#"{ kind = "fifo", limit = "250 kB" }"#,
     ),
     ("two", "DualPI2", r#"{ kind = "dualpi2" }"#),
 ];
 
 /// A queue that BBR keeps short of.
 const ABOVE: &str = r#"{ kind = "fifo", limit = "250 kB", law = { kind = "ramp", low = "30 ms", high = "60 ms" } }"#;
-/// Also takes a queue that never drains for a rival's: what that wins, and what it costs elsewhere.
-const STANDING: [(&str, &str, &str); 2] = [
+/// Also take a queue that never drains for a rival's, or one with the dips of BBR: what that wins, and what it costs elsewhere.
+const STANDING: [(&str, &str, &str); 4] = [
     (
         "cl4s-standing",
         "cL4S, rival=standing",
@@ -30,6 +68,8 @@ const STANDING: [(&str, &str, &str); 2] = [
         "sL4S, rival=standing",
         "al4s-s:rival=standing",
     ),
+    ("cl4s-dips", "cL4S, rival=dips", "al4s-c:rival=dips"),
+    ("sl4s-dips", "sL4S, rival=dips", "al4s-s:rival=dips"),
 ];
 const MIXED: &str = include_str!("../../scenarios/al4s/mixed.toml");
 
@@ -41,7 +81,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
     let mut experiments = vec![];
     for (queue, _, text) in QUEUES {
         for kind in &KINDS {
-            for (tcp, _) in TCP {
+            for (tcp, _) in RIVALS {
                 let changes = words(&[
                     ("flow[0].controller", kind.controller),
                     ("flow[1].controller", tcp),
@@ -108,7 +148,9 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 }
 
 fn draw(o: &Outcomes) -> Figure {
-    let columns: [Entry; 6] = [
+    let columns: [Entry; 8] = [
+        Entry::more("media", "Mbit/s", "rate_0"),
+        Entry::more("TCP", "Mbit/s", "rate_1"),
         Entry::more("media", "%", "util_0"),
         Entry::more("TCP", "%", "util_1"),
         Entry::less("media's p95", "ms", "p95_0"),
@@ -120,7 +162,7 @@ fn draw(o: &Outcomes) -> Figure {
     for (queue, title, _) in QUEUES {
         let rows: Vec<(String, &str, &Runs)> = KINDS
             .iter()
-            .flat_map(|kind| TCP.iter().map(move |(tcp, title)| (kind, tcp, title)))
+            .flat_map(|kind| RIVALS.iter().map(move |(tcp, title)| (kind, tcp, title)))
             .map(|(kind, tcp, title)| {
                 let label = format!("{} / {title}", kind.title);
                 (label, kind.controller, o.get(&name(queue, kind, tcp)))
