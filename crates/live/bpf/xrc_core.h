@@ -844,7 +844,7 @@ static __always_inline void xrc_round_forget(struct xrc *x)
 /* A queue stood that the least RTT does not show. */
 static __always_inline bool xrc_unseen(const struct xrc *x, u64 hol_us, u64 rtt_us)
 {
-	return hol_us > 5000 && rtt_us != XRC_NONE && xrc_sub(rtt_us, x->min_rtt_us) * 2 < hol_us;
+	return hol_us >= x->p.lambda_us && rtt_us != XRC_NONE && xrc_sub(rtt_us, x->min_rtt_us) * 2 < hol_us;
 }
 
 /*

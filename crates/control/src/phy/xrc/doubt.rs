@@ -21,8 +21,6 @@ use super::round::Measured;
 /// Law 2: what arrives may exceed the reported rate by this factor, for a flow alone and among others. A flow that grows by a segment
 /// in each RTT above its target shows any lower rate within half of the link.
 const CARRIED: [f64; 2] = [2.0, 8.0];
-/// Law 3: a queue that may matter, half of the paper's budget (XRC, section IV), seconds. A sender's own budget lies above it.
-const QUEUE: f64 = 0.005;
 /// Of reports in a window of data, one in so many that breaks law 1 speaks against the others.
 const REFUSED: u32 = 10;
 /// Windows of data, net of those that agree, that refute reports...
@@ -83,9 +81,9 @@ impl Standing {
         }
     }
 
-    /// A queue stood that the least RTT does not show: law 3.
-    fn is_unseen(self, rtt_min: f64) -> bool {
-        self.hol > QUEUE && self.rtt - rtt_min < self.hol / 2.0
+    /// A queue of `budget` stood that the least RTT does not show: law 3.
+    fn is_unseen(self, rtt_min: f64, budget: f64) -> bool {
+        self.hol >= budget && self.rtt - rtt_min < self.hol / 2.0
     }
 }
 
@@ -139,13 +137,15 @@ impl Doubt {
         self.standing[0].min(self.standing[1])
     }
 
-    /// A window of data ended in which `carried` bit/s of IP bytes arrived. `rtt_min`: the least RTT, seconds; `hears`: reports come.
+    /// A window of data ended in which `carried` bit/s of IP bytes arrived. `rtt_min`: the least RTT, `budget`: the queue
+    /// that the sender drains, both seconds; `hears`: reports come.
     pub(super) fn round(
         &mut self,
         now: Instant,
         window: &Measured,
         carried: f64,
         rtt_min: f64,
+        budget: f64,
         shared: bool,
         hears: bool,
     ) {
@@ -164,7 +164,7 @@ impl Doubt {
             rtt: window.rtt_least.unwrap_or(f64::INFINITY),
         };
         let lately = self.stood(here);
-        let unseen = here.is_unseen(rtt_min) || lately.is_unseen(rtt_min);
+        let unseen = here.is_unseen(rtt_min, budget) || lately.is_unseen(rtt_min, budget);
         if absurd || more || (!shared && unseen) {
             if self.windows == 0 {
                 self.since = now;
@@ -190,6 +190,8 @@ mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
+    /// The paper's (XRC, section IV), seconds.
+    const BUDGET: f64 = 0.010;
 
     fn at(ms: u64) -> Instant {
         Instant::from_millis(ms)
@@ -204,9 +206,9 @@ mod tests {
         assert_eq!(d.oldest(at(115)), Some(MS * 65));
         // The last window of data counts still, the one before no more.
         let w = Measured::default();
-        d.round(at(120), &w, 0.0, 0.04, false, true);
+        d.round(at(120), &w, 0.0, 0.04, BUDGET, false, true);
         assert_eq!(d.oldest(at(120)), Some(MS * 70));
-        d.round(at(160), &w, 0.0, 0.04, false, true);
+        d.round(at(160), &w, 0.0, 0.04, BUDGET, false, true);
         d.acked(at(160), MS * 45);
         assert_eq!(d.oldest(at(160)), Some(MS * 45));
     }
@@ -220,7 +222,7 @@ mod tests {
         };
         for ms in (from..to).step_by(40) {
             d.reported(rate);
-            d.round(at(ms), &window, carried, 0.04, false, true);
+            d.round(at(ms), &window, carried, 0.04, BUDGET, false, true);
         }
     }
 
@@ -250,7 +252,7 @@ mod tests {
         let mut d = Doubt::default();
         windows(&mut d, (0, 3_000), 5e6, 5e6, 0.030, 0.068);
         assert!(!d.is_refuted(), "it shows in the RTT");
-        windows(&mut d, (3_000, 6_000), 5e6, 5e6, 0.004, 0.04);
+        windows(&mut d, (3_000, 6_000), 5e6, 5e6, 0.009, 0.04);
         assert!(!d.is_refuted(), "within the budget");
         windows(&mut d, (6_000, 7_200), 5e6, 5e6, 0.030, 0.045);
         assert!(d.is_refuted());

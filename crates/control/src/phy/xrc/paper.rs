@@ -32,6 +32,10 @@ impl Sender<Paper> {
 }
 
 impl Algorithm for Paper {
+    fn lambda(&self) -> f64 {
+        LAMBDA
+    }
+
     /// "Upon reception of an ACK with explicit feedback, XRC calculates a target congestion window (twnd)."
     fn target(&self, s: &State) -> f64 {
         // Equation 2: twnd = R_exp * RTT_min.

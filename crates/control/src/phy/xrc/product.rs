@@ -207,6 +207,10 @@ impl Product {
 }
 
 impl Algorithm for Product {
+    fn lambda(&self) -> f64 {
+        self.p.lambda
+    }
+
     #[inline]
     fn sample(&mut self, s: &mut State, now: Instant, ack: &Ack) {
         if let Some(rtt) = ack.rtt.filter(|_| self.p.rtt_window > 0.0) {

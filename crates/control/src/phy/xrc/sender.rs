@@ -15,6 +15,8 @@ pub trait Algorithm: Clone + fmt::Debug + Send + 'static {
     /// An ACK's samples beyond its RTT.
     #[inline]
     fn sample(&mut self, _s: &mut State, _now: Instant, _ack: &Ack) {}
+    /// The queuing budget lambda, seconds.
+    fn lambda(&self) -> f64;
     /// The target window (eq. 2), segments.
     fn target(&self, s: &State) -> f64;
     /// The decision of a window of data: the mode and the growth of the next round.
@@ -94,7 +96,9 @@ impl<A: Algorithm> Sender<A> {
         let hears = s.reports.last.is_fresh(now, path.srtt);
         let carried = s.sizes.ip_rate(window.rate);
         let (least, shared) = (s.rtt_min(), s.reports.last.shared);
-        s.doubt.round(now, &window, carried, least, shared, hears);
+        let lambda = self.algorithm.lambda();
+        s.doubt
+            .round(now, &window, carried, least, lambda, shared, hears);
 
         if !s.explicit {
             s.enter(Mode::NoFeedback, 1.0);
