@@ -292,7 +292,7 @@ impl Scream {
         on
     }
 
-    /// Beside a flow that holds the queue: as fast as NewReno with this reduction (RFC 9438, 4.3), whatever the queue.
+    /// Beside a flow that holds the queue: as fast as `NewReno` with this reduction (RFC 9438, 4.3), whatever the queue.
     fn by_losses(&mut self, now: Instant, lost: bool, bytes: f64) {
         if lost {
             if Self::since(now, self.lost) > self.delay.srtt() {

@@ -87,6 +87,21 @@ impl Standing {
     }
 }
 
+/// What else is known of a window of data that ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    /// Arrived in it, bit/s of IP bytes.
+    pub(super) carried: f64,
+    /// The least RTT, seconds.
+    pub(super) rtt_min: f64,
+    /// The queue that the sender drains, seconds.
+    pub(super) budget: f64,
+    /// Other flows are active in the queue.
+    pub(super) shared: bool,
+    /// Reports come.
+    pub(super) hears: bool,
+}
+
 impl Doubt {
     /// `report` breaks law 1.
     pub(super) fn is_older(&self, now: Instant, report: &PathReport) -> bool {
@@ -137,18 +152,15 @@ impl Doubt {
         self.standing[0].min(self.standing[1])
     }
 
-    /// A window of data ended in which `carried` bit/s of IP bytes arrived. `rtt_min`: the least RTT, `budget`: the queue
-    /// that the sender drains, both seconds; `hears`: reports come.
-    pub(super) fn round(
-        &mut self,
-        now: Instant,
-        window: &Measured,
-        carried: f64,
-        rtt_min: f64,
-        budget: f64,
-        shared: bool,
-        hears: bool,
-    ) {
+    /// A window of data ended.
+    pub(super) fn round(&mut self, now: Instant, window: &Measured, ended: Ended) {
+        let Ended {
+            carried,
+            rtt_min,
+            budget,
+            shared,
+            hears,
+        } = ended;
         let reported = self.rate[0].max(self.rate[1]);
         self.rate = [0.0, self.rate[0]];
         self.rtt = [Duration::ZERO, self.rtt[0]];
@@ -206,11 +218,21 @@ mod tests {
         assert_eq!(d.oldest(at(115)), Some(MS * 65));
         // The last window of data counts still, the one before no more.
         let w = Measured::default();
-        d.round(at(120), &w, 0.0, 0.04, BUDGET, false, true);
+        d.round(at(120), &w, ended(0.0));
         assert_eq!(d.oldest(at(120)), Some(MS * 70));
-        d.round(at(160), &w, 0.0, 0.04, BUDGET, false, true);
+        d.round(at(160), &w, ended(0.0));
         d.acked(at(160), MS * 45);
         assert_eq!(d.oldest(at(160)), Some(MS * 45));
+    }
+
+    fn ended(carried: f64) -> Ended {
+        Ended {
+            carried,
+            rtt_min: 0.04,
+            budget: BUDGET,
+            shared: false,
+            hears: true,
+        }
     }
 
     /// Windows of 40 ms from `from` to `to` ms.
@@ -222,7 +244,7 @@ mod tests {
         };
         for ms in (from..to).step_by(40) {
             d.reported(rate);
-            d.round(at(ms), &window, carried, 0.04, BUDGET, false, true);
+            d.round(at(ms), &window, ended(carried));
         }
     }
 

@@ -5,6 +5,7 @@ use core::fmt;
 use slackwater_core::{Instant, Rate};
 
 use super::Mode;
+use super::doubt::Ended;
 use super::round::Measured;
 use super::state::State;
 use crate::{Ack, CongestionEvent, Controller, Intent, PathReport, PathView, Recovery, Sent};
@@ -94,11 +95,14 @@ impl<A: Algorithm> Sender<A> {
         let window = s.round.roll(now, ack.next, ack.delivered.0, s.rtt_min);
         s.reports.peak.round();
         let hears = s.reports.last.is_fresh(now, path.srtt);
-        let carried = s.sizes.ip_rate(window.rate);
-        let (least, shared) = (s.rtt_min(), s.reports.last.shared);
-        let lambda = self.algorithm.lambda();
-        s.doubt
-            .round(now, &window, carried, least, lambda, shared, hears);
+        let ended = Ended {
+            carried: s.sizes.ip_rate(window.rate),
+            rtt_min: s.rtt_min(),
+            budget: self.algorithm.lambda(),
+            shared: s.reports.last.shared,
+            hears,
+        };
+        s.doubt.round(now, &window, ended);
 
         if !s.explicit {
             s.enter(Mode::NoFeedback, 1.0);
