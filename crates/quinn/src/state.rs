@@ -192,7 +192,7 @@ impl State {
         Some(Rate::from_bps(bps))
     }
 
-    /// A packet of `bytes` was encrypted: it leaves, whether quinn tells of it or not.
+    /// A packet of `bytes` was encrypted, so it leaves. quinn may not report it.
     pub(crate) const fn on_encrypted(&mut self, bytes: u64) {
         self.encrypted += bytes;
     }
