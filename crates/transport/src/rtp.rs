@@ -23,7 +23,7 @@ pub use config::{Cadence, Overflow, Playout, ReceiverConfig, RtpConfig, SenderCo
 pub use feedback::{Arrivals, Format, Mailbox, Rtcp};
 pub use frames::Frame;
 pub use receiver::{ReceiverStats, RtpReceiver};
-pub use sender::{RtpSender, SenderStats};
+pub use sender::{RtpSender, SenderStats, Wanted};
 pub use source::{Sizes, SourceConfig};
 
 use slackwater_core::packet::{IPV4_HEADER, UDP_HEADER};

@@ -74,6 +74,11 @@ impl Buffer {
         }
     }
 
+    /// From now on frames refer to those before them.
+    pub(super) const fn decode_outside(&mut self) {
+        self.config.needs_key = true;
+    }
+
     /// When [`Buffer::settle`] should be called.
     pub(super) const fn next_timer(&self) -> Option<Instant> {
         self.timer

@@ -156,6 +156,17 @@ impl RtpReceiver {
         self.done.drain(..)
     }
 
+    /// The host decodes: see [`ReceiverConfig::needs_key`].
+    pub const fn decode_outside(&mut self) {
+        self.config.needs_key = true;
+        self.buffer.decode_outside();
+    }
+
+    /// The host's decoder needs a key frame, which is asked for at the next call: until one is shown no frame is.
+    pub const fn need_key(&mut self) {
+        self.buffer.needs_key = true;
+    }
+
     /// Payload bytes of frames that arrived, each once.
     pub const fn delivered(&self) -> Bytes {
         Bytes(self.delivered)

@@ -1,5 +1,9 @@
 //! The sending end: encoder, packetiser, pacer, and the controller that sets their rates.
 
+mod host;
+
+pub use host::Wanted;
+
 use std::collections::VecDeque;
 
 use slackwater_control::{
@@ -16,7 +20,7 @@ use super::RTX_HEADER;
 use super::config::{Overflow, RtpConfig, SenderConfig};
 use super::feedback::{Arrivals, Mailbox, Rtcp};
 use super::history::History;
-use super::source::Source;
+use super::source::{Encoded, Source};
 
 /// Media packets that can be sent again.
 const KEPT: usize = 4096;
@@ -43,6 +47,8 @@ const HURRY_LEAST: Duration = Duration::from_millis(1);
 pub struct SenderStats {
     /// Frames captured.
     pub frames: u64,
+    /// Frames that a host's encoder left out.
+    pub skipped: u64,
     /// Frames thrown away, as a whole or in part, before they left.
     pub discarded: u64,
     /// Packets that left, all kinds.
@@ -89,6 +95,10 @@ pub struct RtpSender {
     controller: AnyMedia,
     intent: Intent,
     source: Source,
+    /// Frames are encoded by the host; see [`RtpSender::encode_outside`].
+    outside: bool,
+    /// Number of the next frame of the host's.
+    frame: u32,
     pacer: Pacer,
     history: History,
     /// Packets that wait, oldest first.
@@ -137,6 +147,8 @@ impl RtpSender {
             intent: controller.intent(),
             controller,
             source: Source::new(config.sender.source, start, stop, draw),
+            outside: false,
+            frame: 0,
             pacer: Pacer::from_the_first(),
             history: History::default(),
             queue: VecDeque::new(),
@@ -211,6 +223,7 @@ impl RtpSender {
         }
         while let Some(due) = self.source.next()
             && due <= now
+            && !self.outside
         {
             // Its first packet was due then, however late this call is.
             self.pace.get_or_insert(due);
@@ -340,22 +353,33 @@ impl RtpSender {
         let target = self.headroom(self.target());
         let frame = self.source.take(target);
         self.stats.frames += 1;
-        let allowed = target.as_bps() as f64 / 8.0 / self.config.source.fps;
-        if allowed > 0.0 {
-            self.usage += (frame.bytes as f64 / allowed - self.usage) * 0.1;
-        }
+        self.count_usage(target, frame.bytes);
         let count = frame.bytes.div_ceil(u64::from(self.payload)).max(1);
         let (least, larger) = (frame.bytes / count, frame.bytes % count);
-        for index in 0..count {
-            let payload = least as u16 + u16::from(index < larger);
+        let lengths = (0..count).map(|index| least as u16 + u16::from(index < larger));
+        self.enqueue(frame, count as u32, lengths);
+        self.set_pace(now);
+    }
+
+    /// A frame of so many bytes was made for `target`.
+    fn count_usage(&mut self, target: Rate, bytes: u64) {
+        let allowed = target.as_bps() as f64 / 8.0 / self.config.source.fps;
+        if allowed > 0.0 {
+            self.usage += (bytes as f64 / allowed - self.usage) * 0.1;
+        }
+    }
+
+    /// The packets of `frame` wait for the pacer.
+    fn enqueue(&mut self, frame: Encoded, count: u32, lengths: impl Iterator<Item = u16>) {
+        for (index, payload) in (0..count).zip(lengths) {
             self.queue.push_back(Media {
                 captured: frame.captured,
                 // Numbers are given as packets leave.
                 number: 0,
                 sequence: self.sequence,
                 frame: frame.number,
-                index: index as u32,
-                packets: count as u32,
+                index,
+                packets: count,
                 payload,
                 key: frame.key,
                 retransmission: false,
@@ -363,7 +387,6 @@ impl RtpSender {
             self.sequence = self.sequence.wrapping_add(1);
             self.queued += u64::from(payload + self.header);
         }
-        self.set_pace(now);
     }
 
     fn on_report(&mut self, now: Instant, report: &Arrivals) {
