@@ -6,14 +6,18 @@
 //! ECN field that they are to leave with; `next_timer` says when to call again. See docs/design/0044.
 
 pub mod adapter;
+pub mod codec;
+mod label;
 pub mod peer;
 pub mod picture;
 pub mod receive;
 pub mod send;
 pub mod trouble;
+pub mod video;
 
+pub use codec::Codec;
 pub use peer::{Outgoing, RtcError};
-pub use receive::{Received, Receiver};
+pub use receive::{Decoded, Received, Receiver};
 pub use send::{Sender, Sent};
 pub use slackwater_transport::rtp::{Format, RtpConfig};
 pub use trouble::Trouble;

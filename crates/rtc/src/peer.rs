@@ -13,7 +13,9 @@ use bytes::{Bytes, BytesMut};
 use rtc::interceptor::{Interceptor, Packet, Registry, Slot, StreamInfo, TaggedPacket};
 use rtc::media_stream::MediaStreamTrack;
 use rtc::peer_connection::configuration::RTCConfigurationBuilder;
-use rtc::peer_connection::configuration::media_engine::{MIME_TYPE_VP8, MediaEngine};
+use rtc::peer_connection::configuration::media_engine::{
+    MIME_TYPE_H264, MIME_TYPE_VP8, MediaEngine,
+};
 use rtc::peer_connection::configuration::setting_engine::SettingEngineBuilder;
 use rtc::peer_connection::event::RTCPeerConnectionEvent;
 use rtc::peer_connection::message::{RTCMessage, TaggedRTCMessage};
@@ -33,11 +35,17 @@ use slackwater_core::{Ecn, Instant};
 use slackwater_transport::rtp::Format;
 use thiserror::Error;
 
+use crate::codec::{Codec, CodecError};
+use crate::label;
+
 /// The extension with the transport-wide number (draft-holmer-rmcat-transport-wide-cc-extensions-01, 2).
 const TRANSPORT_CC: &str =
     "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
-/// The payload type that we offer for VP8; an answer keeps the offer's.
+/// The payload types that we offer for VP8 and H.264; an answer keeps the offer's.
 const VP8: u8 = 96;
+const H264: u8 = 102;
+/// Constrained baseline, level 3.1, fragments allowed (RFC 6184, 8.1). An answer keeps them, but for the level (8.2.2).
+const H264_FORM: &str = "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f";
 /// Closest to the wire: nothing of the stack's stands before it.
 const TAP: usize = 500;
 /// Offers and answers are no longer (ours; Chromium's have 6 kB).
@@ -63,6 +71,9 @@ pub enum RtcError {
         /// What the stack says.
         source: StackError,
     },
+    /// A codec, or the source of its pictures, cannot go on.
+    #[error(transparent)]
+    Codec(#[from] CodecError),
 }
 
 pub(crate) fn during(during: &'static str) -> impl Fn(StackError) -> RtcError {
@@ -113,12 +124,16 @@ pub fn format_of(sdp: &str) -> Format {
 }
 
 /// Numbers that a description gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Agreed {
     /// Payload type of VP8.
-    pub(crate) payload_type: u8,
+    pub(crate) vp8: Option<u8>,
+    /// Payload type of H.264.
+    pub(crate) h264: Option<u8>,
     /// Number of the extension with the transport-wide number.
     pub(crate) extension: Option<u8>,
+    /// Number of the extension with our label.
+    pub(crate) label: Option<u8>,
 }
 
 impl Agreed {
@@ -133,9 +148,27 @@ impl Agreed {
             })
         };
         Self {
-            payload_type: number("a=rtpmap:", "VP8/90000").unwrap_or(VP8),
+            vp8: number("a=rtpmap:", Codec::Vp8.name()),
+            h264: number("a=rtpmap:", Codec::H264.name()),
             extension: number("a=extmap:", TRANSPORT_CC),
+            label: number("a=extmap:", label::URI),
         }
+    }
+
+    /// The payload type of `codec`, where it is named.
+    pub(crate) const fn payload_type_of(self, codec: Codec) -> Option<u8> {
+        match codec {
+            Codec::Vp8 => self.vp8,
+            Codec::H264 => self.h264,
+        }
+    }
+
+    /// The payload type to send `codec` with.
+    pub(crate) fn payload_type(self, codec: Codec) -> u8 {
+        self.payload_type_of(codec).unwrap_or(match codec {
+            Codec::Vp8 => VP8,
+            Codec::H264 => H264,
+        })
     }
 }
 
@@ -233,6 +266,8 @@ pub(crate) struct Peer {
     shared: Arc<Mutex<Shared>>,
     epoch: Epoch,
     local: SocketAddr,
+    /// What it sends or can receive.
+    codecs: &'static [Codec],
     connected: bool,
     gone: bool,
 }
@@ -246,7 +281,7 @@ impl core::fmt::Debug for Peer {
     }
 }
 
-fn codec(format: Format) -> RTCRtpCodecParameters {
+fn parameters(codec: Codec, format: Format) -> RTCRtpCodecParameters {
     let feedback = |typ: &str, parameter: &str| RTCPFeedback {
         typ: typ.to_owned(),
         parameter: parameter.to_owned(),
@@ -256,35 +291,44 @@ fn codec(format: Format) -> RTCRtpCodecParameters {
         Format::Ccfb => feedback("ack", "ccfb"),
         Format::Twcc => feedback("transport-cc", ""),
     };
+    let (mime_type, form, payload_type) = match codec {
+        Codec::Vp8 => (MIME_TYPE_VP8, "", VP8),
+        Codec::H264 => (MIME_TYPE_H264, H264_FORM, H264),
+    };
     RTCRtpCodecParameters {
         rtp_codec: RTCRtpCodec {
-            mime_type: MIME_TYPE_VP8.to_owned(),
+            mime_type: mime_type.to_owned(),
             clock_rate: 90_000,
             channels: 0,
-            sdp_fmtp_line: String::new(),
+            sdp_fmtp_line: form.to_owned(),
             rtcp_feedback: vec![reports, feedback("nack", "pli")],
         },
-        payload_type: VP8,
+        payload_type,
     }
 }
 
 impl Peer {
-    /// An end at the address `local`, whose reports have this format.
+    /// An end at the address `local`, whose reports have this format. It sends the first of `codecs`, or receives any.
     pub(crate) fn new(
         now: Instant,
         local: SocketAddr,
         way: Way,
         format: Format,
+        codecs: &'static [Codec],
     ) -> Result<Self, RtcError> {
         let failed = during("cannot set up WebRTC");
         let mut engine = MediaEngine::default();
-        let codec = codec(format);
-        engine
-            .register_codec(codec.clone(), RtpCodecKind::Video)
-            .map_err(&failed)?;
-        if format == Format::Twcc {
+        for codec in codecs {
+            engine
+                .register_codec(parameters(*codec, format), RtpCodecKind::Video)
+                .map_err(&failed)?;
+        }
+        let wide = (format == Format::Twcc).then_some(TRANSPORT_CC);
+        // Synthetic frames have the label in their payload.
+        let label = codecs.contains(&Codec::H264).then_some(label::URI);
+        for uri in [wide, label].into_iter().flatten() {
             let extension = RTCRtpHeaderExtensionCapability {
-                uri: TRANSPORT_CC.to_owned(),
+                uri: uri.to_owned(),
             };
             engine
                 .register_header_extension(extension, RtpCodecKind::Video, None)
@@ -301,7 +345,10 @@ impl Peer {
             .build(epoch.std(now))
             .map_err(&failed)?;
         match way {
-            Way::Send(ssrc) => send(&mut stack, ssrc, &codec).map_err(&failed)?,
+            Way::Send(ssrc) => {
+                let codec = parameters(codecs[0], format);
+                send(&mut stack, ssrc, &codec).map_err(&failed)?;
+            }
             Way::Receive => {
                 let init = RTCRtpTransceiverInit {
                     direction: RTCRtpTransceiverDirection::Recvonly,
@@ -317,6 +364,7 @@ impl Peer {
             shared,
             epoch,
             local,
+            codecs,
             connected: false,
             gone: false,
         })
@@ -342,6 +390,46 @@ impl Peer {
         self.stack.add_local_candidate(init).map_err(&failed)
     }
 
+    /// A description of a length that the stack is given, with a codec of ours.
+    fn checked(&self, sdp: &str) -> Result<String, RtcError> {
+        if sdp.len() > LONGEST_SDP {
+            return Err(RtcError::Description {
+                found: format!("{} bytes", sdp.len()),
+                expected: "at most 65,536",
+            });
+        }
+        let media = |line: &str| line.starts_with("m=video ");
+        if !sdp.starts_with("v=0") || !sdp.lines().any(media) {
+            return Err(RtcError::Description {
+                found: sdp
+                    .lines()
+                    .next()
+                    .unwrap_or("nothing")
+                    .chars()
+                    .take(60)
+                    .collect(),
+                expected: "v=0 and a section m=video",
+            });
+        }
+        let ours = |line: &str| {
+            let name = line
+                .strip_prefix("a=rtpmap:")
+                .and_then(|l| l.trim_end().split_once(' '));
+            name.is_some_and(|(_, name)| self.codecs.iter().any(|c| c.name() == name))
+        };
+        if !sdp.lines().any(ours) {
+            return Err(RtcError::Description {
+                found: named(sdp),
+                expected: match self.codecs {
+                    [Codec::H264] => "H264/90000, of a browser or of a build with the feature h264",
+                    [Codec::Vp8] => "VP8/90000; H264/90000 takes a build with the feature h264",
+                    _ => "VP8/90000 or H264/90000",
+                },
+            });
+        }
+        Ok(sdp.to_owned())
+    }
+
     fn described(&self) -> Result<String, RtcError> {
         let description = self.stack.local_description();
         description.map(|d| d.sdp).ok_or(RtcError::Description {
@@ -363,7 +451,7 @@ impl Peer {
 
     /// The answer to `offer`, with our address in it.
     pub(crate) fn answer(&mut self, now: Instant, offer: &str) -> Result<String, RtcError> {
-        let offer = RTCSessionDescription::offer(checked(offer)?)
+        let offer = RTCSessionDescription::offer(self.checked(offer)?)
             .map_err(during("cannot read the offer"))?;
         let at = self.epoch.std(now);
         self.stack
@@ -380,7 +468,7 @@ impl Peer {
 
     /// The other end's answer to our offer came.
     pub(crate) fn accept(&mut self, now: Instant, answer: &str) -> Result<(), RtcError> {
-        let answer = RTCSessionDescription::answer(checked(answer)?)
+        let answer = RTCSessionDescription::answer(self.checked(answer)?)
             .map_err(during("cannot read the answer"))?;
         self.stack
             .set_remote_description(self.epoch.std(now), answer)
@@ -530,28 +618,24 @@ fn send(
         .map(drop)
 }
 
-/// A description of a length that the stack is given.
-fn checked(sdp: &str) -> Result<String, RtcError> {
-    if sdp.len() > LONGEST_SDP {
-        return Err(RtcError::Description {
-            found: format!("{} bytes", sdp.len()),
-            expected: "at most 65,536",
-        });
+/// The codecs of video that `sdp` names, each once.
+fn named(sdp: &str) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for line in sdp.lines() {
+        let name = line
+            .strip_prefix("a=rtpmap:")
+            .and_then(|l| l.trim_end().split_once(' '));
+        if let Some((_, name)) = name
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
     }
-    let media = |line: &str| line.starts_with("m=video ");
-    if !sdp.starts_with("v=0") || !sdp.lines().any(media) {
-        return Err(RtcError::Description {
-            found: sdp
-                .lines()
-                .next()
-                .unwrap_or("nothing")
-                .chars()
-                .take(60)
-                .collect(),
-            expected: "v=0 and a section m=video",
-        });
+    if names.is_empty() {
+        "no codec".to_owned()
+    } else {
+        names.join(", ").chars().take(200).collect()
     }
-    Ok(sdp.to_owned())
 }
 
 #[cfg(test)]
@@ -571,14 +655,37 @@ mod tests {
             "a=rtpmap:97 rtx/90000\r\na=rtpmap:120 VP8/90000\r\na=extmap:3/sendonly {TRANSPORT_CC}\r\n"
         );
         let agreed = Agreed {
-            payload_type: 120,
+            vp8: Some(120),
+            h264: None,
             extension: Some(3),
+            label: None,
         };
         assert_eq!(Agreed::of(&sdp), agreed);
-        let none = Agreed {
-            payload_type: VP8,
-            extension: None,
-        };
-        assert_eq!(Agreed::of("a=rtpmap:x VP8/90000"), none);
+        assert_eq!(agreed.payload_type(Codec::Vp8), 120);
+        assert_eq!(agreed.payload_type(Codec::H264), H264);
+        assert_eq!(Agreed::of("a=rtpmap:x VP8/90000").vp8, None);
+    }
+
+    #[test]
+    fn a_description_without_our_codec_is_refused_by_name() {
+        let now = Instant::from_millis(1_000);
+        let at = SocketAddr::from(([127, 0, 0, 1], 4000));
+        let sdp =
+            "v=0\r\nm=video 9 RTP/SAVPF 45\r\na=rtpmap:45 AV1/90000\r\na=rtpmap:46 rtx/90000\r\n";
+        let peer = |codecs| Peer::new(now, at, Way::Receive, Format::Ccfb, codecs).unwrap();
+        for (codecs, expected) in [
+            (&[Codec::Vp8][..], "expected VP8/90000"),
+            (&[Codec::H264], "expected H264/90000"),
+            (
+                &[Codec::Vp8, Codec::H264],
+                "expected VP8/90000 or H264/90000",
+            ),
+        ] {
+            let error = peer(codecs).checked(sdp).unwrap_err().to_string();
+            assert!(
+                error.contains("found AV1/90000, rtx/90000") && error.contains(expected),
+                "{error}"
+            );
+        }
     }
 }

@@ -1,17 +1,19 @@
 //! The sending end: the simulator's sender, whose packets leave as SRTP.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
 use rtc::rtp::Header;
 use slackwater_control::{AnyMedia, MediaController as _};
-use slackwater_core::{Body, Draw, Duration, Ecn, FlowId, Instant, Packet, Rate};
+use slackwater_core::{Body, Draw, Duration, Ecn, FlowId, Instant, Media, Packet, Rate};
 use slackwater_transport::rtp::{Format, RtpConfig, RtpSender, SenderStats};
 use slackwater_wire::rtcp::messages;
 
 use crate::adapter::Reader;
+use crate::codec::{Codec, CodecError, Encoded, Encoder};
 use crate::peer::{Agreed, Event, Outgoing, Peer, RtcError, Way, format_of};
-use crate::{CLOCK, picture};
+use crate::{CLOCK, label, picture};
 
 /// Counters of a sending end since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,27 +53,53 @@ pub struct Sender {
     ignored: u64,
     l4s: bool,
     gone: bool,
+    /// A real encoder; without one frames are synthetic.
+    encoder: Option<Box<dyn Encoder>>,
+    /// Payloads of real frames that have not left, by the frame's number.
+    frames: BTreeMap<u32, Vec<Bytes>>,
+    /// Why the encoder ended the flow.
+    failure: Option<CodecError>,
     events: Vec<Event>,
     out: Vec<Packet>,
 }
 
 impl Sender {
-    /// A sender at the address `local` under `controller`. `draw` gives the sizes of frames and the stream's number.
+    /// A sender of synthetic frames at the address `local` under `controller`. `draw` gives their sizes and the stream's
+    /// number.
     ///
     /// # Errors
     /// Where the stack refuses.
     pub fn new(
         now: Instant,
         local: SocketAddr,
+        config: RtpConfig,
+        controller: AnyMedia,
+        draw: Draw,
+    ) -> Result<Self, RtcError> {
+        Self::with_encoder(now, local, config, controller, draw, None)
+    }
+
+    /// A sender of what `encoder` makes; `None`: of synthetic frames.
+    ///
+    /// # Errors
+    /// Where the stack refuses.
+    pub fn with_encoder(
+        now: Instant,
+        local: SocketAddr,
         mut config: RtpConfig,
         controller: AnyMedia,
         draw: Draw,
+        encoder: Option<Box<dyn Encoder>>,
     ) -> Result<Self, RtcError> {
         // Retransmissions would need a stream of their own for reports to tell them apart (RFC 4588, 4).
         config.sender.retransmit = false;
         // Zero stands for "no stream" in many an implementation.
         let ssrc = (draw.bits(0) as u32).max(1);
-        let peer = Peer::new(now, local, Way::Send(ssrc), config.format)?;
+        let codecs: &[Codec] = match encoder.as_ref().map(|e| e.codec()) {
+            None | Some(Codec::Vp8) => &[Codec::Vp8],
+            Some(Codec::H264) => &[Codec::H264],
+        };
+        let peer = Peer::new(now, local, Way::Send(ssrc), config.format, codecs)?;
         let agreed = peer.agreed();
         Ok(Self {
             peer,
@@ -87,6 +115,9 @@ impl Sender {
             ignored: 0,
             l4s: false,
             gone: false,
+            encoder,
+            frames: BTreeMap::new(),
+            failure: None,
             events: Vec::new(),
             out: Vec::new(),
         })
@@ -137,6 +168,7 @@ impl Sender {
             && rtp.next_timer().is_some_and(|t| t <= now)
         {
             rtp.on_timer(now, &mut self.out);
+            self.encode(now);
             self.flush(now);
         }
     }
@@ -161,6 +193,16 @@ impl Sender {
     /// The connection is over.
     pub const fn gone(&self) -> bool {
         self.gone
+    }
+
+    /// Why the encoder, or the source of its pictures, ended the flow.
+    pub const fn failure(&self) -> Option<&CodecError> {
+        self.failure.as_ref()
+    }
+
+    /// What it sends.
+    pub fn codec(&self) -> Codec {
+        self.encoder.as_ref().map_or(Codec::Vp8, |e| e.codec())
     }
 
     /// Says goodbye; the last datagrams are to be polled yet.
@@ -219,15 +261,71 @@ impl Sender {
             return;
         };
         self.agreed = self.peer.agreed();
-        self.rtp = Some(RtpSender::new(
+        let stop = Instant::MAX;
+        let mut rtp = RtpSender::new(
             FlowId(0),
             false,
             &self.config,
             controller,
             now,
-            Instant::MAX,
+            stop,
             self.draw,
-        ));
+        );
+        if self.encoder.is_some() {
+            rtp.encode_outside();
+        }
+        self.rtp = Some(rtp);
+    }
+
+    /// Bytes that our label adds to a packet.
+    const fn label(&self) -> usize {
+        match (self.agreed.label, self.agreed.extension) {
+            (None, _) => 0,
+            (Some(_), None) => label::ALONE,
+            (Some(_), Some(_)) => label::BESIDE,
+        }
+    }
+
+    /// Encodes the frames that are due.
+    fn encode(&mut self, now: Instant) {
+        let label = self.label();
+        let (Some(encoder), Some(rtp)) = (&mut self.encoder, &mut self.rtp) else {
+            return;
+        };
+        let payload = usize::from(self.config.payload());
+        let room = payload.saturating_sub(label).max(1);
+        while let Some(wanted) = rtp.due(now).filter(|_| !self.gone) {
+            // What labels take of packets, frames leave to them.
+            let mut asked = wanted;
+            asked.target = wanted.target.mul_f64(room as f64 / payload as f64);
+            let encoded = encoder.encode(&asked, room).unwrap_or_else(|e| {
+                self.failure = Some(e);
+                self.gone = true;
+                Encoded::default()
+            });
+
+            // No label could say more packets, and no frame within the level's bounds has as many.
+            let fits = encoded.payloads.len() <= label::MOST_PACKETS;
+            let payloads = if fits { encoded.payloads } else { Vec::new() };
+            let lengths: Vec<u16> = payloads.iter().map(|p| (p.len() + label) as u16).collect();
+            let number = rtp.on_frame(now, &wanted, encoded.key, &lengths, &mut self.out);
+            if let Some(number) = number {
+                self.frames.insert(number, payloads);
+            }
+        }
+    }
+
+    /// The payload of the packet `media` of the encoder's.
+    fn payload(&mut self, media: &Media) -> Bytes {
+        // Media leave in their order: what is older was thrown away.
+        while let Some(oldest) = self.frames.first_entry()
+            && *oldest.key() < media.frame
+        {
+            oldest.remove();
+        }
+        let frame = self.frames.get(&media.frame);
+        let payload = frame.and_then(|f| f.get(media.index as usize)).cloned();
+        payload.unwrap_or_default()
     }
 
     /// The number of the media's stream (SSRC).
@@ -253,7 +351,8 @@ impl Sender {
 
     /// Gives the packets that left the pacer to the stack.
     fn flush(&mut self, now: Instant) {
-        for packet in self.out.drain(..) {
+        let mut out = core::mem::take(&mut self.out);
+        for packet in out.drain(..) {
             let Body::Media(media) = packet.body else {
                 continue;
             };
@@ -263,7 +362,7 @@ impl Sender {
             let mut header = Header {
                 version: 2,
                 marker: media.index + 1 == media.packets,
-                payload_type: self.agreed.payload_type,
+                payload_type: self.agreed.payload_type(self.codec()),
                 sequence_number: media.number as u16,
                 timestamp: ticks as u32,
                 ssrc: self.ssrc,
@@ -274,9 +373,29 @@ impl Sender {
                 // Refused for numbers that no description can hold alone.
                 let _ = header.set_extension(id, Bytes::copy_from_slice(&number));
             }
-            let payload = picture::payload(&media);
+            let payload = if self.encoder.is_none() {
+                picture::payload(&media)
+            } else if media.packets == 0 {
+                padding(usize::from(self.config.payload()))
+            } else {
+                if let Some(id) = self.agreed.label {
+                    let _ = header.set_extension(id, label::write(&media));
+                }
+                self.payload(&media)
+            };
             let packet_out = rtc::rtp::Packet { header, payload };
             self.peer.send_media(now, packet_out, packet.ecn);
         }
+        self.out = out;
     }
+}
+
+/// Filler of so many bytes (H.264, 7.3.2.7: type 12), which decoders pass over.
+fn padding(length: usize) -> Bytes {
+    let mut bytes = vec![0xff; length.max(2)];
+    bytes[0] = 12;
+    if let Some(last) = bytes.last_mut() {
+        *last = 0x80;
+    }
+    Bytes::from(bytes)
 }

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use slackwater_control::build_media;
 use slackwater_control::registry::{Config, Encoder};
 use slackwater_core::{Draw, Duration, Ecn, Instant, Rate};
+use slackwater_rtc::codec::{Decoder as Decode, Encoder as Encode};
 use slackwater_rtc::{Receiver, Sender};
 use slackwater_transport::rtp::{Format, RtpConfig, SourceConfig};
 
@@ -67,6 +68,8 @@ pub(crate) struct World {
     pub(crate) seen: Seen,
     wire: BinaryHeap<Reverse<Flight>>,
     order: u64,
+    /// So many media packets of the sender are lost next.
+    pub(crate) lose: u64,
     /// Where the receiver's datagrams come from, and the sender's reach it.
     pub(crate) address: SocketAddr,
     /// Datagrams of the sender to another place than that.
@@ -79,6 +82,17 @@ pub(crate) fn at(place: &str) -> SocketAddr {
 
 impl World {
     pub(crate) fn new(cc: &str, format: Format, link: Link, most: Rate) -> Self {
+        Self::with_codec(cc, format, link, most, None)
+    }
+
+    /// Ends with a real codec at 30 frames a second, or with none.
+    pub(crate) fn with_codec(
+        cc: &str,
+        format: Format,
+        link: Link,
+        most: Rate,
+        codec: Option<(Box<dyn Encode>, Box<dyn Decode>)>,
+    ) -> Self {
         let now = Instant::from_millis(1_000_000);
         let mut config = RtpConfig {
             format,
@@ -94,11 +108,16 @@ impl World {
             most,
             ..SourceConfig::default()
         };
+        let (encode, decode) = codec.unzip();
+        if encode.is_some() {
+            config.sender.source.fps = 30.0;
+        }
         let draw = Draw::new(7);
         let name = Config::new(u32::from(config.payload()), draw).with_encoder(encoder);
         let controller = build_media(cc, &name).unwrap();
-        let mut sender = Sender::new(now, at(SENDER), config, controller, draw).unwrap();
-        let mut receiver = Receiver::new(now, at(RECEIVER), config).unwrap();
+        let mut sender =
+            Sender::with_encoder(now, at(SENDER), config, controller, draw, encode).unwrap();
+        let mut receiver = Receiver::with_decoder(now, at(RECEIVER), config, decode).unwrap();
         let offer = sender.offer(now).unwrap();
         let answer = receiver.answer(now, &offer).unwrap();
         sender.accept(now, &answer).unwrap();
@@ -111,6 +130,7 @@ impl World {
             seen: Seen::default(),
             wire: BinaryHeap::new(),
             order: 0,
+            lose: 0,
             address: at(RECEIVER),
             astray: 0,
         }
@@ -120,6 +140,10 @@ impl World {
         while let Some(out) = self.sender.poll_datagram() {
             if out.to != self.address {
                 self.astray += 1;
+                continue;
+            }
+            if self.lose > 0 && out.ecn == Ecn::Ect1 {
+                self.lose -= 1;
                 continue;
             }
             let start = self.free.max(self.now);

@@ -1,0 +1,172 @@
+//! Payloads of frames, put together for a decoder.
+//!
+//! A sender of ours labels its packets. Of another one, a frame is what lies between two ends of frames (the RTP marker), and it
+//! is whole where no sequence number is missing.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use slackwater_core::{Instant, Media};
+
+use crate::adapter::Unwrap;
+
+/// Payloads that wait at most; a sender that leaves more has lost its way, and all are forgotten (ours: seconds of any rate
+/// that the level allows).
+const WAITING: usize = 1 << 14;
+
+/// Payloads that wait.
+#[derive(Debug, Default)]
+pub(super) struct Whole {
+    /// By the frame's number and the place in it.
+    payloads: BTreeMap<(u32, u32), Bytes>,
+    /// Of a sender that does not say what its packets are: those of the frame that is not over, by sequence number.
+    open: BTreeMap<u64, Bytes>,
+    /// Sequence numbers, which count this stream alone: transport-wide ones have gaps where another stream has packets.
+    sequences: Unwrap<16>,
+    /// Sequence number of the packet that ended the frame before.
+    end: Option<u64>,
+    /// Number of the next frame.
+    next: u32,
+}
+
+impl Whole {
+    /// A packet of ours came.
+    pub(super) fn put(&mut self, media: &Media, payload: Bytes) {
+        if self.payloads.len() >= WAITING {
+            self.payloads.clear();
+        }
+        self.payloads.insert((media.frame, media.index), payload);
+    }
+
+    /// A packet of somebody else's came, of this transport-wide number: what it is of.
+    ///
+    /// A frame is one packet to the receiver, its last. One that is not whole is none: its number is missing then, and the
+    /// receiver does with it what it does with a lost frame.
+    pub(super) fn frame_of(
+        &mut self,
+        now: Instant,
+        packet: &rtc::rtp::Packet,
+        number: u32,
+        is_key: impl Fn(&[Bytes]) -> bool,
+    ) -> Media {
+        let mut media = Media {
+            captured: now,
+            number,
+            sequence: number,
+            frame: self.next,
+            payload: u16::try_from(packet.payload.len()).unwrap_or(u16::MAX),
+            ..Media::default()
+        };
+        let header = &packet.header;
+        let sequence = self.sequences.next(u64::from(header.sequence_number));
+        // What comes after its frame's end is of no use.
+        if self.end.is_some_and(|end| sequence <= end) {
+            return media;
+        }
+        if self.open.len() >= WAITING {
+            self.open.clear();
+        }
+        self.open.insert(sequence, packet.payload.clone());
+        if !header.marker {
+            return media;
+        }
+
+        let open = core::mem::take(&mut self.open);
+        let oldest = open.keys().next().copied().unwrap_or(sequence);
+        let first = self.end.map_or(oldest, |end| end + 1);
+        let whole = open.len() as u64 == sequence + 1 - first;
+        self.end = Some(sequence);
+        self.next = self.next.wrapping_add(1);
+        if whole {
+            // Padding has no payload, and none of a frame.
+            let payloads: Vec<Bytes> = open.into_values().filter(|p| !p.is_empty()).collect();
+            media.packets = 1;
+            media.key = is_key(&payloads);
+            for (index, payload) in (0..).zip(payloads) {
+                self.payloads.insert((media.frame, index), payload);
+            }
+        }
+        media
+    }
+
+    /// The payloads of frame `number`; those of frames before it are forgotten.
+    pub(super) fn take(&mut self, number: u32) -> Vec<Bytes> {
+        let later = match number.checked_add(1) {
+            Some(next) => self.payloads.split_off(&(next, 0)),
+            None => BTreeMap::new(),
+        };
+        let mut until = core::mem::replace(&mut self.payloads, later);
+        until.split_off(&(number, 0)).into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rtc::rtp::{Header, Packet};
+
+    use super::*;
+
+    /// What each packet is of: its frame's number, where it ends one that is whole.
+    fn frames(whole: &mut Whole, packets: &[(u16, bool)]) -> Vec<Option<u32>> {
+        let packets = packets.iter().map(|(number, marker)| {
+            let header = Header {
+                marker: *marker,
+                sequence_number: *number,
+                ..Header::default()
+            };
+            let payload = Bytes::copy_from_slice(&number.to_be_bytes());
+            let packet = Packet { header, payload };
+            let media = whole.frame_of(Instant::ZERO, &packet, 0, |_| false);
+            (media.packets > 0).then_some(media.frame)
+        });
+        packets.collect()
+    }
+
+    #[test]
+    fn a_frame_is_what_lies_between_two_ends() {
+        let mut whole = Whole::default();
+        let packets = [(7, false), (8, true), (10, false), (9, false), (11, true)];
+        assert_eq!(
+            frames(&mut whole, &packets),
+            [None, Some(0), None, None, Some(1)]
+        );
+        // In the order of their numbers, not of their arrivals.
+        let payload = |n: u16| Bytes::copy_from_slice(&n.to_be_bytes());
+        assert_eq!(whole.take(1), [9, 10, 11].map(payload));
+        assert!(whole.take(0).is_empty(), "older ones are forgotten");
+    }
+
+    #[test]
+    fn a_frame_with_a_gap_has_a_number_and_is_none() {
+        let mut whole = Whole::default();
+        let packets = [(1, true), (2, false), (4, true), (3, false), (5, true)];
+        assert_eq!(
+            frames(&mut whole, &packets),
+            [Some(0), None, None, None, Some(2)]
+        );
+        // The end itself is missing: what follows is of a frame that is not whole.
+        assert_eq!(
+            frames(&mut whole, &[(7, false), (8, true), (9, true)]),
+            [None, None, Some(4)]
+        );
+    }
+
+    #[test]
+    fn payloads_of_ours_are_those_of_their_frame() {
+        let mut whole = Whole::default();
+        for (frame, index) in [(3, 1), (3, 0), (4, 0), (u32::MAX, 0)] {
+            let media = Media {
+                frame,
+                index,
+                ..Media::default()
+            };
+            whole.put(&media, Bytes::copy_from_slice(&[frame as u8, index as u8]));
+        }
+        assert_eq!(
+            whole.take(3),
+            [&[3, 0][..], &[3, 1]].map(Bytes::copy_from_slice)
+        );
+        assert_eq!(whole.take(u32::MAX), [Bytes::copy_from_slice(&[255, 0])]);
+        assert!(whole.payloads.is_empty());
+    }
+}
