@@ -33,8 +33,8 @@ impl Codec {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{during}: found {found}, expected {expected}")]
 pub struct CodecError {
-    /// What was tried.
-    pub during: &'static str,
+    /// What was tried, or the file's name.
+    pub during: String,
     /// What was found.
     pub found: String,
     /// What should have been.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use rtc::rtp::Header;
 use slackwater_control::{AnyMedia, MediaController as _};
 use slackwater_core::{Body, Draw, Duration, Ecn, FlowId, Instant, Media, Packet, Rate};
-use slackwater_transport::rtp::{Format, RtpConfig, RtpSender, SenderStats};
+use slackwater_transport::rtp::{Format, RtpConfig, RtpSender, SenderStats, Wanted};
 use slackwater_wire::rtcp::messages;
 
 use crate::adapter::Reader;
@@ -35,6 +35,15 @@ pub struct Sent {
     pub pacing: Rate,
 }
 
+/// A frame that was encoded.
+#[derive(Debug)]
+struct Ready {
+    wanted: Wanted,
+    encoded: Encoded,
+    /// When its encoding began: it is to be handed over as soon as can be.
+    since: Instant,
+}
+
 /// A sender of one video stream.
 #[derive(Debug)]
 pub struct Sender {
@@ -55,6 +64,8 @@ pub struct Sender {
     gone: bool,
     /// A real encoder; without one frames are synthetic.
     encoder: Option<Box<dyn Encoder>>,
+    /// A real frame that was encoded in the last call: that call ended later than it began.
+    ready: Option<Ready>,
     /// Payloads of real frames that have not left, by the frame's number.
     frames: BTreeMap<u32, Vec<Bytes>>,
     /// Why the encoder ended the flow.
@@ -116,6 +127,7 @@ impl Sender {
             l4s: false,
             gone: false,
             encoder,
+            ready: None,
             frames: BTreeMap::new(),
             failure: None,
             events: Vec::new(),
@@ -164,6 +176,7 @@ impl Sender {
         let mut events = core::mem::take(&mut self.events);
         self.peer.on_timer(now, &mut events);
         self.take(now, events);
+        self.hand_over(now);
         if let Some(rtp) = &mut self.rtp
             && rtp.next_timer().is_some_and(|t| t <= now)
         {
@@ -176,7 +189,12 @@ impl Sender {
     /// When [`Sender::on_timer`] should be called.
     pub fn next_timer(&mut self) -> Option<Instant> {
         let media = self.rtp.as_ref().and_then(RtpSender::next_timer);
-        let timers = [media.filter(|_| !self.gone), self.peer.next_timer()];
+        let ready = self.ready.as_ref().map(|r| r.since);
+        let timers = [
+            media.filter(|_| !self.gone),
+            ready.filter(|_| !self.gone),
+            self.peer.next_timer(),
+        ];
         timers.into_iter().flatten().min()
     }
 
@@ -286,33 +304,62 @@ impl Sender {
         }
     }
 
-    /// Encodes the frames that are due.
+    /// Payload bytes of a packet, less our label.
+    fn room(&self) -> usize {
+        usize::from(self.config.payload())
+            .saturating_sub(self.label())
+            .max(1)
+    }
+
+    /// Encodes the frame that is due. Its packets wait until the next call, which knows the time that this took: this crate
+    /// reads no clock.
     fn encode(&mut self, now: Instant) {
-        let label = self.label();
-        let (Some(encoder), Some(rtp)) = (&mut self.encoder, &mut self.rtp) else {
+        let room = self.room();
+        let (Some(encoder), Some(rtp), false) = (&mut self.encoder, &mut self.rtp, self.gone)
+        else {
             return;
         };
-        let payload = usize::from(self.config.payload());
-        let room = payload.saturating_sub(label).max(1);
-        while let Some(wanted) = rtp.due(now).filter(|_| !self.gone) {
-            // What labels take of packets, frames leave to them.
-            let mut asked = wanted;
-            asked.target = wanted.target.mul_f64(room as f64 / payload as f64);
-            let encoded = encoder.encode(&asked, room).unwrap_or_else(|e| {
+        let Some(wanted) = rtp.due(now) else { return };
+
+        // What labels take of packets, frames leave to them.
+        let mut asked = wanted;
+        let share = room as f64 / f64::from(self.config.payload());
+        asked.target = wanted.target.mul_f64(share);
+        match encoder.encode(&asked, room) {
+            Ok(encoded) => {
+                self.ready = Some(Ready {
+                    wanted,
+                    encoded,
+                    since: now,
+                });
+            }
+            Err(e) => {
                 self.failure = Some(e);
                 self.gone = true;
-                Encoded::default()
-            });
-
-            // No label could say more packets, and no frame within the level's bounds has as many.
-            let fits = encoded.payloads.len() <= label::MOST_PACKETS;
-            let payloads = if fits { encoded.payloads } else { Vec::new() };
-            let lengths: Vec<u16> = payloads.iter().map(|p| (p.len() + label) as u16).collect();
-            let number = rtp.on_frame(now, &wanted, encoded.key, &lengths, &mut self.out);
-            if let Some(number) = number {
-                self.frames.insert(number, payloads);
             }
         }
+    }
+
+    /// Gives the frame that was encoded to the pacer.
+    fn hand_over(&mut self, now: Instant) {
+        let label = self.label();
+        let (Some(ready), Some(rtp)) = (self.ready.take(), &mut self.rtp) else {
+            return;
+        };
+        // No label could say more packets, and no frame within the level's bounds has as many.
+        let fits = ready.encoded.payloads.len() <= label::MOST_PACKETS;
+        let payloads = if fits {
+            ready.encoded.payloads
+        } else {
+            Vec::new()
+        };
+        let lengths: Vec<u16> = payloads.iter().map(|p| (p.len() + label) as u16).collect();
+        let key = ready.encoded.key && fits;
+        let number = rtp.on_frame(now, &ready.wanted, key, &lengths, &mut self.out);
+        if let Some(number) = number {
+            self.frames.insert(number, payloads);
+        }
+        self.flush(now);
     }
 
     /// The payload of the packet `media` of the encoder's.

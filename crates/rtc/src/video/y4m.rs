@@ -18,16 +18,19 @@ const LONGEST_LINE: u64 = 1 << 10;
 /// No picture is wider or higher (ours: as many as a level of H.264 has at its side, A.3.1).
 const MOST: usize = 4096;
 
-fn wrong(found: impl Into<String>, expected: &'static str) -> CodecError {
-    CodecError {
-        during: "reading YUV4MPEG2",
-        found: found.into(),
-        expected,
-    }
+/// What was found, and what was expected; the file's name comes to it later.
+type Wrong = (String, &'static str);
+
+fn failed(error: &io::Error) -> Wrong {
+    (format!("\"{error}\""), "a file that can be read")
 }
 
-fn failed(error: &io::Error) -> CodecError {
-    wrong(format!("\"{error}\""), "a file that can be read")
+fn named(name: &str, (found, expected): Wrong) -> CodecError {
+    CodecError {
+        during: name.to_owned(),
+        found,
+        expected,
+    }
 }
 
 /// What the first line says.
@@ -37,12 +40,12 @@ struct Header {
 }
 
 impl Header {
-    fn parse(line: &str) -> Result<Self, CodecError> {
+    fn parse(line: &str) -> Result<Self, Wrong> {
         let mut words = line.split_ascii_whitespace();
         let magic = words.next().unwrap_or_default();
         if magic != MAGIC {
             let found: String = line.chars().take(20).collect();
-            return Err(wrong(format!("{found:?}"), "\"YUV4MPEG2\" and parameters"));
+            return Err((format!("{found:?}"), "\"YUV4MPEG2\" and parameters"));
         }
 
         let (mut width, mut height) = (None, None);
@@ -53,10 +56,10 @@ impl Header {
                 "H" => height = value.parse().ok(),
                 // Forms of 4:2:0 differ in the place of chroma alone, until bits stand behind ("420p10").
                 "C" if !["420", "420jpeg", "420paldv", "420mpeg2"].contains(&value) => {
-                    return Err(wrong(format!("C{value}"), "C420 of 8 bits"));
+                    return Err((format!("C{value}"), "C420 of 8 bits"));
                 }
                 "I" if value != "p" && value != "?" => {
-                    return Err(wrong(format!("I{value}"), "Ip, progressive"));
+                    return Err((format!("I{value}"), "Ip, progressive"));
                 }
                 _ => {}
             }
@@ -66,7 +69,7 @@ impl Header {
             (Some(width), Some(height)) => Ok(Self {
                 size: Size { width, height },
             }),
-            _ => Err(wrong(
+            _ => Err((
                 format!("{:?}", line.trim_end()),
                 "W and H, both even, from 2 to 4096",
             )),
@@ -75,19 +78,21 @@ impl Header {
 }
 
 /// One line with its end, which is not part of it.
-fn line(file: &mut impl BufRead) -> Result<String, CodecError> {
+fn line(file: &mut impl BufRead) -> Result<String, Wrong> {
     let mut bytes = Vec::new();
     file.take(LONGEST_LINE)
         .read_until(b'\n', &mut bytes)
         .map_err(|e| failed(&e))?;
     if bytes.pop_if(|b| *b == b'\n').is_none() && bytes.len() as u64 == LONGEST_LINE {
-        return Err(wrong("a line of 1024 bytes", "a shorter one"));
+        return Err(("a line of 1024 bytes".to_owned(), "a shorter one"));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Pictures of a file, again and again.
 pub struct Reader<F> {
+    /// What errors call the file.
+    name: String,
     file: F,
     header: Header,
     /// Where the first picture's line starts, in bytes.
@@ -106,26 +111,29 @@ impl<F> fmt::Debug for Reader<F> {
 }
 
 impl<F: BufRead + Seek> Reader<F> {
-    /// Reads the head of `file`.
+    /// Reads the head of `file`, which errors call `name`.
     ///
     /// # Errors
     /// What was found and expected, where it is no such file or has no whole picture.
-    pub fn new(mut file: F) -> Result<Self, CodecError> {
-        let header = Header::parse(&line(&mut file)?)?;
-        let first = file.stream_position().map_err(|e| failed(&e))?;
+    pub fn new(mut file: F, name: &str) -> Result<Self, CodecError> {
+        let wrong = |wrong| named(name, wrong);
+        let header = line(&mut file).and_then(|l| Header::parse(&l));
+        let header = header.map_err(wrong)?;
+        let first = file.stream_position().map_err(|e| wrong(failed(&e)))?;
         let mut reader = Self {
+            name: name.to_owned(),
             file,
             header,
             first,
             count: 0,
         };
         let mut picture = Picture::black(header.size);
-        reader.read(&mut picture)?;
-        reader.rewind()?;
+        reader.read(&mut picture).map_err(wrong)?;
+        reader.rewind().map_err(wrong)?;
         Ok(reader)
     }
 
-    fn rewind(&mut self) -> Result<(), CodecError> {
+    fn rewind(&mut self) -> Result<(), Wrong> {
         let place = SeekFrom::Start(self.first);
         self.file.seek(place).map_err(|e| failed(&e))?;
         self.count = 0;
@@ -133,7 +141,7 @@ impl<F: BufRead + Seek> Reader<F> {
     }
 
     /// Reads a picture, where the file goes on.
-    fn read(&mut self, picture: &mut Picture) -> Result<bool, CodecError> {
+    fn read(&mut self, picture: &mut Picture) -> Result<bool, Wrong> {
         if self.count > 0 && self.file.fill_buf().map_err(|e| failed(&e))?.is_empty() {
             return Ok(false);
         }
@@ -142,12 +150,12 @@ impl<F: BufRead + Seek> Reader<F> {
         if line.split_ascii_whitespace().next() != Some(FRAME) {
             let found: String = line.chars().take(20).collect();
             let found = format!("{found:?} before picture {}", self.count + 1);
-            return Err(wrong(found, "\"FRAME\""));
+            return Err((found, "\"FRAME\""));
         }
         self.file
             .read_exact(picture.bytes_mut())
             .map_err(|e| match e.kind() {
-                io::ErrorKind::UnexpectedEof => wrong(
+                io::ErrorKind::UnexpectedEof => (
                     format!("the file's end inside of picture {}", self.count + 1),
                     "a whole picture",
                 ),
@@ -164,16 +172,21 @@ impl<F: BufRead + Seek + Send> Video for Reader<F> {
     }
 
     fn next(&mut self, picture: &mut Picture) -> Result<(), CodecError> {
-        if self.read(picture)? {
-            return Ok(());
-        }
-        self.rewind()?;
-        self.read(picture).map(drop)
+        let read = self.read(picture).and_then(|goes_on| {
+            if goes_on {
+                return Ok(());
+            }
+            self.rewind()?;
+            self.read(picture).map(drop)
+        });
+        read.map_err(|wrong| named(&self.name, wrong))
     }
 }
 
 /// Writes pictures of one size.
 pub struct Writer<F> {
+    /// What errors call the file.
+    name: String,
     file: F,
     /// Pictures a second; the file's players go by it.
     fps: u32,
@@ -190,9 +203,10 @@ impl<F> fmt::Debug for Writer<F> {
 }
 
 impl<F: Write> Writer<F> {
-    /// A writer to `file`, which is played at `fps` pictures a second.
-    pub const fn new(file: F, fps: u32) -> Self {
+    /// A writer to `file`, which errors call `name`; it is played at `fps` pictures a second.
+    pub fn new(file: F, name: &str, fps: u32) -> Self {
         Self {
+            name: name.to_owned(),
             file,
             fps,
             size: None,
@@ -206,11 +220,8 @@ impl<F: Write> Writer<F> {
     pub fn write(&mut self, picture: &Picture) -> Result<(), CodecError> {
         let size @ Size { width, height } = picture.size();
         if self.size.is_some_and(|s| s != size) {
-            return Err(CodecError {
-                during: "writing YUV4MPEG2",
-                found: format!("a picture of {width}x{height}"),
-                expected: "the size of the first one",
-            });
+            let found = format!("a picture of {width}x{height}");
+            return Err(named(&self.name, (found, "the size of the first one")));
         }
         let mut write = || {
             if self.size.is_none() {
@@ -223,10 +234,11 @@ impl<F: Write> Writer<F> {
             writeln!(self.file, "{FRAME}")?;
             self.file.write_all(picture.bytes())
         };
-        write().map_err(|e| CodecError {
-            during: "writing YUV4MPEG2",
-            found: format!("\"{e}\""),
-            expected: "a file that can be written",
+        write().map_err(|e| {
+            named(
+                &self.name,
+                (format!("\"{e}\""), "a file that can be written"),
+            )
         })?;
         self.size = Some(size);
         Ok(())
@@ -254,7 +266,7 @@ mod tests {
 
     fn file(pictures: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let mut writer = Writer::new(&mut bytes, 30);
+        let mut writer = Writer::new(&mut bytes, "a.y4m", 30);
         for value in pictures {
             writer.write(&filled(*value)).unwrap();
         }
@@ -262,14 +274,16 @@ mod tests {
     }
 
     fn error(bytes: &[u8]) -> String {
-        Reader::new(Cursor::new(bytes)).unwrap_err().to_string()
+        Reader::new(Cursor::new(bytes), "a.y4m")
+            .unwrap_err()
+            .to_string()
     }
 
     #[test]
     fn what_is_written_is_read_again_and_again() {
         let bytes = file(&[1, 2, 3]);
         assert!(bytes.starts_with(b"YUV4MPEG2 W4 H2 F30:1 Ip C420jpeg\nFRAME\n"));
-        let mut reader = Reader::new(Cursor::new(&bytes)).unwrap();
+        let mut reader = Reader::new(Cursor::new(&bytes), "a.y4m").unwrap();
         assert_eq!(reader.size(), SIZE);
         let mut picture = Picture::black(SIZE);
         for value in [1, 2, 3, 1, 2, 3, 1] {
@@ -282,7 +296,7 @@ mod tests {
     fn parameters_that_change_nothing_are_passed_over() {
         let mut bytes = b"YUV4MPEG2 H2 W4 A1:1 XYSCSS=420 C420mpeg2 I?\nFRAME Ixyz\n".to_vec();
         bytes.extend([9; 12]);
-        let mut reader = Reader::new(Cursor::new(&bytes)).unwrap();
+        let mut reader = Reader::new(Cursor::new(&bytes), "a.y4m").unwrap();
         let mut picture = Picture::black(SIZE);
         reader.next(&mut picture).unwrap();
         assert_eq!(picture, filled(9));
@@ -307,7 +321,10 @@ mod tests {
             (&[b'Y'; 2000], "found a line of 1024 bytes"),
         ] {
             let error = error(bytes);
-            assert!(error.contains(found), "{error:?}: {found:?}");
+            assert!(
+                error.starts_with("a.y4m: found ") && error.contains(found),
+                "{error:?}: {found:?}"
+            );
         }
     }
 
@@ -315,7 +332,7 @@ mod tests {
     fn a_file_that_ends_inside_of_a_later_picture_is_an_error_there() {
         let mut bytes = file(&[1, 2]);
         bytes.pop();
-        let mut reader = Reader::new(Cursor::new(&bytes)).unwrap();
+        let mut reader = Reader::new(Cursor::new(&bytes), "a.y4m").unwrap();
         let mut picture = Picture::black(SIZE);
         reader.next(&mut picture).unwrap();
         let error = reader.next(&mut picture).unwrap_err().to_string();
@@ -324,7 +341,7 @@ mod tests {
 
     #[test]
     fn a_file_has_one_size() {
-        let mut writer = Writer::new(Vec::new(), 30);
+        let mut writer = Writer::new(Vec::new(), "a.y4m", 30);
         writer.write(&filled(1)).unwrap();
         let other = Picture::black(Size {
             width: 8,
@@ -338,7 +355,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(head in "YUV4MPEG2 W[0-9] H[0-9] C420\nFRAME\n", rest: Vec<u8>) {
             let bytes = [head.as_bytes(), &rest].concat();
-            if let Ok(mut reader) = Reader::new(Cursor::new(&bytes)) {
+            if let Ok(mut reader) = Reader::new(Cursor::new(&bytes), "a.y4m") {
                 let mut picture = Picture::black(reader.size());
                 for _ in 0..9 {
                     let _ = reader.next(&mut picture);

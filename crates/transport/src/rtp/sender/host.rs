@@ -34,11 +34,9 @@ impl RtpSender {
         self.outside = true;
     }
 
-    /// The next frame that is due.
+    /// The next frame that is due. It may be given at a later call: encoding takes time.
     pub fn due(&mut self, now: Instant) -> Option<Wanted> {
-        let due = self.source.next().filter(|t| *t <= now && self.outside)?;
-        // Its first packet was due then, however late this call is.
-        self.pace.get_or_insert(due);
+        self.source.next().filter(|t| *t <= now && self.outside)?;
         let target = self.headroom(self.target());
         let frame = self.source.take(target);
         self.stats.frames += 1;
