@@ -7,6 +7,8 @@
 
 pub mod adapter;
 pub mod codec;
+#[cfg(feature = "h264")]
+pub mod h264;
 mod label;
 pub mod peer;
 pub mod picture;

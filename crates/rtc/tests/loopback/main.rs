@@ -1,5 +1,7 @@
 //! Two ends of ours over a queue with a marker, in virtual time.
 
+#[cfg(feature = "h264")]
+mod h264;
 mod robust;
 mod world;
 
