@@ -1,0 +1,216 @@
+//! Session descriptions (SDP): what of them is refused, what they agree on, and what the stack is told to write.
+
+use rtc::peer_connection::configuration::media_engine::{MIME_TYPE_H264, MIME_TYPE_VP8};
+use rtc::rtp_transceiver::rtp_sender::{RTCPFeedback, RTCRtpCodec, RTCRtpCodecParameters};
+use slackwater_transport::rtp::Format;
+
+use super::RtcError;
+use crate::codec::Codec;
+use crate::label;
+
+/// The extension with the transport-wide number (draft-holmer-rmcat-transport-wide-cc-extensions-01, 2).
+pub(super) const TRANSPORT_CC: &str =
+    "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+/// The payload types that we offer for VP8 and H.264; an answer keeps the offer's.
+const VP8: u8 = 96;
+const H264: u8 = 102;
+/// Constrained baseline, level 3.1, fragments allowed (RFC 6184, 8.1). An answer keeps them, but for the level (8.2.2).
+const H264_FORM: &str = "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f";
+/// Offers and answers are no longer (ours; Chromium's have 6 kB).
+pub const LONGEST_SDP: usize = 64 << 10;
+
+/// The format of reports that the offer `sdp` allows: RFC 8888 where it names it, else transport-wide ones.
+pub fn format_of(sdp: &str) -> Format {
+    let ccfb =
+        |line: &str| line.starts_with("a=rtcp-fb:") && line.trim_end().ends_with(" ack ccfb");
+    if sdp.lines().any(ccfb) {
+        Format::Ccfb
+    } else {
+        Format::Twcc
+    }
+}
+
+/// Numbers that a description gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Agreed {
+    /// Payload type of VP8.
+    pub(crate) vp8: Option<u8>,
+    /// Payload type of H.264.
+    pub(crate) h264: Option<u8>,
+    /// Number of the extension with the transport-wide number.
+    pub(crate) extension: Option<u8>,
+    /// Number of the extension with our label.
+    pub(crate) label: Option<u8>,
+}
+
+impl Agreed {
+    pub(super) fn of(sdp: &str) -> Self {
+        let number = |key: &str, named: &str| {
+            let mut lines = sdp.lines().filter_map(|line| line.strip_prefix(key));
+            lines.find_map(|line| {
+                let (number, name) = line.trim_end().split_once(' ')?;
+                // A direction may stand behind the number (RFC 8285, 5).
+                let number = number.split('/').next()?;
+                (name == named).then(|| number.parse().ok())?
+            })
+        };
+        Self {
+            vp8: number("a=rtpmap:", Codec::Vp8.name()),
+            h264: number("a=rtpmap:", Codec::H264.name()),
+            extension: number("a=extmap:", TRANSPORT_CC),
+            label: number("a=extmap:", label::URI),
+        }
+    }
+
+    /// The payload type of `codec`, where it is named.
+    pub(crate) const fn payload_type_of(self, codec: Codec) -> Option<u8> {
+        match codec {
+            Codec::Vp8 => self.vp8,
+            Codec::H264 => self.h264,
+        }
+    }
+
+    /// The payload type to send `codec` with.
+    pub(crate) fn payload_type(self, codec: Codec) -> u8 {
+        self.payload_type_of(codec).unwrap_or(match codec {
+            Codec::Vp8 => VP8,
+            Codec::H264 => H264,
+        })
+    }
+}
+
+/// What the stack is told of `codec`, whose stream is reported in this format.
+pub(super) fn parameters(codec: Codec, format: Format) -> RTCRtpCodecParameters {
+    let feedback = |typ: &str, parameter: &str| RTCPFeedback {
+        typ: typ.to_owned(),
+        parameter: parameter.to_owned(),
+    };
+    let reports = match format {
+        // RFC 8888, 6.
+        Format::Ccfb => feedback("ack", "ccfb"),
+        Format::Twcc => feedback("transport-cc", ""),
+    };
+    let (mime_type, form, payload_type) = match codec {
+        Codec::Vp8 => (MIME_TYPE_VP8, "", VP8),
+        Codec::H264 => (MIME_TYPE_H264, H264_FORM, H264),
+    };
+    RTCRtpCodecParameters {
+        rtp_codec: RTCRtpCodec {
+            mime_type: mime_type.to_owned(),
+            clock_rate: 90_000,
+            channels: 0,
+            sdp_fmtp_line: form.to_owned(),
+            rtcp_feedback: vec![reports, feedback("nack", "pli")],
+        },
+        payload_type,
+    }
+}
+
+/// A description of a length that the stack is given, with a codec of ours.
+pub(super) fn checked(sdp: &str, codecs: &[Codec]) -> Result<String, RtcError> {
+    if sdp.len() > LONGEST_SDP {
+        return Err(RtcError::Description {
+            found: format!("{} bytes", sdp.len()),
+            expected: "at most 65,536",
+        });
+    }
+    let media = |line: &str| line.starts_with("m=video ");
+    if !sdp.starts_with("v=0") || !sdp.lines().any(media) {
+        return Err(RtcError::Description {
+            found: sdp
+                .lines()
+                .next()
+                .unwrap_or("nothing")
+                .chars()
+                .take(60)
+                .collect(),
+            expected: "v=0 and a section m=video",
+        });
+    }
+    let ours = |line: &str| {
+        let name = line
+            .strip_prefix("a=rtpmap:")
+            .and_then(|l| l.trim_end().split_once(' '));
+        name.is_some_and(|(_, name)| codecs.iter().any(|c| c.name() == name))
+    };
+    if !sdp.lines().any(ours) {
+        return Err(RtcError::Description {
+            found: named(sdp),
+            expected: match codecs {
+                [Codec::H264] => "H264/90000, of a browser or of a build with the feature h264",
+                [Codec::Vp8] => "VP8/90000; H264/90000 takes a build with the feature h264",
+                _ => "VP8/90000 or H264/90000",
+            },
+        });
+    }
+    Ok(sdp.to_owned())
+}
+
+/// The codecs of video that `sdp` names, each once.
+fn named(sdp: &str) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for line in sdp.lines() {
+        let name = line
+            .strip_prefix("a=rtpmap:")
+            .and_then(|l| l.trim_end().split_once(' '));
+        if let Some((_, name)) = name
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
+        "no codec".to_owned()
+    } else {
+        names.join(", ").chars().take(200).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offer_says_which_reports_it_allows() {
+        let sdp = "v=0\r\nm=video 9\r\na=rtcp-fb:96 nack pli\r\na=rtcp-fb:96 ack ccfb\r\n";
+        assert_eq!(format_of(sdp), Format::Ccfb);
+        assert_eq!(format_of("a=rtcp-fb:* transport-cc"), Format::Twcc);
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_description() {
+        let sdp = format!(
+            "a=rtpmap:97 rtx/90000\r\na=rtpmap:120 VP8/90000\r\na=extmap:3/sendonly {TRANSPORT_CC}\r\n"
+        );
+        let agreed = Agreed {
+            vp8: Some(120),
+            h264: None,
+            extension: Some(3),
+            label: None,
+        };
+        assert_eq!(Agreed::of(&sdp), agreed);
+        assert_eq!(agreed.payload_type(Codec::Vp8), 120);
+        assert_eq!(agreed.payload_type(Codec::H264), H264);
+        assert_eq!(Agreed::of("a=rtpmap:x VP8/90000").vp8, None);
+    }
+
+    #[test]
+    fn a_description_without_our_codec_is_refused_by_name() {
+        let sdp =
+            "v=0\r\nm=video 9 RTP/SAVPF 45\r\na=rtpmap:45 AV1/90000\r\na=rtpmap:46 rtx/90000\r\n";
+        for (codecs, expected) in [
+            (&[Codec::Vp8][..], "expected VP8/90000"),
+            (&[Codec::H264], "expected H264/90000"),
+            (
+                &[Codec::Vp8, Codec::H264],
+                "expected VP8/90000 or H264/90000",
+            ),
+        ] {
+            let error = checked(sdp, codecs).unwrap_err().to_string();
+            assert!(
+                error.contains("found AV1/90000, rtx/90000") && error.contains(expected),
+                "{error}"
+            );
+        }
+    }
+}
