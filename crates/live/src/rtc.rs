@@ -15,10 +15,13 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use slackwater_core::{Duration, Ecn, Instant};
+#[cfg(feature = "h264")]
+pub use slackwater_rtc::h264;
 pub use slackwater_rtc::peer::format_of;
 pub use slackwater_rtc::{
-    Format, Outgoing, Received, Receiver, RtcError, RtpConfig, Sender, Sent, Trouble,
+    Codec, Format, Outgoing, Received, Receiver, RtcError, RtpConfig, Sender, Sent, Trouble,
 };
+pub use slackwater_rtc::{codec, video};
 
 use crate::kernel::hosts::HOST_PRIORITY;
 use crate::{LiveError, sys};

@@ -1,8 +1,10 @@
 //! `slackwater rtc`: WebRTC on a socket, under a media controller of ours.
 
 mod bench;
+mod codec;
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -21,8 +23,8 @@ use serde::Serialize;
 use slackwater_lab::control::registry::{Config, Encoder};
 use slackwater_lab::core::{Draw, Instant, Rate};
 use slackwater_live::rtc::{
-    self, End, Format, Place, Port, Received, Receiver, RtcError, RtpConfig, Sender, Sent, Trouble,
-    format_of,
+    self, Codec, End, Format, Place, Port, Received, Receiver, RtcError, RtpConfig, Sender, Sent,
+    Trouble, format_of,
 };
 use slackwater_scenario::Plugins;
 use tokio::net::TcpListener;
@@ -106,15 +108,19 @@ struct SendArgs {
     /// The encoder's greatest rate in Mbit/s
     #[arg(long, value_name = "MBPS", default_value_t = 20.0, value_parser = mbps)]
     most: f64,
-    /// Seed of the sizes of frames
+    /// Seed of the sizes of synthetic frames
     #[arg(long, default_value_t = 1, value_parser = crate::seed())]
     seed: u64,
+    #[command(flatten)]
+    encoder: codec::EncoderArgs,
 }
 
 #[derive(Debug, Args)]
 struct ReceiveArgs {
     #[command(flatten)]
     meeting: Meeting,
+    #[command(flatten)]
+    decoder: codec::DecoderArgs,
 }
 
 fn place(text: &str) -> Result<Place, String> {
@@ -160,7 +166,10 @@ struct Sending {
     reports: u64,
     packets: u64,
     frames: u64,
+    /// Of those, how many the encoder left out.
+    skipped: u64,
     malformed: u64,
+    codec: &'static str,
 }
 
 /// A second of a receiver.
@@ -176,6 +185,13 @@ struct Receiving {
     freezes: u64,
     delay_ms: f64,
     reports: u64,
+    /// Pictures, where the command decodes what comes.
+    decoded: u64,
+    /// Frames without one.
+    undecoded: u64,
+    /// Mean from capture until the picture, by the two clocks.
+    decoded_after_ms: Option<f64>,
+    psnr_db: Option<f64>,
 }
 
 fn send(args: &SendArgs, plugins: &Plugins) -> Result<ExitCode> {
@@ -192,10 +208,12 @@ fn send(args: &SendArgs, plugins: &Plugins) -> Result<ExitCode> {
     };
     let built = Config::new(u32::from(config.payload()), draw).with_encoder(encoder);
     let controller = plugins.controllers().build_media(&args.cc, &built)?;
+    let fps = f64::from(args.fps);
+    let encoder = args.encoder.made(fps, config.sender.source.start)?;
     let made = |now, address, format| {
         let mut config = config;
         config.format = format;
-        Sender::new(now, address, config, controller.clone(), draw)
+        Sender::with_encoder(now, address, config, controller.clone(), draw, encoder()?)
     };
     let header = "  s   target Mbit/s  sent Mbit/s  RTT ms   marks  lost  reports  frames";
     let mut before = Sent::default();
@@ -229,7 +247,9 @@ fn send(args: &SendArgs, plugins: &Plugins) -> Result<ExitCode> {
                 reports: now.media.reports,
                 packets: now.media.packets,
                 frames: now.media.frames,
+                skipped: now.media.skipped,
                 malformed: now.malformed,
+                codec: name(sender.codec()),
             };
             let text = format!(
                 "{:>3} {:>15.2} {:>12.2} {:>7.1} {:>7} {:>5} {:>8} {:>7}",
@@ -249,19 +269,25 @@ fn send(args: &SendArgs, plugins: &Plugins) -> Result<ExitCode> {
 }
 
 fn receive(args: &ReceiveArgs) -> Result<ExitCode> {
+    let decoder = args.decoder.made()?;
+    let decodes = cfg!(feature = "h264");
     let made = |now, address, format| {
         let config = RtpConfig {
             format,
             ..RtpConfig::default()
         };
-        Receiver::new(now, address, config)
+        Receiver::with_decoder(now, address, config, decoder()?)
     };
-    let header = "  s   Mbit/s   marks   ECT(1)  frames  freezes  delay ms  reports";
+    let mut header = "  s   Mbit/s   marks   ECT(1)  frames  freezes  delay ms  reports".to_owned();
+    if decodes {
+        header += "  decoded  not  PSNR dB";
+    }
     let mut before = Received::default();
+    let mut told = false;
     run(
         &args.meeting,
         "send",
-        header,
+        &header,
         made,
         |receiver: &mut Receiver, seconds| {
             let now = receiver.stats();
@@ -276,8 +302,18 @@ fn receive(args: &ReceiveArgs) -> Result<ExitCode> {
                 freezes: now.media.freezes,
                 delay_ms: now.delay.as_secs_f64() * 1e3,
                 reports: now.media.reports,
+                decoded: now.decoded.frames,
+                undecoded: now.decoded.failed,
+                decoded_after_ms: (now.decoded.frames > 0)
+                    .then(|| (now.decoded.delays / now.decoded.frames).as_millis_f64()),
+                psnr_db: now.decoded.psnr,
             };
-            let text = format!(
+            if let Some(e) = receiver.failure().filter(|_| !told) {
+                // Once: the next one is decoded, or has the same to say.
+                eprintln!("rtc: {e}");
+                told = true;
+            }
+            let mut text = format!(
                 "{:>3} {:>8.2} {:>7} {:>8} {:>7} {:>8} {:>9.1} {:>8}",
                 seconds,
                 line.received_mbps,
@@ -288,10 +324,31 @@ fn receive(args: &ReceiveArgs) -> Result<ExitCode> {
                 line.delay_ms,
                 now.media.reports - before.media.reports,
             );
+            if decodes {
+                let psnr = now
+                    .decoded
+                    .psnr
+                    .map_or("-".to_owned(), |q| format!("{q:.1}"));
+                let _ = write!(
+                    text,
+                    " {:>8} {:>4} {psnr:>8}",
+                    now.decoded.frames - before.decoded.frames,
+                    now.decoded.failed - before.decoded.failed,
+                );
+            }
             before = now;
             (text, serde_json::to_string(&line))
         },
     )
+}
+
+/// What a line of JSON calls `codec`.
+const fn name(codec: Codec) -> &'static str {
+    match codec {
+        Codec::H264 => "h264",
+        // Ours is synthetic.
+        _ => "vp8",
+    }
 }
 
 /// What both ends have for signalling.
@@ -300,10 +357,12 @@ trait Signalled: End {
     fn answer(&mut self, now: Instant, offer: &str) -> Result<String, RtcError>;
     fn accept(&mut self, now: Instant, answer: &str) -> Result<(), RtcError>;
     fn connected(&self) -> bool;
+    /// Why the end ended the flow by itself.
+    fn ended(&self) -> Option<String>;
 }
 
 macro_rules! signalled {
-    ($end:ty) => {
+    ($end:ty, $ended:expr) => {
         impl Signalled for $end {
             fn offer(&mut self, now: Instant) -> Result<String, RtcError> {
                 Self::offer(self, now)
@@ -317,11 +376,15 @@ macro_rules! signalled {
             fn connected(&self) -> bool {
                 Self::connected(self)
             }
+            fn ended(&self) -> Option<String> {
+                $ended(self)
+            }
         }
     };
 }
-signalled!(Sender);
-signalled!(Receiver);
+signalled!(Sender, |s: &Self| s.failure().map(ToString::to_string));
+// A picture that fails ends nothing.
+signalled!(Receiver, |_: &Self| None);
 
 /// An offer that waits for its answer.
 type Offer = (String, oneshot::Sender<Result<String, String>>);
@@ -384,6 +447,9 @@ fn run<E: Signalled>(
     })?;
     if let Some(e) = wrong {
         return Err(e.into());
+    }
+    if let Some(why) = end.ended() {
+        bail!("{why}");
     }
     if !end.connected() {
         bail!("no connection: the other end's address cannot be reached, or it left");
