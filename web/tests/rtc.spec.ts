@@ -1,6 +1,6 @@
 /** WebRTC between the command and Chromium, over the loopback: SLACKWATER names the binary (default: the debug build). */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, test } from "@playwright/test";
@@ -50,6 +50,36 @@ test("Chromium sends to us, by the reports that we make", async ({ page }) => {
     const packets = await page.evaluate(() => (window as any).seen?.["packetsSent"] ?? 0);
     expect(packets).toBeGreaterThan(30);
     console.log(JSON.stringify(await page.evaluate(() => (window as any).seen)), JSON.stringify(lines.at(-1)));
+  } finally {
+    child.kill();
+  }
+});
+
+/** Whether the command can encode H.264: without it, it refuses at once; with it, it waits until it is ended. */
+function encodes(): boolean {
+  const tried = spawnSync(command, ["rtc", "send", "--encoder", "h264", "--listen", "127.0.0.1:0"], { timeout: 1500 });
+  return !tried.stderr.toString().includes("built without H.264");
+}
+
+test("Chromium decodes our H.264", async ({ page }) => {
+  test.skip(!encodes(), "the command was built without H.264");
+  const [child, address, lines] = await waiting("send", "--encoder", "h264", "--most", "3");
+  try {
+    await page.goto(address);
+    const seen = (key: string): Promise<number> => page.evaluate((k) => (window as any).seen?.[k] ?? 0, key);
+    await expect.poll(() => seen("framesDecoded"), { timeout: 30_000 }).toBeGreaterThan(60);
+    // What the pattern has, and not the synthetic picture.
+    expect(await seen("frameWidth")).toBe(640);
+    const codecs = await page.evaluate(async () => {
+      const reports = [...(await (window as any).peer.getStats()).values()];
+      return reports.filter((r) => r.type === "codec").map((r) => `${r.mimeType} ${r.sdpFmtpLine}`);
+    });
+    expect(codecs.join()).toContain("video/H264");
+    expect(codecs.join()).toContain("packetization-mode=1");
+    expect(codecs.join()).toContain("profile-level-id=42e01f");
+    await expect.poll(() => last(lines, "reports")).toBeGreaterThan(30);
+    expect(last(lines, "malformed")).toBe(0);
+    console.log(codecs.join(), JSON.stringify(await page.evaluate(() => (window as any).seen)), JSON.stringify(lines.at(-1)));
   } finally {
     child.kill();
   }

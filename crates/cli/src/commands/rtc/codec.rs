@@ -13,7 +13,7 @@ enum Kind {
     /// Frames of zeros, of any size (VP8)
     #[default]
     Synthetic,
-    /// H.264 by OpenH264, where the command was built with it
+    /// H.264, where the command was built with it
     H264,
 }
 
