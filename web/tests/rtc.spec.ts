@@ -84,3 +84,17 @@ test("Chromium decodes our H.264", async ({ page }) => {
     child.kill();
   }
 });
+
+test("we decode the H.264 that Chromium sends", async ({ page }) => {
+  test.skip(!encodes(), "the command was built without H.264");
+  const [child, address, lines] = await waiting("receive");
+  try {
+    await page.goto(`${address}?codec=H264`);
+    await expect.poll(() => last(lines, "decoded"), { timeout: 30_000 }).toBeGreaterThan(30);
+    // A busy machine may lose a packet, which costs frames until the next key frame.
+    expect(last(lines, "undecoded")).toBeLessThan(last(lines, "decoded"));
+    console.log(JSON.stringify(await page.evaluate(() => (window as any).seen)), JSON.stringify(lines.at(-1)));
+  } finally {
+    child.kill();
+  }
+});

@@ -1,7 +1,8 @@
 //! Payloads of frames, put together for a decoder.
 //!
-//! A sender of ours labels its packets. Of another one, a frame is what lies between two ends of frames (the RTP marker), and it
-//! is whole where no sequence number is missing.
+//! A sender of ours labels its packets. Of another one, a frame is what has one timestamp, up to the RTP marker (RFC 6184, 5.1).
+//! It is whole where no sequence number is missing. Chromium's pacer throws a frame's end away when a key frame follows: that
+//! leaves no gap, but no marker either.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +20,8 @@ const WAITING: usize = 1 << 14;
 pub(super) struct Whole {
     /// By the frame's number and the place in it.
     payloads: BTreeMap<(u32, u32), Bytes>,
-    /// Of a sender that does not say what its packets are: those of the frame that is not over, by sequence number.
-    open: BTreeMap<u64, Bytes>,
+    /// Of a sender that does not say what its packets are: those after the last marker, with timestamps, by sequence number.
+    open: BTreeMap<u64, (u32, Bytes)>,
     /// Sequence numbers, which count this stream alone: transport-wide ones have gaps where another stream has packets.
     sequences: Unwrap<16>,
     /// Sequence number of the packet that ended the frame before.
@@ -66,20 +67,32 @@ impl Whole {
         if self.open.len() >= WAITING {
             self.open.clear();
         }
-        self.open.insert(sequence, packet.payload.clone());
+        let content = (header.timestamp, packet.payload.clone());
+        self.open.insert(sequence, content);
         if !header.marker {
             return media;
         }
 
-        let open = core::mem::take(&mut self.open);
-        let oldest = open.keys().next().copied().unwrap_or(sequence);
-        let first = self.end.map_or(oldest, |end| end + 1);
-        let whole = open.len() as u64 == sequence + 1 - first;
+        let mut before = core::mem::take(&mut self.open);
+        // Padding has no payload, is of no frame, and has the timestamp of the one before.
+        let other = |of: &(&u64, &(u32, Bytes))| of.1.0 != header.timestamp && !of.1.1.is_empty();
+        let last = before.iter().rev().find(other).map(|of| *of.0);
+        let open = before.split_off(&last.map_or(0, |last| last + 1));
+        let first = open.keys().next().copied().unwrap_or(sequence);
+        // What stands before the first packet is of another frame, where it is known.
+        let known = last.or(self.end).is_none_or(|before| before + 1 == first);
+        let whole = known && open.len() as u64 == sequence + 1 - first;
+
         self.end = Some(sequence);
+        if last.is_some() {
+            // A frame whose end never came.
+            self.next = self.next.wrapping_add(1);
+            media.frame = self.next;
+        }
         self.next = self.next.wrapping_add(1);
         if whole {
-            // Padding has no payload, and none of a frame.
-            let payloads: Vec<Bytes> = open.into_values().filter(|p| !p.is_empty()).collect();
+            let payloads = open.into_values().map(|(_, payload)| payload);
+            let payloads: Vec<Bytes> = payloads.filter(|p| !p.is_empty()).collect();
             media.packets = 1;
             media.key = is_key(&payloads);
             for (index, payload) in (0..).zip(payloads) {
@@ -107,9 +120,10 @@ mod tests {
     use super::*;
 
     /// What each packet is of: its frame's number, where it ends one that is whole.
-    fn frames(whole: &mut Whole, packets: &[(u16, bool)]) -> Vec<Option<u32>> {
-        let packets = packets.iter().map(|(number, marker)| {
+    fn frames(whole: &mut Whole, packets: &[(u16, u32, bool)]) -> Vec<Option<u32>> {
+        let packets = packets.iter().map(|(number, timestamp, marker)| {
             let header = Header {
+                timestamp: *timestamp,
                 marker: *marker,
                 sequence_number: *number,
                 ..Header::default()
@@ -125,7 +139,13 @@ mod tests {
     #[test]
     fn a_frame_is_what_lies_between_two_ends() {
         let mut whole = Whole::default();
-        let packets = [(7, false), (8, true), (10, false), (9, false), (11, true)];
+        let packets = [
+            (7, 1, false),
+            (8, 1, true),
+            (10, 2, false),
+            (9, 2, false),
+            (11, 2, true),
+        ];
         assert_eq!(
             frames(&mut whole, &packets),
             [None, Some(0), None, None, Some(1)]
@@ -139,16 +159,67 @@ mod tests {
     #[test]
     fn a_frame_with_a_gap_has_a_number_and_is_none() {
         let mut whole = Whole::default();
-        let packets = [(1, true), (2, false), (4, true), (3, false), (5, true)];
+        let packets = [
+            (1, 1, true),
+            (2, 2, false),
+            (4, 2, true),
+            (3, 2, false),
+            (5, 3, true),
+        ];
         assert_eq!(
             frames(&mut whole, &packets),
             [Some(0), None, None, None, Some(2)]
         );
         // The end itself is missing: what follows is of a frame that is not whole.
         assert_eq!(
-            frames(&mut whole, &[(7, false), (8, true), (9, true)]),
+            frames(&mut whole, &[(7, 5, false), (8, 5, true), (9, 6, true)]),
             [None, None, Some(4)]
         );
+    }
+
+    #[test]
+    fn a_frame_whose_end_never_came_is_no_part_of_the_next() {
+        let mut whole = Whole::default();
+        let packets = [
+            (1, 1, true),
+            (2, 2, false),
+            (3, 2, false),
+            (4, 3, false),
+            (5, 3, true),
+        ];
+        let found = frames(&mut whole, &packets);
+        assert_eq!(found, [Some(0), None, None, None, Some(2)]);
+        let payload = |n: u16| Bytes::copy_from_slice(&n.to_be_bytes());
+        assert_eq!(whole.take(2), [4, 5].map(payload));
+        // The first packet of the next frame is lost too: what is left of it is not whole.
+        let packets = [(6, 4, false), (8, 5, false), (9, 5, true)];
+        assert_eq!(frames(&mut whole, &packets), [None; 3]);
+    }
+
+    #[test]
+    fn padding_between_frames_is_of_none() {
+        let mut whole = Whole::default();
+        frames(&mut whole, &[(1, 1, true)]);
+        let header = Header {
+            timestamp: 1,
+            sequence_number: 2,
+            ..Header::default()
+        };
+        let padding = Packet {
+            header,
+            payload: Bytes::new(),
+        };
+        assert_eq!(
+            whole
+                .frame_of(Instant::ZERO, &padding, 0, |_| false)
+                .packets,
+            0
+        );
+        assert_eq!(
+            frames(&mut whole, &[(3, 2, false), (4, 2, true)]),
+            [None, Some(1)]
+        );
+        assert_eq!(whole.take(1).len(), 2);
     }
 
     #[test]
