@@ -95,6 +95,71 @@ fn media_flow_between_two_hosts_of_ours() {
     }
 }
 
+/// What the command says where it is refused.
+fn refused(args: &[&str]) -> String {
+    let output = rtc(args).wait_with_output().expect("it ends");
+    assert!(!output.status.success(), "{args:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_video_that_cannot_be_sent_is_refused_before_anybody_waits() {
+    let error = refused(&["send", "--video", "a.y4m"]);
+    assert!(error.contains("expected --encoder h264"), "{error}");
+    let error = refused(&["send", "--encoder", "h264", "--video", "none.y4m"]);
+    let expected = if cfg!(feature = "h264") {
+        "none.y4m: found"
+    } else {
+        "--features h264"
+    };
+    assert!(error.contains(expected), "{error}");
+    #[cfg(not(feature = "h264"))]
+    assert!(refused(&["receive", "--save", "a.y4m"]).contains("--features h264"));
+}
+
+/// What one end decodes and saves, another one sends.
+#[cfg(feature = "h264")]
+#[test]
+fn pictures_are_decoded_saved_and_sent_again() {
+    let folder = std::env::temp_dir().join(format!("slackwater-h264-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("saved.y4m");
+    let file = file.to_str().expect("text");
+    let mut video: &[&str] = &[];
+    let with_file = ["--video", file];
+    for round in 0..2 {
+        let send = [
+            "send",
+            "--encoder",
+            "h264",
+            "--listen",
+            "127.0.0.1:0",
+            "--json",
+        ];
+        let (mut sender, address) = waiting(&[&send[..], video].concat());
+        let url = format!("http://{address}");
+        let save = ["--save", file];
+        let receive = ["receive", &url, "--seconds", "3", "--json"];
+        let more = if round == 0 { &save[..] } else { &[] };
+        let output = rtc(&[&receive[..], more].concat()).wait_with_output();
+        let got = last(&output.expect("it ends"));
+        sender.kill().expect("it ends");
+        sender.wait().expect("it ended");
+
+        let number = |key: &str| got[key].as_f64().unwrap_or_else(|| panic!("{key}: {got}"));
+        assert!(
+            number("decoded") > 20.0 && number("undecoded") < 20.0,
+            "{got}"
+        );
+        assert!(
+            number("psnr_db") > 25.0 && number("decoded_after_ms") > 0.0,
+            "{got}"
+        );
+        video = &with_file;
+    }
+    std::fs::remove_dir_all(folder).expect("it was made");
+}
+
 #[test]
 fn a_wrong_offer_is_refused_and_the_next_one_is_heard() {
     let (mut sender, address) = waiting(&["send", "--listen", "127.0.0.1:0"]);

@@ -39,6 +39,8 @@ pub struct Found {
     pub received: Received,
     /// Processor time of the sender's thread in these seconds.
     pub processor: Duration,
+    /// Processor time of the receiver's thread since the start.
+    pub receiver: Duration,
     /// The seconds.
     pub wall: Duration,
     /// How late the sender's timers were.
@@ -53,20 +55,20 @@ fn processor() -> Duration {
     Duration::from_nanos(u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Runs the sender that `made` gives, beside a receiver and the load.
+/// Runs the ends that `made` and `receiver` give, beside the load.
 ///
 /// # Errors
 /// Where the kernel refuses a socket, or the stack a connection.
 pub fn run(
     bench: &Bench,
     made: impl FnOnce(Instant, SocketAddr) -> Result<Sender, RtcError>,
+    receiver: impl FnOnce(Instant, SocketAddr) -> Result<Receiver, RtcError>,
 ) -> Result<Found, LiveError> {
     let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
     let (mut ours, mut theirs) = (Port::open(loopback)?, Port::open(loopback)?);
     let stack = |e: RtcError| LiveError::Usage(e.to_string());
     let mut sender = made(ours.now(), ours.address()).map_err(stack)?;
-    let mut receiver =
-        Receiver::new(theirs.now(), theirs.address(), bench.config).map_err(stack)?;
+    let mut receiver = receiver(theirs.now(), theirs.address()).map_err(stack)?;
     let offer = sender.offer(ours.now()).map_err(stack)?;
     let answer = receiver.answer(theirs.now(), &offer).map_err(stack)?;
     sender.accept(ours.now(), &answer).map_err(stack)?;
@@ -88,7 +90,7 @@ pub fn run(
                 Port::urgent();
             }
             let done = theirs.drive(&mut receiver, &over, |_, _| true);
-            done.map(|()| receiver.stats())
+            done.map(|()| (receiver.stats(), processor()))
         });
         let sends = scope.spawn(|| {
             let found = send(bench, &mut ours, &mut sender);
@@ -97,7 +99,7 @@ pub fn run(
         });
         let joined = |panic| std::panic::resume_unwind(panic);
         let mut found = sends.join().unwrap_or_else(joined)?;
-        found.received = receives
+        (found.received, found.receiver) = receives
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(found)
@@ -136,6 +138,7 @@ fn send(bench: &Bench, port: &mut Port, sender: &mut Sender) -> Result<Found, Li
         packets: sent.media.packets - before.media.packets,
         received: Received::default(),
         processor: all.saturating_sub(spent),
+        receiver: Duration::ZERO,
         wall: Duration::from_nanos(wall),
         late: port.late().clone(),
         urgent,

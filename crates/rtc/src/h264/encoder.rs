@@ -224,6 +224,11 @@ mod tests {
             let start = 90 * k + 2;
             for from in [start, start + 5] {
                 let share = share(&frames[from..from + 5], *mbps);
+                eprintln!(
+                    "target {mbps} Mbit/s, frames {} to {} after: {share:.2}",
+                    from - start + 2,
+                    from - start + 6
+                );
                 assert!(
                     (0.75..1.25).contains(&share),
                     "step {k}, frame {from}: {share}"

@@ -8,10 +8,10 @@ use serde::Serialize;
 use slackwater_lab::control::registry::{Config, Encoder};
 use slackwater_lab::core::{Draw, Duration, Rate};
 use slackwater_live::rtc::bench::{Bench, Found, run};
-use slackwater_live::rtc::{RtpConfig, Sender};
+use slackwater_live::rtc::{Receiver, RtpConfig, Sender};
 use slackwater_scenario::Plugins;
 
-use super::mbps;
+use super::{codec, mbps};
 use crate::say::say;
 
 #[derive(Debug, Args)]
@@ -37,7 +37,12 @@ pub(super) struct BenchArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    encoder: codec::EncoderArgs,
 }
+
+/// Frames a second.
+const FPS: f64 = 30.0;
 
 #[derive(Debug, Serialize)]
 struct Line {
@@ -46,6 +51,13 @@ struct Line {
     sent_mbps: f64,
     core_percent: f64,
     packet_us: f64,
+    /// Processor time of the sender for each frame.
+    frame_ms: f64,
+    /// Processor time of the receiver for each picture that it decoded.
+    decoded_ms: Option<f64>,
+    decoded: u64,
+    undecoded: u64,
+    skipped: u64,
     late_p50_ms: f64,
     late_p95_ms: f64,
     late_p99_ms: f64,
@@ -59,7 +71,7 @@ pub(super) fn bench(args: &BenchArgs, plugins: &Plugins) -> Result<ExitCode> {
     let draw = Draw::new(1);
     let rate = Rate::from_bps((args.rate * 1e6) as u64);
     let mut config = RtpConfig::default();
-    config.sender.source.fps = 30.0;
+    config.sender.source.fps = FPS;
     config.sender.source.start = rate;
     config.sender.source.least = rate;
     config.sender.source.most = rate;
@@ -77,9 +89,12 @@ pub(super) fn bench(args: &BenchArgs, plugins: &Plugins) -> Result<ExitCode> {
         load: usize::from(args.load),
         urgent: !args.ordinary,
     };
-    let found = run(&bench, |now, address| {
-        Sender::new(now, address, config, controller, draw)
-    })?;
+    let encoder = args.encoder.made(FPS, rate)?;
+    let decoder = codec::DecoderArgs::default().made()?;
+    let sender =
+        |now, address| Sender::with_encoder(now, address, config, controller, draw, encoder()?);
+    let receiver = |now, address| Receiver::with_decoder(now, address, config, decoder()?);
+    let found = run(&bench, sender, receiver)?;
     let line = line(args, &found);
     if args.json {
         say!("{}", serde_json::to_string(&line)?);
@@ -107,6 +122,15 @@ pub(super) fn bench(args: &BenchArgs, plugins: &Plugins) -> Result<ExitCode> {
         line.core_percent,
         line.packet_us
     );
+    if let Some(decoded) = line.decoded_ms {
+        say!(
+            "a frame       {:.2} ms to send, {decoded:.2} ms to receive; {} decoded, {} not, {} left out",
+            line.frame_ms,
+            line.decoded,
+            line.undecoded,
+            line.skipped
+        );
+    }
     say!(
         "timers late   p50 {:.2}, p95 {:.2}, p99 {:.2} ms",
         line.late_p50_ms,
@@ -122,6 +146,7 @@ pub(super) fn bench(args: &BenchArgs, plugins: &Plugins) -> Result<ExitCode> {
 
 fn line(args: &BenchArgs, found: &Found) -> Line {
     let spent = found.processor.as_secs_f64();
+    let decoded = found.received.decoded;
     let late = |share| found.late.quantile(share).as_millis_f64();
     Line {
         controller: args.cc.clone(),
@@ -129,6 +154,12 @@ fn line(args: &BenchArgs, found: &Found) -> Line {
         sent_mbps: found.bytes as f64 * 8e-6 / found.wall.as_secs_f64(),
         core_percent: spent / found.wall.as_secs_f64() * 100.0,
         packet_us: spent * 1e6 / found.packets.max(1) as f64,
+        frame_ms: spent * 1e3 / (found.wall.as_secs_f64() * FPS),
+        decoded_ms: (decoded.frames > 0)
+            .then(|| found.receiver.as_millis_f64() / decoded.frames as f64),
+        decoded: decoded.frames,
+        undecoded: decoded.failed,
+        skipped: found.sent.media.skipped,
         late_p50_ms: late(0.5),
         late_p95_ms: late(0.95),
         late_p99_ms: late(0.99),

@@ -29,7 +29,7 @@ pub(super) struct EncoderArgs {
 }
 
 /// What a receiver does with pictures.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct DecoderArgs {
     /// Write decoded pictures to a file, as YUV4MPEG2 (H.264 alone)
     #[arg(long, value_name = "FILE.y4m")]
@@ -41,7 +41,11 @@ impl EncoderArgs {
     ///
     /// # Errors
     /// Where there is no such encoder or video.
-    pub(super) fn made(&self, fps: f64, start: Rate) -> Result<impl Fn() -> Made<dyn Encoder>> {
+    pub(super) fn made(
+        &self,
+        fps: f64,
+        start: Rate,
+    ) -> Result<impl Fn() -> Made<dyn Encoder> + use<>> {
         let real = self.encoder == Kind::H264;
         if !real && let Some(file) = &self.video {
             bail!(
@@ -68,7 +72,7 @@ impl DecoderArgs {
     ///
     /// # Errors
     /// Where there is no decoder for what is to be saved.
-    pub(super) fn made(&self) -> Result<impl Fn() -> Made<dyn Decoder>> {
+    pub(super) fn made(&self) -> Result<impl Fn() -> Made<dyn Decoder> + use<>> {
         if self.save.is_some() && cfg!(not(feature = "h264")) {
             bail!("--save: {WITHOUT}");
         }
