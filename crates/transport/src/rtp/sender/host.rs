@@ -83,3 +83,87 @@ impl RtpSender {
         number
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use slackwater_control::build_media;
+    use slackwater_control::registry::Config;
+    use slackwater_core::{Body, Draw, Duration, FlowId};
+
+    use super::super::super::{Rtcp, RtpConfig};
+    use super::*;
+
+    fn sender() -> RtpSender {
+        let draw = Draw::new(1);
+        let config = RtpConfig::default();
+        let controller = build_media("gcc", &Config::new(1150, draw)).unwrap();
+        let mut sender = RtpSender::new(
+            FlowId(0),
+            false,
+            &config,
+            controller,
+            Instant::ZERO,
+            Instant::MAX,
+            draw,
+        );
+        sender.encode_outside();
+        sender
+    }
+
+    /// The next frame that is due, at its time.
+    fn next(sender: &mut RtpSender, now: &mut Instant, out: &mut Vec<Packet>) -> Wanted {
+        loop {
+            *now = sender.next_timer().unwrap().max(*now);
+            sender.on_timer(*now, out);
+            if let Some(wanted) = sender.due(*now) {
+                return wanted;
+            }
+        }
+    }
+
+    #[test]
+    fn frames_have_the_hosts_lengths_and_those_left_out_no_number() {
+        let (mut sender, mut now, mut out) = (sender(), Instant::ZERO, Vec::new());
+        for (lengths, number) in [
+            (&[1000, 7][..], Some(0)),
+            (&[], None),
+            (&[], None),
+            (&[300], Some(1)),
+        ] {
+            let wanted = next(&mut sender, &mut now, &mut out);
+            let given = sender.on_frame(now, &wanted, wanted.key, lengths, &mut out);
+            assert_eq!(given, number);
+        }
+        for _ in 0..20 {
+            now += Duration::from_millis(10);
+            sender.on_timer(now, &mut out);
+        }
+        let media = out.iter().map(|packet| match &packet.body {
+            Body::Media(m) => (m.frame, m.index, m.packets, m.payload),
+            other => panic!("{other:?}"),
+        });
+        // Padding is of no frame.
+        let media: Vec<_> = media.filter(|m| m.2 > 0).collect();
+        assert_eq!(media, [(0, 0, 2, 1000), (0, 1, 2, 7), (1, 0, 1, 300)]);
+        let stats = sender.stats();
+        assert_eq!((stats.frames, stats.skipped), (4, 2));
+    }
+
+    #[test]
+    fn a_key_frame_is_wanted_until_there_is_one() {
+        let (mut sender, mut now, mut out) = (sender(), Instant::ZERO, Vec::new());
+        let mut keys = Vec::new();
+        for n in 0..6 {
+            let wanted = next(&mut sender, &mut now, &mut out);
+            keys.push(wanted.key);
+            // The first is left out, and so is the one that a PLI asks for.
+            let lengths = if n == 0 || n == 3 { &[][..] } else { &[500] };
+            let key = wanted.key && !lengths.is_empty();
+            sender.on_frame(now, &wanted, key, lengths, &mut out);
+            if n == 2 {
+                sender.on_message(now, &Rtcp::Pli, &mut out);
+            }
+        }
+        assert_eq!(keys, [true, true, false, true, true, false]);
+    }
+}
