@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use openh264::encoder::{
-    BitRate, Complexity, Encoder as Open, EncoderConfig, FrameRate, FrameType, Profile,
+    BitRate, Complexity, Encoder as Open, EncoderConfig, FrameRate, FrameType, Level, Profile,
     RateControlMode, UsageType,
 };
 use openh264::formats::YUVSlices;
@@ -16,12 +16,9 @@ use rtc::rtp::packetizer::Payloader as _;
 use slackwater_core::{Instant, Rate};
 use slackwater_transport::rtp::Wanted;
 
-use super::MOST_MACROBLOCKS;
+use super::{MOST_MACROBLOCKS, MOST_MACROBLOCKS_A_SECOND, MOST_RATE};
 use crate::codec::{Codec, CodecError, Encoded, Encoder as Encodes};
 use crate::video::{Picture, Size, Video};
-
-/// No target comes near it; the encoder refuses targets above its greatest.
-const MOST: i32 = 100_000_000;
 
 /// An encoder and the video that it encodes.
 pub struct Encoder {
@@ -58,6 +55,14 @@ impl Encoder {
                 expected: "at most 3,600 macroblocks (1280x720)",
             });
         }
+        if size.macroblocks() as f64 * fps > MOST_MACROBLOCKS_A_SECOND {
+            let Size { width, height } = size;
+            return Err(CodecError {
+                during: "setting up H.264".to_owned(),
+                found: format!("{fps} pictures of {width}x{height} a second"),
+                expected: "at most 108,000 macroblocks a second (1280x720 at 30, 640x360 at 117)",
+            });
+        }
         let rate = bps(rate);
         // The study's (docs/design/0101): of the modes that hold a rate, the one whose frames deviate less.
         let config = EncoderConfig::new()
@@ -65,6 +70,7 @@ impl Encoder {
             .max_frame_rate(FrameRate::from_hz(fps as f32))
             .rate_control_mode(RateControlMode::Quality)
             .profile(Profile::Baseline)
+            .level(Level::Level_3_1)
             // Without it these modes hold no rate (the library warns).
             .skip_frames(true)
             .scene_change_detect(false)
@@ -95,9 +101,12 @@ impl Encoder {
         if rate == self.rate {
             return Ok(());
         }
-        // The greatest is the first target at first.
+        // Targets above the greatest are refused, and that is the first target at first.
         for (option, value) in [
-            (ENCODER_OPTION_MAX_BITRATE, MOST),
+            (
+                ENCODER_OPTION_MAX_BITRATE,
+                bps(Rate::from_bps(u64::from(MOST_RATE))),
+            ),
             (ENCODER_OPTION_BITRATE, rate),
         ] {
             set(&mut self.open, option, value)?;
@@ -146,9 +155,9 @@ impl Encodes for Encoder {
     }
 }
 
-/// `rate` as the library takes it.
+/// `rate` as the library takes it, within the level's.
 fn bps(rate: Rate) -> i32 {
-    i32::try_from(rate.as_bps()).unwrap_or(MOST).clamp(1, MOST)
+    rate.as_bps().clamp(1, u64::from(MOST_RATE)) as i32
 }
 
 fn failed(during: &str, error: &dyn core::fmt::Display) -> CodecError {
@@ -264,11 +273,9 @@ mod tests {
                 let [indicator, header] = [frame.payloads[1][0], frame.payloads[1][1]];
                 assert_eq!((indicator & 31, header), (28, 0x80 | 5));
                 assert_eq!(frame.payloads.last().unwrap()[1], 0x40 | 5);
-                // Constrained baseline, as signalling says: profile 66 with constraint_set1_flag.
-                assert_eq!(
-                    (frame.payloads[0][4], frame.payloads[0][5] & 0x40),
-                    (66, 0x40)
-                );
+                // Constrained baseline, level 3.1, as signalling says: profile 66 with constraint_set1_flag.
+                let sps = &frame.payloads[0][3..];
+                assert_eq!((sps[1], sps[2] & 0x40, sps[3]), (66, 0x40, 31));
             }
         }
     }
@@ -284,5 +291,18 @@ mod tests {
             error.to_string().contains("found pictures of 1920x1080"),
             "{error}"
         );
+        let usual = Box::new(Pattern::new(USUAL));
+        let error = Encoder::new(usual, 120.0, Rate::from_mbps(1.0)).unwrap_err();
+        assert!(
+            error.to_string().contains("found 120 pictures of 640x360"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn targets_above_the_level_have_the_levels() {
+        let frames = sizes(60, |n| if n < 10 { 2.0 } else { 50.0 });
+        let share = share(&frames[20..], 14.0);
+        assert!((0.5..1.1).contains(&share), "{share}");
     }
 }

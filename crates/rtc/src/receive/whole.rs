@@ -73,7 +73,9 @@ impl Whole {
             return media;
         }
 
-        let mut before = core::mem::take(&mut self.open);
+        // Packets of the next frame may have overtaken.
+        let later = self.open.split_off(&(sequence + 1));
+        let mut before = core::mem::replace(&mut self.open, later);
         // Padding has no payload, is of no frame, and has the timestamp of the one before.
         let other = |of: &(&u64, &(u32, Bytes))| of.1.0 != header.timestamp && !of.1.1.is_empty();
         let last = before.iter().rev().find(other).map(|of| *of.0);
@@ -115,6 +117,7 @@ impl Whole {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use rtc::rtp::{Header, Packet};
 
     use super::*;
@@ -194,6 +197,38 @@ mod tests {
         // The first packet of the next frame is lost too: what is left of it is not whole.
         let packets = [(6, 4, false), (8, 5, false), (9, 5, true)];
         assert_eq!(frames(&mut whole, &packets), [None; 3]);
+    }
+
+    #[test]
+    fn a_packet_of_the_next_frame_may_overtake() {
+        let mut whole = Whole::default();
+        let packets = [
+            (1, 1, true),
+            (2, 2, false),
+            (4, 3, false),
+            (3, 2, true),
+            (5, 3, true),
+        ];
+        let found = frames(&mut whole, &packets);
+        assert_eq!(found, [Some(0), None, None, Some(1), Some(2)]);
+        assert_eq!((whole.take(1).len(), whole.take(2).len()), (2, 2));
+    }
+
+    proptest! {
+        /// Whatever comes, frames have rising numbers and hold no more than came.
+        #[test]
+        fn any_packets_make_frames_in_order(
+            packets in proptest::collection::vec((0_u16..40, 0_u32..4, any::<bool>()), 0..80),
+            first: u16,
+        ) {
+            let moved = packets.iter().map(|(n, t, m)| (n.wrapping_add(first), *t, *m));
+            let moved: Vec<_> = moved.collect();
+            let mut whole = Whole::default();
+            let found: Vec<u32> = frames(&mut whole, &moved).into_iter().flatten().collect();
+            prop_assert!(found.is_sorted_by(|a, b| a < b));
+            let held: usize = found.iter().map(|n| whole.take(*n).len()).sum();
+            prop_assert!(held <= packets.len());
+        }
     }
 
     #[test]
