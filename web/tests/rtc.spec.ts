@@ -57,7 +57,7 @@ test("Chromium sends to us, by the reports that we make", async ({ page }) => {
 
 /** Whether the command can encode H.264: without it, it refuses at once; with it, it waits until it is ended. */
 function encodes(): boolean {
-  const tried = spawnSync(command, ["rtc", "send", "--encoder", "h264", "--listen", "127.0.0.1:0"], { timeout: 1500 });
+  const tried = spawnSync(command, ["rtc", "send", "--encoder", "h264", "--listen", "127.0.0.1:0"], { timeout: 10_000 });
   return !tried.stderr.toString().includes("built without H.264");
 }
 
