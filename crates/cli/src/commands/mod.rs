@@ -11,7 +11,6 @@ pub(crate) mod folders;
 pub(crate) mod gnb;
 pub(crate) mod list;
 pub(crate) mod live;
-pub(crate) mod make;
 pub(crate) mod new;
 pub(crate) mod python;
 pub(crate) mod quic;

@@ -1,10 +1,13 @@
 //! `slackwater trace`: look at link traces and convert them.
 
+mod format;
+mod make;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::json;
 use slackwater_lab::core::{Duration, Rate};
 use slackwater_lab::wire::trace::rate::TimeUnit;
@@ -13,12 +16,13 @@ use slackwater_lab::wire::trace::{MahimahiTrace, RateColumns, RateSeries, RateUn
 use slackwater_results::table::Table;
 use slackwater_scenario::data::read_text;
 
+use self::format::Format;
 use crate::say::say;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
     /// Make a trace by a model: fading, handovers, steps or outages
-    Make(super::make::MakeArgs),
+    Make(make::MakeArgs),
     /// Read a trace or a table of rates and write it as a Mahimahi trace or a rate series
     Import(ImportArgs),
     /// Draw a trace's rate over time in the terminal
@@ -39,14 +43,6 @@ pub(crate) enum TraceCommand {
         #[arg(long)]
         json: bool,
     },
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Format {
-    /// One delivery opportunity a line, in ms
-    Mahimahi,
-    /// CSV with `time_s` and mbps
-    Rate,
 }
 
 #[derive(Debug, Args)]
@@ -141,7 +137,7 @@ fn read(file: &Path, columns: &ColumnArgs) -> Result<Trace> {
 
 pub(crate) fn trace(command: TraceCommand) -> Result<ExitCode> {
     match command {
-        TraceCommand::Make(args) => super::make::make(&args),
+        TraceCommand::Make(args) => make::make(&args),
         TraceCommand::Import(args) => import(&args),
         TraceCommand::Show { file, columns } => show(&file, &columns),
         TraceCommand::Stats {

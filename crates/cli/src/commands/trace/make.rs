@@ -13,7 +13,7 @@ use slackwater_lab::traces::{Model, Recipe};
 use slackwater_lab::wire::trace::stats::WINDOW;
 use slackwater_scenario::units;
 
-use super::trace::Format;
+use super::format::Format;
 use crate::say::say;
 
 /// The model, as an option knows it.
