@@ -9,11 +9,15 @@ mod commands;
 mod complete;
 mod examples;
 mod files;
+mod leaves;
 mod manifest;
 mod ns3;
+mod outcome;
 mod progress;
 mod quantity;
+mod results;
 mod say;
+mod scenario;
 mod start;
 mod terminal;
 

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use slackwater_results::output::{Input, Manifest, content};
 use slackwater_scenario::{Change, Scenario};
 
-use crate::commands::run::command_line;
+use crate::start::command_line;
 
 /// Commit that this program was built from; `None` where the build did not know.
 pub(crate) fn revision() -> Option<&'static str> {

@@ -54,6 +54,22 @@ pub(crate) fn words() -> &'static [OsString] {
     START.get().map_or(&[], |s| &s.words)
 }
 
+/// The command as typed, for the report.
+pub(crate) fn command_line() -> String {
+    let mut line = vec!["slackwater".to_owned()];
+    line.extend(words().iter().map(|a| quoted(&a.to_string_lossy())));
+    line.join(" ")
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=+./:,@%[]".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// The interpreter that the command runs in.
 pub(crate) fn python() -> Option<&'static Path> {
     START.get()?.python.as_deref()

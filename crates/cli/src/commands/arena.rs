@@ -19,10 +19,11 @@ use slackwater_results::output::{Place, Update, parquet};
 use slackwater_results::table::{Cell, Column, Table as Text, Tone};
 use slackwater_scenario::Plugins;
 
-use super::run::{command_line, plain, write, write_report};
 use crate::manifest::manifest;
 use crate::progress::{self, Signal};
+use crate::results::{plain, write, write_report};
 use crate::say::say;
+use crate::start::command_line;
 use crate::terminal::{self, TableArgs};
 
 /// The table of all cells: a folder without it is no finished arena.

@@ -13,10 +13,11 @@ use slackwater_results::output::{Comparison, run_folder, tables};
 use slackwater_results::stats::Estimate;
 use slackwater_scenario::{Plugins, Scenario, Variant};
 
-use super::run::{REPORT, check, claim, folder, plain, scenario, write, write_report_of};
 use crate::CompareArgs;
 use crate::progress::{self, Bar, STEPS, Signal};
+use crate::results::{REPORT, claim, folder, plain, write, write_report_of};
 use crate::say::say;
+use crate::scenario::{check, scenario};
 
 /// The scenario with the axes that the arguments add or replace.
 fn varied(args: &CompareArgs, plugins: &Plugins) -> Result<Scenario> {

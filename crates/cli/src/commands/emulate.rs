@@ -14,20 +14,20 @@ use slackwater_live::cells::{Edge, Middle, Wanted};
 use slackwater_live::core_network;
 use slackwater_live::counted::Key;
 use slackwater_live::emulate::reach::{Net, Range};
-use slackwater_live::emulate::{Health, Options, Outcome, emulate};
+use slackwater_live::emulate::{Options, Outcome, emulate};
 use slackwater_live::gnb;
 use slackwater_live::logs;
-use slackwater_live::privilege::{Caller, as_caller};
+use slackwater_live::privilege::as_caller;
 use slackwater_live::upf::config::{Aqm, Frames, Functions};
-use slackwater_results::output::{Manifest, Place, tables};
+use slackwater_results::output::Place;
 use slackwater_scenario::data::read_bytes;
 use slackwater_scenario::field::Field as _;
 use slackwater_scenario::{Limit, Plugins};
 
-use crate::commands::run::{REPORT, changes, command_line, plain, write, write_report};
-use crate::manifest::manifest;
+use crate::leaves::{Leaves, caller};
 use crate::quantity::{duration, mbps, room};
-use crate::{VOID, terminal};
+use crate::scenario::changes;
+use crate::start::command_line;
 
 /// `slackwater emulate`
 #[derive(Debug, Args)]
@@ -166,11 +166,6 @@ fn folder(args: &EmulateArgs) -> PathBuf {
     args.out.clone().unwrap_or_else(own)
 }
 
-/// Who gets commands and files: whoever called `sudo`.
-pub(crate) fn caller(as_root: bool) -> Option<Caller> {
-    Caller::of_sudo().filter(|_| !as_root)
-}
-
 fn options(args: &EmulateArgs, plugins: &Plugins) -> Result<Options> {
     let middle = match (&args.cell, &args.trace, args.rate) {
         (Some(cell), _, _) => Middle::Cell(cell.clone()),
@@ -184,12 +179,6 @@ fn options(args: &EmulateArgs, plugins: &Plugins) -> Result<Options> {
         },
     };
     let edge = args.edge.iter().map(|name| Edge::find(name, plugins));
-    let set = args.set.iter().map(|set| {
-        let (key, value) = set
-            .split_once('=')
-            .with_context(|| format!("--set: found {set:?}, expected KEY=VALUE"))?;
-        Ok((key.trim().to_owned(), value.trim().to_owned()))
-    });
     Ok(Options {
         wanted: Wanted {
             name: args.name.clone(),
@@ -202,7 +191,7 @@ fn options(args: &EmulateArgs, plugins: &Plugins) -> Result<Options> {
             blocks: args.blocks.is_some(),
             seed: args.seed,
             flows: args.flows,
-            set: set.collect::<Result<_>>()?,
+            set: changes(&args.set)?,
             plugins: plugins.clone(),
         },
         command: command_or_shell(args),
@@ -247,168 +236,6 @@ fn write_logs(args: &EmulateArgs, outcome: &Outcome) -> Result<()> {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
-}
-
-/// How late the emulator was, in words.
-pub(crate) fn lag_line(health: &Health) -> String {
-    let ms = |q| {
-        let lag = health.lag.histogram.quantile(q).unwrap_or_default();
-        format!("{:.3}", lag.as_millis_f64())
-    };
-    format!(
-        "late by {} ms (p50), {} ms (p99), {} ms (p99.9); {} of {} slots missed{}",
-        ms(0.5),
-        ms(0.99),
-        ms(0.999),
-        health.lag.missed_slots,
-        health.slots,
-        if health.realtime {
-            ""
-        } else {
-            "; no real-time priority"
-        },
-    )
-}
-
-pub(crate) fn json(outcome: &Outcome, void: bool) -> serde_json::Value {
-    let health = &outcome.health;
-    let late = |q| {
-        let lag = health.lag.histogram.quantile(q).unwrap_or_default();
-        lag.as_millis_f64()
-    };
-    let quic = |(flow, [down, up]): &(String, [u64; 2])| serde_json::json!({ "flow": flow, "spin_edges_down": down, "spin_edges_up": up });
-    let mut document = serde_json::json!({
-        "exit_code": outcome.code,
-        "seconds": outcome.length.as_secs_f64(),
-        "void": void,
-        "late_ms": { "p50": late(0.5), "p99": late(0.99), "p999": late(0.999) },
-        "slots": health.slots,
-        "missed_slots": health.lag.missed_slots,
-        "realtime": health.realtime,
-        "malformed_frames": health.malformed,
-        "refused_packets": health.refused,
-        "out_of_reach_packets": health.out_of_reach,
-        "reports_sent": health.reports,
-        "quic": outcome.spins.iter().map(quic).collect::<Vec<_>>(),
-        "cpu_seconds": health.cpu.as_secs_f64(),
-        "stolen_seconds": health.stolen.as_secs_f64(),
-        "summary": outcome.result.summary,
-    });
-    if let Some(found) = &outcome.n3 {
-        document["n3"] = super::gnb::json(found);
-    }
-    document
-}
-
-/// Where the hypervisor took time from the machine, how much.
-fn stolen_words(health: &Health) -> String {
-    let stolen = health.stolen.as_secs_f64();
-    if stolen == 0.0 {
-        return String::new();
-    }
-    format!("; its hypervisor took {stolen:.2} s of processor time meanwhile")
-}
-
-/// What a run with real packets leaves, and where.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Leaves<'a> {
-    /// The folder of results; none where no files are wanted.
-    pub(crate) folder: Option<&'a Path>,
-    /// A file for the summary and the lag.
-    pub(crate) json: Option<&'a Path>,
-    /// Share of slots, in percent, beyond which the run is void.
-    pub(crate) void_above: f64,
-    /// Say nothing but that.
-    pub(crate) quiet: bool,
-    /// Take the place of any results.
-    pub(crate) force: bool,
-    /// Changes of the scenario, as given.
-    pub(crate) set: &'a [String],
-}
-
-impl Leaves<'_> {
-    /// Looks whether all that the run will leave, `more` included, can be written, before an hour of somebody's time goes
-    /// into it, and claims the folder. `kind` and `name` say what the run is.
-    pub(crate) fn claim(
-        &self,
-        kind: &str,
-        name: &str,
-        more: &[Option<&Path>],
-    ) -> Result<Option<Place>> {
-        let manifest = Manifest {
-            set: changes(self.set)?,
-            ..manifest(kind, name)
-        };
-        let claimed = self
-            .folder
-            .map(|folder| Place::claim(folder, manifest, self.force).map_err(plain));
-        let place = claimed.transpose()?;
-        for path in more.iter().chain([&self.json]).flatten() {
-            // A folder of results that is there stays until others take its place; so do files of this command in it.
-            if let Some(folder) = path.parent().filter(|p| Some(*p) == self.folder) {
-                std::fs::create_dir_all(folder)
-                    .with_context(|| format!("cannot write into {}", folder.display()))?;
-            }
-            std::fs::OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(path)
-                .with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        Ok(place)
-    }
-
-    /// Writes files, `more` by their names among them, and says how it went. Returns the status to end with: the command's own, or
-    /// [`VOID`] in place of success.
-    pub(crate) fn write(
-        &self,
-        place: Option<Place>,
-        outcome: &Outcome,
-        more: &[(&str, &str)],
-    ) -> Result<ExitCode> {
-        let void = outcome.health.missed() * 100.0 > self.void_above;
-        let document = format!("{:#}\n", json(outcome, void));
-        let mut page = None;
-        if let Some(place) = place {
-            let aside = place.aside().map_err(plain)?;
-            write_report(aside, std::slice::from_ref(&outcome.result))?;
-            for (name, text) in more.iter().chain(&[("live.json", document.as_str())]) {
-                let path = aside.join(name);
-                std::fs::write(&path, text)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
-            }
-            write(aside, &outcome.result)?;
-            page = Some(place.put().map_err(plain)?.join(REPORT));
-        }
-        // It may lie in the folder, which has just been replaced.
-        if let Some(path) = self.json {
-            std::fs::write(path, &document)
-                .with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        // Standard output is the command's.
-        if !self.quiet {
-            eprintln!(
-                "{}",
-                terminal::text_on_error(&tables::flow_table(&outcome.result.summary))
-            );
-            eprintln!("{}", lag_line(&outcome.health));
-            if let Some(page) = page {
-                eprintln!("{}", page.display());
-            }
-        }
-        if void {
-            eprintln!(
-                "slackwater: void: more than {} % of the slots were missed; the machine could not keep up{}",
-                self.void_above,
-                stolen_words(&outcome.health)
-            );
-            // A command that failed says more.
-            if outcome.code == 0 {
-                return Ok(ExitCode::from(VOID));
-            }
-        }
-        Ok(ExitCode::from(outcome.code))
-    }
 }
 
 /// As [`run`], with a user plane function and N3 between server side and cell.

@@ -16,8 +16,9 @@ use slackwater_results::output::{Manifest, content, place, tables};
 use slackwater_results::table::{Cell, Column, Table};
 use slackwater_scenario::{Plugins, bounded};
 
-use super::run::{changes, check, named, plain};
+use crate::results::plain;
 use crate::say::say;
+use crate::scenario::{changes, check, named};
 use crate::terminal::{self, TableArgs};
 
 /// Name of the file with a run's numbers.

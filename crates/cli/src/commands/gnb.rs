@@ -6,15 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::{Value, json};
 use slackwater_lab::core::Duration;
 use slackwater_live::gnb::description::Gnb;
-use slackwater_live::gnb::n3::Found;
 use slackwater_live::gnb::{self, Options, Up};
 use slackwater_live::privilege::as_caller;
 use slackwater_scenario::Plugins;
 
-use crate::commands::emulate::{Leaves, caller};
+use crate::leaves::{Leaves, caller};
 
 /// `slackwater gnb`
 #[derive(Debug, Args)]
@@ -59,40 +57,6 @@ pub(crate) struct GnbArgs {
     /// {ue} becomes the UE's number, {address} its address
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
-}
-
-/// What came over N3.
-pub(crate) fn json(found: &Found) -> Value {
-    let c = &found.counters;
-    let both =
-        |[first, second]: [u64; 2], names: [&str; 2]| json!({ names[0]: first, names[1]: second });
-    let ways = ["down", "up"];
-    let ends = ["sent", "received"];
-    let peer = |(peer, alive): &(std::net::SocketAddr, Option<bool>)| json!({ "peer": peer.to_string(), "answers_echo": alive });
-    json!({
-        "packets": both(c.packets, ways),
-        "octets": both(c.octets, ways),
-        "echo": both(c.echoes, ["requests_received", "responses_received"]),
-        "error_indications": both(c.error_indications, ends),
-        "supported_headers_notifications": both(c.notifications, ends),
-        "held_back": c.held_back,
-        "end_markers": c.end_markers,
-        "malformed": c.malformed,
-        "unknown_teid": c.unknown_teid,
-        "unknown_qfi": c.unknown_qfi,
-        "without_container": c.without_container,
-        "header_not_understood": c.not_understood,
-        "other_messages": c.others,
-        "dropped_for_outer_ce": c.dropped_ce,
-        "beyond_length_field": c.beyond,
-        "measurement_answers": c.answers,
-        "empty_packets": c.empty,
-        "reports": { "messages": found.reported.messages, "reports": found.reported.reports, "skipped": found.reported.skipped },
-        "socket_overflows": found.overflowed,
-        "refused_datagrams": found.refused,
-        "longer_than_path": found.fragmented,
-        "peers": found.peers.iter().map(peer).collect::<Vec<_>>(),
-    })
 }
 
 /// Says that the gNB can be reached, and how its UEs can be entered.

@@ -14,9 +14,11 @@ use slackwater_scenario::Plugins;
 use slackwater_scenario::Scenario;
 
 use crate::RunArgs;
-use crate::commands::emulate::{caller, json, lag_line};
-use crate::commands::run::{REPORT, claim, folder, plain, scenario, write, write_report};
+use crate::leaves::caller;
+use crate::outcome::{json, lag_line};
+use crate::results::{REPORT, claim, folder, plain, write, write_report};
 use crate::say::say;
+use crate::scenario::scenario;
 
 /// Share of slots, in percent, beyond which a run says nothing.
 const VOID_ABOVE: f64 = 1.0;

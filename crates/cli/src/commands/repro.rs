@@ -20,11 +20,12 @@ use slackwater_results::output::Place;
 use slackwater_results::table::Table;
 use slackwater_scenario::Plugins;
 
-use super::run::{command_line, plain};
 use crate::files;
 use crate::manifest::manifest;
 use crate::progress::{self, STEPS, Signal};
+use crate::results::plain;
 use crate::say::say;
+use crate::start::command_line;
 use crate::terminal::{self, TableArgs};
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -1,146 +1,21 @@
 //! `slackwater run`: one scenario, once.
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use slackwater_lab::forecast::{self, Forecast};
-use slackwater_lab::run::{Control, RunResult, run_watched};
-use slackwater_report::{self as report, view};
+use slackwater_lab::run::{Control, run_watched};
 use slackwater_results::metrics::summary::RunSummary;
-use slackwater_results::output::{self, Place, PlaceError, tables};
-use slackwater_scenario::{Change, Plugins, Scenario};
+use slackwater_results::output::tables;
+use slackwater_scenario::{Plugins, Scenario};
 
-use crate::manifest;
 use crate::progress::{self, STEPS, Signal};
+use crate::results::{REPORT, claim, folder, plain, write, write_report_of};
 use crate::say::say;
+use crate::scenario::scenario;
 use crate::terminal;
 use crate::{RunArgs, ScenarioArgs};
-
-/// The scenario that the arguments name, with their changes.
-pub(crate) fn scenario(args: &ScenarioArgs, plugins: &Plugins) -> Result<Scenario> {
-    let changes = changes(&args.set)?;
-    let scenario = named(&args.scenario, &changes)?.with_plugins(plugins);
-    check(&args.scenario, &scenario)?;
-    Ok(scenario)
-}
-
-/// The scenario file `name`, or the built-in scenario, with `changes`.
-pub(crate) fn named(name: &str, changes: &[Change]) -> Result<Scenario> {
-    const BY: &str = "--set";
-    let path = Path::new(name);
-    let known = slackwater_scenario::embedded::embedded(name);
-    Ok(match known {
-        Some(text) if !path.exists() => {
-            Scenario::parse_changed(name, text, Path::new("."), changes, BY)?
-        }
-        _ => Scenario::load_changed(path, changes, BY).map_err(|mut e| {
-            if !path.exists()
-                && let Some(near) = slackwater_scenario::embedded::nearest_to(name)
-            {
-                e.expected = format!("a scenario file, or the built-in \"{near}\"?");
-            }
-            e
-        })?,
-    })
-}
-
-/// What `--set` says, key by key.
-pub(crate) fn changes(set: &[String]) -> Result<Vec<Change>> {
-    let split = |set: &String| {
-        let (key, value) = set
-            .split_once('=')
-            .with_context(|| format!("--set: found {set:?}, expected KEY=VALUE"))?;
-        Ok((key.trim().to_owned(), value.trim().to_owned()))
-    };
-    set.iter().map(split).collect()
-}
-
-/// Controllers must exist before hours of simulation begin. `file` is what an error names.
-pub(crate) fn check(file: &str, scenario: &Scenario) -> Result<()> {
-    scenario.check_controllers().map_err(|mut e| {
-        file.clone_into(&mut e.file);
-        e
-    })?;
-    Ok(())
-}
-
-/// Where results go.
-pub(crate) fn folder(args: &ScenarioArgs, name: &str) -> PathBuf {
-    let runs = || Path::new("runs").join(name);
-    args.out.clone().unwrap_or_else(runs)
-}
-
-/// Claims `folder` for what a command of the kind `kind` makes of `scenario`; `None` where no files are wanted.
-pub(crate) fn claim(
-    args: &ScenarioArgs,
-    scenario: &Scenario,
-    kind: &str,
-    folder: &Path,
-) -> Result<Option<Place>> {
-    if args.no_files {
-        return Ok(None);
-    }
-    let manifest = manifest::of_scenario(kind, scenario, changes(&args.set)?, folder)?;
-    Place::claim(folder, manifest, args.force)
-        .map(Some)
-        .map_err(plain)
-}
-
-/// An error whose text names its source already: a chain would say it twice.
-pub(crate) fn plain(error: PlaceError) -> anyhow::Error {
-    anyhow::Error::msg(error)
-}
-
-/// The command as typed, for the report.
-pub(crate) fn command_line() -> String {
-    let mut words = vec!["slackwater".to_owned()];
-    let given = crate::start::words();
-    words.extend(given.iter().map(|a| quoted(&a.to_string_lossy())));
-    words.join(" ")
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_=+./:,@%[]".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-/// Writes everything of one run but the report.
-pub(crate) fn write(folder: &Path, result: &RunResult) -> Result<Vec<PathBuf>> {
-    // The error's text names its source already; a chain would say it twice.
-    output::write_run(folder, &result.scenario, &result.summary, &result.records)
-        .map_err(|e| anyhow::anyhow!("{e}"))
-}
-
-/// Name of the page in a folder of results.
-pub(crate) const REPORT: &str = "report.html";
-
-/// Writes the page.
-pub(crate) fn write_report(folder: &Path, results: &[RunResult]) -> Result<PathBuf> {
-    write_report_of(folder, results, None)
-}
-
-/// As [`write_report`], of results of which something is missing.
-pub(crate) fn write_report_of(
-    folder: &Path,
-    results: &[RunResult],
-    missing: Option<&str>,
-) -> Result<PathBuf> {
-    let mut page = view::report(results, &command_line());
-    if let Some(missing) = missing {
-        page.notes.insert(0, format!("Partial results: {missing}."));
-    }
-    let page = report::render(&page);
-    let path = folder.join(REPORT);
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(path)
-}
 
 /// A run that takes longer is announced.
 const LONG: Duration = Duration::from_secs(60);

@@ -14,10 +14,11 @@ use slackwater_results::output::content;
 use slackwater_scenario::{Plugins, Scenario, Variant, bounded};
 
 use super::{Folder, Run, SCENARIO};
-use crate::commands::run::{check, write};
 use crate::manifest;
 use crate::progress::{self, STEPS};
+use crate::results::write;
 use crate::say::say;
+use crate::scenario::check;
 
 /// `slackwater rerun`
 #[derive(Debug, Args)]

@@ -18,12 +18,14 @@ use slackwater_results::output::Place;
 use slackwater_scenario::Scenario;
 
 use super::{ReproArgs, revision};
-use crate::commands::emulate::{caller, json, lag_line};
-use crate::commands::run::{command_line, plain};
 use crate::files;
+use crate::leaves::caller;
 use crate::manifest::manifest;
+use crate::outcome::{json, lag_line};
 use crate::progress;
+use crate::results::plain;
 use crate::say::say;
+use crate::start::command_line;
 use crate::terminal;
 
 /// Share of slots, in percent, beyond which a run says nothing.
