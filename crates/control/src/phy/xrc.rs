@@ -16,6 +16,7 @@ pub mod product;
 mod reports;
 mod round;
 mod sender;
+mod sizes;
 mod state;
 
 pub use self::paper::Paper;

@@ -7,7 +7,7 @@
 use slackwater_core::{Duration, Instant};
 use slackwater_signal::PathReport;
 
-use super::state::Sizes;
+use super::sizes::Sizes;
 
 /// No single UE is told more: the peak rate of IMT-2020 in the downlink (ITU-R M.2410, 4.1), bit/s.
 const RATE_MAX: u64 = 20_000_000_000;

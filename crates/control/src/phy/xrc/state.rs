@@ -6,32 +6,12 @@ use slackwater_core::{Bytes, Duration, Instant, Rate};
 use super::doubt::Doubt;
 use super::reports::Reports;
 use super::round::Round;
+use super::sizes::Sizes;
 use super::{MAX_WINDOW, MIN_WINDOW, MODES, Mode};
 use crate::{Ack, Cause, CongestionEvent, Intent, PathView};
 
 /// Rounds of additions to a sum of 1/w leave it this near to one.
 const ROUNDING: f64 = 1e-6;
-
-/// Sizes of a full packet. The window counts payload, the reported rate IP bytes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
-    /// Payload bytes.
-    pub(super) mss: u32,
-    /// IP bytes.
-    pub(super) wire: u32,
-}
-
-impl Sizes {
-    /// `rate` payload bytes per second as bit/s of IP bytes.
-    pub(super) fn ip_rate(self, rate: f64) -> f64 {
-        rate * 8.0 * (f64::from(self.wire) / f64::from(self.mss))
-    }
-
-    /// Segments that `rate` bit/s fills in `seconds`.
-    pub(super) fn segments(self, rate: f64, seconds: f64) -> f64 {
-        rate * seconds / (8.0 * f64::from(self.wire))
-    }
-}
 
 /// Growth of the present round.
 #[derive(Clone, Copy, Debug, Default)]
