@@ -14,6 +14,7 @@ pub mod claw;
 pub mod ebb;
 pub mod ewma;
 pub mod exll;
+mod margin;
 pub mod observe;
 pub mod oracle;
 pub mod pbe;

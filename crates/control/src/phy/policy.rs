@@ -310,7 +310,7 @@ impl Policy {
             Some(k.to_owned())
         })?;
         let (kind, z) = match kind.as_str() {
-            "mlp" => (read.mlp()?, super::rule::Z_PHY),
+            "mlp" => (read.mlp()?, super::margin::Z_PHY),
             "residual-linear" => {
                 let (w, b) = read.layer("residual", 1, FEATURES)?;
                 let net = Residual::Linear(Box::new(Dense::new(&w, &b)));
@@ -349,7 +349,7 @@ impl Policy {
             kind: Kind::Residual { net, bound: 1.5 },
             interval: Duration::from_millis(10),
             tbs: TbsMode::Capacity,
-            z: super::rule::Z_PHY,
+            z: super::margin::Z_PHY,
             metadata: BTreeMap::new(),
         }
     }

@@ -2,10 +2,9 @@
 
 use slackwater_core::Instant;
 
+pub use super::margin::{Q, Z_ACKS, Z_PHY};
 use super::observe::Signals;
-use super::steered::MODES;
-use super::steered::Steer;
-use super::steered::steered;
+use super::steered::{MODES, Steer, steered};
 use super::track::Source;
 use crate::registry::{AnyController, Entry, Parameter, Parameters, Reports};
 
@@ -82,12 +81,6 @@ const fn margins(of: Rule2) -> [Parameter; 2] {
     ]
 }
 
-/// Margin of rule v2 with transport blocks, in standard deviations (a study's grid on training traces).
-pub const Z_PHY: f64 = 0.5;
-/// The same without: rates come from ACKs.
-pub const Z_ACKS: f64 = 1.0;
-/// Time that rule v2 adds to the least RTT, seconds.
-pub const Q: f64 = 0.008;
 /// Gain of the one-line rule.
 pub const G: f64 = 1.25;
 

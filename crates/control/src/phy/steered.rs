@@ -9,6 +9,7 @@ use core::fmt;
 use slackwater_core::{Bytes, Duration, Instant};
 
 use super::audit::Audit;
+use super::margin::{Q, Z_ACKS};
 use super::observe::Signals;
 use super::seat::Look;
 use super::track::{Source, Tracker};
@@ -277,8 +278,8 @@ impl<S: Steer> Steered<S> {
             self.counters.wired += u32::from(!was);
             // The rule without the radio, and a little more, by which flows come to share.
             let (mean, sd) = self.tracker.arrivals();
-            let rate = mean + super::rule::Z_ACKS * sd;
-            most = most.min(s.segments(rate, s.min_rtt + super::rule::Q) + KEPT);
+            let rate = mean + Z_ACKS * sd;
+            most = most.min(s.segments(rate, s.min_rtt + Q) + KEPT);
         }
         window
             .max(self.floor())
