@@ -12,6 +12,7 @@ mod ack_manager;
 mod config;
 mod credit;
 mod cycle;
+mod fifo;
 mod flow;
 mod frames;
 mod hold;

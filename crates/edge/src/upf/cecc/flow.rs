@@ -3,8 +3,8 @@
 use slackwater_core::{Duration, Instant, PacketView, UeId};
 
 use super::ack_manager::Tcp;
+use super::fifo::Fifo;
 use super::frames::Frames;
-use super::hold::Fifo;
 
 /// A held packet passes after this, or two beats of its flow, if that is longer.
 const LONGEST_HOLD: Duration = Duration::from_millis(20);

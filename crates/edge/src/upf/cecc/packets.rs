@@ -5,9 +5,9 @@ use slackwater_core::{Direction, Duration, Instant, PacketView, TcpFlags, UeId};
 use super::Cecc;
 use super::ack_manager::{Down, Tcp};
 use super::config::{Mode, Schedule};
+use super::fifo::Fifo;
 use super::flow::{Flow, Style};
 use super::frames::Frames;
-use super::hold::Fifo;
 use crate::Verdict;
 
 /// `credit` needs a server near enough that a grant is used in the slot that it was made for.
