@@ -17,9 +17,11 @@ mod l4s;
 mod modes;
 mod path;
 mod police;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod uplink;
 
 pub use config::{L4sConfig, Mode, VaqmConfig};
-pub use function::{Snapshot, State, Vaqm, VaqmStats};
+pub use function::Vaqm;
+pub use snapshot::{Snapshot, State, VaqmStats};

@@ -1,6 +1,6 @@
 //! What the function keeps of sessions and flows that went.
 
-use slackwater_core::Packet;
+use slackwater_core::{Packet, Rate};
 
 use super::*;
 
