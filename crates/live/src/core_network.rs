@@ -17,7 +17,7 @@ use slackwater_core::{Qfi, Teid};
 use slackwater_schema::field::Field as _;
 
 use crate::LiveError;
-use crate::emulate::setup::MAX_UES;
+use crate::emulate::plan::MAX_UES;
 use crate::emulate::{Outcome, PRIORITY, netns};
 use crate::gnb::description::{Address, Endpoint, Gnb, Ue};
 use crate::gnb::{self, Up};

@@ -26,8 +26,9 @@ use crate::emulate::bridge::Tap;
 use crate::emulate::flows::FlowTable;
 use crate::emulate::meter::View;
 use crate::emulate::netns;
+use crate::emulate::plan::MAX_UES;
 use crate::emulate::reach::Range;
-use crate::emulate::setup::{MAX_UES, Network};
+use crate::emulate::setup::Network;
 use crate::emulate::{Drive, Outcome, PRIORITY};
 use crate::sys;
 

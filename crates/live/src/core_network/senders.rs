@@ -28,7 +28,7 @@ use super::{DEVICE, Left, Options, run as run_core, ue};
 use crate::LiveError;
 use crate::emulate::Outcome;
 use crate::emulate::netns::Namespace;
-use crate::emulate::setup::UE_DEVICE;
+use crate::emulate::plan::UE_DEVICE;
 use crate::gnb::description::{Gnb, Profile, Reports};
 use crate::gnb::{self, Up};
 use crate::kernel::tasks::{CONTROLLERS, PORT, configure};

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use slackwater_wire::gtpu::NtpClock;
 
-use super::setup::Plan;
+use super::plan::Plan;
 use super::tun::Tun;
 use crate::gnb::n3::N3;
 

@@ -15,7 +15,7 @@ use slackwater_scenario::tree::{self, Node, Value};
 use slackwater_wire::gtpu;
 
 use crate::LiveError;
-use crate::emulate::setup::MAX_UES;
+use crate::emulate::plan::MAX_UES;
 
 /// An IPv4 or IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

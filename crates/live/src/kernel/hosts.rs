@@ -16,7 +16,7 @@ use slackwater_core::{Bytes, Duration, Rate};
 
 use super::tasks::Task;
 use crate::LiveError;
-use crate::emulate::setup::Plan;
+use crate::emulate::plan::Plan;
 use crate::emulate::{Drive, PRIORITY};
 use crate::sys;
 

@@ -13,7 +13,7 @@ use super::hosts::{Failure, HOST_PRIORITY, PATIENCE, fail};
 use super::tasks::Task;
 use crate::LiveError;
 use crate::emulate::Drive;
-use crate::emulate::setup::Plan;
+use crate::emulate::plan::Plan;
 use crate::quinn::get::{self, Wanted};
 use crate::quinn::serve;
 use crate::sys;

@@ -15,7 +15,7 @@ use super::hosts::{Failure, fail};
 use super::tasks::Task;
 use crate::LiveError;
 use crate::emulate::Drive;
-use crate::emulate::setup::Plan;
+use crate::emulate::plan::Plan;
 use crate::rtc::Port;
 
 /// Starts both ends of `task`, the flow of number `index`. What each says of itself in signalling goes by memory.
