@@ -7,8 +7,9 @@ use slackwater_results::metrics::Estimate;
 
 use super::super::variant::Changes;
 use super::claims::Links;
+use super::links::experiment_name;
 use super::prelude::*;
-use super::{fig1, fig3, links};
+use super::{fig1, links};
 
 /// A change of the network, of which the poster tells the link alone: what names of experiments end in, title, keys.
 type Factor = (&'static str, &'static str, Changes);
@@ -118,7 +119,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
         let mut add = |id: &str, controller: &str, changes: &[Changes]| {
             let all = core::iter::once(("flow.controller", controller));
             let all = all.chain(changes.iter().copied().flatten().copied());
-            let made = Experiment::new(fig3::name(place, id), &text, all, keep)?;
+            let made = Experiment::new(experiment_name(place, id), &text, all, keep)?;
             experiments.push(moved_by_seed(made));
             Ok(())
         };

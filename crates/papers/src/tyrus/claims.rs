@@ -3,8 +3,7 @@
 use slackwater_results::metrics::Estimate;
 
 use super::super::study::{Measure, Outcomes};
-use super::fig3::name;
-use super::links::{Place, Scene};
+use super::links::{Place, Scene, experiment_name};
 use super::stats;
 
 /// Who stands for Tyrus: the trained network over QUIC, or what ships.
@@ -42,7 +41,7 @@ impl Links {
     /// What `who` has of `value` on a link, seed by seed.
     fn values(&self, o: &Outcomes, place: &Place, who: &str, value: &str) -> Vec<f64> {
         let who = format!("{who}{}", self.changed);
-        o.get(&name(place, &who)).values(value)
+        o.get(&experiment_name(place, &who)).values(value)
     }
 
     /// What `who` has of `value`.

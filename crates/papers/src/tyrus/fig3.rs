@@ -3,12 +3,9 @@
 use slackwater_report::{Cell, Column, Row, SummaryTable};
 use slackwater_results::stats::{Estimate, Interval};
 
+use super::links::experiment_name;
 use super::prelude::*;
 use super::{claims, links, stats};
-
-pub(super) fn name(place: &Place, sender: &str) -> String {
-    format!("fig3/{}-{sender}", place.name)
-}
 
 /// One sender over one link.
 pub(super) fn experiment(
@@ -19,7 +16,7 @@ pub(super) fn experiment(
     let text = place.scenario("40 ms", "16000 packets", length(quick));
     let mut changes = vec![("flow.controller", sender.controller.as_str())];
     changes.extend(sender.changes);
-    Experiment::new(name(place, &sender.id), &text, changes, keep).map(moved_by_seed)
+    Experiment::new(experiment_name(place, &sender.id), &text, changes, keep).map(moved_by_seed)
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
@@ -41,7 +38,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 
 /// The values called `value` of `sender`, by place.
 pub(super) fn strata(o: &Outcomes, places: &[&Place], sender: &str, value: &str) -> Vec<Vec<f64>> {
-    let of = |p: &&Place| o.get(&name(p, sender)).values(value);
+    let of = |p: &&Place| o.get(&experiment_name(p, sender)).values(value);
     places.iter().map(of).collect()
 }
 
@@ -60,7 +57,7 @@ fn delay(strata: &[Vec<f64>]) -> Option<Estimate> {
 
 /// `S` of `sender` less that of `base`, place by place over the seeds.
 pub(super) fn ahead(o: &Outcomes, places: &[&Place], sender: &str, base: &str) -> Vec<f64> {
-    let mean = |p: &&Place, who: &str| o.get(&name(p, who)).mean("score");
+    let mean = |p: &&Place, who: &str| o.get(&experiment_name(p, who)).mean("score");
     places
         .iter()
         .map(|p| mean(p, sender) - mean(p, base))
@@ -70,7 +67,7 @@ pub(super) fn ahead(o: &Outcomes, places: &[&Place], sender: &str, base: &str) -
 
 /// `S` of Tyrus less that of `rule2`, seed by seed on one link.
 fn over_rule2(o: &Outcomes, place: &Place) -> Option<Estimate> {
-    let of = |who: &str| o.get(&name(place, who)).values("score");
+    let of = |who: &str| o.get(&experiment_name(place, who)).values("score");
     let pairs = of("tyrus").into_iter().zip(of("rule2"));
     let differences: Vec<f64> = pairs.map(|(a, b)| a - b).collect();
     Estimate::of(&differences)
@@ -78,7 +75,7 @@ fn over_rule2(o: &Outcomes, place: &Place) -> Option<Estimate> {
 
 /// Tyrus against `rule2` on each link: a mean over links hides on how many of them it is ahead.
 fn by_link(o: &Outcomes, places: &[Place]) -> Panel {
-    let mean = |p: &Place, who: &str, value: &str| o.get(&name(p, who)).mean(value);
+    let mean = |p: &Place, who: &str, value: &str| o.get(&experiment_name(p, who)).mean(value);
     let rows = places.iter().map(|p| {
         let mut cells = vec![number(over_rule2(o, p))];
         for who in ["tyrus", "rule2"] {

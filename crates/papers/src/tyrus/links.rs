@@ -40,6 +40,11 @@ pub(super) struct Place {
     pub(super) link: String,
 }
 
+/// The name of the experiment of `sender` on `place` in Figure 3.
+pub(super) fn experiment_name(place: &Place, sender: &str) -> String {
+    format!("fig3/{}-{sender}", place.name)
+}
+
 /// Names of recorded traces (none of those that shaped the generator of training links, `gym::pattern::CALIBRATION`), what their users did, and what they are in words.
 const RECORDED: [(&str, Scene); 6] = [
     ("downlink-3g-no-cross-times-1.pps", Scene::Stationary),
