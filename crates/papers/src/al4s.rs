@@ -6,6 +6,7 @@
 
 mod averages;
 mod causes;
+mod cells;
 mod claims;
 mod fairness;
 mod feedback;

@@ -1,10 +1,10 @@
 //! The abstract's averages over the three scenarios: one flow, two of one kind, three kinds.
 
+use super::cells::{ONE, TWO};
 use super::claims::{
     FORMS, IDS, Term, all, estimate, mixed_mean, over, same, sum, table_mean, table_over,
 };
 use super::prelude::*;
-use super::tables::{ONE, TWO};
 
 /// GCC and `SCReAMv2`: name in claims, kind, place among three kinds.
 const OTHERS: [(&str, Kind, u8); 2] = [("gcc", GCC, 1), ("scream", SCREAM, 2)];

@@ -2,11 +2,11 @@
 
 use super::super::draw::{apart, grid};
 use super::super::variant::Changes as Change;
+use super::cells::{ONE, TWO, Which, cell};
 use super::claims::over;
 use super::prelude::*;
 use super::published::TABLE2;
 use super::recorder;
-use super::tables::{ONE, TWO, Which, cell};
 
 const MIXED: &str = include_str!("../../scenarios/al4s/mixed.toml");
 const STARTS: &str = include_str!("../../scenarios/al4s/starts.toml");
@@ -306,7 +306,7 @@ fn label(
 ) -> String {
     let (_, low, high) = CASES[case];
     let kind = &FORMS[form];
-    let paper = &which.paper()[case].0[service][form % 2];
+    let paper = &which.paper[case].0[service][form % 2];
     format!(
         "{} ({} s, {} and {} ms), {low}/{high} ms, {te} ms, {flows} flow",
         kind.title, paper.tdq[service], paper.p95, paper.p99

@@ -1,8 +1,7 @@
 //! What is measured for the paper's claims: sums over the cells of its tables, seed by seed.
 
-use super::mixed;
+use super::cells::{Which, cell, mixed};
 use super::prelude::*;
-use super::tables::{Which, cell};
 
 /// A weighted value of an experiment.
 pub(super) struct Term {
@@ -117,7 +116,7 @@ pub(super) fn mixed_mean(
     name: impl Fn(u64) -> String,
 ) -> Vec<Term> {
     let cells = counted().map(|(case, te)| {
-        let experiment = mixed::name("ietf", CASES[case].0, te, kind);
+        let experiment = mixed("ietf", CASES[case].0, te, kind);
         (experiment, format!("{}_{flow}", name(te)))
     });
     each(weight, cells)

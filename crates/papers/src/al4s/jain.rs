@@ -1,8 +1,9 @@
 //! Figure 1: Jain's index of sL4S and L4S-CC over time.
 
+use super::cells::{TWO, cell};
 use super::claims::{all, mean, sum};
 use super::prelude::*;
-use super::tables::{TWO, cell, run as two_flows};
+use super::tables::run as two_flows;
 
 /// Case 2, 60 ms, as the figure's caption says.
 const CASE: usize = 1;

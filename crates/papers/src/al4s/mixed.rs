@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::cells::mixed as name;
 use super::claims::{FORMS, IDS, all, counted, mean, mixed_mean, same, sum};
 use super::prelude::*;
 
@@ -29,11 +30,6 @@ fn track(file: &str) -> Option<PathBuf> {
     let folder = PathBuf::from(std::env::var_os("SLACKWATER_TRACES")?);
     let found = ["", ".xz"].map(|end| folder.join(format!("{file}{end}")));
     found.into_iter().find(|path| path.exists())
-}
-
-/// The name of an experiment.
-pub(super) fn name(pattern: &str, case: &str, service: u64, kind: &Kind) -> String {
-    format!("fig4/{pattern}-case{case}-{service}-{}", kind.id)
 }
 
 /// The services looked at.

@@ -1,8 +1,9 @@
 //! Figure 5: one flow over time.
 
+use super::cells::{ONE, cell};
 use super::claims::{all, mean, sum};
 use super::prelude::*;
-use super::tables::{ONE, cell, run as one_flow};
+use super::tables::run as one_flow;
 
 const CASE: usize = 1;
 const SERVICE: u64 = 60;

@@ -1,56 +1,12 @@
 //! Tables 1 and 2: flows of one kind on the pattern.
 
+use super::cells::{ONE, TWO, Which, cell};
 use super::claims::{FORMS, IDS, all, counted, least, mean, over, sum, table_mean};
 use super::prelude::*;
-use super::published::{Case, Column as Published, TABLE1, TABLE2};
+use super::published::Column as Published;
 
 const SERVED: [Kind; 5] = [CL4S, SL4S, L4S_CC, CL4S_DEFAULT, SL4S_DEFAULT];
 const OTHERS: [Kind; 3] = [GCC, SCREAM, SCREAM_BURSTS];
-
-/// One of the paper's tables.
-#[derive(Clone, Copy)]
-pub(super) struct Which {
-    id: &'static str,
-    /// In names of claims.
-    short: &'static str,
-    flows: &'static str,
-    paper: &'static [Case; 3],
-}
-
-impl Which {
-    /// What the paper's table holds.
-    pub(super) const fn paper(&self) -> &'static [Case; 3] {
-        self.paper
-    }
-}
-
-/// Table 2: one flow.
-pub(super) const ONE: Which = Which {
-    id: "table2",
-    short: "t2",
-    flows: "1",
-    paper: &TABLE2,
-};
-/// Table 1: two flows.
-pub(super) const TWO: Which = Which {
-    id: "table1",
-    short: "t1",
-    flows: "2",
-    paper: &TABLE1,
-};
-
-fn name(which: &Which, case: &str, kind: &Kind, service: u64) -> String {
-    if kind.served {
-        format!("{}/case{case}-{service}-{}", which.id, kind.id)
-    } else {
-        format!("{}/case{case}-{}", which.id, kind.id)
-    }
-}
-
-/// The name of a cell's experiment; the service counts for kinds that know one.
-pub(super) fn cell(which: &Which, case: usize, kind: &Kind, service: u64) -> String {
-    name(which, CASES[case].0, kind, service)
-}
 
 /// A cell's experiment.
 pub(super) fn run(
@@ -217,7 +173,7 @@ fn said_of_two() -> Vec<Measure> {
 
 /// The runs of a cell.
 fn runs<'a>(o: &'a Outcomes, which: &Which, case: usize, kind: &Kind, service: u64) -> &'a Runs {
-    o.get(&name(which, CASES[case].0, kind, service))
+    o.get(&cell(which, case, kind, service))
 }
 
 /// The paper's column for a kind; the shipped profile stands beside the published one.
