@@ -87,8 +87,6 @@ pub const STUDY: Study = Study {
     },
 };
 
-pub(crate) use measures::{late_frames, late_network as late_packets};
-
 /// Figures 6 and 7 on real packets, each run of `seconds`.
 pub(crate) fn live(seconds: u32) -> Result<super::live::Live, super::study::StudyError> {
     live::live(seconds)

@@ -3,6 +3,8 @@
 //! This crate has no sockets: whoever has them runs each case in real time and says what it saw as a [`Seen`]. The simulated
 //! twin is of the same scenario, reduced in the same way.
 
+mod of;
+
 use std::collections::BTreeMap;
 
 use slackwater_core::Duration;
@@ -14,7 +16,7 @@ use slackwater_results::table::Table;
 use slackwater_scenario::Scenario;
 
 use crate::measure as m;
-use crate::study::{Experiment, Options, StudyError};
+use crate::study::{Experiment, StudyError};
 
 /// A share of late bytes: over the whole run, and from the end of the warm-up on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -79,12 +81,12 @@ impl Seen {
                     .chain(ends(record.one_way.max()))
                     .collect(),
                 late_packets: Late {
-                    whole: crate::cecc::late_packets(whole, i, 0.0),
-                    steady: crate::cecc::late_packets(run, i, span.0),
+                    whole: m::late_packets(whole, i, 0.0),
+                    steady: m::late_packets(run, i, span.0),
                 },
                 late_frames: Late {
-                    whole: crate::cecc::late_frames(whole, i, 0.0),
-                    steady: crate::cecc::late_frames(run, i, span.0),
+                    whole: m::late_frames(whole, i, 0.0),
+                    steady: m::late_frames(run, i, span.0),
                 },
             }
         };
@@ -197,34 +199,6 @@ pub struct Live {
     pub cases: Vec<Case>,
     /// What is drawn.
     pub curves: Vec<Curves>,
-}
-
-impl Live {
-    /// The live figures of the paper `name`, each run of `seconds`; `None` where it has none.
-    ///
-    /// # Errors
-    /// Where a scenario of the paper is broken.
-    pub fn of(name: &str, seconds: u32, options: &Options) -> Result<Option<Self>, StudyError> {
-        let live = match name {
-            "vaqm" => crate::vaqm::live(seconds)?,
-            "cecc" => crate::cecc::live(seconds)?,
-            "al4s" => crate::al4s::live(seconds)?,
-            _ => return Ok(None),
-        };
-        let wanted = |case: &Case| {
-            options.only.is_empty() || options.only.iter().any(|o| case.id.starts_with(o.as_str()))
-        };
-        let known: Vec<&str> = live.cases.iter().map(|c| c.id.as_str()).collect();
-        let nobodys = |o: &&String| !known.iter().any(|id| id.starts_with(o.as_str()));
-        if let Some(found) = options.only.iter().find(nobodys) {
-            return Err(StudyError::NoFigure {
-                found: found.clone(),
-                known: known.join(", "),
-            });
-        }
-        let cases = live.cases.into_iter().filter(wanted).collect();
-        Ok(Some(Self { cases, ..live }))
-    }
 }
 
 /// A case of a paper.

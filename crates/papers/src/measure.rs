@@ -67,6 +67,22 @@ pub fn rate(run: &RunResult, i: usize, span: Span) -> f64 {
     delivered(run, i, span) * 8e-6 / length(span)
 }
 
+/// The share of flow `i`'s bytes whose packets were late, from `from` seconds on.
+pub fn late_packets(run: &RunResult, i: usize, from: f64) -> f64 {
+    let first = (from / BIN.as_secs_f64() + 1e-6) as usize;
+    let bins = run.records.flows[i].bins.iter().skip(first);
+    let (late, all) = bins.fold((0, 0), |(l, a), b| (l + b.late, a + b.delivered));
+    late as f64 / all.max(1) as f64
+}
+
+/// The share of flow `i`'s bytes that were late since their frame was written, from `from` seconds on.
+pub fn late_frames(run: &RunResult, i: usize, from: f64) -> f64 {
+    let frames = run.records.flows[i].transfers.iter();
+    let frames = frames.filter(|t| t.start.as_secs_f64() >= from);
+    let (late, all) = frames.fold((0, 0), |(l, a), t| (l + t.late.get(), a + t.bytes.get()));
+    late as f64 / all.max(1) as f64
+}
+
 /// Head-of-line delay of the queue of flow `i` at the samples of `span`: equally spaced, so their shares are shares of time.
 pub fn hol(run: &RunResult, i: usize, span: Span) -> Vec<f64> {
     run.records

@@ -2,7 +2,6 @@
 
 use slackwater_lab::run::RunResult;
 use slackwater_results::metrics::Estimate;
-use slackwater_results::record::BIN;
 
 use super::super::measure as m;
 use super::super::study::{Outcome, Runs};
@@ -12,22 +11,6 @@ pub(super) const ALLOWED: f64 = 1e-4;
 
 /// Measures called steady begin here, in seconds.
 pub(super) const SETTLED: f64 = 2.0;
-
-/// The share of flow `i`'s bytes whose packets were late, from `from` seconds on.
-pub(crate) fn late_network(run: &RunResult, i: usize, from: f64) -> f64 {
-    let first = (from / BIN.as_secs_f64() + 1e-6) as usize;
-    let bins = run.records.flows[i].bins.iter().skip(first);
-    let (late, all) = bins.fold((0, 0), |(l, a), b| (l + b.late, a + b.delivered));
-    late as f64 / all.max(1) as f64
-}
-
-/// The share of flow `i`'s bytes that were late since their frame was written, from `from` seconds on.
-pub(crate) fn late_frames(run: &RunResult, i: usize, from: f64) -> f64 {
-    let frames = run.records.flows[i].transfers.iter();
-    let frames = frames.filter(|t| t.start.as_secs_f64() >= from);
-    let (late, all) = frames.fold((0, 0), |(l, a), t| (l + t.late.get(), a + t.bytes.get()));
-    late as f64 / all.max(1) as f64
-}
 
 /// From the socket until the last byte arrived, of the frames of all VR flows from `from` seconds on, in milliseconds.
 pub(super) fn frame_times(run: &RunResult, from: f64) -> Vec<f64> {
@@ -48,7 +31,7 @@ pub(super) fn keep(run: &RunResult, out: &mut Outcome) {
     let all: Vec<usize> = (0..run.layout.labels.len()).collect();
     let framed = |i: &usize| !run.records.flows[*i].transfers.is_empty();
     let (vr, bulk): (Vec<usize>, Vec<usize>) = all.into_iter().partition(framed);
-    let kinds: [(&str, Measure); 2] = [("net", late_network), ("frame", late_frames)];
+    let kinds: [(&str, Measure); 2] = [("net", m::late_packets), ("frame", m::late_frames)];
     for (kind, late) in kinds {
         for (span, from) in [("all", 0.0), ("steady", SETTLED)] {
             let shares: Vec<f64> = vr.iter().map(|i| late(run, *i, from)).collect();

@@ -1,6 +1,7 @@
 //! Cases are sound, and the table says what was found.
 
 use super::*;
+use crate::study::Options;
 
 fn live(name: &str, only: &[&str]) -> Result<Option<Live>, StudyError> {
     let options = Options {
