@@ -8,7 +8,8 @@ use pyo3::types::PyMapping;
 use slackwater_lab::arena::{Options, Plan, Row, Table, Task, TaskError, work};
 use slackwater_lab::run::Control;
 
-use crate::controller::{Raised, plugins};
+use crate::controller::plugins;
+use crate::raised::Raised;
 
 fn wrong(e: &dyn core::fmt::Display) -> PyErr {
     PyValueError::new_err(e.to_string())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -16,27 +16,8 @@ use slackwater_lab::control::{
 use slackwater_lab::core::{Bytes, Duration, Instant, Rate};
 use slackwater_scenario::Plugins;
 
+use crate::raised::Raised;
 use crate::{policy, samples};
-
-/// The first exception that a controller raised: it ends the run and is what the caller sees.
-#[derive(Clone, Default)]
-pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
-
-impl Raised {
-    pub(crate) fn keep(&self, error: PyErr) {
-        if let Ok(mut first) = self.0.lock() {
-            first.get_or_insert(error);
-        }
-    }
-
-    pub(crate) fn is_some(&self) -> bool {
-        self.0.lock().is_ok_and(|first| first.is_some())
-    }
-
-    pub(crate) fn take(&self) -> Option<PyErr> {
-        self.0.lock().ok()?.take()
-    }
-}
 
 /// Texts that must live as long as the process, each kept once: names of internals.
 fn lasting(text: &str) -> &'static str {

@@ -12,6 +12,7 @@ mod error;
 mod gym;
 mod json;
 mod policy;
+mod raised;
 mod run;
 mod samples;
 mod statistics;

@@ -16,8 +16,8 @@ use slackwater_lab::control::{
 use slackwater_lab::core::{Duration, Instant};
 use slackwater_lab::gym::Scheme;
 
-use crate::controller::Raised;
 use crate::gym::scheme;
+use crate::raised::Raised;
 
 /// The controller `name` that asks `object`, a `slackwater.Policy`, at each decision.
 pub(crate) fn plugin(name: &str, object: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Plugin> {

@@ -17,9 +17,10 @@ use slackwater_scenario::embedded::embedded;
 use slackwater_scenario::{Plugins, Scenario, ScenarioError};
 
 use crate::columns;
-use crate::controller::{Raised, plugins};
+use crate::controller::plugins;
 use crate::error::{build_error, scenario_error};
 use crate::json::{from_python, to_python};
+use crate::raised::Raised;
 use crate::table::Table;
 
 /// The results of one simulation.
