@@ -9,6 +9,7 @@ pub mod channel;
 pub mod fading;
 pub mod harq;
 pub mod link;
+mod lte_sizes;
 pub mod math;
 pub mod mobility;
 pub mod pathloss;

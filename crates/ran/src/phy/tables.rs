@@ -1,6 +1,6 @@
 //! Modulation and coding schemes and channel quality indicators of LTE and NR.
 
-use super::tbs::lte_tbs_bits;
+use super::lte_sizes::lte_tbs_bits;
 
 /// A table of modulation and coding schemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

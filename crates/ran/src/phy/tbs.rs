@@ -1,27 +1,13 @@
 //! Transport block sizes: TS 36.213, 7.1.7.2 and TS 38.214, 5.1.3.2, and a table of them for one cell.
 
-mod lte_sizes;
 #[cfg(test)]
 mod tests;
 
+pub use super::lte_sizes::lte_tbs_bits;
 use super::tables::McsTable;
 
 /// The highest `N_PRB` of an LTE allocation.
 pub const LTE_MAX_PRBS: u16 = 110;
-
-/// Transport block size in bits of LTE: TS 36.213, table 7.1.7.2.1-1. No PRBs carry nothing.
-///
-/// `layers` counts codewords of one layer each (1 or 2 in transmission modes 3 and 4), sent as one block here. Four
-/// layers are taken as four such codewords: 7.1.7.2.2 maps a codeword on two layers to twice the PRBs, which differs by
-/// the rounding of the table only.
-pub fn lte_tbs_bits(i_tbs: u8, n_prb: u16, layers: u8) -> u32 {
-    if n_prb == 0 {
-        return 0;
-    }
-    u32::from(lte_sizes::LTE_TBS_BYTES[usize::from(i_tbs)][usize::from(n_prb) - 1])
-        * 8
-        * u32::from(layers)
-}
 
 /// What decides the size of an NR transport block.
 #[derive(Clone, Copy, Debug, PartialEq)]

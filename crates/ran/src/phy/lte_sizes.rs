@@ -2,9 +2,21 @@
 //!
 //! Kept in bytes (every size is a multiple of 8 bits); row is `I_TBS` 0..=33, column is `N_PRB` 1..=110.
 
+/// Transport block size in bits of LTE: TS 36.213, table 7.1.7.2.1-1. No PRBs carry nothing.
+///
+/// `layers` counts codewords of one layer each (1 or 2 in transmission modes 3 and 4), sent as one block here. Four
+/// layers are taken as four such codewords: 7.1.7.2.2 maps a codeword on two layers to twice the PRBs, which differs by
+/// the rounding of the table only.
+pub fn lte_tbs_bits(i_tbs: u8, n_prb: u16, layers: u8) -> u32 {
+    if n_prb == 0 {
+        return 0;
+    }
+    u32::from(LTE_TBS_BYTES[usize::from(i_tbs)][usize::from(n_prb) - 1]) * 8 * u32::from(layers)
+}
+
 /// `LTE_TBS_BYTES[i_tbs][n_prb - 1]`, TS 36.213, table 7.1.7.2.1-1, divided by 8.
 #[rustfmt::skip]
-pub(super) static LTE_TBS_BYTES: [[u16; 110]; 34] = [
+static LTE_TBS_BYTES: [[u16; 110]; 34] = [
     // I_TBS 0
     [
         2, 4, 7, 11, 15, 19, 22, 26, 28, 32, 36, 41, 43, 47, 49, 53, 57, 61, 63, 67, 71, 75, 77, 81, 85, 89, 93, 97,
