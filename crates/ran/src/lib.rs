@@ -6,6 +6,7 @@ pub mod out;
 pub mod pdcp;
 pub mod phy;
 mod radio;
+mod rat;
 mod ring;
 pub mod rlc;
 pub mod sdap;

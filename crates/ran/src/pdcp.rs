@@ -3,7 +3,7 @@
 use slackwater_core::Duration;
 use slackwater_schema::{field::Field as _, section};
 
-use crate::cell::Rat;
+use crate::rat::Rat;
 
 section! {
     /// PDCP.

@@ -4,7 +4,7 @@ use core::fmt;
 
 use slackwater_core::{Draw, Duration, Qfi, Rate, Rnti};
 use slackwater_queue::{Law, QueueConfig};
-use slackwater_schema::{choice, field::Field as _};
+use slackwater_schema::field::Field as _;
 
 use super::delays::Delays;
 use super::keys::{BufferStatus, CqiConfig, HarqConfig, OllaConfig, Timing, UplinkConfig, range};
@@ -12,18 +12,9 @@ use crate::mac::{FiveQi, SchedulerKind, SharePolicy};
 use crate::pdcp::PdcpConfig;
 use crate::phy::bandwidth;
 use crate::phy::{AmcModel, Budget, ChannelConfig, LinkModel, McsTable};
+use crate::rat::Rat;
 use crate::rlc::RlcConfig;
 use crate::tdd::{Duplex, TddPattern};
-
-choice! {
-    /// Radio access technology.
-    pub enum Rat {
-        /// LTE (36 series).
-        Lte = "lte",
-        /// NR (38 series).
-        Nr = "nr",
-    }
-}
 
 /// A cell.
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ pub mod stats;
 mod tests;
 mod up;
 
-pub use config::{BearerConfig, CellConfig, ConfigError, Rat, UeConfig};
+pub use config::{BearerConfig, CellConfig, ConfigError, UeConfig};
 pub use delays::Delays;
 use gone::{Gone, Mark};
 pub use keys::{BufferStatus, CqiConfig, HarqConfig, OllaConfig, Timing, UplinkConfig, range};
@@ -32,12 +32,13 @@ use slackwater_signal::{Observer, PdcpView, RlcView, SlotView};
 pub use stats::{CellStats, DirStats};
 use up::Uplink;
 
+pub use crate::rat::Rat;
+
 use crate::mac::{BitSet, FiveQi};
 use crate::out::CellOut;
 use crate::radio::Radio;
 use crate::ring::{Due, Ring};
-use crate::rlc::entity::Place;
-use crate::rlc::{Entity, Headers, Piece, PieceKind, Waiting};
+use crate::rlc::{Entity, Headers, Piece, PieceKind, Place, Waiting};
 use crate::sdap::QfiMap;
 
 struct Bearer<P> {

@@ -3,7 +3,7 @@
 use slackwater_core::{Direction, Draw, Instant, Prbs};
 use slackwater_signal::{Grant, HarqFeedback};
 
-use super::config::{CellConfig, Rat};
+use super::config::CellConfig;
 use super::stats::DirStats;
 use crate::mac::grants::{GrantTable, Share};
 use crate::mac::{BitSet, Sampler, Scheduler, Setup};
@@ -11,6 +11,7 @@ use crate::phy::harq::limited_buffer_bits;
 use crate::phy::math::from_db;
 use crate::phy::{Bler, CodedBits, Combining, CqiTable, Heard, McsTable, TbsTable};
 use crate::radio::{Kind, Radio};
+use crate::rat::Rat;
 use crate::rlc::Piece;
 use crate::tdd::{MIN_PDSCH_SYMBOLS, MIN_PUSCH_SYMBOLS};
 

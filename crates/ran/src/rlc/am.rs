@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use slackwater_core::Instant;
 
 use super::config::{Mode, Timers};
-use super::entity::{Piece, PieceKind};
+use super::piece::{Piece, PieceKind};
 
 /// A poll at least every so many bytes (`pollByte`): srsRAN Project's of 5QI 5; config.rs has the others'.
 const POLL_BYTE: u64 = 125_000;

@@ -1,5 +1,6 @@
 //! Both ends of RLC for one bearer and direction.
 
+mod container;
 mod waiting;
 
 pub use waiting::Waiting;
@@ -7,55 +8,20 @@ pub use waiting::Waiting;
 use std::collections::VecDeque;
 
 use slackwater_core::record::DropReason;
-use slackwater_core::{BearerId, Bytes, Direction, Duration, Instant, PacketView, UeId};
+use slackwater_core::{Bytes, Duration, Instant, PacketView};
 use slackwater_queue::{AnyQueue, Law, PacketMeta, Queue, QueueView, Verdict};
 use slackwater_signal::RlcView;
 
+use super::Limit;
 use super::am::Am;
+use super::config::{Mode, RlcConfig};
 use super::flight::{Flight, Moved, Sdu, WAITING, carry_out};
+use super::headers::Headers;
+use super::piece::{Piece, PieceKind};
+use super::place::Place;
 use super::um::{Step, Window};
-use super::{Headers, Limit, Mode, RlcConfig};
 use crate::out::CellOut;
 use crate::pdcp::PdcpConfig;
-
-/// What a transport block carries of one bearer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// Index of the bearer in its UE.
-    pub bearer: u8,
-    /// What it is.
-    pub kind: PieceKind,
-    /// The PDU's number, or the status report's.
-    pub number: u32,
-    /// First byte of the stream.
-    pub start: u64,
-    /// The byte after the last.
-    pub end: u64,
-    /// The sender requests a status report (AM: the poll bit).
-    pub poll: bool,
-}
-
-/// What a [`Piece`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PieceKind {
-    /// Bytes of the stream that go out for the first time.
-    New,
-    /// Bytes that go out again (AM).
-    Again,
-    /// A status report about the stream of the other direction (AM).
-    Status,
-}
-
-/// Where an entity stands.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// Which way its data goes.
-    pub dir: Direction,
-    /// The UE.
-    pub ue: UeId,
-    /// The bearer.
-    pub bearer: BearerId,
-}
 
 /// The receiving side, with what acknowledged mode knows of the sender.
 enum Receiver {
@@ -561,7 +527,7 @@ impl<P: PacketView + Clone> Entity<P> {
 
 #[cfg(test)]
 mod tests {
-    use slackwater_core::Packet;
+    use slackwater_core::{BearerId, Direction, Packet, UeId};
 
     use super::*;
 

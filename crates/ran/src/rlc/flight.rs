@@ -6,7 +6,7 @@ use slackwater_core::record::DropReason;
 use slackwater_core::{Duration, Instant, PacketView};
 use slackwater_queue::{Law, Outcome, PacketMeta, Verdict, admit};
 
-use super::entity::Place;
+use super::place::Place;
 use super::um::Step;
 use crate::out::{CellOut, Delivered, Marked};
 
