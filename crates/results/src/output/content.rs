@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use super::place::{MANIFEST, PASSING};
+use super::names::{MANIFEST, PASSING};
 
 /// Files that say the command, or what runs just now: two equal runs may differ in them.
 const ASIDE: [&str; 2] = [MANIFEST, "report.html"];

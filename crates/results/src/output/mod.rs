@@ -6,6 +6,7 @@ pub mod content;
 pub mod dictionary;
 mod failpoint;
 pub mod frame;
+mod names;
 pub mod parquet;
 pub mod place;
 pub mod tables;

@@ -11,10 +11,8 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
-/// Name of the file that says what a folder of results holds.
-pub const MANIFEST: &str = "results.json";
-/// Files that may stand in a folder that nothing was written into yet: what a running command says of itself.
-pub(super) const PASSING: [&str; 2] = ["running.json", "running.part"];
+pub use super::names::MANIFEST;
+use super::names::PASSING;
 
 /// A file that a scenario names, as it was when it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
