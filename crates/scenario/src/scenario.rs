@@ -3,6 +3,7 @@
 mod changed;
 mod check;
 mod flows;
+mod keys;
 mod moved;
 mod record;
 mod sections;

@@ -2,6 +2,7 @@
 
 use slackwater_core::Duration;
 
+use super::keys::{KEYS, RECORD};
 use super::record::Record;
 use super::{Bottleneck, Scenario, moved, vary};
 use crate::cell::Cell;
@@ -15,24 +16,6 @@ use crate::plugins::Plugins;
 use crate::tree::{Node, Table, Value};
 use crate::ue::Ue;
 
-pub(super) const KEYS: [&str; 15] = [
-    "name",
-    "title",
-    "description",
-    "duration",
-    "warmup",
-    "seed",
-    "path",
-    "link",
-    "cell",
-    "wired",
-    "feedback",
-    "upf",
-    "ue",
-    "flow",
-    "vary",
-];
-pub(super) const RECORD: &str = "record";
 /// UEs or flows of one run at most.
 const MAX_COUNT: u64 = 100_000;
 

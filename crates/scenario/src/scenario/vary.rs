@@ -1,6 +1,6 @@
 //! `[vary]`: lists whose cartesian product is a comparison.
 
-use super::sections::{KEYS, RECORD};
+use super::keys::{KEYS, RECORD};
 use super::{Bottleneck, Scenario};
 use crate::error::{ScenarioError, nearest};
 use crate::field::{At, Cx};
