@@ -1,5 +1,6 @@
 //! Flows: a sending and a receiving host, and the path between them.
 
+mod end;
 mod external;
 mod host;
 mod media;
@@ -16,9 +17,9 @@ use slackwater_transport::quic::Config as QuicConfig;
 use slackwater_transport::rtp::RtpConfig;
 use slackwater_transport::tcp::Config as TcpConfig;
 
+pub(crate) use end::{HostEvents, Io};
 pub use external::External;
 pub use host::Host;
-pub(crate) use host::{HostEvents, Io};
 pub use page::{PageClient, PageServer};
 pub use stream::{Fresh, SendingEnd, StreamSender};
 pub use tcp::TcpReceiver;

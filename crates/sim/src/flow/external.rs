@@ -2,7 +2,7 @@
 
 use slackwater_core::{Bytes, Instant, Packet};
 
-use super::host::{End, Io};
+use super::end::{End, Io};
 
 /// Hands over what arrives, with its time.
 #[derive(Debug, Default)]

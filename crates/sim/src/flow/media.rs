@@ -5,7 +5,7 @@ use slackwater_core::record::FlowSample;
 use slackwater_core::{Bytes, Instant, Packet};
 use slackwater_transport::rtp::{RtpReceiver, RtpSender};
 
-use super::host::{End, Io};
+use super::end::{End, Io};
 
 impl End for RtpSender {
     #[inline]

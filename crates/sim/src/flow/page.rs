@@ -9,7 +9,7 @@ use slackwater_transport::app::Fetch;
 use slackwater_transport::quic::{self, Config as QuicConfig};
 use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
 
-use super::host::{End, Io};
+use super::end::{End, Io};
 use super::{Fresh, SendingEnd, TcpReceiver, purpose};
 
 /// The end of a connection that opens it, asks, and takes what comes.

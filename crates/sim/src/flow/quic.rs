@@ -3,7 +3,7 @@
 use slackwater_core::{Bytes, Instant, Packet};
 use slackwater_transport::quic;
 
-use super::host::{End, Io};
+use super::end::{End, Io};
 
 impl End for quic::Receiver {
     #[inline]

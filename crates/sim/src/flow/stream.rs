@@ -9,7 +9,7 @@ use slackwater_transport::app::{App, Message};
 use slackwater_transport::quic::{self, Config as QuicConfig};
 use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
 
-use super::host::{End, HostEvents, Io};
+use super::end::{End, HostEvents, Io};
 use super::purpose;
 
 /// The sending end of a connection, as an application drives it.

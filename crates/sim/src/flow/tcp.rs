@@ -3,7 +3,7 @@
 use slackwater_core::{Body, Bytes, Instant, Packet, Segment, SeqNum, TcpFlags};
 use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
 
-use super::host::{End, Io};
+use super::end::{End, Io};
 use super::purpose;
 use super::stream::Fresh;
 

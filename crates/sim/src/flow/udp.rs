@@ -6,7 +6,7 @@ use slackwater_core::packet::{IPV4_HEADER, UDP_HEADER};
 use slackwater_core::{Body, Bytes, Datagram, Direction, Ecn, FlowId, Instant, Packet};
 use slackwater_transport::app::App;
 
-use super::host::{End, Io};
+use super::end::{End, Io};
 
 /// Sends each message as datagrams at once.
 #[derive(Debug)]
