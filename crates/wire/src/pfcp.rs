@@ -9,6 +9,7 @@ pub mod cause;
 mod edge;
 mod element;
 mod error;
+mod frame;
 mod measurement;
 mod node;
 mod number;

@@ -88,7 +88,7 @@ impl EdgeOptions {
         if self == Self::default() {
             return Ok(());
         }
-        super::element::group(out, EDGE, |out| {
+        super::frame::group(out, EDGE, |out| {
             out.u16(ENTERPRISE)?;
             if let Some(aqm) = self.aqm {
                 out.put(&[1, 1, aqm as u8])?;

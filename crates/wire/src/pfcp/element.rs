@@ -2,6 +2,7 @@
 
 use super::ElementError;
 use super::address::{FSeid, FTeid, NodeId};
+use super::frame::{Raw, all, frame, group, only};
 use super::node::{Bar, Period, RuleId, put_bits, read_bits};
 use super::number as n;
 use super::qer::Qer;
@@ -96,70 +97,6 @@ pub enum Element<'a> {
     },
 }
 
-/// An element's frame.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Raw<'a> {
-    pub(super) kind: u16,
-    pub(super) vendor: Option<u16>,
-    pub(super) value: Reader<'a>,
-}
-
-impl<'a> Raw<'a> {
-    /// Reads the value; where that fails, this element is the offending one.
-    pub(super) fn leaf<T>(
-        &self,
-        read: impl FnOnce(&mut Reader<'a>) -> Result<T, WireError>,
-    ) -> Result<T, ElementError> {
-        read(&mut self.value.clone()).map_err(|error| ElementError::length(self.kind, error))
-    }
-}
-
-/// The frames of the elements in `r`, the inside of an element of type `group`; after an error comes no more.
-pub(super) fn frames(
-    mut r: Reader<'_>,
-    group: u16,
-) -> impl Iterator<Item = Result<Raw<'_>, ElementError>> {
-    core::iter::from_fn(move || {
-        if r.rest().is_empty() {
-            return None;
-        }
-        let raw = frame(&mut r).map_err(|error| ElementError::length(group, error));
-        if raw.is_err() {
-            r = Reader::new(&[]);
-        }
-        Some(raw)
-    })
-}
-
-fn frame<'a>(r: &mut Reader<'a>) -> Result<Raw<'a>, WireError> {
-    let kind = r.u16("an element's type")?;
-    let n = usize::from(r.u16("an element's length")?);
-    let at = r.at();
-    let mut value = Reader::based(r.take(n, "an element")?, at);
-    let vendor = value.when(kind & 0x8000 != 0, |v| v.u16("a vendor"))?;
-    Ok(Raw {
-        kind,
-        vendor,
-        value,
-    })
-}
-
-/// Writes an element around what `inside` writes.
-pub(super) fn group(
-    out: &mut Writer<'_>,
-    kind: u16,
-    inside: impl FnOnce(&mut Writer<'_>) -> Result<(), WireError>,
-) -> Result<(), WireError> {
-    out.u16(kind)?;
-    let at = out.len();
-    out.u16(0)?;
-    inside(out)?;
-    let length = out.len() - at - 2;
-    fits(at, length as u64, 16)?;
-    out.patch(at, &(length as u16).to_be_bytes());
-    Ok(())
-}
-
 /// The elements of a message. An element whose inside is wrong is an error, and the next follows; after one whose frame
 /// is wrong there is none.
 #[derive(Clone, Debug)]
@@ -195,38 +132,6 @@ impl<'a> Iterator for Elements<'a> {
             }
         }
     }
-}
-
-/// The one element of type `kind` in the group `raw`.
-pub(super) fn only<'a, T>(
-    group: &Raw<'a>,
-    kind: u16,
-    what: &str,
-    read: impl Fn(&mut Reader<'a>) -> Result<T, WireError>,
-) -> Result<T, ElementError> {
-    for raw in frames(group.value, group.kind) {
-        let raw = raw?;
-        if raw.kind == kind {
-            return raw.leaf(read);
-        }
-    }
-    Err(ElementError::missing(&group.value, kind, what))
-}
-
-/// The values of all elements of type `kind` in the group `raw`.
-pub(super) fn all<'a, T>(
-    group: &Raw<'a>,
-    kind: u16,
-    read: impl Fn(&mut Reader<'a>) -> Result<T, WireError>,
-) -> Result<Vec<T>, ElementError> {
-    let mut values = Vec::new();
-    for raw in frames(group.value, group.kind) {
-        let raw = raw?;
-        if raw.kind == kind {
-            values.push(raw.leaf(&read)?);
-        }
-    }
-    Ok(values)
 }
 
 impl<'a> Element<'a> {

@@ -3,7 +3,7 @@
 use slackwater_core::{Duration, FlowId, Instant, Qfi, UeId};
 use slackwater_signal::RanReport;
 
-use super::element::{frames, group};
+use super::frame::{frames, group};
 use super::{ElementError, number};
 use crate::WireError;
 use crate::gtpu::psc::CONGESTION_MAX;

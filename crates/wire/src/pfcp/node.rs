@@ -3,7 +3,7 @@
 use slackwater_core::Duration;
 
 use super::number as n;
-use super::{ElementError, element};
+use super::{ElementError, frame};
 use crate::WireError;
 use crate::octets::{Reader, Writer, fits};
 
@@ -158,7 +158,7 @@ impl Bar {
     pub(super) fn read(group: &Reader<'_>) -> Result<Self, ElementError> {
         let mut bar = Self::default();
         let mut id = None;
-        for raw in element::frames(*group, n::BAR_ID) {
+        for raw in frame::frames(*group, n::BAR_ID) {
             let raw = raw?;
             match raw.kind {
                 n::BAR_ID => id = Some(raw.leaf(|v| v.u8("a BAR ID"))?),
@@ -181,15 +181,15 @@ impl Bar {
     }
 
     pub(super) fn put(&self, out: &mut Writer<'_>) -> Result<(), WireError> {
-        element::group(out, n::BAR_ID, |o| o.u8(self.id))?;
+        frame::group(out, n::BAR_ID, |o| o.u8(self.id))?;
         if let Some(delay) = self.notification_delay {
             let units = delay.as_nanos().div_ceil(Self::UNIT.as_nanos());
             fits(out.len(), units, 8)?;
-            element::group(out, n::NOTIFICATION_DELAY, |o| o.u8(units as u8))?;
+            frame::group(out, n::NOTIFICATION_DELAY, |o| o.u8(units as u8))?;
         }
         match self.packets {
             None => Ok(()),
-            Some(p) => element::group(out, n::BUFFERING_PACKETS, |o| match u8::try_from(p) {
+            Some(p) => frame::group(out, n::BUFFERING_PACKETS, |o| match u8::try_from(p) {
                 Ok(p) => o.u8(p),
                 Err(_) => o.u16(p),
             }),

@@ -3,7 +3,7 @@
 use slackwater_core::{Qfi, Rate};
 
 use super::edge::{EDGE, EdgeOptions};
-use super::element::{frames, group};
+use super::frame::{frames, group};
 use super::number as e;
 use super::rule::put_qfi;
 use super::{ElementError, opt};

@@ -1,7 +1,7 @@
 //! What the user plane function tells: tunnels that it chose, and the contents of session reports.
 
 use super::address::FTeid;
-use super::element::{Raw, all, frames, group, only};
+use super::frame::{Raw, all, frames, group, only};
 use super::measurement::QosReport;
 use super::number as n;
 use super::{ElementError, opt};

@@ -7,7 +7,7 @@ use slackwater_core::Qfi;
 
 use super::address::{FTeid, OuterHeader, UeIp};
 use super::edge::{EDGE, EdgeOptions};
-use super::element::{frames, group};
+use super::frame::{frames, group};
 use super::number as e;
 use super::{ElementError, opt};
 use crate::WireError;

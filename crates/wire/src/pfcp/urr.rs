@@ -2,7 +2,7 @@
 
 use slackwater_core::{Bytes, Duration};
 
-use super::element::{frames, group};
+use super::frame::{frames, group};
 use super::number as n;
 use super::{ElementError, opt};
 use crate::WireError;
