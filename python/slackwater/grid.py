@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import slackwater
 from slackwater import beacon, cluster, extras, lock, progress
-from slackwater.sweep import GridError
+from slackwater.errors import GridError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slackwater.errors import GridError
+
 if TYPE_CHECKING:
     from os import PathLike
 
@@ -16,10 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["GridError", "Sweep", "sweep"]
-
-
-class GridError(ValueError):
-    """A grid is wrong: where, what was found and what was expected."""
 
 
 @dataclass(frozen=True)
