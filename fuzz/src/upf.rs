@@ -1,136 +1,50 @@
 //! The user plane function: a session by PFCP, then whatever comes on N3, N4 and N6.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-
-use slackwater_core::{Bytes, Duration, Ecn, Instant, Qfi, Rate, Teid};
+use slackwater_core::{Bytes, Duration, Ecn, Instant, Qfi, Teid};
 use slackwater_edge::upf::cecc::CeccConfig;
-use slackwater_upf::n4::{self, LocalEnd};
-use slackwater_upf::rules::Interface;
-use slackwater_upf::user::UserConfig;
+use slackwater_upf::testing::{
+    self, GNB, GNB_ADDRESS, HERE, SMF, SMF_ADDRESS, UE, association, downlink, far, qer, uplink,
+};
 use slackwater_upf::{Buf, Config, Output, Upf};
 use slackwater_wire::IpPacket;
-use slackwater_wire::pfcp::{
-    BitRates, Element, FSeid, FTeid, Far, Forwarding, Gates, Header, Kind, Message, NodeId,
-    OuterHeader, Pdi, Pdr, Qer, UeIp, action, interface,
-};
+use slackwater_wire::pfcp::{FTeid, Kind, Message, OuterHeader, interface};
 
 use super::input::Input;
 
-const HERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const GNB_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 33);
-const SMF: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 10)), 8_805);
-const GNB: SocketAddr = SocketAddr::new(IpAddr::V4(GNB_ADDRESS), 2_152);
 /// Messages that one event may give rise to.
 const OUTPUTS: usize = 10_000;
 const EVENTS: usize = 300;
 
 fn config() -> Config {
-    let mut user = UserConfig {
-        n3_v4: Some(HERE),
-        measure: Some(Duration::from_millis(10)),
-        ..UserConfig::default()
-    };
-    user.functions.cecc = Some(CeccConfig::default());
-    Config {
-        user,
-        n4: n4::Config {
-            address: HERE.into(),
-            ends: vec![LocalEnd {
-                interface: Interface::Access,
-                network: None,
-                v4: Some(HERE),
-                v6: None,
-            }],
-            ..n4::Config::default()
-        },
-    }
-}
-
-fn order(upf: &mut Upf, now: Instant, kind: Kind, seid: Option<u64>, elements: &[Element<'_>]) {
-    let header = Header {
-        kind,
-        seid,
-        seq: 1 + u32::from(seid.is_some()),
-        priority: None,
-    };
-    let mut octets = vec![0; 4_000];
-    let n = header.write(elements, &mut octets).expect("it fits");
-    upf.on_n4(now, SMF, &octets[..n]);
+    let mut config = testing::config();
+    config.user.measure = Some(Duration::from_millis(10));
+    config.user.functions.cecc = Some(CeccConfig::default());
+    config
 }
 
 /// A function with one session: 10.0.0.1, tunnel 1 up, tunnel 0xabc down.
 fn with_session(now: Instant) -> Upf {
     let mut upf = Upf::new(config());
-    let node = || Element::NodeId(NodeId::V4(Ipv4Addr::new(192, 0, 2, 10)));
     let setup = Kind::AssociationSetupRequest;
-    order(&mut upf, now, setup, None, &[node(), Element::Recovery(7)]);
-    let far = |id, to, outer| Far {
-        id,
-        action: Some(action::FORWARD),
-        forwarding: Some(Forwarding {
-            destination: Some(to),
-            outer,
-            ..Forwarding::default()
-        }),
-        ..Far::default()
+    let setup = testing::message(setup, None, 1, &association(SMF_ADDRESS, 7));
+    upf.on_n4(now, SMF, &setup);
+
+    let tunnel = FTeid::Given {
+        teid: Teid(1),
+        v4: Some(HERE),
+        v6: None,
     };
-    let pdr = |id: u16, pdi| Pdr {
-        id,
-        precedence: Some(100),
-        pdi: Some(pdi),
-        outer_removal: (id == 1).then_some(0),
-        far: Some(u32::from(id)),
-        qers: vec![1],
-        ..Pdr::default()
-    };
-    let up = Pdi {
-        source: interface::ACCESS,
-        tunnel: Some(FTeid::Given {
-            teid: Teid(1),
-            v4: Some(HERE),
-            v6: None,
-        }),
-        qfis: vec![Qfi(9)],
-        ..Pdi::default()
-    };
-    let down = Pdi {
-        source: interface::CORE,
-        ue: Some(UeIp {
-            v4: Some(Ipv4Addr::new(10, 0, 0, 1)),
-            destination: true,
-            ..UeIp::default()
-        }),
-        ..Pdi::default()
-    };
+    let qfi = Some(Qfi(9));
+    let pdrs = [uplink(1, tunnel, qfi), downlink(2, UE)];
     let outer = OuterHeader::gtpu(Teid(0xabc), GNB_ADDRESS);
-    let establishment = [
-        node(),
-        Element::FSeid(FSeid {
-            seid: 0x1122,
-            v4: Some(Ipv4Addr::new(192, 0, 2, 10)),
-            v6: None,
-        }),
-        Element::CreatePdr(pdr(1, up)),
-        Element::CreatePdr(pdr(2, down)),
-        Element::CreateFar(far(1, interface::CORE, None)),
-        Element::CreateFar(far(2, interface::ACCESS, Some(outer))),
-        Element::CreateQer(Qer {
-            id: 1,
-            gates: Some(Gates {
-                up: true,
-                down: true,
-            }),
-            maximum: Some(BitRates {
-                up: Rate::from_mbps(20.0),
-                down: Rate::from_mbps(20.0),
-            }),
-            qfi: Some(Qfi(9)),
-            ..Qer::default()
-        }),
-        Element::PdnType(1),
+    let fars = [
+        far(1, interface::CORE, None),
+        far(2, interface::ACCESS, Some(outer)),
     ];
+    let elements = testing::establishment(0x1122, pdrs, fars, qer(20.0, qfi), None);
     let establish = Kind::SessionEstablishmentRequest;
-    order(&mut upf, now, establish, Some(0), &establishment);
+    let establish = testing::message(establish, Some(0), 2, &elements);
+    upf.on_n4(now, SMF, &establish);
     upf
 }
 

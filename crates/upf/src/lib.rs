@@ -9,6 +9,8 @@ mod reload;
 pub mod rules;
 pub mod sessions;
 pub mod state;
+#[doc(hidden)]
+pub mod testing;
 pub mod upf;
 pub mod usage;
 pub mod user;

@@ -1,57 +1,36 @@
 //! Sessions of a user plane function, each with its flows, which come and go.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 
 use slackwater_core::{
-    Body, Direction, Duration, Ecn, FlowId, Instant, Packet, Rate, Segment, SegmentBits, SeqNum,
+    Body, Direction, Duration, Ecn, FlowId, Instant, Packet, Segment, SegmentBits, SeqNum,
     TcpFlags, Teid,
 };
 use slackwater_edge::upf::cecc::CeccConfig;
 use slackwater_edge::upf::l4s_marker::L4sMarkerConfig;
 use slackwater_edge::upf::vaqm::VaqmConfig;
-use slackwater_upf::n4::{self, LocalEnd};
-use slackwater_upf::rules::Interface;
-use slackwater_upf::user::UserConfig;
-use slackwater_upf::{Buf, Config, Output, Upf};
-use slackwater_wire::pfcp::{
-    BitRates, Element, FSeid, FTeid, Far, Forwarding, Gates, Header, Kind, Message, NodeId,
-    OuterHeader, Pdi, Pdr, Qer, UeIp, action, interface,
+use slackwater_upf::testing::{
+    self, GNB, GNB_ADDRESS, HERE, SMF, SMF_ADDRESS, association, downlink, far, qer, uplink,
 };
+use slackwater_upf::{Buf, Config, Output, Upf};
+use slackwater_wire::pfcp::{Element, FTeid, Header, Kind, Message, OuterHeader, interface};
 use slackwater_wire::{IpVersion, packet};
 
 use super::live;
 
-const HERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const GNB_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 33);
-const SMF: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 10)), 8_805);
-const GNB: SocketAddr = SocketAddr::new(IpAddr::V4(GNB_ADDRESS), 2_152);
 /// Sessions at a time.
 const BESIDE: usize = 50;
 /// Connections of a session.
 const FLOWS: u32 = 10;
 
 fn config() -> Config {
-    let mut user = UserConfig {
-        n3_v4: Some(HERE),
-        measure: Some(Duration::from_millis(10)),
-        ..UserConfig::default()
-    };
-    user.functions.vaqm = Some(VaqmConfig::default());
-    user.functions.cecc = Some(CeccConfig::default());
-    user.functions.marker = Some(L4sMarkerConfig::default());
-    Config {
-        user,
-        n4: n4::Config {
-            address: HERE.into(),
-            ends: vec![LocalEnd {
-                interface: Interface::Access,
-                network: None,
-                v4: Some(HERE),
-                v6: None,
-            }],
-            ..n4::Config::default()
-        },
-    }
+    let mut config = testing::config();
+    config.user.measure = Some(Duration::from_millis(10));
+    let functions = &mut config.user.functions;
+    functions.vaqm = Some(VaqmConfig::default());
+    functions.cecc = Some(CeccConfig::default());
+    functions.marker = Some(L4sMarkerConfig::default());
+    config
 }
 
 struct Soak {
@@ -76,24 +55,16 @@ impl Soak {
             open: std::collections::VecDeque::new(),
             left: [0; 2],
         };
-        let node = Element::NodeId(NodeId::V4(Ipv4Addr::new(192, 0, 2, 10)));
         let setup = Kind::AssociationSetupRequest;
-        soak.order(setup, None, &[node, Element::Recovery(7)]);
+        soak.order(setup, None, &association(SMF_ADDRESS, 7));
         soak
     }
 
     /// Sends a request; the name of the session that the answer gives.
     fn order(&mut self, kind: Kind, seid: Option<u64>, elements: &[Element<'_>]) -> Option<u64> {
         self.seq = (self.seq + 1) & 0xff_ffff;
-        let header = Header {
-            kind,
-            seid,
-            seq: self.seq,
-            priority: None,
-        };
-        let mut octets = vec![0; 4_000];
-        let n = header.write(elements, &mut octets).expect("it fits");
-        self.upf.on_n4(self.now, SMF, &octets[..n]);
+        let octets = testing::message(kind, seid, self.seq, elements);
+        self.upf.on_n4(self.now, SMF, &octets);
         self.drain()
     }
 
@@ -124,17 +95,9 @@ impl Soak {
     }
 
     fn answer(&mut self, from: SocketAddr, seq: u32) {
-        let header = Header {
-            kind: Kind::HeartbeatResponse,
-            seid: None,
-            seq,
-            priority: None,
-        };
-        let mut octets = [0; 64];
-        let n = header
-            .write(&[Element::Recovery(7)], &mut octets)
-            .expect("it fits");
-        self.upf.on_n4(self.now, from, &octets[..n]);
+        let answer = Kind::HeartbeatResponse;
+        let octets = testing::message(answer, None, seq, &[Element::Recovery(7)]);
+        self.upf.on_n4(self.now, from, &octets);
     }
 
     /// Moves on to `to`, and does what is due meanwhile.
@@ -152,74 +115,22 @@ impl Soak {
         let number = self.begun;
         self.begun += 1;
         let [_, a, b, c] = number.to_be_bytes();
-        let far = |id, to, outer| Far {
-            id,
-            action: Some(action::FORWARD),
-            forwarding: Some(Forwarding {
-                destination: Some(to),
-                outer,
-                ..Forwarding::default()
-            }),
-            ..Far::default()
+        let tunnel = FTeid::Given {
+            teid: Teid(number + 1),
+            v4: Some(HERE),
+            v6: None,
         };
-        let pdr = |id: u16, pdi| Pdr {
-            id,
-            precedence: Some(100),
-            pdi: Some(pdi),
-            outer_removal: (id == 1).then_some(0),
-            far: Some(u32::from(id)),
-            qers: vec![1],
-            ..Pdr::default()
-        };
-        let up = Pdi {
-            source: interface::ACCESS,
-            tunnel: Some(FTeid::Given {
-                teid: Teid(number + 1),
-                v4: Some(HERE),
-                v6: None,
-            }),
-            ..Pdi::default()
-        };
-        let down = Pdi {
-            source: interface::CORE,
-            ue: Some(UeIp {
-                v4: Some(Ipv4Addr::new(10, a, b, c)),
-                destination: true,
-                ..UeIp::default()
-            }),
-            ..Pdi::default()
-        };
+        let ue = Ipv4Addr::new(10, a, b, c);
+        let pdrs = [uplink(1, tunnel, None), downlink(2, ue)];
         let outer = OuterHeader::gtpu(Teid(number + 1), GNB_ADDRESS);
-        let rate = Rate::from_mbps(20.0);
-        let seid = self.order(
-            Kind::SessionEstablishmentRequest,
-            Some(0),
-            &[
-                Element::NodeId(NodeId::V4(Ipv4Addr::new(192, 0, 2, 10))),
-                Element::FSeid(FSeid {
-                    seid: u64::from(number) + 1,
-                    v4: Some(Ipv4Addr::new(192, 0, 2, 10)),
-                    v6: None,
-                }),
-                Element::CreatePdr(pdr(1, up)),
-                Element::CreatePdr(pdr(2, down)),
-                Element::CreateFar(far(1, interface::CORE, None)),
-                Element::CreateFar(far(2, interface::ACCESS, Some(outer))),
-                Element::CreateQer(Qer {
-                    id: 1,
-                    gates: Some(Gates {
-                        up: true,
-                        down: true,
-                    }),
-                    maximum: Some(BitRates {
-                        up: rate,
-                        down: rate,
-                    }),
-                    ..Qer::default()
-                }),
-                Element::PdnType(1),
-            ],
-        );
+        let fars = [
+            far(1, interface::CORE, None),
+            far(2, interface::ACCESS, Some(outer)),
+        ];
+        let name = u64::from(number) + 1;
+        let elements = testing::establishment(name, pdrs, fars, qer(20.0, None), None);
+        let establish = Kind::SessionEstablishmentRequest;
+        let seid = self.order(establish, Some(0), &elements);
         self.open.push_back((seid.expect("it is named"), number));
     }
 

@@ -7,33 +7,25 @@ mod rules;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use slackwater_core::{Duration, Instant, Qfi, Rate, Teid};
+use slackwater_core::{Duration, Instant, Qfi, Teid};
 use slackwater_wire::gtpu::{Ntp, NtpClock};
 use slackwater_wire::pfcp::{
-    BitRates, Element, FSeid, FTeid, Far, Forwarding, Gates, Header, Kind, Message, NodeId,
-    OuterHeader, Pdi, Pdr, Qer, UeIp, Urr, action, cause, interface, method,
+    Element, FTeid, Far, Forwarding, Gates, Header, Kind, Message, NodeId, OuterHeader, Pdi, Pdr,
+    Qer, UeIp, Urr, action, cause, interface,
 };
 
 use super::*;
 use crate::rules::Interface;
-
-pub(super) const HERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-pub(super) const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 10);
-pub(super) const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 33);
-pub(super) const UE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+use crate::testing::{self, counted};
+pub(super) use crate::testing::{
+    CHOOSE, GNB_ADDRESS as GNB, HERE, SMF_ADDRESS as SMF, UE, far, urr,
+};
 
 pub(super) fn config() -> Config {
     Config {
         node: NodeName::Address(HERE.into()),
-        address: HERE.into(),
-        ends: vec![LocalEnd {
-            interface: Interface::Access,
-            network: None,
-            v4: Some(HERE),
-            v6: None,
-        }],
         clock: NtpClock::new(Ntp(0xe000_0000_0000_0000)),
-        ..Config::default()
+        ..testing::config().n4
     }
 }
 
@@ -107,15 +99,7 @@ impl Lab {
         elements: &[Element<'_>],
     ) -> Option<(Header, Vec<u8>)> {
         self.seq += 1;
-        let mut out = vec![0; 65_507];
-        let header = Header {
-            kind,
-            seid,
-            seq: self.seq,
-            priority: None,
-        };
-        let n = header.write(elements, &mut out).expect("room");
-        out.truncate(n);
+        let out = testing::message(kind, seid, self.seq, elements);
         self.last.clone_from(&out);
         self.octets(&out);
         let (to, answer) = self.node.poll_transmit()?;
@@ -126,10 +110,7 @@ impl Lab {
     }
 
     pub(super) fn set_up(&mut self, name: Ipv4Addr, recovery: u32) -> Option<u8> {
-        let elements = [
-            Element::NodeId(NodeId::V4(name)),
-            Element::Recovery(recovery),
-        ];
+        let elements = testing::association(name, recovery);
         let (header, answer) = self.send(Kind::AssociationSetupRequest, None, &elements)?;
         assert_eq!(header.kind, Kind::AssociationSetupResponse);
         of(&elements_of(&answer))
@@ -182,109 +163,34 @@ pub(super) fn elements_of(answer: &[u8]) -> Vec<Element<'_>> {
 }
 
 pub(super) fn uplink(id: u16, tunnel: FTeid) -> Pdr<'static> {
-    Pdr {
-        id,
-        precedence: Some(100),
-        pdi: Some(Pdi {
-            source: interface::ACCESS,
-            tunnel: Some(tunnel),
-            qfis: vec![Qfi(9)],
-            ..Pdi::default()
-        }),
-        outer_removal: Some(0),
-        far: Some(1),
-        qers: vec![1],
-        urrs: vec![1],
-        ..Pdr::default()
-    }
+    counted(testing::uplink(id, tunnel, Some(Qfi(9))))
 }
-
-pub(super) const CHOOSE: FTeid = FTeid::Choose {
-    v4: true,
-    v6: false,
-    id: None,
-};
 
 pub(super) fn downlink(id: u16, ue: Ipv4Addr) -> Pdr<'static> {
-    Pdr {
-        id,
+    let pdr = testing::downlink(id, ue);
+    let pdi = pdr.pdi.map(|pdi| Pdi {
+        network: Some(b"\x08internet"),
+        ..pdi
+    });
+    counted(Pdr {
         precedence: Some(200),
-        pdi: Some(Pdi {
-            source: interface::CORE,
-            network: Some(b"\x08internet"),
-            ue: Some(UeIp {
-                v4: Some(ue),
-                destination: true,
-                ..UeIp::default()
-            }),
-            ..Pdi::default()
-        }),
-        far: Some(2),
-        qers: vec![1],
-        urrs: vec![1],
-        ..Pdr::default()
-    }
-}
-
-pub(super) fn far(id: u32, destination: u8, outer: Option<OuterHeader>) -> Far<'static> {
-    Far {
-        id,
-        action: Some(action::FORWARD),
-        forwarding: Some(Forwarding {
-            destination: Some(destination),
-            outer,
-            ..Forwarding::default()
-        }),
-        ..Far::default()
-    }
+        pdi,
+        ..pdr
+    })
 }
 
 pub(super) fn qer() -> Qer {
-    let rates = BitRates {
-        up: Rate::from_mbps(20.0),
-        down: Rate::from_mbps(100.0),
-    };
-    Qer {
-        id: 1,
-        gates: Some(Gates {
-            up: true,
-            down: true,
-        }),
-        maximum: Some(rates),
-        qfi: Some(Qfi(9)),
-        ..Qer::default()
-    }
-}
-
-pub(super) fn urr() -> Urr {
-    Urr {
-        id: 1,
-        method: Some(method::VOLUME),
-        triggers: Some(0),
-        ..Urr::default()
-    }
+    testing::qer(100.0, Some(Qfi(9)))
 }
 
 /// One flow each way: downlink packets are kept until the gNB is known.
 pub(super) fn establishment(ue: Ipv4Addr) -> Vec<Element<'static>> {
+    let pdrs = [uplink(1, CHOOSE), downlink(2, ue)];
     let buffer = Far {
         id: 2,
         action: Some(action::BUFFER | action::NOTIFY),
         ..Far::default()
     };
-    vec![
-        Element::NodeId(NodeId::V4(SMF)),
-        Element::FSeid(FSeid {
-            seid: 0x1122,
-            v4: Some(SMF),
-            v6: None,
-        }),
-        Element::CreatePdr(uplink(1, CHOOSE)),
-        Element::CreatePdr(downlink(2, ue)),
-        Element::CreateFar(far(1, interface::CORE, None)),
-        Element::CreateFar(buffer),
-        Element::CreateQer(qer()),
-        Element::CreateUrr(urr()),
-        Element::PdnType(1),
-    ]
+    let fars = [far(1, interface::CORE, None), buffer];
+    testing::establishment(0x1122, pdrs, fars, qer(), Some(urr()))
 }

@@ -8,6 +8,7 @@ use slackwater_wire::pfcp::{
 
 use super::*;
 use crate::n4::Event;
+use crate::testing::config;
 use crate::upf::tests::{GNB, GNB_TEID, MS, SMF, Smf, datagram, elements, establishment, n4};
 use crate::user::Output;
 
@@ -92,7 +93,7 @@ impl Kept {
 
     /// The function is gone; another takes its file up.
     fn restart(&mut self, now: Instant) {
-        self.smf.upf = Upf::restored(Smf::config(), now, &self.file).expect("a state");
+        self.smf.upf = Upf::restored(config(), now, &self.file).expect("a state");
         self.smf.upf.keep_journal();
         self.file = self.smf.upf.snapshot(&origin());
     }
@@ -248,7 +249,7 @@ fn a_control_plane_that_starts_again_gets_no_answer_of_its_former_life_from_the_
     let request = Kind::AssociationSetupRequest;
     kept.send(MS(100), request, None, &association(8));
     assert_eq!(kept.smf.upf.all_sessions().len(), 0);
-    kept.smf.upf = Upf::restored(Smf::config(), MS(200), &kept.file).expect("a state");
+    kept.smf.upf = Upf::restored(config(), MS(200), &kept.file).expect("a state");
     kept.smf.upf.keep_journal();
     kept.smf.drain(MS(200));
     let out = kept.send(
@@ -386,7 +387,7 @@ fn every_kind_of_rule_comes_back_as_it_was() {
 fn a_cut_end_confirmed_nothing_and_any_other_harm_is_found() {
     let kept = Kept::new();
     let whole = kept.file;
-    let restored = |octets: &[u8]| Upf::restored(Smf::config(), MS(1), octets);
+    let restored = |octets: &[u8]| Upf::restored(config(), MS(1), octets);
     let (mut taken, mut refused) = (0, 0);
     for end in 0..whole.len() {
         match restored(&whole[..end]) {
@@ -424,11 +425,11 @@ fn a_cut_end_confirmed_nothing_and_any_other_harm_is_found() {
 #[test]
 fn what_the_configuration_no_longer_allows_is_not_taken_up() {
     let kept = Kept::new();
-    let mut moved = Smf::config();
+    let mut moved = config();
     moved.n4.ends[0].v4 = Some([192, 0, 2, 99].into());
-    let mut barred = Smf::config();
+    let mut barred = config();
     barred.n4.allowed = vec![crate::rules::Prefix::new([203, 0, 113, 1].into(), None).unwrap()];
-    let mut elsewhere = Smf::config();
+    let mut elsewhere = config();
     elsewhere.n4.networks.plain = vec!["ims".to_owned()];
     for (config, said) in [
         (moved, format!("{:?}", kind::F_TEID)),

@@ -1,27 +1,20 @@
 //! The whole function: sessions by PFCP, packets by GTP-U and IP, reports back.
 
-use std::net::Ipv4Addr;
-
-use slackwater_core::{
-    Body, Bytes, Datagram, Direction, Duration, FlowId, Packet, Qfi, Rate, Teid,
-};
+use slackwater_core::{Body, Bytes, Datagram, Direction, Duration, FlowId, Packet, Qfi, Teid};
 use slackwater_wire::IpVersion;
 use slackwater_wire::gtpu;
 use slackwater_wire::packet::encode;
 use slackwater_wire::pfcp::{
-    BitRates, Element, FSeid, FTeid, Far, Forwarding, Gates, Header, Kind, Message, NodeId,
-    OuterHeader, Pdi, Pdr, Qer, UeIp, Urr, action, cause, interface, method,
+    Element, FTeid, Far, Kind, Message, OuterHeader, action, cause, interface,
 };
 
 use super::*;
-use crate::n4::LocalEnd;
-use crate::rules::Interface;
+use crate::testing;
+use crate::testing::{
+    CHOOSE, GNB_ADDRESS, SMF_ADDRESS, UE, association, counted, downlink, far, qer, uplink, urr,
+};
+pub(crate) use crate::testing::{GNB, SMF};
 
-pub(crate) const HERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-pub(crate) const SMF: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 10)), 8_805);
-pub(crate) const GNB: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 33)), 2_152);
 pub(crate) const GNB_TEID: Teid = Teid(0xabc);
 pub(crate) const MS: fn(u64) -> Instant = Instant::from_millis;
 
@@ -31,27 +24,8 @@ pub(crate) struct Smf {
 }
 
 impl Smf {
-    pub(crate) fn config() -> Config {
-        Config {
-            user: UserConfig {
-                n3_v4: Some(HERE),
-                ..UserConfig::default()
-            },
-            n4: n4::Config {
-                address: HERE.into(),
-                ends: vec![LocalEnd {
-                    interface: Interface::Access,
-                    network: None,
-                    v4: Some(HERE),
-                    v6: None,
-                }],
-                ..n4::Config::default()
-            },
-        }
-    }
-
     pub(crate) fn new() -> Self {
-        let upf = Upf::new(Self::config());
+        let upf = Upf::new(testing::config());
         Self { upf, seq: 0 }
     }
 
@@ -64,15 +38,8 @@ impl Smf {
         elements: &[Element<'_>],
     ) -> Vec<Output> {
         self.seq += 1;
-        let header = Header {
-            kind,
-            seid,
-            seq: self.seq,
-            priority: None,
-        };
-        let mut octets = vec![0; 4_000];
-        let n = header.write(elements, &mut octets).unwrap();
-        self.upf.on_n4(now, SMF, &octets[..n]);
+        let octets = testing::message(kind, seid, self.seq, elements);
+        self.upf.on_n4(now, SMF, &octets);
         self.drain(now)
     }
 
@@ -117,85 +84,20 @@ pub(crate) fn datagram(dir: Direction, len: u16) -> Vec<u8> {
 }
 
 pub(crate) fn establishment() -> Vec<Element<'static>> {
-    let far = |id, action, destination| Far {
-        id,
-        action: Some(action),
-        forwarding: Some(Forwarding {
-            destination: Some(destination),
-            ..Forwarding::default()
-        }),
-        ..Far::default()
+    let qfi = Some(Qfi(9));
+    let pdrs = [uplink(1, CHOOSE, qfi), downlink(2, UE)].map(counted);
+    let kept = Far {
+        action: Some(action::BUFFER | action::NOTIFY),
+        ..far(2, interface::ACCESS, None)
     };
-    let pdr = |id, pdi, far| Pdr {
-        id,
-        precedence: Some(100),
-        pdi: Some(pdi),
-        outer_removal: (id == 1).then_some(0),
-        far: Some(far),
-        qers: vec![1],
-        urrs: vec![1],
-        ..Pdr::default()
-    };
-    let up = Pdi {
-        source: interface::ACCESS,
-        tunnel: Some(FTeid::Choose {
-            v4: true,
-            v6: false,
-            id: None,
-        }),
-        qfis: vec![Qfi(9)],
-        ..Pdi::default()
-    };
-    let down = Pdi {
-        source: interface::CORE,
-        ue: Some(UeIp {
-            v4: Some(Ipv4Addr::new(10, 0, 0, 1)),
-            destination: true,
-            ..UeIp::default()
-        }),
-        ..Pdi::default()
-    };
-    vec![
-        Element::NodeId(NodeId::V4(Ipv4Addr::new(192, 0, 2, 10))),
-        Element::FSeid(FSeid {
-            seid: 0x1122,
-            v4: Some(Ipv4Addr::new(192, 0, 2, 10)),
-            v6: None,
-        }),
-        Element::CreatePdr(pdr(1, up, 1)),
-        Element::CreatePdr(pdr(2, down, 2)),
-        Element::CreateFar(far(1, action::FORWARD, interface::CORE)),
-        Element::CreateFar(far(2, action::BUFFER | action::NOTIFY, interface::ACCESS)),
-        Element::CreateQer(Qer {
-            id: 1,
-            gates: Some(Gates {
-                up: true,
-                down: true,
-            }),
-            maximum: Some(BitRates {
-                up: Rate::from_mbps(20.0),
-                down: Rate::from_mbps(100.0),
-            }),
-            qfi: Some(Qfi(9)),
-            ..Qer::default()
-        }),
-        Element::CreateUrr(Urr {
-            id: 1,
-            method: Some(method::VOLUME),
-            triggers: Some(0),
-            ..Urr::default()
-        }),
-        Element::PdnType(1),
-    ]
+    let fars = [far(1, interface::CORE, None), kept];
+    testing::establishment(0x1122, pdrs, fars, qer(100.0, qfi), Some(urr()))
 }
 
 #[test]
 fn a_session_from_its_set_up_to_the_count_of_what_it_used() {
     let mut smf = Smf::new();
-    let association = [
-        Element::NodeId(NodeId::V4(Ipv4Addr::new(192, 0, 2, 10))),
-        Element::Recovery(7),
-    ];
+    let association = association(SMF_ADDRESS, 7);
     smf.send(MS(0), Kind::AssociationSetupRequest, None, &association);
     assert!(matches!(
         smf.upf.take_event(),
@@ -232,16 +134,8 @@ fn a_session_from_its_set_up_to_the_count_of_what_it_used() {
     assert!(elements(n4(&out)).contains(&Element::DownlinkData(vec![2])));
 
     // Its tunnel is known: they leave by it.
-    let update = Far {
-        id: 2,
-        action: Some(action::FORWARD),
-        forwarding: Some(Forwarding {
-            destination: Some(interface::ACCESS),
-            outer: Some(OuterHeader::gtpu(GNB_TEID, Ipv4Addr::new(192, 0, 2, 33))),
-            ..Forwarding::default()
-        }),
-        ..Far::default()
-    };
+    let outer = OuterHeader::gtpu(GNB_TEID, GNB_ADDRESS);
+    let update = far(2, interface::ACCESS, Some(outer));
     let out = smf.send(
         MS(3),
         Kind::SessionModificationRequest,
@@ -296,10 +190,7 @@ fn a_session_from_its_set_up_to_the_count_of_what_it_used() {
 #[test]
 fn a_control_plane_that_is_lost_takes_its_sessions_along_in_time() {
     let mut smf = Smf::new();
-    let association = [
-        Element::NodeId(NodeId::V4(Ipv4Addr::new(192, 0, 2, 10))),
-        Element::Recovery(7),
-    ];
+    let association = association(SMF_ADDRESS, 7);
     smf.send(MS(0), Kind::AssociationSetupRequest, None, &association);
     let request = Kind::SessionEstablishmentRequest;
     smf.send(MS(1), request, Some(0), &establishment());
