@@ -23,6 +23,7 @@ MODULES = (
     ("slackwater", "controller.py", set()),
     ("slackwater", "policy.py", set()),
     ("slackwater", "compare.py", set()),
+    ("slackwater", "errors.py", set()),
     ("slackwater", "sweep.py", set()),
     ("slackwater", "arena.py", set()),
     ("slackwater", "saved.py", {"register"}),
