@@ -3,8 +3,8 @@
 use slackwater_core::{Direction, Instant, PacketView, UeId};
 use slackwater_signal::HarqFeedback;
 
+use super::Cell;
 use super::gone::Mark;
-use super::{Cell, fill, need_of};
 use crate::mac::SharePolicy;
 use crate::out::CellOut;
 use crate::ring::Due;
@@ -115,10 +115,10 @@ impl<P: PacketView + Clone> Cell<P> {
                 let pieces = &mut self.down.block(ue, choice.process).pieces;
                 let mark = Mark::of(out);
                 let dropped = out.dropped.len();
-                let used = fill(&mut self.ues[ue], now, DIR, choice.tbs, pieces, out);
+                let used = self.ues[ue].fill(now, DIR, choice.tbs, pieces, out);
                 let dropped = (out.dropped.len() - dropped) as u64;
                 self.gone.note(now, ue, None, mark, out);
-                let need = need_of(&self.ues[ue], now, DIR);
+                let need = self.ues[ue].need(now, DIR);
                 let side = &mut self.down;
                 side.stats.dropped += dropped;
                 side.ue_stats[ue].dropped += dropped;

@@ -16,6 +16,7 @@ mod side;
 pub mod stats;
 #[cfg(test)]
 mod tests;
+mod ue;
 mod up;
 
 pub use config::{BearerConfig, CellConfig, ConfigError, UeConfig};
@@ -25,57 +26,20 @@ pub use keys::{BufferStatus, CqiConfig, HarqConfig, OllaConfig, Timing, UplinkCo
 use offer::Offer;
 use side::{Side, slot_start};
 use slackwater_core::{
-    BearerId, Bytes, Direction, Draw, Duration, Instant, PacketView, Prbs, Qfi, Rate, Rnti,
-    SlotIdx, UeId,
+    BearerId, Bytes, Direction, Draw, Duration, Instant, PacketView, Prbs, Qfi, SlotIdx, UeId,
 };
 use slackwater_signal::{Observer, PdcpView, RlcView, SlotView};
 pub use stats::{CellStats, DirStats};
+use ue::Ue;
 use up::Uplink;
 
 pub use crate::rat::Rat;
 
-use crate::mac::{BitSet, FiveQi};
+use crate::mac::BitSet;
 use crate::out::CellOut;
 use crate::radio::Radio;
 use crate::ring::{Due, Ring};
-use crate::rlc::{Entity, Headers, Piece, PieceKind, Place, Waiting};
-use crate::sdap::QfiMap;
-
-struct Bearer<P> {
-    /// RLC of the downlink, both ends.
-    down: Entity<P>,
-    /// RLC of the uplink, both ends.
-    up: Entity<P>,
-    /// Lower goes first.
-    priority: u8,
-    /// Class of service.
-    class: FiveQi,
-    /// Guaranteed rate.
-    guaranteed: Option<Rate>,
-}
-
-impl<P> Bearer<P> {
-    #[inline]
-    fn entity(&mut self, dir: Direction) -> &mut Entity<P> {
-        match dir {
-            Direction::Down => &mut self.down,
-            Direction::Up => &mut self.up,
-        }
-    }
-}
-
-struct Ue<P> {
-    /// In the order of the configuration.
-    bearers: Vec<Bearer<P>>,
-    /// Indices into `bearers` by priority.
-    order: Vec<u8>,
-    /// Whose turn it is among equals, by direction.
-    turn: [u8; 2],
-    qfis: QfiMap,
-    rnti: Rnti,
-    /// Has a bearer in acknowledged mode.
-    am: bool,
-}
+use crate::rlc::PieceKind;
 
 /// An LTE or NR cell with its UEs.
 pub struct Cell<P> {
@@ -125,7 +89,7 @@ impl<P: PacketView + Clone> Cell<P> {
                 return Err(ConfigError::NoBearer(index));
             }
             channels.push(ue.channel);
-            built.push(Self::build_ue(config.rat, index, ue.rnti, ue.bearers));
+            built.push(Ue::new(config.rat, index, ue.rnti, ue.bearers));
         }
         let period = config.duplex.period();
         let feedback_after = (0..period)
@@ -160,56 +124,6 @@ impl<P: PacketView + Clone> Cell<P> {
             config: config.clone(),
             delays,
         })
-    }
-
-    fn build_ue(rat: Rat, index: usize, rnti: Rnti, bearers: Vec<BearerConfig>) -> Ue<P> {
-        let qfis = QfiMap::new(bearers.iter().map(|b| b.qfis.as_slice()));
-        let bearers: Vec<Bearer<P>> = bearers
-            .into_iter()
-            .enumerate()
-            .map(|(b, config)| {
-                let headers = Headers::of(rat, config.rlc.mode);
-                let place = |dir| Place {
-                    dir,
-                    ue: UeId(index as u32),
-                    bearer: BearerId(b as u8),
-                };
-                let waiting = match config.queue {
-                    None => Waiting::InPlace(config.law),
-                    Some((queue, draw)) => Waiting::Queue(Box::new(queue.build(draw))),
-                };
-                Bearer {
-                    down: Entity::new(
-                        place(Direction::Down),
-                        &config.rlc,
-                        &config.pdcp,
-                        headers,
-                        waiting,
-                    ),
-                    up: Entity::new(
-                        place(Direction::Up),
-                        &config.rlc,
-                        &config.pdcp,
-                        headers,
-                        Waiting::InPlace(config.law_ul),
-                    ),
-                    priority: config.priority,
-                    class: config.class,
-                    guaranteed: config.guaranteed,
-                }
-            })
-            .collect();
-        let am = bearers.iter().any(|b| b.down.is_am());
-        let mut order: Vec<u8> = (0..bearers.len() as u8).collect();
-        order.sort_by_key(|&b| bearers[usize::from(b)].priority);
-        Ue {
-            bearers,
-            order,
-            turn: [0; 2],
-            qfis,
-            rnti,
-            am,
-        }
     }
 
     /// The configuration.
@@ -352,7 +266,7 @@ impl<P: PacketView + Clone> Cell<P> {
     /// The downlink queues of `ue` changed outside of a grant.
     #[inline]
     fn downlink_arrival(&mut self, now: Instant, ue: usize) {
-        let need = need_of(&self.ues[ue], now, Direction::Down);
+        let need = self.ues[ue].need(now, Direction::Down);
         if need > 0 && self.down.want[ue] == 0 {
             self.down.wants.insert(ue);
             self.down.fresh.push(ue as u32);
@@ -655,62 +569,4 @@ impl<P: PacketView + Clone> Cell<P> {
             self.arm(now, ue);
         }
     }
-}
-
-/// Bytes that all queues of a UE need in one direction.
-#[inline]
-fn need_of<P: PacketView + Clone>(ue: &Ue<P>, now: Instant, dir: Direction) -> u32 {
-    let mut need = 0u32;
-    for bearer in &ue.bearers {
-        let (entity, other) = match dir {
-            Direction::Down => (&bearer.down, &bearer.up),
-            Direction::Up => (&bearer.up, &bearer.down),
-        };
-        need = need.saturating_add(entity.need());
-        if ue.am {
-            need = need.saturating_add(other.status_need(now));
-        }
-    }
-    need
-}
-
-/// Fills a block of `room` bytes from the UE's bearers by priority; returns the bytes used.
-fn fill<P: PacketView + Clone>(
-    ue: &mut Ue<P>,
-    now: Instant,
-    dir: Direction,
-    room: u32,
-    pieces: &mut Vec<Piece>,
-    out: &mut CellOut<P>,
-) -> u32 {
-    pieces.clear();
-    let mut used = 0;
-    if ue.am {
-        for bearer in &mut ue.bearers {
-            let other = bearer.entity(dir.reverse());
-            used += other.fill_status(now, room - used, pieces);
-        }
-    }
-    if let [bearer] = ue.bearers.as_mut_slice() {
-        return used + bearer.entity(dir).fill(now, room - used, pieces, out);
-    }
-    let n = ue.order.len();
-    let mut first = 0;
-    while first < n {
-        let priority = ue.bearers[usize::from(ue.order[first])].priority;
-        let group = ue.order[first..]
-            .iter()
-            .take_while(|&&b| ue.bearers[usize::from(b)].priority == priority)
-            .count();
-        let turn = usize::from(ue.turn[dir as usize]);
-        for k in 0..group {
-            let b = usize::from(ue.order[first + (turn + k) % group]);
-            used += ue.bearers[b]
-                .entity(dir)
-                .fill(now, room - used, pieces, out);
-        }
-        first += group;
-    }
-    ue.turn[dir as usize] = ue.turn[dir as usize].wrapping_add(1);
-    used
 }

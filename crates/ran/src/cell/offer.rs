@@ -6,7 +6,8 @@
 
 use slackwater_core::{Bytes, Instant, PacketView};
 
-use super::{Cell, Ue, slot_start};
+use super::ue::Ue;
+use super::{Cell, slot_start};
 
 /// The link of a UE with such a law.
 pub(super) struct Offer {

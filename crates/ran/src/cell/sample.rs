@@ -2,7 +2,8 @@
 
 use slackwater_core::{Bytes, Direction, Instant, PacketView, UeId};
 
-use super::{Bearer, Cell, Ue};
+use super::Cell;
+use super::ue::{Bearer, Ue};
 use crate::mac::UeSample;
 
 impl<P: PacketView + Clone> Ue<P> {

@@ -3,9 +3,9 @@
 use slackwater_core::{Direction, Instant, PacketView, UeId};
 use slackwater_signal::HarqFeedback;
 
+use super::Cell;
 use super::config::CellConfig;
 use super::side::slot_start;
-use super::{Cell, fill, need_of};
 use crate::mac::SharePolicy;
 use crate::out::CellOut;
 use crate::ring::{Due, Ring};
@@ -256,7 +256,7 @@ impl Uplink {
 impl<P: PacketView + Clone> Cell<P> {
     /// A packet entered an uplink queue of `ue`.
     pub(super) fn uplink_arrival(&mut self, now: Instant, ue: usize) {
-        let need = need_of(&self.ues[ue], now, DIR);
+        let need = self.ues[ue].need(now, DIR);
         let up = &mut self.uplink;
         let idle = up.need[ue] == 0;
         up.need[ue] = need;
@@ -365,11 +365,11 @@ impl<P: PacketView + Clone> Cell<P> {
         let tbs = block.tbs;
         let dropped = out.dropped.len();
         let room = tbs.saturating_sub(if must_tell { BSR } else { 0 });
-        let used = fill(&mut self.ues[ue], now, DIR, room, &mut block.pieces, out);
+        let used = self.ues[ue].fill(now, DIR, room, &mut block.pieces, out);
         // A report in place of padding is free (TS 36.321, 5.4.5; TS 38.321, 5.4.5).
         let tells = must_tell || tbs - used >= BSR;
         let dropped = (out.dropped.len() - dropped) as u64;
-        let need = need_of(&self.ues[ue], now, DIR);
+        let need = self.ues[ue].need(now, DIR);
         let up = &mut self.uplink;
         up.need[ue] = need;
         up.unfilled[ue] -= 1;
