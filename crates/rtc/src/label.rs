@@ -1,6 +1,7 @@
-//! A header extension that tells a receiver of ours what a packet is of: the payload of a real codec has no room for it.
+//! What tells a receiver of ours what a packet is of. A synthetic frame has it in its payload.
 //!
-//! One element of the one-byte form at its greatest length (RFC 8285, 4.2). It is sent where both ends name it in signalling.
+//! The payload of a real codec has no room for it, so there it is a header extension: one element of the one-byte form at its
+//! greatest length (RFC 8285, 4.2). It is sent where both ends name it in signalling.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use slackwater_core::{Instant, Media};
@@ -8,7 +9,7 @@ use slackwater_core::{Instant, Media};
 /// What signalling calls it (RFC 8285, 5).
 pub(crate) const URI: &str = "https://github.com/slackwater/slackwater/frame-label";
 /// Capture time, frame, index, packets with the flag of key frames.
-const LENGTH: usize = 8 + 4 + 2 + 2;
+pub(crate) const LENGTH: usize = 8 + 4 + 2 + 2;
 /// Bytes that it adds to a packet without another extension: the extension's head, the element's, padding (RFC 8285, 4.2).
 pub(crate) const ALONE: usize = 4 + 1 + LENGTH + 3;
 /// Bytes that it adds beside the transport-wide number, which has the head and a byte of padding.

@@ -8,7 +8,9 @@
 //! The last bytes of each packet are ours: what a receiver of ours wants to know of the frame. A decoder never reads them.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use slackwater_core::{Instant, Media};
+use slackwater_core::Media;
+
+use crate::label;
 
 /// QCIF: few macroblocks, so that small frames hold all decisions.
 const WIDTH: u16 = 176;
@@ -19,8 +21,8 @@ const MODES: usize = 150;
 const DESCRIPTOR: usize = 4;
 /// What ends our packets.
 const MAGIC: [u8; 3] = *b"SLW";
-/// Length of what is ours: capture time, frame, index, packets, flags and the mark.
-const TRAILER: usize = 8 + 4 + 2 + 2 + 1 + MAGIC.len();
+/// Length of what is ours: the label and the mark.
+const TRAILER: usize = label::LENGTH + MAGIC.len();
 
 /// The payload of `media`: `media.payload` bytes, and no fewer than the descriptor and our trailer take.
 pub(crate) fn payload(media: &Media) -> Bytes {
@@ -44,11 +46,7 @@ pub(crate) fn payload(media: &Media) -> Bytes {
     }
     // The smallest payload that an encoder of ours makes leaves room; one that does not loses the end of the header.
     out.resize(length - TRAILER, 0);
-    out.put_u64(media.captured.as_nanos());
-    out.put_u32(media.frame);
-    out.put_u16(media.index as u16);
-    out.put_u16(media.packets as u16);
-    out.put_u8(u8::from(media.key));
+    out.put_slice(&label::write(media));
     out.put_slice(&MAGIC);
     out.freeze()
 }
@@ -56,29 +54,14 @@ pub(crate) fn payload(media: &Media) -> Bytes {
 /// What the trailer of `payload` says of the frame; `None` where the packet is not of ours, or says what cannot be.
 pub(crate) fn read(payload: &[u8], number: u32) -> Option<Media> {
     let start = payload.len().checked_sub(TRAILER)?;
-    let (captured, rest) = payload[start..].split_first_chunk::<8>()?;
-    let (frame, rest) = rest.split_first_chunk::<4>()?;
-    let (index, rest) = rest.split_first_chunk::<2>()?;
-    let (packets, rest) = rest.split_first_chunk::<2>()?;
-    let (&flags, mark) = rest.split_first()?;
-    let index = u32::from(u16::from_be_bytes(*index));
-    let packets = u32::from(u16::from_be_bytes(*packets));
-    (mark == MAGIC && index < packets).then(|| Media {
-        captured: Instant::from_nanos(u64::from_be_bytes(*captured)),
-        number,
-        sequence: number,
-        frame: u32::from_be_bytes(*frame),
-        index,
-        packets,
-        payload: u16::try_from(payload.len()).unwrap_or(u16::MAX),
-        key: flags & 1 != 0,
-        retransmission: false,
-    })
+    let (label, mark) = payload[start..].split_at(label::LENGTH);
+    (mark == MAGIC).then(|| label::read(label, number, payload.len()))?
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use slackwater_core::Instant;
 
     use super::*;
 
