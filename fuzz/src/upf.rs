@@ -3,11 +3,11 @@
 use slackwater_core::{Bytes, Duration, Ecn, Instant, Qfi, Teid};
 use slackwater_edge::upf::cecc::CeccConfig;
 use slackwater_upf::testing::{
-    self, GNB, GNB_ADDRESS, HERE, SMF, SMF_ADDRESS, UE, association, downlink, far, qer, uplink,
+    self, GNB, GNB_ADDRESS, HERE, SMF, SMF_ADDRESS, UE, association, downlink, qer, uplink,
 };
 use slackwater_upf::{Buf, Config, Output, Upf};
 use slackwater_wire::IpPacket;
-use slackwater_wire::pfcp::{FTeid, Kind, Message, OuterHeader, interface};
+use slackwater_wire::pfcp::{FTeid, Far, Kind, Message, OuterHeader, interface};
 
 use super::input::Input;
 
@@ -38,8 +38,8 @@ fn with_session(now: Instant) -> Upf {
     let pdrs = [uplink(1, tunnel, qfi), downlink(2, UE)];
     let outer = OuterHeader::gtpu(Teid(0xabc), GNB_ADDRESS);
     let fars = [
-        far(1, interface::CORE, None),
-        far(2, interface::ACCESS, Some(outer)),
+        Far::forward(1, interface::CORE, None),
+        Far::forward(2, interface::ACCESS, Some(outer)),
     ];
     let elements = testing::establishment(0x1122, pdrs, fars, qer(20.0, qfi), None);
     let establish = Kind::SessionEstablishmentRequest;

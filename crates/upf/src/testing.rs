@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use slackwater_core::{Qfi, Rate};
 use slackwater_wire::pfcp::{
-    BitRates, Element, FSeid, FTeid, Far, Forwarding, Gates, Header, Kind, NodeId, OuterHeader,
-    Pdi, Pdr, Qer, UeIp, Urr, action, interface, method,
+    BitRates, Element, FSeid, FTeid, Far, Gates, Header, Kind, NodeId, Pdi, Pdr, Qer, UeIp, Urr,
+    interface, method,
 };
 
 use crate::Config;
@@ -117,20 +117,6 @@ pub fn counted(pdr: Pdr<'_>) -> Pdr<'_> {
     Pdr {
         urrs: vec![1],
         ..pdr
-    }
-}
-
-/// What forwards to `destination`, through `outer` where there is one.
-pub fn far(id: u32, destination: u8, outer: Option<OuterHeader>) -> Far<'static> {
-    Far {
-        id,
-        action: Some(action::FORWARD),
-        forwarding: Some(Forwarding {
-            destination: Some(destination),
-            outer,
-            ..Forwarding::default()
-        }),
-        ..Far::default()
     }
 }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use slackwater_core::{Qfi, Teid};
 use slackwater_wire::pfcp::{
-    Element, FSeid, FTeid, Far, Forwarding, Gates, Header, Kind, Message, NodeId, OuterHeader,
-    PORT, Pdi, Pdr, Qer, UeIp, action, cause, interface,
+    Element, FSeid, FTeid, Far, Gates, Header, Kind, Message, NodeId, OuterHeader, PORT, Pdi, Pdr,
+    Qer, UeIp, cause, interface,
 };
 
 use crate::LiveError;
@@ -92,18 +92,7 @@ impl Smf {
                 ..Pdr::default()
             })
         };
-        let far = |id, destination, outer| {
-            Element::CreateFar(Far {
-                id,
-                action: Some(action::FORWARD),
-                forwarding: Some(Forwarding {
-                    destination: Some(destination),
-                    outer,
-                    ..Forwarding::default()
-                }),
-                ..Far::default()
-            })
-        };
+        let far = |id, to, outer| Element::CreateFar(Far::forward(id, to, outer));
         let choose = FTeid::Choose {
             v4: true,
             v6: false,

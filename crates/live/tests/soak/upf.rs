@@ -10,10 +10,10 @@ use slackwater_edge::upf::cecc::CeccConfig;
 use slackwater_edge::upf::l4s_marker::L4sMarkerConfig;
 use slackwater_edge::upf::vaqm::VaqmConfig;
 use slackwater_upf::testing::{
-    self, GNB, GNB_ADDRESS, HERE, SMF, SMF_ADDRESS, association, downlink, far, qer, uplink,
+    self, GNB, GNB_ADDRESS, HERE, SMF, SMF_ADDRESS, association, downlink, qer, uplink,
 };
 use slackwater_upf::{Buf, Config, Output, Upf};
-use slackwater_wire::pfcp::{Element, FTeid, Header, Kind, Message, OuterHeader, interface};
+use slackwater_wire::pfcp::{Element, FTeid, Far, Header, Kind, Message, OuterHeader, interface};
 use slackwater_wire::{IpVersion, packet};
 
 use super::live;
@@ -124,8 +124,8 @@ impl Soak {
         let pdrs = [uplink(1, tunnel, None), downlink(2, ue)];
         let outer = OuterHeader::gtpu(Teid(number + 1), GNB_ADDRESS);
         let fars = [
-            far(1, interface::CORE, None),
-            far(2, interface::ACCESS, Some(outer)),
+            Far::forward(1, interface::CORE, None),
+            Far::forward(2, interface::ACCESS, Some(outer)),
         ];
         let name = u64::from(number) + 1;
         let elements = testing::establishment(name, pdrs, fars, qer(20.0, None), None);

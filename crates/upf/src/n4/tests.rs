@@ -17,9 +17,7 @@ use slackwater_wire::pfcp::{
 use super::*;
 use crate::rules::Interface;
 use crate::testing::{self, counted};
-pub(super) use crate::testing::{
-    CHOOSE, GNB_ADDRESS as GNB, HERE, SMF_ADDRESS as SMF, UE, far, urr,
-};
+pub(super) use crate::testing::{CHOOSE, GNB_ADDRESS as GNB, HERE, SMF_ADDRESS as SMF, UE, urr};
 
 pub(super) fn config() -> Config {
     Config {
@@ -191,6 +189,6 @@ pub(super) fn establishment(ue: Ipv4Addr) -> Vec<Element<'static>> {
         action: Some(action::BUFFER | action::NOTIFY),
         ..Far::default()
     };
-    let fars = [far(1, interface::CORE, None), buffer];
+    let fars = [Far::forward(1, interface::CORE, None), buffer];
     testing::establishment(0x1122, pdrs, fars, qer(), Some(urr()))
 }

@@ -113,16 +113,8 @@ impl Kept {
 }
 
 fn to_gnb() -> Far<'static> {
-    Far {
-        id: 2,
-        action: Some(action::FORWARD),
-        forwarding: Some(Forwarding {
-            destination: Some(interface::ACCESS),
-            outer: Some(OuterHeader::gtpu(GNB_TEID, [192, 0, 2, 33].into())),
-            ..Forwarding::default()
-        }),
-        ..Far::default()
-    }
+    let outer = OuterHeader::gtpu(GNB_TEID, [192, 0, 2, 33].into());
+    Far::forward(2, interface::ACCESS, Some(outer))
 }
 
 #[test]

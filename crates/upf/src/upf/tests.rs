@@ -11,7 +11,7 @@ use slackwater_wire::pfcp::{
 use super::*;
 use crate::testing;
 use crate::testing::{
-    CHOOSE, GNB_ADDRESS, SMF_ADDRESS, UE, association, counted, downlink, far, qer, uplink, urr,
+    CHOOSE, GNB_ADDRESS, SMF_ADDRESS, UE, association, counted, downlink, qer, uplink, urr,
 };
 pub(crate) use crate::testing::{GNB, SMF};
 
@@ -88,9 +88,9 @@ pub(crate) fn establishment() -> Vec<Element<'static>> {
     let pdrs = [uplink(1, CHOOSE, qfi), downlink(2, UE)].map(counted);
     let kept = Far {
         action: Some(action::BUFFER | action::NOTIFY),
-        ..far(2, interface::ACCESS, None)
+        ..Far::forward(2, interface::ACCESS, None)
     };
-    let fars = [far(1, interface::CORE, None), kept];
+    let fars = [Far::forward(1, interface::CORE, None), kept];
     testing::establishment(0x1122, pdrs, fars, qer(100.0, qfi), Some(urr()))
 }
 
@@ -135,7 +135,7 @@ fn a_session_from_its_set_up_to_the_count_of_what_it_used() {
 
     // Its tunnel is known: they leave by it.
     let outer = OuterHeader::gtpu(GNB_TEID, GNB_ADDRESS);
-    let update = far(2, interface::ACCESS, Some(outer));
+    let update = Far::forward(2, interface::ACCESS, Some(outer));
     let out = smf.send(
         MS(3),
         Kind::SessionModificationRequest,

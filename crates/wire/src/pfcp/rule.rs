@@ -265,6 +265,20 @@ impl<'a> SdfFilter<'a> {
 }
 
 impl<'a> Far<'a> {
+    /// Rule `id`: forward to `destination` ([`interface`]), in the tunnel `outer` where there is one.
+    pub fn forward(id: u32, destination: u8, outer: Option<OuterHeader>) -> Self {
+        Self {
+            id,
+            action: Some(action::FORWARD),
+            forwarding: Some(Forwarding {
+                destination: Some(destination),
+                outer,
+                ..Forwarding::default()
+            }),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn read(r: &Reader<'a>, create: bool) -> Result<Self, ElementError> {
         let mut far = Self::default();
         let mut id = None;

@@ -46,7 +46,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         (0u16..5, tunnel.clone()).prop_map(|(id, t)| Element::CreatePdr(uplink(id, t))),
         (0u16..5, 0u8..4)
             .prop_map(|(id, ue)| { Element::UpdatePdr(downlink(id, Ipv4Addr::new(10, 0, 0, ue))) }),
-        (0u32..4).prop_map(|id| Element::CreateFar(far(id, interface::ACCESS, None))),
+        (0u32..4).prop_map(|id| Element::CreateFar(Far::forward(id, interface::ACCESS, None))),
         (0u32..3, 0u32..4).prop_map(|(id, s)| {
             Element::CreateUrr(Urr {
                 id,

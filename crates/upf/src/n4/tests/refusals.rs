@@ -65,13 +65,16 @@ fn given(teid: u32, v4: Option<Ipv4Addr>) -> FTeid {
 fn acting(bits: u16) -> Vec<Element<'static>> {
     let far = Far {
         action: Some(bits),
-        ..far(1, interface::CORE, None)
+        ..Far::forward(1, interface::CORE, None)
     };
     with(4, Element::CreateFar(far))
 }
 
 fn outer(header: OuterHeader) -> Vec<Element<'static>> {
-    with(4, Element::CreateFar(far(1, interface::CORE, Some(header))))
+    with(
+        4,
+        Element::CreateFar(Far::forward(1, interface::CORE, Some(header))),
+    )
 }
 
 fn usage(change: impl FnOnce(&mut Urr)) -> Vec<Element<'static>> {
@@ -267,7 +270,7 @@ fn far_rows() -> Vec<Row<'static>> {
     vec![
         (
             "twice",
-            and(Element::CreateFar(far(1, interface::CORE, None))),
+            and(Element::CreateFar(Far::forward(1, interface::CORE, None))),
             (cause::RULE_FAILURE, Some(kind::FAR_ID), rule),
         ),
         ("no action", acting(0), refused(wrong, kind::ACTION)),
@@ -330,7 +333,7 @@ fn far_rows() -> Vec<Row<'static>> {
                 let bar = Some(4);
                 Element::CreateFar(Far {
                     bar,
-                    ..far(1, interface::CORE, None)
+                    ..Far::forward(1, interface::CORE, None)
                 })
             }),
             (cause::RULE_FAILURE, Some(kind::BAR_ID), rule),
@@ -459,7 +462,7 @@ fn a_rule_that_is_to_forward_says_whereto() {
         let before = lab.sessions.get(seid).unwrap().rules.clone();
         let far = Far {
             forwarding,
-            ..far(2, interface::ACCESS, None)
+            ..Far::forward(2, interface::ACCESS, None)
         };
         let answer = lab.modify(seid, &[Element::UpdateFar(far)]);
         let expected = (
@@ -474,7 +477,7 @@ fn a_rule_that_is_to_forward_says_whereto() {
     let forward = |forwarding| {
         Element::UpdateFar(Far {
             forwarding,
-            ..far(2, interface::ACCESS, None)
+            ..Far::forward(2, interface::ACCESS, None)
         })
     };
     let whereto = Forwarding {
@@ -533,7 +536,7 @@ fn a_network_that_no_interface_serves_is_refused() {
                 network: Some(network),
                 ..Forwarding::default()
             }),
-            ..far(1, interface::CORE, None)
+            ..Far::forward(1, interface::CORE, None)
         };
         with(4, Element::CreateFar(far))
     };
@@ -582,7 +585,7 @@ fn a_header_that_stays_is_not_forwarded() {
     };
     let dropping = Far {
         action: Some(action::DROP),
-        ..far(1, interface::CORE, None)
+        ..Far::forward(1, interface::CORE, None)
     };
     let mut dropped = with(2, Element::CreatePdr(kept));
     dropped[4] = Element::CreateFar(dropping);
@@ -734,7 +737,7 @@ fn there_is_room_for_so_much() {
         ..config()
     });
     let (seid, _) = lab.session(UE);
-    let far_at = |id| Element::CreateFar(far(id, interface::CORE, None));
+    let far_at = |id| Element::CreateFar(Far::forward(id, interface::CORE, None));
     let answer = lab.modify(seid, &[far_at(3), far_at(4)]);
     assert_eq!(
         refusal(&answer),
