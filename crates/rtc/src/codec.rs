@@ -50,7 +50,7 @@ pub struct Encoded {
     pub payloads: Vec<Bytes>,
 }
 
-/// Makes frames of a picture that it has, or asks for itself.
+/// Makes frames of pictures, whose source it has.
 pub trait Encoder: Debug + Send {
     /// What it makes.
     fn codec(&self) -> Codec;
@@ -80,6 +80,6 @@ pub trait Decoder: Debug + Send {
     /// Decodes a frame.
     ///
     /// # Errors
-    /// Where it cannot be decoded: a key frame is asked for then.
+    /// Where it cannot be decoded. The receiver then sends a PLI.
     fn decode(&mut self, payloads: &[Bytes]) -> Result<Seen, CodecError>;
 }

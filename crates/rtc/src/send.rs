@@ -322,10 +322,10 @@ impl Sender {
         let Some(wanted) = rtp.due(now) else { return };
 
         // What labels take of packets, frames leave to them.
-        let mut asked = wanted;
+        let mut reduced = wanted;
         let share = room as f64 / f64::from(self.config.payload());
-        asked.target = wanted.target.mul_f64(share);
-        match encoder.encode(&asked, room) {
+        reduced.target = wanted.target.mul_f64(share);
+        match encoder.encode(&reduced, room) {
             Ok(encoded) => {
                 self.ready = Some(Ready {
                     wanted,

@@ -64,7 +64,7 @@ impl Encoder {
             });
         }
         let rate = bps(rate);
-        // The study's (docs/design/0101): of the modes that hold a rate, the one whose frames deviate less.
+        // docs/design/0101: of the modes that hold a rate, the one whose frames deviate less.
         let config = EncoderConfig::new()
             .bitrate(BitRate::from_bps(rate.cast_unsigned()))
             .max_frame_rate(FrameRate::from_hz(fps as f32))
@@ -224,7 +224,7 @@ mod tests {
     }
 
     /// The bound: "a real encoder that follows the target within a frame or two". From the third frame after a step
-    /// on, means of five frames are within a quarter of the new target (the study's measure of "settled").
+    /// on, means of five frames are within a quarter of the new target ("settled" in docs/design/0101).
     #[test]
     fn the_target_is_followed_within_two_frames() {
         let steps = [2.0, 3.0, 0.8, 2.0, 1.0];

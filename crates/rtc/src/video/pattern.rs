@@ -33,7 +33,7 @@ pub const LEAST: Size = Size {
     width: BLOCK * (BITS + CHECK),
     height: 2 * SQUARE,
 };
-/// That of the study in docs/design/0101.
+/// The size that docs/design/0101 measured encoders with.
 pub const USUAL: Size = Size {
     width: 640,
     height: 360,

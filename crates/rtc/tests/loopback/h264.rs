@@ -88,7 +88,7 @@ fn frames_are_decoded_and_marks_hold_the_rate() {
 }
 
 /// "A real encoder that follows the target within a frame or two": from the third frame after a fall of the link on, frames
-/// have the controller's target, whatever it does, as a mean over five (the study's measure, docs/design/0101).
+/// have the controller's target, whatever it does, as a mean over five ("settled" in docs/design/0101).
 #[test]
 fn the_encoder_follows_a_step_of_the_target_within_two_frames() {
     let (mut world, made) = world("cl4s", Format::Ccfb, LINK, 4.0);

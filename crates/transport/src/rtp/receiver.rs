@@ -162,7 +162,7 @@ impl RtpReceiver {
         self.buffer.decode_outside();
     }
 
-    /// The host's decoder needs a key frame, which is asked for at the next call: until one is shown no frame is.
+    /// The host's decoder needs a key frame. The next call sends a PLI, and no frame is shown before a key frame.
     pub const fn need_key(&mut self) {
         self.buffer.needs_key = true;
     }

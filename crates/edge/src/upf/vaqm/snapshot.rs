@@ -1,4 +1,4 @@
-//! What the function thinks and counts, for plots.
+//! What an instance does, and what all of them count, for plots.
 
 use slackwater_core::{Bytes, Duration, Instant, Rate};
 

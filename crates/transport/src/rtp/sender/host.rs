@@ -29,7 +29,7 @@ impl Wanted {
 }
 
 impl RtpSender {
-    /// Frames are the host's from now on: it asks [`RtpSender::due`] at each timer, and answers by [`RtpSender::on_frame`].
+    /// Frames are the host's from now on: it calls [`RtpSender::due`] at each timer, and [`RtpSender::on_frame`] for each frame.
     pub const fn encode_outside(&mut self) {
         self.outside = true;
     }
@@ -156,7 +156,7 @@ mod tests {
         for n in 0..6 {
             let wanted = next(&mut sender, &mut now, &mut out);
             keys.push(wanted.key);
-            // The first is left out, and so is the one that a PLI asks for.
+            // The first is left out, and so is the one that a PLI requests.
             let lengths = if n == 0 || n == 3 { &[][..] } else { &[500] };
             let key = wanted.key && !lengths.is_empty();
             sender.on_frame(now, &wanted, key, lengths, &mut out);
