@@ -99,6 +99,8 @@ pub struct Claim {
     pub tolerance: Option<f64>,
     /// Where the tolerance comes from.
     pub because: Option<String>,
+    /// What a reader of its verdict has to know: how the bound follows from the words, what else decides the number.
+    pub note: Option<String>,
     /// Who must meet it.
     #[serde(default = "both")]
     pub profiles: Vec<Profile>,
@@ -124,6 +126,14 @@ impl Claim {
             Sense::Above => (self.value.value.next_up(), Tolerance::AtLeast),
             Sense::Below => (self.value.value.next_down(), Tolerance::AtMost),
             Sense::Equal => (self.value.value, Tolerance::Absolute(slack)),
+        }
+    }
+
+    /// Where the bound comes from and what else is noted, for a reader of the verdict.
+    pub fn remark(&self) -> Option<String> {
+        match (&self.because, &self.note) {
+            (Some(because), Some(note)) => Some(format!("{because}; {note}")),
+            (one, other) => one.clone().or_else(|| other.clone()),
         }
     }
 
@@ -227,6 +237,11 @@ mod tests {
             reference > 0.997 && reference < 0.997 + 1e-12,
             "an equal is no order"
         );
+        let noted = with("note = \"long queue\"").expect("a note");
+        assert_eq!(noted.claims[0].remark().as_deref(), Some("long queue"));
+        let both = with("tolerance = 0.01\nbecause = \"by the plot\"\nnote = \"long queue\"");
+        let both = both.expect("both").claims[0].remark();
+        assert_eq!(both.as_deref(), Some("by the plot; long queue"));
         assert!(with("bound = 3").is_err(), "an unknown key");
         assert!(
             Ledger::parse("x.toml", &format!("{ONE}{ONE}")).is_err(),

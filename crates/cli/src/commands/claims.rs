@@ -99,6 +99,7 @@ fn json(study: &Study) -> serde_json::Value {
                 "reference": reference,
                 "tolerance": tolerance,
                 "because": c.because,
+                "note": c.note,
                 "profiles": profiles,
                 "impossible": c.impossible,
             })

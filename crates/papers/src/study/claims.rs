@@ -107,8 +107,8 @@ pub(super) fn judge(ledger: &Ledger, parts: &[Part], outcomes: &Outcomes) -> Vec
             let check = match claim.cause(*profile) {
                 Some(cause) if check.misses() => check.note(cause),
                 None if check.misses() => check.note(Check::UNKNOWN),
-                _ => match &claim.because {
-                    Some(because) => check.note(because),
+                _ => match claim.remark() {
+                    Some(remark) => check.note(remark),
                     None => check,
                 },
             };

@@ -242,8 +242,8 @@ pub(super) fn others() -> Vec<Entry> {
         });
         for claim in &study.ledger().claims {
             let mut source = format!("{}: {}", study.citation, claim.place);
-            if let Some(because) = &claim.because {
-                let _ = write!(source, "\nbound: {because}");
+            if let Some(remark) = claim.remark() {
+                let _ = write!(source, "\nbound: {remark}");
             }
             let (reference, tolerance) = claim.bound();
             out.push(Entry {
