@@ -290,6 +290,9 @@ pub(super) fn modes(options: &Options) -> Result<Part, StudyError> {
 
 /// A buffer of 1 MB for each user.
 const LARGE: Changes = &[("cell.rlc.buffer", "1 MB")];
+/// A buffer with which weak signal has the article's second at 95 %.
+const WEAK: Changes = &[("cell.rlc.buffer", "264 kB")];
+const WEAK_QUIC: Changes = &[("cell.rlc.buffer", "264 kB"), ("flow.transport", "quic")];
 
 /// What the buffer of the cell decides.
 pub(super) fn buffers(options: &Options) -> Result<Part, StudyError> {
@@ -302,6 +305,16 @@ pub(super) fn buffers(options: &Options) -> Result<Part, StudyError> {
         &VARIANTS[..2],
         LARGE,
     )?);
+    // Weak signal without AQM, with the buffer of the figure `signal` and with a larger one, over TCP and over QUIC.
+    let none = [VARIANTS[0]];
+    for (kind, more) in [
+        ("signal", &[] as Changes),
+        ("signal-quic", QUIC),
+        ("buffers", WEAK),
+        ("buffers-quic", WEAK_QUIC),
+    ] {
+        all.extend(experiments(options, kind, &SIGNALS[1..2], &none, more)?);
+    }
     Ok(Part {
         id: "buffers",
         measures: vec![],
@@ -317,26 +330,51 @@ pub(super) fn buffers(options: &Options) -> Result<Part, StudyError> {
                 })
                 .collect();
             let none = get("buffers", "none");
+            let weak = |kind: &str| o.get(&format!("{kind}/weak-none"));
+            let rows: Vec<(String, &str, &Runs)> = [
+                ("TCP, 192 kB", "signal"),
+                ("TCP, 264 kB", "buffers"),
+                ("QUIC, 192 kB", "signal-quic"),
+                ("QUIC, 264 kB", "buffers-quic"),
+            ]
+            .into_iter()
+            .map(|(label, kind)| (label.to_owned(), VARIANTS[0].colour, weak(kind)))
+            .collect();
             Figure {
                 title: "Beyond: what the cell's buffer decides".to_owned(),
-                setup: "Strong signal, with 192 kB and with 1 MB of RLC buffer for each user."
+                setup: "Strong signal, with 192 kB and with 1 MB of RLC buffer for each user; weak signal without AQM, with 192 and \
+                        with 264 kB."
                     .to_owned(),
                 claim: "(The article does not give its cell's buffer.)".to_owned(),
                 seen: format!(
-                    "With 1 MB the median RTT is {:.0} ms without AQM and {:.0} ms with vAQM.",
+                    "With 1 MB the median RTT is {:.0} ms without AQM and {:.0} ms with vAQM. In weak signal without AQM 95 % of the \
+                     RTTs are within {:.2} s with 192 kB and {:.2} s with 264 kB, over QUIC {:.2} and {:.2} s.",
                     none.mean("p50"),
                     get("buffers", "vaqm").mean("p50"),
+                    weak("signal").mean("p95_s"),
+                    weak("buffers").mean("p95_s"),
+                    weak("signal-quic").mean("p95_s"),
+                    weak("buffers-quic").mean("p95_s"),
                 ),
-                panels: vec![Panel::new(
-                    "bars",
-                    "Median round-trip time",
-                    "",
-                    Drawing::Bars {
-                        axis: Axis::new("RTT", "ms"),
-                        bars,
-                        guides: vec![],
-                    },
-                )],
+                panels: vec![
+                    Panel::new(
+                        "bars",
+                        "Median round-trip time",
+                        "",
+                        Drawing::Bars {
+                            axis: Axis::new("RTT", "ms"),
+                            bars,
+                            guides: vec![],
+                        },
+                    ),
+                    table(
+                        "table",
+                        "Weak signal without AQM",
+                        "transport, buffer",
+                        &COLUMNS,
+                        &rows,
+                    ),
+                ],
                 checks: vec![Check::of(
                     "vAQM: RTT p50 with 1 MB over that with 192 kB",
                     "",
