@@ -104,12 +104,11 @@ fn parts(options: &Options) -> Result<Vec<Part>, StudyError> {
     Ok(parts)
 }
 
-/// What reports to `controller`: the paper's agent to the paper's sender.
+/// What reports to `controller`: the paper's agent to the paper's sender, whatever its parameters.
 fn agent(controller: &str) -> (&'static str, &'static str) {
-    let agent = if controller == "xrc-paper" {
-        "paper"
-    } else {
-        "default"
+    let agent = match controller.split(':').next() {
+        Some("xrc-paper") => "paper",
+        _ => "default",
     };
     ("feedback.xrc.agent", agent)
 }
@@ -249,7 +248,7 @@ mod tests {
         let mut runs = 0;
         for e in parts.iter().flat_map(|p| &p.experiments) {
             let text = e.scenario.to_toml();
-            if text.contains("\"xrc-paper\"") {
+            if text.contains("\"xrc-paper") {
                 runs += 1;
                 assert!(text.contains("agent = \"paper\""), "{}: {text}", e.name);
             }

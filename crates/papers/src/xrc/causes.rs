@@ -1,6 +1,7 @@
 //! Experiments that show why claims miss: what is changed, and what the claim's measure then is. `claims/xrc.toml` cites them.
 
 mod changes;
+mod figures;
 
 use super::prelude::*;
 
@@ -152,14 +153,14 @@ fn draw(o: &Outcomes) -> Figure {
     };
     Figure {
         title: "Causes: why claims miss".to_owned(),
-        setup: "Figures 4, 5 and 7, a wired hop and HARQ with one thing changed.".to_owned(),
+        setup: "The figures of the paper, a wired hop and HARQ with one thing changed.".to_owned(),
         claim: String::new(),
         seen: format!(
             "Beside Illinois that grows by one segment and halves, the delay is within 10 ms for {:.0} % of the time (`paper` {:.0} %), \
              beside Illinois as it is for {:.0} % ({:.0} %). Beside NewReno the 90 % quantile over CUBIC's is {:.2}, {:.2}, {:.2} and \
              {:.2}: the slower the growth in the unfairness mode, the longer its burst. Short flows alone on the link take {:.2} of \
              their median beside NewReno, {:.2} of that beside Veno, and {:.2} at 90 %. Of their median beside Illinois they take {:.2} \
-             alone, and {:.2} beside XRC with half of its target. {}",
+             alone, and {:.2} beside XRC with half of its target. {} {}",
             pair("xrc", both).mean("hol_within") * 100.0,
             pair("xrc-paper", both).mean("hol_within") * 100.0,
             pair("xrc", "illinois").mean("hol_within") * 100.0,
@@ -174,6 +175,7 @@ fn draw(o: &Outcomes) -> Figure {
             part_of("illinois", "p50"),
             o.get(&met("xrc:gamma=0.5")).mean("fct_p50") / o.get(&met("illinois")).mean("fct_p50"),
             changes::seen(o),
+            figures::seen(o),
         ),
         panels,
         ..Figure::default()

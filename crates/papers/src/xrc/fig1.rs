@@ -75,7 +75,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     })
 }
 
-fn reduce(run: &RunResult, out: &mut Outcome) {
+pub(super) fn reduce(run: &RunResult, out: &mut Outcome) {
     let all = m::all(run);
     out.value("utilisation", m::utilisation(run, all));
     out.value("rate", Some(m::rate(run, 0, all)));

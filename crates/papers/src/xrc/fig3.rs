@@ -94,7 +94,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 /// The steady part of the time alone.
 const STEADY: m::Span = (2.0, 9.0);
 
-fn reduce_alone(run: &RunResult, out: &mut Outcome) {
+pub(super) fn reduce_alone(run: &RunResult, out: &mut Outcome) {
     let window = m::window(run, 0, STEADY);
     let target = m::mean(&m::internal(run, 0, "twnd", STEADY));
     if let (Some(q), Some(target)) = (m::quantiles(&window), target) {
@@ -114,6 +114,10 @@ fn reduce_alone(run: &RunResult, out: &mut Outcome) {
     };
     let sigma = at_resets("sigma");
     out.value("sigma", m::mean(&sigma).map(|s| s * 1e3));
+    if let Some(q) = m::quantiles(&sigma) {
+        out.value("sigma_least", Some(q.min * 1e3));
+        out.value("sigma_most", Some(q.max * 1e3));
+    }
     let above: Vec<f64> = at_resets("cwnd")
         .iter()
         .zip(at_resets("twnd"))
@@ -171,7 +175,7 @@ fn reached(run: &RunResult) -> Option<f64> {
     Some((there - first) as f64 * step / rtt)
 }
 
-fn reduce(run: &RunResult, out: &mut Outcome) {
+pub(super) fn reduce(run: &RunResult, out: &mut Outcome) {
     let (from, to) = m::life(run, 1);
     // "between 5-15 secs" and "between 15-30 secs" (XRC, III-B).
     let (early, late) = ((from, 15.0), (15.0, to));
@@ -183,6 +187,7 @@ fn reduce(run: &RunResult, out: &mut Outcome) {
     out.value("longest", longest.map(|n| n as f64 * step));
     let ratio = m::rate(run, 0, late) / m::rate(run, 1, late);
     out.value("xrc_over_other", Some(ratio));
+    out.value("even", m::settling(run, &[0, 1], from, to, 0.2));
     out.value("jain_late", m::jain_common(run, &[0, 1], late));
     let rates = [0, 1].map(|i| m::rate(run, i, (from, to)));
     let share = f64::midpoint(rates[0], rates[1]);

@@ -77,7 +77,7 @@ const CHANGES: [(f64, &[usize]); 6] = [
     (90.0, &[3]),
 ];
 
-fn reduce(run: &RunResult, out: &mut Outcome) {
+pub(super) fn reduce(run: &RunResult, out: &mut Outcome) {
     let four = [0, 1, 2, 3];
     out.value("jain", m::jain_common(run, &four, FOUR));
     out.value("jain_1s", m::jain_1s(run, &four, FOUR));

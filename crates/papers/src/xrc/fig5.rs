@@ -102,7 +102,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     })
 }
 
-fn reduce(run: &RunResult, out: &mut Outcome) {
+pub(super) fn reduce(run: &RunResult, out: &mut Outcome) {
     let common = m::life(run, 1);
     out.value("jain", m::jain_common(run, &[0, 1], common));
     out.value("jain_1s", m::jain_1s(run, &[0, 1], common));

@@ -53,7 +53,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     })
 }
 
-fn reduce(run: &RunResult, out: &mut Outcome) {
+pub(super) fn reduce(run: &RunResult, out: &mut Outcome) {
     let chunks = m::transfer_times(run, 1);
     if let Some((first, later)) = chunks.split_first() {
         out.value("first", Some(first * 1e-3));

@@ -92,7 +92,7 @@ pub(super) fn part(_: &Options) -> Result<Part, StudyError> {
 }
 
 /// The first five seconds are left out.
-fn reduce(run: &RunResult, out: &mut Outcome) {
+pub(super) fn reduce(run: &RunResult, out: &mut Outcome) {
     let end = m::end(run);
     let shared = run.layout.labels.len() > 1 && m::on(run, 1) < end - 1.0;
     let span = if shared { (10.0, end) } else { (5.0, end) };

@@ -1,6 +1,7 @@
 //! Experiments of one change each, in groups: a table for each group, a row for each change.
 
 use super::super::prelude::*;
+use super::figures;
 
 const FOUR: &str = include_str!("../../../scenarios/xrc/fig4.toml");
 const TWO: &str = include_str!("../../../scenarios/xrc/fig5.toml");
@@ -11,21 +12,47 @@ const HARQ: &str = include_str!("../../../scenarios/xrc/harq.toml");
 const ON: m::Span = (35.0, 70.0);
 
 /// Keys of a scenario and their values.
-type Keys = &'static [(&'static str, &'static str)];
+pub(super) type Keys = &'static [(&'static str, &'static str)];
+
+/// First controller, second or nothing, what is changed.
+pub(super) type Changed = (&'static str, &'static str, Keys);
 
 /// Rows of one table: the controllers (the first flow's, and the second's where there are two) and what else is changed.
-struct Group {
+pub(super) struct Group {
     /// Begins the names of its experiments.
-    id: &'static str,
+    pub(super) id: &'static str,
     /// Heading of its table.
-    caption: &'static str,
+    pub(super) caption: &'static str,
     /// The scenario.
-    text: &'static str,
+    pub(super) text: &'static str,
+    /// Whose controller is the first: [`EVERY_FLOW`] or [`FIRST_FLOW`].
+    pub(super) first: &'static str,
     /// What all its rows change.
-    all: Keys,
-    /// First controller, second or nothing, what is changed.
-    rows: &'static [(&'static str, &'static str, Keys)],
+    pub(super) all: Keys,
+    /// What is kept of a run.
+    pub(super) keep: fn(&RunResult, &mut Outcome),
+    /// What the table shows.
+    pub(super) columns: &'static [Entry],
+    /// Its rows.
+    pub(super) rows: &'static [Changed],
 }
+
+pub(super) const EVERY_FLOW: &str = "flow.controller";
+pub(super) const FIRST_FLOW: &str = "flow[0].controller";
+
+const JAIN: &[Entry] = &[
+    Entry::more("Jain (common)", "", "jain"),
+    Entry::more("Jain (1 s)", "", "jain_1s"),
+    Entry::more("Jain (life)", "", "jain_life"),
+];
+const COMPANY: &[Entry] = &[
+    Entry::plain("first's share", "%", "share").times(100.0),
+    Entry::more("Jain (common)", "", "jain"),
+];
+const ALONE: &[Entry] = &[
+    Entry::more("rate", "Mbit/s", "rate_0"),
+    Entry::less("HoL p90", "ms", "hol_p90"),
+];
 
 const SSTHRESH: Keys = &[("flow.tcp.initial_ssthresh", "1")];
 /// The buffers of ns-3's sockets.
@@ -52,12 +79,15 @@ const UNSTAMPED: Keys = &[("flow.tcp.timestamps", "false")];
 const NO_SACK_MIN_RTO: Keys = &[("flow.tcp.sack", "false"), ("flow.tcp.min_rto", "1 s")];
 const FIVE_MINUTES: Keys = &[("duration", "300 s")];
 
-const GROUPS: [Group; 4] = [
+static GROUPS: [Group; 4] = [
     Group {
         id: "four",
         caption: "Four flows of Figure 4",
         text: FOUR,
+        first: EVERY_FLOW,
         all: &[],
+        keep: keep_four,
+        columns: JAIN,
         rows: &[
             ("cubic", "", &[]),
             ("cubic", "", SHORT),
@@ -99,7 +129,10 @@ const GROUPS: [Group; 4] = [
         id: "veno",
         caption: "CUBIC beside others (Figure 5)",
         text: TWO,
+        first: FIRST_FLOW,
         all: &[],
+        keep: |run, out| keep_all(run, out, m::life(run, 1)),
+        columns: COMPANY,
         rows: &[
             ("cubic", "veno", &[]),
             ("cubic", "veno:slow=0", &[]),
@@ -115,7 +148,11 @@ const GROUPS: [Group; 4] = [
         id: "wired",
         caption: "Beside CUBIC on a wired hop of 10 Mbit/s, 500 ms of buffer",
         text: INTERNET,
+        first: FIRST_FLOW,
         all: &[],
+        // As in the figure `internet`.
+        keep: |run, out| keep_all(run, out, (10.0, m::end(run))),
+        columns: COMPANY,
         rows: &[
             ("xrc", "cubic", &[]),
             ("xrc", "cubic", FIVE_MINUTES),
@@ -136,7 +173,11 @@ const GROUPS: [Group; 4] = [
         id: "harq",
         caption: "Alone, 10 % of first transmissions fail",
         text: HARQ,
+        first: FIRST_FLOW,
         all: &[("flow[1].start", "29999 ms"), ("cell.olla.target", "10 %")],
+        // As in the figure `harq`.
+        keep: |run, out| keep_all(run, out, (2.0, 29.0)),
+        columns: ALONE,
         rows: &[
             ("xrc", "", &[]),
             ("xrc:pace=off", "", &[]),
@@ -148,8 +189,13 @@ const GROUPS: [Group; 4] = [
     },
 ];
 
+/// Those of this file, and those of the paper's figures.
+fn groups() -> impl Iterator<Item = &'static Group> {
+    GROUPS.iter().chain(&figures::GROUPS)
+}
+
 /// The name of a row's experiment.
-fn name(group: &str, (first, second, keys): (&str, &str, Keys)) -> String {
+pub(super) fn name(group: &str, (first, second, keys): (&str, &str, Keys)) -> String {
     let keys: Vec<String> = keys.iter().map(|(k, v)| format!("{k}={v}")).collect();
     format!("causes/{group}-{first}-{second}-{}", keys.join(","))
 }
@@ -175,13 +221,10 @@ fn keep_four(run: &RunResult, out: &mut Outcome) {
 
 pub(super) fn experiments(options: &Options) -> Result<Vec<Experiment>, StudyError> {
     let mut experiments = vec![];
-    for g in &GROUPS {
+    for g in groups() {
         for row in g.rows {
             let (first, second, keys) = *row;
-            let mut changes = match g.id {
-                "four" => vec![("flow.controller", first)],
-                _ => vec![("flow[0].controller", first)],
-            };
+            let mut changes = vec![(g.first, first)];
             if !second.is_empty() {
                 changes.push(("flow[1].controller", second));
             }
@@ -192,48 +235,22 @@ pub(super) fn experiments(options: &Options) -> Result<Vec<Experiment>, StudyErr
                 changes.push(("duration", "60 s"));
             }
 
-            let (id, name) = (g.id, name(g.id, *row));
-            let keep = move |run: &RunResult, out: &mut Outcome| match id {
-                "four" => keep_four(run, out),
-                "veno" => keep_all(run, out, m::life(run, 1)),
-                // As in the figures `internet` and `harq`.
-                "wired" => keep_all(run, out, (10.0, m::end(run))),
-                _ => keep_all(run, out, (2.0, 29.0)),
-            };
-            experiments.push(Experiment::new(name, g.text, changes, keep)?);
+            let name = name(g.id, *row);
+            experiments.push(Experiment::new(name, g.text, changes, g.keep)?);
         }
     }
     Ok(experiments)
 }
 
 pub(super) fn panels(o: &Outcomes) -> Vec<Panel> {
-    let jain: [Entry; 3] = [
-        Entry::more("Jain (common)", "", "jain"),
-        Entry::more("Jain (1 s)", "", "jain_1s"),
-        Entry::more("Jain (life)", "", "jain_life"),
-    ];
-    let company: [Entry; 2] = [
-        Entry::plain("first's share", "%", "share").times(100.0),
-        Entry::more("Jain (common)", "", "jain"),
-    ];
-    let alone: [Entry; 2] = [
-        Entry::more("rate", "Mbit/s", "rate_0"),
-        Entry::less("HoL p90", "ms", "hol_p90"),
-    ];
-    GROUPS
-        .iter()
+    groups()
         .map(|g| {
             let rows: Vec<_> = g
                 .rows
                 .iter()
                 .map(|row| (label(*row), row.0, o.get(&name(g.id, *row))))
                 .collect();
-            let columns: &[Entry] = match g.id {
-                "four" => &jain,
-                "harq" => &alone,
-                _ => &company,
-            };
-            table(g.caption, "controllers, what is changed", columns, &rows)
+            table(g.caption, "controllers, what is changed", g.columns, &rows)
         })
         .collect()
 }
@@ -249,7 +266,8 @@ pub(super) fn seen(o: &Outcomes) -> String {
     };
     format!(
         "Four flows of CUBIC have an index of {:.3}, and {:.3} as the mean of each second's; without the region where CUBIC keeps up \
-         with Reno, which ns-3 had not before 3.41, {:.3} and {:.3}. NewReno has {:.3} and {:.3}, in ns-3's form {:.3} and {:.3}. \
+         with Reno, which ns-3 had not before 3.41, {:.3} and {:.3}, and {:.3} without SACK as well. NewReno has {:.3} and {:.3}, without SACK {:.3}, in ns-3's form \
+         {:.3} and {:.3}. \
          CUBIC's index beside Veno is {:.3}, and {:.3} where Veno never slows its growth; beside ns-3's Veno {:.3}, and {:.3} where \
          its receiver acknowledges each segment. On the wired hop XRC has {:.1} % beside CUBIC, {:.1} % over five minutes, and \
          {:.1} % where CUBIC leaves slow start as ns-3's does; NewReno {:.1} and {:.1} % over five minutes. Over HARQ XRC has {:.3} of CUBIC's \
@@ -258,8 +276,10 @@ pub(super) fn seen(o: &Outcomes) -> String {
         four("cubic", "jain_1s"),
         four("cubic:reno=0", "jain"),
         four("cubic:reno=0", "jain_1s"),
+        mean("four", ("cubic:reno=0", "", NO_SACK), "jain"),
         four("reno", "jain"),
         four("reno", "jain_1s"),
+        mean("four", ("reno", "", NO_SACK), "jain"),
         four("reno-ns3", "jain"),
         four("reno-ns3", "jain_1s"),
         veno("veno", &[]),
