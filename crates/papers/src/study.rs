@@ -356,6 +356,18 @@ impl Runs {
         Estimate::of(&ratios)
     }
 
+    /// The number called `name` less that of `other`, seed by seed.
+    #[track_caller]
+    pub fn difference(&self, name: &str, other: &Self) -> Option<Estimate> {
+        self.check(self.keeps(name), "number", name);
+        other.check(other.keeps(name), "number", name);
+        let pairs = self.seeds.iter().zip(&other.seeds);
+        let differences: Vec<f64> = pairs
+            .filter_map(|(a, b)| Some(a.kept(name)? - b.kept(name)?))
+            .collect();
+        Estimate::of(&differences)
+    }
+
     /// The largest over the seeds.
     #[track_caller]
     pub fn max(&self, name: &str) -> f64 {

@@ -22,6 +22,11 @@ fn measures() -> Vec<Measure> {
                 let (ours, other) = (o.get(&name(ours)), o.get(&name(other)));
                 other.ratio("hol_p99", ours, "hol_p99")
             }));
+            let claim = format!("fig6-losses-{other}");
+            all.push(Measure::new(claim, who, move |o| {
+                let (ours, other) = (o.get(&name(ours)), o.get(&name(other)));
+                other.difference("loss_least", ours)
+            }));
             let claim = format!("fig6-longer-{other}");
             all.push(Measure::new(claim, who, move |o| {
                 let (ours, other) = (o.get(&name(ours)), o.get(&name(other)));
@@ -70,6 +75,14 @@ pub(super) fn reduce(run: &RunResult, out: &mut Outcome) {
     out.distribution("chunks", chunks.iter().map(|c| c * 1e-3).collect());
     let drops = m::dropped(run, 0) + m::dropped(run, 1);
     out.value("drops", Some(drops as f64));
+    // "severe packet losses across all competing flows" (XRC, IV-B): both flows lose at least this share of what they send.
+    let lost = [0, 1].map(|i| {
+        let (lost, sent) = m::drops(run, i);
+        lost as f64 / sent.max(1) as f64 * 100.0
+    });
+    out.value("loss_0", Some(lost[0]));
+    out.value("loss_1", Some(lost[1]));
+    out.value("loss_least", Some(lost[0].min(lost[1])));
     let alone = m::rate(run, 0, (2.0, 5.0));
     let (mut during, mut after) = (vec![], vec![]);
     for t in &run.records.flows[1].transfers {
@@ -128,6 +141,20 @@ fn draw(o: &Outcomes) -> Figure {
             bars,
             guides: vec![Guide::new(2.0, "2 s")],
         },
+    ));
+    let losses: Vec<(String, &str, &Runs)> = ALL
+        .iter()
+        .map(|c| (title(c).to_owned(), *c, runs(c)))
+        .collect();
+    panels.push(table(
+        "Packets lost",
+        "bulk flow",
+        &[
+            Entry::less("of the bulk flow", "%", "loss_0"),
+            Entry::less("of the video", "%", "loss_1"),
+            Entry::less("of the flow that loses less", "%", "loss_least"),
+        ],
+        &losses,
     ));
     let xrc = runs("xrc");
     Figure {
