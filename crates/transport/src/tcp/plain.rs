@@ -56,7 +56,7 @@ impl Endpoint {
         let pos = self.reliability.nxt();
         let end = self
             .stream
-            .end_without_fin()
+            .end_without_fin(self.reliability.una())
             .min(self.window.end())
             .min(pos + window.saturating_sub(in_flight));
         let plain = self.episode.is_open()

@@ -104,11 +104,13 @@ impl SendBuffer {
         self.fin_sent = true;
     }
 
-    /// Payload bytes and FIN of the segment at `nxt`, of at most `mss` bytes.
+    /// Payload bytes and FIN of the segment at `nxt`, of at most `mss` bytes, while all before `una` is acknowledged.
     #[inline]
-    pub(super) fn next(&self, nxt: u64, mss: u64) -> (u64, bool) {
+    pub(super) fn next(&self, nxt: u64, una: u64, mss: u64) -> (u64, bool) {
         if self.bulk {
-            return (mss, false);
+            // A socket whose buffer is full of unacknowledged data has nothing to send, but with nothing in flight it has a segment.
+            let fits = nxt + mss <= una + self.limit || nxt <= una;
+            return (if fits { mss } else { 0 }, false);
         }
         let left = self.unsent(nxt);
         let payload = left.min(mss);
@@ -125,14 +127,14 @@ impl SendBuffer {
         (left, self.closing && !self.fin_sent)
     }
 
-    /// The position up to which data may leave in segments that bring no FIN.
+    /// The position up to which data may leave in segments that bring no FIN, while all before `una` is acknowledged.
     #[inline]
-    pub(super) fn end_without_fin(&self) -> u64 {
+    pub(super) const fn end_without_fin(&self, una: u64) -> u64 {
         if self.bulk {
-            u64::MAX >> 1
+            una.saturating_add(self.limit)
         } else {
             // The last byte may bring the FIN along.
-            self.written.saturating_sub(u64::from(self.closing))
+            self.written.saturating_sub(self.closing as u64)
         }
     }
 
@@ -154,13 +156,17 @@ mod tests {
     fn the_last_segment_brings_the_fin_along_and_no_other_does() {
         let mut buffer = SendBuffer::new(Bytes(10_000));
         assert_eq!(buffer.write(2500, 0), 2500);
-        assert_eq!(buffer.next(0, 1000), (1000, false));
-        assert_eq!(buffer.next(2000, 1000), (500, false), "it may write more");
+        assert_eq!(buffer.next(0, 0, 1000), (1000, false));
+        assert_eq!(
+            buffer.next(2000, 0, 1000),
+            (500, false),
+            "it may write more"
+        );
         assert!(buffer.close(1000));
-        assert_eq!(buffer.next(1000, 1000), (1000, false));
-        assert_eq!(buffer.next(2000, 1000), (500, true));
+        assert_eq!(buffer.next(1000, 0, 1000), (1000, false));
+        assert_eq!(buffer.next(2000, 0, 1000), (500, true));
         buffer.on_fin();
-        assert_eq!(buffer.next(2501, 1000), (0, false), "once");
+        assert_eq!(buffer.next(2501, 0, 1000), (0, false), "once");
     }
 
     #[test]
@@ -168,6 +174,21 @@ mod tests {
         let mut buffer = SendBuffer::new(Bytes(10_000));
         buffer.write(1000, 0);
         buffer.close(1000);
-        assert_eq!(buffer.next(1000, 1000), (0, true));
+        assert_eq!(buffer.next(1000, 0, 1000), (0, true));
+    }
+
+    #[test]
+    fn data_without_end_fills_the_buffer_and_no_more() {
+        let mut buffer = SendBuffer::new(Bytes(2500));
+        buffer.set_bulk(true, 0);
+        assert_eq!(buffer.next(1000, 0, 1000), (1000, false));
+        assert_eq!(buffer.next(2000, 0, 1000), (0, false), "500 are left");
+        assert_eq!(buffer.next(2000, 1000, 1000), (1000, false));
+        assert_eq!(buffer.end_without_fin(1000), 3500);
+        assert_eq!(
+            buffer.next(0, 0, 9000),
+            (9000, false),
+            "nothing else moves it on"
+        );
     }
 }

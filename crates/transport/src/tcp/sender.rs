@@ -114,7 +114,7 @@ impl Endpoint {
     fn next_new(&self) -> Result<(u16, bool), Stop> {
         let next = self.reliability.nxt();
         let mss = u64::from(self.handshake.mss());
-        let (payload, fin) = self.stream.next(next, mss);
+        let (payload, fin) = self.stream.next(next, self.reliability.una(), mss);
         if payload == 0 && !fin {
             return Err(Stop::NoData);
         }

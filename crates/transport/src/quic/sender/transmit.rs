@@ -64,7 +64,10 @@ impl Sender {
             self.mss - ACK_FRAME
         };
         let left = if self.bulk {
-            u64::from(most)
+            // A buffer that is full of unacknowledged data has no packet to send, but with none in flight it has one.
+            let held = self.offset - self.acked.next().min(self.offset);
+            let fits = held == 0 || held + u64::from(most) <= self.cfg.send_buffer.0;
+            if fits { u64::from(most) } else { 0 }
         } else {
             self.written - self.offset
         };
