@@ -13,7 +13,7 @@ use slackwater_results::stats::Bounds;
 
 use super::model::{BandTrack, Estimate, SummaryTable, TradeOff};
 
-pub use html::{asked, asked_of, ours, render, short};
+pub use html::{bound, bound_of, ours, render, short};
 
 /// A page about one paper.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -159,15 +159,15 @@ impl Panel {
         match &mut drawing {
             Drawing::Bars { axis, bars, .. } => {
                 for bar in bars {
-                    bound(&mut bar.value, (&axis.label, &axis.unit), &bar.samples);
+                    limited(&mut bar.value, (&axis.label, &axis.unit), &bar.samples);
                 }
             }
             Drawing::Scatter(trade) => {
                 for point in &mut trade.points {
                     let column = |at: usize| point.samples.iter().map(move |s| s[at]);
                     let (x, y): (Vec<f64>, Vec<f64>) = (column(0).collect(), column(1).collect());
-                    bound(&mut point.x, (&trade.x_label, &trade.x_unit), &x);
-                    bound(&mut point.y, (&trade.y_label, &trade.y_unit), &y);
+                    limited(&mut point.x, (&trade.x_label, &trade.x_unit), &x);
+                    limited(&mut point.y, (&trade.y_label, &trade.y_unit), &y);
                 }
             }
             Drawing::Time { .. } | Drawing::Cdf { .. } | Drawing::Table(_) => {}
@@ -189,7 +189,7 @@ impl Panel {
 }
 
 /// Replaces the interval of the mean of `samples` by one that what `axis` shows allows; another statistic of them keeps its own.
-fn bound(e: &mut Estimate, (label, unit): (&str, &str), samples: &[f64]) {
+fn limited(e: &mut Estimate, (label, unit): (&str, &str), samples: &[f64]) {
     let seeds: Vec<Option<f64>> = samples.iter().copied().map(Some).collect();
     let bounds = if label.starts_with("Jain") {
         Bounds::UpTo(1.0)

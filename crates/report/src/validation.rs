@@ -13,7 +13,7 @@ use slackwater_scenario::bounded;
 
 use super::html::{escape, foot, head};
 use super::paper::headline;
-use super::paper::html::{asked_of, ours_of, short};
+use super::paper::html::{bound_of, ours_of, short};
 
 const CSS: &str = include_str!("../assets/paper.css");
 const JS: &str = include_str!("../assets/validation.js");
@@ -256,7 +256,7 @@ fn table<'a>(out: &mut String, named: bool, rows: impl Iterator<Item = (&'a Verd
                  <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"text {class}\">{verdict}</td></tr>",
             escape(&c.name),
             c.claimed.map_or_else(String::new, short),
-            escape(&asked_of(
+            escape(&bound_of(
                 &c.unit,
                 c.reference.unwrap_or(f64::NAN),
                 c.tolerance

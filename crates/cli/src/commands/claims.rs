@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use slackwater_papers::Study;
-use slackwater_report::paper::{asked_of, short};
+use slackwater_report::paper::{bound_of, short};
 use slackwater_results::table::{Cell, Column, Table};
 
 use super::repro::Paper;
@@ -56,7 +56,7 @@ fn table(heading: &str) -> Table {
         Column::new("bound").rank(1),
         Column::new("profiles").rank(5),
         Column::new("figure").rank(4),
-        Column::new("study").rank(6).extra(true),
+        Column::new("ledger").rank(6).extra(true),
     ])
 }
 
@@ -66,7 +66,7 @@ fn rows(table: &mut Table, study: &Study) {
         let profiles: Vec<&str> = c.profiles.iter().map(|p| p.name()).collect();
         let bound = match c.impossible {
             Some(_) => "not tested".to_owned(),
-            None => asked_of(&c.unit, reference, tolerance),
+            None => bound_of(&c.unit, reference, tolerance),
         };
         table.cells([
             c.id.as_str().into(),

@@ -188,12 +188,12 @@ pub(super) fn cell(text: &str) -> String {
 }
 
 /// The bound, in words.
-pub fn asked(c: &Check) -> String {
-    asked_of(&c.unit, c.reference, c.tolerance)
+pub fn bound(c: &Check) -> String {
+    bound_of(&c.unit, c.reference, c.tolerance)
 }
 
-/// As [`asked`], of the parts.
-pub fn asked_of(unit: &str, reference: f64, tolerance: Tolerance) -> String {
+/// As [`bound`], of the parts.
+pub fn bound_of(unit: &str, reference: f64, tolerance: Tolerance) -> String {
     let unit = if unit.is_empty() {
         String::new()
     } else {
@@ -263,7 +263,7 @@ fn verdicts<'a>(
         let _ = writeln!(
             out,
             "<tr><th scope=\"row\">{name}{why}</th><td class=\"text opt\">{profile}</td><td class=\"n\">{claimed}</td>\
-             <td class=\"n\">{asked}</td><td class=\"n\">{ours}</td><td class=\"text n {class}\">{verdict}</td></tr>",
+             <td class=\"n\">{bound}</td><td class=\"n\">{ours}</td><td class=\"text n {class}\">{verdict}</td></tr>",
             name = escape(&c.name),
             why = if why.is_empty() {
                 String::new()
@@ -272,7 +272,7 @@ fn verdicts<'a>(
             },
             profile = c.profile.unwrap_or(""),
             claimed = c.claimed.map_or_else(|| "–".to_owned(), short),
-            asked = escape(&asked(c)),
+            bound = escape(&bound(c)),
             ours = escape(&ours(c)),
             class = c.verdict().class(),
             verdict = c.verdict_text(),

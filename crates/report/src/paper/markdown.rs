@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use slackwater_results::check::{Check, Tally, Verdict};
 
-use super::html::{asked, ours, short};
+use super::html::{bound, ours, short};
 use super::{Page, html};
 
 impl Page {
@@ -124,6 +124,6 @@ fn row(out: &mut String, profiles: &[&Check]) {
         html::cell(&c.name),
         html::cell(c.source.as_deref().unwrap_or("")),
         c.claimed.map_or_else(String::new, short),
-        asked(c),
+        bound(c),
     );
 }

@@ -249,7 +249,7 @@ pub(super) fn others() -> Vec<Entry> {
             out.push(Entry {
                 names: vec![claim.id.clone(), format!("{}:{}", study.name, claim.id)],
                 unit: claim.unit.clone(),
-                range: slackwater_report::paper::asked_of(&claim.unit, reference, tolerance),
+                range: slackwater_report::paper::bound_of(&claim.unit, reference, tolerance),
                 source,
                 example: format!("slackwater repro {} --only {}", study.name, claim.figure),
                 ..Entry::new("claim of a paper", "", claim.says.as_str())

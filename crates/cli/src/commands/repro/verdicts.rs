@@ -1,7 +1,7 @@
 //! Verdicts as tables: what misses first, by its cause, then what cannot be told, then what holds.
 
 use anyhow::Result;
-use slackwater_report::paper::{asked, asked_of, ours, short};
+use slackwater_report::paper::{bound, bound_of, ours, short};
 use slackwater_report::validation::Verdicts;
 use slackwater_results::check::{Check, Origin, Verdict};
 use slackwater_results::stats::Estimate;
@@ -82,7 +82,7 @@ pub(super) fn show(
             c.claim.as_deref().unwrap_or(&c.name).into(),
             verdict(c, number(c)),
             ours(c).into(),
-            asked(c).into(),
+            bound(c).into(),
             c.profile.unwrap_or("").into(),
             c.seeds_to_decide()
                 .map_or_else(String::new, |n| n.to_string())
@@ -113,7 +113,7 @@ pub(super) fn whole(papers: &[Verdicts]) -> Table {
         Column::new("paper"),
         Column::new("where"),
         Column::new("unit"),
-        Column::new("study"),
+        Column::new("ledger"),
         Column::new("figure"),
         Column::new("origin"),
     ]);
@@ -131,7 +131,7 @@ pub(super) fn whole(papers: &[Verdicts]) -> Table {
                 n: paper.seeds.len(),
             });
             let bound = r.reference.map_or_else(String::new, |reference| {
-                asked_of(&r.unit, reference, r.tolerance)
+                bound_of(&r.unit, reference, r.tolerance)
             });
             let number = |v: Option<f64>| Cell::number(v, 4);
             table.cells([
