@@ -91,7 +91,8 @@ def resident(pid: int) -> int | None:
 
 
 def start(words: list[str]) -> subprocess.Popen[bytes]:
-    """Starts `words`, whose output is not wanted."""
+    """Starts `words`, whose output is not wanted. Below `nohup` SIGHUP is ignored, and would be here too."""
+    words = ["env", "--default-signal", *words]
     return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

@@ -213,22 +213,34 @@ pub(crate) struct Signals {
     pub(crate) hangups: u32,
 }
 
-/// Counts SIGINT, SIGTERM and SIGHUP from now on, in place of dying. A program that is executed has its defaults back.
+/// Counts SIGINT, SIGTERM and SIGHUP from now on, in place of dying. A program that is executed has its defaults back. Where
+/// SIGHUP is ignored, as below `nohup`, it stays so: what was started to outlive its terminal does.
 pub(crate) fn count_signals() -> io::Result<()> {
-    let set = |signal, handler| {
-        let action = SigAction::new(
-            SigHandler::Handler(handler),
-            SaFlags::empty(),
-            SigSet::empty(),
-        );
-        // SAFETY: the handlers add to an atomic, which a signal handler may do.
-        unsafe { sigaction(signal, &action) }.map(|_| ())
-    };
-    set(Signal::SIGINT, on_interrupt)?;
-    set(Signal::SIGQUIT, on_interrupt)?;
-    set(Signal::SIGTERM, on_terminate)?;
-    set(Signal::SIGHUP, on_hangup)?;
+    handle(Signal::SIGINT, on_interrupt)?;
+    handle(Signal::SIGQUIT, on_interrupt)?;
+    handle(Signal::SIGTERM, on_terminate)?;
+    let before = handle(Signal::SIGHUP, on_hangup)?;
+    if matches!(before.handler(), SigHandler::SigIgn) {
+        // SAFETY: it is the action of a moment ago, and has no handler.
+        unsafe { sigaction(Signal::SIGHUP, &before) }?;
+    }
     Ok(())
+}
+
+/// Counts SIGHUP too where it was ignored: a daemon's order to read its file.
+pub(crate) fn count_hangups() -> io::Result<()> {
+    handle(Signal::SIGHUP, on_hangup).map(drop)
+}
+
+/// Sets the handler of `signal`; what was done with it before.
+fn handle(signal: Signal, handler: extern "C" fn(libc::c_int)) -> io::Result<SigAction> {
+    let action = SigAction::new(
+        SigHandler::Handler(handler),
+        SaFlags::empty(),
+        SigSet::empty(),
+    );
+    // SAFETY: the handlers add to an atomic, which a signal handler may do.
+    Ok(unsafe { sigaction(signal, &action) }?)
 }
 
 /// How many signals have come.

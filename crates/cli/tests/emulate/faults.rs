@@ -160,6 +160,43 @@ fn a_server_that_fails_is_an_error_and_no_command_runs() {
     assert!(!std::path::Path::new(&ran).exists(), "the command ran");
 }
 
+/// Below `nohup` an emulator outlives its terminal: SIGHUP stays ignored (POSIX, nohup), and SIGTERM is counted.
+#[test]
+fn a_hangup_that_was_ignored_at_the_start_stays_so() {
+    let Some(_one) = allowed() else {
+        return;
+    };
+    for (ignored, start) in [(true, "--ignore-signal=HUP"), (false, "--default-signal")] {
+        let folder = Folder::new("hangup");
+        let up = folder.file("up");
+        let made = Command::new("mkfifo").arg(&up).status();
+        assert!(made.is_ok_and(|s| s.success()), "mkfifo");
+        let mut child = Command::new("env")
+            .args([start, env!("CARGO_BIN_EXE_slackwater"), "emulate"])
+            .args(["--isolated", "--rate", "12", "--no-files", "--quiet"])
+            .args(["--", "sh", "-c"])
+            .arg(format!("echo up > '{up}'; exec sleep 600"))
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Blocks until the command runs.
+        assert_eq!(std::fs::read_to_string(&up).unwrap(), "up\n");
+
+        // proc_pid_status(5): masks of signals, SIGHUP is 1 and SIGTERM 15.
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let has = |mask: &str, signal: u32| {
+            let line = status.lines().find_map(|l| l.strip_prefix(mask)).unwrap();
+            u64::from_str_radix(line.trim(), 16).unwrap() >> (signal - 1) & 1 == 1
+        };
+        assert_eq!(has("SigIgn:", 1), ignored, "{status}");
+        assert_eq!(has("SigCgt:", 1), !ignored, "{status}");
+        assert!(has("SigCgt:", 15), "{status}");
+        kill(child.id(), "-TERM");
+        assert_eq!(child.wait().unwrap().code(), Some(143));
+    }
+}
+
 /// A server that never listens on TCP keeps the emulator waiting; a signal ends it there, before the command has run.
 #[test]
 fn a_signal_before_the_command_is_not_lost() {

@@ -62,7 +62,9 @@ impl Orders {
     /// Where the kernel does not let it.
     pub fn listen() -> Result<Self, LiveError> {
         let since = sys::signals();
-        sys::count_signals().map_err(|e| LiveError::kernel("cannot listen for signals", e))?;
+        sys::count_signals()
+            .and_then(|()| sys::count_hangups())
+            .map_err(|e| LiveError::kernel("cannot listen for signals", e))?;
         Ok(Self { since })
     }
 
