@@ -64,8 +64,8 @@ fuzz: ## Fuzz each target by libFuzzer for FUZZ_SECONDS (200: an hour in all; ne
 
 MUTANTS ?= queue control edge ran transport
 MUTANTS_SHARD ?= 0/1
-mutants: ## Change the code of MUTANTS (crates) in small ways, and count which changes no unit test sees (hours; MUTANTS_SHARD=0/40 for a part)
-	$(CARGO) mutants $(addprefix -p slackwater-,$(MUTANTS)) --shard $(MUTANTS_SHARD) --sharding round-robin --timeout 90 -o target/mutants -C=--lib
+mutants: ## Change the code of MUTANTS (crates) in small ways, and count which changes no test sees (hours; MUTANTS_SHARD=0/40 for a part)
+	@for crate in $(MUTANTS); do .ci/mutants $$crate $(MUTANTS_SHARD) || exit 1; done
 
 SOAK_SECONDS ?= 3600
 soak: ## Memory of an emulator under load, broken connections and killed neighbours for SOAK_SECONDS (needs root or user namespaces)
