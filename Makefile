@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.slackwater
 BUILT   = $(or $(CARGO_TARGET_DIR),target)/debug
 
 .DEFAULT_GOAL := help
-.PHONY: help page test-page demo test test-rust test-python python bench fuzz mutants soak lint lint-rust lint-python lint-english vale docs site deny package dist wheel release container check fmt clean
+.PHONY: help page test-page demo test test-rust test-python python bench fuzz mutants steady soak lint lint-rust lint-python lint-english vale docs site deny package dist wheel release container check fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ mutants: ## Change the code of MUTANTS (crates) in small ways, and count which c
 	@for crate in $(MUTANTS); do .ci/mutants $$crate $(MUTANTS_SHARD) || exit 1; done
 
 SOAK_SECONDS ?= 3600
+steady: ## Each test program in 20 copies at once: what fails by load alone (an hour; STEADY="cli/emulate" for one)
+	$(PYTHON) benches/steady.py $(STEADY)
+
 soak: ## Memory of an emulator under load, broken connections and killed neighbours for SOAK_SECONDS (needs root or user namespaces)
 	$(CARGO) build --release -p slackwater-cli
 	$(PYTHON) benches/soak.py --binary $(or $(CARGO_TARGET_DIR),target)/release/slackwater --seconds $(SOAK_SECONDS)

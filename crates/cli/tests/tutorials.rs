@@ -4,6 +4,9 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+/// The status of a void run, as docs/emulate.md has it.
+const VOID: i32 = 75;
+
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
@@ -316,12 +319,19 @@ fn a_system_of_ones_own_takes_real_packets() {
         let get = ["--", bin, "quic", "get", "{server}", "--bytes", "200kB"];
         example(program, &[&args[..], &out, more, &get, &patience].concat())
     };
+    // A loaded machine may miss slots: the run is void by its status then, and the transfer is whole all the same.
+    let got = |done: &Output| {
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert!(matches!(done.status.code(), Some(0 | VOID)), "{errors}");
+        let said: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+        assert_eq!(said["bytes"], 200_000, "{said}");
+    };
     let done = through("sixth-system", &["--edge", "ebb:30"]);
-    if !done.status.success() {
+    if done.status.code() == Some(2) {
         eprintln!("skipped: {}", String::from_utf8_lossy(&done.stderr));
         return;
     }
-    assert_eq!(json(&done)["bytes"], 200_000);
+    got(&done);
     let scenario = std::fs::read_to_string(folder.0.join("scenario.toml")).expect("the scenario");
     assert!(scenario.contains("system = \"ebb:30\""), "{scenario}");
     let keys = [
@@ -330,7 +340,7 @@ fn a_system_of_ones_own_takes_real_packets() {
         "--set",
         "cell.rlc.law=blue:40",
     ];
-    assert_eq!(json(&through("my-scheduler", &keys))["bytes"], 200_000);
+    got(&through("my-scheduler", &keys));
     let scenario = std::fs::read_to_string(folder.0.join("scenario.toml")).expect("the scenario");
     assert!(
         scenario.contains("\"m-lwdf\"") && scenario.contains("\"blue:40\""),

@@ -264,8 +264,11 @@ fn a_folder_that_cannot_be_written_is_found_before_the_command_runs() {
 
 #[test]
 fn bad_input_is_named() {
+    // The folder by default is locked by whoever runs this beside us.
+    let folder = Folder::new("input");
+    let out = folder.file("out");
     let says = |args: &[&str], words: &str| {
-        let mut all = vec!["emulate"];
+        let mut all = vec!["emulate", "--out", &out];
         all.extend(args);
         let done = slackwater(&all);
         let said = text(&done.stderr);
@@ -291,7 +294,6 @@ fn bad_input_is_named() {
         "--delay",
     );
     says(&["--", "true"], "--cell");
-    let folder = Folder::new("input");
     let file = folder.file("x.toml");
     std::fs::write(&file, "[path]\nrtt = \"3 ms\"\n").unwrap();
     says(
