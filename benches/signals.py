@@ -96,6 +96,8 @@ def forms(binary: str, folder: str) -> list[Form]:
     ]
     return [
         *(Form("emulate", ["emulate", *words]) for words in emulations),
+        # Control plane, user plane function, base station and UE, each in its namespace.
+        Form("emulate --core", ["emulate", "--cell", "lte", "--core", "--edge", "cecc", *quiet, *shell]),
         Form("upf", ["upf", "--config", str(upf)], service=True, reloads=True),
         Form("gnb", ["gnb", str(gnb), *quiet]),
         Form("gnb", ["gnb", str(gnb), *quiet, *shell]),

@@ -53,6 +53,9 @@ impl Leaves<'_> {
             .folder
             .map(|folder| Place::claim(folder, manifest, self.force).map_err(plain));
         let place = claimed.transpose()?;
+        if let Some(note) = place.as_ref().and_then(Place::note).filter(|_| !self.quiet) {
+            eprintln!("note: {note}");
+        }
         for path in more.iter().chain([&self.json]).flatten() {
             // A folder of results that is there stays until others take its place; so do files of this command in it.
             if let Some(folder) = path.parent().filter(|p| Some(*p) == self.folder) {

@@ -29,9 +29,11 @@ pub(crate) fn claim(
         return Ok(None);
     }
     let manifest = manifest::of_scenario(kind, scenario, changes(&args.set)?, folder)?;
-    Place::claim(folder, manifest, args.force)
-        .map(Some)
-        .map_err(plain)
+    let place = Place::claim(folder, manifest, args.force).map_err(plain)?;
+    if let Some(note) = place.note() {
+        eprintln!("note: {note}");
+    }
+    Ok(Some(place))
 }
 
 /// An error whose text names its source already: a chain would say it twice.

@@ -3,19 +3,20 @@
 //! Slots are handed over one by one (`TPACKET_V2`): blocks of `TPACKET_V3` wait for a timer of a millisecond at least (packet(7)).
 #![expect(
     unsafe_code,
-    reason = "the ring is memory that the kernel writes: each slot is read only while its status word says that it is ours; \
-              socket calls pass values that live across them"
+    reason = "socket calls pass values that live across them, and a mapping lives as long as the ring over it"
 )]
+
+mod ring;
 
 use std::ffi::CString;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::ptr;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::LiveError;
 use crate::emulate::frame::HEADER;
+use ring::{Octets, Ring, SLOT_FRONT};
 
 /// Octets of an Ethernet header: two addresses and a type (IEEE 802.3, 3.1.1).
 pub const ETHERNET: usize = 14;
@@ -36,11 +37,6 @@ pub const SENDS: usize = 64;
 const LONGEST: usize = FRONT + 65_575;
 /// Room for frames that are longer than a slot.
 const LONG_ROOM: libc::c_int = 8 << 20;
-
-/// Where the kernel puts an address behind the head of a slot (`linux/if_packet.h`, `TPACKET2_HDRLEN`).
-const ADDRESS_AT: usize = 32;
-/// Octets of a slot before the network header at most: head, address, room for a hardware header, virtio header, alignment.
-const SLOT_FRONT: usize = 128;
 
 /// A frame that came.
 #[derive(Debug)]
@@ -63,8 +59,8 @@ pub struct PacketSocket {
     mac: [u8; 6],
     mtu: usize,
     ring: Ring,
-    /// The slot that is filled next.
-    next: usize,
+    /// What the slots of the ring lie in, dropped after it.
+    _mapping: Mapping,
     /// A frame that did not fit its slot.
     long: Vec<u8>,
     /// Parts of frames that wait for their send.
@@ -83,16 +79,17 @@ pub struct PacketSocket {
 
 /// Memory that the kernel writes frames to.
 #[derive(Debug)]
-struct Ring {
+struct Mapping {
+    /// Its first octet.
     start: *mut u8,
+    /// Octets of it.
     length: usize,
-    slot: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone, and is reached through `&mut PacketSocket` only.
-unsafe impl Send for Ring {}
+// SAFETY: the mapping is unmapped once, by whoever owns this value.
+unsafe impl Send for Mapping {}
 
-impl Drop for Ring {
+impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: `start` and `length` are those of the mapping, which nothing refers to any more.
         unsafe { libc::munmap(self.start.cast(), self.length) };
@@ -236,11 +233,12 @@ impl PacketSocket {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let ring = Ring {
+        let mapping = Mapping {
             start: start.cast(),
             length,
-            slot,
         };
+        // SAFETY: the mapping has so many slots, lives as long as the ring beside it, and the kernel keeps the rules of packet(7).
+        let ring = unsafe { Ring::over(mapping.start, slot, SLOTS) };
         let at = address(index);
         // SAFETY: the kernel reads a `sockaddr_ll` during the call alone.
         let bound = unsafe {
@@ -256,7 +254,7 @@ impl PacketSocket {
             mac,
             mtu,
             ring,
-            next: 0,
+            _mapping: mapping,
             long: vec![0; LONGEST],
             batch: Vec::with_capacity(SENDS),
             starts: Vec::with_capacity(SENDS),
@@ -289,81 +287,25 @@ impl PacketSocket {
 
     /// Reads the next frame to this host, and hands it to `each`; false where none waits. Frames to others, and those of a
     /// VLAN, are passed over. [`PacketSocket::check`] says whether more can come.
-    #[expect(
-        clippy::cast_ptr_alignment,
-        reason = "the kernel aligns slots to 16 octets (linux/if_packet.h, TPACKET_ALIGNMENT)"
-    )]
     pub fn read(&mut self, each: impl FnOnce(Frame<'_>)) -> bool {
-        let slot = self.ring.start.wrapping_add(self.next * self.ring.slot);
-        // SAFETY: the slot lies in the mapping, and begins with its status, which the kernel writes last (packet(7)).
-        let status = unsafe { AtomicU32::from_ptr(slot.cast()) };
-        let found = status.load(Ordering::Acquire);
-        if found & libc::TP_STATUS_USER == 0 {
-            return false;
-        }
-        self.next = (self.next + 1) % SLOTS;
-        self.fetch_next();
-        // SAFETY: the kernel does not touch the slot until its status is given back below.
-        let (head, kind, slot) = unsafe {
-            let head = ptr::read(slot.cast::<libc::tpacket2_hdr>());
-            let from = ptr::read(slot.add(ADDRESS_AT).cast::<libc::sockaddr_ll>());
-            let slot = std::slice::from_raw_parts(slot.cast_const(), self.ring.slot);
-            (head, from.sll_pkttype, slot)
-        };
-        let copied = found & libc::TP_STATUS_COPY != 0;
-        let ours = kind == libc::PACKET_HOST && found & libc::TP_STATUS_VLAN_VALID == 0;
-        let at = (head.tp_sec, head.tp_nsec);
-        if copied {
+        let Self {
+            ring,
+            fd,
+            long,
+            cut,
+            ..
+        } = self;
+        ring.read(|taken| match taken.octets {
+            Octets::Whole(octets) if taken.ours => hand_out(octets, taken.at, each),
+            Octets::Whole(_) => {}
+            Octets::Cut => *cut += 1,
             // It is to be taken even where it is nobody's.
-            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            match nix::unistd::read(&self.fd, &mut self.long) {
-                Ok(n) if ours => hand_out(&self.long[..n], at, each),
+            Octets::Queued => match nix::unistd::read(fd, long) {
+                Ok(n) if taken.ours => hand_out(&long[..n], taken.at, each),
                 Ok(_) => {}
-                Err(_) => self.cut += 1,
-            }
-            return true;
-        }
-        let from = usize::from(head.tp_mac).saturating_sub(HEADER);
-        let whole = head.tp_len == head.tp_snaplen;
-        let bytes = slot.get(from..usize::from(head.tp_mac) + head.tp_snaplen as usize);
-        match bytes {
-            Some(bytes) if whole && ours => hand_out(bytes, at, each),
-            _ => self.cut += u64::from(!whole),
-        }
-        status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
-        true
-    }
-
-    /// Asks the cache for the next frame while this one is looked at: another core has written it, and a copy would wait for
-    /// each of its lines.
-    #[cfg_attr(
-        target_arch = "x86_64",
-        expect(
-            clippy::cast_ptr_alignment,
-            reason = "the kernel aligns slots to 16 octets (linux/if_packet.h, TPACKET_ALIGNMENT)"
-        )
-    )]
-    fn fetch_next(&self) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            /// Octets of a line of the cache.
-            const LINE: usize = 64;
-            let slot = self.ring.start.wrapping_add(self.next * self.ring.slot);
-            // SAFETY: the slot begins with its status, as in `read`. What is fetched lies in the slot, and a prefetch reads
-            // nothing that the program sees.
-            unsafe {
-                let status = AtomicU32::from_ptr(slot.cast()).load(Ordering::Relaxed);
-                if status & libc::TP_STATUS_USER == 0 {
-                    return;
-                }
-                let length = (*slot.cast::<libc::tpacket2_hdr>()).tp_snaplen as usize;
-                let end = (SLOT_FRONT + length).min(self.ring.slot);
-                for at in (0..end).step_by(LINE) {
-                    _mm_prefetch::<_MM_HINT_T0>(slot.wrapping_add(at).cast());
-                }
-            }
-        }
+                Err(_) => *cut += 1,
+            },
+        })
     }
 
     /// Takes an error that waits. Until then a wait on the descriptor ends at once.

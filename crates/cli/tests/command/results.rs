@@ -407,8 +407,15 @@ fn a_folder_holds_one_run_or_one_comparison() {
 
     // Fewer controllers: the folder of the other does not stay.
     let fewer = [&compare[..3], &["reno,bbr"], &compare[4..]].concat();
-    assert_eq!(f.run(&fewer).code, Some(0));
+    let ran = f.run(&fewer);
+    assert_eq!(ran.code, Some(0));
     assert!(below("bbr-seed-1/summary.json") && !below("cubic-seed-1"));
+
+    // What goes is named, where another command made it.
+    let note =
+        "note: out: replaces what `slackwater compare constant-12mbps --controllers reno,cubic ";
+    assert!(ran.err.contains(note), "{}", ran.err);
+    assert!(!f.run(&fewer).err.contains("note: out"));
 
     assert_eq!(f.run(&[&run[..], &["--force"]].concat()).code, Some(0));
     assert!(below("summary.json") && !below("bbr-seed-1"));
@@ -424,4 +431,23 @@ fn a_folder_holds_one_run_or_one_comparison() {
     std::fs::write(f.path("mine/thesis.tex"), "x").expect("a file");
     f.run(&["run", "constant-12mbps", "-o", "mine", "--force"])
         .complains(&["mine: found files that are no results"]);
+}
+
+/// A file that `--set` names is read in place of the scenario's own, which need not be there.
+#[test]
+fn a_file_by_set_takes_the_place_of_one_that_is_missing() {
+    let f = Folder::new("set-file");
+    f.write("there.trace", "1\n2\n3\n");
+    let scenario = "name = \"t\"\nduration = \"1 s\"\n[link]\nkind = \"trace\"\nfile = \"missing.trace\"\n[[flow]]\ncontroller = \"cubic\"\n";
+    f.write("t.toml", scenario);
+    f.run(&["run", "t.toml", "--no-files"])
+        .complains(&["missing.trace"]);
+    let ran = f.run(&[
+        "run",
+        "t.toml",
+        "--no-files",
+        "--set",
+        "link.file=there.trace",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
 }

@@ -155,3 +155,88 @@ fn address(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Control messages as the kernel writes them one behind the other, each is read, and one of another kind is passed over. Under
+    /// Miri too (`.ci/miri`).
+    #[test]
+    fn control_messages_are_read_one_by_one() {
+        let mut control = Control([0; CONTROL]);
+        // SAFETY: a header of zeros is valid.
+        let mut header: libc::msghdr = unsafe { core::mem::zeroed() };
+        header.msg_control = (&raw mut control).cast();
+        header.msg_controllen = CONTROL as _;
+        let written = [
+            (libc::IPPROTO_IP, libc::IP_TTL, 64_u32, 4),
+            (libc::IPPROTO_IP, libc::IP_TOS, 3, 1),
+            (libc::SOL_UDP, libc::UDP_GRO, 1_400, 4),
+            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 9, 4),
+        ];
+        // SAFETY: four messages of at most 24 octets fit the buffer, which lives to the end.
+        unsafe {
+            let mut at = header.msg_control.cast::<u8>();
+            for (level, kind, value, length) in written {
+                #[expect(
+                    clippy::cast_ptr_alignment,
+                    reason = "CMSG_SPACE keeps the alignment of the first"
+                )]
+                let message = &mut *at.cast::<libc::cmsghdr>();
+                message.cmsg_level = level;
+                message.cmsg_type = kind;
+                message.cmsg_len = libc::CMSG_LEN(length) as _;
+                at.add(size_of::<libc::cmsghdr>())
+                    .cast::<u32>()
+                    .write_unaligned(value);
+                at = at.add(libc::CMSG_SPACE(length) as usize);
+            }
+        }
+        let mut received = Received {
+            from: SocketAddr::from(([127, 0, 0, 1], 1)),
+            tos: 0,
+            size: 1,
+            overflowed: None,
+            bytes: &[],
+        };
+        // SAFETY: the header was filled in above, and its buffer lives.
+        unsafe { read_control(&header, &mut received) };
+        assert_eq!(
+            (received.tos, received.size, received.overflowed),
+            (3, 1_400, Some(9))
+        );
+    }
+
+    /// The sender's address by its family; another family has none.
+    #[test]
+    fn a_sender_is_named_by_its_family() {
+        // SAFETY: storage of zeros is valid.
+        let mut name: libc::sockaddr_storage = unsafe { core::mem::zeroed() };
+        assert_eq!(address(&name), None);
+        for expected in ["127.0.0.2:2152", "[::2]:2152"] {
+            let expected: SocketAddr = expected.parse().expect("an address");
+            let at = (&raw mut name).cast::<u8>();
+            // SAFETY: the storage is aligned for and as long as each address.
+            unsafe {
+                match expected {
+                    SocketAddr::V4(a) => {
+                        let mut own: libc::sockaddr_in = core::mem::zeroed();
+                        own.sin_family = libc::AF_INET as _;
+                        own.sin_port = a.port().to_be();
+                        own.sin_addr.s_addr = a.ip().to_bits().to_be();
+                        at.cast::<libc::sockaddr_in>().write_unaligned(own);
+                    }
+                    SocketAddr::V6(a) => {
+                        let mut own: libc::sockaddr_in6 = core::mem::zeroed();
+                        own.sin6_family = libc::AF_INET6 as _;
+                        own.sin6_port = a.port().to_be();
+                        own.sin6_addr.s6_addr = a.ip().octets();
+                        at.cast::<libc::sockaddr_in6>().write_unaligned(own);
+                    }
+                }
+            }
+            assert_eq!(address(&name), Some(expected));
+        }
+    }
+}

@@ -138,6 +138,8 @@ pub struct Place {
     /// Where they are written.
     aside: PathBuf,
     manifest: Manifest,
+    /// What another command left in the folder, which these results will replace.
+    displaces: Option<Manifest>,
     /// Held until the results stand there. `None` once they do.
     lock: Option<(Flock<File>, PathBuf)>,
 }
@@ -162,6 +164,7 @@ impl Place {
         fs::create_dir_all(&parent).map_err(PlaceError::file(&folder))?;
         let lock = lock(&folder, beside(&folder, ".lock"))?;
         may_take(&folder, &manifest, force)?;
+        let displaces = Manifest::of(&folder).filter(|old| old.command != manifest.command);
         let aside = beside(&folder, ".part");
         // A command that was killed left it.
         remove(&aside)?;
@@ -170,8 +173,19 @@ impl Place {
             shown,
             aside,
             manifest,
+            displaces,
             lock: Some(lock),
         })
+    }
+
+    /// What a user should know before results of another command are replaced: which command's, and how to keep them.
+    pub fn note(&self) -> Option<String> {
+        let old = self.displaces.as_ref()?;
+        let folder = self.shown.display();
+        Some(format!(
+            "{folder}: replaces what `{}` made; --out DIR keeps both",
+            old.command
+        ))
     }
 
     /// Says what is missing of the results, since the command was interrupted.
