@@ -47,12 +47,12 @@ else
 endif
 
 page: ## Build the page of `slackwater serve` (needs Node)
-	cd web && npm install --no-save --no-audit --no-fund --silent && npm run --silent build
+	cd web && npm ci --no-audit --no-fund --silent && npm run --silent build
 
 test-page: ## Test that page in headless Chromium (skips where Node or chromium is missing)
 	@if ! command -v npm >/dev/null; then echo "test-page skipped: no Node (npm)"; \
 	elif ! command -v chromium >/dev/null; then echo "test-page skipped: no chromium"; \
-	else $(CARGO) test --quiet --workspace --test command --no-run && cd web && npm install --no-save --no-audit --no-fund --silent && npm run --silent test; fi
+	else $(CARGO) test --quiet --workspace --test command --no-run && cd web && npm ci --no-audit --no-fund --silent && npm run --silent test; fi
 
 bench: ## Print CPU seconds per simulated second and instruction counts beside the goals
 	$(CARGO) run --profile dist -p slackwater-cli -- bench

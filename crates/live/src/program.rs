@@ -4,8 +4,11 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
+
+use crate::LiveError;
 
 static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
 
@@ -25,4 +28,39 @@ pub fn command() -> io::Result<Command> {
         return Ok(command);
     }
     std::env::current_exe().map(Command::new)
+}
+
+/// Where Linux installs programs of its own. Not `PATH`: what stands there may be the caller's, and we may run as root.
+const SYSTEM: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+
+/// A command of `name`, a program of the system, with nothing of our environment.
+///
+/// # Errors
+/// Where it is at none of the system's places: it says so, and that `package` has it.
+pub(crate) fn of_system(name: &str, package: &str) -> Result<Command, LiveError> {
+    let mut places = SYSTEM.iter().map(|folder| PathBuf::from(folder).join(name));
+    let program = places.find(|path| path.exists()).ok_or_else(|| {
+        LiveError::Usage(format!(
+            "no `{name}` in {}; install {package}",
+            SYSTEM.join(", ")
+        ))
+    })?;
+    let mut command = Command::new(program);
+    command.env_clear();
+    Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_the_system_has_an_absolute_path_and_no_environment() {
+        let found = of_system("sh", "dash").expect("every system has it");
+        assert!(std::path::Path::new(found.get_program()).is_absolute());
+        let done = { found }.args(["-c", "echo $HOME"]).output();
+        assert_eq!(done.expect("it runs").stdout, b"\n");
+        let error = of_system("no-such-program", "nothing").expect_err("there is none");
+        assert!(error.to_string().contains("install nothing"), "{error}");
+    }
 }

@@ -73,7 +73,7 @@ pub(crate) fn module(module: &str, args: &[OsString]) -> Result<ExitCode> {
         say!("{}", text.trim_end());
         return Ok(ExitCode::SUCCESS);
     }
-    let python = interpreter();
+    let python = interpreter()?;
     let found = Command::new(&python)
         .args(["-P", "-c", "import slackwater"])
         .stdout(Stdio::null())
@@ -117,17 +117,29 @@ fn own_help(module: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The interpreter: the one that is named, the one that this command runs in, the active virtual environment's, one beside this command, that of the checkout
-/// which this command was built in, `python3`. Never one from the folder that the user happens to stand in, or from one
-/// above it: whoever put it there would run code as this user.
-fn interpreter() -> PathBuf {
+/// The interpreter: the one that is named, the one that this command runs in, the active virtual environment's, one beside this command,
+/// that of the checkout which this command was built in, `python3`. Never one from the folder that the user happens to stand in, or from
+/// one above it: whoever put it there would run code as this user.
+///
+/// # Errors
+/// Where others may write to the active environment. The next in that order would be it too: its `bin` leads the `PATH`.
+fn interpreter() -> Result<PathBuf> {
     if let Some(named) = env::var_os(OVERRIDE) {
-        return named.into();
+        return Ok(named.into());
     }
     if let Some(own) = crate::start::python() {
-        return own.to_owned();
+        return Ok(own.to_owned());
     }
-    let active = env::var_os("VIRTUAL_ENV").and_then(|v| inside(Path::new(&v)));
+    if let Some(active) = env::var_os("VIRTUAL_ENV").and_then(|v| inside(Path::new(&v))) {
+        if !is_ours(&active) {
+            bail!(
+                "VIRTUAL_ENV: found {}, which other users can change, expected an environment that this user or root alone can write; \
+                 {OVERRIDE} names any interpreter",
+                active.display()
+            );
+        }
+        return Ok(active);
+    }
     let beside = || {
         let command = env::current_exe().ok()?.canonicalize().ok()?;
         let folder = command.parent()?;
@@ -139,7 +151,7 @@ fn interpreter() -> PathBuf {
             .and_then(|target| inside(&target.parent()?.join(".venv")));
         installed.or(built).filter(|p| is_ours(p))
     };
-    active.or_else(beside).unwrap_or_else(|| "python3".into())
+    Ok(beside().unwrap_or_else(|| "python3".into()))
 }
 
 /// The interpreter of the virtual environment at `venv`, where there is one.
@@ -153,8 +165,8 @@ fn inside(venv: &Path) -> Option<PathBuf> {
     Some(venv.join(place)).filter(|p| is_venv && p.exists())
 }
 
-/// True where nobody but this user and root can have put or changed `python`: its folder and that above it belong to one of
-/// the two, and no group and nobody else may write there.
+/// True where nobody but this user and root can have put or changed `python`: it, its folder and that above it belong to one of the two, and
+/// nobody else may write there. A group may whose number is the user's, as Debian gives each user one.
 #[cfg(unix)]
 fn is_ours(python: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -162,9 +174,11 @@ fn is_ours(python: &Path) -> bool {
         // Without /proc there is no cheap way to know who we are: the interpreter has to be named.
         return false;
     };
-    python.ancestors().skip(1).take(2).all(|folder| {
-        std::fs::metadata(folder)
-            .is_ok_and(|m| (m.uid() == user || m.uid() == 0) && m.mode() & 0o022 == 0)
+    python.ancestors().take(3).all(|path| {
+        std::fs::metadata(path).is_ok_and(|m| {
+            let writes = if m.gid() == user { 0o002 } else { 0o022 };
+            (m.uid() == user || m.uid() == 0) && m.mode() & writes == 0
+        })
     })
 }
 

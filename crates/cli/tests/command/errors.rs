@@ -423,18 +423,61 @@ fn python_is_not_taken_from_the_folder_one_stands_in() {
     // Without `-P` Python takes the package from the folder.
     let module = format!("open({:?}, 'w')\n", f.path("ran").display().to_string());
     f.write("slackwater.py", &module);
+    std::fs::create_dir_all(f.path("below/that")).expect("a folder");
     for command in ["sql", "sweep", "train"] {
-        let mut planted = f.command(&[command, "x"]);
-        planted
-            .env_remove("SLACKWATER_PYTHON")
-            .env_remove("VIRTUAL_ENV");
-        planted.output().expect("the command starts");
+        for place in [".", "below/that"] {
+            let mut planted = f.command(&[command, "x"]);
+            planted
+                .current_dir(f.path(place))
+                .env_remove("SLACKWATER_PYTHON")
+                .env_remove("VIRTUAL_ENV");
+            planted.output().expect("the command starts");
+        }
         let mut shadowed = f.command(&[command, "x"]);
         shadowed.env("SLACKWATER_PYTHON", "python3");
         shadowed.output().expect("the command starts");
         assert!(
             !f.path("ran").exists(),
             "{command} ran what lay in the folder"
+        );
+    }
+
+    // An active environment that others may change is refused; one's own is not.
+    let own = f.path(".venv/bin");
+    for (mode, refused) in [(0o777, true), (0o755, false)] {
+        std::fs::set_permissions(&own, std::fs::Permissions::from_mode(mode)).expect("ours");
+        let mut active = f.command(&["sql", "x"]);
+        active
+            .env_remove("SLACKWATER_PYTHON")
+            .env("VIRTUAL_ENV", f.path(".venv"));
+        let said = active.output().expect("the command starts").stderr;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert_eq!(said.contains("VIRTUAL_ENV: found "), refused, "{said}");
+        assert_eq!(f.path("ran").exists(), !refused, "{mode:o}: {said}");
+    }
+}
+
+/// A folder whose name is no UTF-8 takes results as any other.
+#[test]
+fn an_output_folder_need_not_be_utf_8() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let f = Folder::new("errors-bytes");
+    let name = std::ffi::OsStr::from_bytes(b"o\xff");
+    for kind in ["run", "compare"] {
+        let mut made = f.command(&[
+            kind,
+            "constant-12mbps",
+            "--set",
+            "duration=1 s",
+            "--force",
+            "-o",
+        ]);
+        let made = made.arg(name).output().expect("the command starts");
+        let said = String::from_utf8_lossy(&made.stderr);
+        assert_eq!(made.status.code(), Some(0), "{kind}: {said}");
+        assert!(
+            f.path("").join(name).join("results.json").exists(),
+            "{kind}"
         );
     }
 }

@@ -197,7 +197,7 @@ fn a_hangup_that_was_ignored_at_the_start_stays_so() {
     }
 }
 
-/// A server that never listens on TCP keeps the emulator waiting; a signal ends it there, before the command has run.
+/// A server that does not listen yet keeps the emulator waiting; a signal ends it there, before the command has run.
 #[test]
 fn a_signal_before_the_command_is_not_lost() {
     let Some(_one) = allowed() else {

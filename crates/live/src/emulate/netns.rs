@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use nix::sched::{CloneFlags, setns, unshare};
 
@@ -140,22 +140,14 @@ pub fn isolate() -> Result<(), LiveError> {
     ip("link set lo up\n", true)
 }
 
-/// Where `ip` is installed. Not by `PATH`: what stands there may be the caller's, and this runs as root.
-const IP: [&str; 4] = ["/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"];
-
 /// Runs `ip` with a batch of commands in the calling thread's namespace. Where `must` is false, commands that fail are
 /// passed over.
 ///
 /// # Errors
 /// Where `ip` is missing, or a command that must succeed fails.
 pub fn ip(batch: &str, must: bool) -> Result<(), LiveError> {
-    let program = IP.iter().find(|p| std::path::Path::new(p).exists());
-    let program = program.ok_or_else(|| {
-        LiveError::Usage(format!("no `ip` at {}; install iproute2", IP.join(", ")))
-    })?;
-    let mut command = Command::new(program);
     // Its options are the batch alone.
-    command.env_clear();
+    let mut command = crate::program::of_system("ip", "iproute2")?;
     if !must {
         command.arg("-force");
     }

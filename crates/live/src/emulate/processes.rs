@@ -1,8 +1,9 @@
 //! The commands on both sides, for the time of a run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use super::inside;
 use super::netns::Namespace;
@@ -57,11 +58,11 @@ impl Processes {
         if let Some(server) = &commands.serve {
             let server = server.replace("{server}", address.unwrap_or_default());
             let words = ["sh".into(), "-c".into(), server.into()];
-            let before = listeners();
+            let before = Open::now();
             let server = self
                 .server
                 .insert(spawn(&words, address, None, commands.who)?);
-            wait_for_listener(server, &before, since)?;
+            wait_for_listener(server, &before, since, LOOKS)?;
         }
         // Without a command nobody else has heard the signal, at a terminal neither.
         if sys::signals() != since {
@@ -163,30 +164,73 @@ fn spawn(
         .map_err(|e| LiveError::kernel("cannot start a process", e))
 }
 
-/// The sockets of this namespace that listen on TCP, by inode.
-fn listeners() -> BTreeSet<String> {
-    // proc_pid_net(5): the fourth column is the state, 0A that of a listener; the tenth the inode.
-    let mut inodes = BTreeSet::new();
-    for file in ["tcp", "tcp6"] {
-        let table = std::fs::read_to_string(format!("/proc/thread-self/net/{file}"));
-        let table = table.unwrap_or_default();
-        let rows = table.lines().map(str::split_whitespace);
-        let open = rows.filter(|r| r.clone().nth(3) == Some("0A"));
-        inodes.extend(open.filter_map(|mut r| r.nth(9).map(str::to_owned)));
-    }
-    inodes
+/// Time between two looks for a server's sockets.
+const LOOK: Duration = Duration::from_millis(20);
+/// Looks before a server that listens nowhere is an error: 30 s, in which a busy machine starts any.
+const LOOKS: u32 = 1_500;
+/// Looks in a row that find a socket of UDP before it counts: one that asks for a name is gone sooner.
+const FIRM: u32 = 5;
+
+/// The sockets of this namespace that others can reach, by inode.
+#[derive(Debug, Default)]
+struct Open {
+    /// Those that listen on TCP.
+    tcp: BTreeSet<String>,
+    /// Those of UDP that are bound and not connected.
+    udp: BTreeSet<String>,
 }
 
-/// A server needs a moment before it listens. One that never does (it uses UDP) is not waited for long, and nothing is once a signal
-/// came `since`. One that ends in failure is an error; one that ends well may have left a daemon.
+impl Open {
+    fn now() -> Self {
+        // proc_pid_net(5): the fourth column is the state, 0A of a listener and 07 of a socket without a peer; the tenth the inode.
+        let of = |files: [&str; 2], state: &str| {
+            let mut inodes = BTreeSet::new();
+            for file in files {
+                let table = std::fs::read_to_string(format!("/proc/thread-self/net/{file}"));
+                let table = table.unwrap_or_default();
+                let rows = table.lines().map(str::split_whitespace);
+                let open = rows.filter(|r| r.clone().nth(3) == Some(state));
+                inodes.extend(open.filter_map(|mut r| r.nth(9).map(str::to_owned)));
+            }
+            inodes
+        };
+        Self {
+            tcp: of(["tcp", "tcp6"], "0A"),
+            udp: of(["udp", "udp6"], "07"),
+        }
+    }
+}
+
+/// Which new sockets were seen, look after look.
+#[derive(Debug, Default)]
+struct Watch {
+    /// Sockets of UDP, and in how many looks in a row.
+    udp: BTreeMap<String, u32>,
+}
+
+impl Watch {
+    /// True where a server listens: a socket of `now` that was not there `before`.
+    fn listens(&mut self, before: &Open, now: &Open) -> bool {
+        let fresh = now.udp.difference(&before.udp);
+        self.udp = fresh
+            .map(|inode| (inode.clone(), self.udp.get(inode).map_or(1, |n| n + 1)))
+            .collect();
+        !now.tcp.is_subset(&before.tcp) || self.udp.values().any(|n| *n >= FIRM)
+    }
+}
+
+/// A server needs a moment before it listens, by TCP or UDP. Nothing is waited for once a signal came `since`. One that ends in failure, or
+/// listens nowhere in so many `looks`, is an error; one that ends well may have left a daemon.
 /// Who listened `before` it was started is somebody else.
 fn wait_for_listener(
     server: &mut Child,
-    before: &BTreeSet<String>,
+    before: &Open,
     since: Signals,
+    looks: u32,
 ) -> Result<(), LiveError> {
-    for _ in 0..50 {
-        if !listeners().is_subset(before) || sys::signals() != since {
+    let mut watch = Watch::default();
+    for _ in 0..looks {
+        if watch.listens(before, &Open::now()) || sys::signals() != since {
             return Ok(());
         }
         if let Ok(Some(status)) = server.try_wait()
@@ -197,32 +241,77 @@ fn wait_for_listener(
                 inside::code_of(status)
             )));
         }
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(LOOK);
     }
-    Ok(())
+    Err(LiveError::Usage(format!(
+        "--server: found one that listens neither on TCP nor on UDP after {} s, expected a server",
+        (LOOK * looks).as_secs()
+    )))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{TcpListener, UdpSocket};
+    use std::process::Command;
 
     use super::*;
 
     #[test]
-    fn a_listener_that_was_there_before_is_not_the_servers() {
-        let before = listeners();
+    fn a_socket_that_was_there_before_is_not_the_servers() {
+        let before = Open::now();
         let server = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let now = listeners();
-        assert!(!now.is_subset(&before));
-        // With a baseline that knows it, nothing new listens; others may come and go meanwhile.
-        let port = format!("{:04X}", server.local_addr().expect("bound").port());
-        let table = std::fs::read_to_string("/proc/thread-self/net/tcp").expect("a table");
-        let row = table
-            .lines()
-            .find(|l| l.contains(&format!(":{port} 00000000:0000 0A")));
-        let inode = row
-            .and_then(|r| r.split_whitespace().nth(9))
-            .expect("a row");
-        assert!(now.contains(inode) && !before.contains(inode));
+        let datagrams = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let now = Open::now();
+        assert!(Watch::default().listens(&before, &now));
+        // With a baseline that knows them, nothing new is open; others may come and go meanwhile.
+        let row = |file: &str, port: u16| {
+            let port = format!("0100007F:{port:04X}");
+            let table = std::fs::read_to_string(format!("/proc/thread-self/net/{file}"));
+            let table = table.expect("a table");
+            let row = table
+                .lines()
+                .map(|l| l.split_whitespace().collect::<Vec<_>>())
+                .find(|r| r.get(1) == Some(&port.as_str()));
+            row.expect("a row")[9].to_owned()
+        };
+        let inode = row("tcp", server.local_addr().expect("bound").port());
+        assert!(now.tcp.contains(&inode) && !before.tcp.contains(&inode));
+        let inode = row("udp", datagrams.local_addr().expect("bound").port());
+        assert!(now.udp.contains(&inode) && !before.udp.contains(&inode));
+    }
+
+    fn open(tcp: &[&str], udp: &[&str]) -> Open {
+        let set = |inodes: &[&str]| inodes.iter().map(|&i| i.to_owned()).collect();
+        Open {
+            tcp: set(tcp),
+            udp: set(udp),
+        }
+    }
+
+    #[test]
+    fn a_socket_of_udp_counts_once_it_stays() {
+        let (before, mut watch) = (open(&["1"], &["2"]), Watch::default());
+        // One after the other, as questions for names come and go.
+        for inode in ["3", "4", "5", "6", "7", "8"] {
+            assert!(!watch.listens(&before, &open(&["1"], &["2", inode])));
+        }
+        for look in 1..FIRM {
+            assert!(
+                !watch.listens(&before, &open(&["1"], &["2", "9"])),
+                "{look}"
+            );
+        }
+        assert!(watch.listens(&before, &open(&["1"], &["2", "9"])));
+        assert!(watch.listens(&before, &open(&["1", "10"], &[])));
+    }
+
+    #[test]
+    fn a_server_that_never_listens_is_an_error() {
+        let mut server = Command::new("sleep").arg("600").spawn().expect("it starts");
+        let said = wait_for_listener(&mut server, &Open::default(), sys::signals(), 0);
+        let said = said.expect_err("no look found anything").to_string();
+        assert!(said.contains("neither on TCP nor on UDP"), "{said}");
+        server.kill().expect("it runs");
+        server.wait().expect("it was killed");
     }
 }

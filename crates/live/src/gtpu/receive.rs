@@ -114,9 +114,10 @@ unsafe fn read_control(header: &libc::msghdr, received: &mut Received<'_>) {
     // may lie unaligned.
     unsafe {
         let mut next = libc::CMSG_FIRSTHDR(header);
-        while let Some(message) = next.as_ref() {
-            let data = libc::CMSG_DATA(message);
-            match (message.cmsg_level, message.cmsg_type) {
+        // A pointer throughout: a reference to the head would not reach what lies behind it.
+        while !next.is_null() {
+            let data = libc::CMSG_DATA(next);
+            match ((*next).cmsg_level, (*next).cmsg_type) {
                 (libc::IPPROTO_IP, libc::IP_TOS) => received.tos = data.read(),
                 (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                     received.tos = data.cast::<libc::c_int>().read_unaligned() as u8;
@@ -130,7 +131,7 @@ unsafe fn read_control(header: &libc::msghdr, received: &mut Received<'_>) {
                 }
                 _ => {}
             }
-            next = libc::CMSG_NXTHDR(header, message);
+            next = libc::CMSG_NXTHDR(header, next);
         }
     }
 }

@@ -166,6 +166,10 @@ impl Ring {
 const STATUS: usize = size_of::<u32>();
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_ptr_alignment,
+    reason = "the memory and its slots are aligned to 16 octets"
+)]
 mod tests {
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use super::config::Network;
 
@@ -76,7 +76,9 @@ impl Drop for Apart {
 }
 
 fn tc(words: &[&str]) -> bool {
-    let mut command = Command::new("tc");
+    let Ok(mut command) = crate::program::of_system("tc", "iproute2") else {
+        return false;
+    };
     command.args(words).stdin(Stdio::null());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())

@@ -1,7 +1,7 @@
 //! The hardware address of the router behind a port, as the kernel finds it out by ARP or neighbour discovery.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -72,7 +72,8 @@ fn look_after(address: IpAddr, interface: &str, mac: &AtomicU64, ended: &Receive
 
 /// What the kernel's table has.
 fn listed(address: IpAddr, interface: &str) -> Option<[u8; 6]> {
-    let said = Command::new("ip")
+    let said = crate::program::of_system("ip", "iproute2")
+        .ok()?
         .args(["-j", "neigh", "show", "to", &address.to_string()])
         .args(["dev", interface])
         .stdin(Stdio::null())

@@ -102,6 +102,28 @@ proptest! {
     }
 }
 
+/// Octets that a later version may put behind a status are written as they were read.
+#[test]
+fn the_rest_of_a_status_is_kept() {
+    let status = Frame::Status(Status {
+        final_frame: false,
+        desired_buffer: 16,
+        desired_rate: None,
+        lost: None,
+        delivered: None,
+        transmitted: None,
+        cause: None,
+        delivered_again: None,
+        transmitted_again: None,
+        rest: &[7, 8, 9],
+        ranges_follow: false,
+    });
+    let mut out = [0; 64];
+    let n = status.write(&mut out).expect("room");
+    assert!(out[..n].ends_with(&[7, 8, 9]), "{:?}", &out[..n]);
+    assert_eq!(Frame::parse(&out[..n]), Ok(status));
+}
+
 #[test]
 fn a_status_as_the_standard_lays_it_out() {
     let ranges = [0, 0, 5, 0, 0, 9];
