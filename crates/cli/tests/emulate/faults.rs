@@ -423,7 +423,7 @@ while True:
             "--json",
             &json,
             "--seconds",
-            "30",
+            "600",
         ];
         args.extend(middle);
         args.extend(["--", "python3", "-c", garbage]);

@@ -80,7 +80,7 @@ fn watch(mode: &str) -> u64 {
         "--out",
         &out,
         "--seconds",
-        "60",
+        "600",
         "--",
         "python3",
         "-c",

@@ -98,7 +98,7 @@ fn delivers(mbps: u32) {
         "--downlink-log",
         &log,
         "--seconds",
-        "20",
+        "600",
         "--",
         "python3",
         "-c",
@@ -207,7 +207,7 @@ fn a_download_arrives_whole_through_every_kind_of_middle() {
             "--out",
             &out,
             "--seconds",
-            "30",
+            "600",
         ];
         args.extend(middle);
         let place = folder.0.display().to_string();
@@ -259,7 +259,7 @@ fn emulators_nest() {
             "--no-files",
             "--quiet",
             "--seconds",
-            "30",
+            "600",
         ];
         for _ in 1..depth {
             args.extend(["--", inner, "emulate", "--rate", "40"]);
@@ -313,7 +313,7 @@ threading.Thread(target=look, daemon=True).start()
         &server,
         "--no-files",
         "--seconds",
-        "30",
+        "600",
         "--",
         "python3",
         "-c",

@@ -38,7 +38,7 @@ fn download(cc: &str, seconds: &str, emulate: &[&str], serve: &str, get: &[&str]
         "--server",
         &server,
         "--seconds",
-        "40",
+        "600",
     ];
     args.extend(emulate);
     // The server writes its line when the client has gone: the command stays until then.
@@ -205,7 +205,7 @@ fn aioquic_gets_a_file_through_a_cell_that_marks() {
             "--no-files",
             "--quiet",
             "--seconds",
-            "60",
+            "600",
             "--server",
             &server,
         ];
