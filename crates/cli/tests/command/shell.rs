@@ -103,10 +103,13 @@ impl Ran {
         }
     }
 
-    /// Success, and nothing but progress on standard error.
+    /// Success, and nothing but progress on standard error, or which earlier results are replaced.
     pub(crate) fn fine(self) -> Self {
         assert_eq!(self.code, Some(0), "{}: {}", self.args, self.err);
-        assert_eq!(self.err, "", "{}", self.args);
+        let replaced =
+            |line: &str| line.starts_with("note: ") && line.contains(": replaces what `");
+        let more: Vec<_> = self.err.lines().filter(|l| !replaced(l)).collect();
+        assert!(more.is_empty(), "{}: {more:?}", self.args);
         assert!(
             !self.out.contains('\u{1b}'),
             "{}: no escape sequences in a pipe",
