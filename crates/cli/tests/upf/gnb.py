@@ -68,6 +68,13 @@ def http(path: str) -> str:
         return answer.read().decode()
 
 
+def without_tc(words: list[str]) -> str:
+    """What a command says in a mount namespace where `tc`, which is not looked for by PATH, is no program."""
+    hide = "for f in /usr/sbin/tc /sbin/tc /usr/bin/tc /bin/tc; do [ ! -e $f ] || mount --bind /dev/null $f; done"
+    command = ["unshare", "--mount", "sh", "-c", f'{hide}; exec "$@"', "sh", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr.strip()
+
+
 def main() -> None:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     n3 = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from gnb import DOWNLINK, UPLINK, UPF, checksum, g_pdu, http, parse, turned
+from gnb import DOWNLINK, UPLINK, UPF, checksum, g_pdu, http, parse, turned, without_tc
 
 GNB, UE, STRANGER, SERVER = "127.0.0.2", "10.60.0.1", "10.61.0.1", "203.0.113.7"
 OWN, ROUTER = "192.0.2.1", "192.0.2.254"
@@ -98,10 +98,9 @@ def main() -> None:
         ip("link", "set", device, "up")
     forwarding = Path("/proc/sys/net/ipv4/conf/n6/forwarding")
     forwarding.write_text("1")
-    words, without_tc = [COMMAND, "upf", "--config", CONFIG], {"PATH": ""}
-    refused = subprocess.run(words, env=without_tc, capture_output=True, text=True, check=False)
+    refused = without_tc([COMMAND, "upf", "--config", CONFIG])
     ip("addr", "add", f"{OWN}/24", "dev", "n6")
-    found = {"refusal": refused.stderr.strip()}
+    found = {"refusal": refused}
     n3 = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     n3.bind((GNB, 2152))
     n3.settimeout(30)

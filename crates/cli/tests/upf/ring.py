@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from gnb import DOWNLINK, QFI, UPLINK, checksum, g_pdu, http, parse
+from gnb import DOWNLINK, QFI, UPLINK, checksum, g_pdu, http, parse, without_tc
 
 UPF, GNB, UE, SERVER = "198.51.100.1", "198.51.100.2", "10.60.0.1", "192.0.2.1"
 MAC, GNB_MAC = (bytes.fromhex(f"0200000003{n}") for n in ("01", "02"))
@@ -94,10 +94,8 @@ def main() -> None:
         ip("link", "set", device, "up")
     ip("addr", "add", f"{UPF}/24", "dev", "n3")
     ip("neigh", "replace", GNB, "lladdr", GNB_MAC.hex(":"), "dev", "n3", "nud", "permanent")
-    refused = subprocess.run(
-        [COMMAND, "upf", "--config", CONFIG], env={"PATH": ""}, capture_output=True, text=True, check=False
-    )
-    found = {"refusal": refused.stderr.strip()}
+    refused = without_tc([COMMAND, "upf", "--config", CONFIG])
+    found = {"refusal": refused}
     station, upf = Station(), start(CONFIG)
     try:
         server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
