@@ -67,10 +67,10 @@ MUTANTS_SHARD ?= 0/1
 mutants: ## Change the code of MUTANTS (crates) in small ways, and count which changes no test sees (hours; MUTANTS_SHARD=0/40 for a part)
 	@for crate in $(MUTANTS); do .ci/mutants $$crate $(MUTANTS_SHARD) || exit 1; done
 
-SOAK_SECONDS ?= 3600
 steady: ## Each test program in 20 copies at once: what fails by load alone (an hour; STEADY="cli/emulate" for one)
 	$(PYTHON) benches/steady.py $(STEADY)
 
+SOAK_SECONDS ?= 3600
 soak: ## Memory of an emulator under load, broken connections and killed neighbours for SOAK_SECONDS (needs root or user namespaces)
 	$(CARGO) build --release -p slackwater-cli
 	$(PYTHON) benches/soak.py --binary $(or $(CARGO_TARGET_DIR),target)/release/slackwater --seconds $(SOAK_SECONDS)
