@@ -13,6 +13,7 @@ use slackwater_results::metrics::summary::RunSummary;
 use slackwater_scenario::Scenario;
 use slackwater_scenario::build::build;
 use slackwater_scenario::data::parse_series;
+use slackwater_scenario::packed::Packing;
 use slackwater_sim::NoClock;
 use slackwater_upf::state::Origin;
 use slackwater_upf::{Config, Upf};
@@ -23,6 +24,8 @@ use super::input::Input;
 
 /// Virtual time for which a scenario runs that could be read.
 const RUN: Duration = Duration::from_millis(20);
+/// Bytes that an archive may hold.
+const UNPACKED: usize = 1 << 16;
 /// UEs and flows above which it is built and not run.
 const MANY: usize = 64;
 
@@ -64,6 +67,18 @@ pub(crate) fn series(data: &[u8]) {
             let _ = series.round();
         }
     }
+}
+
+/// Archives: no more than the bound comes out, and what is packed is unpacked as the same.
+pub(crate) fn packed(data: &[u8]) {
+    let [form, data @ ..] = data else { return };
+    let packing = Packing::ALL[usize::from(*form) % Packing::ALL.len()];
+    if let Ok(plain) = packing.unpack(data, UNPACKED) {
+        assert!(plain.len() <= UNPACKED + 1, "{} bytes", plain.len());
+    }
+    let again = packing.pack(data).expect("it is in memory");
+    let plain = packing.unpack(&again, data.len());
+    assert_eq!(plain.expect("it was packed here"), data);
 }
 
 /// A scenario that can be read can be written, built and run.

@@ -15,7 +15,7 @@ mod wire;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 19] = [
     ("ip", wire::ip),
     ("frame", wire::frame),
     ("gtpu", wire::gtpu),
@@ -24,6 +24,7 @@ pub const TARGETS: [Target; 18] = [
     ("rtcp", wire::rtcp),
     ("trace", files::trace),
     ("series", files::series),
+    ("packed", files::packed),
     ("scenario", files::scenario),
     ("policy", files::policy),
     ("configs", files::configs),

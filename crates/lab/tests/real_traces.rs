@@ -1,10 +1,11 @@
 //! Seven controllers over recorded traces. They are not part of the project: `SLACKWATER_TRACES` names a folder with
-//! Mahimahi traces (`*.down`, plain or `.xz`); without it the test says so and passes.
+//! Mahimahi traces (`*.down`, plain or packed); without it the test says so and passes.
 
 use std::path::{Path, PathBuf};
 
 use slackwater_lab::run::{Control, run_variants};
 use slackwater_scenario::Scenario;
+use slackwater_scenario::packed::plain_name;
 
 /// Every Mahimahi trace below `folder`, in the order of their paths.
 fn traces(folder: &Path, out: &mut Vec<PathBuf>) {
@@ -15,7 +16,7 @@ fn traces(folder: &Path, out: &mut Vec<PathBuf>) {
         let name = path.to_string_lossy().into_owned();
         if path.is_dir() {
             traces(&path, out);
-        } else if name.trim_end_matches(".xz").split('.').next_back() == Some("down") {
+        } else if plain_name(&name).split('.').next_back() == Some("down") {
             out.push(path);
         }
     }

@@ -1,5 +1,5 @@
 //! Verus and PCC Vivace over the link on which their authors' programs were run. The recording is not part of the project:
-//! `SLACKWATER_TRACES` names a folder that holds Mahimahi's `Verizon-LTE-short` (`.down`, `.up`, plain or `.xz`); without it
+//! `SLACKWATER_TRACES` names a folder that holds Mahimahi's `Verizon-LTE-short` (`.down`, `.up`, plain or packed); without it
 //! the test says so and passes.
 //!
 //! The bounds were written before the first run of ours. They are the range of the authors' programs (Verus 4b1bbf0,
@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use slackwater_lab::run::{Control, run_variants};
 use slackwater_scenario::Scenario;
+use slackwater_scenario::packed::plain_name;
 
-/// A file called `name`, or `name.xz`, below `folder`.
+/// A file called `name`, or packed, below `folder`.
 fn find(folder: &Path, name: &str) -> Option<PathBuf> {
     let mut entries: Vec<_> = std::fs::read_dir(folder).ok()?.flatten().collect();
     entries.sort_by_key(std::fs::DirEntry::path);
@@ -23,7 +24,7 @@ fn find(folder: &Path, name: &str) -> Option<PathBuf> {
                 return find(&path, name);
             }
             let found = path.file_name()?.to_string_lossy().into_owned();
-            (found.trim_end_matches(".xz") == name).then_some(path)
+            (plain_name(&found) == name).then_some(path)
         })
 }
 

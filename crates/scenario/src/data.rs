@@ -1,11 +1,10 @@
-//! Files that a scenario names: Mahimahi traces and CSV series, plain or `.xz`, read once and checked whole.
+//! Files that a scenario names: Mahimahi traces and CSV series, plain or packed, read once and checked whole.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use lzma_rust2::XzReader;
 use slackwater_core::Duration;
 use slackwater_wire::trace::{MahimahiTrace, TraceError};
 
@@ -13,6 +12,7 @@ use crate::bounded;
 use crate::builtin;
 use crate::error::ScenarioError;
 use crate::field::{At, Cx, Field};
+use crate::packed::Packing;
 use crate::tree::Value;
 
 /// Texts that were read already, so that a comparison reads each file once.
@@ -28,8 +28,6 @@ type Cached<K, T> = Arc<Mutex<BTreeMap<K, Arc<T>>>>;
 
 /// No file is larger than this once unpacked; an archive that claims more is refused.
 const MAX_BYTES: usize = 256 << 20;
-/// Memory that unpacking may take, KiB; `xz -9` needs 65 MiB.
-const DICTIONARY_KIB: u32 = 128 << 10;
 /// The shortest round of a series that repeats.
 pub const LEAST_ROUND: Duration = Duration::from_millis(1);
 
@@ -205,7 +203,7 @@ pub fn parse_series(text: &str, name: &str) -> Result<Series, DataError> {
     Ok(series)
 }
 
-/// Reads a file, unpacking it where the name ends in `.xz`, or a trace inside the program ([`builtin`]).
+/// Reads a file, unpacking it where the name ends in `.xz`, `.gz` or `.zst`, or a trace inside the program ([`builtin`]).
 ///
 /// # Errors
 /// Where the file cannot be read, or is no archive although its name says so.
@@ -213,17 +211,16 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     if let Some(name) = builtin::named(path) {
         let found = "no such trace inside the program";
         let trace = builtin::find(name).map_err(|expected| DataError::new(0, found, expected))?;
-        return unpack(trace.packed);
+        return unpack(Packing::Xz, trace.packed);
     }
     let bytes = read_bounded(path, MAX_BYTES)?;
-    if path.extension().is_some_and(|e| e == "xz") {
-        unpack(&bytes)
-    } else {
-        Ok(bytes)
+    match Packing::of(path) {
+        Some(packing) => unpack(packing, &bytes),
+        None => Ok(bytes),
     }
 }
 
-/// Reads a file as text, unpacking it where the name ends in `.xz`.
+/// Reads a file as text, unpacked as by [`read_bytes`].
 ///
 /// # Errors
 /// As [`read_bytes`], and where the bytes are no UTF-8.
@@ -256,12 +253,11 @@ fn too_large(limit: usize) -> DataError {
     DataError::new(0, "a larger file", format!("at most {} MiB", limit >> 20))
 }
 
-fn unpack(bytes: &[u8]) -> Result<Vec<u8>, DataError> {
-    let mut out = Vec::new();
-    XzReader::new_mem_limit(bytes, true, DICTIONARY_KIB)
-        .take(MAX_BYTES as u64 + 1)
-        .read_to_end(&mut out)
-        .map_err(|e| DataError::new(0, format!("a damaged archive ({e})"), "an .xz file"))?;
+fn unpack(packing: Packing, bytes: &[u8]) -> Result<Vec<u8>, DataError> {
+    let out = packing.unpack(bytes, MAX_BYTES).map_err(|e| {
+        let expected = format!("a file as its name ends, {}", packing.ending());
+        DataError::new(0, format!("a damaged archive ({e})"), expected)
+    })?;
     if out.len() > MAX_BYTES {
         return Err(too_large(MAX_BYTES));
     }

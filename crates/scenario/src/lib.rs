@@ -17,6 +17,7 @@ pub mod law;
 pub mod link;
 pub mod media;
 pub mod own;
+pub mod packed;
 pub mod plugins;
 pub mod reference;
 mod scenario;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -179,7 +180,7 @@ def _train(args: argparse.Namespace, scheme: str, out: Path, command: str, found
         files = sorted(f for f in Path(folder).glob("mahimahi/**/*") if f.is_file())
         traces = [f for f in files if ".up" not in f.name and not f.name.startswith("uplink")]
         # What shaped the generator is not unseen.
-        traces = [f for f in traces if f.name.removesuffix(".xz") not in CALIBRATION]
+        traces = [f for f in traces if re.sub(r"\.(xz|gz|zst)$", "", f.name) not in CALIBRATION]
         rows, cases = evaluate(path, traces, jobs=args.jobs), beyond(path, traces, jobs=args.jobs)
         (out / f"{name}.evaluation.json").write_text(json.dumps({"single": rows} | cases, indent=1))
     text = card.card(path, scheme, command, tasks[0], results, rows, cases)

@@ -15,6 +15,7 @@ use slackwater_lab::wire::trace::stats::WINDOW;
 use slackwater_lab::wire::trace::{MahimahiTrace, RateColumns, RateSeries, RateUnit, TraceStats};
 use slackwater_results::table::Table;
 use slackwater_scenario::data::read_text;
+use slackwater_scenario::packed::Packing;
 
 use self::format::Format;
 use crate::say::say;
@@ -27,7 +28,7 @@ pub(crate) enum TraceCommand {
     Import(ImportArgs),
     /// Draw a trace's rate over time in the terminal
     Show {
-        /// A Mahimahi trace, or a CSV table with a rate column (.xz is unpacked)
+        /// A Mahimahi trace, or a CSV table with a rate column (.xz, .gz and .zst are unpacked)
         file: PathBuf,
         #[command(flatten)]
         columns: ColumnArgs,
@@ -47,9 +48,9 @@ pub(crate) enum TraceCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// A Mahimahi trace, or a CSV table with a rate column (.xz is unpacked)
+    /// A Mahimahi trace, or a CSV table with a rate column (.xz, .gz and .zst are unpacked)
     file: PathBuf,
-    /// Where to write
+    /// Where to write; a name that ends in .xz, .gz or .zst is packed
     #[arg(long, short)]
     out: PathBuf,
     /// What to write
@@ -163,7 +164,8 @@ fn import(args: &ImportArgs) -> Result<ExitCode> {
         }
         (Format::Rate, t) => t.series(WINDOW).to_csv(),
     };
-    std::fs::write(&args.out, text)
+    as_named(&args.out, text.as_bytes())
+        .and_then(|bytes| std::fs::write(&args.out, bytes))
         .with_context(|| format!("cannot write {}", args.out.display()))?;
     let s = trace.stats();
     say!(
@@ -173,6 +175,14 @@ fn import(args: &ImportArgs) -> Result<ExitCode> {
         s.mean.as_mbps()
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// `text` packed as the name of its file ends.
+fn as_named(path: &Path, text: &[u8]) -> std::io::Result<Vec<u8>> {
+    match Packing::of(path) {
+        Some(packing) => packing.pack(text),
+        None => Ok(text.to_vec()),
+    }
 }
 
 fn stats(files: &[PathBuf], columns: &ColumnArgs, json: bool) -> Result<ExitCode> {

@@ -274,9 +274,15 @@ fn files_that_are_missing_or_broken_are_named() {
     f.write("other.csv", "a,b\n0,5\n");
     f.run(&["trace", "stats", "other.csv"])
         .complains(&["other.csv", "expected"]);
-    std::fs::write(f.path("broken.xz"), b"\xfd7zXZ\0 not quite").expect("writable");
-    f.run(&["trace", "stats", "broken.xz"])
-        .complains(&["broken.xz", "expected"]);
+    for (file, start) in [
+        ("broken.xz", &b"\xfd7zXZ\0 not quite"[..]),
+        ("broken.gz", b"\x1f\x8b\x08\0 not quite"),
+        ("broken.zst", b"\x28\xb5\x2f\xfd not quite"),
+    ] {
+        std::fs::write(f.path(file), start).expect("writable");
+        f.run(&["trace", "stats", file])
+            .complains(&[file, "expected"]);
+    }
 }
 
 #[test]

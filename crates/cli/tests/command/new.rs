@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use slackwater_scenario::builtin;
-use slackwater_scenario::data::read_text;
+use slackwater_scenario::data::{read_bytes, read_text};
 
 use crate::shell::Folder;
 
@@ -165,6 +165,32 @@ fn traces_inside_the_program_are_what_their_commands_make() {
             "{} is not what its command makes",
             trace.name
         );
+    }
+}
+
+#[test]
+fn a_packed_trace_is_written_read_and_run() {
+    let f = Folder::new("trace-packed");
+    let words = ["trace", "make", "steps", "--length", "20s", "-o"];
+    f.run(&[&words[..], &["plain.down"]].concat()).fine();
+    let plain = std::fs::read(f.path("plain.down")).expect("a trace");
+    f.run(&["new", "link", "line"]).fine();
+    for ending in ["xz", "gz", "zst"] {
+        let (made, copy) = (format!("made.{ending}"), format!("copy.{ending}"));
+        f.run(&[&words[..], &[&made]].concat()).fine();
+        f.run(&["trace", "import", "plain.down", "-o", &copy])
+            .fine();
+        for file in [&made, &copy] {
+            let packed = std::fs::read(f.path(file)).expect("written");
+            assert!(packed.len() < plain.len() / 2, "{file}: {}", packed.len());
+            let back = read_bytes(Path::new(&f.path(file))).expect("a trace");
+            assert!(back == plain, "{file}");
+        }
+
+        let set = format!("link.file=../{made}");
+        let words = ["run", "line/link.toml", "--no-files", "--set", &set];
+        let ran = f.run(&[&words[..], &["--set", "duration=4 s"]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use slackwater_scenario::packed::plain_name;
 use slackwater_scenario::{Plugins, Scenario, ScenarioError, embedded};
 
 use crate::title::title;
@@ -325,7 +326,7 @@ pub fn recorded(name: &str) -> Result<PathBuf, String> {
     files.sort();
     let is = |p: &PathBuf| {
         let file = p.file_name().map(|f| f.to_string_lossy().into_owned());
-        file.is_some_and(|f| f.trim_end_matches(".xz") == name)
+        file.is_some_and(|f| plain_name(&f) == name)
     };
     files
         .into_iter()

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use slackwater_scenario::packed::Packing;
+
 use super::cells::mixed as name;
 use super::claims::{FORMS, IDS, all, counted, mean, mixed_mean, same, sum};
 use super::prelude::*;
@@ -28,8 +30,10 @@ const FIRST: [Kind; 5] = [CL4S, SL4S, L4S_CC, CL4S_DEFAULT, SL4S_DEFAULT];
 /// A drive test, plain or packed, where `SLACKWATER_TRACES` names a folder that holds it.
 fn track(file: &str) -> Option<PathBuf> {
     let folder = PathBuf::from(std::env::var_os("SLACKWATER_TRACES")?);
-    let found = ["", ".xz"].map(|end| folder.join(format!("{file}{end}")));
-    found.into_iter().find(|path| path.exists())
+    let packed = Packing::ALL.map(Packing::ending);
+    let endings = [""].into_iter().chain(packed);
+    let mut found = endings.map(|end| folder.join(format!("{file}{end}")));
+    found.find(|path| path.exists())
 }
 
 /// The services looked at.

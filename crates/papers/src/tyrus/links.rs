@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use slackwater_control::phy::Policy;
 use slackwater_core::Draw;
+use slackwater_scenario::packed::plain_name;
 
 use super::super::study::StudyError;
 
@@ -86,7 +87,7 @@ fn recording(name: &str) -> Option<PathBuf> {
             .file_name()
             .map(|f| f.to_string_lossy().into_owned())
             .unwrap_or_default();
-        file.trim_end_matches(".xz") == name
+        plain_name(&file) == name
     })
 }
 
@@ -152,7 +153,7 @@ pub(super) fn unseen<'a>(
             .unwrap_or_default();
         let used = RECORDED.iter().map(|r| r.0);
         let mut used = used.chain(core::iter::once(DRIVE));
-        if let Some(file) = used.find(|r| files.iter().any(|f| f.trim_end_matches(".xz") == *r)) {
+        if let Some(file) = used.find(|r| files.iter().any(|f| plain_name(f) == *r)) {
             return Err(StudyError::InSample {
                 file: file.to_owned(),
                 policy: name.to_owned(),

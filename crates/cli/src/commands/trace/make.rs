@@ -1,18 +1,17 @@
 //! `slackwater trace make`: link traces by a model.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
-use lzma_rust2::{XzOptions, XzWriter};
 use slackwater_lab::core::{Duration, Rate};
 use slackwater_lab::traces::{Model, Recipe};
 use slackwater_lab::wire::trace::stats::WINDOW;
 use slackwater_scenario::units;
 
+use super::as_named;
 use super::format::Format;
 use crate::say::say;
 
@@ -48,7 +47,7 @@ pub(crate) struct MakeArgs {
     /// What the trace resembles
     #[arg(value_enum)]
     model: Named,
-    /// Where to write; a name that ends in .xz is packed
+    /// Where to write; a name that ends in .xz, .gz or .zst is packed
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
     /// Mean rate, gaps included
@@ -140,16 +139,7 @@ pub(crate) fn make(args: &MakeArgs) -> Result<ExitCode> {
 fn put(path: &Path, text: &[u8], force: bool) -> Result<()> {
     let shown = path.display();
     let cannot = || format!("cannot write {shown}");
-    let bytes = if path.extension().is_some_and(|e| e == "xz") {
-        let packer = XzWriter::new(Vec::new(), XzOptions::with_preset(6));
-        let packed = packer.and_then(|mut packer| {
-            packer.write_all(text)?;
-            packer.finish()
-        });
-        packed.with_context(cannot)?
-    } else {
-        text.to_vec()
-    };
+    let bytes = as_named(path, text).with_context(cannot)?;
     // The same trace once more changes nothing.
     if !force && std::fs::read(path).is_ok_and(|there| there == bytes) {
         return Ok(());
