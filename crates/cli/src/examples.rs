@@ -118,7 +118,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("rtc bench", &["slackwater rtc bench --load 20"]),
     ("schema", &["slackwater schema"]),
-    ("list", &["slackwater list", "slackwater list --json"]),
+    (
+        "list",
+        &[
+            "slackwater list",
+            "slackwater list controllers laws",
+            "slackwater list traces --columns name",
+        ],
+    ),
     (
         "validate",
         &["slackwater validate", "slackwater validate ns3-lte --json"],

@@ -89,12 +89,8 @@ enum Command {
     Explain(commands::explain::ExplainArgs),
     /// Print the JSON Schema of scenario files
     Schema,
-    /// List embedded scenarios and controllers
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    /// List what a scenario or a command may name: scenarios, controllers, queue laws, traces
+    List(commands::list::ListArgs),
     /// Compare with measurements of the Linux kernel or of ns-3
     Validate(commands::validate::ValidateArgs),
     /// Redraw a paper's figures from our runs, with a verdict for each of its claims
@@ -301,7 +297,7 @@ pub fn main_from(start: Start, plugins: &Plugins) -> ExitCode {
         Command::New(args) => commands::new::new(&args),
         Command::Explain(args) => commands::explain::explain(&args, plugins),
         Command::Schema => commands::list::schema(),
-        Command::List { json } => commands::list::list(json, plugins),
+        Command::List(args) => commands::list::list(&args, plugins),
         Command::Validate(args) => commands::validate::validate(&args),
         Command::Repro(args) => commands::repro::repro(&args, plugins),
         Command::Claims(args) => commands::claims::claims(&args),

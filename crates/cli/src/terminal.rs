@@ -2,6 +2,7 @@
 
 mod layout;
 
+use std::fmt::Write as _;
 use std::io::{IsTerminal as _, stdout};
 use std::sync::OnceLock;
 
@@ -10,6 +11,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ColorChoice};
 use slackwater_results::metrics::{METRICS, Metric};
 use slackwater_results::table::{Cell, Table, Tone};
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::say::say;
 
@@ -78,6 +80,39 @@ pub(crate) fn colour_of(words: &[std::ffi::OsString]) -> ColorChoice {
 /// How standard output is written to.
 pub(crate) fn look() -> Look {
     LOOK.get().copied().unwrap_or_default()
+}
+
+/// Columns of running text, in a pipe too: COLUMNS, else the terminal's, else 80.
+pub(crate) fn text_width() -> usize {
+    // Narrower, words would stand alone on their lines.
+    const LEAST: usize = 40;
+    let told = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|c| c.trim().parse().ok());
+    told.or(look().width).unwrap_or(80).max(LEAST)
+}
+
+/// `name`, `room` columns wide, and what it is, both behind `indent`, in lines of `width`; ends its last line.
+pub(crate) fn described(
+    indent: usize,
+    name: &str,
+    room: usize,
+    about: &str,
+    width: usize,
+) -> String {
+    const GAP: usize = 2;
+    let column = indent + room + GAP;
+    let mut out = format!("{:indent$}{name:<room$}  ", "");
+    // A name that is wider has its meaning below.
+    if name.width() > room {
+        out.truncate(out.trim_end().len());
+        let _ = write!(out, "\n{:column$}", "");
+    }
+    let room = width.saturating_sub(column);
+    let lines = wrapped(about, "", room);
+    out.push_str(&lines.trim_end().replace('\n', &format!("\n{:column$}", "")));
+    out.push('\n');
+    out
 }
 
 /// Options of commands that print a table.
@@ -231,6 +266,17 @@ mod tests {
         ] {
             assert_eq!(colour_of(&words(text)), wanted, "{text}");
         }
+    }
+
+    #[test]
+    fn a_description_stays_in_its_column() {
+        let of = |name| described(2, name, 4, "what it is, in words", 20);
+        assert_eq!(of("cell"), "  cell  what it is,\n        in words\n");
+        // A name that is wider has its meaning below.
+        assert_eq!(
+            of("cells"),
+            "  cells\n        what it is,\n        in words\n"
+        );
     }
 
     #[test]

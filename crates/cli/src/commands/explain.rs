@@ -15,6 +15,7 @@ use slackwater_scenario::error::nearest;
 
 use self::entry::{Entry, controllers, others, parts, results};
 use crate::say::say;
+use crate::terminal::text_width;
 
 /// `slackwater explain`
 #[derive(Debug, Args)]
@@ -147,7 +148,7 @@ pub(crate) fn explain(args: &ExplainArgs, plugins: &Plugins) -> Result<ExitCode>
         if i > 0 {
             say!();
         }
-        say!("{}", entry.text().trim_end());
+        say!("{}", entry.text(text_width()).trim_end());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,21 +3,33 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 use serde_json::{Map, Value, json};
 use slackwater_lab::traces::Model;
+use slackwater_results::table::Table;
 use slackwater_scenario::field::Reference;
 use slackwater_scenario::reference::sections;
 use slackwater_scenario::{self as scenario, Plugins, builtin, embedded};
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::say::say;
+use crate::terminal::{self, TableArgs};
 
 /// Names of one kind, with a line about each.
 struct Group {
-    /// Its key in JSON, and what selects it.
+    /// Its key in JSON.
     key: &'static str,
     /// What stands above it.
     heading: &'static str,
     rows: Vec<(String, String)>,
+}
+
+impl Group {
+    /// What selects it.
+    fn kind(&self) -> String {
+        self.key.replace('_', "-")
+    }
 }
 
 /// Every name that a scenario or a command takes, by kind. A kind without names is left out of the text.
@@ -96,9 +108,45 @@ fn groups(plugins: &Plugins) -> Vec<Group> {
     ]
 }
 
-pub(crate) fn list(json: bool, plugins: &Plugins) -> Result<ExitCode> {
-    let groups = groups(plugins);
-    if json {
+/// Kinds of names, as [`groups`] calls them.
+const KINDS: [&str; 13] = [
+    "scenarios",
+    "arena",
+    "controllers",
+    "media-controllers",
+    "schedulers",
+    "queues",
+    "laws",
+    "applications",
+    "agents",
+    "systems",
+    "traces",
+    "trace-models",
+    "studies",
+];
+
+/// `slackwater list`
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Names of these kinds alone
+    #[arg(value_name = "KIND", value_parser = PossibleValuesParser::new(KINDS))]
+    kinds: Vec<String>,
+    #[command(flatten)]
+    table: TableArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The widest column of names; what is longer has its meaning below.
+const NAMES: usize = 26;
+
+pub(crate) fn list(args: &ListArgs, plugins: &Plugins) -> Result<ExitCode> {
+    let mut groups = groups(plugins);
+    if !args.kinds.is_empty() {
+        groups.retain(|g| args.kinds.contains(&g.kind()));
+    }
+    if args.json {
         let row = |(name, about): &(String, String)| json!({ "name": name, "description": about });
         let all: Map<String, Value> = groups
             .iter()
@@ -107,15 +155,28 @@ pub(crate) fn list(json: bool, plugins: &Plugins) -> Result<ExitCode> {
         say!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(ExitCode::SUCCESS);
     }
+    if args.table.csv || args.table.chosen() {
+        let mut table = Table::new(&["name", "kind", "description"]);
+        for group in &groups {
+            for (name, what) in &group.rows {
+                table.row(&[name, &group.kind(), what]);
+            }
+        }
+        args.table.print(&table)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let width = terminal::text_width();
     let mut first = true;
     for group in groups.iter().filter(|g| !g.rows.is_empty()) {
         if !first {
             say!();
         }
         first = false;
-        say!("{}", group.heading);
+        terminal::print(&terminal::wrapped(group.heading, "  ", width));
+        let longest = group.rows.iter().map(|(name, _)| name.width()).max();
+        let room = longest.unwrap_or_default().min(NAMES);
         for (name, what) in &group.rows {
-            say!("  {name:<22} {what}");
+            terminal::print(&terminal::described(2, name, room, what, width));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -65,6 +65,53 @@ fn list_has_a_line_for_everything() {
     }
 }
 
+/// Text as long as it may be on a terminal, in a pipe too.
+#[test]
+fn lists_and_explanations_fit_eighty_columns() {
+    let f = Folder::new("list-width");
+    let fits = |columns: Option<&str>, args: &[&str]| {
+        let mut command = f.command(args);
+        match columns {
+            Some(columns) => command.env("COLUMNS", columns),
+            None => command.env_remove("COLUMNS"),
+        };
+        let ran = Ran::of(&command.output().expect("it starts"), args).fine();
+        let most = columns.map_or(80, |c| c.parse().expect("a number"));
+        for line in ran.out.lines() {
+            assert!(line.chars().count() <= most, "{args:?}: {line:?}");
+        }
+        ran.out
+    };
+    let json = f.run(&["list", "--json"]).fine().json();
+    let kinds: Vec<String> = json
+        .as_object()
+        .expect("groups")
+        .keys()
+        .map(|k| k.replace('_', "-"))
+        .collect();
+    assert!(kinds.len() > 10, "{kinds:?}");
+    for columns in [None, Some("80"), Some("200")] {
+        let all = fits(columns, &["list"]);
+        let wide = all.lines().any(|l| l.chars().count() > 80);
+        assert_eq!(wide, columns == Some("200"));
+        // Each kind alone is a part of the whole.
+        for kind in &kinds {
+            let part = fits(columns, &["list", kind]);
+            assert!(all.contains(&part), "{kind}: {part}");
+        }
+        fits(columns, &["explain", "cubic"]);
+    }
+
+    let names = f
+        .run(&["list", "laws", "--columns", "name", "--csv"])
+        .fine();
+    assert!(names.out.starts_with("name\n"), "{}", names.out);
+    assert!(names.out.contains("\ncodel\n"), "{}", names.out);
+    let wrong = f.run(&["list", "controler"]);
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.err.contains("'controllers'"), "{}", wrong.err);
+}
+
 #[test]
 fn the_help_of_python_commands_is_there_without_python() {
     let f = Folder::new("help-without-python");

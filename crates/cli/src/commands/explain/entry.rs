@@ -8,6 +8,8 @@ use slackwater_results::metrics::METRICS;
 use slackwater_results::output::dictionary::COLUMNS;
 use slackwater_scenario::{Plugins, builtin, embedded};
 
+use crate::terminal::{described, wrapped};
+
 /// What a name means. What a kind of name has not is empty.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entry {
@@ -57,12 +59,13 @@ impl Entry {
         ]
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(super) fn text(&self, width: usize) -> String {
         let mut out = format!("{} ({})", self.names[0], self.kind);
         if self.names.len() > 1 {
             let _ = write!(out, ", also {}", self.names[1..].join(", "));
         }
-        let _ = writeln!(out, "\n  {}", self.meaning);
+        let meaning = wrapped(&self.meaning, "  ", width - 2);
+        let _ = write!(out, "\n  {meaning}");
         for (name, fact) in self.facts() {
             if !fact.is_empty() {
                 let indented = fact.replace('\n', "\n            ");
@@ -70,7 +73,7 @@ impl Entry {
             }
         }
         for (name, about) in &self.below {
-            let _ = writeln!(out, "    {name:<16}  {about}");
+            out.push_str(&described(4, name, 16, about, width));
         }
         out
     }

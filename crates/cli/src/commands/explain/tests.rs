@@ -33,6 +33,9 @@ fn paths(schema: &Value, path: &str, out: &mut BTreeSet<String>) {
     }
 }
 
+/// No line is broken.
+const WIDE: usize = 10_000;
+
 #[test]
 fn every_key_of_the_schema_is_explained() {
     let all = all(&Plugins::new());
@@ -55,13 +58,13 @@ fn every_controller_and_each_of_its_parameters_is_explained() {
     let all = all(&Plugins::new());
     for controller in entries() {
         let found = find(&all, controller.name);
-        let text: String = found.iter().map(|e| e.text()).collect();
+        let text: String = found.iter().map(|e| e.text(WIDE)).collect();
         assert!(text.contains(controller.about), "{}", controller.name);
         for p in controller.parameters {
             let name = format!("{}:{}", controller.name, p.key);
             let found = find(&all, &name);
             assert_eq!(found.len(), 1, "{name}");
-            assert!(found[0].text().contains(p.about), "{name}");
+            assert!(found[0].text(WIDE).contains(p.about), "{name}");
             assert!(text.contains(&format!(":{}", p.key)), "{name}");
         }
     }
