@@ -55,6 +55,34 @@ test("Chromium sends to us, by the reports that we make", async ({ page }) => {
   }
 });
 
+test("what Chromium misses we send again", async ({ page }) => {
+  const [child, address, lines] = await waiting("send", "--cc", "cl4s", "--lose", "3");
+  try {
+    await page.goto(address);
+    const seen = (key: string): Promise<number> => page.evaluate((k) => (window as any).seen?.[k] ?? 0, key);
+    await expect.poll(() => seen("retransmittedPacketsReceived"), { timeout: 30_000 }).toBeGreaterThan(5);
+    await expect.poll(() => last(lines, "again")).toBeGreaterThan(5);
+    expect(await seen("nackCount")).toBeGreaterThan(0);
+    expect(last(lines, "malformed")).toBe(0);
+    console.log(JSON.stringify(await page.evaluate(() => (window as any).seen)), JSON.stringify(lines.at(-1)));
+  } finally {
+    child.kill();
+  }
+});
+
+test("what we miss Chromium sends again", async ({ page }) => {
+  const [child, address, lines] = await waiting("receive", "--lose", "3");
+  try {
+    await page.goto(address);
+    const seen = (key: string): Promise<number> => page.evaluate((k) => (window as any).seen?.[k] ?? 0, key);
+    await expect.poll(() => seen("retransmittedPacketsSent"), { timeout: 30_000 }).toBeGreaterThan(5);
+    await expect.poll(() => last(lines, "nacks")).toBeGreaterThan(5);
+    console.log(JSON.stringify(await page.evaluate(() => (window as any).seen)), JSON.stringify(lines.at(-1)));
+  } finally {
+    child.kill();
+  }
+});
+
 /** Whether the command can encode H.264: without it, it refuses at once; with it, it waits until it is ended. */
 function encodes(): boolean {
   const tried = spawnSync(command, ["rtc", "send", "--encoder", "h264", "--listen", "127.0.0.1:0"], { timeout: 10_000 });

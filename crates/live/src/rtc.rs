@@ -4,6 +4,7 @@
 //! goes out as the body of a POST, and the answer is the body of what comes back (WHIP, RFC 9725, 4.2; WHEP alike).
 
 pub mod bench;
+mod loss;
 
 use std::io::{self, IoSliceMut, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
@@ -14,7 +15,7 @@ use std::time::{Duration as Wall, SystemTime};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
-use slackwater_core::{Duration, Ecn, Instant};
+use slackwater_core::{Draw, Duration, Ecn, Instant};
 #[cfg(feature = "h264")]
 pub use slackwater_rtc::h264;
 pub use slackwater_rtc::peer::format_of;
@@ -23,6 +24,7 @@ pub use slackwater_rtc::{
 };
 pub use slackwater_rtc::{codec, video};
 
+use self::loss::Loss;
 use crate::kernel::hosts::HOST_PRIORITY;
 use crate::{LiveError, sys};
 
@@ -124,6 +126,8 @@ pub struct Port {
     address: SocketAddr,
     /// Datagrams that the kernel did not take.
     refused: u64,
+    /// Media packets that are not sent, or not taken, on purpose.
+    loss: Loss,
     late: Lateness,
 }
 
@@ -178,6 +182,7 @@ impl Port {
             clock: Clock::start(),
             address,
             refused: 0,
+            loss: Loss::new(0.0, Draw::new(0)),
             late: Lateness::default(),
         })
     }
@@ -190,6 +195,11 @@ impl Port {
     /// What the clock says.
     pub fn now(&self) -> Instant {
         self.clock.now()
+    }
+
+    /// Throws away this share (0 to 1) of the media packets that leave or come, as `draw` decides.
+    pub const fn lose(&mut self, share: f64, draw: Draw) {
+        self.loss = Loss::new(share, draw);
     }
 
     /// Datagrams that the kernel did not take.
@@ -275,6 +285,9 @@ impl Port {
             };
             let now = self.now();
             for datagram in buffer[..meta.len].chunks(meta.stride.max(1)) {
+                if self.loss.takes(datagram) {
+                    continue;
+                }
                 end.on_datagram(now, meta.addr, ecn, datagram);
             }
             self.send(end);
@@ -283,6 +296,9 @@ impl Port {
 
     fn send(&mut self, end: &mut impl End) {
         while let Some(out) = end.poll_datagram() {
+            if self.loss.takes(&out.bytes) {
+                continue;
+            }
             let transmit = Transmit {
                 destination: out.to,
                 ecn: match out.ecn {

@@ -6,7 +6,7 @@
 
 use slackwater_core::{Duration, Instant};
 use slackwater_transport::rtp::{Arrivals, Format, Rtcp};
-use slackwater_wire::rtcp::{Arrival, Ccfb, Message, Nack, Pli, Stream, Twcc};
+use slackwater_wire::rtcp::{Arrival, Ccfb, Fir, Message, Nack, Pli, Stream, Twcc};
 
 /// Times of arrival start here, so that one which lies before the first report is none below zero.
 const MARGIN: Duration = Duration::from_secs(60);
@@ -50,6 +50,8 @@ pub struct Reader {
     numbers: Unwrap<16>,
     reports: Unwrap<32>,
     ticks: Unwrap<32>,
+    /// Number of the last full intra request.
+    fir: Option<u8>,
 }
 
 impl Reader {
@@ -66,8 +68,16 @@ impl Reader {
                 ))
             }
             Message::Pli(pli) if pli.media == ssrc => Some(Rtcp::Pli),
+            Message::Fir(fir) => self.fir(fir, ssrc),
             _ => None,
         }
+    }
+
+    /// A request for a key frame, where it is a new one.
+    fn fir(&mut self, fir: &Fir, ssrc: u32) -> Option<Rtcp> {
+        let (_, number) = fir.entries.iter().find(|(stream, _)| *stream == ssrc)?;
+        // A repetition has the number of the first (RFC 5104, 4.3.1.2).
+        (self.fir.replace(*number) != Some(*number)).then_some(Rtcp::Pli)
     }
 
     fn number(&self, low: u16, newest: u32) -> u32 {
@@ -141,7 +151,9 @@ impl Writer {
     pub fn write(&mut self, message: &Rtcp, media: u32, out: &mut Vec<u8>) {
         let sender = self.sender;
         match message {
-            Rtcp::Arrivals(arrivals) => self.arrivals(arrivals, media, out),
+            Rtcp::Arrivals(arrivals) | Rtcp::Repairs(arrivals) => {
+                self.write_reports(&[(media, arrivals)], out);
+            }
             Rtcp::Nack(missing) => {
                 let missing = missing.iter().map(|n| *n as u16);
                 Message::Nack(Nack::of(sender, media, missing)).encode(out);
@@ -150,37 +162,46 @@ impl Writer {
         }
     }
 
-    fn arrivals(&mut self, arrivals: &Arrivals, media: u32, out: &mut Vec<u8>) {
+    /// Appends what was made at one time of several streams: RFC 8888 has one message for them.
+    pub fn write_reports(&mut self, streams: &[(u32, &Arrivals)], out: &mut Vec<u8>) {
         match self.format {
             Format::Ccfb => {
-                let made = arrivals.made.unwrap_or_default();
-                let packets = arrivals.packets.iter();
+                let made = streams.iter().find_map(|(_, a)| a.made).unwrap_or_default();
+                let stream = |(media, arrivals): &(u32, &Arrivals)| Stream {
+                    ssrc: *media,
+                    begin: arrivals.first as u16,
+                    packets: arrivals
+                        .packets
+                        .iter()
+                        .map(|p| p.map(|(at, ecn)| Arrival::new(ecn, Some(made.since(at)))))
+                        .collect(),
+                };
                 Message::Ccfb(Ccfb {
                     sender: self.sender,
-                    streams: vec![Stream {
-                        ssrc: media,
-                        begin: arrivals.first as u16,
-                        packets: packets
-                            .map(|p| p.map(|(at, ecn)| Arrival::new(ecn, Some(made.since(at)))))
-                            .collect(),
-                    }],
+                    streams: streams.iter().map(stream).collect(),
                     timestamp: Ccfb::timestamp_of(made),
                 })
                 .encode(out);
             }
             Format::Twcc => {
-                let ticks = arrivals.packets.iter();
-                let ticks: Vec<Option<u64>> = ticks
-                    .map(|p| p.map(|(at, _)| at.as_nanos() / TICK))
-                    .collect();
-                // The receiver cuts its reports so that they fit; one that does not says nothing.
-                if let Ok(mut report) = Twcc::of(arrivals.first as u16, self.count, &ticks) {
-                    report.sender = self.sender;
-                    report.media = media;
-                    self.count = self.count.wrapping_add(1);
-                    Message::Twcc(report).encode(out);
+                for (media, arrivals) in streams {
+                    self.write_wide(arrivals, *media, out);
                 }
             }
+        }
+    }
+
+    fn write_wide(&mut self, arrivals: &Arrivals, media: u32, out: &mut Vec<u8>) {
+        let ticks = arrivals.packets.iter();
+        let ticks: Vec<Option<u64>> = ticks
+            .map(|p| p.map(|(at, _)| at.as_nanos() / TICK))
+            .collect();
+        // The receiver cuts its reports so that they fit; one that does not says nothing.
+        if let Ok(mut report) = Twcc::of(arrivals.first as u16, self.count, &ticks) {
+            report.sender = self.sender;
+            report.media = media;
+            self.count = self.count.wrapping_add(1);
+            Message::Twcc(report).encode(out);
         }
     }
 }
@@ -273,12 +294,45 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_full_intra_request_counts_once_for_each_number() {
+        let mut reader = Reader::default();
+        let mut read = |stream, number| {
+            let fir = Message::Fir(Fir {
+                sender: 9,
+                entries: vec![(8, 1), (stream, number)],
+            });
+            reader.read(&fir, 7, 4)
+        };
+        assert_eq!(read(6, 3), None);
+        assert_eq!(read(7, 3), Some(Rtcp::Pli));
+        assert_eq!(read(7, 3), None);
+        assert_eq!(read(7, 4), Some(Rtcp::Pli));
+    }
+
+    #[test]
+    fn one_report_speaks_of_two_streams() {
+        let (media, repairs) = (arrivals(10, 100), arrivals(3, 100));
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(9, Format::Ccfb);
+        writer.write_reports(&[(7, &media), (8, &repairs)], &mut bytes);
+        let read: Vec<_> = messages(&bytes).map(Result::unwrap).collect();
+        assert_eq!(read.len(), 1);
+        let mut reader = Reader::default();
+        for (ssrc, first) in [(7, 10), (8, 3)] {
+            let Some(Rtcp::Arrivals(part)) = reader.read(&read[0], ssrc, 13) else {
+                panic!("a report of {ssrc}");
+            };
+            assert_eq!((part.first, part.packets.len()), (first, 4));
+        }
+    }
+
     proptest! {
         /// Whatever a peer sends is read, or refused, without a panic.
         #[test]
         fn hostile_reports_are_read_or_refused(
             body in proptest::collection::vec(any::<u8>(), 0..200),
-            kind in prop_oneof![Just((205_u8, 11_u8)), Just((205, 15)), Just((205, 1)), Just((206, 1)), any::<(u8, u8)>()],
+            kind in prop_oneof![Just((205_u8, 11_u8)), Just((205, 15)), Just((205, 1)), Just((206, 1)), Just((206, 4)), any::<(u8, u8)>()],
             newest: u32,
         ) {
             let words = body.len() / 4;

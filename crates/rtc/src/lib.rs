@@ -14,6 +14,7 @@ pub mod peer;
 pub mod picture;
 pub mod receive;
 pub mod send;
+mod streams;
 pub mod trouble;
 pub mod video;
 

@@ -25,7 +25,7 @@ use rtc::peer_connection::transport::{CandidateConfig, CandidateHostConfig, RTCI
 use rtc::peer_connection::{RTCPeerConnection, RTCPeerConnectionBuilder};
 use rtc::rtp_transceiver::rtp_sender::{
     RTCRtpCodecParameters, RTCRtpCodingParameters, RTCRtpEncodingParameters,
-    RTCRtpHeaderExtensionCapability, RtpCodecKind,
+    RTCRtpHeaderExtensionCapability, RTCRtpRtxParameters, RtpCodecKind,
 };
 use rtc::rtp_transceiver::{RTCRtpTransceiverDirection, RTCRtpTransceiverInit};
 use rtc::sansio::Protocol;
@@ -40,7 +40,7 @@ use crate::label;
 
 pub(crate) use self::description::Agreed;
 pub use self::description::{LONGEST_SDP, format_of};
-use self::description::{TRANSPORT_CC, checked, parameters};
+use self::description::{TRANSPORT_CC, checked, parameters, repair};
 
 /// Closest to the wire: nothing of the stack's stands before it.
 const TAP: usize = 500;
@@ -100,9 +100,18 @@ pub(crate) enum Event {
 /// What an end does with media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// It sends the stream of this number.
-    Send(u32),
+    /// It sends the stream of this number, and retransmissions as that of the other.
+    Send(u32, u32),
     Receive,
+}
+
+/// How media are reported, and whether packets that are missing are sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Feedback {
+    /// The format of reports.
+    pub(crate) format: Format,
+    /// Retransmissions are offered.
+    pub(crate) repaired: bool,
 }
 
 /// `std::time::Instant`s, which the stack counts in. Only differences are used, so the base has no effect.
@@ -132,16 +141,16 @@ impl Epoch {
 /// What [`Tap`] and its end share: the stack owns the one and gives it back to nobody.
 #[derive(Debug, Default)]
 struct Shared {
-    rtcp: VecDeque<Vec<u8>>,
+    /// What came, in its order.
+    arrived: VecDeque<Event>,
     /// The ECN field of media that leave.
     ecn: Option<EcnCodepoint>,
 }
 
-/// A stage of the stack's pipeline that lets media by and keeps RTCP for us.
+/// A stage of the stack's pipeline that keeps what comes for us: the stack would hide what retransmissions came as.
 #[derive(Default)]
 struct Tap {
     shared: Arc<Mutex<Shared>>,
-    up: VecDeque<TaggedPacket>,
     down: VecDeque<TaggedPacket>,
 }
 
@@ -158,19 +167,21 @@ impl Protocol<TaggedPacket, TaggedPacket, ()> for Tap {
     type Time = StdInstant;
 
     fn handle_read(&mut self, packet: TaggedPacket) -> Result<(), StackError> {
-        if let Packet::Rtcp(messages) = &packet.message.packet {
+        let event = match packet.message.packet {
+            Packet::Rtp(packet) => Some(Event::Media(packet)),
             // Read once by the stack; what it wrote back is read by our own codec, as every other RTCP here.
-            if let Ok(bytes) = rtc::rtcp::packet::marshal(messages) {
-                lock(&self.shared).rtcp.push_back(bytes.to_vec());
+            Packet::Rtcp(messages) => {
+                let bytes = rtc::rtcp::packet::marshal(&messages).ok();
+                bytes.map(|bytes| Event::Rtcp(bytes.to_vec()))
             }
-        } else {
-            self.up.push_back(packet);
-        }
+            _ => None,
+        };
+        lock(&self.shared).arrived.extend(event);
         Ok(())
     }
 
     fn poll_read(&mut self) -> Option<TaggedPacket> {
-        self.up.pop_front()
+        None
     }
 
     fn handle_write(&mut self, mut packet: TaggedPacket) -> Result<(), StackError> {
@@ -215,20 +226,25 @@ impl core::fmt::Debug for Peer {
 }
 
 impl Peer {
-    /// An end at the address `local`, whose reports have this format. It sends the first of `codecs`, or receives any.
+    /// An end at the address `local` with this feedback. It sends the first of `codecs`, or receives any.
     pub(crate) fn new(
         now: Instant,
         local: SocketAddr,
         way: Way,
-        format: Format,
+        feedback: Feedback,
         codecs: &'static [Codec],
     ) -> Result<Self, RtcError> {
+        let Feedback { format, repaired } = feedback;
         let failed = during("cannot set up WebRTC");
         let mut engine = MediaEngine::default();
         for codec in codecs {
-            engine
-                .register_codec(parameters(*codec, format), RtpCodecKind::Video)
-                .map_err(&failed)?;
+            let again = repaired.then(|| repair(*codec));
+            let parameters = parameters(*codec, format, repaired);
+            for parameters in core::iter::once(parameters).chain(again) {
+                engine
+                    .register_codec(parameters, RtpCodecKind::Video)
+                    .map_err(&failed)?;
+            }
         }
         let wide = (format == Format::Twcc).then_some(TRANSPORT_CC);
         // Synthetic frames have the label in their payload.
@@ -252,9 +268,10 @@ impl Peer {
             .build(epoch.std(now))
             .map_err(&failed)?;
         match way {
-            Way::Send(ssrc) => {
-                let codec = parameters(codecs[0], format);
-                send(&mut stack, ssrc, &codec).map_err(&failed)?;
+            Way::Send(ssrc, again) => {
+                let codec = parameters(codecs[0], format, repaired);
+                let again = repaired.then_some(again);
+                send(&mut stack, ssrc, again, &codec).map_err(&failed)?;
             }
             Way::Receive => {
                 let init = RTCRtpTransceiverInit {
@@ -344,7 +361,9 @@ impl Peer {
 
     /// What both ends agreed on, once there is a description of ours that answers, or an answer.
     pub(crate) fn agreed(&self) -> Agreed {
-        Agreed::of(&self.described().unwrap_or_default())
+        let own = Agreed::of(&self.described().unwrap_or_default());
+        let other = self.stack.remote_description();
+        own.both(other.map(|d| Agreed::of(&d.sdp)).unwrap_or_default())
     }
 
     /// A datagram came. What it brought is in `events` when the call returns, and nothing of it comes later.
@@ -403,13 +422,9 @@ impl Peer {
                 }
             }
         }
-        while let Some(message) = self.stack.poll_read() {
-            if let RTCMessage::RtpPacket(_, packet) = message.message {
-                events.push(Event::Media(packet));
-            }
-        }
-        let mut shared = lock(&self.shared);
-        events.extend(shared.rtcp.drain(..).map(Event::Rtcp));
+        // What the stack itself gives is nothing of ours.
+        while self.stack.poll_read().is_some() {}
+        events.extend(lock(&self.shared).arrived.drain(..));
     }
 
     /// A media packet leaves with this ECN field.
@@ -463,11 +478,13 @@ impl Peer {
 fn send(
     stack: &mut RTCPeerConnection,
     ssrc: u32,
+    again: Option<u32>,
     codec: &RTCRtpCodecParameters,
 ) -> Result<(), StackError> {
     let encoding = RTCRtpEncodingParameters {
         rtp_coding_parameters: RTCRtpCodingParameters {
             ssrc: Some(ssrc),
+            rtx: again.map(|ssrc| RTCRtpRtxParameters { ssrc }),
             ..RTCRtpCodingParameters::default()
         },
         codec: codec.rtp_codec.clone(),

@@ -7,12 +7,13 @@ use bytes::Bytes;
 use rtc::rtp::Header;
 use slackwater_control::{AnyMedia, MediaController as _};
 use slackwater_core::{Body, Draw, Duration, Ecn, FlowId, Instant, Media, Packet, Rate};
-use slackwater_transport::rtp::{Format, RtpConfig, RtpSender, SenderStats, Wanted};
-use slackwater_wire::rtcp::messages;
+use slackwater_transport::rtp::{Format, Rtcp, RtpConfig, RtpSender, SenderStats, Wanted};
+use slackwater_wire::rtcp::{Message, messages};
 
 use crate::adapter::Reader;
 use crate::codec::{Codec, CodecError, Encoded, Encoder};
-use crate::peer::{Agreed, Event, Outgoing, Peer, RtcError, Way, format_of};
+use crate::peer::{Agreed, Event, Feedback, Outgoing, Peer, RtcError, Way, format_of};
+use crate::streams::Streams;
 use crate::{CLOCK, label, picture};
 
 /// Counters of a sending end since its start.
@@ -55,6 +56,9 @@ pub struct Sender {
     rtp: Option<RtpSender>,
     reader: Reader,
     ssrc: u32,
+    /// The stream of retransmissions.
+    again: u32,
+    streams: Streams,
     agreed: Agreed,
     /// The number of the newest packet.
     newest: u32,
@@ -97,20 +101,24 @@ impl Sender {
     pub fn with_encoder(
         now: Instant,
         local: SocketAddr,
-        mut config: RtpConfig,
+        config: RtpConfig,
         controller: AnyMedia,
         draw: Draw,
         encoder: Option<Box<dyn Encoder>>,
     ) -> Result<Self, RtcError> {
-        // Retransmissions would need a stream of their own for reports to tell them apart (RFC 4588, 4).
-        config.sender.retransmit = false;
         // Zero stands for "no stream" in many an implementation.
         let ssrc = (draw.bits(0) as u32).max(1);
+        // Reports tell retransmissions apart by a stream of their own (RFC 4588, 4).
+        let again = ssrc ^ 1 << 31;
+        let feedback = Feedback {
+            format: config.format,
+            repaired: config.sender.retransmit,
+        };
         let codecs: &[Codec] = match encoder.as_ref().map(|e| e.codec()) {
             None | Some(Codec::Vp8) => &[Codec::Vp8],
             Some(Codec::H264) => &[Codec::H264],
         };
-        let peer = Peer::new(now, local, Way::Send(ssrc), config.format, codecs)?;
+        let peer = Peer::new(now, local, Way::Send(ssrc, again), feedback, codecs)?;
         let agreed = peer.agreed();
         Ok(Self {
             peer,
@@ -120,6 +128,8 @@ impl Sender {
             rtp: None,
             reader: Reader::default(),
             ssrc,
+            again,
+            streams: Streams::default(),
             agreed,
             newest: 0,
             malformed: 0,
@@ -279,6 +289,8 @@ impl Sender {
             return;
         };
         self.agreed = self.peer.agreed();
+        // Without a stream for them nothing is sent again.
+        self.config.sender.retransmit &= self.agreed.again(self.codec()).is_some();
         let stop = Instant::MAX;
         let mut rtp = RtpSender::new(
             FlowId(0),
@@ -363,7 +375,7 @@ impl Sender {
     }
 
     /// The payload of the packet `media` of the encoder's.
-    fn payload(&mut self, media: &Media) -> Bytes {
+    fn encoded(&mut self, media: &Media) -> Bytes {
         // Media leave in their order: what is older was thrown away.
         while let Some(oldest) = self.frames.first_entry()
             && *oldest.key() < media.frame
@@ -387,53 +399,119 @@ impl Sender {
                 self.malformed += 1;
                 continue;
             };
-            let said = self.reader.read(&message, self.ssrc, self.newest);
-            match (said, &mut self.rtp) {
-                (Some(said), Some(rtp)) => rtp.on_message(now, &said, &mut self.out),
-                _ => self.ignored += 1,
+            if !self.on_message(now, &message) {
+                self.ignored += 1;
             }
         }
         self.flush(now);
+    }
+
+    /// What one RTCP packet tells; `false`: nothing that is acted on.
+    fn on_message(&mut self, now: Instant, message: &Message) -> bool {
+        let Some(rtp) = &mut self.rtp else {
+            return false;
+        };
+        let (media, repair) = self.streams.newest();
+        // Of transport-wide numbers, where reports have those.
+        let newest = match message {
+            Message::Twcc(_) => self.newest,
+            _ => media,
+        };
+        let told = self.reader.read(message, self.ssrc, newest);
+        match (message, told) {
+            (Message::Ccfb(_), told) => {
+                let of = |told: Option<Rtcp>| match told {
+                    Some(Rtcp::Arrivals(arrivals)) => Some(arrivals),
+                    _ => None,
+                };
+                let repairs = of(self.reader.read(message, self.again, repair));
+                let media = of(told);
+                if media.is_none() && repairs.is_none() {
+                    return false;
+                }
+                let ranges = self.streams.ranges(media, repairs);
+                rtp.on_ranges(now, &ranges, &mut self.out);
+            }
+            (_, Some(Rtcp::Nack(missing))) => {
+                let missing = Rtcp::Nack(self.streams.sequences(&missing));
+                rtp.on_message(now, &missing, &mut self.out);
+            }
+            (_, Some(told)) => rtp.on_message(now, &told, &mut self.out),
+            (_, None) => return false,
+        }
+        true
     }
 
     /// Gives the packets that left the pacer to the stack.
     fn flush(&mut self, now: Instant) {
         let mut out = core::mem::take(&mut self.out);
         for packet in out.drain(..) {
-            let Body::Media(media) = packet.body else {
-                continue;
-            };
-            self.newest = media.number;
-            self.l4s = packet.ecn == Ecn::Ect1;
-            let ticks = u128::from(media.captured.as_nanos()) * u128::from(CLOCK) / 1_000_000_000;
-            let mut header = Header {
-                version: 2,
-                marker: media.index + 1 == media.packets,
-                payload_type: self.agreed.payload_type(self.codec()),
-                sequence_number: media.number as u16,
-                timestamp: ticks as u32,
-                ssrc: self.ssrc,
-                ..Header::default()
-            };
-            if let Some(id) = self.agreed.extension {
-                let number = (media.number as u16).to_be_bytes();
-                // Refused for numbers that no description can hold alone.
-                let _ = header.set_extension(id, Bytes::copy_from_slice(&number));
+            if let Body::Media(media) = packet.body {
+                self.newest = media.number;
+                self.l4s = packet.ecn == Ecn::Ect1;
+                self.leave(now, &media, packet.ecn);
             }
-            let payload = if self.encoder.is_none() {
-                picture::payload(&media)
-            } else if media.packets == 0 {
-                padding(usize::from(self.config.payload()))
-            } else {
-                if let Some(id) = self.agreed.label {
-                    let _ = header.set_extension(id, label::write(&media));
-                }
-                self.payload(&media)
-            };
-            let packet_out = rtc::rtp::Packet { header, payload };
-            self.peer.send_media(now, packet_out, packet.ecn);
         }
         self.out = out;
+    }
+
+    /// One packet leaves.
+    fn leave(&mut self, now: Instant, media: &Media, ecn: Ecn) {
+        let ticks = u128::from(media.captured.as_nanos()) * u128::from(CLOCK) / 1_000_000_000;
+        let mut header = Header {
+            version: 2,
+            marker: media.index + 1 == media.packets,
+            timestamp: ticks as u32,
+            ..Header::default()
+        };
+        let payload = if media.retransmission {
+            // The sender keeps no more packets than we do, so it is there.
+            let Some((sequence, payload)) = self.streams.again(media.number, media.sequence) else {
+                return;
+            };
+            header.sequence_number = sequence;
+            header.ssrc = self.again;
+            header.payload_type = self.agreed.again(self.codec()).unwrap_or_default();
+            payload
+        } else {
+            let payload = self.payload(media);
+            let of_frame = media.packets > 0;
+            let sequence = of_frame.then_some(media.sequence);
+            header.sequence_number = self.streams.media(media.number, sequence);
+            header.ssrc = self.ssrc;
+            header.payload_type = self.agreed.payload_type(self.codec());
+            if of_frame && self.config.sender.retransmit {
+                let bytes = payload.clone();
+                self.streams
+                    .keep(media.sequence, header.sequence_number, bytes);
+            }
+            payload
+        };
+
+        // Refused for numbers that no description can hold alone.
+        if let Some(id) = self.agreed.extension {
+            let number = (media.number as u16).to_be_bytes();
+            let _ = header.set_extension(id, Bytes::copy_from_slice(&number));
+        }
+        if let Some(id) = self.agreed.label
+            && self.encoder.is_some()
+            && media.packets > 0
+        {
+            let _ = header.set_extension(id, label::write(media));
+        }
+        let packet = rtc::rtp::Packet { header, payload };
+        self.peer.send_media(now, packet, ecn);
+    }
+
+    /// The payload of a packet that leaves for the first time.
+    fn payload(&mut self, media: &Media) -> Bytes {
+        if self.encoder.is_none() {
+            picture::payload(media)
+        } else if media.packets == 0 {
+            padding(usize::from(self.config.payload()))
+        } else {
+            self.encoded(media)
+        }
     }
 }
 

@@ -22,7 +22,7 @@ mod tests;
 pub use config::{Cadence, Overflow, Playout, ReceiverConfig, RtpConfig, SenderConfig};
 pub use feedback::{Arrivals, Format, Mailbox, Rtcp};
 pub use frames::Frame;
-pub use receiver::{ReceiverStats, RtpReceiver};
+pub use receiver::{Arrival, ReceiverStats, RtpReceiver};
 pub use sender::{RtpSender, SenderStats, Wanted};
 pub use source::{Sizes, SourceConfig};
 

@@ -1,5 +1,5 @@
-//! RTCP: sender and receiver reports (RFC 3550, 6.4), generic NACK and picture loss (RFC 4585), congestion control
-//! feedback (RFC 8888) and transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01).
+//! RTCP: sender and receiver reports (RFC 3550, 6.4), generic NACK and picture loss (RFC 4585), full intra requests (RFC 5104),
+//! congestion control feedback (RFC 8888) and transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01).
 
 mod ccfb;
 mod nack;
@@ -7,7 +7,7 @@ mod report;
 mod twcc;
 
 pub use ccfb::{Arrival, Ccfb, Stream};
-pub use nack::{Nack, Pli};
+pub use nack::{Fir, Nack, Pli};
 pub use report::{Block, ReceiverReport, SenderReport};
 pub use twcc::{Twcc, TwccError};
 
@@ -27,6 +27,8 @@ mod format {
     pub(super) const NACK: u8 = 1;
     /// RFC 4585, 6.3.1.
     pub(super) const PLI: u8 = 1;
+    /// RFC 5104, 4.3.1.
+    pub(super) const FIR: u8 = 4;
     /// RFC 8888, 3.1.
     pub(super) const CCFB: u8 = 11;
     /// draft-holmer-rmcat-transport-wide-cc-extensions-01, 3.1.
@@ -48,6 +50,8 @@ pub enum Message {
     Nack(Nack),
     /// Picture loss indication.
     Pli(Pli),
+    /// Full intra request.
+    Fir(Fir),
     /// Congestion control feedback.
     Ccfb(Ccfb),
     /// Transport-wide congestion control feedback.
@@ -125,6 +129,7 @@ impl Message {
             (kind::TRANSPORT_FEEDBACK, format::CCFB) => Self::Ccfb(Ccfb::decode(&mut body)?),
             (kind::TRANSPORT_FEEDBACK, format::TWCC) => Self::Twcc(Twcc::decode(&mut body)?),
             (kind::PAYLOAD_FEEDBACK, format::PLI) => Self::Pli(Pli::decode(&mut body)?),
+            (kind::PAYLOAD_FEEDBACK, format::FIR) => Self::Fir(Fir::decode(&mut body)?),
             _ => Self::Other { kind, count },
         };
         Ok((message, at + length))
@@ -137,6 +142,7 @@ impl Message {
             Self::ReceiverReport(m) => m.encode(out),
             Self::Nack(m) => m.encode(out),
             Self::Pli(m) => m.encode(out),
+            Self::Fir(m) => m.encode(out),
             Self::Ccfb(m) => m.encode(out),
             Self::Twcc(m) => m.encode(out),
             Self::Other { .. } => {}

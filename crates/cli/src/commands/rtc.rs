@@ -79,6 +79,9 @@ struct Meeting {
     /// End after this many seconds of media
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: Option<u64>,
+    /// Lose so many percent of media packets on purpose, to try what retransmissions make good
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = percent)]
+    lose: f64,
     /// Print a line of JSON a second to standard output in place of the table
     #[arg(long)]
     json: bool,
@@ -132,6 +135,11 @@ fn mbps(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "expected Mbit/s from 0.3 to 1000".to_owned())
 }
 
+fn percent(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|p| (0.0..=50.0).contains(p));
+    share.ok_or_else(|| "expected percent from 0 to 50".to_owned())
+}
+
 impl Feedback {
     const fn format(self) -> Format {
         match self {
@@ -163,6 +171,10 @@ struct Sending {
     rtt_ms: f64,
     marked: u64,
     lost: u64,
+    /// NACKs that came.
+    nacks: u64,
+    /// Packets that were sent again.
+    again: u64,
     reports: u64,
     packets: u64,
     frames: u64,
@@ -185,6 +197,9 @@ struct Receiving {
     freezes: u64,
     delay_ms: f64,
     reports: u64,
+    nacks: u64,
+    /// Key frames that were requested.
+    plis: u64,
     /// Pictures, where the command decodes what comes.
     decoded: u64,
     /// Frames without one.
@@ -215,7 +230,7 @@ fn send(args: &SendArgs, plugins: &Plugins) -> Result<ExitCode> {
         config.format = format;
         Sender::with_encoder(now, address, config, controller.clone(), draw, encoder()?)
     };
-    let header = "  s   target Mbit/s  sent Mbit/s  RTT ms   marks  lost  reports  frames";
+    let header = "  s   target Mbit/s  sent Mbit/s  RTT ms   marks  lost  again  reports  frames";
     let mut before = Sent::default();
     let (mut seen, mut told) = (HashMap::new(), HashSet::new());
     run(
@@ -244,6 +259,8 @@ fn send(args: &SendArgs, plugins: &Plugins) -> Result<ExitCode> {
                 rtt_ms: now.srtt.as_secs_f64() * 1e3,
                 marked: now.media.marked,
                 lost: now.media.lost,
+                nacks: now.media.nacks,
+                again: now.media.retransmits,
                 reports: now.media.reports,
                 packets: now.media.packets,
                 frames: now.media.frames,
@@ -252,13 +269,14 @@ fn send(args: &SendArgs, plugins: &Plugins) -> Result<ExitCode> {
                 codec: name(sender.codec()),
             };
             let text = format!(
-                "{:>3} {:>15.2} {:>12.2} {:>7.1} {:>7} {:>5} {:>8} {:>7}",
+                "{:>3} {:>15.2} {:>12.2} {:>7.1} {:>7} {:>5} {:>6} {:>8} {:>7}",
                 seconds,
                 line.target_mbps,
                 sent,
                 line.rtt_ms,
                 now.media.marked - before.media.marked,
                 now.media.lost - before.media.lost,
+                now.media.retransmits - before.media.retransmits,
                 now.media.reports - before.media.reports,
                 now.media.frames - before.media.frames,
             );
@@ -302,6 +320,8 @@ fn receive(args: &ReceiveArgs) -> Result<ExitCode> {
                 freezes: now.media.freezes,
                 delay_ms: now.delay.as_secs_f64() * 1e3,
                 reports: now.media.reports,
+                nacks: now.media.nacks,
+                plis: now.media.plis,
                 decoded: now.decoded.frames,
                 undecoded: now.decoded.failed,
                 decoded_after_ms: (now.decoded.frames > 0)
@@ -419,6 +439,7 @@ fn run<E: Signalled>(
         (port, end)
     };
 
+    port.lose(meeting.lose / 100.0, Draw::new(1));
     // Where the machine does not allow it, packets leave late beside other work, which the docs say.
     let _urgent = Port::urgent();
     if !meeting.json {

@@ -7,7 +7,7 @@ use slackwater_rtc::Codec;
 use slackwater_rtc::codec::{CodecError, Encoded, Encoder};
 use slackwater_rtc::h264;
 use slackwater_rtc::video::pattern::{Pattern, USUAL};
-use slackwater_transport::rtp::{Format, Wanted};
+use slackwater_transport::rtp::{Format, RtpConfig, Wanted};
 
 use crate::world::{LINK, Link, World};
 
@@ -42,13 +42,29 @@ impl Encoder for Recorded {
 }
 
 fn world(cc: &str, format: Format, link: Link, most: f64) -> (World, Arc<Mutex<Vec<Made>>>) {
+    let config = RtpConfig {
+        format,
+        ..RtpConfig::default()
+    };
+    world_of(cc, config, link, most, str::to_owned)
+}
+
+/// The receiver gets what `signalling` makes of the offer.
+fn world_of(
+    cc: &str,
+    config: RtpConfig,
+    link: Link,
+    most: f64,
+    signalling: impl Fn(&str) -> String,
+) -> (World, Arc<Mutex<Vec<Made>>>) {
     let record = Arc::new(Mutex::new(Vec::new()));
     let video = Box::new(Pattern::new(USUAL));
     let encoder = h264::Encoder::new(video, 30.0, Rate::from_mbps(1.0)).unwrap();
     let encoder = Recorded(encoder, Arc::clone(&record));
     let decoder = h264::Decoder::new(None).unwrap();
     let codec = Some((Box::new(encoder) as _, Box::new(decoder) as _));
-    let world = World::with_codec(cc, format, link, Rate::from_mbps(most), codec);
+    let most = Rate::from_mbps(most);
+    let world = World::with_config(cc, config, link, most, codec, signalling);
     (world, record)
 }
 
@@ -129,9 +145,46 @@ fn the_encoder_follows_a_step_of_the_target_within_two_frames() {
     assert!(worst.0 > 0.7 && worst.1 < 1.35, "{worst:?}");
 }
 
+/// Two packets of a hundred are lost. What is sent again is decoded, in its order: from a sender of ours, whose packets say what
+/// they are of, and from one that does not, as a browser.
 #[test]
-fn a_lost_packet_costs_frames_until_the_key_frame_that_the_pli_brings() {
-    let (mut world, made) = world("cl4s", Format::Ccfb, LINK, 3.0);
+fn frames_with_lost_packets_are_decoded_when_these_come_again() {
+    let labelled = |offer: &str| offer.to_owned();
+    let bare = |offer: &str| {
+        let kept = |line: &&str| !line.contains("frame-label");
+        offer.lines().filter(kept).collect::<Vec<_>>().join("\r\n") + "\r\n"
+    };
+    let signallings: [&dyn Fn(&str) -> String; 2] = [&labelled, &bare];
+    for (who, signalling) in ["ours", "another"].into_iter().zip(signallings) {
+        let lossy = Link { loss: 2, ..LINK };
+        let (mut world, made) = world_of("cl4s", RtpConfig::default(), lossy, 3.0, signalling);
+        world.run(Duration::from_secs(10));
+        let (got, sent) = (world.receiver.stats(), world.sender.stats());
+        eprintln!("{who}: {:?}\n{sent:?}\n{got:?}", world.seen);
+        assert!(
+            world.seen.lost > 15 && sent.media.retransmits > 15,
+            "{who}: {sent:?}"
+        );
+        assert_eq!(
+            (got.decoded.failed, got.media.plis),
+            (0, 0),
+            "{who}: {got:?}"
+        );
+        assert_eq!(
+            made.lock().unwrap().iter().filter(|m| m.key).count(),
+            1,
+            "{who}"
+        );
+        assert!(got.decoded.frames > 280, "{who}: {got:?}");
+        assert_eq!(world.receiver.failure(), None, "{who}");
+    }
+}
+
+#[test]
+fn a_lost_packet_that_nobody_sends_again_costs_frames_until_the_key_frame_of_the_pli() {
+    let mut config = RtpConfig::default();
+    config.receiver.nack = false;
+    let (mut world, made) = world_of("cl4s", config, LINK, 3.0, str::to_owned);
     world.run(Duration::from_secs(4));
     let before = world.receiver.stats();
     let keys = |made: &[Made]| made.iter().filter(|m| m.key).count();

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "h264")]
 mod h264;
+mod repair;
 mod robust;
 mod world;
 

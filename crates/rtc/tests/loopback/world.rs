@@ -26,6 +26,8 @@ pub(crate) struct Link {
     pub(crate) bleach: bool,
     /// All ECT(1) is marked.
     pub(crate) mark_all: bool,
+    /// Of a hundred media packets so many are lost on the way.
+    pub(crate) loss: u64,
     /// What becomes of a datagram on the way back.
     pub(crate) back: Back,
 }
@@ -53,6 +55,8 @@ pub(crate) struct Seen {
     pub(crate) media: u64,
     pub(crate) marked: u64,
     pub(crate) dropped: u64,
+    /// Media packets that were lost on the way.
+    pub(crate) lost: u64,
     pub(crate) longest: Duration,
 }
 
@@ -93,11 +97,23 @@ impl World {
         most: Rate,
         codec: Option<(Box<dyn Encode>, Box<dyn Decode>)>,
     ) -> Self {
-        let now = Instant::from_millis(1_000_000);
-        let mut config = RtpConfig {
+        let config = RtpConfig {
             format,
             ..RtpConfig::default()
         };
+        Self::with_config(cc, config, link, most, codec, str::to_owned)
+    }
+
+    /// Ends of this configuration. The receiver gets what `signalling` makes of the sender's offer.
+    pub(crate) fn with_config(
+        cc: &str,
+        mut config: RtpConfig,
+        link: Link,
+        most: Rate,
+        codec: Option<(Box<dyn Encode>, Box<dyn Decode>)>,
+        signalling: impl Fn(&str) -> String,
+    ) -> Self {
+        let now = Instant::from_millis(1_000_000);
         let encoder = Encoder {
             start: Rate::from_mbps(1.0),
             most,
@@ -119,7 +135,7 @@ impl World {
             Sender::with_encoder(now, at(SENDER), config, controller, draw, encode).unwrap();
         let mut receiver = Receiver::with_decoder(now, at(RECEIVER), config, decode).unwrap();
         let offer = sender.offer(now).unwrap();
-        let answer = receiver.answer(now, &offer).unwrap();
+        let answer = receiver.answer(now, &signalling(&offer)).unwrap();
         sender.accept(now, &answer).unwrap();
         Self {
             now,
@@ -144,6 +160,13 @@ impl World {
             }
             if self.lose > 0 && out.ecn == Ecn::Ect1 {
                 self.lose -= 1;
+                continue;
+            }
+            self.order += 1;
+            // RTP, by its version and type (RFC 7983, 7).
+            let is_media = out.bytes[0] >> 6 == 2 && !(192..=223).contains(&out.bytes[1]);
+            if is_media && Draw::new(13).bits(self.order) % 100 < self.link.loss {
+                self.seen.lost += 1;
                 continue;
             }
             let start = self.free.max(self.now);
@@ -255,5 +278,6 @@ pub(crate) const LINK: Link = Link {
     buffer: Duration::from_secs(60),
     bleach: false,
     mark_all: false,
+    loss: 0,
     back: Back::Sound,
 };

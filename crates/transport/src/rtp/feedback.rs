@@ -20,6 +20,8 @@ pub enum Format {
 pub enum Rtcp {
     /// Which packets arrived.
     Arrivals(Arrivals),
+    /// Which retransmissions arrived, by the numbers of a stream that they have for themselves (RFC 4588, 4).
+    Repairs(Arrivals),
     /// RTP sequence numbers of packets that are missing (RFC 4585, 6.2.1).
     Nack(Vec<u32>),
     /// A key frame is wanted (RFC 4585, 6.3.1).

@@ -79,6 +79,11 @@ impl Buffer {
         self.config.needs_key = true;
     }
 
+    /// From now on frames wait for retransmissions.
+    pub(super) const fn request_missing(&mut self) {
+        self.config.nack = true;
+    }
+
     /// When [`Buffer::settle`] should be called.
     pub(super) const fn next_timer(&self) -> Option<Instant> {
         self.timer

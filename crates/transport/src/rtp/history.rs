@@ -54,6 +54,16 @@ pub(super) struct Outcome {
     pub(super) rtt: Option<Duration>,
 }
 
+impl Outcome {
+    /// What a later range of the same report changed.
+    pub(super) fn add(&mut self, later: &Self) {
+        self.acked += later.acked;
+        self.lost += later.lost;
+        self.lost_packets += later.lost_packets;
+        self.rtt = later.rtt.or(self.rtt);
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     first: u32,

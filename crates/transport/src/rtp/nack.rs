@@ -29,13 +29,14 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// A packet arrived, for the first time or again.
-    pub(super) fn on_packet(&mut self, now: Instant, sequence: u32) {
+    /// A packet arrived; `false`: it had arrived before, or was given up.
+    pub(super) fn on_packet(&mut self, now: Instant, sequence: u32) -> bool {
         let next = self.next.unwrap_or(sequence);
         let ahead = sequence.wrapping_sub(next);
         if (ahead as i32) < 0 {
+            let before = self.entries.len();
             self.entries.retain(|e| e.sequence != sequence);
-            return;
+            return self.entries.len() < before;
         }
         if ahead as usize > MISSING {
             self.entries.clear();
@@ -55,6 +56,7 @@ impl Missing {
             }
         }
         self.next = Some(sequence.wrapping_add(1));
+        true
     }
 
     /// When [`Missing::ask`] has something to ask for.
@@ -96,12 +98,14 @@ mod tests {
         let mut m = Missing::default();
         let t = Instant::from_millis;
         for sequence in [10, 11, 14] {
-            m.on_packet(t(1), sequence);
+            assert!(m.on_packet(t(1), sequence));
         }
+        assert!(!m.on_packet(t(1), 11), "twice");
         assert_eq!(m.next_timer(), Some(t(1)));
         assert_eq!(m.ask(t(1), retry), [12, 13]);
         assert_eq!(m.ask(t(2), retry), [0; 0]);
-        m.on_packet(t(3), 13);
+        assert!(m.on_packet(t(3), 13));
+        assert!(!m.on_packet(t(3), 13), "it fills the gap once");
         assert_eq!(m.next_timer(), Some(t(51)));
         let mut asks = 1;
         while let Some(at) = m.next_timer() {

@@ -42,6 +42,21 @@ pub struct ReceiverStats {
     pub rtcp: Bytes,
 }
 
+/// A packet that arrived, apart from the media in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// The number that reports call it by.
+    pub number: u32,
+    /// Its mark.
+    pub ecn: Ecn,
+    /// It came on a stream of retransmissions, which has numbers of its own in reports (RFC 4588, 4).
+    pub repair: bool,
+    /// RTP sequence number of the media packet that it is, or brings again; `None`: no gap shows where it is missing.
+    pub sequence: Option<u32>,
+    /// It ends a frame.
+    pub last: bool,
+}
+
 /// One end of a media flow.
 #[derive(Clone, Debug)]
 pub struct RtpReceiver {
@@ -51,6 +66,8 @@ pub struct RtpReceiver {
     format: Format,
     config: ReceiverConfig,
     record: Record,
+    /// Of the stream of retransmissions, where they have one of their own.
+    repairs: Record,
     missing: Missing,
     buffer: Buffer,
     report_timer: Option<Instant>,
@@ -71,6 +88,7 @@ impl RtpReceiver {
             format: config.format,
             config: config.receiver,
             record: Record::default(),
+            repairs: Record::default(),
             missing: Missing::default(),
             buffer: Buffer::new(config.receiver),
             report_timer: None,
@@ -93,28 +111,80 @@ impl RtpReceiver {
         let Body::Media(media) = &packet.body else {
             return;
         };
-        self.stats.packets += 1;
-        self.stats.marked += u64::from(packet.ecn == Ecn::Ce);
-        let clock = now.saturating_add(self.config.clock_offset);
-        self.record.on_arrival(clock, media.number, packet.ecn);
-
         let of_frame = media.packets > 0;
+        let arrival = Arrival {
+            number: media.number,
+            ecn: packet.ecn,
+            repair: false,
+            sequence: of_frame.then_some(media.sequence),
+            last: of_frame && media.index.checked_add(1) == Some(media.packets),
+        };
+        self.record(now, &arrival);
         if of_frame {
-            if self.config.nack {
-                self.missing.on_packet(now, media.sequence);
-            }
-            let buffer = &mut self.buffer;
-            if buffer.on_packet(now, packet.created, media, &mut self.done) {
-                self.delivered += u64::from(media.payload);
-                self.stats.media += 1;
-            }
-            self.buffer.settle(now, &mut self.done);
+            self.put(now, packet);
         }
+        self.respond(now, arrival.last, mailbox, out);
+    }
 
+    /// A packet arrived at a host that tells later what it is of; see [`RtpReceiver::on_media`]. `false`: the media packet that
+    /// it brings again had arrived before, or was given up.
+    pub fn on_arrival(
+        &mut self,
+        now: Instant,
+        arrival: &Arrival,
+        mailbox: &mut Mailbox,
+        out: &mut Vec<Packet>,
+    ) -> bool {
+        let fresh = self.record(now, arrival);
+        self.respond(now, arrival.last, mailbox, out);
+        fresh
+    }
+
+    /// What a packet is of that [`RtpReceiver::on_arrival`] was told of, or several of them together.
+    pub fn on_media(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        mailbox: &mut Mailbox,
+        out: &mut Vec<Packet>,
+    ) {
+        self.put(now, packet);
+        self.ask(now, mailbox, out);
+    }
+
+    /// The packet is counted, and the next report has it. `false`: its media had arrived before.
+    fn record(&mut self, now: Instant, arrival: &Arrival) -> bool {
+        self.stats.packets += 1;
+        self.stats.marked += u64::from(arrival.ecn == Ecn::Ce);
+        let clock = now.saturating_add(self.config.clock_offset);
+        let record = if arrival.repair {
+            &mut self.repairs
+        } else {
+            &mut self.record
+        };
+        record.on_arrival(clock, arrival.number, arrival.ecn);
+
+        let sequence = arrival.sequence.filter(|_| self.config.nack);
+        sequence.is_none_or(|sequence| self.missing.on_packet(now, sequence))
+    }
+
+    /// The media of `packet` are put to those of its frame.
+    fn put(&mut self, now: Instant, packet: &Packet) {
+        let Body::Media(media) = &packet.body else {
+            return;
+        };
+        let buffer = &mut self.buffer;
+        if buffer.on_packet(now, packet.created, media, &mut self.done) {
+            self.delivered += u64::from(media.payload);
+            self.stats.media += 1;
+        }
+        self.buffer.settle(now, &mut self.done);
+    }
+
+    /// Reports, or is to report later; requests what is missing.
+    fn respond(&mut self, now: Instant, last: bool, mailbox: &mut Mailbox, out: &mut Vec<Packet>) {
         match self.config.cadence {
-            Cadence::Frame(_) if of_frame && media.index.checked_add(1) == Some(media.packets) => {
-                self.report(now, mailbox, out);
-            }
+            Cadence::Frame(_) if last => self.report(now, mailbox, out),
             Cadence::Frame(wait) => {
                 self.report_timer.get_or_insert(now.saturating_add(wait));
             }
@@ -162,6 +232,12 @@ impl RtpReceiver {
         self.buffer.decode_outside();
     }
 
+    /// The other end sends again what is missing: requests it, and holds up later frames for it.
+    pub const fn request_missing(&mut self) {
+        self.config.nack = true;
+        self.buffer.request_missing();
+    }
+
     /// The host's decoder needs a key frame. The next call sends a PLI, and no frame is shown before a key frame.
     pub const fn need_key(&mut self) {
         self.buffer.needs_key = true;
@@ -192,6 +268,10 @@ impl RtpReceiver {
             let len = report.len(self.format);
             self.stats.reports += 1;
             self.send(now, Rtcp::Arrivals(report), len, mailbox, out);
+        }
+        while let Some(report) = self.repairs.report(clock, self.format) {
+            let len = report.len(self.format);
+            self.send(now, Rtcp::Repairs(report), len, mailbox, out);
         }
     }
 

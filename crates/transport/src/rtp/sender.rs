@@ -19,7 +19,7 @@ use slackwater_signal::ReportBody;
 use super::RTX_HEADER;
 use super::config::{Overflow, RtpConfig, SenderConfig};
 use super::feedback::{Arrivals, Mailbox, Rtcp};
-use super::history::History;
+use super::history::{History, Outcome};
 use super::source::{Encoded, Source};
 
 /// Media packets that can be sent again.
@@ -199,10 +199,18 @@ impl RtpSender {
     /// RTCP arrived, where no mailbox stands between the ends.
     pub fn on_message(&mut self, now: Instant, message: &Rtcp, out: &mut Vec<Packet>) {
         match message {
-            Rtcp::Arrivals(report) => self.on_report(now, report),
+            Rtcp::Arrivals(report) => self.on_report(now, core::slice::from_ref(report)),
+            // Numbers here are those of all packets: only a host with two streams has others.
+            Rtcp::Repairs(_) => {}
             Rtcp::Nack(missing) => self.on_nack(now, missing),
             Rtcp::Pli => self.source.want_key(),
         }
+        self.transmit(now, out);
+    }
+
+    /// A report arrived that speaks of several ranges of packets, in their order, and of none between them.
+    pub fn on_ranges(&mut self, now: Instant, ranges: &[Arrivals], out: &mut Vec<Packet>) {
+        self.on_report(now, ranges);
         self.transmit(now, out);
     }
 
@@ -389,12 +397,16 @@ impl RtpSender {
         }
     }
 
-    fn on_report(&mut self, now: Instant, report: &Arrivals) {
+    fn on_report(&mut self, now: Instant, ranges: &[Arrivals]) {
         self.stats.reports += 1;
         let mut news = core::mem::take(&mut self.news);
-        let outcome = self
-            .history
-            .on_report(now, report, self.config.reordering, &mut news);
+        let mut outcome = Outcome::default();
+        for range in ranges {
+            let of_range = self
+                .history
+                .on_report(now, range, self.config.reordering, &mut news);
+            outcome.add(&of_range);
+        }
         if let Some(rtt) = outcome.rtt {
             self.rtt = rtt;
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |m| m.min(rtt)));

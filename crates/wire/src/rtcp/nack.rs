@@ -1,10 +1,13 @@
-//! Asking for packets and pictures (RFC 4585).
+//! Requests for packets and pictures (RFC 4585, RFC 5104).
 
 use super::{Body, format, kind, packet};
 use crate::WireError;
 
 /// Entries of a NACK that a length of 16 bits holds beside the two SSRCs.
 const ENTRIES_MAX: usize = 65_533;
+
+/// Entries of a full intra request, which take two words each.
+const FIR_ENTRIES_MAX: usize = ENTRIES_MAX / 2;
 
 /// Generic NACK (RFC 4585, 6.2.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,6 +96,44 @@ impl Pli {
         packet(kind::PAYLOAD_FEEDBACK, format::PLI, false, out, |out| {
             out.extend(self.sender.to_be_bytes());
             out.extend(self.media.to_be_bytes());
+        });
+    }
+}
+
+/// Full intra request (RFC 5104, 4.3.1): a key frame is wanted of each stream, once for each number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fir {
+    /// Who requests it.
+    pub sender: u32,
+    /// Streams (SSRC), and the number of the request: the same again is a repetition.
+    pub entries: Vec<(u32, u8)>,
+}
+
+impl Fir {
+    pub(super) fn decode(body: &mut Body<'_>) -> Result<Self, WireError> {
+        let sender = body.u32("the sender's SSRC")?;
+        // The media's SSRC is not used, and shall be 0 (RFC 5104, 4.3.1.2).
+        body.u32("the media's SSRC")?;
+
+        let mut entries = Vec::new();
+        while !body.bytes.is_empty() {
+            let stream = body.u32("a stream's SSRC")?;
+            // Eight bits of number, and 24 that are reserved.
+            let number = body.u32("the number of a request")?.to_be_bytes()[0];
+            entries.push((stream, number));
+        }
+        Ok(Self { sender, entries })
+    }
+
+    /// Appends the packet; entries that no packet can hold are left out.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        packet(kind::PAYLOAD_FEEDBACK, format::FIR, false, out, |out| {
+            out.extend(self.sender.to_be_bytes());
+            out.extend([0; 4]);
+            for (stream, number) in self.entries.iter().take(FIR_ENTRIES_MAX) {
+                out.extend(stream.to_be_bytes());
+                out.extend([*number, 0, 0, 0]);
+            }
         });
     }
 }

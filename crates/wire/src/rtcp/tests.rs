@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use rtc_rtcp::payload_feedbacks::full_intra_request::FullIntraRequest;
 use rtc_rtcp::receiver_report::ReceiverReport as TheirReceiverReport;
 use rtc_rtcp::sender_report::SenderReport as TheirSenderReport;
 use rtc_rtcp::transport_feedbacks::cc_feedback_report::CcFeedbackReport;
@@ -228,6 +229,23 @@ fn a_nack_packs_its_numbers() {
         .collect();
     assert_eq!(numbers, missing);
     assert_eq!(decoded(&bytes), Ok(Message::Nack(nack)));
+}
+
+#[test]
+fn a_full_intra_request_is_read_by_others() {
+    let fir = Fir {
+        sender: 3,
+        entries: vec![(1, 255), (9, 0)],
+    };
+    let bytes = encoded(&Message::Fir(fir.clone()));
+    let their: FullIntraRequest = theirs(&bytes);
+    let entries = their.fir.iter().map(|e| (e.ssrc, e.sequence_number));
+    assert_eq!(entries.collect::<Vec<_>>(), fir.entries);
+    assert_eq!(decoded(&bytes), Ok(Message::Fir(fir)));
+    // Half an entry is none.
+    let mut half = bytes[..bytes.len() - 4].to_vec();
+    half[3] -= 1;
+    assert!(decoded(&half).is_err());
 }
 
 #[test]

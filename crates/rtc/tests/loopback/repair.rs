@@ -1,0 +1,95 @@
+//! Packets that are lost on the way are sent again, on a stream of their own (RFC 4588).
+
+use slackwater_core::{Duration, Rate};
+use slackwater_transport::rtp::{Format, RtpConfig};
+
+use crate::world::{LINK, Link, World};
+
+/// Two packets of a hundred are lost, whatever their ECN field.
+const LOSSY: Link = Link { loss: 2, ..LINK };
+
+fn world(cc: &str, config: RtpConfig, signalling: impl Fn(&str) -> String) -> World {
+    let mut world = World::with_config(cc, config, LOSSY, Rate::from_mbps(3.0), None, signalling);
+    world.run(Duration::from_secs(10));
+    // Nothing is lost at the end, and what was sent again arrives.
+    world.link.loss = 0;
+    world.run(Duration::from_secs(1));
+    world
+}
+
+#[test]
+fn what_is_lost_is_sent_again_and_its_frames_are_shown() {
+    for (cc, format) in [
+        ("cl4s", Format::Ccfb),
+        ("scream", Format::Ccfb),
+        ("gcc", Format::Twcc),
+    ] {
+        let config = RtpConfig {
+            format,
+            ..RtpConfig::default()
+        };
+        let world = world(cc, config, str::to_owned);
+        let (got, sent, seen) = (world.receiver.stats(), world.sender.stats(), &world.seen);
+        eprintln!("{cc}: {seen:?}\n{sent:?}\n{got:?}");
+        assert!(seen.lost > 20, "{cc}: {seen:?}");
+        assert!(got.media.nacks > 10 && sent.media.nacks > 10, "{cc}");
+
+        // Each that was lost, media or sent again, is sent again, but for padding, and for what has no later packet.
+        let again = sent.media.retransmits;
+        assert!(
+            again * 10 >= seen.lost * 8,
+            "{cc}: {again} of {}",
+            seen.lost
+        );
+        assert!(again <= seen.lost + 3, "{cc}: {again} of {}", seen.lost);
+        assert!(got.media.lost <= 1, "{cc}: {got:?}");
+
+        // Reports tell of both streams what became of them, and of nothing more.
+        let arrived = sent.media.arrived;
+        assert!(
+            arrived + seen.lost + 40 > sent.media.packets,
+            "{cc}: {sent:?}"
+        );
+        assert!(sent.media.lost <= seen.lost, "{cc}: {sent:?}");
+        assert!(sent.media.lost + 3 >= seen.lost, "{cc}: {sent:?}");
+        assert!(
+            got.media.packets + seen.lost + 40 > sent.media.packets,
+            "{cc}"
+        );
+        assert_eq!((sent.malformed, sent.ignored), (0, 0), "{cc}");
+    }
+}
+
+/// Without a stream of retransmissions in both descriptions nothing is requested, and a lost packet costs its frame.
+#[test]
+fn an_end_that_does_not_name_retransmissions_gets_none() {
+    let mut sender_without = RtpConfig::default();
+    sender_without.sender.retransmit = false;
+    let mut receiver_without = RtpConfig::default();
+    receiver_without.receiver.nack = false;
+    let same = |offer: &str| offer.to_owned();
+    // What a peer offers that knows of none.
+    let without = |offer: &str| {
+        let kept = |line: &&str| {
+            !["rtx/90000", "apt=", "ssrc-group:FID"]
+                .iter()
+                .any(|w| line.contains(w))
+        };
+        let lines: Vec<&str> = offer.lines().filter(kept).collect();
+        lines.join("\r\n").replace("96 97", "96") + "\r\n"
+    };
+    let worlds = [
+        world("cl4s", sender_without, same),
+        world("cl4s", receiver_without, same),
+        world("cl4s", RtpConfig::default(), without),
+    ];
+    for world in worlds {
+        let (got, sent) = (world.receiver.stats(), world.sender.stats());
+        assert!(
+            sent.media.packets > 1000 && world.seen.lost > 20,
+            "{sent:?}"
+        );
+        assert_eq!((got.media.nacks, sent.media.retransmits), (0, 0));
+        assert!(got.media.lost > 15, "{got:?}");
+    }
+}
