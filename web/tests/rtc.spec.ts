@@ -63,6 +63,9 @@ test("what Chromium misses we send again", async ({ page }) => {
     await expect.poll(() => seen("retransmittedPacketsReceived"), { timeout: 30_000 }).toBeGreaterThan(5);
     await expect.poll(() => last(lines, "again")).toBeGreaterThan(5);
     expect(await seen("nackCount")).toBeGreaterThan(0);
+    // Its reports speak of both streams.
+    await expect.poll(() => last(lines, "reports")).toBeGreaterThan(30);
+    expect(last(lines, "lost")).toBeGreaterThan(0);
     expect(last(lines, "malformed")).toBe(0);
     console.log(JSON.stringify(await page.evaluate(() => (window as any).seen)), JSON.stringify(lines.at(-1)));
   } finally {

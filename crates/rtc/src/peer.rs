@@ -238,7 +238,7 @@ impl Peer {
         let failed = during("cannot set up WebRTC");
         let mut engine = MediaEngine::default();
         for codec in codecs {
-            let again = repaired.then(|| repair(*codec));
+            let again = repaired.then(|| repair(*codec, format));
             let parameters = parameters(*codec, format, repaired);
             for parameters in core::iter::once(parameters).chain(again) {
                 engine

@@ -429,7 +429,7 @@ impl Sender {
                 if media.is_none() && repairs.is_none() {
                     return false;
                 }
-                let ranges = self.streams.ranges(media, repairs);
+                let ranges = self.streams.ranges(media, repairs.as_ref());
                 rtp.on_ranges(now, &ranges, &mut self.out);
             }
             (_, Some(Rtcp::Nack(missing))) => {

@@ -138,16 +138,17 @@ impl Streams {
     pub(crate) fn ranges(
         &self,
         media: Option<Arrivals>,
-        repairs: Option<Arrivals>,
+        repairs: Option<&Arrivals>,
     ) -> Vec<Arrivals> {
         if self.repairs.packets.is_empty() {
             // All packets are of one stream, so its numbers are those of all.
             return media.into_iter().collect();
         }
-        let made = media.as_ref().or(repairs.as_ref()).and_then(|r| r.made);
-        let streams = [(&self.media, &media), (&self.repairs, &repairs)];
+        let media = media.as_ref();
+        let made = media.or(repairs).and_then(|r| r.made);
+        let streams = [(&self.media, media), (&self.repairs, repairs)];
         let told = streams.iter().filter_map(|(log, report)| {
-            let report = report.as_ref()?;
+            let report: &Arrivals = (*report)?;
             Some(log.by_number(report))
         });
         let mut told: Vec<Told> = told.flatten().collect();
@@ -221,7 +222,7 @@ mod tests {
         assert_eq!(streams.newest(), (4, 1));
         let media = report(1, &[false, true, true, true]);
         let repairs = report(0, &[false, true]);
-        let ranges = streams.ranges(Some(media.clone()), Some(repairs));
+        let ranges = streams.ranges(Some(media.clone()), Some(&repairs));
         let arrived = vec![false, true, true, false, true, true];
         assert_eq!(told(&ranges), [(1, arrived)]);
         assert_eq!(ranges[0].made, Some(Instant::from_millis(9)));
@@ -243,7 +244,7 @@ mod tests {
             streams.keep(n, rtp, Bytes::new());
         }
         assert!(streams.again(1, u32::MAX).is_some());
-        let ranges = streams.ranges(Some(report(0, &[true; 3])), Some(report(0, &[true])));
+        let ranges = streams.ranges(Some(report(0, &[true; 3])), Some(&report(0, &[true])));
         assert_eq!(told(&ranges), [(u32::MAX - 1, vec![true; 4])]);
     }
 

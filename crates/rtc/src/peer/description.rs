@@ -133,8 +133,17 @@ fn again(sdp: &str, codec: u8) -> Option<u8> {
     sdp.lines().filter_map(associated).find(named)
 }
 
+fn feedback(typ: &str, parameter: &str) -> RTCPFeedback {
+    RTCPFeedback {
+        typ: typ.to_owned(),
+        parameter: parameter.to_owned(),
+    }
+}
+
 /// What the stack is told of retransmissions of `codec`.
-pub(super) fn repair(codec: Codec) -> RTCRtpCodecParameters {
+pub(super) fn repair(codec: Codec, format: Format) -> RTCRtpCodecParameters {
+    // Chromium reports by RFC 8888 where each payload type of a description names it.
+    let reports = (format == Format::Ccfb).then(|| feedback("ack", "ccfb"));
     let (payload_type, of) = match codec {
         Codec::Vp8 => (VP8_AGAIN, VP8),
         Codec::H264 => (H264_AGAIN, H264),
@@ -145,7 +154,7 @@ pub(super) fn repair(codec: Codec) -> RTCRtpCodecParameters {
             clock_rate: 90_000,
             channels: 0,
             sdp_fmtp_line: format!("apt={of}"),
-            rtcp_feedback: Vec::new(),
+            rtcp_feedback: reports.into_iter().collect(),
         },
         payload_type,
     }
@@ -154,10 +163,6 @@ pub(super) fn repair(codec: Codec) -> RTCRtpCodecParameters {
 /// What the stack is told of `codec`, whose stream is reported in this format.
 /// `repaired`: packets that are missing are sent again.
 pub(super) fn parameters(codec: Codec, format: Format, repaired: bool) -> RTCRtpCodecParameters {
-    let feedback = |typ: &str, parameter: &str| RTCPFeedback {
-        typ: typ.to_owned(),
-        parameter: parameter.to_owned(),
-    };
     let reports = match format {
         // RFC 8888, 6.
         Format::Ccfb => feedback("ack", "ccfb"),
@@ -294,6 +299,20 @@ mod tests {
         assert_eq!((agreed.vp8_again, agreed.h264_again), (Some(99), None));
         let without = both.both(Agreed::of("a=rtpmap:96 VP8/90000\r\na=fmtp:97 apt=96\r\n"));
         assert_eq!((without.vp8_again, without.h264_again), (None, None));
+    }
+
+    #[test]
+    fn both_payload_types_name_the_reports_with_marks() {
+        let names = |parameters: RTCRtpCodecParameters| {
+            let mut feedback = parameters.rtp_codec.rtcp_feedback.iter();
+            feedback.any(|f| f.typ == "ack" && f.parameter == "ccfb")
+        };
+        for codec in [Codec::Vp8, Codec::H264] {
+            for (format, named) in [(Format::Ccfb, true), (Format::Twcc, false)] {
+                assert_eq!(names(parameters(codec, format, true)), named);
+                assert_eq!(names(repair(codec, format)), named);
+            }
+        }
     }
 
     #[test]

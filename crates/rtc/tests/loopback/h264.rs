@@ -46,13 +46,13 @@ fn world(cc: &str, format: Format, link: Link, most: f64) -> (World, Arc<Mutex<V
         format,
         ..RtpConfig::default()
     };
-    world_of(cc, config, link, most, str::to_owned)
+    world_of(cc, &config, link, most, str::to_owned)
 }
 
 /// The receiver gets what `signalling` makes of the offer.
 fn world_of(
     cc: &str,
-    config: RtpConfig,
+    config: &RtpConfig,
     link: Link,
     most: f64,
     signalling: impl Fn(&str) -> String,
@@ -157,7 +157,7 @@ fn frames_with_lost_packets_are_decoded_when_these_come_again() {
     let signallings: [&dyn Fn(&str) -> String; 2] = [&labelled, &bare];
     for (who, signalling) in ["ours", "another"].into_iter().zip(signallings) {
         let lossy = Link { loss: 2, ..LINK };
-        let (mut world, made) = world_of("cl4s", RtpConfig::default(), lossy, 3.0, signalling);
+        let (mut world, made) = world_of("cl4s", &RtpConfig::default(), lossy, 3.0, signalling);
         world.run(Duration::from_secs(10));
         let (got, sent) = (world.receiver.stats(), world.sender.stats());
         eprintln!("{who}: {:?}\n{sent:?}\n{got:?}", world.seen);
@@ -184,7 +184,7 @@ fn frames_with_lost_packets_are_decoded_when_these_come_again() {
 fn a_lost_packet_that_nobody_sends_again_costs_frames_until_the_key_frame_of_the_pli() {
     let mut config = RtpConfig::default();
     config.receiver.nack = false;
-    let (mut world, made) = world_of("cl4s", config, LINK, 3.0, str::to_owned);
+    let (mut world, made) = world_of("cl4s", &config, LINK, 3.0, str::to_owned);
     world.run(Duration::from_secs(4));
     let before = world.receiver.stats();
     let keys = |made: &[Made]| made.iter().filter(|m| m.key).count();

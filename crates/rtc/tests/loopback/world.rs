@@ -101,19 +101,20 @@ impl World {
             format,
             ..RtpConfig::default()
         };
-        Self::with_config(cc, config, link, most, codec, str::to_owned)
+        Self::with_config(cc, &config, link, most, codec, str::to_owned)
     }
 
     /// Ends of this configuration. The receiver gets what `signalling` makes of the sender's offer.
     pub(crate) fn with_config(
         cc: &str,
-        mut config: RtpConfig,
+        config: &RtpConfig,
         link: Link,
         most: Rate,
         codec: Option<(Box<dyn Encode>, Box<dyn Decode>)>,
         signalling: impl Fn(&str) -> String,
     ) -> Self {
         let now = Instant::from_millis(1_000_000);
+        let mut config = *config;
         let encoder = Encoder {
             start: Rate::from_mbps(1.0),
             most,
