@@ -20,7 +20,7 @@ pub use catalogue::{
     canonical, entries, find, media_entries, media_names, modes, names, title, transport_entries,
 };
 pub use config::{Config, Encoder};
-pub use entry::{Entry, Kind, Listed, Make, Parameters, Reports};
+pub use entry::{Entry, Kind, Listed, Make, Marks, Parameters, Reports};
 pub use parameter::{Parameter, Preset};
 
 use crate::{Controller, MediaController};

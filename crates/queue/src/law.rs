@@ -26,7 +26,7 @@ pub use ramp::{Ramp, RampConfig, RampDelay, RampMode, RampOthers, RampTarget};
 pub use red::{Red, RedConfig};
 pub use step::{Step, StepConfig};
 
-use slackwater_core::{Bytes, Draw, Duration, Instant};
+use slackwater_core::{Bytes, Draw, Duration, Ecn, Instant};
 
 use crate::{Law, PacketMeta, QueueView, Verdict};
 
@@ -45,6 +45,21 @@ table::laws! {
     Step(StepConfig),
     /// Random early detection (1993).
     Red(RedConfig),
+}
+
+impl LawConfig {
+    /// Whether a packet that comes with `ecn` may leave with a mark. What a law from outside does nobody knows: it may.
+    pub fn may_mark(&self, ecn: Ecn) -> bool {
+        let marks = match self {
+            Self::None => false,
+            Self::Codel(codel) => codel.ecn,
+            Self::Pie(pie) => pie.ecn,
+            Self::Red(red) => red.ecn,
+            Self::Ramp(ramp) => ramp.target == RampTarget::Capable || ecn.is_scalable(),
+            Self::Pi2(_) | Self::Abc(_) | Self::Step(_) | Self::Own(_) => true,
+        };
+        marks && ecn.is_capable()
+    }
 }
 
 impl Law for AnyLaw {

@@ -5,6 +5,7 @@ mod check;
 mod flows;
 mod keys;
 mod moved;
+mod notes;
 mod record;
 mod sections;
 mod vary;

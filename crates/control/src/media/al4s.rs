@@ -31,7 +31,7 @@ use self::rival::{Rival, Standing};
 use super::inbox::{Inbox, News};
 use super::silence::{FACTOR, Silence};
 use super::{Packets, media_intent};
-use crate::registry::{AnyMedia, Entry};
+use crate::registry::{AnyMedia, Entry, Marks};
 use crate::{EcnMode, Encoder, Feedback, Intent, MediaController, PathReport, PathView, Sent};
 
 /// What the registry knows of them.
@@ -46,6 +46,7 @@ pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[
             let params = Params::configured(Params::DEFAULT, cfg, p)?;
             Ok(AnyMedia::Al4s(Al4s::conscious(params, &cfg.encoder).into()))
         },
+        marks: Marks::Queue,
         ..Entry::MEDIA
     },
     Entry {
@@ -58,6 +59,7 @@ pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[
             let params = Params::configured(Params::DEFAULT, cfg, p)?;
             Ok(AnyMedia::Al4s(Al4s::standard(params, &cfg.encoder).into()))
         },
+        marks: Marks::Queue,
         ..Entry::MEDIA
     },
 ];

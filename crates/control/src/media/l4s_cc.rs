@@ -11,7 +11,7 @@ use super::al4s::rate_scaler::RateScaler;
 use super::inbox::{Inbox, News};
 use super::silence::{FACTOR, Silence};
 use super::{Packets, media_intent};
-use crate::registry::{AnyMedia, Entry};
+use crate::registry::{AnyMedia, Entry, Marks};
 use crate::{EcnMode, Encoder, Feedback, Intent, MediaController, PathView, Sent};
 
 /// What the registry knows of it.
@@ -25,6 +25,7 @@ pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[Entry {
         let target = Params::configured(Params::PAPER, cfg, p)?.target;
         Ok(AnyMedia::L4sCc(L4sCc::new(target, &cfg.encoder).into()))
     },
+    marks: Marks::Queue,
     ..Entry::MEDIA
 }];
 

@@ -10,7 +10,7 @@
 
 use slackwater_core::{Bytes, Duration, Instant, Rate};
 
-use crate::registry::{AnyController, Entry};
+use crate::registry::{AnyController, Entry, Marks};
 use crate::window::Windowed;
 use crate::window::cubic::Cubic;
 use crate::{
@@ -29,6 +29,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             let abc = Abc::new(cfg.mss, cfg.initial_window);
             Ok(AnyController::Abc(abc.into()))
         },
+        marks: Marks::Law("abc"),
         ..Entry::TRANSPORT
     },
     Entry {
@@ -40,6 +41,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             let abc = Abc::basic(cfg.mss, cfg.initial_window);
             Ok(AnyController::Abc(abc.into()))
         },
+        marks: Marks::Law("abc"),
         ..Entry::TRANSPORT
     },
 ];

@@ -35,6 +35,17 @@ pub enum Reports {
     Counters,
 }
 
+/// Whose marks a controller goes by. Without them it has losses alone, or nothing, to obey.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marks {
+    /// Nobody's: it may answer marks, and does without them.
+    None,
+    /// Those of any queue that marks ECN-capable packets.
+    Queue,
+    /// Those of a queue under this law alone, which mean something else than congestion.
+    Law(&'static str),
+}
+
 /// Builds a controller. An error says what is wrong with the parameters: key, found, expected.
 pub type Make<C> = fn(&Config, Parameters<'_>) -> Result<C, String>;
 
@@ -54,6 +65,8 @@ pub struct Entry<C = AnyController> {
     pub kind: Kind,
     /// Which reports it asks for, without parameters.
     pub reports: Reports,
+    /// Which queue it goes by.
+    pub marks: Marks,
     /// Names of the states that `mode` in its [`Controller::snapshot`](crate::Controller::snapshot) counts through.
     pub modes: Option<&'static [&'static str]>,
     /// What may follow `:` in its name.
@@ -71,6 +84,7 @@ impl Entry<AnyController> {
         about: "",
         kind: Kind::Transport,
         reports: Reports::None,
+        marks: Marks::None,
         modes: None,
         parameters: &[],
         make: |_, _| Err("no controller".to_owned()),
@@ -86,6 +100,7 @@ impl Entry<AnyMedia> {
         about: "",
         kind: Kind::Media,
         reports: Reports::None,
+        marks: Marks::None,
         modes: None,
         parameters: &[],
         make: |_, _| Err("no controller".to_owned()),
@@ -102,6 +117,7 @@ impl<C> Entry<C> {
             about: self.about,
             kind: self.kind,
             reports: self.reports,
+            marks: self.marks,
             modes: self.modes,
             parameters: self.parameters,
         }
@@ -123,6 +139,8 @@ pub struct Listed {
     pub kind: Kind,
     /// As [`Entry::reports`].
     pub reports: Reports,
+    /// As [`Entry::marks`].
+    pub marks: Marks,
     /// As [`Entry::modes`].
     pub modes: Option<&'static [&'static str]>,
     /// As [`Entry::parameters`].

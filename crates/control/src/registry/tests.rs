@@ -69,7 +69,7 @@ fn what_an_entry_says_is_true_of_what_it_builds() {
         assert_eq!(title(name), entry.title);
 
         let mut internals = vec![];
-        let (own, reports) = match entry.kind {
+        let (own, reports, ecn) = match entry.kind {
             Kind::Transport => {
                 let c = build(name, &cfg).expect("a name alone builds");
                 c.snapshot(&mut internals);
@@ -79,16 +79,19 @@ fn what_an_entry_says_is_true_of_what_it_builds() {
                     _ if c.takes_counters() => Reports::Counters,
                     _ => Reports::None,
                 };
-                (c.name().to_owned(), reports)
+                (c.name().to_owned(), reports, c.intent().ecn)
             }
             Kind::Media => {
                 let c = build_media(name, &cfg).expect("a name alone builds");
                 c.snapshot(&mut internals);
                 assert!(!c.takes_reports(), "{name}");
-                (c.name().to_owned(), Reports::None)
+                (c.name().to_owned(), Reports::None, c.intent().ecn)
             }
         };
         assert_eq!((own.as_str(), reports), (name, entry.reports));
+        // SCReAM goes by its own queue delay where nobody marks (RFC 8298).
+        let marks = ecn.is_proportional() && !name.starts_with("scream");
+        assert_eq!(marks, entry.marks != Marks::None, "{name}");
 
         let mode = internals.iter().find(|(key, _)| *key == "mode");
         assert_eq!(mode.is_some(), entry.modes.is_some(), "{name}");

@@ -5,7 +5,7 @@
 
 use slackwater_core::Instant;
 
-use crate::registry::{AnyController, Entry};
+use crate::registry::{AnyController, Entry, Marks};
 use crate::window::windowed;
 use crate::window::{Cwnd, Law};
 use crate::{Ack, Cause, CongestionEvent, EcnMode, PathView};
@@ -19,6 +19,7 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         p.none()?;
         Ok(AnyController::Dctcp(windowed(Dctcp::default(), cfg)))
     },
+    marks: Marks::Queue,
     ..Entry::TRANSPORT
 }];
 

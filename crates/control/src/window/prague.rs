@@ -7,7 +7,7 @@
 
 use slackwater_core::{Bytes, Duration, Instant, Rate};
 
-use crate::registry::{AnyController, Entry};
+use crate::registry::{AnyController, Entry, Marks};
 use crate::window::dctcp::Alpha;
 use crate::window::windowed;
 use crate::window::{Cwnd, INFINITE, Law};
@@ -22,6 +22,7 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         p.none()?;
         Ok(AnyController::Prague(windowed(Prague::default(), cfg)))
     },
+    marks: Marks::Queue,
     ..Entry::TRANSPORT
 }];
 

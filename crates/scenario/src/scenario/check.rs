@@ -1,4 +1,4 @@
-//! Whether a run can have the parts that its scenario names, and what a user should know of them.
+//! Whether a run can have the parts that its scenario names.
 
 use slackwater_control::{AnyController, Controller as _, registry};
 use slackwater_ran::cell::CellConfig;
@@ -11,37 +11,6 @@ use crate::link::Queue;
 use crate::plugins::AgentSetup;
 
 impl Scenario {
-    /// What a user should know of flows that run, but not as their controller was made for: a base station's reports, transport blocks
-    /// or counters, and no base station.
-    pub fn notes(&self) -> Vec<String> {
-        let config = registry::Config::new(1448, slackwater_core::Draw::new(0));
-        let controllers = self.plugins.controllers();
-        let blind = |flow: &&Flow| {
-            let name = flow.controller.as_str();
-            let takes =
-                |c: &AnyController| c.takes_reports() || c.takes_blocks() || c.takes_counters();
-            let tcp = !matches!(flow.protocol(), flow::Protocol::Udp | flow::Protocol::Rtp);
-            tcp && crate::build::controller::build(controllers, name, &config)
-                .is_ok_and(|c| takes(&c))
-        };
-        if self.cell().is_some() {
-            return Vec::new();
-        }
-        let mut notes: Vec<String> = self
-            .flows
-            .iter()
-            .filter(blind)
-            .map(|flow| {
-                format!(
-                    "{} goes by what a base station says, and a [link] has none: it sends by its fall-back",
-                    flow.controller
-                )
-            })
-            .collect();
-        notes.dedup();
-        notes
-    }
-
     /// Complains about the first controller that cannot be had: no such name, wrong parameters, one for media where
     /// TCP needs one, or the other way round; one that takes the cell's reports, which its transport cannot carry; and
     /// about a system, law or scheduler that is not there.

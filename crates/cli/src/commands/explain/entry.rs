@@ -3,7 +3,7 @@
 use core::fmt::Write as _;
 
 use serde_json::{Value, json};
-use slackwater_lab::control::registry::{Kind, Listed, Reports, entries};
+use slackwater_lab::control::registry::{Kind, Listed, Marks, Reports, entries};
 use slackwater_results::metrics::METRICS;
 use slackwater_results::output::dictionary::COLUMNS;
 use slackwater_scenario::{Plugins, builtin, embedded};
@@ -164,6 +164,17 @@ fn controller_entry(controller: &Listed) -> Entry {
     let mut below: Vec<(String, String)> = Vec::new();
     if !reports.is_empty() {
         below.push(("reports".to_owned(), reports.to_owned()));
+    }
+    match controller.marks {
+        Marks::None => {}
+        Marks::Queue => below.push((
+            "marks".to_owned(),
+            "those of a queue that marks ECN-capable packets".to_owned(),
+        )),
+        Marks::Law(law) => below.push((
+            "marks".to_owned(),
+            format!("those of a queue with law `{law}`"),
+        )),
     }
     for p in controller.parameters {
         let about = format!("{} (default: {})", p.about, p.default_text());
