@@ -9,6 +9,7 @@
 from slackwater import saved, show
 from slackwater._slackwater import (
     Ack,
+    Column,
     Config,
     CongestionEvent,
     Ecn,
@@ -41,11 +42,13 @@ Loss = CongestionEvent
 # Written in Python, and methods of the native class.
 setattr(Run, "_repr_html_", show.html)  # noqa: B010 -- the stub declares them
 setattr(Run, "plot", show.plot)  # noqa: B010
+setattr(Table, "_repr_html_", show.rows)  # noqa: B010
 saved.register()
 
 __all__ = [
     "Ack",
     "Arena",
+    "Column",
     "Comparison",
     "Config",
     "CongestionEvent",

@@ -1,7 +1,8 @@
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, final
+from typing import Any, Final, final, overload
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -43,8 +44,30 @@ class Progress:
         """Share that is done, 0 to 1."""
 
 @final
+class Column:
+    """A column of a table: numbers or texts in order. ``None`` stands where a number is missing."""
+
+    @property
+    def name(self) -> str:
+        """Name in the table."""
+    def to_list(self) -> list[Any]:
+        """The values as a list."""
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """The values as an array of numpy; a missing number is NaN."""
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, index: int) -> Any: ...  # noqa: ANN401
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __array__(self, dtype: object | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
+
+@final
 class Table:
-    """A table of results; implements the Arrow PyCapsule interface, so other libraries take it over without a copy."""
+    """A table of results; implements the Arrow PyCapsule interface, so other libraries take it over without a copy.
+
+    ``table["cwnd_bytes"]`` is a column, and ``for row in table`` gives rows as dicts.
+    """
 
     @property
     def num_rows(self) -> int:
@@ -52,6 +75,9 @@ class Table:
     @property
     def column_names(self) -> list[str]:
         """Names of the columns; each ends in its unit."""
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, as data frames call them."""
     def to_polars(self) -> pl.DataFrame:
         """A polars data frame over the same buffers."""
     def to_pandas(self) -> pd.DataFrame:
@@ -59,6 +85,10 @@ class Table:
     def to_arrow(self) -> pa.Table:
         """A pyarrow table over the same buffers."""
     def __len__(self) -> int: ...
+    def __getitem__(self, name: str) -> Column: ...
+    def __contains__(self, name: object) -> bool: ...
+    def __iter__(self) -> Iterator[dict[str, Any]]: ...
+    def _repr_html_(self) -> str: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 

@@ -1,11 +1,11 @@
-"""How a run shows itself: a table in notebooks, curves by matplotlib (where it is installed).
+"""How results show themselves: tables in notebooks, curves by matplotlib (where it is installed).
 
-The native class `slackwater.Run` takes these as methods.
+The native classes `slackwater.Run` and `slackwater.Table` take these as methods.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import itertools
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from slackwater._slackwater import Run
+    from slackwater._slackwater import Run, Table
 
-__all__ = ["html", "plot", "table"]
+__all__ = ["html", "plot", "rows", "table"]
 
 # Column, heading, digits.
 _COLUMNS = (
@@ -63,21 +63,23 @@ def html(run: _Results) -> str:
     return title + table([heading for _, heading, _ in _COLUMNS], rows)
 
 
-def _columns(data: Any, names: Sequence[str]) -> dict[str, list[Any]]:  # noqa: ANN401 -- any Arrow table
-    """Columns of a table as lists, by whichever library there is."""
-    for library in ("polars", "pyarrow", "pandas"):
-        if importlib.util.find_spec(library) is None:
-            continue
-        if library == "polars":
-            frame = data.to_polars()
-            return {name: frame[name].to_list() for name in names}
-        if library == "pyarrow":
-            arrow = data.to_arrow()
-            return {name: arrow.column(name).to_pylist() for name in names}
-        pandas = data.to_pandas()
-        return {name: pandas[name].tolist() for name in names}
-    msg = "a plot reads tables: found none of polars, pyarrow, pandas; python -m pip install polars"
-    raise ModuleNotFoundError(msg)
+# Rows of a long table that a notebook shows.
+_SHOWN = 10
+
+
+def rows(data: Table) -> str:
+    """The first rows of a table, for notebooks."""
+    shown = ([_value(v) for v in row.values()] for row in itertools.islice(data, _SHOWN))
+    text = table(data.columns, shown)
+    if len(data) > _SHOWN:
+        text += f"<p>{len(data)} rows, of which the first {_SHOWN}</p>"
+    return text
+
+
+def _value(value: float | str | None) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "" if value is None else str(value)
 
 
 def plot(run: Run) -> Figure:
@@ -92,7 +94,7 @@ def plot(run: Run) -> Figure:
         msg = "plot needs matplotlib: python -m pip install matplotlib"
         raise ModuleNotFoundError(msg) from error
     names = ("time_ns", "label", "delivered_bytes", "dequeued_packets", "queue_delay_sum_ns")
-    data = _columns(run.throughput, names)
+    data = {name: run.throughput[name].to_list() for name in names}
     flows: dict[str, tuple[list[float], list[float], list[float]]] = {}
     for time, label, size, packets, delay in zip(*(data[n] for n in names), strict=True):
         x, rate, queue = flows.setdefault(str(label), ([], [], []))

@@ -15,4 +15,5 @@ def test_the_command_knows_the_help_of_the_package() -> None:
     for name, text in texts.items():
         # Versions of Python break lines at different words.
         assert (FILES / f"{name}.txt").read_text().split() == text.split(), name
+        assert f"\nExamples:\n  slackwater {name.replace('-', ' ')}" in text, name
         assert text.startswith(f"usage: slackwater {name.replace('-', ' ')}")

@@ -5,6 +5,7 @@
 
 mod arena;
 mod catalogue;
+mod column;
 mod columns;
 mod command;
 mod controller;
@@ -13,6 +14,7 @@ mod gym;
 mod json;
 mod policy;
 mod raised;
+mod rows;
 mod run;
 mod samples;
 mod statistics;
@@ -24,6 +26,8 @@ mod _slackwater {
     use crate::arena::{ArenaPlan, arena_task};
     #[pymodule_export]
     use crate::catalogue::{controllers, scenarios, schema};
+    #[pymodule_export]
+    use crate::column::Column;
     #[pymodule_export]
     use crate::command::command;
     #[pymodule_export]

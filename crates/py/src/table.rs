@@ -6,9 +6,14 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, SchemaRef};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyCapsule;
+use slackwater_scenario::error::nearest;
+
+use crate::column::Column;
+use crate::rows::Rows;
 
 /// A table of a run's results.
 ///
@@ -48,6 +53,35 @@ impl Table {
             .iter()
             .map(|field| field.name().as_str())
             .collect()
+    }
+
+    /// Names of the columns, as data frames call them.
+    #[getter]
+    fn columns(&self) -> Vec<&str> {
+        self.column_names()
+    }
+
+    /// The column called `name`.
+    fn __getitem__(&self, name: &str) -> PyResult<Column> {
+        let at = self.schema.index_of(name).map_err(|_| {
+            let names = self.column_names();
+            let expected = match nearest(name, names.iter().copied()) {
+                Some(near) => format!("{near:?}?"),
+                None => format!("one of {}", names.join(", ")),
+            };
+            PyKeyError::new_err(format!("found {name:?}, expected {expected}"))
+        })?;
+        Ok(Column::of(name, &self.batches, at))
+    }
+
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> bool {
+        let name = name.extract::<PyBackedStr>();
+        name.is_ok_and(|name| self.schema.index_of(&name).is_ok())
+    }
+
+    /// Row by row, each a dict.
+    fn __iter__(&self) -> Rows {
+        Rows::of(&self.batches)
     }
 
     /// The Arrow C stream of this table; `requested_schema` is a wish that the interface lets a producer ignore.

@@ -45,6 +45,19 @@ def revision() -> str:
     return done.stdout.strip()
 
 
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, about: str, *examples: str
+) -> argparse.ArgumentParser:
+    """A command with a description and examples in its help."""
+    return commands.add_parser(
+        name,
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog="\n  ".join(["Examples:", *examples]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="slackwater train",
@@ -53,7 +66,13 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    tyrus = commands.add_parser("tyrus", help="train Tyrus's policies")
+    tyrus = _command(
+        commands,
+        "tyrus",
+        "train Tyrus's policies",
+        "slackwater train tyrus",
+        "slackwater train tyrus --scheme residual-tanh --seeds 2 --generations 5 --out runs/tanh",
+    )
     tyrus.add_argument("--scheme", choices=[*SCHEMES, "all"], default="residual-linear", help="what is trained")
     tyrus.add_argument("--seeds", type=int, default=5, help="trainings, each with a seed of its own (default: 5)")
     tyrus.add_argument("--seed", type=int, default=1, help="the first seed")
@@ -67,16 +86,26 @@ def _parser() -> argparse.ArgumentParser:
         "--ray", metavar="ADDRESS", help="train on this Ray cluster: auto, local, HOST:PORT or ray://..."
     )
     tyrus.add_argument("--quiet", action="store_true", help="no progress bar")
-    look = commands.add_parser("evaluate", help="score a policy on recorded traces")
+    look = _command(
+        commands,
+        "evaluate",
+        "score a policy on recorded traces",
+        "slackwater train evaluate runs/train-tyrus/tyrus.safetensors traces/*.down",
+    )
     look.add_argument("policy", type=Path, help="a policy file")
     look.add_argument("traces", type=Path, nargs="+", help="Mahimahi traces")
     look.add_argument("--in-sample", action="store_true", help="also evaluate traces that it was trained on")
     look.add_argument("--jobs", type=int, help="threads (default: all cores)")
     look.add_argument("--json", action="store_true", help="print JSON")
-    export = commands.add_parser("export", help="write a policy as an ONNX model")
+    export = _command(
+        commands,
+        "export",
+        "write a policy as an ONNX model",
+        "slackwater train export runs/train-tyrus/tyrus.safetensors --onnx tyrus.onnx",
+    )
     export.add_argument("policy", type=Path, help="a policy file")
     export.add_argument("--onnx", type=Path, metavar="FILE", help="the model (default: the policy's name and .onnx)")
-    bench = commands.add_parser("bench", help="measure what a step of an environment costs")
+    bench = _command(commands, "bench", "measure what a step of an environment costs", "slackwater train bench")
     bench.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
