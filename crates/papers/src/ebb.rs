@@ -47,6 +47,7 @@ pub const STUDY: Study = Study {
             cells::part(options)?,
             rules::part(options)?,
             rules::dials(options)?,
+            rules::advice(options)?,
             reports::part(options)?,
             reports::paths(options)?,
             company::part(options)?,

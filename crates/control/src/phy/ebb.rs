@@ -11,9 +11,11 @@
 //! | 6. others that fill the queue | `company` |
 //! | 7. no reports: CUBIC | `Ebb::hand_over` |
 //! | 8. what is offered and what leaves bind each other | `trust` |
+//! | in place of all: the offered rate alone bounds CUBIC | `advice` |
 //!
 //! The rules are ours; docs/ebb.md gives their reasons.
 
+mod advice;
 mod company;
 mod count;
 mod elsewhere;
@@ -33,6 +35,7 @@ use crate::window::cubic::Cubic;
 use crate::{
     Ack, Cause, CongestionEvent, Controller, Intent, PathReport, PathView, RecoveryMode, Sent,
 };
+use advice::Advice;
 use company::Company;
 use count::{Least, SendLog};
 use elsewhere::{Elsewhere, Way};
@@ -164,6 +167,8 @@ pub struct Ebb {
     elsewhere: Elsewhere,
     company: Company,
     trust: Trust,
+    /// What is heard in place of the counters.
+    advice: Advice,
     /// IP bytes that were acknowledged.
     acked: u64,
     aim: Aim,
@@ -214,6 +219,7 @@ impl Ebb {
             elsewhere: Elsewhere::default(),
             company: Company::default(),
             trust: Trust::default(),
+            advice: Advice::new(params.advice),
             acked: 0,
             aim: Aim::default(),
             steers: false,
@@ -463,6 +469,22 @@ impl Ebb {
         *self.cubic = Windowed::new(Cubic::linux(), self.mss, window).with_ssthresh(Some(window));
     }
 
+    /// What CUBIC wants, within the rate that is advised: a round of it and the queue that is wanted, two packets at least.
+    fn advised(&self, intent: Intent) -> Intent {
+        let Some(rate) = self.advice.rate().filter(|_| !self.min_rtt.is_zero()) else {
+            return intent;
+        };
+        let round = (self.min_rtt.as_secs_f64() + self.params.q).max(0.0);
+        let packet = f64::from(self.mss + self.headers);
+        let bytes = (rate.as_bps() as f64 / 8.0 * round).max(2.0 * packet);
+        let most = Bytes(self.payload(bytes) as u64);
+        Intent {
+            window: Some(intent.window.map_or(most, |w| w.min(most))),
+            pacing: Some(intent.pacing.map_or(rate, |p| p.min(rate))),
+            ..intent
+        }
+    }
+
     /// When reports count as silent.
     fn deadline(&self) -> Option<Instant> {
         let heard = self.heard.filter(|_| self.steers)?;
@@ -531,7 +553,11 @@ impl Controller for Ebb {
     fn on_report(&mut self, now: Instant, path: &PathView, report: &PathReport) {
         self.see(path);
         if let PathReport::Counters(counters) = report {
-            self.on_counters(now, *counters);
+            if self.params.advice.is_zero() {
+                self.on_counters(now, *counters);
+            } else {
+                self.advice.on_counters(*counters);
+            }
         }
     }
 
@@ -548,7 +574,7 @@ impl Controller for Ebb {
 
     fn intent(&self) -> Intent {
         if !self.steers {
-            return self.cubic.intent();
+            return self.advised(self.cubic.intent());
         }
         let room = self.aim.target + self.aim.slack - self.outstanding() as f64;
         let window = self.in_flight as f64 + self.payload(room.max(0.0));

@@ -48,9 +48,21 @@ const DIALLED: [&str; 7] = [
     "rival-users",
 ];
 
+/// What is left where the network gives a rate now and then, and what there is without it.
+const ADVICE: [(&str, &str); 5] = [
+    ("ebb", "counters each 5 ms"),
+    ("ebb:advice=100", "CUBIC within the rate of each 100 ms"),
+    ("ebb:advice=1000", "CUBIC within the rate of each second"),
+    (
+        "ebb:advice=10000",
+        "CUBIC within the rate of each ten seconds",
+    ),
+    ("cubic", "CUBIC"),
+];
+
 fn name(cell: &str, variant: &str) -> String {
-    if variant == "ebb" {
-        format!("cells/{cell}-ebb")
+    if variant == "ebb" || variant == "cubic" {
+        format!("cells/{cell}-{variant}")
     } else {
         format!("rules/{cell}-{variant}")
     }
@@ -129,6 +141,36 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
                 claim: "A rule is worth keeping where leaving it out lowers S.".to_owned(),
                 seen: format!("Change of S: {}", lines.join(" ")),
                 panels: tables(o, "rules", &WHERE, &VARIANTS),
+                ..Figure::default()
+            }
+        }),
+    })
+}
+
+/// The offered rate alone, as SCONE carries it.
+pub(super) fn advice(options: &Options) -> Result<Part, StudyError> {
+    Ok(Part {
+        id: "advice",
+        measures: vec![],
+        experiments: experiments(options, &WHERE, &ADVICE)?,
+        draw: Box::new(|o| {
+            let lines = ADVICE[1..4].iter().map(|(variant, label)| {
+                let parts = WHERE.iter().filter_map(|c| {
+                    let ours = o.get(&name(c, variant));
+                    let e = difference(ours, o.get(&name(c, "cubic")), SCORE)?;
+                    let half = e.half_width().unwrap_or(0.0);
+                    Some(format!("{c} {:+.3} ± {half:.3}", e.mean))
+                });
+                format!("{label}: {}.", parts.collect::<Vec<_>>().join(", "))
+            });
+            let lines: Vec<String> = lines.collect();
+            Figure {
+                title: "The rate alone, as SCONE carries it".to_owned(),
+                setup: "The base station's offered rate, as the mean of a period and in steps of 12 % (draft-ietf-scone-protocol, Rate Signals).                         CUBIC paces at no more, and has no more in flight than a round trip of it."
+                    .to_owned(),
+                claim: String::new(),
+                seen: format!("Change of S from CUBIC alone: {}", lines.join(" ")),
+                panels: tables(o, "advice", &WHERE, &ADVICE),
                 ..Figure::default()
             }
         }),

@@ -1,9 +1,11 @@
 //! What can be set of `ebb`: its dials, and which rules are in force.
 
+use slackwater_core::Duration;
+
 use crate::registry::{Parameter, Parameters};
 
 /// What may follow `ebb:`.
-pub(super) const PARAMETERS: [Parameter; 9] = [
+pub(super) const PARAMETERS: [Parameter; 10] = [
     Parameter::number(
         "z",
         Params::DEFAULT.z,
@@ -24,6 +26,13 @@ pub(super) const PARAMETERS: [Parameter; 9] = [
         (1.0, 1000.0),
         "ms",
         "time within which what is too much or too little is made up (ours)",
+    ),
+    Parameter::number(
+        "advice",
+        0.0,
+        (0.0, 600_000.0),
+        "ms",
+        "the offered rate of so long alone, as SCONE carries it, bounds CUBIC; 0: the counters steer (ours)",
     ),
     rule(
         "gone",
@@ -57,6 +66,8 @@ pub struct Params {
     pub q: f64,
     /// Time within which what is too much or too little is made up, seconds.
     pub within: f64,
+    /// Of the reports the offered rate alone is heard, as its mean of so long; zero: all of them.
+    pub advice: Duration,
     /// The rules that are in force, to see what each of them is worth.
     pub rules: Rules,
 }
@@ -96,17 +107,19 @@ impl Params {
         z: 0.3,
         q: 0.002,
         within: 0.010,
+        advice: Duration::ZERO,
         rules: Rules::ALL,
     };
 
     /// As they stand after the name: `z=0.3,q=2,within=10` (ms), and `gone=0` for a rule that is left out.
     pub(super) fn read(p: Parameters<'_>) -> Result<Self, String> {
-        let [z, q, within, rules @ ..] = p.numbers(&PARAMETERS)?;
+        let [z, q, within, advice, rules @ ..] = p.numbers(&PARAMETERS)?;
         let [gone, mix, pace, elsewhere, company, trust] = rules.map(|on| on != 0.0);
         Ok(Self {
             z,
             q: q / 1e3,
             within: within / 1e3,
+            advice: Duration::from_secs_f64(advice / 1e3),
             rules: Rules {
                 gone,
                 mix,
@@ -126,11 +139,13 @@ mod tests {
     #[test]
     fn times_are_given_in_milliseconds_and_kept_in_seconds() {
         assert_eq!(Params::read(Parameters("")), Ok(Params::DEFAULT));
-        let read = Params::read(Parameters("z=0.5,q=-4,within=20,mix=0")).expect("it is right");
+        let read = Params::read(Parameters("z=0.5,q=-4,within=20,advice=1000,mix=0"))
+            .expect("it is right");
         let expected = Params {
             z: 0.5,
             q: -0.004,
             within: 0.020,
+            advice: Duration::from_secs(1),
             rules: Rules {
                 mix: false,
                 ..Rules::ALL
