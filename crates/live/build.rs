@@ -1,4 +1,4 @@
-//! Compiles `bpf/xrc.bpf.c` where the feature `bpf` asks for it.
+//! Compiles `bpf/xrc.bpf.c` and `bpf/upf.bpf.c` where the feature `bpf` asks for it.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -12,23 +12,25 @@ mod bpf {
 
     pub(crate) fn build() {
         let variable = |name| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));
-        let source = variable("CARGO_MANIFEST_DIR").join("bpf/xrc.bpf.c");
-        let skeleton = variable("OUT_DIR").join("xrc.skel.rs");
-        for file in ["kernel.h", "xrc_core.h", "xrc_internet.h", "xrc.bpf.c"] {
+        for file in ["kernel.h", "xrc_core.h", "xrc_internet.h"] {
             println!("cargo:rerun-if-changed=bpf/{file}");
         }
         // Debian keeps <asm/types.h> in a folder of the architecture.
         let arch = std::env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
         let asm = format!("-idirafter/usr/include/{arch}-linux-gnu");
-        let built = libbpf_cargo::SkeletonBuilder::new()
-            .source(&source)
-            .clang_args(["-mcpu=v3", "-Wall", "-Werror", &asm])
-            .build_and_generate(&skeleton);
-        if let Err(error) = built {
-            // A chain of causes, the compiler's words among them.
-            panic!(
-                "bpf/xrc.bpf.c does not compile; the feature `bpf` needs clang 14 or newer: {error:#}"
-            );
+        for name in ["xrc", "upf"] {
+            let file = format!("bpf/{name}.bpf.c");
+            println!("cargo:rerun-if-changed={file}");
+            let built = libbpf_cargo::SkeletonBuilder::new()
+                .source(variable("CARGO_MANIFEST_DIR").join(&file))
+                .clang_args(["-mcpu=v3", "-Wall", "-Werror", &asm])
+                .build_and_generate(variable("OUT_DIR").join(format!("{name}.skel.rs")));
+            if let Err(error) = built {
+                // A chain of causes, the compiler's words among them.
+                panic!(
+                    "{file} does not compile; the feature `bpf` needs clang 14 or newer: {error:#}"
+                );
+            }
         }
     }
 }

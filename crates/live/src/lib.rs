@@ -16,7 +16,7 @@
 //! | [`core_network`] | function, gNB and UEs in one command |
 //! | [`packet`] | an interface by `AF_PACKET`: frames in and out |
 //! | [`upf`] | a user plane function on sockets and a TUN device or an interface |
-//! | `bpf` | XRC in the kernel's TCP, with the feature `bpf` |
+//! | `bpf` | XRC in the kernel's TCP, with the feature `bpf`, which [`upf`] has a path in the kernel with |
 
 #[cfg(feature = "bpf")]
 pub mod bpf;

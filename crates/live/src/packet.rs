@@ -285,6 +285,32 @@ impl PacketSocket {
         self.fd.as_fd()
     }
 
+    /// A program of BPF decides from now on which frames come by the ring, and how much of each.
+    ///
+    /// # Errors
+    /// Where it is none for sockets.
+    #[cfg(feature = "bpf")]
+    pub(crate) fn set_filter(&self, program: BorrowedFd<'_>) -> Result<(), LiveError> {
+        let program = program.as_raw_fd();
+        // SAFETY: the kernel reads an integer during the call alone.
+        let done = unsafe {
+            libc::setsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ATTACH_BPF,
+                ptr::from_ref(&program).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            )
+        };
+        match done {
+            0 => Ok(()),
+            _ => Err(LiveError::kernel(
+                format!("cannot filter the ring of \"{}\"", self.name),
+                io::Error::last_os_error(),
+            )),
+        }
+    }
+
     /// Reads the next frame to this host, and hands it to `each`; false where none waits. Frames to others, and those of a
     /// VLAN, are passed over. [`PacketSocket::check`] says whether more can come.
     pub fn read(&mut self, each: impl FnOnce(Frame<'_>)) -> bool {

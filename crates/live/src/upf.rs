@@ -5,6 +5,8 @@
 mod apart;
 pub mod config;
 pub mod drive;
+#[cfg_attr(not(feature = "bpf"), path = "upf/fast/absent.rs")]
+mod fast;
 pub mod fixed;
 mod join;
 mod n6;

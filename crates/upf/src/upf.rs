@@ -5,11 +5,12 @@
 
 use std::net::SocketAddr;
 
-use slackwater_core::{Ecn, Instant};
+use slackwater_core::{Direction, Ecn, Instant};
 
 use crate::n4::{self, Node};
-use crate::sessions::Sessions;
+use crate::sessions::{Seid, Sessions};
 use crate::usage::Usage;
+use crate::user::fast::{FastPath, Forwarded};
 use crate::user::{Buf, Event, Output, User, UserConfig};
 
 /// What the function is told.
@@ -115,6 +116,49 @@ impl Upf {
             Some(Output::N4 { to, bytes })
         };
         self.user.take_output().or_else(n4)
+    }
+
+    /// Lists from now on the sessions whose path outside may be another one: all that there are, to begin with.
+    pub fn keep_fast(&mut self) {
+        let all = self.sessions.iter().map(|s| s.seid);
+        self.user.keep_fast(all);
+    }
+
+    /// The sessions that came, changed or went since the last call, for a path outside ([`crate::user::fast`]).
+    pub fn take_fast_changes(&mut self, now: Instant) -> Vec<Seid> {
+        let (sessions, usage) = (&mut self.sessions, &mut self.usage);
+        self.user.follow(now, sessions, usage);
+        self.user.take_fast_changes()
+    }
+
+    /// What of a session a path outside may do; nothing of one that is gone.
+    pub fn fast_path(&self, seid: Seid) -> FastPath {
+        let session = self.sessions.get(seid);
+        session.map_or_else(FastPath::default, |s| self.user.fast_path(s))
+    }
+
+    /// The sessions whose counts are wanted by `now`: a report of them may be due.
+    pub fn counts_wanted(&self, now: Instant) -> Vec<Seid> {
+        self.usage.timers_by(now).collect()
+    }
+
+    /// Counts what a path outside has forwarded of a session, to the rules `urrs`.
+    pub fn add_forwarded(
+        &mut self,
+        now: Instant,
+        seid: Seid,
+        direction: Direction,
+        urrs: &[u32],
+        what: Forwarded,
+    ) {
+        let usage = &mut self.usage;
+        self.user
+            .add_forwarded(now, usage, seid, direction, urrs, what);
+    }
+
+    /// Counts packets that a path outside lost for want of room for a header.
+    pub const fn add_no_room(&mut self, packets: u64) {
+        self.user.add_no_room(packets);
     }
 
     /// What happened to associations; call until it returns `None`.

@@ -12,6 +12,7 @@ use slackwater_wire::pfcp::trigger;
 
 use crate::rules::Urr;
 use crate::sessions::Seid;
+use crate::user::fast::Forwarded;
 use counter::Counter;
 
 /// What a rule counted since its report before (TS 29.244, 7.5.8.3).
@@ -56,13 +57,13 @@ impl Counted {
         Bytes(self.up.0.saturating_add(self.down.0))
     }
 
-    fn add(&mut self, direction: Direction, bytes: u64) {
+    fn add(&mut self, direction: Direction, count: u64, bytes: u64) {
         let (octets, packets) = match direction {
             Direction::Up => (&mut self.up, &mut self.up_packets),
             Direction::Down => (&mut self.down, &mut self.down_packets),
         };
         octets.0 = octets.0.saturating_add(bytes);
-        *packets += 1;
+        *packets += count;
     }
 }
 
@@ -193,6 +194,24 @@ impl Usage {
         })
     }
 
+    /// Packets that a path outside has forwarded count to the rules `urrs` of the session. Such rules have no quota.
+    pub(crate) fn on_forwarded(
+        &mut self,
+        now: Instant,
+        seid: Seid,
+        urrs: &[u32],
+        direction: Direction,
+        what: Forwarded,
+    ) {
+        self.count(now, seid, direction, what, |urr| urrs.contains(&urr.id));
+    }
+
+    /// The sessions of which a rule is to be looked at by `now`.
+    pub(crate) fn timers_by(&self, now: Instant) -> impl Iterator<Item = Seid> {
+        let due = self.timers.iter().take_while(move |(at, ..)| *at <= now);
+        due.map(|(_, seid, _)| *seid)
+    }
+
     /// [`Usage::on_packet`] for those of the rules that `which` names.
     fn pass(
         &mut self,
@@ -218,9 +237,32 @@ impl Usage {
         {
             return false;
         }
-        for counter in session.counters.iter_mut().filter(mine) {
+        let one = Forwarded {
+            packets: 1,
+            bytes: bytes.get(),
+        };
+        self.count(now, seid, direction, one, |urr| {
+            urrs.contains(&urr.id) && which(urr)
+        });
+        true
+    }
+
+    /// Packets count to the rules of a session that `which` names.
+    fn count(
+        &mut self,
+        now: Instant,
+        seid: Seid,
+        direction: Direction,
+        what: Forwarded,
+        which: impl Fn(&Urr) -> bool,
+    ) {
+        let place = self.places.get_mut(seid.ue().index());
+        let Some(session) = place.and_then(Option::as_mut).filter(|s| s.seid == seid) else {
+            return;
+        };
+        for counter in session.counters.iter_mut().filter(|c| which(&c.urr)) {
             let id = counter.urr.id;
-            let (due, sooner) = counter.count(now, direction, bytes);
+            let (due, sooner) = counter.count(now, direction, what);
             if due {
                 self.due.push_back((seid, id));
             }
@@ -233,7 +275,6 @@ impl Usage {
                 self.timers.extend(counter.watched.map(|at| (at, seid, id)));
             }
         }
-        true
     }
 
     /// Time passed.

@@ -8,6 +8,7 @@ pub mod buffer;
 pub mod classify;
 pub mod counters;
 pub mod ecn;
+pub mod fast;
 mod fragments;
 pub mod functions;
 pub mod icmp;
@@ -151,6 +152,8 @@ pub struct User {
     peers: HashMap<RemoteTunnel, Seid>,
     out: VecDeque<Output>,
     events: VecDeque<Event>,
+    /// Sessions whose path outside may be another one; `None` where there is no such path.
+    fast: Option<Vec<Seid>>,
     counters: Counters,
     /// What packets waited here, down and up.
     delays: [Delays; 2],
@@ -176,6 +179,7 @@ impl User {
             peers: HashMap::new(),
             out: VecDeque::new(),
             events: VecDeque::new(),
+            fast: None,
             counters: Counters::default(),
             delays: [Delays::default(); 2],
             icmp_often: often(),
@@ -317,6 +321,7 @@ impl User {
         let moved = access.is_some() && state.access.is_some() && access != state.access;
         state.access = access.or(state.access);
         self.states[at] = Some(state);
+        self.changed_fast(seid);
         if moved {
             // The radio's queue and rate are others now.
             self.functions.path_switched(now, seid.ue());
@@ -335,6 +340,7 @@ impl User {
             .follow(now, seid.ue(), state.plan.as_ref(), None);
         self.meters.leave(&state.meters);
         self.forget_peers(&state);
+        self.changed_fast(seid);
         self.counters.session_gone += self.kept.forget(seid) as u64;
     }
 

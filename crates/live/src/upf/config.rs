@@ -171,6 +171,24 @@ section! {
     }
 }
 
+choice! {
+    /// Where packets that no function holds are forwarded.
+    pub enum FastPath {
+        /// Here.
+        Off = "off",
+        /// In the kernel.
+        Kernel = "kernel",
+    }
+}
+
+section! {
+    /// A shorter path for sessions whose packets no function holds.
+    pub struct Fast {
+        /// Where these packets are forwarded: here, or by programs in the kernel. Those need `n3.interface` and `n6.port`.
+        pub path: FastPath = FastPath::Off,
+    }
+}
+
 section! {
     /// A session without a control plane.
     pub struct StaticSession {
@@ -222,6 +240,8 @@ section! {
         pub functions: Functions = Functions::example(),
         /// When packets are read.
         pub turns: Turns = Turns::example(),
+        /// The path in the kernel.
+        pub fast: Fast = Fast::example(),
         /// Metrics and status.
         pub http: Http = Http::example(),
         /// Sessions without a control plane.
@@ -249,6 +269,19 @@ impl UpfConfig {
                 "no router beside n6.port",
                 "its address on the port's link",
             ));
+        }
+        if config.fast.path == FastPath::Kernel {
+            let places = [
+                ("n3.interface", config.n3.interface.is_some()),
+                ("n6.port", config.n6.port.is_some()),
+            ];
+            if let Some((key, _)) = places.iter().find(|(_, there)| !there) {
+                return Err(ScenarioError::new(
+                    *key,
+                    "none beside fast.path = \"kernel\"",
+                    "the interface's name",
+                ));
+            }
         }
         config.one_session_each()?;
         Ok(config)
@@ -361,6 +394,14 @@ mod tests {
             (
                 "[n3]\naddress = \"::1\"\n[turns]\ngather = \"3 ms\"\n",
                 "turns.gather",
+            ),
+            (
+                "[n4]\naddress = \"::1\"\n[n3]\naddress = \"::1\"\n[fast]\npath = \"kernel\"\n",
+                "n3.interface",
+            ),
+            (
+                "[n4]\naddress = \"::1\"\n[n3]\naddress = \"::1\"\ninterface = \"eth0\"\n[fast]\npath = \"kernel\"\n",
+                "n6.port",
             ),
         ] {
             let error = UpfConfig::parse("upf.toml", text).unwrap_err().to_string();

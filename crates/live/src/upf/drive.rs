@@ -8,13 +8,15 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use slackwater_core::{Bytes, Duration, Ecn, Instant};
 use slackwater_upf::n4;
+use slackwater_upf::sessions::Seid;
 use slackwater_upf::state::Origin;
 use slackwater_upf::upf::Upf;
 use slackwater_upf::user::Output;
 use slackwater_wire::gtpu::{Ntp, NtpClock};
 use tracing::{error, info, warn};
 
-use super::config::UpfConfig;
+use super::config::{FastPath, UpfConfig};
+use super::fast::Fast;
 use super::n6::N6;
 use super::pool::Pool;
 use super::reload::{self, Fixed, Ordered, Reloaded};
@@ -187,6 +189,8 @@ pub struct Server {
     /// Where most datagrams of N3 come by, in place of its socket.
     ring: Option<Ring>,
     n6: N6,
+    /// What the kernel does of it.
+    fast: Option<Fast>,
     pool: Pool,
     clock: WallClock,
     /// Messages for N4 that the kernel did not take.
@@ -230,6 +234,13 @@ impl Server {
             origin,
             state,
         } = begin(config)?;
+        let fast = match (config.fast.path, &ring, n6.port()) {
+            (FastPath::Kernel, Some(ring), Some(n6)) => {
+                upf.keep_fast();
+                Some(Fast::open(config, ring.port(), n6)?)
+            }
+            _ => None,
+        };
         let mut fixed = Fixed::default();
         fixed.check(upf.all_sessions(), config)?;
         fixed.order(upf.sessions(), config, &config.n3, clock.now());
@@ -243,6 +254,7 @@ impl Server {
             n3,
             ring,
             n6,
+            fast,
             pool: Pool::default(),
             clock,
             refused_n4: 0,
@@ -255,6 +267,18 @@ impl Server {
     /// The function.
     pub const fn upf(&self) -> &Upf {
         &self.upf
+    }
+
+    /// Which packets of a session the path in the kernel forwards: downlink and uplink.
+    pub fn in_kernel(&self, seid: Seid) -> [bool; 2] {
+        self.fast.as_ref().map_or([false; 2], |fast| fast.has(seid))
+    }
+
+    /// Takes the counts of the path in the kernel over, before they are read.
+    pub fn count_fast(&mut self) {
+        if let Some(fast) = &mut self.fast {
+            fast.count_all(&mut self.upf, self.clock.now());
+        }
     }
 
     /// The name of N6's device.
@@ -364,14 +388,29 @@ impl Server {
                 more |= n3 >= BURST || n6 >= BURST;
                 came = n3 + n6;
             }
+            self.follow_fast();
             self.write();
 
             let now = self.clock.now();
-            if now >= check {
+            let checks = now >= check;
+            if end.is_none()
+                && (came == 0 || checks)
+                && let Some(fast) = &mut self.fast
+            {
+                // Nothing of them waits here, or not for long: their next packets overtake few.
+                fast.put_in(&mut self.upf);
+            }
+            if checks {
                 check = now + CHECK_EVERY;
                 self.check()?;
+                if let Some(fast) = &mut self.fast {
+                    fast.look(&mut self.upf, now);
+                }
                 if now >= self.note {
                     self.note = now + NOTE_EVERY;
+                    if let Some(fast) = &mut self.fast {
+                        fast.count_all(&mut self.upf, now);
+                    }
                     self.upf.note_usage();
                 }
                 while let Ok(question) = questions.try_recv() {
@@ -381,6 +420,9 @@ impl Server {
                     log(&event);
                 }
                 if end.is_none() && (ends(self) || self.stopped) {
+                    if let Some(fast) = &mut self.fast {
+                        fast.close(&mut self.upf, now);
+                    }
                     end = Some(now + DRAIN);
                 }
             }
@@ -414,7 +456,11 @@ impl Server {
             let Ok((n, from)) = n4.recv_from(buffer) else {
                 return false;
             };
-            self.upf.on_n4(self.clock.now(), from, &buffer[..n]);
+            let now = self.clock.now();
+            if let Some(fast) = &mut self.fast {
+                fast.before(&mut self.upf, now, &buffer[..n]);
+            }
+            self.upf.on_n4(now, from, &buffer[..n]);
         }
         true
     }
@@ -463,6 +509,13 @@ impl Server {
             }
         }
         Ok(BURST)
+    }
+
+    /// Takes from the kernel the sessions that changed.
+    fn follow_fast(&mut self) {
+        if let Some(fast) = &mut self.fast {
+            fast.follow(&mut self.upf, self.clock.now());
+        }
     }
 
     /// Puts what changed into the state file. Where that fails the file goes: it must not promise what it does not hold.

@@ -88,6 +88,14 @@ impl N6 {
         }
     }
 
+    /// The interface, where it is one.
+    pub(super) fn port(&self) -> Option<&PacketSocket> {
+        match &self.way {
+            Way::Tun { .. } => None,
+            Way::Port { socket, .. } => Some(socket),
+        }
+    }
+
     /// What was lost here.
     pub(super) fn lost(&self) -> Lost {
         match &self.way {

@@ -70,6 +70,11 @@ impl Ring {
         self.socket.fd()
     }
 
+    /// The interface.
+    pub(super) const fn port(&self) -> &PacketSocket {
+        &self.socket
+    }
+
     /// Frames that hold no sound datagram.
     pub(super) const fn malformed(&self) -> u64 {
         self.malformed + self.socket.cut

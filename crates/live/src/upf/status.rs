@@ -415,6 +415,7 @@ fn session(server: &Server, session: &Session) -> Value {
         })
     });
     let rules = &session.rules;
+    let [down, up] = server.in_kernel(session.seid);
     json!({
         "seid": format!("{:#x}", session.seid.0),
         "peer_seid": format!("{:#x}", session.peer_seid),
@@ -423,6 +424,7 @@ fn session(server: &Server, session: &Session) -> Value {
         "up": traffic(&status.up),
         "down": traffic(&status.down),
         "vaqm": aqm,
+        "kernel": { "down": down, "up": up },
     })
 }
 

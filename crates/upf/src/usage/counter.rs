@@ -5,6 +5,7 @@ use slackwater_wire::pfcp::trigger;
 
 use super::{Counted, Kept, Report};
 use crate::rules::{Urr, Volume};
+use crate::user::fast::Forwarded;
 
 /// The count of one rule.
 #[derive(Debug)]
@@ -194,16 +195,16 @@ impl Counter {
                 .is_some_and(|q| self.time_of_quota + self.running_time(now) >= q)
     }
 
-    /// A packet passes. Whether a report has become due, and whether the clocks have started.
+    /// Packets pass. Whether a report has become due, and whether the clocks have started.
     pub(super) fn count(
         &mut self,
         now: Instant,
         direction: Direction,
-        bytes: Bytes,
+        what: Forwarded,
     ) -> (bool, bool) {
         self.is_new = true;
-        self.counted.add(direction, bytes.get());
-        self.of_quota.add(direction, bytes.get());
+        self.counted.add(direction, what.packets, what.bytes);
+        self.of_quota.add(direction, what.packets, what.bytes);
         let mut why = 0;
         let rested = match self.running {
             None => true,

@@ -272,7 +272,7 @@ proptest! {
                     let direction = if up { Direction::Up } else { Direction::Down };
                     if usage.on_packet(now, seid, &urrs, direction, Bytes(len.into())) {
                         for u in urrs {
-                            passed[u as usize].add(direction, len.into());
+                            passed[u as usize].add(direction, 1, len.into());
                         }
                     }
                 }

@@ -66,6 +66,10 @@ counters! {
     n3_in,
     /// User packets that left in a tunnel.
     n3_out,
+    /// Downlink packets of these that the path in the kernel forwarded (`fast.path`).
+    kernel_down,
+    /// Uplink packets that the path in the kernel forwarded.
+    kernel_up,
     /// Datagrams that are no GTP-U message of version 1 (TS 29.281, 5.1).
     malformed_gtpu,
     /// User packets without a sound IP header.

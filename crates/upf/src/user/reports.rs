@@ -156,6 +156,7 @@ impl User {
                 self.counters.report_stale += 1;
             } else {
                 self.counters.reports += 1;
+                self.heard(&report);
                 self.functions.on_report(now, peer, &report);
             }
         }

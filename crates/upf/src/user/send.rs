@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use slackwater_core::{Direction, Instant, PacketView as _};
+use slackwater_core::{Direction, Instant, PacketView as _, Qfi};
 use slackwater_wire::gtpu::extension::{MAX_CONTENT, PDU_SESSION_CONTAINER};
 use slackwater_wire::gtpu::psc::{Container, Downlink, MAX, Uplink};
 use slackwater_wire::gtpu::{Header, Kind, PORT};
@@ -179,20 +179,7 @@ impl User {
         packet: &UserPacket,
     ) -> Option<usize> {
         let tunnel = pdr.far.and_then(|id| session.rules.far(id))?.outer?;
-        let ip = match tunnel.address {
-            IpAddr::V4(_) => 20,
-            IpAddr::V6(_) => 40,
-        };
-        // A container with or without a time stamp: always as if with one, so that the answer does not change.
-        let container = match (packet.route.qfi, self.config.measure) {
-            (None, _) => 0,
-            (Some(_), None) => OPTIONAL + 4,
-            (Some(_), Some(_)) => OPTIONAL + 12,
-        };
-        let mtu = self
-            .config
-            .n3_mtu
-            .saturating_sub(ip + UDP_AND_GTPU + container);
+        let mtu = self.room_in(tunnel, packet.route.qfi);
         // What IPv6 must carry whole goes even where the outer packet is then cut (RFC 2473, 7.1).
         let mtu = if packet.ip().is_v6() {
             mtu.max(icmp::IPV6_LEAST)
@@ -200,6 +187,23 @@ impl User {
             mtu
         };
         (packet.len() as usize > mtu).then_some(mtu)
+    }
+
+    /// Octets of a packet that fits a tunnel whole.
+    pub(super) fn room_in(&self, tunnel: RemoteTunnel, qfi: Option<Qfi>) -> usize {
+        let ip = match tunnel.address {
+            IpAddr::V4(_) => 20,
+            IpAddr::V6(_) => 40,
+        };
+        // A container with or without a time stamp: always as if with one, so that the answer does not change.
+        let container = match (qfi, self.config.measure) {
+            (None, _) => 0,
+            (Some(_), None) => OPTIONAL + 4,
+            (Some(_), Some(_)) => OPTIONAL + 12,
+        };
+        self.config
+            .n3_mtu
+            .saturating_sub(ip + UDP_AND_GTPU + container)
     }
 
     /// Tells the sender of a packet that must not be cut what would fit: by N6, or in its tunnel where it is the UE.
@@ -325,7 +329,7 @@ impl Outer {
 
 #[cfg(test)]
 mod tests {
-    use slackwater_core::{Qfi, Teid};
+    use slackwater_core::Teid;
     use slackwater_wire::gtpu::Ntp;
 
     use super::*;

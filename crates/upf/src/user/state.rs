@@ -58,6 +58,8 @@ pub struct State {
     pub access: Option<RemoteTunnel>,
     /// When a downlink packet last had a time stamp (TS 38.415, QMP).
     pub stamped: Option<Instant>,
+    /// The radio network has reported what share of its packets to mark.
+    pub marks: bool,
     /// Counters.
     pub status: Status,
 }
@@ -72,6 +74,7 @@ impl State {
             tunnels: Vec::new(),
             access: None,
             stamped: None,
+            marks: false,
             status: Status::default(),
         }
     }

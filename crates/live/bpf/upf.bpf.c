@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The path in the kernel of a user plane function (docs/design/0104): packets of sessions that no function holds.
+ *
+ * Each interface has a pair of programs. The filter of the function's ring decides, once a packet: it leaves a note and keeps the
+ * packet from the ring, or lets the ring have it. The program at tcx, which the kernel calls next for the same packet on the same
+ * processor, does what the note orders. So a packet is never taken by both, and never by none, whatever changes in the maps.
+ */
+#include "kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/pkt_cls.h>
+#include <linux/udp.h>
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* Of the kernel's packet (include/linux/skbuff.h). */
+struct sk_buff {
+	__u8 ip_summed : 2;
+} KERNEL_TYPE;
+
+#define CHECKSUM_UNNECESSARY 1
+#define CHECKSUM_PARTIAL 3
+
+extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
+
+#define ETHERNET 14
+#define TYPE_IPV4 0x0800
+/* An IPv4 header without options, and what of its fragment field is zero in a whole packet (RFC 791, 3.1). */
+#define PLAIN_IPV4 0x45
+#define FRAGMENT 0x3fff
+#define DONT_FRAGMENT 0x4000
+/* TS 29.281, 5.1: version 1, protocol type GTP, with or without extension headers; message type G-PDU. */
+#define GTP_PLAIN 0x30
+#define GTP_EXTENDED 0x34
+#define G_PDU 255
+#define GTP_PORT 2152
+/* TS 29.281, 5.2.1; TS 38.415, 5.5.2: a container of four octets that states a QoS flow alone. */
+#define CONTAINER 0x85
+#define UPLINK_TYPE 0x10
+#define REFLECTIVE 0x40
+#define AF_INET 2
+/* Sessions at most; each has a place among the counters. */
+#define SESSIONS 16384
+
+/* Set by the loader before the programs are loaded; addresses and ports in network byte order. */
+const volatile __be32 own = 0;
+const volatile __be16 port = 0;
+const volatile __be32 gateway = 0;
+const volatile u8 ttl = 64;
+const volatile u8 dont_fragment = 1;
+const volatile u32 n3_index = 0;
+const volatile u32 n6_index = 0;
+const volatile u32 n6_mtu = 1500;
+
+/* Where downlink packets of a UE go. */
+struct down {
+	__be32 peer;
+	__be32 teid;
+	__be32 next_hop;
+	u32 slot;
+	/* The longest packet that is taken. */
+	u16 most;
+	u8 dscp;
+	/* Its packets have a container. */
+	u8 contained;
+	/* QFI and RQI as the container has them. */
+	u8 flow;
+	u8 unused[3];
+};
+
+/* Which uplink packets of a tunnel are taken. */
+struct up {
+	/* A bit for each QoS flow. */
+	u64 flows;
+	__be32 ue;
+	u32 slot;
+	/* Packets of every flow, and those that name none. */
+	u8 every;
+	u8 unused[7];
+};
+
+struct counts {
+	u64 down_packets;
+	u64 down_bytes;
+	u64 up_packets;
+	u64 up_bytes;
+	/* The kernel had no room for a header. */
+	u64 lost;
+};
+
+struct note {
+	u8 taken;
+	/* Uplink: octets of the outer headers. Downlink: the type of service that the outer header gets. */
+	u8 outer;
+	/* Uplink: the type of service of the inner header, as it is to be. */
+	u8 tos;
+	u8 unused;
+	/* Octets of the frame; what is behind them is padding. */
+	u32 frame;
+	/* Octets of the user's packet. */
+	u32 length;
+	u32 slot;
+	struct down down;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SESSIONS);
+	__type(key, __be32);
+	__type(value, struct down);
+} downs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SESSIONS);
+	__type(key, __be32);
+	__type(value, struct up);
+} ups SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SESSIONS);
+	__type(key, u32);
+	__type(value, struct counts);
+} counters SEC(".maps");
+
+/* Of N6 and of N3. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, u32);
+	__type(value, struct note);
+} notes SEC(".maps");
+
+static __always_inline struct note *note_of(u32 which)
+{
+	return bpf_map_lookup_elem(&notes, &which);
+}
+
+/* A frame to this host, as it came by the line. A super-packet is the function's to cut. */
+static __always_inline bool is_plain(const struct __sk_buff *skb)
+{
+	return skb->pkt_type == 0 && !skb->vlan_present && skb->gso_size == 0;
+}
+
+static __always_inline bool is_whole(const struct iphdr *ip)
+{
+	return *(const u8 *)ip == PLAIN_IPV4 && !(ip->frag_off & bpf_htons(FRAGMENT));
+}
+
+static __always_inline u16 folded(u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum + (sum >> 16);
+}
+
+static __always_inline u32 header_sum(const struct iphdr *ip)
+{
+	const u16 *words = (const u16 *)ip;
+	u32 sum = 0;
+
+#pragma unroll
+	for (int k = 0; k < 10; k++)
+		sum += words[k];
+	return sum;
+}
+
+/* What a ring's filter returns: nothing of the packet, or all of it. */
+#define KEEP_FROM_RING 0
+#define GIVE_TO_RING -1
+
+SEC("socket")
+int decide_down(struct __sk_buff *skb)
+{
+	struct {
+		u8 pad[2];
+		u8 addresses[12];
+		__be16 type;
+		struct iphdr ip;
+	} head;
+	struct note *note = note_of(0);
+	struct down *down;
+	u32 length;
+
+	if (!note)
+		return GIVE_TO_RING;
+	note->taken = 0;
+	if (!is_plain(skb) || bpf_skb_load_bytes(skb, 0, head.addresses, sizeof(head) - 2))
+		return GIVE_TO_RING;
+	length = bpf_ntohs(head.ip.tot_len);
+	if (head.type != bpf_htons(TYPE_IPV4) || !is_whole(&head.ip) || length < sizeof(head.ip) ||
+	    ETHERNET + length > skb->len)
+		return GIVE_TO_RING;
+	down = bpf_map_lookup_elem(&downs, &head.ip.daddr);
+	if (!down || length > down->most)
+		return GIVE_TO_RING;
+	note->down = *down;
+	note->slot = down->slot;
+	note->outer = down->dscp | (head.ip.tos & 3);
+	note->frame = ETHERNET + length;
+	note->length = length;
+	note->taken = 1;
+	return KEEP_FROM_RING;
+}
+
+static __always_inline bool trimmed(struct __sk_buff *skb, const struct note *note)
+{
+	return skb->len == note->frame || !bpf_skb_change_tail(skb, note->frame, 0);
+}
+
+SEC("tcx/ingress")
+int send_down(struct __sk_buff *skb)
+{
+	struct {
+		struct iphdr ip;
+		struct udphdr udp;
+		u8 flags;
+		u8 type;
+		__be16 length;
+		__be32 teid;
+		u8 optional[4];
+		u8 container[4];
+	} outer = {};
+	struct bpf_redir_neigh hop = { .nh_family = AF_INET };
+	struct note *note = note_of(0);
+	struct counts *counts;
+	u32 more, slot;
+	int done;
+
+	if (!note || !note->taken)
+		return TC_ACT_UNSPEC;
+	note->taken = 0;
+	slot = note->slot;
+	counts = bpf_map_lookup_elem(&counters, &slot);
+	if (!counts)
+		return TC_ACT_SHOT;
+	more = note->down.contained ? sizeof(outer) : sizeof(outer) - 8;
+	outer.ip.version = 4;
+	outer.ip.ihl = 5;
+	outer.ip.tos = note->outer;
+	outer.ip.tot_len = bpf_htons(more + note->length);
+	outer.ip.frag_off = dont_fragment ? bpf_htons(DONT_FRAGMENT) : 0;
+	outer.ip.ttl = ttl;
+	outer.ip.protocol = IPPROTO_UDP;
+	outer.ip.saddr = own;
+	outer.ip.daddr = note->down.peer;
+	outer.ip.check = ~folded(header_sum(&outer.ip));
+	outer.udp.source = port;
+	outer.udp.dest = bpf_htons(GTP_PORT);
+	outer.udp.len = bpf_htons(more - sizeof(outer.ip) + note->length);
+	outer.type = G_PDU;
+	outer.length = bpf_htons(more - sizeof(outer.ip) - sizeof(outer.udp) - 8 + note->length);
+	outer.teid = note->down.teid;
+	outer.flags = GTP_PLAIN;
+	if (note->down.contained) {
+		outer.flags = GTP_EXTENDED;
+		outer.optional[3] = CONTAINER;
+		outer.container[0] = 1;
+		outer.container[2] = note->down.flow;
+	}
+	hop.ipv4_nh = note->down.next_hop;
+	done = trimmed(skb, note) && !bpf_skb_adjust_room(skb, more, BPF_ADJ_ROOM_MAC,
+							 BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 | BPF_F_ADJ_ROOM_ENCAP_L4_UDP);
+	if (done)
+		done = note->down.contained ? !bpf_skb_store_bytes(skb, ETHERNET, &outer, sizeof(outer), 0) :
+					      !bpf_skb_store_bytes(skb, ETHERNET, &outer, sizeof(outer) - 8, 0);
+	if (!done) {
+		counts->lost++;
+		return TC_ACT_SHOT;
+	}
+	counts->down_packets++;
+	counts->down_bytes += note->length;
+	return bpf_redirect_neigh(n3_index, &hop, sizeof(hop), 0);
+}
+
+/* The sum of a datagram holds, as far as that is known without reading it (RFC 768: zero is none). */
+static __always_inline bool is_summed(struct __sk_buff *skb, const struct udphdr *udp)
+{
+	struct sk_buff *kernels;
+	u8 summed;
+
+	if (!udp->check)
+		return true;
+	kernels = bpf_cast_to_kern_ctx(skb);
+	summed = BPF_CORE_READ_BITFIELD(kernels, ip_summed);
+	return summed == CHECKSUM_UNNECESSARY || summed == CHECKSUM_PARTIAL;
+}
+
+/* A host that a reply could go to (RFC 1122, 3.2.1.3). */
+static __always_inline bool is_host(__be32 address)
+{
+	u8 first = bpf_ntohl(address) >> 24;
+
+	return address && first != 127 && first >> 4 != 14;
+}
+
+/* RFC 6040, 4.2, figure 4; negative for a packet that is to be dropped. */
+static __always_inline int decapsulated(u8 inner, u8 outer)
+{
+	if (outer == 3)
+		return inner ? 3 : -1;
+	return inner == 2 && outer == 1 ? 1 : inner;
+}
+
+SEC("socket")
+int decide_up(struct __sk_buff *skb)
+{
+	struct {
+		u8 pad[2];
+		u8 addresses[12];
+		__be16 type;
+		struct iphdr ip;
+		struct udphdr udp;
+		u8 flags;
+		u8 message;
+		__be16 length;
+		__be32 teid;
+		u8 rest[8 + sizeof(struct iphdr)];
+	} head;
+	struct note *note = note_of(1);
+	struct iphdr inner;
+	u32 octets, outer;
+	struct up *up;
+	int field;
+
+	if (!note)
+		return GIVE_TO_RING;
+	note->taken = 0;
+	if (!is_plain(skb) || bpf_skb_load_bytes(skb, 0, head.addresses, sizeof(head) - 2))
+		return GIVE_TO_RING;
+	octets = bpf_ntohs(head.ip.tot_len);
+	if (head.type != bpf_htons(TYPE_IPV4) || !is_whole(&head.ip) || head.ip.protocol != IPPROTO_UDP ||
+	    head.ip.daddr != own || head.udp.dest != port || ETHERNET + octets > skb->len ||
+	    bpf_ntohs(head.udp.len) + sizeof(head.ip) != octets || folded(header_sum(&head.ip)) != 0xffff ||
+	    !is_host(head.ip.saddr) || !is_summed(skb, &head.udp))
+		return GIVE_TO_RING;
+	outer = sizeof(head.ip) + sizeof(head.udp) + 8;
+	if (head.message != G_PDU || bpf_ntohs(head.length) + outer != octets)
+		return GIVE_TO_RING;
+	up = bpf_map_lookup_elem(&ups, &head.teid);
+	if (!up)
+		return GIVE_TO_RING;
+	if (head.flags == GTP_EXTENDED) {
+		u8 flow = head.rest[6];
+
+		if (head.rest[3] != CONTAINER || head.rest[4] != 1 || head.rest[5] != UPLINK_TYPE || flow > 0x3f ||
+		    head.rest[7] || !(up->every || up->flows >> flow & 1))
+			return GIVE_TO_RING;
+		outer += 8;
+		__builtin_memcpy(&inner, head.rest + 8, sizeof(inner));
+	} else if (head.flags == GTP_PLAIN && up->every) {
+		__builtin_memcpy(&inner, head.rest, sizeof(inner));
+	} else {
+		return GIVE_TO_RING;
+	}
+	field = decapsulated(inner.tos & 3, head.ip.tos & 3);
+	if (!is_whole(&inner) || bpf_ntohs(inner.tot_len) + outer != octets || bpf_ntohs(inner.tot_len) < sizeof(inner) ||
+	    bpf_ntohs(inner.tot_len) > n6_mtu || inner.saddr != up->ue || field < 0)
+		return GIVE_TO_RING;
+	note->outer = outer;
+	note->tos = (inner.tos & ~3) | field;
+	note->frame = ETHERNET + octets;
+	note->length = octets - outer;
+	note->slot = up->slot;
+	note->taken = 1;
+	return KEEP_FROM_RING;
+}
+
+SEC("tcx/ingress")
+int send_up(struct __sk_buff *skb)
+{
+	struct bpf_redir_neigh hop = { .nh_family = AF_INET, .ipv4_nh = gateway };
+	struct note *note = note_of(1);
+	struct counts *counts;
+	u32 slot;
+	u8 before[2], after[2];
+	int done;
+
+	if (!note || !note->taken)
+		return TC_ACT_UNSPEC;
+	note->taken = 0;
+	slot = note->slot;
+	counts = bpf_map_lookup_elem(&counters, &slot);
+	if (!counts)
+		return TC_ACT_SHOT;
+	done = trimmed(skb, note) && !bpf_skb_adjust_room(skb, -(int)note->outer, BPF_ADJ_ROOM_MAC, 0) &&
+	       !bpf_skb_load_bytes(skb, ETHERNET, before, sizeof(before));
+	if (done && before[1] != note->tos) {
+		after[0] = before[0];
+		after[1] = note->tos;
+		done = !bpf_l3_csum_replace(skb, ETHERNET + 10, *(u16 *)before, *(u16 *)after, 2) &&
+		       !bpf_skb_store_bytes(skb, ETHERNET, after, sizeof(after), 0);
+	}
+	if (!done) {
+		counts->lost++;
+		return TC_ACT_SHOT;
+	}
+	counts->up_packets++;
+	counts->up_bytes += note->length;
+	return bpf_redirect_neigh(n6_index, &hop, sizeof(hop), 0);
+}

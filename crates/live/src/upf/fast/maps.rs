@@ -1,0 +1,251 @@
+//! The programs in the kernel, and their maps.
+#![expect(
+    unsafe_code,
+    clippy::pedantic,
+    reason = "libbpf-rs has no call for tcx yet; the skeleton is libbpf-cargo's"
+)]
+
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::AsFd as _;
+use std::ptr::{self, NonNull};
+
+use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
+use libbpf_rs::{
+    AsRawLibbpf as _, Link, MapCore as _, MapFlags, OpenObject, ProgramMut, libbpf_sys,
+};
+use slackwater_upf::user::fast::{FastDown, FastUp, Forwarded};
+
+use super::super::config::UpfConfig;
+use crate::LiveError;
+use crate::packet::PacketSocket;
+
+#[expect(unreachable_pub, reason = "libbpf-cargo writes it")]
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/upf.skel.rs"));
+}
+
+/// `SESSIONS` of the program.
+const SESSIONS: u32 = 16_384;
+/// Outer IPv4, UDP and GTP-U, and the container behind them.
+const OUTER: usize = 20 + 8 + 8;
+/// See [`OUTER`].
+const CONTAINER: usize = 8;
+
+/// What the kernel has counted at one place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Downlink.
+    pub(super) down: Forwarded,
+    /// Uplink.
+    pub(super) up: Forwarded,
+    /// Packets without room for a header.
+    pub(super) lost: u64,
+}
+
+/// Loaded programs.
+pub(super) struct Maps {
+    // Links go before what they link.
+    _links: [Link; 2],
+    skel: skel::UpfSkel<'static>,
+    /// Longest packet of N3's interface.
+    n3_mtu: usize,
+    /// Places among the counters that are free; the one that is free for longest comes first.
+    free: VecDeque<u32>,
+}
+
+impl core::fmt::Debug for Maps {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Maps").finish_non_exhaustive()
+    }
+}
+
+fn refused(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> LiveError {
+    move |e| {
+        LiveError::Usage(format!(
+            "fast.path: {what}: {e:#}; it needs root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, and a kernel of 6.6 or newer with BTF"
+        ))
+    }
+}
+
+fn needs(found: &str, expected: &str) -> LiveError {
+    LiveError::Usage(format!("fast.path: found {found}, expected {expected}"))
+}
+
+/// A number of the kernel's settings for IPv4.
+fn setting(name: &str, default: u8) -> u8 {
+    let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
+    text.ok()
+        .and_then(|t| t.trim().parse().ok())
+        .unwrap_or(default)
+}
+
+fn index(socket: &PacketSocket) -> Result<u32, LiveError> {
+    nix::net::if_::if_nametoindex(socket.name())
+        .map_err(|e| LiveError::kernel(format!("no interface \"{}\"", socket.name()), e))
+}
+
+fn attach(program: &ProgramMut<'_>, index: u32) -> Result<Link, LiveError> {
+    let program = program.as_libbpf_object().as_ptr();
+    // SAFETY: the program is loaded and lives across the call; no options is a null pointer.
+    let link = unsafe { libbpf_sys::bpf_program__attach_tcx(program, index as i32, ptr::null()) };
+    let link = NonNull::new(link).ok_or_else(|| {
+        LiveError::kernel(
+            "fast.path: the kernel has no tcx, which came with 6.6",
+            std::io::Error::last_os_error(),
+        )
+    })?;
+    // SAFETY: libbpf has just made it, and nobody else has it.
+    Ok(unsafe { Link::from_ptr(link) })
+}
+
+impl Maps {
+    /// Loads and attaches the programs.
+    pub(super) fn load(
+        config: &UpfConfig,
+        n3: &PacketSocket,
+        n6: &PacketSocket,
+    ) -> Result<Self, LiveError> {
+        let (IpAddr::V4(own), Some(IpAddr::V4(gateway))) =
+            (config.n3.address.0, config.n6.gateway.map(|a| a.0))
+        else {
+            return Err(needs(
+                "addresses of IPv6",
+                "n3.address and n6.gateway of IPv4",
+            ));
+        };
+        // The programs live as long as the process that asked for them.
+        let object: &'static mut MaybeUninit<OpenObject> =
+            Box::leak(Box::new(MaybeUninit::uninit()));
+        let mut open = skel::UpfSkelBuilder::default()
+            .open(object)
+            .map_err(refused("cannot read the programs"))?;
+        let settings = open
+            .maps
+            .rodata_data
+            .as_mut()
+            .ok_or_else(|| needs("programs without settings", "settings"))?;
+        let network = |a: Ipv4Addr| u32::from_ne_bytes(a.octets());
+        settings.own = network(own);
+        settings.port = config.n3.port.to_be();
+        settings.gateway = network(gateway);
+        settings.ttl = setting("ip_default_ttl", 64);
+        settings.dont_fragment = u8::from(setting("ip_no_pmtu_disc", 0) == 0);
+        (settings.n3_index, settings.n6_index) = (index(n3)?, index(n6)?);
+        settings.n6_mtu = n6.mtu() as u32;
+        let (n3_index, n6_index) = (settings.n3_index, settings.n6_index);
+        let skel = open
+            .load()
+            .map_err(refused("the kernel does not take the programs"))?;
+        let links = [
+            attach(&skel.progs.send_down, n6_index)?,
+            attach(&skel.progs.send_up, n3_index)?,
+        ];
+        n6.set_filter(skel.progs.decide_down.as_fd())?;
+        n3.set_filter(skel.progs.decide_up.as_fd())?;
+        Ok(Self {
+            _links: links,
+            skel,
+            n3_mtu: n3.mtu(),
+            free: (0..SESSIONS).collect(),
+        })
+    }
+
+    /// A free place among the counters.
+    pub(super) fn slot(&mut self) -> Option<u32> {
+        self.free.pop_front()
+    }
+
+    /// Gives a place back.
+    pub(super) fn give(&mut self, slot: u32) {
+        self.free.push_back(slot);
+    }
+
+    /// What was counted at a place by all processors.
+    pub(super) fn counts(&self, slot: u32) -> Counts {
+        let found = self
+            .skel
+            .maps
+            .counters
+            .lookup_percpu(&slot.to_ne_bytes(), MapFlags::ANY);
+        let mut all = Counts::default();
+        for of_cpu in found.ok().flatten().unwrap_or_default() {
+            let mut words = of_cpu.as_chunks().0.iter().map(|w| u64::from_ne_bytes(*w));
+            let mut next = |sum: &mut u64| *sum = sum.wrapping_add(words.next().unwrap_or(0));
+            next(&mut all.down.packets);
+            next(&mut all.down.bytes);
+            next(&mut all.up.packets);
+            next(&mut all.up.bytes);
+            next(&mut all.lost);
+        }
+        all
+    }
+
+    /// Puts a session in; false where there is no room, and then nothing of it is there.
+    pub(super) fn set(
+        &self,
+        slot: u32,
+        down: Option<(&FastDown, Ipv4Addr)>,
+        up: Option<&FastUp>,
+    ) -> bool {
+        let maps = &self.skel.maps;
+        let done = down.is_none_or(|(path, hop)| {
+            let value = self.down(slot, path, hop);
+            maps.downs
+                .update(&path.ue.octets(), &value, MapFlags::ANY)
+                .is_ok()
+        }) && up.is_none_or(|path| {
+            let key = path.teid.0.to_be_bytes();
+            maps.ups
+                .update(&key, &value_up(slot, path), MapFlags::ANY)
+                .is_ok()
+        });
+        if !done {
+            self.clear(down.map(|d| d.0), up);
+        }
+        done
+    }
+
+    /// Takes a session out.
+    pub(super) fn clear(&self, down: Option<&FastDown>, up: Option<&FastUp>) {
+        // What is not there needs not to go.
+        if let Some(path) = down {
+            let _gone = self.skel.maps.downs.delete(&path.ue.octets());
+        }
+        if let Some(path) = up {
+            let _gone = self.skel.maps.ups.delete(&path.teid.0.to_be_bytes());
+        }
+    }
+
+    /// `struct down` of the program.
+    fn down(&self, slot: u32, path: &FastDown, hop: Ipv4Addr) -> [u8; 24] {
+        let contained = path.qfi.is_some();
+        let outer = OUTER + if contained { CONTAINER } else { 0 };
+        let most = path.most.min(self.n3_mtu.saturating_sub(outer));
+        let most = u16::try_from(most).unwrap_or(u16::MAX);
+        let flow = path.qfi.map_or(0, |q| u8::from(path.reflective) << 6 | q.0);
+        let mut value = [0; 24];
+        value[..4].copy_from_slice(&path.peer.octets());
+        value[4..8].copy_from_slice(&path.teid.0.to_be_bytes());
+        value[8..12].copy_from_slice(&hop.octets());
+        value[12..16].copy_from_slice(&slot.to_ne_bytes());
+        value[16..18].copy_from_slice(&most.to_ne_bytes());
+        value[18] = path.dscp;
+        value[19] = u8::from(contained);
+        value[20] = flow;
+        value
+    }
+}
+
+/// `struct up` of the program.
+fn value_up(slot: u32, path: &FastUp) -> [u8; 24] {
+    let flows = path.qfis.iter().flatten().filter(|q| q.0 < 64);
+    let flows = flows.fold(0_u64, |all, q| all | 1 << q.0);
+    let mut value = [0; 24];
+    value[..8].copy_from_slice(&flows.to_ne_bytes());
+    value[8..12].copy_from_slice(&path.ue.octets());
+    value[12..16].copy_from_slice(&slot.to_ne_bytes());
+    value[16] = u8::from(path.qfis.is_none());
+    value
+}
