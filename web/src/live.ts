@@ -1,6 +1,7 @@
 /** What is running now: a bar, and the curves that the command reports. */
 
 import uPlot from "uplot";
+import { buttons, type Figure, fileName, save } from "./figures";
 import "uplot/dist/uPlot.min.css";
 import type { Curve, Live } from "./types";
 
@@ -76,22 +77,43 @@ function draw(job: Job, curve: Curve): void {
   // Two beside each other where the style sheet has them so.
   const room = job.charts.clientWidth;
   const own = room >= 850 ? (room - 10) / 2 : room;
-  const plot = new uPlot(
-    {
-      width: Math.max(320, Math.min(640, own)),
-      height: 180,
-      title: unit,
-      scales: { x: { time: false } },
-      legend: { show: false },
-      axes: [axis, { ...axis, size: 60 }],
-      series: [{}, { stroke: () => colour("--accent"), width: 1.5, points: { show: false } }],
-    },
-    data,
-    job.charts,
-  );
+  const options: uPlot.Options = {
+    width: Math.max(320, Math.min(640, own)),
+    height: 180,
+    title: unit,
+    scales: { x: { time: false } },
+    legend: { show: false },
+    axes: [axis, { ...axis, size: 60 }],
+    series: [{}, { stroke: () => colour("--accent"), width: 1.5, points: { show: false } }],
+  };
+  const figure = document.createElement("figure");
+  job.charts.append(figure);
+  const plot = new uPlot(options, data, figure);
+  // The plot names itself: no title of the picture beside it.
+  const still = () => ({ title: "", library: uPlot, options, data: plot.data, shown: plot, labels: [] });
+  figure.append(saves({ title: curve.name, node: figure, plot: still }, plot, unit));
   plot.root.setAttribute("role", "img");
   label(plot, curve);
   job.plots.set(curve.name, plot);
+}
+
+/** Buttons that save the curve as it is now. */
+function saves(of: Figure, plot: uPlot, unit: string): HTMLElement {
+  const bar = document.createElement("div");
+  bar.className = "saves";
+  const csv = document.createElement("button");
+  csv.type = "button";
+  csv.className = "quiet";
+  csv.textContent = "CSV";
+  csv.setAttribute("aria-label", `Download ${of.title} as CSV`);
+  csv.addEventListener("click", () => {
+    const [x, y] = plot.data;
+    const rows = [`x,"${unit.replaceAll('"', '""')}"`, ...[...x].map((at, i) => `${at},${y?.[i] ?? ""}`)];
+    save(fileName(of.title, "csv"), new Blob([`${rows.join("\r\n")}\r\n`], { type: "text/csv" }));
+  });
+  // On paper it would be the whole page's business.
+  bar.append(...buttons(of).filter((button) => button.textContent !== "PDF"), csv);
+  return bar;
 }
 
 /** What a colour of the style sheet is in the present theme: a canvas knows no variables. */

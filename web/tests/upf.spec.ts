@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { chromium, expect, test } from "@playwright/test";
+import { looks } from "./looks";
 
 const command = process.env["SLACKWATER"] ?? resolve("../target/debug/slackwater");
 const browser = [process.env["CHROMIUM"], "/usr/bin/chromium", "/usr/bin/google-chrome"].find(
@@ -54,6 +55,7 @@ async function says(child: ChildProcess, from: "stdout" | "stderr", words: strin
 }
 
 test("sessions have rates, curves, a filter and an order", async () => {
+  test.setTimeout(120_000);
   test.skip(process.getuid?.() !== 0, "no root: a function needs a network namespace and a device");
   test.skip(!existsSync("/dev/net/tun"), "no /dev/net/tun");
   test.skip(browser === undefined, "no chromium");
@@ -112,6 +114,7 @@ test("sessions have rates, curves, a filter and an order", async () => {
       await page.locator("#filter").fill("0.2");
       await expect(page.locator("#shown")).toHaveText("1 of 2 sessions");
       expect(wrong).toEqual([]);
+      await looks(within, address, (other) => expect(other.locator("#state")).toContainText("2 sessions"));
 
       upf.kill();
       await expect(page.locator("#state")).toContainText("No news", { timeout: 30_000 });

@@ -70,11 +70,14 @@
         onclick: () => { state.log = !state.log; draw(); },
       }, 'Log');
       const title = `${trade.y_label} against ${trade.x_label}`;
-      host.replaceChildren(el('figure', { class: 'box', style: 'margin:0 0 14px' },
-        el('figcaption', {}, el('div', { class: 'bar' }, el('h3', {}, title), log,
+      const saves = el('span', {});
+      const node = el('figure', { class: 'box', style: 'margin:0 0 14px' },
+        el('figcaption', {}, el('div', { class: 'bar' }, el('h3', {}, title), log, saves,
           el('button', { type: 'button', class: 'quiet', 'aria-label': `Download ${title} of ${cell.name} as CSV`, onclick: () => save(fileName(cell.name), csv(csvOf(cell))) }, 'CSV')),
         el('p', { class: 'help' }, 'Best is high and left; dashed: the Pareto front. Hollow marks have an edge function; small dots are seeds, bars 95 % intervals.')),
-        plot));
+        plot);
+      saves.replaceWith(saveDrawn(`${title}, ${cell.name}`, node, plot));
+      host.replaceChildren(node);
       const width = Math.max(260, plot.clientWidth);
       if (trade.points.length) {
         plot.append(scatter(trade, width, Math.max(340, Math.min(520, 240 + 11 * trade.points.length)), withUnit(trade.x_label, trade.x_unit), withUnit(trade.y_label, trade.y_unit)));
@@ -118,9 +121,11 @@
     }
     const trade = { x_label: 'p95 queue delay over the least', x_unit: 'times', y_label: 'goodput over the most', y_unit: '%', points, log: true };
     const plot = el('div', { class: 'plot' });
-    host.replaceChildren(
+    const node = el('figure', { style: 'margin:0' },
       el('p', { class: 'help' }, `Senders in ${cells.length} cells: goodput as a share of the most that a system had there (mean over cells), against p95 queue delay as a multiple of the least there (geometric mean; the least of those with half of the most goodput). Hollow marks have an edge function. Dashed: the Pareto front.`),
       plot);
+    node.prepend(el('div', { class: 'bar' }, el('span', {}), saveDrawn('Goodput against queue delay over all cells', node, plot)));
+    host.replaceChildren(node);
     plot.append(scatter(trade, Math.max(260, plot.clientWidth), 520, withUnit(trade.x_label, trade.x_unit), withUnit(trade.y_label, trade.y_unit)));
   }
 

@@ -192,6 +192,8 @@
 
   // ---- plots
 
+  const sheets = new Map(); // each plot on the page: where it stands, and what a picture of it is made of
+
   function axes(xLabel, yLabel, more) {
     const common = {
       stroke: css('--dim'), font, labelFont: font, labelSize: 20, labelGap: 2,
@@ -233,9 +235,10 @@
       class: 'plot', tabindex: 0, role: 'group', 'aria-roledescription': 'plot',
       'aria-label': `${spec.title}: ${spec.curves.map((curve) => curve.label).join(', ')}. Arrow keys read values, plus and minus zoom, 0 shows all.`,
     });
+    const saves = el('span', { class: 'saves' });
     const figureNode = el('figure', { class: 'box', style: 'margin-left:0;margin-right:0' },
       el('figcaption', {},
-        el('div', { class: 'bar' }, el('h3', {}, spec.title), ...(spec.buttons || []),
+        el('div', { class: 'bar' }, el('h3', {}, spec.title), ...(spec.buttons || []), saves,
           el('button', {
             type: 'button', class: 'quiet', 'aria-label': `Download ${spec.title} as CSV`,
             onclick: () => save(fileName(spec.title), csv(spec.csv())),
@@ -271,6 +274,9 @@
         };
         const u = new uPlot(options, spec.data, plotHost);
         plots.push(u);
+        const plot = () => ({ title: spec.title, library: uPlot, options, data: spec.data, shown: u, labels: spec.curves.map((curve) => curve.label) });
+        sheets.set(u, { host: plotHost, plot });
+        saves.replaceChildren(...figures.buttons({ title: spec.title, node: figureNode, plot }));
         spec.curves.forEach((curve, i) => {
           const output = el('output', {});
           outputs.push(output);
@@ -501,9 +507,19 @@
     return svg;
   }
 
+  // What is SVG on the page already: `host` holds it.
+  function saveDrawn(title, node, host) {
+    return el('span', { class: 'saves' }, ...figures.buttons({ title, node, drawn: () => host.querySelector('svg') }));
+  }
+
+  function paper() {
+    figures.onPaper(() => plots.map((u) => sheets.get(u)).map(({ host, plot }) => ({ host, plot: plot() })), draw);
+  }
+
   // ---- theme
 
   function theme() {
+    paper();
     const button = document.getElementById('theme');
     const label = () => {
       button.textContent = dark() ? 'Light' : 'Dark';

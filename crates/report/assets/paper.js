@@ -185,12 +185,14 @@
 
   function drawn(title, help, head, rows, paint) {
     const host = el('div', { class: 'plot' });
+    const saves = el('span', {});
     const node = el('figure', { class: 'box', style: 'margin-left:0;margin-right:0' },
       el('figcaption', {},
-        el('div', { class: 'bar' }, el('h3', {}, title),
+        el('div', { class: 'bar' }, el('h3', {}, title), saves,
           el('button', { type: 'button', class: 'quiet', 'aria-label': `Download ${title} as CSV`, onclick: () => save(fileName(title), csv([head, ...rows])) }, 'CSV')),
         help ? el('p', { class: 'help' }, help) : null),
       host);
+    saves.replaceWith(saveDrawn(title, node, host));
     return {
       node,
       start() {
@@ -295,6 +297,7 @@
     const { scrollY } = window;
     for (const plot of plots) plot.destroy();
     plots = [];
+    sheets.clear();
     for (const host of document.querySelectorAll('[data-panels]')) {
       const made = data.figures[+host.dataset.panels].map((panel) => {
         const one = KINDS[panel.kind](panel);

@@ -462,9 +462,12 @@
     const host = el('div', { class: 'plot' });
     const x = withUnit(trade.x_label, trade.x_unit);
     const y = withUnit(trade.y_label, trade.y_unit);
+    const title = `${y.split(' (')[0]} against ${trade.x_label}`;
+    const saves = el('span', {});
     const node = el('figure', { class: 'box', style: 'margin-left:0;margin-right:0' },
       el('figcaption', {},
-        el('div', { class: 'bar' }, el('h3', {}, `${y.split(' (')[0]} against ${trade.x_label}`),
+        el('div', { class: 'bar' }, el('h3', {}, title),
+          saves,
           el('button', {
             type: 'button', class: 'quiet', 'aria-label': 'Download the trade-off as CSV',
             onclick: () => save('trade-off.csv', csv([['label', 'controller', x, `${x} low 95 %`, `${x} high 95 %`, y, `${y} low 95 %`, `${y} high 95 %`],
@@ -472,6 +475,7 @@
           }, 'CSV')),
         el('p', { class: 'help' }, 'Means with 95 % intervals; faint dots are single seeds. Dotted: no controller here is better in both.')),
       host);
+    saves.replaceWith(saveDrawn(title, node, host));
     const show = () => host.replaceChildren(scatter(trade, Math.max(280, host.clientWidth), 340, x, y));
     return {
       node,
@@ -498,6 +502,7 @@
     const kept = state.x;
     for (const plot of plots) plot.destroy();
     plots = [];
+    sheets.clear();
     timed = [];
     laneCache = null;
     readout = null;

@@ -12,6 +12,8 @@ const PAGE_CSS: &str = include_str!("../assets/report.css");
 const PAGE_JS: &str = include_str!("../assets/report.js");
 /// What the scripts of all pages share; each takes it in at its mark.
 const COMMON_JS: &str = include_str!("../assets/common.js");
+/// What saves figures as SVG, PNG and on paper: `make page` builds it of `web/src/figures`.
+const FIGURES_JS: &str = include_str!("../assets/built/figures.js");
 const COMMON_MARK: &str = "  /*common*/\n";
 const PLOT_CSS: &str = include_str!("../assets/vendor/uPlot.min.css");
 const PLOT_JS: &str = include_str!("../assets/vendor/uPlot.iife.min.js");
@@ -93,7 +95,7 @@ pub(super) fn foot(out: &mut String, data: &str, script: &str) {
         out,
         "</main>\n<div id=\"say\" class=\"unseen\" aria-live=\"polite\"></div>\n\
          <script type=\"application/json\" id=\"data\">{data}</script>\n\
-         <script>{PLOT_JS}</script>\n<script>\n{script}</script>\n</body>\n</html>\n"
+         <script>{PLOT_JS}</script>\n<script>{FIGURES_JS}</script>\n<script>\n{script}</script>\n</body>\n</html>\n"
     );
 }
 
