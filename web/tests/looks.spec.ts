@@ -91,6 +91,25 @@ test("results, and what runs", async ({ browser }) => {
   rmSync(at, { recursive: true });
 });
 
+/** The page of a training, of the module alone: the package needs a build, and a policy takes minutes. */
+const TRAINING = `
+import importlib.util
+spec = importlib.util.spec_from_file_location("report", "../python/slackwater/train/report.py")
+report = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(report)
+def seed(n, points):
+    curve = [{"steps": 100 * k, "reward": 0.1 * k * n, "entropy": 1 - 0.1 * k} for k in range(points)]
+    return {"seed": n, "score": 0.5 * n, "over rule2": 0.1, "curve": curve}
+command = "slackwater train tyrus --seeds 6 --out a/folder/whose/name/is/longer/than/a/phone/is/wide"
+print(report.page("Training of tyrus", command, [seed(n, 5) for n in range(1, 6)] + [seed(6, 1)]))
+`;
+
+test("a training", async ({ browser }) => {
+  writeFileSync(join(folder, "training.html"), execFileSync("python3", ["-c", TRAINING]));
+  // A seed of one generation is a point in each of two pictures.
+  await looks(browser, file("training.html"), (page) => expect(page.locator("svg circle")).toHaveCount(2));
+});
+
 test("an overlay", async ({ browser }) => {
   await looks(browser, `${address}overlay?run=short/cubic-seed-1&run=short/bbr-seed-1`, plots);
 });

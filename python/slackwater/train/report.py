@@ -15,7 +15,9 @@ STYLE = """
 @media (prefers-color-scheme: dark) { :root { --ink: #ddd; --paper: #16181c } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 1200px;
   margin: 2rem auto; padding: 0 1rem }
-figure { display: inline-block; margin: 0 1rem 1.5rem 0 } figcaption { font-weight: 600 }
+figure { display: inline-block; margin: 0 1rem 1.5rem 0; max-width: 100% } svg { max-width: 100%; height: auto }
+* { box-sizing: border-box } .swatch { display: inline-block; width: .8em; height: .8em; border-radius: 3px }
+.wide { overflow-x: auto } figcaption { font-weight: 600 }
 svg text { font: 11px system-ui, sans-serif; fill: var(--ink) } table { border-collapse: collapse }
 td, th { padding: .2rem .8rem; border-bottom: 1px solid var(--line); text-align: right } pre { overflow-x: auto }
 """
@@ -58,6 +60,9 @@ def figure(title: str, across: str, lines: dict[str, Series]) -> str:
         parts.append(f'<text x="{u:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{x:.4g}</text>')
     parts.append(f'<text x="{WIDTH - 10}" y="{HEIGHT - 4}" text-anchor="end">{html.escape(across)}</text>')
     for (name, line), colour in zip(lines.items(), COLOURS * (len(lines) // len(COLOURS) + 1), strict=False):
+        if len(line) == 1:  # a line of one point has no length
+            u, v = at(*line[0])
+            parts.append(f'<circle cx="{u:.1f}" cy="{v:.1f}" r="3" fill="{colour}"/>')
         path = " ".join("{:.1f},{:.1f}".format(*at(x, y)) for x, y in line)
         parts.append(
             f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.6">'
@@ -82,7 +87,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
     head = "".join(f"<th>{html.escape(n)}</th>" for n in names)
     body = "".join("<tr>" + "".join(f"<td>{cell(row[n])}</td>" for n in names) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
+    return f'<div class="wide" tabindex="0"><table><tr>{head}</tr>{body}</table></div>'
 
 
 def page(title: str, command: str, results: Sequence[dict[str, Any]]) -> str:
@@ -95,10 +100,12 @@ def page(title: str, command: str, results: Sequence[dict[str, Any]]) -> str:
         figures.append(figure(name, x, lines))
     rows = [{k: r[k] for k in ("seed", "score", "over rule2") if r[k] is not None} for r in results]
     colours = ", ".join(
-        f'<b style="color:{colour}">seed {r["seed"]}</b>' for r, colour in zip(results, COLOURS * 9, strict=False)
+        f'<span class="swatch" style="background:{colour}"></span> seed {r["seed"]}'
+        for r, colour in zip(results, COLOURS * 9, strict=False)
     )
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{html.escape(title)}</title><style>{STYLE}</style><h1>{html.escape(title)}</h1>"
-        f"<pre>{html.escape(command)}</pre><p>{colours}</p>{table(rows)}{''.join(figures)}</html>"
+        f'<pre tabindex="0">{html.escape(command)}</pre>'
+        f"<p>{colours}</p>{table(rows)}{''.join(figures)}</html>"
     )
