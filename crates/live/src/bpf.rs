@@ -5,6 +5,7 @@
 //! unloaded, without new reports: they go on as `NewReno`.
 
 mod cgroup;
+pub(crate) mod command;
 mod senders;
 
 use std::fs::File;
@@ -17,6 +18,7 @@ use libbpf_rs::{Link, MapHandle, OpenObject};
 use nix::sched::{CloneFlags, setns};
 
 pub use self::cgroup::{OwnCgroup, cgroup_root};
+pub use self::command::{Ends, run};
 pub use self::senders::Senders;
 use crate::{LiveError, sys};
 

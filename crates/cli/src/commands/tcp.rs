@@ -38,7 +38,7 @@ struct Whose {
     /// Connections in this network namespace: a name of `ip netns`, or a file
     #[arg(long, value_name = "NAME|PATH")]
     netns: Option<PathBuf>,
-    /// Connections of this command and its children
+    /// Connections of this command and its children, all of which end with it, or by a signal
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -72,13 +72,8 @@ fn xrc(args: &XrcArgs) -> Result<ExitCode> {
 
 #[cfg(feature = "bpf")]
 fn xrc(args: &XrcArgs) -> Result<ExitCode> {
-    use std::time::Duration;
-
-    use anyhow::Context as _;
     use slackwater_lab::control::phy::xrc::MODES;
-    use slackwater_live::bpf::{Loaded, OwnCgroup, Profile, Scope};
-
-    use crate::progress;
+    use slackwater_live::bpf::{Ends, Loaded, OwnCgroup, Profile, Scope, run};
 
     let profile = match args.profile {
         ProfileName::Default => Profile::Default,
@@ -109,6 +104,8 @@ fn xrc(args: &XrcArgs) -> Result<ExitCode> {
             x.verdicts,
         );
     };
+    // From here on a signal lets us take the programs down, and ends the command.
+    let ends = Ends::new()?;
     let own = if args.whose.command.is_empty() {
         None
     } else {
@@ -122,23 +119,14 @@ fn xrc(args: &XrcArgs) -> Result<ExitCode> {
         }
         (_, _, name) => Scope::Netns(name.clone().unwrap_or_default()),
     };
-    // Ctrl-C reaches the command by itself; we stay to take the programs down.
-    progress::catch_interrupts();
     let loaded = Loaded::new(&scope, profile)?;
-    if let Some(own) = &own {
-        let mut child = own
-            .inside(&args.whose.command)
-            .spawn()
-            .with_context(|| format!("cannot start {}", args.whose.command[0].display()))?;
-        let status = child.wait().context("the command was lost")?;
-        report(&loaded);
-        let code = status.code().and_then(|c| u8::try_from(c).ok());
-        return Ok(ExitCode::from(code.unwrap_or(1)));
-    }
-    eprintln!("xrc is loaded; Ctrl-C unloads it");
-    while !progress::interrupted() {
-        std::thread::sleep(Duration::from_millis(200));
-    }
+    let code = if let Some(own) = own {
+        run(own, &args.whose.command, &ends)?
+    } else {
+        eprintln!("xrc is loaded; Ctrl-C unloads it");
+        ends.wait();
+        0
+    };
     report(&loaded);
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(code))
 }

@@ -21,6 +21,8 @@ mod results;
 mod rtc;
 mod serve;
 mod shell;
+#[cfg(feature = "bpf")]
+mod tcp;
 mod terminal;
 mod tools;
 mod traces;

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use crate::LiveError;
 
@@ -26,7 +28,7 @@ pub fn cgroup_root() -> Result<PathBuf, LiveError> {
     })
 }
 
-/// A cgroup of our own for one command; removed when dropped.
+/// A cgroup of our own for one command; all in it is killed, and it is removed, when dropped.
 #[derive(Debug)]
 pub struct OwnCgroup(PathBuf);
 
@@ -79,11 +81,28 @@ fn remove_stale(path: &Path) {
 }
 
 /// A cgroup that is older and empty was left behind.
-const STALE: std::time::Duration = std::time::Duration::from_secs(60);
+const STALE: Duration = Duration::from_secs(60);
+
+/// Time between two tries to remove a cgroup whose processes are dying.
+const LOOK: Duration = Duration::from_millis(5);
+/// Tries before one is left to [`remove_stale`]: 30 s, in which a busy machine ends any process that can be ended.
+const LOOKS: u32 = 6_000;
+
+/// Kills every process of the cgroup at `path` and removes it. A process that moves there meanwhile is killed with the next try;
+/// once the folder is gone none can.
+pub(super) fn end(path: &Path) {
+    for _ in 0..LOOKS {
+        // It reaches those that are forked meanwhile (cgroup-v2, `cgroup.kill`: Linux 5.14).
+        let _gone = fs::write(path.join("cgroup.kill"), "1");
+        match fs::remove_dir(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => thread::sleep(LOOK),
+            _ => return,
+        }
+    }
+}
 
 impl Drop for OwnCgroup {
     fn drop(&mut self) {
-        // A process that outlived the command keeps the folder; nothing of ours is attached to it any more.
-        let _ = fs::remove_dir(&self.0);
+        end(&self.0);
     }
 }

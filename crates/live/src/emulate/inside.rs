@@ -24,7 +24,7 @@ pub const WORD: &str = "__inside";
 /// What the shell says of a command that is not there.
 const NOT_FOUND: u8 = 127;
 
-/// Runs one of them; `args` are what follows [`WORD`]: the stage (`outer`, `init` or `command`), the process that started it,
+/// Runs one of them; `args` are what follows [`WORD`]: the stage (`outer`, `init`, `command`, and `guard` of `tcp`), the process that started it,
 /// whose rights the command gets (as `Caller::word` has it), and the command.
 pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let stage = args.next().unwrap_or_default();
@@ -37,7 +37,15 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         return command(who, args);
     }
     // The terminal's signals are for the command.
-    if sys::count_signals().is_err() || set_pdeathsig(Signal::SIGKILL).is_err() {
+    if sys::count_signals().is_err() {
+        return ExitCode::from(125);
+    }
+    #[cfg(feature = "bpf")]
+    if stage == crate::bpf::command::GUARD {
+        let path = args.next().unwrap_or_default();
+        return crate::bpf::command::guard(path.as_ref());
+    }
+    if set_pdeathsig(Signal::SIGKILL).is_err() {
         return ExitCode::from(125);
     }
 
