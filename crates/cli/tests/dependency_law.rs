@@ -293,3 +293,95 @@ fn a_breach_is_seen() {
         );
     }
 }
+
+/// Files in which the program opens others without `scenario::bounded`, and what they are. What the kernel writes (`/proc`, `/sys`) needs
+/// no row where its name stands in the same line.
+const OPENED: &[(&str, &str)] = &[
+    ("scenario/src/bounded.rs", "the bounded reader"),
+    (
+        "cli/src/commands/rtc/codec.rs",
+        "video of any length, a frame at a time",
+    ),
+    (
+        "results/src/output/place.rs",
+        "what was just written, to be sent to the disk",
+    ),
+    (
+        "live/src/bpf.rs",
+        "a cgroup and a namespace, as descriptors",
+    ),
+    ("live/src/counted.rs", "counters of a device below /sys"),
+    ("live/src/emulate/netns.rs", "namespaces, as descriptors"),
+    ("live/src/upf/setup.rs", "a switch below /proc"),
+];
+
+/// Rust files below `folder` that are no tests.
+fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        let name = path
+            .file_name()
+            .and_then(|n| n.to_str())
+            .unwrap_or_default();
+        if path.is_dir() && name != "tests" {
+            sources(&path, out);
+        } else if name.ends_with(".rs") && name != "tests.rs" {
+            out.push(path);
+        }
+    }
+}
+
+/// Lines of `text`, before its tests, that open a file of any kind and size.
+fn opens(text: &str) -> usize {
+    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let code = code.split("#[cfg(all(test,").next().unwrap_or_default();
+    let ways = ["fs::read(", "fs::read_to_string(", "File::open("];
+    let lines = code
+        .lines()
+        .filter(|l| !l.contains("/proc/") && !l.contains("/sys/"));
+    lines
+        .filter(|l| !l.contains("TableFile::open(") && ways.iter().any(|way| l.contains(way)))
+        .count()
+}
+
+#[test]
+fn files_are_read_by_the_bounded_reader() {
+    let crates = root().join("crates");
+    let mut unused: BTreeMap<&str, &str> = OPENED.iter().copied().collect();
+    let mut found = vec![];
+    for member in std::fs::read_dir(&crates).expect("a folder").flatten() {
+        let mut files = vec![];
+        sources(&member.path().join("src"), &mut files);
+        for file in files {
+            let text = std::fs::read_to_string(&file).expect("text");
+            let name = file
+                .strip_prefix(&crates)
+                .expect("below")
+                .display()
+                .to_string();
+            if opens(&text) > 0 && unused.remove(name.as_str()).is_none() {
+                found.push(name);
+            }
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "read these by scenario::bounded: {found:?}"
+    );
+    assert!(unused.is_empty(), "rows that nothing needs: {unused:?}");
+    let breach =
+        "fn f() {\n    std::fs::read(path)\n}\n#[cfg(test)]\nmod tests {\n    fs::read(path)\n}\n";
+    assert_eq!(opens(breach), 1);
+}
+
+/// What meets bytes of a network stops at a sum that overflows (docs/design/0045). `dist` inherits what `release` says of packages.
+#[test]
+fn sums_are_checked_in_release_where_bytes_of_a_network_come_in() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
+    for name in ["wire", "edge", "live"] {
+        let wanted =
+            format!("[profile.release.package.slackwater-{name}]\noverflow-checks = true\n");
+        assert!(manifest.contains(&wanted), "Cargo.toml: found no\n{wanted}");
+    }
+    assert!(manifest.contains("[profile.dist]\ninherits = \"release\"\n"));
+}

@@ -1,7 +1,6 @@
 //! `slackwater arena`: every system on the same cells under the same conditions.
 
 use std::ffi::OsString;
-use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
@@ -15,9 +14,9 @@ use slackwater_lab::arena::{self, Class, Options, Plan, Row, Table, Task, cost};
 use slackwater_lab::parallel;
 use slackwater_lab::run::{Control, RunResult};
 use slackwater_report::arena as page;
-use slackwater_results::output::{Place, Update, parquet};
+use slackwater_results::output::{Place, Update, content, parquet};
 use slackwater_results::table::{Cell, Column, Table as Text, Tone};
-use slackwater_scenario::Plugins;
+use slackwater_scenario::{Plugins, bounded};
 
 use crate::manifest::manifest;
 use crate::progress::{self, Signal};
@@ -179,10 +178,7 @@ fn program(plugins: &Plugins) -> Result<String> {
         return Ok(String::new());
     }
     let file = std::env::current_exe().context("cannot find the program's own file")?;
-    let bytes = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    let mut hasher = DefaultHasher::new();
-    hasher.write(&bytes);
-    Ok(format!("{:016x} {}", hasher.finish(), bytes.len()))
+    content::of_file(&file).with_context(|| format!("cannot read {}", file.display()))
 }
 
 /// Shows `page` in a browser. Without a screen nothing happens: the page's name was printed.
@@ -364,7 +360,7 @@ fn leave(
     file(PAGE, &page::render(table, &made))?;
     update.put(&[TABLE, PAGE]).map_err(plain)?;
     if let Some(docs) = &args.docs {
-        let text = std::fs::read_to_string(docs)
+        let text = bounded::text(docs, bounded::DOCUMENT)
             .with_context(|| format!("cannot read {}", docs.display()))?;
         let tables = page::markdown(table, &made);
         let text = crate::files::between(&text, "arena", &tables).with_context(|| {

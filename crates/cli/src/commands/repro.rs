@@ -18,7 +18,7 @@ use slackwater_report::validation::{Verdicts, render};
 use slackwater_results::check::{Check, Origin, Verdict};
 use slackwater_results::output::Place;
 use slackwater_results::table::Table;
-use slackwater_scenario::Plugins;
+use slackwater_scenario::{Plugins, bounded};
 
 use crate::files;
 use crate::manifest::manifest;
@@ -175,7 +175,7 @@ pub(crate) fn repro(args: &ReproArgs, plugins: &Plugins) -> Result<ExitCode> {
         let kept = Verdicts::saved(&folder).filter(|_| saved);
         let mut found = if let Some(kept) = kept {
             eprintln!("{}: taken from {}", study.name, folder.display());
-            let text = std::fs::read_to_string(folder.join("checks.json"))?;
+            let text = bounded::text(&folder.join("checks.json"), bounded::RESULTS)?;
             rows.push(serde_json::from_str(&text)?);
             kept
         } else {
@@ -346,8 +346,8 @@ fn show(args: &ReproArgs, made: &Reproduction) -> Result<()> {
 
 /// Puts the claims of `made` between the marks of the file `docs`.
 fn write_docs(docs: &Path, made: &Reproduction) -> Result<()> {
-    let text =
-        std::fs::read_to_string(docs).with_context(|| format!("cannot read {}", docs.display()))?;
+    let text = bounded::text(docs, bounded::DOCUMENT)
+        .with_context(|| format!("cannot read {}", docs.display()))?;
     let claims = made.page.claims_markdown(revision(docs).as_deref());
     let text = files::between(&text, "claims", &claims).with_context(|| {
         format!(

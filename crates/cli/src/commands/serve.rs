@@ -32,6 +32,7 @@ use slackwater_lab::arena::MEASURES;
 use slackwater_report::shelf::{self, Group, Shelf, live};
 use slackwater_report::{self as report, palette};
 use slackwater_results::metrics::table::{Better, METRICS};
+use slackwater_scenario::bounded;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio_stream::Stream;
@@ -443,9 +444,8 @@ async fn overlay(State(shelf): State<Arc<Shelf>>, RawQuery(query): RawQuery) -> 
 async fn file(State(shelf): State<Arc<Shelf>>, UrlPath(path): UrlPath<String>) -> Response {
     const PIECE: usize = 64 * 1024;
     let open = blocking(move || {
-        let full = shelf.resolve(&path).filter(|p| p.is_file())?;
-        let file = std::fs::File::open(&full).ok()?;
-        let bytes = file.metadata().ok()?.len();
+        let full = shelf.resolve(&path)?;
+        let (file, bytes) = bounded::open(&full).ok()?;
         Some((content_type(&full), file, bytes))
     });
     let (kind, mut file, bytes) = match open.await {

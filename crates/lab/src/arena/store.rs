@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use slackwater_results::output::OutputError;
+use slackwater_scenario::bounded;
 
 use super::task::{Plan, Row, Task};
 
 /// Name of the file of lines in the folder of an arena.
 pub const LINES: &str = "results.jsonl";
+/// The longest line that is read; a row has some hundred numbers.
+const LONGEST: usize = 1 << 20;
 
 /// The rows of an arena, on disk and here.
 #[derive(Debug)]
@@ -21,8 +24,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in `folder` and takes in the rows of `plan` that it holds already. Lines of another version or set
-    /// and a line that a kill cut off are left out.
+    /// Opens the store in `folder` and takes in the rows of `plan` that it holds already. Lines of another version or set,
+    /// a line that a kill cut off and lines of more than a MiB are left out.
     ///
     /// # Errors
     /// Where the file cannot be read or made.
@@ -30,7 +33,10 @@ impl Store {
         fs::create_dir_all(folder).map_err(OutputError::file(folder))?;
         let path = folder.join(LINES);
         // What is appended must not join a line that was cut off.
-        let ended = fs::read(&path).map_or(true, |b| b.last().is_none_or(|b| *b == b'\n'));
+        let ended = match bounded::ends_with(&path, b'\n') {
+            Err(e) if e.kind() == ErrorKind::NotFound => true,
+            ended => ended.map_err(OutputError::file(&path))?,
+        };
         let mut file = OpenOptions::new()
             .create(true)
             .append(true)
@@ -54,9 +60,9 @@ impl Store {
     /// Where the file cannot be read.
     pub fn read(&mut self, plan: &Plan) -> Result<(), OutputError> {
         let keys: BTreeMap<&Task, String> = plan.tasks.iter().map(|t| (t, plan.key(t))).collect();
-        let file = File::open(&self.path).map_err(OutputError::file(&self.path))?;
         // As bytes: a damaged line need not be text.
-        for line in BufReader::new(file).split(b'\n') {
+        let lines = bounded::lines(&self.path, LONGEST).map_err(OutputError::file(&self.path))?;
+        for line in lines {
             let line = line.map_err(OutputError::file(&self.path))?;
             let Ok(row) = serde_json::from_slice::<Row>(&line) else {
                 continue;

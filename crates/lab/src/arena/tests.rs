@@ -155,6 +155,32 @@ fn an_interruption_changes_no_number() {
     assert!(delay(1) > 2.0 * delay(2), "vAQM shortens CUBIC's queue");
 }
 
+/// What others put in place of the lines, or among them.
+#[test]
+fn a_store_waits_for_no_pipe_and_takes_no_line_without_end() {
+    let plan = small();
+    let folder = folder("store");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let lines = folder.join(store::LINES);
+    let made = std::process::Command::new("mkfifo").arg(&lines).status();
+    assert!(made.is_ok_and(|s| s.success()), "mkfifo");
+    let error = store::Store::open(&folder, &plan).expect_err("a pipe");
+    assert!(error.to_string().contains(store::LINES), "{error}");
+    std::fs::remove_file(&lines).expect("it is ours");
+
+    // A line of 2 MiB that would be a row but for its length.
+    let first = row(&plan, &plan.tasks[0]);
+    let text = serde_json::to_string(&first).expect("a row");
+    let long = format!("{{{}{}\n", " ".repeat(2 << 20), &text[1..]);
+    std::fs::write(&lines, &long).expect("a file");
+    let store = store::Store::open(&folder, &plan).expect("a folder");
+    assert_eq!(store.rows().count(), 0);
+    std::fs::write(&lines, format!("{long}{text}\n")).expect("a file");
+    let store = store::Store::open(&folder, &plan).expect("a folder");
+    assert_eq!(store.rows().count(), 1);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
 #[test]
 fn the_command_of_an_entry_makes_its_run() {
     let plan = small();

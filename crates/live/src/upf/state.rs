@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use slackwater_scenario::bounded;
+
 use crate::LiveError;
 
 /// A journal is replaced by what it comes to once it is longer than that by so much.
@@ -20,7 +22,7 @@ pub(super) fn boot() -> String {
 /// # Errors
 /// It is there and cannot be read.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, LiveError> {
-    match std::fs::read(path) {
+    match bounded::read(path, bounded::RESULTS) {
         Ok(octets) => Ok(Some(octets)),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => {
@@ -120,6 +122,16 @@ mod tests {
         assert_eq!(read(&path).unwrap().unwrap(), b"three");
         file.give_up();
         assert!(read(&path).unwrap().is_none());
+        // Neither a file without end nor a pipe is read.
+        let large = File::create(&path).unwrap();
+        large.set_len(bounded::RESULTS as u64 + 1).unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.contains("more than 256 MiB"), "{error}");
+        std::fs::remove_file(&path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.is_ok_and(|s| s.success()), "mkfifo");
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.contains("a pipe"), "{error}");
         let error = StateFile::replace(&folder.join("no/such"), b"").unwrap_err();
         assert!(error.to_string().contains("no/such"), "{error}");
         std::fs::remove_dir_all(&folder).unwrap();

@@ -7,6 +7,7 @@ use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
 use parquet::errors::Result as ParquetResult;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use slackwater_scenario::bounded;
 
 use super::ShelfError;
 
@@ -20,8 +21,8 @@ impl TableFile {
     /// Opens `folder/name.parquet`; `None` where a run left no such table.
     pub(super) fn open(folder: &Path, name: &str) -> Result<Option<Self>, ShelfError> {
         let path = folder.join(format!("{name}.parquet"));
-        let file = match File::open(&path) {
-            Ok(file) => file,
+        let file = match bounded::open(&path) {
+            Ok((file, _)) => file,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(ShelfError::File { path, source }),
         };

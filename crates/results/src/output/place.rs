@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
+use slackwater_scenario::bounded;
 
 pub use super::names::MANIFEST;
 use super::names::PASSING;
@@ -68,7 +69,7 @@ impl Manifest {
 
     /// That of `folder`; `None` where it has none that can be read.
     pub fn of(folder: &Path) -> Option<Self> {
-        let text = fs::read(folder.join(MANIFEST)).ok()?;
+        let text = bounded::read(&folder.join(MANIFEST), bounded::DOCUMENT).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
@@ -453,6 +454,27 @@ mod tests {
         for name in files {
             fs::write(aside.join(name), name).expect("a file");
         }
+    }
+
+    #[test]
+    fn a_manifest_that_is_a_pipe_or_has_no_end_is_none() {
+        let s = Scratch::new("manifest");
+        let path = s.0.join(MANIFEST);
+        let whole = Manifest::new("run", "a", "slackwater run a").to_json();
+        fs::write(&path, &whole).expect("a file");
+        assert!(Manifest::of(&s.0).is_some());
+        // Gigabytes without a block on the disk; what is there is no JSON after its first bytes.
+        let file = File::options().append(true).open(&path).expect("ours");
+        file.set_len(4 << 30).expect("a sparse file");
+        assert!(Manifest::of(&s.0).is_none());
+        // JSON to its end, and longer than any manifest.
+        let padded = whole + &" ".repeat(bounded::DOCUMENT);
+        fs::write(&path, padded).expect("a file");
+        assert!(Manifest::of(&s.0).is_none());
+        fs::remove_file(&path).expect("ours");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.is_ok_and(|s| s.success()), "mkfifo");
+        assert!(Manifest::of(&s.0).is_none());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use slackwater_papers::live::{Case, Compared, Late, Live, Place as Where, Seen, 
 use slackwater_papers::{Options, Study};
 use slackwater_report::paper::render;
 use slackwater_results::output::Place;
-use slackwater_scenario::Scenario;
+use slackwater_scenario::{Scenario, bounded};
 
 use super::{ReproArgs, revision};
 use crate::files;
@@ -331,8 +331,8 @@ fn write(
 
 /// Puts the table between the marks of the file `docs`.
 fn write_docs(docs: &Path, live: &Live, all: &[Compared], made: &str) -> Result<()> {
-    let text =
-        std::fs::read_to_string(docs).with_context(|| format!("cannot read {}", docs.display()))?;
+    let text = bounded::text(docs, bounded::DOCUMENT)
+        .with_context(|| format!("cannot read {}", docs.display()))?;
     let table = live.markdown(all, made);
     let text = files::between(&text, "live", &table).with_context(|| {
         format!(

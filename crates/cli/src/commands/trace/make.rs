@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use slackwater_lab::core::{Duration, Rate};
 use slackwater_lab::traces::{Model, Recipe};
 use slackwater_lab::wire::trace::stats::WINDOW;
-use slackwater_scenario::units;
+use slackwater_scenario::{bounded, units};
 
 use super::as_named;
 use super::format::Format;
@@ -141,7 +141,7 @@ fn put(path: &Path, text: &[u8], force: bool) -> Result<()> {
     let cannot = || format!("cannot write {shown}");
     let bytes = as_named(path, text).with_context(cannot)?;
     // The same trace once more changes nothing.
-    if !force && std::fs::read(path).is_ok_and(|there| there == bytes) {
+    if !force && bounded::read(path, bytes.len()).is_ok_and(|there| there == bytes) {
         return Ok(());
     }
     if path.exists() && !force {

@@ -8,6 +8,7 @@ use slackwater_lab::parallel;
 use slackwater_lab::run::{Control, RunError};
 use slackwater_lab::validate::beside_ns3::{CASES, Case, Job, Pair, compare, remark};
 use slackwater_results::check::Check;
+use slackwater_scenario::bounded;
 
 use crate::ns3::Ns3;
 use crate::progress;
@@ -126,7 +127,8 @@ fn pair(ns3: &Ns3, job: Job, folder: &Path) -> Result<Pair> {
         job.case.name, job.place, job.repeat
     ));
     let run = ns3.run(&job.arguments(&file))?;
-    let channel = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    let channel =
+        bounded::text(&file, bounded::RESULTS).with_context(|| file.display().to_string())?;
     Ok(Pair {
         job,
         ns3: run,

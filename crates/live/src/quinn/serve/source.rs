@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use slackwater_scenario::bounded;
 use tokio::task::spawn_blocking;
 
 /// The most that is read at once, bytes.
@@ -110,13 +111,7 @@ fn find(wish: &Wish, root: Option<&Path>) -> Result<Source, String> {
     if !path.starts_with(&root) {
         return Err(none());
     }
-    // Before it is opened: to open a pipe takes the thread until somebody writes to it.
-    if !std::fs::metadata(&path).is_ok_and(|m| m.is_file()) {
-        return Err(none());
-    }
-    let file = File::open(&path).map_err(|_| none())?;
-    let meta = file.metadata().ok().filter(std::fs::Metadata::is_file);
-    let length = meta.ok_or_else(none)?.len();
+    let (file, length) = bounded::open(&path).map_err(|_| none())?;
     Ok(Source::File(Arc::new(file), length))
 }
 
@@ -125,6 +120,23 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
+
+    #[test]
+    fn a_pipe_is_no_file_and_nobody_waits_for_it() {
+        let folder = std::env::temp_dir().join(format!("slackwater-quic-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let made = std::process::Command::new("mkfifo")
+            .arg(folder.join("pipe"))
+            .status();
+        assert!(made.is_ok_and(|s| s.success()), "mkfifo");
+        let large = File::create(folder.join("large")).expect("a file");
+        large.set_len(1 << 40).expect("a sparse file");
+        let find = |name: &str| find(&Wish::File(name.to_owned()), Some(&folder));
+        assert_eq!(find("pipe").expect_err("a pipe"), "no file \"pipe\"");
+        // One of a terabyte is sent piece by piece.
+        assert_eq!(find("large").expect("a file").length(), 1 << 40);
+        std::fs::remove_dir_all(&folder).expect("it is ours");
+    }
 
     /// A pipe stands for a disk that does not answer: what it holds comes from the very thread that waits for it.
     #[test]
