@@ -49,7 +49,7 @@ fn tcp(input: &mut Input<'_>, now: Instant) -> Segment {
 }
 
 /// A packet of one of a few flows. Sequence numbers go on where `next` stands, most of the time.
-fn packet(input: &mut Input<'_>, now: Instant, next: &mut [u32; 8]) -> Packet {
+pub(crate) fn packet(input: &mut Input<'_>, now: Instant, next: &mut [u32; 8]) -> Packet {
     let what = input.u8();
     let flow = what & 3;
     let dir = if what & 4 == 0 {

@@ -4,6 +4,8 @@
 //! (`cargo test -p slackwater-cli --test fuzz`) on the corpus and on mutations of it, for machines with a stable toolchain alone.
 //! docs/reliability.md has the figures.
 
+mod agent;
+mod bridge;
 mod edge;
 mod ends;
 mod files;
@@ -15,7 +17,7 @@ mod wire;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 21] = [
     ("ip", wire::ip),
     ("frame", wire::frame),
     ("gtpu", wire::gtpu),
@@ -32,6 +34,8 @@ pub const TARGETS: [Target; 19] = [
     ("reports", edge::reports),
     ("vaqm", edge::vaqm),
     ("cecc", edge::cecc),
+    ("xrc_agent", agent::xrc_agent),
+    ("bridge", bridge::bridge),
     ("upf", upf::upf),
     ("tcp", ends::tcp),
     ("quic_media", ends::quic_media),

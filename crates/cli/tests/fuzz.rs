@@ -174,5 +174,5 @@ macro_rules! each {
 }
 
 each! {
-    ip frame gtpu pfcp rtp rtcp trace series packed scenario policy configs results reports vaqm cecc upf tcp quic_media
+    ip frame gtpu pfcp rtp rtcp trace series packed scenario policy configs results reports vaqm cecc xrc_agent bridge upf tcp quic_media
 }
