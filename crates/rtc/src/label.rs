@@ -76,6 +76,16 @@ mod tests {
         }
 
         #[test]
+        fn a_label_holds_each_packet_up_to_the_most_and_no_other(packets in 32_700_u32..=32_767, over in 0_u32..40) {
+            let last = Media { index: packets - 1, packets, ..Media::default() };
+            let label = write(&last);
+            prop_assert_eq!(read(&label, 0, 0).map(|m| (m.index, m.packets, m.key)), Some((packets - 1, packets, false)));
+            // An index that is its frame's number of packets or more names none of them.
+            let beyond = Media { index: packets + over, ..last };
+            prop_assert_eq!(read(&write(&beyond), 0, 0), None);
+        }
+
+        #[test]
         fn other_labels_say_what_can_be(bytes: Vec<u8>) {
             prop_assert!(read(&bytes, 0, 0).is_none_or(|m| m.index < m.packets));
         }

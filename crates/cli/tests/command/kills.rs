@@ -22,32 +22,42 @@ fn killed(mut command: Command, at: usize, args: &[&str]) -> bool {
     killed
 }
 
-fn run(seed: &str) -> [&str; 8] {
-    [
-        "run",
+/// A command that writes its results to the folder `at`, of this seed.
+type Made = fn(&'static str) -> Vec<&'static str>;
+
+fn run(seed: &'static str) -> Vec<&'static str> {
+    let words = ["run", "constant-12mbps", "--out", "at", "--seed", seed];
+    [&words[..], &["--set", "duration=1 s"]].concat()
+}
+
+fn compare(seed: &'static str) -> Vec<&'static str> {
+    let words = [
+        "compare",
         "constant-12mbps",
+        "--controllers",
+        "cubic,reno",
+        "--seeds",
+        "2",
         "--out",
         "at",
         "--seed",
         seed,
-        "--set",
-        "duration=1 s",
-    ]
+    ];
+    [&words[..], &["--set", "duration=1 s"]].concat()
 }
 
-#[test]
-fn a_kill_at_any_step_leaves_the_old_run_or_the_new_one() {
-    let f = Folder::new("kills-run");
+/// Kills the `made` at each step of writing in turn: what it leaves is old or new, and never a mix.
+fn old_or_new(f: &Folder, made: Made, summary: &str) {
     // The page names the command, and so do these.
-    f.run(&run("2")).fine();
+    f.run(&made("2")).fine();
     let new = f.tree("at");
-    f.run(&run("1")).fine();
+    f.run(&made("1")).fine();
     let old = f.tree("at");
-    assert!(old.iter().any(|file| file.0 == "summary.json") && old != new);
+    assert!(old.iter().any(|file| file.0 == summary) && old != new);
 
     let mut seen = [0, 0];
     for at in 1..STEPS {
-        let stopped = killed(f.command(&run("2")), at, &run("2"));
+        let stopped = killed(f.command(&made("2")), at, &made("2"));
         // What says that a run is under way is no result.
         let mut found = f.tree("at");
         found.retain(|file| !["running.json", "running.part"].contains(&file.0.as_str()));
@@ -62,13 +72,23 @@ fn a_kill_at_any_step_leaves_the_old_run_or_the_new_one() {
         }
         seen[usize::from(is_new)] += 1;
         if is_new {
-            f.run(&run("1")).fine();
+            f.run(&made("1")).fine();
         }
     }
     assert!(
         seen[0] > 5 && seen[1] > 0,
         "kills before and after the exchange: {seen:?}"
     );
+}
+
+#[test]
+fn a_kill_at_any_step_leaves_the_old_run_or_the_new_one() {
+    old_or_new(&Folder::new("kills-run"), run, "summary.json");
+}
+
+#[test]
+fn a_kill_at_any_step_leaves_the_old_comparison_or_the_new_one() {
+    old_or_new(&Folder::new("kills-compare"), compare, "compare.json");
 }
 
 #[test]

@@ -97,6 +97,61 @@ fn files_come_whole_and_sealed_while_others_send_half_a_request() {
     assert!(head.contains("frame-ancestors 'none'"), "{head}");
 }
 
+/// As many connections as the server takes at once, each with half a request: who comes later waits until they are closed.
+#[test]
+fn half_a_request_expires() {
+    let f = Folder::new("serve-halves");
+    let server = Server::start(&f, &[]);
+    let mut halves: Vec<TcpStream> = (0..256).map(|_| server.connect()).collect();
+    for half in &mut halves {
+        half.write_all(b"GET / HT").expect("it takes bytes");
+    }
+    let (head, _) = server.get("/");
+    assert!(head.contains("200 ok"), "{head}");
+    for half in &mut halves {
+        // Closed, with an answer or without: this reads to an end, and waits for ever where there is none.
+        let mut answer = vec![];
+        let _reset = half.read_to_end(&mut answer);
+    }
+}
+
+/// The most memory that a process had, KiB.
+fn peak(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id()));
+    let status = status.expect("it runs");
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|l| l.trim().strip_suffix(" kB"));
+    kib.and_then(|k| k.parse().ok()).expect("a number")
+}
+
+#[test]
+fn a_file_of_gigabytes_takes_no_memory() {
+    let f = Folder::new("serve-gigabytes");
+    let large = std::fs::File::create(f.path("large.bin")).expect("a file");
+    large.set_len(8 << 30).expect("a sparse file");
+    let server = Server::start(&f, &[]);
+    server.get("/");
+    let before = peak(&server);
+
+    let mut stream = server.connect();
+    let host = &server.address;
+    write!(
+        stream,
+        "GET /files/large.bin HTTP/1.1\r\nHost: {host}\r\n\r\n"
+    )
+    .expect("it takes a request");
+    let mut read = vec![0; 1 << 20];
+    stream.read_exact(&mut read).expect("an answer");
+    let head = String::from_utf8_lossy(&read[..400]).to_lowercase();
+    assert!(head.contains("content-length: 8589934592"), "{head}");
+    // A part that is read tells that more than a first piece is under way.
+    for _ in 0..128 {
+        stream.read_exact(&mut read).expect("it goes on");
+    }
+    let grown = peak(&server) - before;
+    assert!(grown < 32 << 10, "{grown} KiB more than {before}");
+}
+
 #[test]
 fn the_sessions_of_a_function_are_passed_on() {
     let f = Folder::new("serve-upf");

@@ -464,7 +464,8 @@ fn under_sudo_the_command_is_the_callers() {
             &out,
         ];
         args.extend(more);
-        let look = "id -u; id -g; grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status";
+        let look =
+            "id -u; id -g; id -G | tr ' ' ,; grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status";
         args.extend(["--", "sh", "-c", look]);
         let done = super::command(&args)
             .env("SUDO_UID", "65534")
@@ -492,6 +493,23 @@ fn under_sudo_the_command_is_the_callers() {
     let mut found = said(&[]);
     // The order of the kernel's lines is its own.
     assert_eq!(found.drain(..2).collect::<Vec<_>>(), expected[..2]);
+    // The caller's groups by the system's table, and none of root's.
+    let table = std::fs::read_to_string("/etc/group").unwrap_or_default();
+    let nobody = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let nobody = nobody.lines().map(|l| l.split(':').collect::<Vec<_>>());
+    let nobody = nobody
+        .filter(|l| l.get(2) == Some(&"65534"))
+        .map(|l| l[0].to_owned());
+    let nobody = nobody.last().unwrap_or_default();
+    let rows = table.lines().map(|l| l.split(':').collect::<Vec<_>>());
+    let with =
+        rows.filter(|r| r.len() == 4 && r[3].split(',').any(|m| m == nobody && !m.is_empty()));
+    let mut groups: Vec<String> = with.map(|r| r[2].to_owned()).collect();
+    groups.push("65533".to_owned());
+    groups.sort_unstable();
+    let mut seen: Vec<String> = found.remove(0).split(',').map(str::to_owned).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, groups);
     for pair in expected[2..].chunks(2) {
         assert!(found.windows(2).any(|w| w == pair), "{pair:?} in {found:?}");
     }
