@@ -58,7 +58,7 @@ impl Column {
         let parts: Vec<ArrayRef> = batches.iter().map(|b| Arc::clone(b.column(at))).collect();
         Self {
             name: name.to_owned(),
-            len: parts.iter().map(|p| p.len()).sum(),
+            len: parts.iter().map(Array::len).sum(),
             parts,
         }
     }
@@ -98,7 +98,7 @@ impl Column {
     fn __getitem__<'py>(
         &self,
         py: Python<'py>,
-        index: Bound<'py, PyAny>,
+        index: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         if let Ok(slice) = index.cast::<PySlice>() {
             let range = slice.indices(isize::try_from(self.len)?)?;
