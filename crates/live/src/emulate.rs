@@ -3,6 +3,7 @@
 //! [`cells`] makes the scenario, [`setup`] the namespaces and devices. `processes` starts the commands, `drive` moves packets
 //! between devices and world until they end.
 
+mod attach;
 pub mod beside;
 pub mod bridge;
 pub mod cells;
@@ -15,6 +16,7 @@ pub mod logs;
 pub mod merge;
 pub mod meta;
 pub(crate) mod meter;
+mod nat;
 mod net;
 pub mod netns;
 pub mod plan;
@@ -32,6 +34,7 @@ use slackwater_core::Duration;
 use slackwater_lab::run::{self, RunResult};
 use slackwater_scenario::build::Hosts;
 
+use self::attach::Attached;
 use self::beside::Ports;
 use self::bridge::{LogEntry, Tap};
 use self::cells::Wanted;
@@ -39,10 +42,12 @@ use self::clock::Lag;
 pub(crate) use self::drive::{Drive, PRIORITY};
 use self::flows::FlowTable;
 use self::meter::View;
+use self::nat::Nat;
 use self::plan::MAX_UES;
 use self::processes::{Commands, Processes};
 use self::reach::{Net, Range, Reach};
 use self::setup::Network;
+use self::side::Side;
 use self::teller::Teller;
 use crate::LiveError;
 use crate::privilege::Caller;
@@ -78,6 +83,10 @@ pub struct Options {
     pub ports: Ports,
     /// The range of IPv4 addresses.
     pub addresses: Range,
+    /// Processes whose network is behind the cell, a UE each in place of a namespace of its own.
+    pub attach: Vec<u32>,
+    /// UEs have a way out, under this machine's addresses; to `nets` alone where there are some.
+    pub nat: bool,
     /// What UEs may reach of this machine and beyond, beside the server side's own address.
     pub nets: Vec<Net>,
     /// Whose rights commands and files get, where not this process's.
@@ -146,11 +155,25 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
     }
     let scenario = options.wanted.scenario()?;
     let isolated = options.isolated || !netns::privileged();
+    if isolated && (options.nat || !options.attach.is_empty()) {
+        return Err(LiveError::Usage(
+            "--nat, --attach: found a server side of its own, expected root and no --isolated"
+                .to_owned(),
+        ));
+    }
+    let attached = options.attach.iter().map(|pid| Attached::new(*pid));
+    let attached: Vec<Attached> = attached.collect::<Result<_, _>>()?;
     if isolated {
         netns::isolate()?;
     }
     let (name, range) = (options.interface.as_deref(), options.addresses);
-    let (network, plan) = Network::new(ues, options.mtu, name, range)?;
+    let spaces = attached.iter().map(|a| a.space.share());
+    let spaces = spaces.collect::<Result<_, _>>()?;
+    let (network, plan) = Network::new(ues, options.mtu, name, range, spaces)?;
+    let nat = match &network.side {
+        Side::Servers(servers) if options.nat => Some(Nat::start(plan, servers.tun.name())?),
+        _ => None,
+    };
     // What comes from here on counts: before the loop there is time enough for a signal.
     let since = sys::signals();
     sys::count_signals().map_err(|e| LiveError::kernel("cannot take signals", e))?;
@@ -184,11 +207,23 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
     }
     drive.set_ports(options.ports.clone());
     if !isolated {
-        drive.set_reach(Reach::Only(options.nets.clone()));
+        let mut nets = options.nets.clone();
+        if options.nat && nets.is_empty() {
+            nets.push(Net::EVERYTHING_V4);
+        }
+        drive.set_reach(Reach::Only(nets));
     }
-    let code = drive.run(since, options.limit, &mut || processes.ended())?;
+    // Without a command it lasts as long as what it is for.
+    let over = || {
+        let gone = !attached.is_empty() && attached.iter().all(Attached::ended);
+        (gone && !commands.any()).then_some(0)
+    };
+    let code = drive.run(since, options.limit, &mut || {
+        processes.ended().or_else(over)
+    })?;
     sys::ordinary();
     processes.stop();
+    drop(nat);
     let end = drive.now();
     Ok(drive.conclude(&scenario, code, realtime, end))
 }

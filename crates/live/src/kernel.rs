@@ -47,7 +47,7 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
         )));
     }
     netns::isolate()?;
-    let (network, plan) = Network::new(ues, 1500, None, Range::default())?;
+    let (network, plan) = Network::new(ues, 1500, None, Range::default(), Vec::new())?;
     if let Some(flow) = scenario.flows.first() {
         configure(&flow.tcp)?;
         for space in &network.spaces {

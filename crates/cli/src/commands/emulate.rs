@@ -70,6 +70,13 @@ pub(crate) struct EmulateArgs {
     /// and the cell; the server side has a namespace of its own
     #[arg(long, requires = "cell", conflicts_with_all = ["reports", "blocks", "delay", "interface", "mtu", "downlink_log", "uplink_log", "addresses", "nets"])]
     core: bool,
+    /// Put the network of a running process behind the cell, in a namespace of its own such as a container's; may be repeated.
+    /// Without a command the run lasts as long as the process
+    #[arg(long, value_name = "PID", conflicts_with_all = ["core", "isolated", "ues"])]
+    attach: Vec<u32>,
+    /// A way out of this machine under its own addresses, to --net alone where there are some (root, nft, IPv4)
+    #[arg(long, conflicts_with_all = ["core", "isolated"])]
+    nat: bool,
     /// UEs, each with a command of its own
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=252))]
     ues: u32,
@@ -183,7 +190,7 @@ fn options(args: &EmulateArgs, plugins: &Plugins) -> Result<Options> {
         wanted: Wanted {
             name: args.name.clone(),
             middle,
-            ues: args.ues,
+            ues: ues(args),
             delay: args.delay.unwrap_or(Duration::ZERO),
             queue: args.queue.map(|room| room.to_string()),
             edge: edge.collect::<Result<_, _>>()?,
@@ -211,6 +218,8 @@ fn options(args: &EmulateArgs, plugins: &Plugins) -> Result<Options> {
             blocks: args.blocks,
         },
         addresses: args.addresses,
+        attach: args.attach.clone(),
+        nat: args.nat,
         nets: args.nets.clone(),
         who: caller(args.as_root),
     })
@@ -298,9 +307,20 @@ fn run_core(
     Ok(status)
 }
 
+/// A UE for each process, or as many as are wanted.
+fn ues(args: &EmulateArgs) -> u32 {
+    match args.attach.len() {
+        0 => args.ues,
+        n => u32::try_from(n).unwrap_or(u32::MAX),
+    }
+}
+
+/// Nothing where a process runs already.
 fn command_or_shell(args: &EmulateArgs) -> Vec<OsString> {
     let shell = || std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
-    if args.command.is_empty() {
+    if args.command.is_empty() && !args.attach.is_empty() {
+        Vec::new()
+    } else if args.command.is_empty() {
         vec![shell()]
     } else {
         args.command.clone()

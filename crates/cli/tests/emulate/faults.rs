@@ -530,7 +530,7 @@ fn under_sudo_the_command_is_the_callers() {
     assert_eq!(owner("run/summary.json"), 0);
 }
 
-fn nix_is_root() -> bool {
+pub(crate) fn nix_is_root() -> bool {
     let own = std::fs::metadata("/proc/self").expect("Linux");
     std::os::unix::fs::MetadataExt::uid(&own) == 0
 }

@@ -8,6 +8,7 @@ mod frames;
 mod gnb;
 #[path = "../peers/terminal.rs"]
 mod on_terminal;
+mod outward;
 mod packets;
 mod quic;
 mod terminal;

@@ -37,6 +37,12 @@ impl fmt::Display for Net {
 }
 
 impl Net {
+    /// Every address of IPv4.
+    pub(crate) const EVERYTHING_V4: Self = Self {
+        address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        bits: 0,
+    };
+
     /// True where `address` lies in it.
     pub fn holds(&self, address: IpAddr) -> bool {
         let same = |a: u128, b: u128, width: u8| {

@@ -54,6 +54,11 @@ impl Plan {
         Ipv6Addr::new(0xfd51, 0xac4b, third, net, 0, 0, 0, n as u16)
     }
 
+    /// The first address of the chain's 16 bits, which all its emulators share.
+    pub(super) const fn network(self) -> Ipv4Addr {
+        Self { level: 0, ..self }.v4(0)
+    }
+
     /// The server side.
     pub const fn server(self) -> Ipv4Addr {
         self.v4(1)
@@ -116,6 +121,17 @@ impl Plan {
         [v4, v6].map(|lines| lines.join("\n") + "\n")
     }
 
+    /// As [`Plan::ue_side`] for a namespace that somebody uses: its own default routes stay, behind these while the device is there.
+    pub(super) fn attached_side(self, n: u8) -> [String; 2] {
+        let [v4, v6] = self.ue_side(n);
+        // IPv6 has no order within a metric (ip-route(8)); 1024 is that of routes without one.
+        let default = format!("route add default via {} dev cell0", self.v6(1));
+        [
+            v4.replace("route add default", "route prepend default"),
+            v6.replace(&default, &format!("{default} metric 1")),
+        ]
+    }
+
     /// The UE whose address is `address`, of 4 or 16 bytes.
     pub fn ue_at(self, address: &[u8]) -> Option<u32> {
         let [a, b, level, _] = self.v4(0).octets();
@@ -158,6 +174,14 @@ mod tests {
             v6.ends_with("route append fd51:ac4b:7761:100::/56 dev sw1.2\n"),
             "{v6}"
         );
+    }
+
+    #[test]
+    fn a_namespace_of_others_keeps_its_default_routes() {
+        let [v4, v6] = Plan::default().attached_side(2);
+        let line = "route prepend default via 100.64.0.1 dev cell0\n";
+        assert!(v4.ends_with(line), "{v4}");
+        assert!(v6.ends_with(" dev cell0 metric 1\n"), "{v6}");
     }
 
     #[test]

@@ -70,7 +70,8 @@ fn check(range: Range, name: &str, net: &str) -> Result<(), LiveError> {
 
 impl Network {
     /// Makes a device for servers in this namespace, and `ues` namespaces with a device in each. The device is called
-    /// `name`, or by its place among emulators. Gives the addresses of both sides too, which are of `range`.
+    /// `name`, or by its place among emulators. Gives the addresses of both sides too, which are of `range`. The first UEs have the namespaces
+    /// `attached`, which others made.
     ///
     /// # Errors
     /// Where somebody else uses the range, or the kernel refuses a device, a namespace or an address.
@@ -79,6 +80,7 @@ impl Network {
         mtu: u16,
         name: Option<&str>,
         range: Range,
+        attached: Vec<Namespace>,
     ) -> Result<(Self, Plan), LiveError> {
         let known = neighbours(range)?;
         // Behind another emulator, addresses continue its chain, so that its server side finds the way back.
@@ -103,11 +105,36 @@ impl Network {
             ues: Vec::new(),
             spaces: Vec::new(),
         };
+        let mut attached = attached.into_iter();
         for ue in 0..ues {
-            let lines = plan.ue_side(ue as u8 + 2);
-            network.add_ue(Namespace::create()?, mtu, &[], &lines)?;
+            let host = ue as u8 + 2;
+            if let Some(space) = attached.next() {
+                network.attach_ue(space, mtu, &plan.attached_side(host))?;
+            } else {
+                network.add_ue(Namespace::create()?, mtu, &[], &plan.ue_side(host))?;
+            }
         }
         Ok((network, plan))
+    }
+
+    /// Adds a UE in a namespace that somebody uses: it gets a device, addresses and routes, which go with the device, and no setting of
+    /// its own is changed.
+    fn attach_ue(
+        &mut self,
+        space: Namespace,
+        mtu: u16,
+        [v4, v6]: &[String; 2],
+    ) -> Result<(), LiveError> {
+        let tun = space.inside(|| {
+            let tun = Tun::open(UE_DEVICE)?;
+            let up = format!("link set dev cell0 mtu {mtu} txqueuelen {DEVICE_QUEUE} up\n");
+            netns::ip(&(up + v4), true)?;
+            netns::ip(v6, false)?;
+            Ok(tun)
+        })?;
+        self.ues.push(tun);
+        self.spaces.push(space);
+        Ok(())
     }
 
     /// Adds a UE that lives in `space`, with a device `cell0`, `settings` of it (keys of `net.ipv6.conf.cell0`), and addresses
