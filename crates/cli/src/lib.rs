@@ -334,7 +334,7 @@ pub fn main_from(start: Start, plugins: &Plugins) -> ExitCode {
                 }
                 return ExitCode::from(130);
             }
-            eprintln!("slackwater: {error:#}");
+            eprintln!("slackwater: {}", say::in_words(&format!("{error:#}")));
             match error.downcast_ref() {
                 Some(LiveError::Interrupted { code }) => ExitCode::from(*code),
                 _ => ExitCode::from(2),

@@ -11,6 +11,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ColorChoice};
 use slackwater_results::metrics::{METRICS, Metric};
 use slackwater_results::table::{Cell, Table, Tone};
+use slackwater_scenario::error::nearest;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::say::say;
@@ -139,11 +140,8 @@ impl TableArgs {
         match self.columns.iter().find(|name| !known(name)) {
             None => Ok(()),
             Some(name) => {
-                let all: Vec<&str> = METRICS.iter().map(|m| m.key).collect();
-                bail!(
-                    "--columns: found {name:?}, expected some of {}",
-                    all.join(", ")
-                )
+                let metrics = METRICS.iter().map(|m| m.key);
+                bail!("--columns: {}", unknown(name, metrics.chain(OTHERS)))
             }
         }
     }
@@ -169,11 +167,8 @@ impl TableArgs {
                     // There is such a metric, and these results have none of it.
                     continue;
                 }
-                let all: Vec<&str> = columns.iter().map(|c| c.key.as_str()).collect();
-                bail!(
-                    "--columns: found {name:?}, expected some of {}",
-                    all.join(", ")
-                );
+                let all = columns.iter().map(|c| c.key.as_str());
+                bail!("--columns: {}", unknown(name, all));
             };
             if !places.contains(&at) {
                 places.push(at);
@@ -209,6 +204,15 @@ impl TableArgs {
         }
         Ok(())
     }
+}
+
+/// What is wrong with a name that is none of `all`: the nearest one, or all of them.
+fn unknown<'a>(name: &str, all: impl Iterator<Item = &'a str> + Clone) -> String {
+    let expected = match nearest(name, all.clone()) {
+        Some(near) => format!("{near:?}?"),
+        None => format!("some of {}", all.collect::<Vec<_>>().join(", ")),
+    };
+    format!("found {name:?}, expected {expected}")
 }
 
 /// Prints text that ends its lines itself.
@@ -297,7 +301,14 @@ mod tests {
         assert_eq!(of(&[]).expect("fine"), "flow,a\nx,1\n");
         assert_eq!(of(&["b", "a", "b"]).expect("fine"), "flow,b,a\nx,2,1\n");
         assert_eq!(of(&["b", "flow"]).expect("fine"), "b,flow\n2,x\n");
-        let error = of(&["c"]).expect_err("no such column").to_string();
-        assert_eq!(error, "--columns: found \"c\", expected some of flow, a, b");
+        let error = |name| of(&[name]).expect_err("no such column").to_string();
+        assert_eq!(
+            error("delay"),
+            "--columns: found \"delay\", expected some of flow, a, b"
+        );
+        assert_eq!(
+            error("flwo"),
+            "--columns: found \"flwo\", expected \"flow\"?"
+        );
     }
 }

@@ -30,7 +30,7 @@
       const key = [...new Set(run.controllers)].join(' + ') || run.label;
       sets.set(key, [...(sets.get(key) || []), i]);
     });
-    const field = el('fieldset', { class: 'picker' }, el('legend', { class: 'unseen' }, 'Runs drawn in the plots'));
+    const field = el('fieldset', { class: 'picker' }, el('legend', { class: 'unseen' }, 'Runs shown in the plots'));
     const choose = (runs) => {
       state.shown = new Set(runs);
       for (const box of field.querySelectorAll('input')) box.checked = state.shown.has(+box.value);
@@ -57,9 +57,9 @@
     }
     const firsts = [...sets.values()].map((runs) => runs[0]);
     const button = (text, runs) => el('button', { type: 'button', class: 'quiet', onclick: () => choose(runs) }, text);
-    return el('section', { class: 'box', 'aria-label': 'Runs drawn' },
-      el('div', { class: 'bar' }, el('h2', {}, 'Runs drawn'),
-        button('First of each', firsts), button('All', data.runs.keys()), button('None', [])),
+    return el('section', { class: 'box', 'aria-label': 'Runs shown' },
+      el('div', { class: 'bar' }, el('h2', {}, 'Show'),
+        button('One per controller', firsts), button('All', data.runs.keys()), button('None', [])),
       field);
   }
 

@@ -390,3 +390,37 @@ fn an_empty_report_is_a_page() {
     assert!(page.contains("</html>"));
     assert_eq!(data_of(&page)["runs"], serde_json::json!([]));
 }
+
+/// A kernel's row stands beside the simulated one of the same controller, and its curves with it.
+#[test]
+fn simulated_senders_and_a_kernels_are_both_drawn() {
+    use slackwater_lab::run::{Control, run_variants};
+    use slackwater_scenario::Scenario;
+
+    let text = "name = \"n\"\nduration = \"1 s\"\n[link]\nkind = \"rate\"\nrate = \"12 Mbit/s\"\n[[flow]]\n\
+                [vary]\nseed = [1, 2]\n\"flow.controller\" = [\"reno\", \"cubic\"]\n";
+    let scenario = Scenario::from_toml(text, ".").expect("a good scenario");
+    let variants = scenario.expand().expect("good variants");
+    let simulated = run_variants(&variants, 1, &|_, _| Control::Continue).expect("runs");
+    // The same once more stands for a kernel's.
+    let kernel = run_variants(&variants, 1, &|_, _| Control::Continue).expect("runs");
+    let labelled = |runs: Vec<slackwater_lab::run::RunResult>, hosts: &'static str| {
+        runs.into_iter().map(move |mut run| {
+            run.labels.push((view::HOSTS.to_owned(), hosts.to_owned()));
+            let (scenario, seed) = (run.scenario.clone(), run.seed);
+            run.summary.identify(&scenario, &run.labels, seed);
+            run
+        })
+    };
+    let all = labelled(simulated, "simulated").chain(labelled(kernel, "kernel"));
+    let report = view::report(&all.collect::<Vec<_>>(), "slackwater run --live");
+    let shown = report.runs.iter().filter(|r| r.shown);
+    let mut names: Vec<&str> = shown.map(|r| r.name.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names.len(), 4, "{names:?}");
+    assert_eq!(
+        names.iter().filter(|n| n.contains("kernel")).count(),
+        2,
+        "{names:?}"
+    );
+}

@@ -182,11 +182,22 @@ impl Unit {
         let (number, unit) = split(text).ok_or_else(|| self.expected())?;
         match self.units.iter().find(|u| u.0 == unit) {
             Some((_, scale)) => scaled(number, *scale).ok_or_else(|| self.expected()),
-            None => Err(match self.spelt(unit) {
-                Some(ours) => format!("\"{number} {ours}\"?"),
-                None => self.expected(),
-            }),
+            None => Err(self
+                .ours(number, unit)
+                .map_or_else(|| self.expected(), |ours| format!("\"{ours}\"?"))),
         }
+    }
+
+    /// `number` of `unit` as it is written here, where it is known what is meant.
+    fn ours(&self, number: &str, unit: &str) -> Option<String> {
+        if let Some(ours) = self.spelt(unit) {
+            return Some(format!("{number} {ours}"));
+        }
+        // Bytes in a time: a rate of eight times as many bits.
+        let (_, bits) = BYTE_RATES.iter().find(|(other, _)| *other == unit)?;
+        let known = self.units.iter().any(|u| u.0 == *bits);
+        let number: f64 = number.parse().ok().filter(|_| known)?;
+        Some(format!("{} {bits}", 8.0 * number))
     }
 
     /// The unit of ours that `unit` is another spelling of.
@@ -214,7 +225,7 @@ impl Unit {
 }
 
 /// Units as others write them, and as they are written here.
-const SPELLINGS: [(&str, &str); 24] = [
+const SPELLINGS: [(&str, &str); 27] = [
     ("bps", "bit/s"),
     ("kbps", "kbit/s"),
     ("Kbps", "kbit/s"),
@@ -229,6 +240,9 @@ const SPELLINGS: [(&str, &str); 24] = [
     ("kbit", "kbit/s"),
     ("Mbit", "Mbit/s"),
     ("Gbit", "Gbit/s"),
+    ("kbits/s", "kbit/s"),
+    ("Mbits/s", "Mbit/s"),
+    ("Gbits/s", "Gbit/s"),
     ("KB", "kB"),
     ("msec", "ms"),
     ("sec", "s"),
@@ -239,6 +253,19 @@ const SPELLINGS: [(&str, &str); 24] = [
     ("seconds", "s"),
     ("bytes", "B"),
     ("byte", "B"),
+];
+
+/// Rates in bytes, and the unit that has as many bits.
+const BYTE_RATES: [(&str, &str); 9] = [
+    ("B/s", "bit/s"),
+    ("kB/s", "kbit/s"),
+    ("KB/s", "kbit/s"),
+    ("MB/s", "Mbit/s"),
+    ("GB/s", "Gbit/s"),
+    ("Bps", "bit/s"),
+    ("kBps", "kbit/s"),
+    ("MBps", "Mbit/s"),
+    ("GBps", "Gbit/s"),
 ];
 
 const TIME: Unit = Unit {
@@ -645,9 +672,15 @@ mod tests {
             ("12 Mbps", "\"12 Mbit/s\"?"),
             ("12mbit/s", "\"12 Mbit/s\"?"),
             ("12 Mb/s", "\"12 Mbit/s\"?"),
+            ("12 Mbits/s", "\"12 Mbit/s\"?"),
+            // Eight bits a byte.
+            ("12 MB/s", "\"96 Mbit/s\"?"),
+            ("1.5 kBps", "\"12 kbit/s\"?"),
         ] {
             assert_eq!(rate(text), Err(ours.to_owned()), "{text}");
         }
+        let time_of = time("12 MB/s").expect_err("no time");
+        assert!(time_of.starts_with("a time in ns"), "{time_of}");
         assert_eq!(time("20 msec"), Err("\"20 ms\"?".to_owned()));
         assert_eq!(time("5 \u{b5}s"), Err("\"5 us\"?".to_owned()));
         for text in ["20", "ms", "", "1e3 ms", "-1 ms"] {

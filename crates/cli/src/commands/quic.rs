@@ -372,6 +372,38 @@ mod tests {
         assert_eq!(shown("FILE a.bin"), "FILE a.bin");
     }
 
+    /// Bytes over seconds are the rate, of a transfer that broke off too: what waits in the send buffer did not arrive.
+    #[test]
+    fn what_is_said_of_a_transfer_adds_up() {
+        let mut served = Served {
+            client: "127.0.0.1:5000".parse().expect("an address"),
+            request: "ZEROS 1152921504606846975".to_owned(),
+            controller: "cubic".to_owned(),
+            bytes: 58_800_000,
+            acknowledged: 27_500_000,
+            seconds: 10.0,
+            goodput_mbps: 22.0,
+            min_rtt_ms: 40.0,
+            srtt_p50_ms: 50.0,
+            srtt_p95_ms: 60.0,
+            window_bytes: 1e5,
+            packets: 20_000,
+            lost: 3,
+            congestion_events: 1,
+            ect0: 0,
+            ect1: 0,
+            ce: 0,
+            reports_beside: 0,
+            reports_inside: 0,
+            complete: false,
+        };
+        let said = line(&served);
+        assert!(said.contains("27.5 MB in 10.00 s, 22.00 Mbit/s"), "{said}");
+        assert!(said.contains("ZEROS without end"), "{said}");
+        served.complete = true;
+        assert!(line(&served).contains("58.8 MB"));
+    }
+
     #[test]
     fn sizes_and_places_are_read() {
         assert_eq!(bytes("20MB"), Ok(20_000_000));

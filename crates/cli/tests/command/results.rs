@@ -433,6 +433,46 @@ fn a_folder_holds_one_run_or_one_comparison() {
         .complains(&["mine: found files that are no results"]);
 }
 
+/// What one run recorded and the next did not is gone, of the same scenario and of another.
+#[test]
+fn a_run_leaves_no_file_of_the_run_before() {
+    let f = Folder::new("results-stale");
+    let run = |more: &[&str]| {
+        let words = ["run", "quic", "-o", "out", SHORT[0], SHORT[1]];
+        let ran = f.run(&[&words[..], more].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let tree = f.tree("out").into_iter().map(|file| file.0);
+        tree.collect::<std::collections::BTreeSet<_>>()
+    };
+    let plain = run(&[]);
+    let more = run(&["--set", "record.packets=true", "--set", "record.pcap=true"]);
+    let only: Vec<_> = more.difference(&plain).collect();
+    assert!(
+        only.iter().any(|file| *file == "packets.parquet") && only.len() > 1,
+        "{only:?}"
+    );
+    assert_eq!(run(&[]), plain);
+
+    run(&["--set", "record.packets=true"]);
+    let other = [
+        "run",
+        "constant-12mbps",
+        "-o",
+        "out",
+        "--force",
+        SHORT[0],
+        SHORT[1],
+    ];
+    assert_eq!(f.run(&other).code, Some(0));
+    let fresh = [&other[..3], &["fresh"], &other[4..]].concat();
+    assert_eq!(f.run(&fresh).code, Some(0));
+    let names = |folder: &str| {
+        let tree = f.tree(folder).into_iter().map(|file| file.0);
+        tree.collect::<Vec<_>>()
+    };
+    assert_eq!(names("out"), names("fresh"));
+}
+
 /// A file that `--set` names is read in place of the scenario's own, which need not be there.
 #[test]
 fn a_file_by_set_takes_the_place_of_one_that_is_missing() {

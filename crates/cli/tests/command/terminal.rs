@@ -213,7 +213,7 @@ fn columns_are_chosen_by_name() {
     // Nothing is run for a name that is none.
     let _ = std::fs::remove_dir_all(f.path("runs"));
     f.run(&with("goodputt"))
-        .complains(&["--columns", "goodputt", "goodput, "]);
+        .complains(&["--columns", "goodputt", "expected \"goodput\"?"]);
     assert!(!f.path("runs").exists());
     // A metric that these results do not have is left out.
     let out = f.run(&with("goodput,jain")).fine().out;
