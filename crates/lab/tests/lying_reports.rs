@@ -383,7 +383,7 @@ fn no_lie_of_the_table_starves_a_sender() {
 /// to either side is a change of what docs/reliability.md has.
 const MISSES: [(&str, Lie, &str); 3] = [
     ("xrc-paper", Lie::Scaled(0.5, 1.0), "7.2 of 19.1"),
-    ("pbe", Lie::Scaled(1.0 / 3.0, 1.0), "4.4 of 18.8"),
+    ("pbe", Lie::Scaled(1.0 / 3.0, 1.0), "4.4 of 18.7"),
     ("exll", Lie::Scaled(0.01, 1.0), "0.5 of 5.9"),
 ];
 
