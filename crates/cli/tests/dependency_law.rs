@@ -325,7 +325,7 @@ fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
             .unwrap_or_default();
         if path.is_dir() && name != "tests" {
             sources(&path, out);
-        } else if name.ends_with(".rs") && name != "tests.rs" {
+        } else if path.extension().is_some_and(|e| e == "rs") && name != "tests.rs" {
             out.push(path);
         }
     }

@@ -497,10 +497,10 @@ fn under_sudo_the_command_is_the_callers() {
     let table = std::fs::read_to_string("/etc/group").unwrap_or_default();
     let nobody = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let nobody = nobody.lines().map(|l| l.split(':').collect::<Vec<_>>());
-    let nobody = nobody
+    let mut nobody = nobody
         .filter(|l| l.get(2) == Some(&"65534"))
         .map(|l| l[0].to_owned());
-    let nobody = nobody.last().unwrap_or_default();
+    let nobody = nobody.next_back().unwrap_or_default();
     let rows = table.lines().map(|l| l.split(':').collect::<Vec<_>>());
     let with =
         rows.filter(|r| r.len() == 4 && r[3].split(',').any(|m| m == nobody && !m.is_empty()));
