@@ -311,6 +311,10 @@ const OPENED: &[(&str, &str)] = &[
         "a cgroup and a namespace, as descriptors",
     ),
     ("live/src/counted.rs", "counters of a device below /sys"),
+    (
+        "live/src/emulate/nat.rs",
+        "a setting of the kernel below /proc",
+    ),
     ("live/src/emulate/netns.rs", "namespaces, as descriptors"),
     ("live/src/upf/setup.rs", "a switch below /proc"),
 ];

@@ -296,7 +296,10 @@ fn flow(run: &RunRecorder, index: usize) -> FlowSummary {
         let seconds = (series.time[b] - series.time[a]) as f64 * 1e-9;
         Some((column[b].saturating_sub(column[a]), seconds))
     };
-    let app = growth(&series.delivered).filter(|(_, s)| *s > 0.0 && !info.controller.is_empty());
+    // What a flow delivered before its first sample is in no growth: one that sends less than a sampling interval would have none.
+    let sampled = |bytes: u64| bytes > 0 || info.start < config.from;
+    let app = growth(&series.delivered)
+        .filter(|(bytes, s)| *s > 0.0 && sampled(*bytes) && !info.controller.is_empty());
     let goodput_mbps = match app {
         Some((bytes, seconds)) => bytes as f64 * 8e-6 / seconds,
         None if to > from => record.delivered_payload as f64 * 8e-6 / to.since(from).as_secs_f64(),
