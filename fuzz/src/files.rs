@@ -97,7 +97,7 @@ pub(crate) fn scenario(data: &[u8]) {
     assert!(read.is_ok(), "what is resolved is read: {read:?}\n{again}");
     let ues: usize = scenario.ues.iter().map(|u| u.count as usize).sum();
     let size = ues.max(scenario.expanded_flows().len());
-    // What is asked of a scenario before it is built: its parts are there.
+    // What a scenario is checked for before it is built: its parts are there.
     if let Err(error) = scenario.check_controllers() {
         assert!(
             !error.key.is_empty() && !error.expected.is_empty(),

@@ -23,12 +23,12 @@ pub(super) struct Hops {
 impl Hops {
     /// Next hops of packets from `own` by `interface`.
     pub(super) fn of(own: IpAddr, interface: &str) -> Result<Self, LiveError> {
-        let (wanted, asked) = channel();
+        let (wanted, requests) = channel();
         let (answers, found) = channel();
         let interface = interface.to_owned();
         std::thread::Builder::new()
             .name("hops".to_owned())
-            .spawn(move || look_after(own, &interface, &asked, &answers))
+            .spawn(move || look_after(own, &interface, &requests, &answers))
             .map_err(|e| LiveError::kernel("cannot start a thread", e))?;
         Ok(Self {
             known: HashMap::new(),
@@ -37,7 +37,7 @@ impl Hops {
         })
     }
 
-    /// The next hop to `peer`. Where it is not known, [`Hops::changed`] tells of it once it is.
+    /// The next hop to `peer`. `None`: it is not known yet, and [`Hops::changed`] gives `peer` once it is.
     pub(super) fn to(&mut self, peer: Ipv4Addr) -> Option<Ipv4Addr> {
         *self.known.entry(peer).or_insert_with(|| {
             let _thread_is_there = self.wanted.send(peer);
@@ -60,12 +60,12 @@ impl Hops {
 fn look_after(
     own: IpAddr,
     interface: &str,
-    asked: &Receiver<Ipv4Addr>,
+    requests: &Receiver<Ipv4Addr>,
     answers: &Sender<(Ipv4Addr, Option<Ipv4Addr>)>,
 ) {
     let mut peers = Vec::new();
     loop {
-        let again = match asked.recv_timeout(RENEW) {
+        let again = match requests.recv_timeout(RENEW) {
             Ok(peer) => {
                 peers.push(peer);
                 &peers[peers.len() - 1..]

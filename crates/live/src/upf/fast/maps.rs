@@ -115,7 +115,7 @@ impl Maps {
                 "n3.address and n6.gateway of IPv4",
             ));
         };
-        // The programs live as long as the process that asked for them.
+        // The programs live as long as the process that loads them.
         let object: &'static mut MaybeUninit<OpenObject> =
             Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = skel::UpfSkelBuilder::default()
