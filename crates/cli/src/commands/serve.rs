@@ -3,6 +3,7 @@
 //! The page itself is built from `web/` and kept in `assets/page`; nothing is fetched from elsewhere.
 
 mod guard;
+mod lists;
 mod upf;
 
 use std::convert::Infallible;
@@ -27,11 +28,9 @@ use clap::Args;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use serde_json::{Value, json};
-use slackwater_lab::arena::MEASURES;
-use slackwater_report::shelf::{self, Group, Shelf, live};
-use slackwater_report::{self as report, palette};
-use slackwater_results::metrics::table::{Better, METRICS};
+use serde_json::Value;
+use slackwater_report as report;
+use slackwater_report::shelf::{self, Shelf, live};
 use slackwater_scenario::bounded;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -40,6 +39,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use crate::say::say;
 use guard::Guard;
+use lists::List;
 
 /// How often the page hears of what runs.
 const BEAT: Duration = Duration::from_secs(1);
@@ -54,6 +54,8 @@ const RESULTS: &str = "sandbox allow-scripts allow-downloads allow-popups; frame
 #[derive(Clone, Debug)]
 struct Site {
     shelf: Arc<Shelf>,
+    runs: Arc<List>,
+    arenas: Arc<List>,
     news: watch::Receiver<News>,
     /// The user plane function whose sessions are shown.
     upf: Option<upf::Function>,
@@ -197,6 +199,8 @@ async fn listen(args: &ServeArgs) -> Result<()> {
         .route("/files/{*path}", get(file))
         .with_state(Site {
             shelf,
+            runs: Arc::new(List::new(lists::runs)),
+            arenas: Arc::new(List::new(lists::arenas)),
             news,
             upf: args.upf.clone(),
         })
@@ -273,29 +277,16 @@ fn refuse(code: StatusCode, why: &dyn Display) -> Response {
     (code, format!("{why}\n")).into_response()
 }
 
-fn shelf_json(shelf: &Shelf) -> Value {
-    let entries = shelf.entries();
-    let metrics = METRICS.iter().map(|m| {
-        json!({
-            "key": m.key, "label": m.label, "unit": m.unit, "decimals": m.decimals, "help": m.help,
-            "better": direction(m.better),
-        })
-    });
-    json!({
-        "root": shelf.root().display().to_string(),
-        "version": env!("CARGO_PKG_VERSION"),
-        "metrics": metrics.collect::<Vec<_>>(),
-        "colours": colours(entries.iter().flat_map(|e| &e.controllers)),
-        "most": shelf::MAX_RUNS,
-        "groups": Group::of(&entries),
-        "entries": entries,
-        "pages": shelf.pages(),
-    })
+async fn contents(State(site): State<Site>) -> Response {
+    shared(site.runs, site.shelf).await
 }
 
-async fn contents(State(shelf): State<Arc<Shelf>>) -> Response {
-    match blocking(move || shelf_json(&shelf)).await {
-        Ok(value) => axum::Json(value).into_response(),
+/// A list that all pages share.
+async fn shared(list: Arc<List>, shelf: Arc<Shelf>) -> Response {
+    let arrived = Instant::now();
+    match blocking(move || list.body(&shelf, arrived)).await {
+        Ok(Ok(body)) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
+        Ok(Err(e)) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &e),
         Err(refused) => refused,
     }
 }
@@ -317,47 +308,8 @@ async fn differences(State(shelf): State<Arc<Shelf>>, RawQuery(query): RawQuery)
     }
 }
 
-/// The arenas, with what their measures are and the colours of their systems.
-fn arenas_json(shelf: &Shelf) -> Value {
-    let arenas = shelf.arenas();
-    let cells = arenas.iter().flat_map(|a| &a.table.cells);
-    let names = cells.flat_map(|c| &c.systems).map(|s| &s.controller);
-    let measures = MEASURES.iter().map(|m| {
-        json!({
-            "key": m.key, "label": m.label, "unit": m.unit, "decimals": m.decimals, "help": m.help,
-            "better": direction(m.better),
-        })
-    });
-    json!({
-        "measures": measures.collect::<Vec<_>>(),
-        "colours": colours(names),
-        "arenas": arenas,
-    })
-}
-
-async fn arenas(State(shelf): State<Arc<Shelf>>) -> Response {
-    match blocking(move || arenas_json(&shelf)).await {
-        Ok(value) => axum::Json(value).into_response(),
-        Err(refused) => refused,
-    }
-}
-
-const fn direction(better: Better) -> Option<&'static str> {
-    match better {
-        Better::Higher => Some("higher"),
-        Better::Lower => Some("lower"),
-        Better::Neither => None,
-    }
-}
-
-fn colours<'a>(names: impl Iterator<Item = &'a String>) -> serde_json::Map<String, Value> {
-    names
-        .map(|name| {
-            let paint = palette::controller(name);
-            let value = json!({ "light": paint.light, "dark": paint.dark });
-            (name.clone(), value)
-        })
-        .collect()
+async fn arenas(State(site): State<Site>) -> Response {
+    shared(site.arenas, site.shelf).await
 }
 
 /// What all open pages hear.

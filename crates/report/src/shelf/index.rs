@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,6 +19,8 @@ use super::ShelfError;
 
 /// Name of the file that makes a folder a run.
 const SUMMARY: &str = "summary.json";
+/// Name of an arena's table.
+const ARENA: &str = "arena.json";
 /// Folders are searched this deep: `runs/<study>/<part>/<run>` and one more.
 const DEPTH: usize = 5;
 
@@ -38,15 +41,16 @@ struct Known {
     entry: Option<Entry>,
 }
 
-/// What changes when results come or go: how many there are, and when the newest came.
+/// What changes when results come, go or become others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Glance {
     /// Summaries of runs.
     pub runs: usize,
     /// Pages.
     pub pages: usize,
-    /// When the newest of them was written.
-    pub newest: Option<SystemTime>,
+    /// A sum over summaries, pages and tables of arenas: of a hash of each one's path, time of change and length. A sum, because a
+    /// folder lists its files in any order.
+    pub mark: u64,
 }
 
 /// One run, as a list shows it.
@@ -235,8 +239,10 @@ impl Shelf {
             let is_page = file.extension().is_some_and(|e| e == "html");
             glance.runs += usize::from(is_run);
             glance.pages += usize::from(is_page);
-            if is_run || is_page {
-                glance.newest = glance.newest.max(stamp(file).0);
+            if is_run || is_page || file.file_name().is_some_and(|n| n == ARENA) {
+                let mut hash = DefaultHasher::new();
+                (file, stamp(file)).hash(&mut hash);
+                glance.mark = glance.mark.wrapping_add(hash.finish());
             }
             if file.file_name().is_some_and(|n| n == beacon::FILE) {
                 running.push(file.to_owned());
@@ -273,11 +279,7 @@ impl Shelf {
                 table,
             })
         };
-        let mut all: Vec<Arena> = self
-            .files("arena.json")
-            .into_iter()
-            .filter_map(read)
-            .collect();
+        let mut all: Vec<Arena> = self.files(ARENA).into_iter().filter_map(read).collect();
         all.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.path.cmp(&b.path)));
         all
     }

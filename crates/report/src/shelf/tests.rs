@@ -73,11 +73,15 @@ fn a_summary_is_read_again_where_it_changed_and_hidden_folders_are_not_read() {
     assert_ne!(text, other);
     std::fs::write(&file, other).expect("a file");
     assert_eq!(shelf.entries()[0].seed, 12345);
+    assert_ne!(shelf.glance().0, first);
 
     std::fs::write(folder.0.join("page.html"), "").expect("a file");
     assert_eq!(shelf.glance().0.pages, 1);
     std::fs::remove_dir_all(folder.0.join("a")).expect("a folder");
     assert_eq!((shelf.glance().0.runs, shelf.entries().len()), (0, 0));
+    let without = shelf.glance().0;
+    std::fs::write(folder.0.join("arena.json"), "").expect("a file");
+    assert_ne!(shelf.glance().0, without);
 }
 
 #[test]
