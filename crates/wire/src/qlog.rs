@@ -1,7 +1,7 @@
 //! Logs of a sender in qlog (draft-ietf-quic-qlog-main-schema), which qvis shows.
 //!
 //! The file is a JSON text sequence (RFC 7464, `.sqlog`) of version 0.3, the latest that qvis reads; event and field
-//! names are those of draft-ietf-quic-qlog-quic-events. A TCP segment is told as a QUIC packet: its number counts
+//! names are those of draft-ietf-quic-qlog-quic-events. A TCP segment is written as a QUIC packet: its number counts
 //! transmissions, so that a retransmission has one of its own, and its place in the stream is a STREAM frame.
 
 use std::fmt::Write as _;
@@ -55,15 +55,45 @@ impl From<&FlowSample> for Metrics {
     }
 }
 
-/// A segment that was sent.
+/// The protocol whose packets a log has (main schema, `ProtocolType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// QUIC.
+    Quic,
+    /// RTP over UDP.
+    Rtp,
+}
+
+/// What a packet that was sent carries, as the frame that stands for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried {
+    /// No payload, as in a segment that acknowledges alone.
+    Nothing,
+    /// Bytes of a stream at a known place.
+    Stream {
+        /// Number of the connection within its flow.
+        stream: u64,
+        /// Offset of the payload in the stream.
+        offset: u64,
+        /// Payload bytes.
+        payload: u32,
+    },
+    /// A datagram, or stream bytes whose place the packet does not show.
+    Datagram {
+        /// Payload bytes.
+        payload: u32,
+    },
+}
+
+/// A packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// Counts transmissions of the sender from 0.
     pub number: u64,
-    /// Offset of the payload in the stream.
-    pub offset: u64,
-    /// Payload bytes.
-    pub payload: u32,
+    /// What it carries.
+    pub carried: Carried,
     /// IP packet length.
     pub length: u32,
 }
@@ -77,6 +107,8 @@ pub struct Received<'a> {
     pub length: u32,
     /// Numbers of transmissions that it acknowledges, as first and last, lowest first.
     pub acked: &'a [(u64, u64)],
+    /// How long the receiver held the acknowledgment, where it reports that.
+    pub delay: Option<Duration>,
     /// Packets that arrived with CE so far, where the receiver reports them.
     pub ce: Option<u64>,
 }
@@ -105,7 +137,12 @@ const SEPARATOR: char = '\u{1e}';
 impl QlogWriter {
     /// A log with its header. `title` names the run, `name` the point where the log is taken (the flow), `group` the
     /// connection.
-    pub fn new(title: &str, vantage: Vantage, name: &str, group: &str) -> Self {
+    pub fn new(title: &str, vantage: Vantage, protocol: Protocol, name: &str, group: &str) -> Self {
+        let protocol = match protocol {
+            Protocol::Tcp => "TCP",
+            Protocol::Quic => "QUIC",
+            Protocol::Rtp => "RTP",
+        };
         let vantage = match vantage {
             Vantage::Server => "server",
             Vantage::Client => "client",
@@ -125,8 +162,10 @@ impl QlogWriter {
         push_json(&mut out, group);
         out.push_str(r#","group_id":"#);
         push_json(&mut out, group);
-        out.push_str(r#","protocol_type":["TCP"],"reference_time":0,"time_format":"relative"}}}"#);
-        out.push('\n');
+        let _ = writeln!(
+            out,
+            r#","protocol_type":["{protocol}"],"reference_time":0,"time_format":"relative"}}}}}}"#
+        );
         Self {
             out,
             last: Metrics::default(),
@@ -183,14 +222,27 @@ impl QlogWriter {
 
     /// `transport:packet_sent`.
     pub fn packet_sent(&mut self, now: Instant, sent: &Sent) {
-        let Sent {
-            number,
-            offset,
-            payload,
-            length,
-        } = sent;
+        let frame = match sent.carried {
+            Carried::Nothing => String::new(),
+            Carried::Stream {
+                stream,
+                offset,
+                payload,
+            } => format!(
+                r#"{{"frame_type":"stream","stream_id":{stream},"offset":{offset},"length":{payload}}}"#
+            ),
+            Carried::Datagram { payload } => {
+                format!(r#"{{"frame_type":"datagram","length":{payload}}}"#)
+            }
+        };
+        let payload = match sent.carried {
+            Carried::Nothing => 0,
+            Carried::Stream { payload, .. } | Carried::Datagram { payload } => payload,
+        };
+
+        let (number, length) = (sent.number, sent.length);
         let data = format!(
-            r#""header":{{"packet_type":"1RTT","packet_number":{number}}},"raw":{{"length":{length},"payload_length":{payload}}},"frames":[{{"frame_type":"stream","stream_id":0,"offset":{offset},"length":{payload}}}]"#
+            r#""header":{{"packet_type":"1RTT","packet_number":{number}}},"raw":{{"length":{length},"payload_length":{payload}}},"frames":[{frame}]"#
         );
         self.event(now, "transport:packet_sent", &data);
     }
@@ -202,7 +254,11 @@ impl QlogWriter {
             received.number, received.length
         );
         if !received.acked.is_empty() {
-            data.push_str(r#"{"frame_type":"ack","ack_delay":0,"acked_ranges":["#);
+            data.push_str(r#"{"frame_type":"ack","#);
+            if let Some(delay) = received.delay {
+                let _ = write!(data, r#""ack_delay":{},"#, millis(delay));
+            }
+            data.push_str(r#""acked_ranges":["#);
             for (i, (first, last)) in received.acked.iter().enumerate() {
                 let comma = if i == 0 { "" } else { "," };
                 let _ = write!(data, "{comma}[{first},{last}]");
@@ -217,16 +273,16 @@ impl QlogWriter {
         self.event(now, "transport:packet_received", &data);
     }
 
-    /// `recovery:packet_lost`, for the transmission `number`.
-    pub fn packet_lost(&mut self, now: Instant, number: u64, trigger: LossTrigger) {
+    /// `recovery:packet_lost`, for the transmission `number`; `trigger` is left out where it is not known.
+    pub fn packet_lost(&mut self, now: Instant, number: u64, trigger: Option<LossTrigger>) {
         let trigger = match trigger {
-            LossTrigger::ReorderingThreshold => "reordering_threshold",
-            LossTrigger::TimeThreshold => "time_threshold",
-            LossTrigger::PtoExpired => "pto_expired",
+            None => "",
+            Some(LossTrigger::ReorderingThreshold) => r#","trigger":"reordering_threshold""#,
+            Some(LossTrigger::TimeThreshold) => r#","trigger":"time_threshold""#,
+            Some(LossTrigger::PtoExpired) => r#","trigger":"pto_expired""#,
         };
-        let data = format!(
-            r#""header":{{"packet_type":"1RTT","packet_number":{number}}},"trigger":"{trigger}""#
-        );
+        let data =
+            format!(r#""header":{{"packet_type":"1RTT","packet_number":{number}}}{trigger}"#);
         self.event(now, "recovery:packet_lost", &data);
     }
 
@@ -319,7 +375,7 @@ mod tests {
     }
 
     fn events(act: impl Fn(&mut QlogWriter)) -> Vec<Value> {
-        let mut w = QlogWriter::new("run", Vantage::Server, "flow 1", "1");
+        let mut w = QlogWriter::new("run", Vantage::Server, Protocol::Tcp, "flow 1", "1");
         w.take();
         act(&mut w);
         records(&w.take())
@@ -327,7 +383,13 @@ mod tests {
 
     #[test]
     fn the_header_has_what_qvis_asks_for() {
-        let mut w = QlogWriter::new("a \"title\"\n", Vantage::Server, "flow 1", "1");
+        let mut w = QlogWriter::new(
+            "a \"title\"\n",
+            Vantage::Server,
+            Protocol::Quic,
+            "flow 1",
+            "1",
+        );
         let header = &records(&w.take())[0];
         assert_eq!(header["qlog_version"], "0.3");
         assert_eq!(header["qlog_format"], "JSON-SEQ");
@@ -336,6 +398,7 @@ mod tests {
         let common = &header["trace"]["common_fields"];
         assert_eq!(common["time_format"], "relative");
         assert_eq!(common["reference_time"], 0);
+        assert_eq!(common["protocol_type"], json!(["QUIC"]));
     }
 
     #[test]
@@ -371,8 +434,11 @@ mod tests {
                 now,
                 &Sent {
                     number: 5,
-                    offset: 1448,
-                    payload: 1448,
+                    carried: Carried::Stream {
+                        stream: 0,
+                        offset: 1448,
+                        payload: 1448,
+                    },
                     length: 1500,
                 },
             );
@@ -382,6 +448,7 @@ mod tests {
                     number: 2,
                     length: 52,
                     acked: &[(1, 3), (5, 5)],
+                    delay: Some(Duration::from_micros(1600)),
                     ce: Some(4),
                 },
             );
@@ -391,10 +458,11 @@ mod tests {
                     number: 3,
                     length: 52,
                     acked: &[],
+                    delay: None,
                     ce: None,
                 },
             );
-            w.packet_lost(now, 4, LossTrigger::TimeThreshold);
+            w.packet_lost(now, 4, Some(LossTrigger::TimeThreshold));
             w.congestion_state(now, "recovery");
             w.marks(now, 4);
         });
@@ -408,6 +476,7 @@ mod tests {
             json!([[1, 3], [5, 5]])
         );
         assert_eq!(got[1]["data"]["frames"][0]["ce"], 4);
+        assert_eq!(got[1]["data"]["frames"][0]["ack_delay"], 1.6);
         assert_eq!(got[2]["data"]["frames"], json!([]));
         assert_eq!(got[3]["name"], "recovery:packet_lost");
         assert_eq!(got[3]["data"]["trigger"], "time_threshold");
@@ -419,7 +488,7 @@ mod tests {
         #[test]
         fn any_title_is_valid_json(title in any::<String>()) {
             // A separator inside a string is escaped, so the sequence still splits.
-            let mut w = QlogWriter::new(&title, Vantage::Client, &title, &title);
+            let mut w = QlogWriter::new(&title, Vantage::Client, Protocol::Tcp, &title, &title);
             let records = records(&w.take());
             prop_assert_eq!(records.len(), 1);
             prop_assert_eq!(records[0]["title"].as_str(), Some(title.as_str()));

@@ -9,6 +9,7 @@ pub mod frame;
 mod names;
 pub mod parquet;
 pub mod place;
+pub mod qlogs;
 pub mod tables;
 pub mod update;
 
@@ -126,7 +127,7 @@ pub fn write_run(
         text(STATES, format!("{json}\n").as_bytes())?;
     }
     if scenario.record.qlog {
-        for (name, log) in captures::qlogs(scenario, run) {
+        for (name, log) in qlogs::qlogs(scenario, run) {
             text(&name, log.as_bytes())?;
         }
     }

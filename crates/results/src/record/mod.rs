@@ -20,7 +20,7 @@ pub use columns::{EVENT_NAMES, FlowSeries, Internals, LinkSeries, PacketRows};
 pub use lean::{LeanFlow, LeanRecorder};
 pub use media::{DELAY_LIMITS, MediaRecord};
 
-use slackwater_scenario::flow::Way;
+use slackwater_scenario::flow::{Protocol, Way};
 use slackwater_scenario::{Bottleneck, Scenario};
 
 use crate::metrics::Histogram;
@@ -41,6 +41,8 @@ pub struct FlowInfo {
     pub mss: u32,
     /// It is media over RTP.
     pub media: bool,
+    /// The protocol of its data.
+    pub protocol: Protocol,
     /// When it starts.
     pub start: Instant,
     /// When it stops.
@@ -102,6 +104,7 @@ impl RecorderConfig {
                 up: f.spec.direction == Way::Up,
                 mss: u32::from(f.spec.mss()),
                 media: f.spec.app.media().is_some(),
+                protocol: f.spec.protocol(),
                 start: at(f.start),
                 stop: at(f.stop),
                 label: f.label,
@@ -117,7 +120,8 @@ impl RecorderConfig {
             to: at(scenario.duration),
             interval: scenario.record.interval,
             packets: scenario.record.packets,
-            capture: scenario.record.pcap,
+            // A qlog has the packets where they are recorded at all.
+            capture: scenario.record.pcap || scenario.record.packets && scenario.record.qlog,
             max_rows: scenario.record.max_rows,
             late: scenario.record.late,
             budget: scenario.record.budget,

@@ -19,6 +19,7 @@ fn info(label: &str) -> FlowInfo {
         up: false,
         mss: 1000,
         media: false,
+        protocol: Protocol::Tcp,
         start: Instant::ZERO,
         stop: ms(2000),
     }

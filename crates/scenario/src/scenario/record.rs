@@ -16,7 +16,7 @@ section! {
         pub slots: bool = false,
         /// A packet capture of each sender.
         pub pcap: bool = false,
-        /// A qlog of each sender.
+        /// A qlog of each sender; with `packets` or `pcap` it has the packets too.
         pub qlog: bool = true,
         /// Rows kept of each record at most; the summary counts what was left out.
         #[within(1, 1_000_000_000)]
