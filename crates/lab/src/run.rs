@@ -86,7 +86,8 @@ pub fn prepare<R: Recorder>(
             ..config
         }))
     };
-    let tap = (scenario.record.slots && scenario.cell().is_some())
+    let record = &scenario.record;
+    let tap = ((record.slots || record.perfetto) && scenario.cell().is_some())
         .then(|| SlotTap::new(scenario.record.max_rows));
     let (observer, rows) = tap.map_or((None, None), |(tap, rows)| {
         let observer: Box<dyn Observer + Send> = Box::new(tap);

@@ -196,10 +196,10 @@ pub fn frames(run: &RunRecorder) -> Vec<(&'static str, Parts<'_>)> {
         let parts = flows().map(move |i| media_frame(i, &run.flows[i].media.frames, &text4));
         all.push(("frames", Box::new(parts)));
     }
-    if !run.rows.is_empty() {
+    if run.config().tables.packets && !run.rows.is_empty() {
         all.push(("packets", Box::new(packet_frames(run))));
     }
-    if !run.slots.time.is_empty() {
+    if run.config().tables.slots && !run.slots.time.is_empty() {
         all.push(("slots", Box::new(core::iter::once(slot_frame(&run.slots)))));
     }
     all

@@ -8,6 +8,7 @@ mod failpoint;
 pub mod frame;
 mod names;
 pub mod parquet;
+pub mod perfetto;
 pub mod place;
 pub mod qlogs;
 pub mod tables;
@@ -133,6 +134,10 @@ pub fn write_run(
     }
     if scenario.record.pcap {
         text("senders.pcapng", &captures::pcapng(run))?;
+    }
+    if scenario.record.perfetto {
+        let trace = perfetto::trace(run, perfetto::Bounds::default());
+        text(perfetto::FILE, &trace)?;
     }
     for (name, frames) in frame::frames(run) {
         let path = folder.join(format!("{name}.parquet"));

@@ -49,6 +49,15 @@ pub struct FlowInfo {
     pub stop: Instant,
 }
 
+/// Which rows are written as tables: a trace for Perfetto needs rows too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tables {
+    /// Those of packets.
+    pub packets: bool,
+    /// Those of grants.
+    pub slots: bool,
+}
+
 /// What the recorder must know of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecorderConfig {
@@ -68,8 +77,10 @@ pub struct RecorderConfig {
     pub to: Instant,
     /// Sampling period asked for.
     pub interval: Duration,
-    /// Rows for each packet.
+    /// Rows for each packet are kept.
     pub packets: bool,
+    /// Which rows become tables of their own.
+    pub tables: Tables,
     /// The packets that each sender sent and received, for captures.
     pub capture: bool,
     /// Rows of each kind kept at most.
@@ -119,7 +130,11 @@ impl RecorderConfig {
             from: at(scenario.warmup),
             to: at(scenario.duration),
             interval: scenario.record.interval,
-            packets: scenario.record.packets,
+            packets: scenario.record.packets || scenario.record.perfetto,
+            tables: Tables {
+                packets: scenario.record.packets,
+                slots: scenario.record.slots,
+            },
             // A qlog has the packets where they are recorded at all.
             capture: scenario.record.pcap || scenario.record.packets && scenario.record.qlog,
             max_rows: scenario.record.max_rows,

@@ -36,6 +36,10 @@ fn config(flows: Vec<FlowInfo>) -> RecorderConfig {
         to: ms(2000),
         interval: Duration::from_millis(100),
         packets: true,
+        tables: Tables {
+            packets: true,
+            slots: true,
+        },
         capture: true,
         max_rows: 1000,
         late: Duration::from_millis(30),

@@ -18,6 +18,8 @@ section! {
         pub pcap: bool = false,
         /// A qlog of each sender; with `packets` or `pcap` it has the packets too.
         pub qlog: bool = true,
+        /// A trace for ui.perfetto.dev: packets, grants, HARQ, counters of senders and queues.
+        pub perfetto: bool = false,
         /// Rows kept of each record at most; the summary counts what was left out.
         #[within(1, 1_000_000_000)]
         pub max_rows: u64 = 5_000_000,
