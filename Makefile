@@ -46,10 +46,10 @@ else
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --quiet
 endif
 
-page: ## Build the page of `slackwater serve` (needs Node)
+page: ## Build the scripts of all pages from web/ (needs Node)
 	cd web && npm ci --no-audit --no-fund --silent && npm run --silent build
 
-test-page: ## Test that page in headless Chromium (skips where Node or chromium is missing)
+test-page: ## Test all pages in headless Chromium (skips where Node or chromium is missing)
 	@if ! command -v npm >/dev/null; then echo "test-page skipped: no Node (npm)"; \
 	elif ! command -v chromium >/dev/null; then echo "test-page skipped: no chromium"; \
 	else $(CARGO) test --quiet --workspace --test command --no-run && cd web && npm ci --no-audit --no-fund --silent && npm run --silent test; fi

@@ -4,8 +4,8 @@
  * Over the real command: SLACKWATER names the binary (default: the debug build).
  */
 
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, type Page, test } from "@playwright/test";
@@ -77,6 +77,45 @@ test("the arena", async ({ browser }) => {
 test("a paper", async ({ browser }) => {
   test.setTimeout(180_000);
   await looks(browser, file("vaqm/index.html"), plots);
+});
+
+/** Verdicts as a study leaves them: one paper with each verdict, five without a claim. The sixth is vAQM, which was run. */
+function writeVerdicts(): void {
+  const version = execFileSync(command, ["--version"]).toString().trim().split(" ")[1];
+  const row = (name: string, verdict: string, more: object = {}) => ({
+    figure: "fig5", name, unit: "ms", reference: 10, ours: 14, interval: { low: 13, high: 15 }, tolerance: "at_most", verdict,
+    origin: "claim", profile: "paper", claimed: 9, ...more,
+  });
+  const claims = [
+    row("a queue that is longer", "misses", { note: "The channel is slower than the paper's." }),
+    row("a queue of no known cause", "misses", { note: "The cause is not known." }),
+    row("a queue on both sides of its bound", "cannot_tell", { interval: { low: 8, high: 16 } }),
+    row("a queue that holds", "holds", { ours: 8, interval: { low: 7, high: 9 } }),
+    row("a queue that cannot be", "not_tested", { reference: null, ours: null, interval: null, note: "128 packets cannot hold it." }),
+  ];
+  for (const paper of ["xrc", "cecc", "al4s", "tyrus", "ebb", "rfc8867"]) {
+    mkdirSync(join(folder, "all", paper), { recursive: true });
+    const of = { paper, title: `The paper ${paper}`, version, seeds: [1, 2], claims: paper === "xrc" ? claims : [], relations: [], left_out: 0 };
+    writeFileSync(join(folder, "all", paper, "checks.json"), JSON.stringify(of));
+  }
+}
+
+test("the validation page", async ({ browser }) => {
+  test.setTimeout(120_000);
+  writeVerdicts();
+  cpSync(join(folder, "vaqm"), join(folder, "all", "vaqm"), { recursive: true });
+  // Status 1: claims miss.
+  expect(spawnSync(command, ["repro", "all", "--saved", "-o", "all"], { cwd: folder }).status).toBe(1);
+  await looks(browser, file("all/validation/index.html"), async (page) => {
+    await expect(page.locator("#misses tbody tr", { hasText: "a queue that is longer" })).toContainText("slower than the paper's");
+    await expect(page.locator("#misses")).toContainText("vaqm");
+    await expect(page.locator("#open tbody tr")).toContainText(["a queue on both sides of its bound"]);
+    // Its script has run.
+    await page.locator("#theme").click();
+    await expect(page.locator("html")).toHaveAttribute("data-theme", /./);
+    await page.locator("#theme").click();
+    for (const summary of await page.locator("main details summary").all()) await summary.click();
+  });
 });
 
 test("results, and what runs", async ({ browser }) => {

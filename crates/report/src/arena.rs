@@ -8,12 +8,16 @@ use slackwater_lab::arena::{CellTable, Class, Entry, MEASURES, Table, cost::Cost
 use slackwater_results::metrics;
 use slackwater_results::stats::Interval;
 
-use super::html::{escape, foot, head, script_safe, summary};
+use super::html::{Kind, escape, foot, head, script_safe, summary};
 use super::model::{Cell, Column, Estimate, Row, SummaryTable};
 use super::palette::{self, Paint};
 
-const CSS: &str = include_str!("../assets/arena.css");
-const JS: &str = include_str!("../assets/arena.js");
+/// Its figures are SVG of its own script.
+const PAGE: Kind = Kind {
+    css: include_str!("../assets/arena.css"),
+    script: include_str!("../assets/built/arena.js"),
+    plots: false,
+};
 
 /// What the page says beside the table.
 #[derive(Clone, Debug, Default)]
@@ -88,7 +92,7 @@ pub fn render(table: &Table, page: &ArenaPage) -> String {
         "The arena"
     };
     let made_by = format!("slackwater {}", table.version);
-    let mut out = head(title, &made_by, CSS, data.len());
+    let mut out = head(&PAGE, title, &made_by, data.len());
     header(&mut out, title, &made_by, table, page);
     out.push_str("<main>\n<noscript><p class=\"warning\">Plots, the heat table and filters need JavaScript. The tables of cells and of dominance do not.</p></noscript>\n");
     out.push_str(
@@ -112,7 +116,7 @@ pub fn render(table: &Table, page: &ArenaPage) -> String {
         dominance(&mut out, table, class);
     }
     reading(&mut out, table, page);
-    foot(&mut out, &data, JS);
+    foot(&PAGE, &mut out, &data);
     out
 }
 

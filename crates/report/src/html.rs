@@ -8,18 +8,28 @@ use super::model::{Better, Cell, Column, Estimate, Report, Row, SummaryTable};
 use super::palette;
 use super::payload;
 
+/// What all pages share.
 const PAGE_CSS: &str = include_str!("../assets/report.css");
-const PAGE_JS: &str = include_str!("../assets/report.js");
-/// What the scripts of all pages share; each takes it in at its mark.
-const COMMON_JS: &str = include_str!("../assets/common.js");
-/// What saves figures as SVG, PNG and on paper: `make page` builds it of `web/src/figures`.
-const FIGURES_JS: &str = include_str!("../assets/built/figures.js");
-const COMMON_MARK: &str = "  /*common*/\n";
-const PLOT_CSS: &str = include_str!("../assets/vendor/uPlot.min.css");
-const PLOT_JS: &str = include_str!("../assets/vendor/uPlot.iife.min.js");
-const PLOT_LICENCE: &str = include_str!("../assets/vendor/uPlot.LICENSE");
-/// Version of the vendored chart library (see `assets/vendor/README.md`).
-const UPLOT_VERSION: &str = "1.6.32";
+/// The library that draws plots, as its authors publish it; its first line has its version. `make page` copies it.
+pub const PLOT_JS: &str = include_str!("../assets/built/uPlot.iife.min.js");
+const PLOT_CSS: &str = include_str!("../assets/built/uPlot.min.css");
+const PLOT_LICENCE: &str = include_str!("../assets/built/uPlot.LICENSE");
+
+/// What a kind of page has besides its text. `make page` builds the scripts of `web/src/reports`.
+pub(super) struct Kind {
+    /// Style, after the one that all pages share.
+    pub css: &'static str,
+    /// The page's script.
+    pub script: &'static str,
+    /// It has plots, so its script needs their library.
+    pub plots: bool,
+}
+
+const RUN: Kind = Kind {
+    css: "",
+    script: include_str!("../assets/built/run.js"),
+    plots: true,
+};
 
 /// Nothing may be loaded from anywhere, and nothing may be sent anywhere.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; \
@@ -42,7 +52,7 @@ fn page(report: &Report) -> String {
     let data = script_safe(&serde_json::to_string(&payload).expect("a report always makes JSON"));
     let (longest, kept) = payload.thinning();
 
-    let mut out = head(&report.title, &report.generated_by, "", data.len());
+    let mut out = head(&RUN, &report.title, &report.generated_by, data.len());
     out.push_str("<a class=\"skip\" href=\"#plots\">Skip to the plots</a>\n");
     header(&mut out, report);
     out.push_str("<main>\n");
@@ -62,12 +72,12 @@ fn page(report: &Report) -> String {
             escape(&report.scenario_toml)
         );
     }
-    foot(&mut out, &data, PAGE_JS);
+    foot(&RUN, &mut out, &data);
     out
 }
 
-/// The page up to and with the start of its body; `css` comes after the style that all pages share.
-pub(super) fn head(title: &str, generator: &str, css: &str, room: usize) -> String {
+/// The page up to and with the start of its body, with `room` for its data.
+pub(super) fn head(kind: &Kind, title: &str, generator: &str, room: usize) -> String {
     let mut out = String::with_capacity(room + 128 * 1024);
     let _ = write!(
         out,
@@ -75,28 +85,35 @@ pub(super) fn head(title: &str, generator: &str, css: &str, room: usize) -> Stri
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"generator\" content=\"{generator}\">\n<title>{title}</title>\n\
-         <!-- Plots: uPlot {UPLOT_VERSION}\n{PLOT_LICENCE}-->\n\
-         <style>{PLOT_CSS}</style>\n<style>\n{PAGE_CSS}{css}</style>\n</head>\n<body>\n",
+         <meta name=\"generator\" content=\"{generator}\">\n<title>{title}</title>\n",
         title = escape(title),
         generator = escape(generator),
+    );
+    if kind.plots {
+        let _ = write!(
+            out,
+            "<!-- Plots: uPlot\n{PLOT_LICENCE}-->\n<style>{PLOT_CSS}</style>\n"
+        );
+    }
+    let _ = write!(
+        out,
+        "<style>\n{PAGE_CSS}{css}</style>\n</head>\n<body>\n",
+        css = kind.css
     );
     out
 }
 
-/// The end of a page: its data, the plots' library and the page's own script. `data` is JSON that [`script_safe`] made.
-pub(super) fn foot(out: &mut String, data: &str, script: &str) {
-    debug_assert!(
-        script.contains(COMMON_MARK),
-        "a page takes in what pages share"
-    );
-    let script = script.replacen(COMMON_MARK, COMMON_JS, 1);
+/// The end of a page: its data, the plots' library where it has plots, and its script. `data` is JSON that [`script_safe`] made.
+pub(super) fn foot(kind: &Kind, out: &mut String, data: &str) {
     let _ = write!(
         out,
         "</main>\n<div id=\"say\" class=\"unseen\" aria-live=\"polite\"></div>\n\
-         <script type=\"application/json\" id=\"data\">{data}</script>\n\
-         <script>{PLOT_JS}</script>\n<script>{FIGURES_JS}</script>\n<script>\n{script}</script>\n</body>\n</html>\n"
+         <script type=\"application/json\" id=\"data\">{data}</script>\n"
     );
+    if kind.plots {
+        let _ = writeln!(out, "<script>{PLOT_JS}</script>");
+    }
+    let _ = write!(out, "<script>{}</script>\n</body>\n</html>\n", kind.script);
 }
 
 fn header(out: &mut String, report: &Report) {

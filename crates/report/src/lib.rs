@@ -19,7 +19,7 @@ mod tests;
 pub mod validation;
 pub mod view;
 
-pub use html::render;
+pub use html::{PLOT_JS, render};
 pub use model::{
     Band, BandTrack, Better, Cdf, Cell, Column, Estimate, EventKind, EventTrack, Report, Row,
     RunView, Series, SeriesKind, Spread, SummaryTable, TradeOff, TradeOffPoint,

@@ -11,12 +11,16 @@ use slackwater_results::check::{Origin, Tally, Tolerance, Verdict};
 use slackwater_results::stats::Interval;
 use slackwater_scenario::bounded;
 
-use super::html::{escape, foot, head};
+use super::html::{Kind, escape, foot, head};
 use super::paper::headline;
 use super::paper::html::{bound_of, ours_of, short};
 
-const CSS: &str = include_str!("../assets/paper.css");
-const JS: &str = include_str!("../assets/validation.js");
+/// Text and tables.
+const PAGE: Kind = Kind {
+    css: include_str!("../assets/paper.css"),
+    script: include_str!("../assets/built/validation.js"),
+    plots: false,
+};
 
 /// What a study leaves of its checks.
 #[derive(Clone, Debug, Deserialize)]
@@ -99,7 +103,7 @@ impl Verdicts {
 /// Makes the page.
 pub fn render(papers: &[Verdicts], command: &str) -> String {
     let generator = concat!("slackwater ", env!("CARGO_PKG_VERSION"));
-    let mut out = head("Validation", generator, CSS, 64 * 1024);
+    let mut out = head(&PAGE, "Validation", generator, 64 * 1024);
     let rows = papers
         .iter()
         .flat_map(|p| p.claims.iter().chain(&p.relations));
@@ -191,7 +195,7 @@ pub fn render(papers: &[Verdicts], command: &str) -> String {
          <li>Targets of our own are shown and never count.</li>\
          </ul></details>\n",
     );
-    foot(&mut out, "{\"controllers\":{},\"states\":{}}", JS);
+    foot(&PAGE, &mut out, "{\"controllers\":{},\"states\":{}}");
     out
 }
 

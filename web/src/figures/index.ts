@@ -1,8 +1,4 @@
-/**
- * Figures as files: SVG that needs no style sheet, PNG of twice its size, and paper.
- *
- * Reports have the built file as the global `figures`; the page of `slackwater serve` imports it.
- */
+/** Figures as files: SVG that needs no style sheet, PNG of twice its size, and paper. */
 
 import { copy } from "./drawn";
 import { type Paper, type Picture, picture, type Plot } from "./plot";

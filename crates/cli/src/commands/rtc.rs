@@ -561,7 +561,8 @@ fn listen(
 }
 
 async fn index(State(known): State<Known>) -> Html<String> {
-    Html(include_str!("../../assets/rtc.html").replace("@END@", known.page))
+    let page = include_str!("../../assets/rtc.html").replace("@END@", known.page);
+    Html(page.replace("@SCRIPT@", include_str!("../../assets/built/rtc.js")))
 }
 
 async fn stats(State(known): State<Known>) -> Response {

@@ -29,8 +29,8 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
-use slackwater_report as report;
 use slackwater_report::shelf::{self, Shelf, live};
+use slackwater_report::{self as report, PLOT_JS};
 use slackwater_scenario::bounded;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -155,6 +155,10 @@ async fn listen(args: &ServeArgs) -> Result<()> {
             }),
         )
         .route(
+            "/uplot.js",
+            get(async || asset("text/javascript; charset=utf-8", PLOT_JS.as_bytes())),
+        )
+        .route(
             "/page.css",
             get(async || {
                 asset(
@@ -177,7 +181,7 @@ async fn listen(args: &ServeArgs) -> Result<()> {
             get(async || {
                 asset(
                     "text/javascript; charset=utf-8",
-                    include_bytes!("../../assets/upf/upf.js"),
+                    include_bytes!("../../assets/built/upf.js"),
                 )
             }),
         )

@@ -6,16 +6,20 @@ use slackwater_results::check::{Check, Origin, Tally, Tolerance};
 use slackwater_results::stats::{Estimate, Interval};
 
 use super::{Drawing, Figure, Page, payload};
-use crate::html::{escape, foot, head, script_safe, summary};
+use crate::html::{Kind, escape, foot, head, script_safe, summary};
 
-const CSS: &str = include_str!("../../assets/paper.css");
-const JS: &str = include_str!("../../assets/paper.js");
+/// A paper's page.
+const PAGE: Kind = Kind {
+    css: include_str!("../../assets/paper.css"),
+    script: include_str!("../../assets/built/paper.js"),
+    plots: true,
+};
 
 /// Makes the page.
 pub fn render(page: &Page) -> String {
     let json = serde_json::to_string(&payload::payload(page)).expect("a page always makes JSON");
     let data = script_safe(&json);
-    let mut out = head(&page.title, &page.generated_by, CSS, data.len());
+    let mut out = head(&PAGE, &page.title, &page.generated_by, data.len());
     header(&mut out, page);
     out.push_str("<main>\n<noscript><p class=\"warning\">The plots need JavaScript. Claims, verdicts and tables do not.</p></noscript>\n");
     ledger(&mut out, page);
@@ -24,7 +28,7 @@ pub fn render(page: &Page) -> String {
         figure(&mut out, i, f, &mut tables);
     }
     reading(&mut out, page);
-    foot(&mut out, &data, JS);
+    foot(&PAGE, &mut out, &data);
     out
 }
 

@@ -122,8 +122,11 @@ fn a_page_says_claim_verdict_and_why() {
         assert!(html.contains(part), "no {part:?}");
     }
     assert!(!html.contains("<b></"), "a name became an element");
-    assert!(!html.contains("/*common*/"), "the shared script is missing");
-    assert!(html.contains("function figure(spec)"));
+    let library = html.find(crate::PLOT_JS).expect("the page has its library");
+    assert!(
+        Some(library) < html.rfind("<script>"),
+        "its script needs it"
+    );
 }
 
 #[test]

@@ -1,0 +1,116 @@
+/** What the command serves and what reports hold; crates/report/src/shelf and crates/lab/src/arena have the definitions. */
+
+import type { Paint } from "./colours";
+
+export interface Metric {
+  key: string;
+  label: string;
+  unit: string;
+  decimals: number;
+  better: "higher" | "lower" | null;
+  help: string;
+}
+
+export interface Entry {
+  path: string;
+  scenario: string;
+  labels: [string, string][];
+  controllers: string[];
+  seed: number;
+  duration_s: number;
+  /** Seconds since 1970. */
+  written: number;
+  scenario_hash: string;
+  metrics: Record<string, number>;
+}
+
+/** A mean over seeds, with its 95 % interval where there are several. */
+export interface Estimate {
+  mean: number;
+  interval: { low: number; high: number } | null;
+  n: number;
+}
+
+/** A row less another, over the seeds that both have. */
+export interface Difference extends Estimate {
+  /** Chance alone gives such a difference less than once in twenty times. */
+  stands: boolean;
+}
+
+/** By the path of a row's first run, then by the metric's key. */
+export type Differences = Record<string, Record<string, Difference>>;
+
+export interface Group {
+  paths: string[];
+  seeds: number[];
+  /** Seconds since 1970. */
+  written: number;
+  values: Record<string, Estimate>;
+}
+
+export interface Page {
+  path: string;
+  written: number;
+}
+
+export interface Curve {
+  name: string;
+  unit: string;
+  x: number[];
+  y: number[];
+}
+
+export interface Live {
+  path: string;
+  kind: string;
+  title: string;
+  share: number | null;
+  elapsed_s: number;
+  curves: Curve[];
+}
+
+export interface Shelf {
+  root: string;
+  version: string;
+  metrics: Metric[];
+  colours: Record<string, Paint>;
+  most: number;
+  entries: Entry[];
+  /** Runs that differ by their seeds alone, with means and intervals: all statistics are the command's. */
+  groups: Group[];
+  pages: Page[];
+}
+
+export interface System {
+  name: string;
+  title: string;
+  controller: string;
+  edge: string;
+  values: Record<string, Estimate>;
+  /** The seeds' own values of the two measures of the front. */
+  samples: [number, number][];
+  on_front: boolean;
+  command: string;
+}
+
+export interface Cell {
+  name: string;
+  title: string;
+  class: string;
+  /** Keys of what is drawn against each other: more is better of the first, less of the second. */
+  front: [string, string];
+  systems: System[];
+  wins: { winner: number; loser: number }[];
+}
+
+export interface Arena {
+  path: string;
+  written: number;
+  table: { quick: boolean; seeds: number[]; cells: Cell[] };
+}
+
+export interface Arenas {
+  measures: Metric[];
+  colours: Record<string, Paint>;
+  arenas: Arena[];
+}
