@@ -185,6 +185,15 @@ test("a report saves its figures as SVG and PNG", async ({ page }) => {
   }
 });
 
+test("drawing a plot adds no point to its numbers", async ({ page }) => {
+  await page.goto(file("runs/lte/report.html"));
+  await plots(page);
+  // The curve ends before others, and is drawn up to their end.
+  const rows = (await saved(page, "Download Round-trip time as CSV")).toString().trim().split("\r\n");
+  expect(rows.length).toBeGreaterThan(10);
+  expect(rows.at(-1)).toMatch(/,[\d.]+,[\d.]+$/);
+});
+
 test("an SVG has the curves that the plot shows", async ({ page }) => {
   await page.goto(file("runs/one/report.html"));
   await plots(page);
