@@ -9,7 +9,10 @@ use super::palette;
 use super::payload;
 
 /// What all pages share.
-const PAGE_CSS: &str = include_str!("../assets/report.css");
+const PAGE_CSS: &str = concat!(
+    include_str!("../assets/base.css"),
+    include_str!("../assets/report.css")
+);
 /// The library that draws plots, as its authors publish it; its first line has its version. `make page` copies it.
 pub const PLOT_JS: &str = include_str!("../assets/built/uPlot.iife.min.js");
 const PLOT_CSS: &str = include_str!("../assets/built/uPlot.min.css");

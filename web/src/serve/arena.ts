@@ -1,5 +1,6 @@
 /** Tables of the arena: who is how good in which cell, to filter and sort. */
 
+import { heading } from "./heading";
 import { swatch } from "../shared/colours";
 import { byId } from "../shared/dom";
 import { type Result, results } from "../shared/results";
@@ -26,30 +27,9 @@ const COUNTS: Metric[] = [
   { key: "losses", label: "dominated by", unit: "", decimals: 0, better: "lower", help: "Systems of the cell that dominate it" },
 ];
 
-function heading(key: string, name: string, unit: string, help: string, words: boolean): HTMLTableCellElement {
-  const th = text("th", "", words ? "words" : "");
-  th.scope = "col";
-  if (order.key === key) th.setAttribute("aria-sort", order.down ? "descending" : "ascending");
-  const button = document.createElement("button");
-  button.type = "button";
-  button.title = help;
-  button.dataset["key"] = key;
-  for (const [content, kind] of [
-    [name, "name"],
-    [unit, "unit"],
-  ] as const) {
-    const span = document.createElement("span");
-    span.className = kind;
-    span.textContent = content;
-    button.append(span);
-  }
-  button.addEventListener("click", () => {
-    order = { key, down: order.key === key ? !order.down : !words };
-    draw();
-    table.querySelector<HTMLButtonElement>(`thead button[data-key="${key}"]`)?.focus();
-  });
-  th.append(button);
-  return th;
+function sort(next: Order): void {
+  order = next;
+  draw();
 }
 
 function bodyRow(result: Result, shown: Metric[]): HTMLTableRowElement {
@@ -97,9 +77,11 @@ function draw(): void {
   const shown = [...COUNTS, ...all.measures].filter(has);
   const head = document.createElement("tr");
   head.append(
-    heading("name", "Cell", "", "In the order of the set", true),
-    heading("controllers", "System", "", "Sender and edge function", true),
-    ...shown.map((m) => heading(m.key, m.label, m.unit, `${m.key}: ${m.help}`, false)),
+    ...[
+      { key: "name", name: "Cell", unit: "", help: "In the order of the set", words: true },
+      { key: "controllers", name: "System", unit: "", help: "Sender and edge function", words: true },
+      ...shown.map((m) => ({ key: m.key, name: m.label, unit: m.unit, help: `${m.key}: ${m.help}`, words: false })),
+    ].map((column) => heading(table, column, order, sort)),
     text("th", "Run", "unit"),
   );
   const thead = document.createElement("thead");

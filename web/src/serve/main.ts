@@ -1,6 +1,7 @@
 /** The shelf: runs to filter, sort and overlay; what runs now; reports. */
 
 import { loadArenas } from "./arena";
+import { heading } from "./heading";
 import { repaint, showLive } from "./live";
 import { swatch, themeButton } from "../shared/colours";
 import { byId } from "../shared/dom";
@@ -49,23 +50,9 @@ function shownMetrics(all: Row[]): Metric[] {
   return shelf.metrics.filter((m) => (wanted.length === 0 || wanted.includes(m.key)) && has(m));
 }
 
-function heading(key: string, name: string, unit: string, help: string, words: boolean): HTMLTableCellElement {
-  const th = document.createElement("th");
-  th.scope = "col";
-  if (words) th.className = "words";
-  if (order.key === key) th.setAttribute("aria-sort", order.down ? "descending" : "ascending");
-  const button = document.createElement("button");
-  button.type = "button";
-  button.title = help;
-  button.dataset["key"] = key;
-  button.append(make("span", name, "name"), make("span", unit, "unit"));
-  button.addEventListener("click", () => {
-    order = { key, down: order.key === key ? !order.down : !words };
-    draw();
-    table.querySelector<HTMLButtonElement>(`thead button[data-key="${key}"]`)?.focus();
-  });
-  th.append(button);
-  return th;
+function sort(next: Order): void {
+  order = next;
+  draw();
 }
 
 function bodyRow(row: Row, metrics: Metric[]): HTMLTableRowElement {
@@ -149,10 +136,12 @@ function draw(): void {
   pick.append(make("span", "Choose", "unit"));
   head.append(
     pick,
-    heading("name", "Run", "", "Folder below the folder of results", true),
-    heading("controllers", "Controllers", "", "Each once, in the order of flows", true),
-    ...metrics.map((m) => heading(m.key, m.label, m.unit, m.help, false)),
-    heading("written", "Written", "", "When the run ended", false),
+    ...[
+      { key: "name", name: "Run", unit: "", help: "Folder below the folder of results", words: true },
+      { key: "controllers", name: "Controllers", unit: "", help: "Each once, in the order of flows", words: true },
+      ...metrics.map((m) => ({ key: m.key, name: m.label, unit: m.unit, help: m.help, words: false })),
+      { key: "written", name: "Written", unit: "", help: "When the run ended", words: false },
+    ].map((column) => heading(table, column, order, sort)),
   );
   const thead = document.createElement("thead");
   thead.append(head);
