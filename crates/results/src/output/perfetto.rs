@@ -13,14 +13,14 @@ mod schema;
 mod tests;
 mod writer;
 
-use crate::record::{FlowInfo, FlowRecord, RunRecorder};
+use crate::record::{FlowInfo, FlowRecord, MAX_EVENTS, RunRecorder};
 use writer::{Track, Unit, Writer};
 
 /// Name of the file.
 pub const FILE: &str = "trace.pftrace";
 
-/// What of each kind a trace holds at most: about four million events in all, of 26 bytes in the mean (the run of the tests), so
-/// about 110 MB. Ours.
+/// What of each kind a trace holds at most: about 4.6 million events in all, of 26 bytes in the mean (the run of the tests), so
+/// about 120 MB. Events of flows are bounded by the record. Ours.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Packets.
@@ -51,6 +51,14 @@ pub fn trace(run: &RunRecorder, bounds: Bounds) -> Vec<u8> {
         events(info, record, *track, &mut writer);
     }
 
+    let events = run.left_out.event_times;
+    if events > 0 {
+        writer.instant(
+            full_since(run),
+            limits,
+            &format!("{events} drops, marks and retransmissions from here on"),
+        );
+    }
     counters::write(run, &flows, &ues, bounds.values, &mut writer);
     if let Some((after, more)) = grants::write(&run.slots, &ues, bounds.grants, &mut writer) {
         writer.instant(after, limits, &format!("{more} grants from here on"));
@@ -88,6 +96,19 @@ fn ue_tracks(run: &RunRecorder, writer: &mut Writer) -> Vec<Option<Track>> {
         tracks.push(Some(writer.track(&format!("UE {ue}"), None)));
     }
     tracks
+}
+
+/// When the first list of a flow's drops, marks or retransmissions was full.
+fn full_since(run: &RunRecorder) -> u64 {
+    let lists = run
+        .flows
+        .iter()
+        .flat_map(|f| [&f.drop_times, &f.mark_times, &f.resend_times]);
+    let full = lists.filter(|times| times.len() >= MAX_EVENTS);
+    full.filter_map(|times| times.last())
+        .map(|at| at.as_nanos())
+        .min()
+        .unwrap_or(0)
 }
 
 /// Drops, marks and retransmissions of a flow.

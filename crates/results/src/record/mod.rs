@@ -96,7 +96,7 @@ const MAX_SAMPLES: u64 = 1_000_000;
 /// Finite transfers kept of each flow: ten a second for a day. Ours.
 const MAX_TRANSFERS: usize = 1_000_000;
 /// Times kept of each kind of event and flow, for plots.
-const MAX_EVENTS: usize = 20_000;
+pub(crate) const MAX_EVENTS: usize = 20_000;
 
 impl RecorderConfig {
     /// The configuration for `scenario`, whose bottleneck is node `bottleneck` and whose wired bottleneck is `wired`.

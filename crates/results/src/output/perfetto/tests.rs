@@ -365,3 +365,28 @@ fn copies_of_a_segment_are_apart() {
         ]
     );
 }
+
+/// The recorder keeps so many marks of a flow; the trace states from when on and how many are missing.
+#[test]
+fn marks_that_the_record_left_out_are_stated() {
+    let text = "name = \"marks\"\nduration = \"1 s\"\n[link]\nkind = \"rate\"\nrate = \"1 Mbit/s\"\n\
+                [[flow]]\ncontroller = \"cubic\"\n";
+    let scenario = Scenario::from_toml(text, ".").unwrap_or_else(|e| panic!("{e}"));
+    let mut run = RunRecorder::new(RecorderConfig::of(&scenario, NodeId(0), None));
+    let packet = slackwater_core::Packet {
+        len: 1500,
+        ..slackwater_core::Packet::default()
+    };
+    let kept = MAX_EVENTS as u64;
+    for k in 0..kept + 5 {
+        let now = Instant::from_nanos(k * 1_000);
+        run.packet(now, NodeId(0), &packet, PacketEvent::Marked);
+    }
+
+    let read = Read::new(&trace(&run, Bounds::default()));
+    let left = read.instants.iter().find(|i| i.2.ends_with("from here on"));
+    let (_, at, text) = left.expect("what is missing is stated");
+    assert_eq!(text, "5 drops, marks and retransmissions from here on");
+    assert_eq!(*at, (kept - 1) * 1_000);
+    assert_eq!(read.instants.len(), MAX_EVENTS + 1);
+}
