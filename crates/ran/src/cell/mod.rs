@@ -382,22 +382,49 @@ impl<P: PacketView + Clone> Cell<P> {
             let slot = self.counted;
             let (d, u) = (self.down.reference, self.up.reference);
             self.down.refresh(d, slot, &mut self.radio);
-            let kind = self.down.kind_of(self.downlink_air(slot));
-            if kind > 0 {
-                let all = self.down.tables[kind - 1].groups();
-                self.down.count_free(kind, all);
-                if !self.offers.is_empty() {
-                    self.open_offers(all);
-                    self.close_offers(slot, kind, all);
-                }
-            }
             self.up.refresh(u, slot, &mut self.radio);
-            for target in self.uplink.targets(slot) {
-                let kind = self.up.kind_of(target);
-                let all = self.up.tables[kind - 1].groups();
-                self.up.count_free(kind, all);
+            let steady = upto
+                .min(self.down.valid_until(d))
+                .min(self.up.valid_until(u));
+            let period = self.uplink.period();
+            if self.offers.is_empty() && slot + 2 * period <= steady {
+                self.count_periods(slot, (steady - slot) / period);
+            } else {
+                self.count_slot(slot);
+                self.counted += 1;
             }
-            self.counted += 1;
+        }
+    }
+
+    /// Counts `count` periods of idle slots from `slot` on, in which what the scheduler knows of the channels stays: each has the capacity
+    /// of the first. A cell that sleeps for days costs no more than one that sleeps for a period.
+    fn count_periods(&mut self, slot: u64, count: u64) {
+        let period = self.uplink.period();
+        let before = [self.down.stats.capacity, self.up.stats.capacity];
+        for k in 0..period {
+            self.count_slot(slot + k);
+        }
+        for (side, before) in [&mut self.down, &mut self.up].into_iter().zip(before) {
+            side.stats.capacity += (side.stats.capacity - before) * (count - 1);
+        }
+        self.counted += count * period;
+    }
+
+    /// Counts an idle slot.
+    fn count_slot(&mut self, slot: u64) {
+        let kind = self.down.kind_of(self.downlink_air(slot));
+        if kind > 0 {
+            let all = self.down.tables[kind - 1].groups();
+            self.down.count_free(kind, all);
+            if !self.offers.is_empty() {
+                self.open_offers(all);
+                self.close_offers(slot, kind, all);
+            }
+        }
+        for target in self.uplink.targets(slot) {
+            let kind = self.up.kind_of(target);
+            let all = self.up.tables[kind - 1].groups();
+            self.up.count_free(kind, all);
         }
     }
 

@@ -256,6 +256,12 @@ impl Side {
         }
     }
 
+    /// The first slot in which something new may be known of `ue`; `MAX` where its channel never changes.
+    #[inline]
+    pub(super) fn valid_until(&self, ue: usize) -> u64 {
+        self.valid_until[ue]
+    }
+
     /// Takes the latest report of `ue` that the scheduler knows in `slot`.
     fn report(&mut self, ue: usize, slot: u64, radio: &mut Radio) {
         let kind = radio.kind(ue, self.dir);

@@ -625,3 +625,43 @@ fn a_law_is_told_what_its_ues_link_could_carry() {
     let (told, _) = told(&[20, 20], &[1, 0]);
     assert!(near(told, full), "told {told} of {full}");
 }
+
+/// `laws::sleeping_changes_nothing` has the same beside traffic; here are long times, FDD and TDD, constant channels and others.
+#[test]
+fn idle_slots_count_alike_one_by_one_and_all_at_once() {
+    let moving = ChannelConfig {
+        given: None,
+        mobility: Mobility::Waypoints(vec![
+            (Instant::ZERO, Position::new(50.0, 0.0)),
+            (Instant::from_millis(20_000), Position::new(400.0, 0.0)),
+        ]),
+        ..ChannelConfig::default()
+    };
+    for config in [CellConfig::lte(10.0), CellConfig::nr(100, 1)] {
+        for channel in [given(20), ChannelConfig::default(), moving.clone()] {
+            let fresh = || cell(&config, vec![ue(channel.clone(), RlcConfig::default())]);
+            let (mut whole, mut single) = (fresh(), fresh());
+            // No multiple of a period.
+            let end = Instant::from_millis(20_013);
+            let mut now = Instant::ZERO;
+            while now <= end {
+                single.catch_up(now);
+                now += config.slot_duration();
+            }
+            whole.catch_up(end);
+            assert_eq!(whole.stats(), single.stats());
+        }
+        // A month is 2.6 to 5.2 billion slots.
+        let mut still = cell(&config, vec![ue(given(20), RlcConfig::default())]);
+        let capacity = |cell: &mut Cell<Packet>, seconds: u64| {
+            cell.catch_up(Instant::from_millis(1000 * seconds));
+            [cell.stats().down.capacity, cell.stats().up.capacity]
+        };
+        let [first, second, month] = [60, 120, 2_592_000].map(|s| capacity(&mut still, s));
+        for way in 0..2 {
+            let minute = second[way] - first[way];
+            assert!(minute > 0);
+            assert_eq!(month[way] - second[way], minute * 43_198);
+        }
+    }
+}

@@ -152,6 +152,12 @@ impl Uplink {
         next
     }
 
+    /// Slots after which the pattern of uplink and downlink comes again.
+    #[inline]
+    pub(super) fn period(&self) -> u64 {
+        self.ahead.len() as u64
+    }
+
     /// The uplink slots whose grants are made in `slot`.
     pub(super) fn targets(&self, slot: u64) -> impl Iterator<Item = u64> + use<'_> {
         self.ahead[(slot % self.ahead.len() as u64) as usize]
