@@ -1,12 +1,21 @@
 //! What leaves: data, lost data again, probes.
 
 use slackwater_control::{Controller as _, Sent};
-use slackwater_core::{Body, Bytes, Ecn, Instant, Packet, QuicBits, QuicData, SackBlock, SeqNum};
+use slackwater_core::{
+    Body, Bytes, Duration, Ecn, Instant, Packet, QuicBits, QuicData, SackBlock, SeqNum,
+};
 
 use super::{Sender, flag};
 use crate::quic::rtt::LONGEST;
 use crate::quic::{ACK_FRAME, BELOW, BLOCKED_FRAME, SHORT_HEADER, STREAM_FRAME, packet};
 use crate::tcp::scoreboard::Segment;
+
+/// Packets that leave at once at most, by whatever window or rate (RFC 9002, 7.7 requires a bound). They are a millisecond of
+/// 100 Gbit/s in packets of 1,500 bytes. So the bound concerns no path that is slower, and a peer that acknowledges at once cannot ask
+/// for more. Ours.
+const BURST: usize = 8_333;
+/// When the rest of a longer burst leaves.
+const BURST_TIME: Duration = Duration::from_millis(1);
 
 impl Sender {
     /// The congestion window in force, in stream bytes: at least two packets (RFC 9002, 7.2).
@@ -23,8 +32,13 @@ impl Sender {
         let window = self.window();
         let paced = self.pacer.rate().is_some();
         let full = Bytes(u64::from(self.cfg.packet));
+        let before = out.len();
         let mut sent = false;
         while self.in_flight + mss <= window {
+            if out.len() - before >= BURST {
+                self.timers.pace = now + BURST_TIME;
+                break;
+            }
             if paced {
                 let at = self.pacer.earliest_departure(now, full);
                 if at > now {
@@ -266,4 +280,84 @@ impl Sender {
     }
 
     // --- helpers ---
+}
+
+#[cfg(test)]
+mod tests {
+    use slackwater_control::{Config as ControlConfig, build};
+    use slackwater_core::{Draw, FlowId, QuicAck, QuicLong};
+
+    use super::*;
+    use crate::quic::Config;
+
+    /// An acknowledgment of everything up to `last`, by a peer that allows almost 4 GiB.
+    fn all_up_to(last: SeqNum, number: u32) -> Packet {
+        let mut ack = QuicAck {
+            pn: SeqNum(number),
+            limit: SeqNum(0x7fff_0000_u32.wrapping_mul(number.min(2))),
+            bits: QuicBits::ACK,
+            ..QuicAck::default()
+        };
+        ack.room.blocks_mut()[0] = SackBlock {
+            start: SeqNum(0),
+            end: SeqNum(last.0.wrapping_add(1)),
+        };
+        Packet {
+            len: 80,
+            body: Body::QuicAck(ack),
+            ..Packet::default()
+        }
+    }
+
+    /// A peer acknowledges all that is in flight after a time that no path has, from a microsecond to a day. So the window doubles
+    /// with each event, and a rate that follows from it has no measured path behind it.
+    #[test]
+    fn one_event_sends_no_more_than_a_burst() {
+        let mut bounded = 0;
+        for name in ["copa", "copa-default", "cubic", "reno", "bbr"] {
+            for wait in [1, 1_000, 86_400_000_000] {
+                let wait = Duration::from_micros(wait);
+                let cfg = Config {
+                    send_buffer: Bytes(4 << 30),
+                    ..Config::default()
+                };
+                let of = ControlConfig::new(u32::from(cfg.mss()), Draw::new(7));
+                let cc = build(name, &of).expect("a known controller");
+                let mut end = Sender::new(FlowId(0), false, 0, &cfg, cc, Draw::new(1));
+                end.set_bulk(true);
+                let mut now = Instant::from_millis(1);
+                let mut out = Vec::new();
+                end.connect(now, &mut out);
+                let flight = QuicLong {
+                    count: 1,
+                    ..QuicLong::default()
+                };
+                let flight = Packet {
+                    body: Body::QuicLong(flight),
+                    ..Packet::default()
+                };
+                now += wait;
+                end.on_packet(now, &flight, &mut out);
+                for number in 0..24 {
+                    let last = out.last().map_or(SeqNum(0), |p| SeqNum(p.number()));
+                    out.clear();
+                    now += wait;
+                    end.on_packet(now, &all_up_to(last, number), &mut out);
+                    assert!(out.len() <= BURST, "{name}: {} at once", out.len());
+                    if out.len() < BURST {
+                        continue;
+                    }
+                    // The rest of it does not wait for the peer. A timer that lies before it costs a look.
+                    bounded += 1;
+                    let end_of_wait = now + BURST_TIME;
+                    while out.len() <= BURST {
+                        now = end.next_timer().expect("more may leave");
+                        assert!(now <= end_of_wait, "{name}: the rest waits");
+                        end.on_timer(now, &mut out);
+                    }
+                }
+            }
+        }
+        assert!(bounded > 0, "no window was large enough");
+    }
 }
