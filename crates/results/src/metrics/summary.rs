@@ -286,18 +286,26 @@ fn flow(run: &RunRecorder, index: usize) -> FlowSummary {
     let (from, to) = (info.start.max(config.from), info.stop.min(config.to));
     let series = &record.series;
     let range = series.within(from, to);
-    // A counter's growth: from the last sample before the window (or its first) to its last.
+    // A counter's growth until the last sample of the window: from its first, or from the flow's start where that lies in the window. All
+    // counters begin with zero there, and what came before the first sample is of the flow too.
+    let begins_within = info.start >= config.from;
     let growth = |column: &[u64]| -> Option<(u64, f64)> {
         // A flow that is on for less than a sampling period may have no sample.
         let (a, b) = (
             range.start,
             range.end.checked_sub(1).filter(|b| *b >= range.start)?,
         );
-        let seconds = (series.time[b] - series.time[a]) as f64 * 1e-9;
-        Some((column[b].saturating_sub(column[a]), seconds))
+        let (since, before) = if begins_within && b > a {
+            (info.start.as_nanos(), 0)
+        } else {
+            (series.time[a], column[a])
+        };
+        let seconds = (series.time[b] - since) as f64 * 1e-9;
+        Some((column[b].saturating_sub(before), seconds))
     };
-    // What a flow delivered before its first sample is in no growth: one that sends less than a sampling interval would have none.
-    let sampled = |bytes: u64| bytes > 0 || info.start < config.from;
+    // Packets tell what was delivered after the last sample. A flow that is measured from its start and of which no sample shows anything
+    // has nothing else.
+    let sampled = |bytes: u64| bytes > 0 || !begins_within;
     let app = growth(&series.delivered)
         .filter(|(bytes, s)| *s > 0.0 && sampled(*bytes) && !info.controller.is_empty());
     let goodput_mbps = match app {

@@ -208,6 +208,36 @@ fn a_datagram_stream_takes_no_share() {
     near(summary.flows[1].goodput_mbps, 0.008);
 }
 
+/// Of many flows the samples are far apart: a flow that starts between two delivers a part, or all, before the next one.
+#[test]
+fn what_a_flow_delivers_before_its_first_sample_is_in_its_goodput() {
+    // It starts at 1.05 s, and has 40,000 bytes by the sample at 1.1 s and 80,000 by the last one at 2 s, with three segments sent again.
+    let goodput = |start: Instant, first: u64, resent: u64| {
+        let mut c = config(vec![info("a")]);
+        c.flows[0].start = start;
+        let mut r = RunRecorder::new(c);
+        for step in 0..=20u64 {
+            let mut s = FlowSample::default();
+            s.delivered = Bytes(if step < 11 { 0 } else { first });
+            s.retransmits = if step < 11 { 0 } else { resent };
+            if step == 20 {
+                s.delivered = Bytes(80_000);
+            }
+            r.flow(ms(100 * step), FlowId(0), &s);
+        }
+        let f = &summarize(&r).flows[0];
+        (f.goodput_mbps, f.retransmits)
+    };
+    let (mbps, retransmits) = goodput(ms(1050), 40_000, 3);
+    near(mbps, 0.64 / 0.95);
+    assert_eq!(retransmits, 3);
+    // All of it before that sample.
+    near(goodput(ms(1050), 80_000, 0).0, 0.64 / 0.95);
+    // A flow that starts with a sample has the same as before, and one that starts in the warm-up loses what it delivered there.
+    near(goodput(ms(1000), 0, 0).0, 0.64);
+    near(goodput(ms(500), 0, 0).0, 0.64);
+}
+
 #[test]
 fn drops_and_marks_are_counted_by_reason() {
     let mut r = RunRecorder::new(config(vec![info("a")]));
