@@ -127,8 +127,11 @@ fn names_its_place(error: &BuildError) {
             assert!(!reason.is_empty(), "{said}");
         }
         BuildError::Own(inner) => assert!(!inner.key.is_empty(), "{said}"),
-        BuildError::Flow { label, reason } => {
-            assert!(!label.is_empty() && !reason.is_empty(), "{said}");
+        BuildError::Flow {
+            entry, key, reason, ..
+        } => {
+            let place = format!("flow[{entry}].{key}: ");
+            assert!(said.starts_with(&place) && !reason.is_empty(), "{said}");
         }
     }
 }

@@ -36,10 +36,14 @@ pub enum BuildError {
     /// No part of this workspace or of the program has a name that the scenario has.
     #[error(transparent)]
     Own(Box<ScenarioError>),
-    /// A flow names no known controller.
-    #[error("flow \"{label}\": {reason}")]
+    /// A flow cannot be built: its application does not fit its transport, or it names no known controller.
+    #[error("flow[{entry}].{key}: flow \"{label}\": {reason}")]
     Flow {
-        /// The flow's label.
+        /// Its `[[flow]]` in the file, from zero.
+        entry: usize,
+        /// The key below it that is wrong.
+        key: &'static str,
+        /// The flow's label, which tells flows of one `[[flow]]` apart.
         label: String,
         /// What is wrong.
         reason: String,

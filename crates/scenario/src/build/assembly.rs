@@ -332,11 +332,11 @@ impl<'a> Assembly<'a> {
         }
         let draw = self.draw.fork(purpose::CONTROLLER, number as u64);
         let given = |config: &ControllerConfig| given(number, config);
-        flow::config(self.scenario, flow, down, up, draw, given).map_err(|reason| {
-            BuildError::Flow {
-                label: flow.label.clone(),
-                reason,
-            }
+        flow::config(self.scenario, flow, down, up, draw, given).map_err(|wrong| BuildError::Flow {
+            entry: flow.entry,
+            key: wrong.key,
+            label: flow.label.clone(),
+            reason: wrong.reason,
         })
     }
 }

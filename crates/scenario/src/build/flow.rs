@@ -33,8 +33,24 @@ pub(super) fn controller_name<'a>(flow: &FlowInstance<'a>) -> &'a str {
     }
 }
 
-/// The flow, or why its controller cannot be had. A controller that is `given` stands
-/// in for a TCP flow's that is named.
+/// Why a flow cannot be built.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    /// The key below `[[flow]]`.
+    pub(super) key: &'static str,
+    /// What is wrong with it.
+    pub(super) reason: String,
+}
+
+impl Wrong {
+    /// The controller cannot be had.
+    const fn controller(reason: String) -> Self {
+        let key = "controller";
+        Self { key, reason }
+    }
+}
+
+/// The flow, or why it cannot be built. A controller that is `given` stands in for a TCP flow's that is named.
 pub(super) fn config(
     scenario: &Scenario,
     flow: &FlowInstance<'_>,
@@ -42,7 +58,7 @@ pub(super) fn config(
     up: Vec<HopConfig>,
     draw: Draw,
     given: impl FnOnce(&ControllerConfig) -> Option<AnyController>,
-) -> Result<FlowConfig, String> {
+) -> Result<FlowConfig, Wrong> {
     let spec = flow.spec;
     let controller = |window, ssthresh| {
         let config = ControllerConfig::new(u32::from(spec.mss()), draw)
@@ -52,7 +68,7 @@ pub(super) fn config(
             Some(controller) => Ok(Box::new(controller)),
             None => controller::in_scenario(&spec.controller, &config, scenario)
                 .map(Box::new)
-                .map_err(|e| e.to_string()),
+                .map_err(|e| Wrong::controller(e.to_string())),
         }
     };
     let transport = match (spec.protocol(), &spec.app) {
@@ -71,14 +87,21 @@ pub(super) fn config(
         (flow::Protocol::Udp, App::Vr(vr)) => Transport::Udp { packet: vr.packet },
         (flow::Protocol::Udp, App::Cbr(cbr)) => Transport::Udp { packet: cbr.packet },
         (flow::Protocol::Rtp, App::Media(media)) => {
-            let (rtp, controller) = self::media(scenario, media, &spec.controller, draw)?;
+            let (rtp, controller) =
+                self::media(scenario, media, &spec.controller, draw).map_err(Wrong::controller)?;
             Transport::Rtp {
                 config: Box::new(rtp),
                 controller: Box::new(controller),
             }
         }
         (flow::Protocol::Udp | flow::Protocol::Rtp, _) => {
-            return Err("this application needs TCP or QUIC".to_owned());
+            return Err(Wrong {
+                key: "app",
+                reason: format!(
+                    "found {:?} over packets of its own, expected TCP or QUIC",
+                    spec.app.word()
+                ),
+            });
         }
     };
     Ok(FlowConfig {

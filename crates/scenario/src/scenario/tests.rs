@@ -605,13 +605,35 @@ fn a_flow_is_built_for_the_controllers_that_its_carrier_knows() {
     let media = LINK.replace("[[flow]]", "[[flow]]\napp = { kind = \"media\" }");
     assert_eq!(
         build(&media).expect_err("TCP's controller over RTP"),
-        "flow \"cubic\": controller \"cubic\": found a controller of TCP, expected one of media"
+        "flow[0].controller: flow \"cubic\": controller \"cubic\": found a controller of TCP, expected one of media"
     );
     let gcc = LINK.replace("\"cubic\"", "\"gcc\"");
     assert_eq!(
         build(&gcc).expect_err("media's controller over TCP"),
-        "flow \"gcc\": controller \"gcc\": found a controller of media, expected one of TCP"
+        "flow[0].controller: flow \"gcc\": controller \"gcc\": found a controller of media, expected one of TCP"
     );
+    // A key counts entries of the file, and not the flows that they make: the label tells those apart.
+    let third =
+        "[[flow]]\ncount = 4\n[[flow]]\n[[flow]]\nlabel = \"b\"\ncount = 2\ncontroller = \"gcc\"\n";
+    let third = LINK.replace("[[flow]]\ncontroller = \"cubic\"\n", third);
+    assert_eq!(
+        build(&third).expect_err("media's controller over TCP"),
+        "flow[2].controller: flow \"b 1\": controller \"gcc\": found a controller of media, expected one of TCP"
+    );
+}
+
+#[test]
+fn a_ue_that_cannot_be_built_is_named_by_its_key() {
+    let ues = "[upf]\n[[ue]]\ncount = 3\n[[ue]]\nvaqm = { module = \"own:none-such\" }\n[[flow]]";
+    let text = CELL.replacen("[[flow]]", ues, 1);
+    let e = match Scenario::from_toml(&text, ".") {
+        Err(e) => e.to_string(),
+        Ok(s) => crate::build::build(&s, 1, None, |_| slackwater_core::record::NoRecorder)
+            .map(|_| ())
+            .expect_err("no such law")
+            .to_string(),
+    };
+    assert!(e.contains("ue[2].vaqm.module: found"), "{e}");
 }
 
 /// Every key of every built-in scenario, defaults filled in, is a key of the schema, and every word one of its words.
