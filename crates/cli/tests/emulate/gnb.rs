@@ -1,6 +1,6 @@
 //! A cell behind N3, where a socket of the test plays the user plane function, or `slackwater upf` does.
 
-mod peer;
+pub(crate) mod peer;
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{SocketAddr, UdpSocket};

@@ -6,6 +6,7 @@ mod core;
 mod faults;
 mod frames;
 mod gnb;
+mod kills;
 #[path = "../peers/terminal.rs"]
 mod on_terminal;
 mod outward;

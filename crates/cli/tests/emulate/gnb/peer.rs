@@ -18,11 +18,11 @@ use crate::{Folder, command};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The gNB and its peer.
-pub(super) const GNB: &str = "127.0.0.2";
-pub(super) const UPF: &str = "127.0.0.1";
+pub(crate) const GNB: &str = "127.0.0.2";
+pub(crate) const UPF: &str = "127.0.0.1";
 
 /// A namespace in which both have their addresses: ports of this machine may be somebody else's.
-pub(super) fn n3() -> Namespace {
+pub(crate) fn n3() -> Namespace {
     let space = Namespace::create().expect("a namespace");
     let up = space.inside(|| netns::ip("link set dev lo up\n", true));
     up.expect("its loopback interface");
