@@ -75,7 +75,39 @@ impl fmt::Display for SeqNum {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Half of the circle: two numbers that are less than that apart have an order.
+    const HALF: u64 = 1 << 31;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// RFC 9293, 3.4, of any two bytes of a stream; the corners of the circle are looked at one by one below.
+        #[test]
+        fn any_two_bytes_less_than_half_a_circle_apart_keep_order_sum_and_distance(x in 0..1_u64 << 48, apart in 0..HALF) {
+            let (a, b) = (SeqNum(x as u32), SeqNum((x + apart) as u32));
+            prop_assert_eq!(u64::from(b - a), apart);
+            prop_assert_eq!(a + apart as u32, b);
+            let mut moved = a;
+            moved += apart as u32;
+            prop_assert_eq!(moved, b);
+            prop_assert_eq!((a.lt(b), b.gt(a)), (apart > 0, apart > 0));
+            prop_assert!(a.le(b) && b.ge(a) && !b.lt(a) && !a.gt(b));
+            prop_assert_eq!((a.max(b), b.max(a)), (b, b));
+        }
+
+        /// Three bytes of one half have one order.
+        #[test]
+        fn order_is_transitive_within_half_a_circle(x: u32, one in 1..HALF / 2, two in 1..HALF / 2) {
+            let a = SeqNum(x);
+            let b = a + one as u32;
+            let c = b + two as u32;
+            prop_assert!(a.lt(b) && b.lt(c) && a.lt(c));
+        }
+    }
 
     #[test]
     fn order_wraps() {

@@ -165,7 +165,50 @@ impl ReportBody {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// What is read from any eight octets can be written, and is read as the same.
+        #[test]
+        fn what_is_read_is_written_and_read_as_the_same(octets: [u8; 8]) {
+            if let Some(report) = ReportBody(octets).report() {
+                let again = ReportBody::of(&report).expect("a report of these octets");
+                prop_assert_eq!(again.report(), Some(report));
+            }
+        }
+
+        /// Whatever is told, saturated where it does not fit: what arrives is told on unchanged.
+        #[test]
+        fn what_is_written_arrives_as_it_is_told_on(kbps: u64, time: u64, count: u16, flag: bool, what in 0..4) {
+            let (rate, time) = (Rate::from_bps(kbps), Duration::from_nanos(time));
+            let report = match what {
+                0 => PathReport::Share { rate, hol_delay: time, seq: count, shared: flag },
+                1 => PathReport::TransportBlocks { bytes: Bytes(kbps), span: time, end: count },
+                2 => PathReport::MarkingScheme(MarkingScheme { low: time, high: Duration::from_nanos(kbps) }),
+                _ => PathReport::Own { kind: count as u8 % 32, value: kbps },
+            };
+            let body = ReportBody::of(&report).expect("it travels as octets");
+            let read = body.report().expect("it is valid");
+            prop_assert_eq!(ReportBody::of(&read).and_then(ReportBody::report), Some(read));
+            match (report, read) {
+                (PathReport::Share { rate: told, .. }, PathReport::Share { rate, seq, shared, .. }) => {
+                    prop_assert!(rate <= told && (seq, shared) == (count, flag));
+                }
+                (PathReport::TransportBlocks { .. }, PathReport::TransportBlocks { end, .. }) => prop_assert_eq!(end, count),
+                (PathReport::MarkingScheme(told), PathReport::MarkingScheme(read)) => {
+                    prop_assert!(read.low <= told.low && read.high <= told.high);
+                }
+                (PathReport::Own { kind: told, .. }, PathReport::Own { kind, value }) => {
+                    prop_assert!(kind == told && value == kbps.min(NUMBER_MAX));
+                }
+                other => prop_assert!(false, "{other:?}"),
+            }
+        }
+    }
 
     fn share(kbps: u64, hol_us: u64, seq: u16, shared: bool) -> PathReport {
         PathReport::Share {

@@ -322,6 +322,39 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
+        /// Addresses of one version come back; of two, the IPv4 one comes back mapped (RFC 4291, 2.5.5.2).
+        #[test]
+        fn what_is_written_is_read(
+            ends in any::<[([u8; 16], bool, u16); 2]>(),
+            protocol: u8,
+            id in proptest::collection::vec(any::<u8>(), 1..21),
+            by_id: bool,
+            body: [u8; 8],
+        ) {
+            let [source, destination] = ends.map(|(octets, is_v4, _)| -> IpAddr {
+                let [a, b, c, d, ..] = octets;
+                if is_v4 { Ipv4Addr::new(a, b, c, d).into() } else { Ipv6Addr::from(octets).into() }
+            });
+            let tuple = FiveTuple { source, destination, source_port: ends[0].2, destination_port: ends[1].2, protocol };
+            let flow = if by_id {
+                FlowKey::ConnectionId(ConnectionId::new(&id).unwrap())
+            } else {
+                FlowKey::FiveTuple(tuple)
+            };
+            let mut bytes = Vec::new();
+            Datagram { flow, body: ReportBody(body) }.encode(&mut bytes);
+            let read = Datagram::decode(&bytes).unwrap();
+            prop_assert_eq!(read.body, ReportBody(body));
+            match read.flow {
+                FlowKey::FiveTuple(read) if source.is_ipv4() != destination.is_ipv4() => {
+                    let six = |address| IpAddr::from(mapped(address));
+                    let tuple = FiveTuple { source: six(source), destination: six(destination), ..tuple };
+                    prop_assert_eq!(read, tuple);
+                }
+                read => prop_assert_eq!(read, flow),
+            }
+        }
+
         #[test]
         fn no_bytes_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..80), head in 0usize..9) {
             let _ = Datagram::decode(&bytes);

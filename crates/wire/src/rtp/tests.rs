@@ -118,6 +118,28 @@ fn elements_with_two_byte_headers_are_read() {
 
 proptest! {
     #[test]
+    fn what_is_written_is_read(
+        marker: bool,
+        payload_type in 0u8..128,
+        sequence: u16,
+        timestamp: u32,
+        ssrc: u32,
+        elements in prop::collection::vec((1u8..15, prop::collection::vec(any::<u8>(), 1..17)), 0..6),
+        payload in prop::collection::vec(any::<u8>(), 0..50),
+    ) {
+        let header = Header { marker, payload_type, sequence, timestamp, ssrc };
+        let written: Vec<Element<'_>> = elements.iter().map(|(id, data)| Element { id: *id, data }).collect();
+        let mut bytes = Vec::new();
+        header.encode(&written, &mut bytes);
+        prop_assert_eq!(bytes.len() % 4, 0);
+        bytes.extend(&payload);
+        let view = View::new(&bytes).unwrap();
+        prop_assert_eq!(view.header(), header);
+        prop_assert_eq!(view.elements().collect::<Vec<_>>(), written);
+        prop_assert_eq!(view.payload(), &payload[..]);
+    }
+
+    #[test]
     fn hostile_bytes_do_no_harm(mut bytes in prop::collection::vec(any::<u8>(), 0..80), right in any::<bool>()) {
         if right && let Some(first) = bytes.first_mut() {
             *first = *first & 0x3f | 0x80;
