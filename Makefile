@@ -79,6 +79,11 @@ soak: ## Memory of an emulator under load, broken connections and killed neighbo
 laws: ## Property tests with a new seed in each round, for LAWS_SECONDS (600)
 	.ci/laws
 
+.PHONY: loom
+loom: ## All orders in which threads can reach what a connection and its host share (loom)
+	RUSTFLAGS="--cfg slackwater_loom" CARGO_TARGET_DIR=$(or $(CARGO_TARGET_DIR),target)/loom \
+	  $(CARGO) test --quiet -p slackwater-quinn --lib -- control::model
+
 lint: lint-rust lint-python lint-english ## Formatting, clippy, ruff, mypy, the documentation's English
 
 lint-rust: ## rustfmt and clippy

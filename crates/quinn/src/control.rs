@@ -1,7 +1,9 @@
 //! Our controllers behind quinn's interface.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
+#[cfg(not(all(test, slackwater_loom)))]
+use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant as StdInstant;
 
@@ -9,6 +11,9 @@ use quinn_proto::RttEstimator;
 use quinn_proto::congestion;
 use slackwater_control::{AnyController, Controller as _, EcnMode};
 use slackwater_core::{Duration, Instant};
+
+#[cfg(all(test, slackwater_loom))]
+use loom::sync::{Mutex, MutexGuard};
 
 use crate::clock::{Epoch, duration};
 use crate::state::State;
@@ -257,7 +262,10 @@ impl congestion::Controller for Adapter {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, slackwater_loom))]
+mod model;
+
+#[cfg(all(test, not(slackwater_loom)))]
 mod tests {
     use quinn_proto::congestion::ControllerFactory as _;
     use slackwater_control::{Config, build};
