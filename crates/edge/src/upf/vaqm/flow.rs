@@ -152,7 +152,7 @@ impl<P: PacketView> Flow<P> {
     }
 
     /// Chooses what measures the flow by what its packets show, and notes how reports name it.
-    pub(super) fn observe_as(&mut self, tcp: Option<&TcpHeader>, packet: &P) {
+    pub(super) fn observe_as<Q: PacketView>(&mut self, tcp: Option<&TcpHeader>, packet: &Q) {
         if self.key == OTHERS {
             return;
         }

@@ -242,6 +242,48 @@ impl<P: PacketView> Vaqm<P> {
         }
     }
 
+    /// True where each packet of a session would leave at once and without a mark, so that it may take another way; its GBR flows
+    /// have none. [`Vaqm::on_bypassed`] is then to hear of each.
+    pub fn rests(&self, now: Instant, ue: UeId) -> bool {
+        let entry = self.ues.get(ue.index());
+        let alone = entry.is_some_and(|ue| ue.guaranteed.is_empty());
+        alone
+            && self
+                .instance(ue, None)
+                .is_some_and(|i| i.rests(now, self.config_at(i.config)))
+    }
+
+    fn config_at(&self, at: u32) -> &VaqmConfig {
+        &self.configs[at as usize]
+    }
+
+    /// A packet of a session that rests passed by another way at the time `now`, of which `packet` may have the headers alone.
+    /// True where the next may do so too.
+    pub fn on_bypassed<Q: PacketView>(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        ue: UeId,
+        packet: &Q,
+    ) -> bool {
+        let Some(at) = self.find(ue, None) else {
+            return false;
+        };
+        let ready = self.ready.len();
+        let rests = with!(self, at, |instance, cx| {
+            match direction {
+                Direction::Down => instance.on_bypassed(now, packet, cx),
+                Direction::Up => instance.on_up(now, packet, cx),
+            }
+            instance.rests(now, cx.config)
+        });
+        if self.ready.len() > ready {
+            self.note_ready(now, ready);
+        }
+        self.arm(now, at);
+        rests
+    }
+
     /// Counters.
     pub const fn stats(&self) -> &VaqmStats {
         &self.stats

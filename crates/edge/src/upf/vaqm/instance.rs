@@ -1,5 +1,6 @@
 //! One bottleneck: its flows, its model, its queues, and what lets packets out of them.
 
+mod bypass;
 mod down;
 mod restraint;
 mod signals;
@@ -325,7 +326,13 @@ impl<P: PacketView> Instance<P> {
     }
 
     /// A packet of the flow in `slot` leaves for the radio.
-    fn leave(&mut self, now: Instant, slot: u32, tcp: Option<&TcpHeader>, packet: &P) {
+    fn leave<Q: PacketView>(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        tcp: Option<&TcpHeader>,
+        packet: &Q,
+    ) {
         let len = packet.len();
         let flow = self.flows.get_mut(slot);
         let measured = flow.measurable(now);

@@ -1,5 +1,6 @@
 //! One session between a server and a radio link with a queue of its own, packet by packet.
 
+mod bypass;
 mod radio;
 mod told;
 
@@ -76,6 +77,8 @@ struct Download {
     acks: VecDeque<(u64, u32)>,
     /// No acknowledgment comes any more.
     silent: bool,
+    /// Packets take another way while the instance rests; how many did.
+    bypasses: Option<u32>,
 }
 
 impl Download {
@@ -94,6 +97,7 @@ impl Download {
             busy: 0,
             acks: VecDeque::new(),
             silent: false,
+            bypasses: None,
         }
     }
 
@@ -130,6 +134,9 @@ impl Download {
                 ..Segment::default()
             };
             let up = segment(Direction::Up, ack);
+            if self.bypass(Direction::Up, &up) {
+                continue;
+            }
             let verdict = self.vaqm.on_packet(self.time(), Direction::Up, UE, up);
             assert_eq!(verdict, Verdict::Forward(up), "the way up is open");
         }
@@ -147,12 +154,28 @@ impl Download {
         let mut packet = segment(Direction::Down, data);
         packet.ecn = Ecn::Ect0;
         self.sent += MSS;
+        if self.bypass(Direction::Down, &packet) {
+            self.cross(&packet);
+            return;
+        }
         let time = self.time();
         match self.vaqm.on_packet(time, Direction::Down, UE, packet) {
             Verdict::Forward(packet) | Verdict::Mark(packet) => self.cross(&packet),
             Verdict::Hold => {}
             Verdict::Drop(packet) => panic!("{packet:?} can be marked"),
         }
+    }
+
+    /// True where the packet took another way.
+    fn bypass(&mut self, direction: Direction, packet: &Packet) -> bool {
+        let time = self.time();
+        let rests = self.vaqm.rests(time, UE);
+        let Some(passed) = self.bypasses.as_mut().filter(|_| rests) else {
+            return false;
+        };
+        *passed += 1;
+        self.vaqm.on_bypassed(time, direction, UE, packet);
+        true
     }
 
     fn drain(&mut self) {

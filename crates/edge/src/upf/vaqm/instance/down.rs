@@ -1,10 +1,10 @@
 //! What happens to a packet on its way down.
 
 use slackwater_core::record::DropReason;
-use slackwater_core::{Duration, Ecn, Instant, PacketView, Rate};
+use slackwater_core::{Duration, Ecn, Instant, PacketView, Rate, TcpHeader};
 use slackwater_queue::{Law as _, Outcome, PacketMeta, Verdict as LawVerdict, admit};
 
-use super::super::config::Mode;
+use super::super::config::{Mode, VaqmConfig};
 use super::super::fair;
 use super::super::flow::Observer;
 use super::super::path::MTU;
@@ -22,26 +22,7 @@ impl<P: PacketView> Instance<P> {
         cx: &mut Shared<'_, P>,
     ) -> Verdict<P> {
         let len = packet.len();
-        let tcp = packet.tcp();
-        self.wake(now);
-        let slot = self.flows.find_or_insert(now, packet.flow_key());
-        if matches!(cx.config.mode, Mode::Literal | Mode::Drain) {
-            let span = self.ingress_span();
-            self.ingress.add(now, u64::from(len), span);
-        }
-        let flow = self.flows.get_mut(slot);
-        flow.observe_as(tcp.as_ref(), &packet);
-        flow.last_down = now;
-        flow.last_seen = now;
-        flow.arrivals.add(now, u64::from(len));
-        if let (Observer::Tcp(_, server), Some(tcp)) = (&mut flow.observer, &tcp) {
-            server.on_downlink(now, tcp);
-        }
-        if packet.ecn() == Ecn::Ect1 {
-            self.last_l4s = Some(now);
-        } else {
-            self.last_classic = Some(now);
-        }
+        let (slot, tcp) = self.arrive(now, &packet, cx.config);
         if self.unresponsive > 0 && !self.within_police(now, slot, len, cx.config) {
             cx.stats.policed += 1;
             return Verdict::Drop(packet);
@@ -86,6 +67,39 @@ impl<P: PacketView> Instance<P> {
         self.queue(now, slot, packet, cx);
         self.service(now, cx);
         Verdict::Hold
+    }
+
+    /// A downlink packet is here: who it belongs to, and what it shows.
+    pub(super) fn arrive<Q: PacketView>(
+        &mut self,
+        now: Instant,
+        packet: &Q,
+        config: &VaqmConfig,
+    ) -> (u32, Option<TcpHeader>) {
+        let len = packet.len();
+        let tcp = packet.tcp();
+        self.wake(now);
+        let slot = self.flows.find_or_insert(now, packet.flow_key());
+        if matches!(config.mode, Mode::Literal | Mode::Drain) {
+            let span = self.ingress_span();
+            self.ingress.add(now, u64::from(len), span);
+        }
+
+        let flow = self.flows.get_mut(slot);
+        flow.observe_as(tcp.as_ref(), packet);
+        flow.last_down = now;
+        flow.last_seen = now;
+        flow.arrivals.add(now, u64::from(len));
+        if let (Observer::Tcp(_, server), Some(tcp)) = (&mut flow.observer, &tcp) {
+            server.on_downlink(now, tcp);
+        }
+
+        if packet.ecn() == Ecn::Ect1 {
+            self.last_l4s = Some(now);
+        } else {
+            self.last_classic = Some(now);
+        }
+        (slot, tcp)
     }
 
     pub(super) fn wake(&mut self, now: Instant) {

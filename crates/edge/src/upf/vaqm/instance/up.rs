@@ -13,7 +13,12 @@ impl<P: PacketView> Instance<P> {
         self.flows.find(key).is_some()
     }
 
-    pub(in crate::upf::vaqm) fn on_up(&mut self, now: Instant, packet: &P, cx: &mut Shared<'_, P>) {
+    pub(in crate::upf::vaqm) fn on_up<Q: PacketView>(
+        &mut self,
+        now: Instant,
+        packet: &Q,
+        cx: &mut Shared<'_, P>,
+    ) {
         self.wake(now);
         let tcp = packet.tcp();
         let spin = packet.spin_bit();
