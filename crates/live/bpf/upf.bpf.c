@@ -5,6 +5,8 @@
  * Each interface has a pair of programs. The filter of the function's ring decides, once a packet: it leaves a note and keeps the
  * packet from the ring, or lets the ring have it. The program at tcx, which the kernel calls next for the same packet on the same
  * processor, does what the note orders. So a packet is never taken by both, and never by none, whatever changes in the maps.
+ *
+ * Where a queue management measures a session that it lets pass, the function gets each packet's headers and the time.
  */
 #include "kernel.h"
 
@@ -46,6 +48,10 @@ extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 #define AF_INET 2
 /* Sessions at most; each has a place among the counters. */
 #define SESSIONS 16384
+/* Octets of a packet that the function gets: an IPv4 header, and the longest of TCP (RFC 9293, 3.1). */
+#define HEAD 80
+/* Octets of those that the function has not read yet; a power of two. */
+#define UNREAD (1 << 21)
 
 /* Set by the loader before the programs are loaded; addresses and ports in network byte order. */
 const volatile __be32 own = 0;
@@ -70,7 +76,9 @@ struct down {
 	u8 contained;
 	/* QFI and RQI as the container has them. */
 	u8 flow;
-	u8 unused[3];
+	/* The function is to get its headers. */
+	u8 watched;
+	u8 unused[2];
 };
 
 /* Which uplink packets of a tunnel are taken. */
@@ -81,7 +89,22 @@ struct up {
 	u32 slot;
 	/* Packets of every flow, and those that name none. */
 	u8 every;
-	u8 unused[7];
+	/* See struct down. */
+	u8 watched;
+	u8 unused[6];
+};
+
+/* A packet that was forwarded, for the function. */
+struct passed {
+	/* Nanoseconds of CLOCK_MONOTONIC. */
+	u64 at;
+	u32 slot;
+	/* 0 down, 1 up. */
+	u8 direction;
+	/* Octets of head. */
+	u8 length;
+	u8 unused[2];
+	u8 head[HEAD];
 };
 
 struct counts {
@@ -137,6 +160,11 @@ struct {
 	__type(value, struct note);
 } notes SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, UNREAD);
+} unread SEC(".maps");
+
 static __always_inline struct note *note_of(u32 which)
 {
 	return bpf_map_lookup_elem(&notes, &which);
@@ -170,6 +198,28 @@ static __always_inline u32 header_sum(const struct iphdr *ip)
 	return sum;
 }
 
+/* Hands the headers of the packet of `length` octets behind `start` to the function; false where it has no room for them. */
+static __always_inline bool handed(const struct __sk_buff *skb, u32 start, u32 length, u32 slot, u8 direction)
+{
+	struct passed *passed = bpf_ringbuf_reserve(&unread, sizeof(*passed), 0);
+
+	if (!passed)
+		return false;
+	if (length > HEAD)
+		length = HEAD;
+	/* Every packet has an IPv4 header; the verifier does not remember. */
+	if (length < sizeof(struct iphdr) || bpf_skb_load_bytes(skb, start, passed->head, length)) {
+		bpf_ringbuf_discard(passed, 0);
+		return false;
+	}
+	passed->at = bpf_ktime_get_ns();
+	passed->slot = slot;
+	passed->direction = direction;
+	passed->length = length;
+	bpf_ringbuf_submit(passed, 0);
+	return true;
+}
+
 /* What a ring's filter returns: nothing of the packet, or all of it. */
 #define KEEP_FROM_RING 0
 #define GIVE_TO_RING -1
@@ -198,6 +248,8 @@ int decide_down(struct __sk_buff *skb)
 		return GIVE_TO_RING;
 	down = bpf_map_lookup_elem(&downs, &head.ip.daddr);
 	if (!down || length > down->most)
+		return GIVE_TO_RING;
+	if (down->watched && !handed(skb, ETHERNET, length, down->slot, 0))
 		return GIVE_TO_RING;
 	note->down = *down;
 	note->slot = down->slot;
@@ -361,6 +413,8 @@ int decide_up(struct __sk_buff *skb)
 	field = decapsulated(inner.tos & 3, head.ip.tos & 3);
 	if (!is_whole(&inner) || bpf_ntohs(inner.tot_len) + outer != octets || bpf_ntohs(inner.tot_len) < sizeof(inner) ||
 	    bpf_ntohs(inner.tot_len) > n6_mtu || inner.saddr != up->ue || field < 0)
+		return GIVE_TO_RING;
+	if (up->watched && !handed(skb, ETHERNET + outer, octets - outer, up->slot, 1))
 		return GIVE_TO_RING;
 	note->outer = outer;
 	note->tos = (inner.tos & ~3) | field;

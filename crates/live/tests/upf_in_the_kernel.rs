@@ -2,12 +2,13 @@
 //! `bpf`; skips with a reason elsewhere.
 #![cfg(feature = "bpf")]
 
+use std::collections::VecDeque;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
@@ -112,9 +113,24 @@ fn down(tos: u8, length: usize) -> Vec<u8> {
     )
 }
 
+/// A segment of this number, or its acknowledgment: a header of RFC 9293, 3.1, without a sum, which nothing here looks at.
+fn tcp(ports: [u16; 2], number: u32, payload: &[u8]) -> Vec<u8> {
+    let mut out = ports.map(u16::to_be_bytes).concat();
+    out.extend(number.to_be_bytes());
+    out.extend(number.to_be_bytes());
+    out.extend([0x50, 0x10, 0xff, 0xff, 0, 0, 0, 0]);
+    out.extend(payload);
+    out
+}
+
 /// A G-PDU of the base station; in a `QoS` flow where `contained`.
 fn up(teid: Teid, source: Ipv4Addr, [inner, outer]: [u8; 2], contained: bool) -> Vec<u8> {
     let packet = ipv4(source, SERVER, inner, 17, &udp([5_000, 443], &[9; 300]));
+    carried(teid, &packet, outer, contained)
+}
+
+/// As [`up`], for any packet.
+fn carried(teid: Teid, packet: &[u8], outer: u8, contained: bool) -> Vec<u8> {
     let optional: &[u8] = if contained {
         &[0, 0, 0, 0x85, 1, 0x10, 9, 0]
     } else {
@@ -125,7 +141,7 @@ fn up(teid: Teid, source: Ipv4Addr, [inner, outer]: [u8; 2], contained: bool) ->
     message.extend(length.to_be_bytes());
     message.extend(teid.0.to_be_bytes());
     message.extend(optional);
-    message.extend(packet);
+    message.extend_from_slice(packet);
     ipv4(GNB, N3, outer, 17, &udp([2_152, 2_152], &message))
 }
 
@@ -183,11 +199,11 @@ struct Lab {
 }
 
 impl Lab {
-    fn new(path: &str) -> Self {
+    fn new(path: &str, vaqm: &str) -> Self {
         links();
         let text = format!(
             "[n4]\naddress = \"{N4}\"\n[n3]\naddress = \"{N3}\"\ninterface = \"n3\"\n[n6]\nport = \"n6\"\n\
-             gateway = \"{ROUTER}\"\naddress = \"198.18.0.2\"\n[functions]\nvaqm = \"off\"\n[fast]\npath = \"{path}\"\n"
+             gateway = \"{ROUTER}\"\naddress = \"198.18.0.2\"\n[functions]\nvaqm = \"{vaqm}\"\n[fast]\npath = \"{path}\"\n"
         );
         let config = UpfConfig::parse("upf.toml", &text).expect("it is sound");
         let (data_network, radio) = (End::open("dn", 0), End::open("ran", 2));
@@ -374,9 +390,9 @@ fn compared(mut packet: Vec<u8>) -> Vec<u8> {
 type Passed = [(u64, Bytes); 2];
 
 /// What leaves both ways for the same packets, and who forwarded them.
-fn forwarded(path: &'static str) -> (Vec<Vec<u8>>, [u64; 6], Passed) {
+fn forwarded(path: &'static str, vaqm: &'static str) -> (Vec<Vec<u8>>, [u64; 6], Passed) {
     apart(move || {
-        let mut lab = Lab::new(path);
+        let mut lab = Lab::new(path, vaqm);
         let (seid, teid) = lab.establish(unbounded());
         if path == "kernel" {
             lab.wait_for_kernel(seid);
@@ -424,15 +440,18 @@ fn the_kernels_path_writes_what_the_functions_does() {
     if !can_run() {
         return;
     }
-    let (here, counted, passed) = forwarded("off");
-    let (kernel, by_kernel, kernels) = forwarded("kernel");
-    assert_eq!(here.len(), kernel.len());
-    for (k, (a, b)) in here.iter().zip(&kernel).enumerate() {
-        assert_eq!(a, b, "packet {k}");
-    }
-    assert_eq!(passed, kernels);
+    let (here, counted, passed) = forwarded("off", "off");
     assert_eq!(counted, [24, 30, 24, 30, 0, 0]);
-    assert_eq!(by_kernel, [24, 30, 24, 30, 24, 30]);
+    // With vAQM too: its instance has nothing to decide.
+    for vaqm in ["off", "auto"] {
+        let (kernel, by_kernel, kernels) = forwarded("kernel", vaqm);
+        assert_eq!(here.len(), kernel.len());
+        for (k, (a, b)) in here.iter().zip(&kernel).enumerate() {
+            assert_eq!(a, b, "packet {k}");
+        }
+        assert_eq!(passed, kernels);
+        assert_eq!(by_kernel, [24, 30, 24, 30, 24, 30]);
+    }
 }
 
 #[test]
@@ -441,7 +460,7 @@ fn usage_adds_up_to_the_octet_and_other_packets_are_the_functions() {
         return;
     }
     apart(|| {
-        let mut lab = Lab::new("kernel");
+        let mut lab = Lab::new("kernel", "off");
         let (seid, teid) = lab.establish(unbounded());
         lab.wait_for_kernel(seid);
         for k in 0..500 {
@@ -494,13 +513,13 @@ fn usage_adds_up_to_the_octet_and_other_packets_are_the_functions() {
 }
 
 #[test]
-fn a_rule_that_changes_and_a_rate_leave_packets_to_the_function() {
+fn a_rule_that_changes_leaves_packets_to_the_function() {
     if !can_run() {
         return;
     }
     apart(|| {
-        let mut lab = Lab::new("kernel");
-        let (seid, teid) = lab.establish(unbounded());
+        let mut lab = Lab::new("kernel", "off");
+        let (seid, _teid) = lab.establish(unbounded());
         lab.wait_for_kernel(seid);
         lab.data_network.send(&down(0, 100));
         let _out = lab.radio.next();
@@ -537,15 +556,114 @@ fn a_rule_that_changes_and_a_rate_leave_packets_to_the_function() {
         let expected: Vec<usize> = (200..220).chain([300]).collect();
         assert_eq!(lengths, expected);
         assert_eq!(lab.counters().kernel_down, 2);
+    });
+}
 
-        // With a rate it is the function's for good.
-        lab.order(Kind::SessionDeletionRequest, Some(seid), &[]);
-        let (bounded, again) = lab.establish(testing::qer(20.0, Some(Qfi(9))));
-        assert_ne!((bounded, again), (seid, teid));
-        lab.data_network.send(&down(0, 100));
-        let _out = lab.radio.next();
-        lab.warm(again);
-        assert_eq!(lab.ask(move |s| s.in_kernel(Seid(bounded))), [false; 2]);
+/// A meter of 20 Mbit/s, which is in the tests' QER: what it lets pass at once goes by the kernel, and packets beyond it are dropped.
+#[test]
+fn a_session_that_exceeds_its_rate_is_the_functions_until_it_has_paid() {
+    if !can_run() {
+        return;
+    }
+    apart(|| {
+        let mut lab = Lab::new("kernel", "off");
+        let (seid, teid) = lab.establish(testing::qer(20.0, Some(Qfi(9))));
+        lab.wait_for_kernel(seid);
+        lab.warm(teid);
+        for length in [100, 1_400] {
+            lab.data_network.send(&down(0, length));
+            assert_eq!(lab.radio.next().len(), length + 44);
+        }
         assert_eq!(lab.counters().kernel_down, 2);
+
+        while lab.counters().metered == 0 {
+            for _ in 0..100 {
+                lab.data_network.send(&down(0, 1_400));
+            }
+        }
+        let beyond = lab.counters();
+        assert_eq!(beyond.n3_out + beyond.metered, beyond.n6_in);
+        // 50 ms at this rate are 125,000 bytes.
+        assert!(beyond.kernel_down >= 89, "{}", beyond.kernel_down);
+
+        lab.wait_for_kernel(seid);
+        let before = lab.counters();
+        lab.data_network.send(&down(0, 100));
+        while lab.radio.next().len() != 144 {}
+        let after = lab.counters();
+        assert_eq!(after.kernel_down, before.kernel_down + 1);
+    });
+}
+
+/// What vAQM measures of a session, and whether the kernel has it.
+fn measured(lab: &Lab, seid: u64) -> (u64, u64, bool) {
+    lab.ask(move |server| {
+        let functions = server.upf().user().functions();
+        let passed = functions.vaqm_stats().map_or(0, |stats| stats.passed);
+        let trips = functions.round_trips().count();
+        (passed, trips, server.in_kernel(Seid(seid)) == [true; 2])
+    })
+}
+
+/// A download through the kernel is measured. Acknowledgments that come late bring it to the function, and it returns to the kernel
+/// when they come at once again.
+#[test]
+fn vaqm_measures_what_the_kernel_forwards_and_takes_a_session_that_has_a_queue() {
+    if !can_run() {
+        return;
+    }
+    apart(|| {
+        const PAYLOAD: [u8; 1_000] = [7; 1_000];
+        let mut lab = Lab::new("kernel", "auto");
+        let (seid, teid) = lab.establish(unbounded());
+        lab.wait_for_kernel(seid);
+        lab.warm(teid);
+        let mut number = 0;
+        let mut send = |lab: &mut Lab| {
+            let segment = tcp([443, 5_000], number, &PAYLOAD);
+            // ECT(0): what vAQM decides is a mark, and no drop.
+            lab.data_network.send(&ipv4(SERVER, UE, 2, 6, &segment));
+            let _out = lab.radio.next();
+            number += 1_000;
+            number
+        };
+        let acknowledge = |lab: &mut Lab, number: u32| {
+            let ack = ipv4(UE, SERVER, 0, 6, &tcp([5_000, 443], number, &[]));
+            lab.radio.send(&carried(teid, &ack, 0, true));
+            let _out = lab.data_network.next();
+        };
+
+        let before = lab.counters();
+        for _ in 0..50 {
+            let sent = send(&mut lab);
+            acknowledge(&mut lab, sent);
+        }
+        let after = lab.counters();
+        let kernels = after.kernel_down - before.kernel_down;
+        assert_eq!((kernels, after.kernel_up - before.kernel_up), (50, 50));
+        while measured(&lab, seid).1 < 50 {}
+        assert_eq!(measured(&lab, seid), (50, 50, true));
+
+        // A queue of a fifth of a second, far above any target.
+        let late = Duration::from_millis(200);
+        let mut unanswered = VecDeque::new();
+        while measured(&lab, seid).2 {
+            unanswered.push_back((Instant::now(), send(&mut lab)));
+            while let Some((_, sent)) = unanswered.pop_front_if(|(at, _)| at.elapsed() > late) {
+                acknowledge(&mut lab, sent);
+            }
+        }
+        let taken = lab.counters().kernel_down;
+        let sent = send(&mut lab);
+        acknowledge(&mut lab, sent);
+        assert_eq!(lab.counters().kernel_down, taken, "it is the function's");
+
+        while !measured(&lab, seid).2 {
+            let sent = send(&mut lab);
+            acknowledge(&mut lab, sent);
+        }
+        let returned = lab.counters().kernel_down;
+        send(&mut lab);
+        assert_eq!(lab.counters().kernel_down, returned + 1);
     });
 }

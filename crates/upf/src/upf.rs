@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use slackwater_core::{Direction, Ecn, Instant};
+use slackwater_core::{Direction, Ecn, Instant, Qfi};
 
 use crate::n4::{self, Node};
 use crate::sessions::{Seid, Sessions};
@@ -132,9 +132,30 @@ impl Upf {
     }
 
     /// What of a session a path outside may do; nothing of one that is gone.
-    pub fn fast_path(&self, seid: Seid) -> FastPath {
+    pub fn fast_path(&self, now: Instant, seid: Seid) -> FastPath {
         let session = self.sessions.get(seid);
-        session.map_or_else(FastPath::default, |s| self.user.fast_path(s))
+        session.map_or_else(FastPath::default, |s| self.user.fast_path(now, s))
+    }
+
+    /// True where vAQM or a meter has a session's packets at present, so that a path outside is to look again later.
+    pub fn acts(&self, now: Instant, seid: Seid) -> bool {
+        self.sessions
+            .get(seid)
+            .is_some_and(|s| self.user.acts(now, s))
+    }
+
+    /// A path outside has forwarded a packet of the session at the time `now`: its first octets, which have its headers, and the `QoS`
+    /// flow of its direction. True where the next may go there too.
+    pub fn on_bypassed(
+        &mut self,
+        now: Instant,
+        seid: Seid,
+        direction: Direction,
+        qfi: Option<Qfi>,
+        head: &mut [u8],
+    ) -> bool {
+        let session = self.sessions.get(seid);
+        session.is_none_or(|session| self.user.on_bypassed(now, session, direction, qfi, head))
     }
 
     /// The sessions whose counts are wanted by `now`: a report of them may be due.

@@ -40,6 +40,9 @@ const N4_MAX: usize = 65_507;
 const GATHER: Duration = Duration::from_micros(20);
 /// See [`GATHER`].
 const BUSY: usize = 4;
+/// Headers of packets that the kernel forwarded are read together when so long has passed: what vAQM learns of them it acts on
+/// after some round trips' part.
+const WATCH: Duration = Duration::from_millis(1);
 /// How late the kernel may wake this thread (prctl(2), `PR_SET_TIMERSLACK`): a tenth of [`GATHER`].
 const SLACK_NS: u64 = 2_000;
 /// How often what was counted is put into the state file.
@@ -104,6 +107,17 @@ struct Ready {
 
 impl Ready {
     const ALL: Self = Self { n4: true, n3: true };
+}
+
+/// What ends a wait.
+#[derive(Clone, Copy, Debug)]
+struct Listens {
+    /// A socket that is not read at each turn.
+    sockets: bool,
+    /// A ring or a device.
+    rings: bool,
+    /// Headers of packets that the kernel forwarded.
+    headers: bool,
 }
 
 /// What a server begins with.
@@ -237,7 +251,7 @@ impl Server {
         let fast = match (config.fast.path, &ring, n6.port()) {
             (FastPath::Kernel, Some(ring), Some(n6)) => {
                 upf.keep_fast();
-                Some(Fast::open(config, ring.port(), n6)?)
+                Some(Fast::open(clock.now(), config, ring.port(), n6)?)
             }
             _ => None,
         };
@@ -382,6 +396,8 @@ impl Server {
         let mut ready = Ready::ALL;
         loop {
             let (mut more, mut came) = (false, 0);
+            // Before packets that came here since.
+            let passed = self.read_fast();
             if end.is_none() {
                 more |= ready.n4 && self.read_n4(&mut buffer);
                 let (n3, n6) = (self.read_n3(ready)?, self.read_n6()?);
@@ -398,7 +414,7 @@ impl Server {
                 && let Some(fast) = &mut self.fast
             {
                 // Nothing of them waits here, or not for long: their next packets overtake few.
-                fast.put_in(&mut self.upf);
+                fast.put_in(&mut self.upf, now);
             }
             if checks {
                 check = now + CHECK_EVERY;
@@ -441,10 +457,18 @@ impl Server {
                 } else {
                     GATHER
                 };
-                ready = match came {
-                    0 => self.sleep(next, end.is_none(), end.is_none())?,
-                    _ => self.sleep(next.min(now + gather), end.is_none(), false)?,
+                let sockets = end.is_none();
+                let (next, rings, headers) = match (came, passed) {
+                    (0, 0) => (next, sockets, sockets),
+                    (0, _) => (next.min(now + WATCH), sockets, false),
+                    _ => (next.min(now + gather), false, false),
                 };
+                let listens = Listens {
+                    sockets,
+                    rings,
+                    headers,
+                };
+                ready = self.sleep(next, listens)?;
             }
         }
     }
@@ -509,6 +533,13 @@ impl Server {
             }
         }
         Ok(BURST)
+    }
+
+    /// Reads the headers of packets that the kernel forwarded; how many.
+    fn read_fast(&mut self) -> usize {
+        let now = self.clock.now();
+        let fast = self.fast.as_mut();
+        fast.map_or(0, |fast| fast.read(&mut self.upf, now))
     }
 
     /// Takes from the kernel the sessions that changed.
@@ -584,22 +615,24 @@ impl Server {
         ring.map_err(|e| LiveError::kernel("the interface of N3 is gone", e))
     }
 
-    /// Until `next`, or where it `listens` until something comes by a socket that is not read at each turn, or with `all` by any.
-    fn sleep(&self, next: Instant, listens: bool, all: bool) -> Result<Ready, LiveError> {
+    /// Until `next`, or something comes that it listens to.
+    fn sleep(&self, next: Instant, listens: Listens) -> Result<Ready, LiveError> {
         let left = next.since(self.clock.now());
         let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(left.as_nanos()));
         let wanted = |fd| PollFd::new(fd, PollFlags::POLLIN);
-        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(4);
-        let n4 = self.n4.as_ref().filter(|_| listens);
+        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(5);
+        let n4 = self.n4.as_ref().filter(|_| listens.sockets);
         fds.extend(n4.map(|n4| wanted(n4.as_fd())));
-        let by_socket = listens && (all || self.ring.is_some());
+        let by_socket = listens.sockets && (listens.rings || self.ring.is_some());
         if by_socket {
             fds.push(wanted(self.n3.fd()));
         }
-        if all {
+        if listens.rings {
             fds.push(wanted(self.n6.fd()));
             fds.extend(self.ring.as_ref().map(|ring| wanted(ring.fd())));
         }
+        let fast = self.fast.as_ref().filter(|_| listens.headers);
+        fds.extend(fast.map(|fast| wanted(fast.fd())));
         match ppoll(&mut fds, Some(timeout), None) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(e) => return Err(LiveError::kernel("cannot wait for packets", e)),

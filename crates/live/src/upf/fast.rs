@@ -3,15 +3,20 @@
 //!
 //! A session is taken out of the maps before anything of it changes, and put in again when what waits here has left. The counts of
 //! the kernel's packets are handed to the function in between.
+//!
+//! vAQM measures sessions that it lets pass: it reads the headers of their packets behind the kernel ([`Fast::read`]). A session whose
+//! instance has something to decide is taken out, and looked at again each [`LOOKS_AT_ACTING`] looks.
 
 mod hops;
 mod maps;
+mod unread;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::Ipv4Addr;
 use std::ops::Bound;
+use std::os::fd::BorrowedFd;
 
-use slackwater_core::{Direction, Instant};
+use slackwater_core::{Direction, Instant, Qfi};
 use slackwater_upf::Upf;
 use slackwater_upf::sessions::Seid;
 use slackwater_upf::user::fast::{FastDown, FastPath, FastUp, Forwarded};
@@ -22,9 +27,13 @@ use crate::LiveError;
 use crate::packet::PacketSocket;
 use hops::Hops;
 use maps::{Counts, Maps};
+use unread::Passed;
 
 /// Looks in which the counts of all sessions are taken over: with one each 10 ms, a second.
 const LOOKS: usize = 100;
+/// Looks in which all sessions that vAQM has taken are looked at: a tenth of a second. Some round trips, so that a session does not come
+/// and go with each swing of its queue.
+const LOOKS_AT_ACTING: usize = 10;
 
 /// A session in the maps.
 #[derive(Debug)]
@@ -50,19 +59,42 @@ pub(super) struct Fast {
     waiting: HashMap<Ipv4Addr, BTreeSet<Seid>>,
     /// The session whose counts were taken over last.
     looked: Seid,
+    /// Sessions whose packets vAQM decides about at present.
+    acting: BTreeSet<Seid>,
+    /// Of those the one that was looked at last.
+    looked_at: Seid,
+    /// The session at a place among the counters, and its downlink's `QoS` flow.
+    places: Vec<(Seid, Option<Qfi>)>,
+    /// What `CLOCK_MONOTONIC` reads when the function's clock reads zero, in nanoseconds.
+    zero: u64,
+    /// Packets that passed since the last look, kept for their memory.
+    passed: Vec<Passed>,
+}
+
+/// The kernel's monotonic time in nanoseconds.
+fn monotonic() -> Result<u64, LiveError> {
+    let time = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)
+        .map_err(|e| LiveError::kernel("cannot read the clock", e))?;
+    Ok(time.tv_sec().unsigned_abs() * 1_000_000_000 + time.tv_nsec().unsigned_abs())
 }
 
 impl Fast {
-    /// Loads the programs for two interfaces.
+    /// Loads the programs for two interfaces; the function's clock reads `now`.
     ///
     /// # Errors
     /// Where the kernel refuses them.
     pub(super) fn open(
+        now: Instant,
         config: &UpfConfig,
         n3: &PacketSocket,
         n6: &PacketSocket,
     ) -> Result<Self, LiveError> {
         Ok(Self {
+            acting: BTreeSet::new(),
+            looked_at: Seid(0),
+            places: vec![(Seid(0), None); maps::SESSIONS as usize],
+            zero: monotonic()?.wrapping_sub(now.as_nanos()),
+            passed: Vec::new(),
             maps: Maps::load(config, n3, n6)?,
             hops: Hops::of(config.n3.address.0, n3.name())?,
             routes: config.n6.routes.clone(),
@@ -93,10 +125,45 @@ impl Fast {
         }
     }
 
+    /// Hands the headers of packets that passed to the function, and takes out the sessions that it has something to decide about; how
+    /// many there were.
+    pub(super) fn read(&mut self, upf: &mut Upf, now: Instant) -> usize {
+        let mut passed = core::mem::take(&mut self.passed);
+        self.maps.unread.read(&mut passed);
+        for packet in &mut passed {
+            let Some(&(seid, qfi)) = self.places.get(packet.slot as usize) else {
+                continue;
+            };
+            // By another processor's clock it may be after this one's `now`.
+            let at = Instant::from_nanos(packet.at.wrapping_sub(self.zero)).min(now);
+            let direction = packet.direction;
+            let rests = upf.on_bypassed(at, seid, direction, qfi, packet.head());
+            if !rests && self.taken.contains_key(&seid) {
+                self.take_out(upf, now, seid);
+            }
+        }
+
+        let read = passed.len();
+        passed.clear();
+        self.passed = passed;
+        read
+    }
+
+    /// Readable where packets passed whose headers were not read.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.maps.fd()
+    }
+
     /// Puts sessions in, where everything of them that waited here has left.
-    pub(super) fn put_in(&mut self, upf: &mut Upf) {
+    pub(super) fn put_in(&mut self, upf: &mut Upf, now: Instant) {
         while let Some(seid) = self.pending.pop_first() {
-            let mut path = upf.fast_path(seid);
+            if self.taken.contains_key(&seid) {
+                continue;
+            }
+            let mut path = upf.fast_path(now, seid);
+            if upf.acts(now, seid) {
+                self.acting.insert(seid);
+            }
             path.down.take_if(|down| !self.is_routed(down.ue));
             path.up.take_if(|up| !self.is_routed(up.ue));
             let peer = path.down.as_ref().map(|down| down.peer);
@@ -113,7 +180,9 @@ impl Fast {
             };
             let seen = self.maps.counts(slot);
             let down = path.down.as_ref().zip(hop);
-            if !self.maps.set(slot, down, path.up.as_ref()) {
+            let qfi = path.down.as_ref().and_then(|down| down.qfi);
+            self.places[slot as usize] = (seid, qfi);
+            if !self.maps.set(slot, down, path.up.as_ref(), path.watched) {
                 self.maps.give(slot);
                 continue;
             }
@@ -132,6 +201,7 @@ impl Fast {
         for seid in next {
             self.count(upf, now, seid);
         }
+        self.look_at_acting(upf, now);
         for peer in self.hops.changed() {
             let served = |t: &Taken| t.path.down.as_ref().is_some_and(|d| d.peer == peer);
             let all = self.taken.iter().filter(|(_, t)| served(t));
@@ -140,6 +210,18 @@ impl Fast {
             for seid in all.into_iter().chain(waiting) {
                 self.take_out(upf, now, seid);
             }
+        }
+    }
+
+    /// Sessions that vAQM has let go may be put in.
+    fn look_at_acting(&mut self, upf: &Upf, now: Instant) {
+        let behind = (Bound::Excluded(self.looked_at), Bound::Unbounded);
+        let some = self.acting.len().div_ceil(LOOKS_AT_ACTING);
+        let next: Vec<Seid> = self.acting.range(behind).take(some).copied().collect();
+        self.looked_at = next.last().copied().unwrap_or(Seid(0));
+        for seid in next.into_iter().filter(|seid| !upf.acts(now, *seid)) {
+            self.acting.remove(&seid);
+            self.pending.insert(seid);
         }
     }
 
@@ -164,6 +246,7 @@ impl Fast {
             self.take_out(upf, now, seid);
         }
         self.pending.clear();
+        self.acting.clear();
     }
 
     fn is_routed(&self, ue: Ipv4Addr) -> bool {
@@ -183,6 +266,7 @@ impl Fast {
         for waiting in self.waiting.values_mut() {
             waiting.remove(&seid);
         }
+        self.acting.remove(&seid);
         self.pending.insert(seid);
     }
 

@@ -1,14 +1,21 @@
 //! Sessions whose packets no function holds: what a path outside of this crate, such as one in the kernel, may do with them.
 //!
-//! Such a path takes only packets whose whole way follows from their addresses: one rule meets them, no meter, queue or quota looks at
+//! Such a path takes only packets whose whole way follows from their addresses: one rule meets them, no queue or quota looks at
 //! them one by one. What it forwards it counts, and hands the counts in here.
+//!
+//! vAQM and meters look at each packet, and have nothing to decide while an instance rests and a rate is kept. Then the path hands in each packet's
+//! headers, and when it passed. What passes before that is read may exceed a rate. It is a debt, which later packets pay.
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use slackwater_core::{Direction, Instant, Qfi, Teid, UeId};
+use slackwater_core::{
+    Direction, Ecn, FlowId, Instant, PacketView, Qfi, SackList, SynOptions, TcpHeader, Teid, UeId,
+};
 use slackwater_edge::RanReport;
 use slackwater_wire::pfcp::trigger;
+use slackwater_wire::{IpPacket, IpView};
 
+use super::packet::flow_of;
 use super::{User, state};
 use crate::rules::{Action, Far, Interface, Pdr, Rules, Urr};
 use crate::sessions::{Seid, Session};
@@ -55,6 +62,50 @@ pub struct FastPath {
     pub down: Option<FastDown>,
     /// Uplink.
     pub up: Option<FastUp>,
+    /// Someone here is to hear of each packet: vAQM, or a meter ([`crate::Upf::on_bypassed`]).
+    pub watched: bool,
+}
+
+/// A packet that passed by another way, as vAQM sees it: its headers, and what its session is.
+struct Passed<'a> {
+    ip: IpView<'a>,
+    ue: UeId,
+    qfi: Option<Qfi>,
+}
+
+impl PacketView for Passed<'_> {
+    fn len(&self) -> u32 {
+        self.ip.len()
+    }
+    fn flow_key(&self) -> u32 {
+        self.ip.flow_key()
+    }
+    fn flow(&self) -> Option<FlowId> {
+        Some(flow_of(self.ue, self.qfi.unwrap_or(Qfi(0))))
+    }
+    fn reverse_key(&self) -> u32 {
+        self.ip.reverse_key()
+    }
+    fn ecn(&self) -> Ecn {
+        self.ip.ecn()
+    }
+    /// It has passed: nothing marks it.
+    fn set_ecn(&mut self, _: Ecn) {}
+    fn tcp(&self) -> Option<TcpHeader> {
+        self.ip.tcp()
+    }
+    fn sack(&self) -> SackList {
+        self.ip.sack()
+    }
+    fn syn_options(&self) -> Option<SynOptions> {
+        self.ip.syn_options()
+    }
+    fn ports(&self) -> Option<(u16, u16)> {
+        self.ip.ports()
+    }
+    fn spin_bit(&self) -> Option<bool> {
+        self.ip.spin_bit()
+    }
 }
 
 /// What a path has forwarded.
@@ -86,14 +137,11 @@ fn counts_later(urr: &Urr) -> bool {
         && timed.iter().all(Option::is_none)
 }
 
-/// The FAR of a rule whose packets go on without a gate, a meter or a count that looks at each.
+/// The FAR of a rule whose packets go on without a gate or a count that looks at each.
 fn free<'a>(rules: &'a Rules, pdr: &Pdr, direction: Direction) -> Option<&'a Far> {
-    let open = state::qers(rules, pdr).all(|q| {
-        let gate = match direction {
-            Direction::Down => q.gate_down,
-            Direction::Up => q.gate_up,
-        };
-        gate && q.maximum.is_none()
+    let open = state::qers(rules, pdr).all(|q| match direction {
+        Direction::Down => q.gate_down,
+        Direction::Up => q.gate_up,
     });
     let counted = pdr.urrs.iter().filter_map(|id| rules.urr(*id));
     let far = pdr.far.and_then(|id| rules.far(id))?;
@@ -143,25 +191,60 @@ impl User {
     }
 
     /// What of a session a path may do without this crate.
-    pub(crate) fn fast_path(&self, session: &Session) -> FastPath {
+    pub(crate) fn fast_path(&self, now: Instant, session: &Session) -> FastPath {
         let Some(state) = self.state(session.seid) else {
             return FastPath::default();
         };
-        // vAQM and CECC look at packets of both directions.
-        if self.config.functions.vaqm.is_some() || state.cell().is_some() {
+        // CECC looks at packets of both directions.
+        if state.cell().is_some() || self.acts(now, session) {
             return FastPath::default();
         }
         FastPath {
             down: self.fast_down(&session.rules).filter(|_| !state.marks),
             up: fast_up(&session.rules),
+            watched: self.config.functions.vaqm.is_some() || !state.meters.is_empty(),
         }
     }
 
+    /// True where a path would be free, but for what vAQM or a meter does at present.
+    pub(crate) fn acts(&self, now: Instant, session: &Session) -> bool {
+        let state = self.state(session.seid);
+        let within = state.is_none_or(|state| self.meters.admit_any(now, &state.meters));
+        !within || !self.functions.rests(now, session.seid.ue())
+    }
+
+    /// A path has forwarded a packet of the session, whose first octets are `head`; true where the next may go there too. A packet
+    /// that shows no IP header is none that a path takes.
+    pub(crate) fn on_bypassed(
+        &mut self,
+        now: Instant,
+        session: &Session,
+        direction: Direction,
+        qfi: Option<Qfi>,
+        head: &mut [u8],
+    ) -> bool {
+        let Ok(ip) = IpPacket::new(head) else {
+            return true;
+        };
+        let seid = session.seid;
+        let ue = seid.ue();
+        let pdr = match direction {
+            Direction::Down => pdr_down(&session.rules),
+            Direction::Up => pdr_up(&session.rules),
+        };
+        let state = self.states.get(ue.index()).and_then(Option::as_deref);
+        if let (Some(state), Some(pdr)) = (state, pdr) {
+            let metered = &state.meters;
+            self.meters.passed(now, metered, pdr, direction, ip.len());
+        }
+        let passed = Passed { ip, ue, qfi };
+        let rests = self.functions.on_bypassed(now, direction, ue, &passed);
+        let state = self.state(seid);
+        rests && state.is_none_or(|state| self.meters.admit_any(now, &state.meters))
+    }
+
     fn fast_down(&self, rules: &Rules) -> Option<FastDown> {
-        // The rule of highest precedence that a packet from the data network can meet.
-        let pdr = rules.pdrs.iter().find(|p| {
-            p.tunnel.is_none() && matches!(p.source, Interface::Core | Interface::SgiLan)
-        })?;
+        let pdr = pdr_down(rules)?;
         let ue = address_of(rules, pdr).filter(|_| pdr.filters.is_empty())?;
         let far = free(rules, pdr, Direction::Down)?;
         let tunnel = far.outer?;
@@ -228,11 +311,20 @@ impl User {
     }
 }
 
+/// The rule of highest precedence that a packet from the data network can meet.
+fn pdr_down(rules: &Rules) -> Option<&Pdr> {
+    let mut pdrs = rules.pdrs.iter();
+    pdrs.find(|p| p.tunnel.is_none() && matches!(p.source, Interface::Core | Interface::SgiLan))
+}
+
+/// The rule of highest precedence that a packet of the first tunnel can meet: that tunnel's first.
+fn pdr_up(rules: &Rules) -> Option<&Pdr> {
+    rules.pdrs.iter().find(|p| p.tunnel.is_some())
+}
+
 fn fast_up(rules: &Rules) -> Option<FastUp> {
-    let tunnel = rules.pdrs.iter().find_map(|p| p.tunnel)?;
-    // The rule of highest precedence that a packet of the tunnel can meet.
-    let mut of_tunnel = rules.pdrs.iter().filter(|p| p.tunnel.is_some());
-    let pdr = of_tunnel.find(|p| p.tunnel.is_some_and(|t| t.teid == tunnel.teid))?;
+    let pdr = pdr_up(rules)?;
+    let tunnel = pdr.tunnel?;
     let ue = address_of(rules, pdr).filter(|_| pdr.filters.is_empty())?;
     let far = free(rules, pdr, Direction::Up)?;
     let plain = matches!(far.destination, Some(Interface::Core | Interface::SgiLan));

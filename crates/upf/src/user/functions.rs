@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::ops::Bound;
 
 use slackwater_core::record::DropReason;
-use slackwater_core::{Bytes, Direction, Ecn, Instant, PacketView as _, Qfi, Rate, UeId};
+use slackwater_core::{Bytes, Direction, Ecn, Instant, PacketView, Qfi, Rate, UeId};
 use slackwater_edge::upf::Delays;
 use slackwater_edge::upf::cecc::{Cecc, CeccConfig, Mode as CeccMode};
 use slackwater_edge::upf::l4s_marker::{L4sMarker, L4sMarkerConfig};
@@ -508,6 +508,23 @@ impl Functions {
     /// The parameters of an instance of vAQM.
     pub fn vaqm_config(&self, ue: UeId, gbr_flow: Option<Qfi>) -> Option<&VaqmConfig> {
         self.vaqm.as_ref().map(|v| v.config_of(ue, gbr_flow))
+    }
+
+    /// True where no function would hold, mark or drop a packet of the session at present.
+    pub fn rests(&self, now: Instant, ue: UeId) -> bool {
+        self.vaqm.as_ref().is_none_or(|v| v.rests(now, ue))
+    }
+
+    /// A packet passed by another way, of which `packet` may have the headers alone; true where the next may do so too.
+    pub fn on_bypassed<Q: PacketView>(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        ue: UeId,
+        packet: &Q,
+    ) -> bool {
+        let vaqm = self.vaqm.as_mut();
+        vaqm.is_none_or(|v| v.on_bypassed(now, direction, ue, packet))
     }
 
     /// The round trips between here and the UEs that vAQM measured; none where there is none.

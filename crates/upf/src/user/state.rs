@@ -303,11 +303,30 @@ impl Meters {
             .filter(applies)
             .all(|m| self.all[m.at as usize].0.admits(now));
         if all {
-            for m in metered.iter().filter(applies) {
-                self.all[m.at as usize].0.pay(now, len);
-            }
+            self.passed(now, metered, pdr, direction, len);
         }
         all
+    }
+
+    /// True where all meters of a session let a packet pass.
+    pub fn admit_any(&self, now: Instant, metered: &[Metered]) -> bool {
+        let mut all = metered.iter();
+        all.all(|m| self.all[m.at as usize].0.admits(now))
+    }
+
+    /// A packet of `pdr` passed by another way, whatever its meters would have ruled: it counts in each.
+    pub fn passed(
+        &mut self,
+        now: Instant,
+        metered: &[Metered],
+        pdr: &Pdr,
+        direction: Direction,
+        len: u32,
+    ) {
+        let applies = |m: &&Metered| m.direction == direction && pdr.qers.contains(&m.qer);
+        for m in metered.iter().filter(applies) {
+            self.all[m.at as usize].0.pay(now, len);
+        }
     }
 
     /// Meters in use.

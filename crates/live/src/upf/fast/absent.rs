@@ -1,5 +1,7 @@
 //! No path in the kernel: this program was built without BPF.
 
+use std::os::fd::BorrowedFd;
+
 use slackwater_core::Instant;
 use slackwater_upf::Upf;
 use slackwater_upf::sessions::Seid;
@@ -18,6 +20,7 @@ impl Fast {
     /// # Errors
     /// Always.
     pub(super) fn open(
+        _: Instant,
         _: &UpfConfig,
         _: &PacketSocket,
         _: &PacketSocket,
@@ -37,7 +40,15 @@ impl Fast {
         match *self {}
     }
 
-    pub(super) fn put_in(&mut self, _: &mut Upf) {
+    pub(super) fn read(&mut self, _: &mut Upf, _: Instant) -> usize {
+        match *self {}
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        match *self {}
+    }
+
+    pub(super) fn put_in(&mut self, _: &mut Upf, _: Instant) {
         match *self {}
     }
 

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::ptr::{self, NonNull};
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
@@ -18,6 +18,7 @@ use libbpf_rs::{
 use slackwater_upf::user::fast::{FastDown, FastUp, Forwarded};
 
 use super::super::config::UpfConfig;
+use super::unread::Unread;
 use crate::LiveError;
 use crate::packet::PacketSocket;
 
@@ -27,7 +28,7 @@ mod skel {
 }
 
 /// `SESSIONS` of the program.
-const SESSIONS: u32 = 16_384;
+pub(super) const SESSIONS: u32 = 16_384;
 /// Outer IPv4, UDP and GTP-U, and the container behind them.
 const OUTER: usize = 20 + 8 + 8;
 /// See [`OUTER`].
@@ -49,6 +50,8 @@ pub(super) struct Maps {
     // Links go before what they link.
     _links: [Link; 2],
     skel: skel::UpfSkel<'static>,
+    /// Packets whose headers the function has not read yet.
+    pub(super) unread: Unread,
     /// Longest packet of N3's interface.
     n3_mtu: usize,
     /// Places among the counters that are free; the one that is free for longest comes first.
@@ -61,7 +64,7 @@ impl core::fmt::Debug for Maps {
     }
 }
 
-fn refused(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> LiveError {
+pub(super) fn refused(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> LiveError {
     move |e| {
         LiveError::Usage(format!(
             "fast.path: {what}: {e:#}; it needs root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, and a kernel of 6.6 or newer with BTF"
@@ -144,12 +147,19 @@ impl Maps {
         ];
         n6.set_filter(skel.progs.decide_down.as_fd())?;
         n3.set_filter(skel.progs.decide_up.as_fd())?;
+        let unread = Unread::of(&skel.maps.unread)?;
         Ok(Self {
             _links: links,
+            unread,
             skel,
             n3_mtu: n3.mtu(),
             free: (0..SESSIONS).collect(),
         })
+    }
+
+    /// Readable where packets passed since the function last read.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.skel.maps.unread.as_fd()
     }
 
     /// A free place among the counters.
@@ -182,24 +192,26 @@ impl Maps {
         all
     }
 
-    /// Puts a session in; false where there is no room, and then nothing of it is there.
+    /// Puts a session in, whose packets' headers the function gets where it is `watched`; false where there is no room, and then nothing of it is there.
     pub(super) fn set(
         &self,
         slot: u32,
         down: Option<(&FastDown, Ipv4Addr)>,
         up: Option<&FastUp>,
+        watched: bool,
     ) -> bool {
         let maps = &self.skel.maps;
         let done = down.is_none_or(|(path, hop)| {
-            let value = self.down(slot, path, hop);
+            let mut value = self.down(slot, path, hop);
+            value[21] = u8::from(watched);
             maps.downs
                 .update(&path.ue.octets(), &value, MapFlags::ANY)
                 .is_ok()
         }) && up.is_none_or(|path| {
             let key = path.teid.0.to_be_bytes();
-            maps.ups
-                .update(&key, &value_up(slot, path), MapFlags::ANY)
-                .is_ok()
+            let mut value = value_up(slot, path);
+            value[17] = u8::from(watched);
+            maps.ups.update(&key, &value, MapFlags::ANY).is_ok()
         });
         if !done {
             self.clear(down.map(|d| d.0), up);
