@@ -18,7 +18,7 @@ With `--runs N`, flows are of TCP, and N segments of one follow each other, as t
 With `--eupf PATH`, the binary of eUPF (github.com/edgecomllc/eupf) takes its turn in each round: the same packets and
 the same session, by XDP in generic mode. It has no queues, so it has no vAQM.
 
-With `--fast`, the function itself takes another turn, with vAQM off and its path in the kernel (`fast.path`).
+With `--fast`, the function itself takes another turn for each `--vaqm`, with its path in the kernel (`fast.path`).
 """
 
 import argparse
@@ -41,7 +41,7 @@ DN, UPF, RAN = "swb-dn", "swb-upf", "swb-ran"
 N6_DN, N6_UPF, N3_UPF, GNB, SERVER = "198.18.0.1", "198.18.0.2", "198.18.1.1", "198.18.1.2", "198.18.2.1"
 MACS = {"n6dn": "02:00:00:00:06:01", "n6": "02:00:00:00:06:02", "n3": "02:00:00:00:03:01", "n3ran": "02:00:00:00:03:02"}
 FLOWS = 64
-IN_KERNEL = "off, in the kernel"  # What stands for vAQM where the path in the kernel forwards.
+IN_KERNEL = ", in the kernel"  # Behind what vAQM is, where the path in the kernel forwards.
 # Kernel forwarding's share that a way must reach with vAQM, before any run: by a port down and up, and by a TUN device.
 BOUNDS = {("port", "down"): 0.70, ("port", "up"): 0.65, ("tun", "down"): 0.45, ("tun", "up"): 0.45}
 LOSS = 0.01  # Above this share of lost packets the offered rate is halved: time spent on them is nobody's.
@@ -243,8 +243,8 @@ class Function:
         port = f'port = "n6"\ngateway = "{N6_DN}"\n' if n6 == "port" else ""
         own = f'address = "{N6_UPF}"\n' if n6 == "port" else ""
         ring = 'interface = "n3"\n' if n3 == "ring" else ""
-        fast = '[fast]\npath = "kernel"\n' if vaqm == IN_KERNEL else ""
-        vaqm = "off" if vaqm == IN_KERNEL else vaqm
+        fast = '[fast]\npath = "kernel"\n' if vaqm.endswith(IN_KERNEL) else ""
+        vaqm = vaqm.removesuffix(IN_KERNEL)
         text = (
             f'[n4]\naddress = "127.0.0.1"\n[n3]\naddress = "{N3_UPF}"\n{ring}[n6]\n{port}{own}mtu = 1500\n'
             f'routes = ["10.60.0.0/16"]\n[functions]\nvaqm = "{vaqm}"\n[turns]\ngather = "{gather} us"\n{fast}'
@@ -416,7 +416,11 @@ def costs(args: argparse.Namespace, folder: Path) -> None:
         if sessions == 1 or (n3 == args.n3[0] and n6 == args.n6[0] and vaqm == args.vaqm[0])
     ]
     if args.fast:
-        cases.extend(("ring", "port", IN_KERNEL, args.gather[0], sessions) for sessions in args.sessions)
+        cases.extend(
+            ("ring", "port", vaqm + IN_KERNEL, args.gather[0], sessions)
+            for vaqm in args.vaqm
+            for sessions in args.sessions
+        )
     if args.eupf:
         cases.append(("eUPF", "eUPF", "none", 0, 1))
     found: dict[tuple, list[dict]] = {}
