@@ -80,6 +80,8 @@ test("what we miss Chromium sends again", async ({ page }) => {
     const seen = (key: string): Promise<number> => page.evaluate((k) => (window as any).seen?.[k] ?? 0, key);
     await expect.poll(() => seen("retransmittedPacketsSent"), { timeout: 30_000 }).toBeGreaterThan(5);
     await expect.poll(() => last(lines, "nacks")).toBeGreaterThan(5);
+    // Chromium reports how long it held our reference time, so we know the round trip; "null" while it has not.
+    await expect.poll(() => lines.at(-1)?.["rtt_ms"] ?? -1).toBeGreaterThanOrEqual(0);
     console.log(JSON.stringify(await page.evaluate(() => (window as any).seen)), JSON.stringify(lines.at(-1)));
   } finally {
     child.kill();

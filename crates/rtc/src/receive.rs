@@ -1,6 +1,7 @@
 //! The receiving end: the simulator's receiver, whose reports leave as SRTCP.
 
 mod order;
+mod round_trip;
 mod whole;
 
 use std::net::SocketAddr;
@@ -9,6 +10,7 @@ use slackwater_core::{Body, Bytes, Direction, Duration, Ecn, FlowId, Instant, Me
 use slackwater_transport::rtp::{
     Arrival, Arrivals, Mailbox, ReceiverStats, Rtcp, RtpConfig, RtpReceiver,
 };
+use slackwater_wire::rtcp::{Message, messages};
 
 use crate::adapter::{Unwrap, Writer};
 use crate::codec::{Codec, CodecError, Decoder};
@@ -16,6 +18,8 @@ use crate::peer::{Agreed, Event, Feedback, Outgoing, Peer, RtcError, Way};
 use crate::{label, picture};
 
 use self::order::Order;
+use self::round_trip::RoundTrip;
+pub(crate) use self::round_trip::middle;
 use self::whole::Whole;
 
 /// The stream that our reports come from, where we send none.
@@ -57,6 +61,8 @@ pub struct Received {
     pub frames: u64,
     /// Delay of the newest frame from its capture, by the sender's clock; zero where it does not say.
     pub delay: Duration,
+    /// Round trip, smoothed (RFC 6298); `None` while the other end has reported none.
+    pub rtt: Option<Duration>,
     /// Of a stream that is decoded.
     pub decoded: Decoded,
 }
@@ -91,6 +97,8 @@ pub struct Receiver {
     stream: Option<u32>,
     /// What retransmissions come by.
     repairs: Repairs,
+    /// After a round trip, what stays missing is requested again.
+    round_trip: RoundTrip,
     /// Packets of another sender that are decoded, in their order.
     order: Order<rtc::rtp::Packet>,
     stats: Received,
@@ -154,6 +162,7 @@ impl Receiver {
             agreed: Agreed::default(),
             stream: None,
             repairs,
+            round_trip: RoundTrip::default(),
             order: Order::new(Duration::ZERO),
             stats: Received::default(),
             decoder,
@@ -211,6 +220,9 @@ impl Receiver {
             self.decode(now);
             self.flush(now);
         }
+        if let Some(mut bytes) = self.round_trip.ask(now, REPORTER) {
+            self.send(now, &mut bytes);
+        }
         if self.rtp.next_timer().is_some_and(|t| t <= now) {
             self.rtp.on_timer(now, &mut self.mailbox, &mut self.out);
             self.decode(now);
@@ -220,7 +232,11 @@ impl Receiver {
 
     /// When [`Receiver::on_timer`] should be called.
     pub fn next_timer(&mut self) -> Option<Instant> {
-        let media = [self.rtp.next_timer(), self.order.next_timer()];
+        let media = [
+            self.rtp.next_timer(),
+            self.order.next_timer(),
+            self.round_trip.next_timer(),
+        ];
         let media = media.into_iter().flatten().filter(|_| !self.gone);
         media.chain(self.peer.next_timer()).min()
     }
@@ -255,6 +271,7 @@ impl Receiver {
     pub fn stats(&self) -> Received {
         Received {
             media: self.rtp.stats(),
+            rtt: self.rtp.round_trip(),
             ..self.stats
         }
     }
@@ -262,10 +279,10 @@ impl Receiver {
     fn take(&mut self, now: Instant, mut events: Vec<Event>, ecn: Ecn, length: usize) {
         for event in events.drain(..) {
             match event {
-                Event::Connected => self.start(),
+                Event::Connected => self.start(now),
                 Event::Gone => self.gone = true,
                 Event::Media(packet) => self.on_media(now, &packet, ecn, length),
-                Event::Rtcp(_) => {}
+                Event::Rtcp(bytes) => self.on_rtcp(now, &bytes),
             }
         }
         self.events = events;
@@ -273,13 +290,25 @@ impl Receiver {
     }
 
     /// Media may flow from now on.
-    fn start(&mut self) {
+    fn start(&mut self, now: Instant) {
         self.connected = true;
+        self.round_trip.start(now);
         self.agreed = self.peer.agreed();
         let agreed = [self.agreed.vp8_again, self.agreed.h264_again];
         if self.repairs.offered && agreed.iter().any(Option::is_some) {
             self.rtp.request_missing();
             self.order = Order::new(self.repairs.patience);
+        }
+    }
+
+    /// RTCP came, decrypted: of it, the answer to our reference time is used.
+    fn on_rtcp(&mut self, now: Instant, bytes: &[u8]) {
+        for message in messages(bytes).flatten() {
+            if let Message::ExtendedReport(report) = message
+                && let Some(rtt) = self.round_trip.on_report(now, &report, REPORTER)
+            {
+                self.rtp.on_round_trip(rtt);
+            }
         }
     }
 

@@ -8,11 +8,12 @@ use rtc::rtp::Header;
 use slackwater_control::{AnyMedia, MediaController as _};
 use slackwater_core::{Body, Draw, Duration, Ecn, FlowId, Instant, Media, Packet, Rate};
 use slackwater_transport::rtp::{Format, Rtcp, RtpConfig, RtpSender, SenderStats, Wanted};
-use slackwater_wire::rtcp::{Message, messages};
+use slackwater_wire::rtcp::{Dlrr, ExtendedReport, Message, messages};
 
 use crate::adapter::Reader;
 use crate::codec::{Codec, CodecError, Encoded, Encoder};
 use crate::peer::{Agreed, Event, Feedback, Outgoing, Peer, RtcError, Way, format_of};
+use crate::receive::middle;
 use crate::streams::Streams;
 use crate::{CLOCK, label, picture};
 
@@ -411,6 +412,9 @@ impl Sender {
         let Some(rtp) = &mut self.rtp else {
             return false;
         };
+        if let Message::ExtendedReport(report) = message {
+            return self.on_extended(now, report);
+        }
         let (media, repair) = self.streams.newest();
         // Of transport-wide numbers, where reports have those.
         let newest = match message {
@@ -439,6 +443,26 @@ impl Sender {
             (_, Some(told)) => rtp.on_message(now, &told, &mut self.out),
             (_, None) => return false,
         }
+        true
+    }
+
+    /// Answers a receiver's reference time at once, so the delay is zero (RFC 3611, 4.5); `false`: there is none.
+    fn on_extended(&mut self, now: Instant, report: &ExtendedReport) -> bool {
+        let Some(reference) = report.reference else {
+            return false;
+        };
+        let answer = ExtendedReport {
+            ssrc: self.ssrc,
+            reference: None,
+            dlrr: vec![Dlrr {
+                ssrc: report.ssrc,
+                last_rr: middle(reference),
+                delay: 0,
+            }],
+        };
+        let mut bytes = Vec::new();
+        Message::ExtendedReport(answer).encode(&mut bytes);
+        self.peer.send_rtcp(now, bytes);
         true
     }
 

@@ -1,24 +1,28 @@
 //! RTCP: sender and receiver reports (RFC 3550, 6.4), generic NACK and picture loss (RFC 4585), full intra requests (RFC 5104),
-//! congestion control feedback (RFC 8888) and transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01).
+//! congestion control feedback (RFC 8888), transport-wide congestion control (draft-holmer-rmcat-transport-wide-cc-extensions-01),
+//! and the round trip of a receiver (RFC 3611).
 
 mod ccfb;
 mod nack;
 mod report;
 mod twcc;
+mod xr;
 
 pub use ccfb::{Arrival, Ccfb, Stream};
 pub use nack::{Fir, Nack, Pli};
 pub use report::{Block, ReceiverReport, SenderReport};
 pub use twcc::{Twcc, TwccError};
+pub use xr::{Dlrr, ExtendedReport};
 
 use crate::WireError;
 
-/// Packet types (RFC 3550, 12.1; RFC 4585, 6.1).
+/// Packet types (RFC 3550, 12.1; RFC 4585, 6.1; RFC 3611, 2).
 mod kind {
     pub(super) const SENDER_REPORT: u8 = 200;
     pub(super) const RECEIVER_REPORT: u8 = 201;
     pub(super) const TRANSPORT_FEEDBACK: u8 = 205;
     pub(super) const PAYLOAD_FEEDBACK: u8 = 206;
+    pub(super) const EXTENDED_REPORT: u8 = 207;
 }
 
 /// Formats of feedback messages.
@@ -56,6 +60,8 @@ pub enum Message {
     Ccfb(Ccfb),
     /// Transport-wide congestion control feedback.
     Twcc(Twcc),
+    /// Extended report.
+    ExtendedReport(ExtendedReport),
     /// A packet that is not read further.
     Other {
         /// Its type.
@@ -130,6 +136,7 @@ impl Message {
             (kind::TRANSPORT_FEEDBACK, format::TWCC) => Self::Twcc(Twcc::decode(&mut body)?),
             (kind::PAYLOAD_FEEDBACK, format::PLI) => Self::Pli(Pli::decode(&mut body)?),
             (kind::PAYLOAD_FEEDBACK, format::FIR) => Self::Fir(Fir::decode(&mut body)?),
+            (kind::EXTENDED_REPORT, _) => Self::ExtendedReport(ExtendedReport::decode(&mut body)?),
             _ => Self::Other { kind, count },
         };
         Ok((message, at + length))
@@ -145,6 +152,7 @@ impl Message {
             Self::Fir(m) => m.encode(out),
             Self::Ccfb(m) => m.encode(out),
             Self::Twcc(m) => m.encode(out),
+            Self::ExtendedReport(m) => m.encode(out),
             Self::Other { .. } => {}
         }
     }

@@ -21,7 +21,7 @@ use axum::routing::{get, post};
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use slackwater_lab::control::registry::{Config, Encoder};
-use slackwater_lab::core::{Draw, Instant, Rate};
+use slackwater_lab::core::{Draw, Duration, Instant, Rate};
 use slackwater_live::rtc::{
     self, Codec, End, Format, Place, Port, Received, Receiver, RtcError, RtpConfig, Sender, Sent,
     Trouble, format_of,
@@ -196,6 +196,8 @@ struct Receiving {
     shown: u64,
     freezes: u64,
     delay_ms: f64,
+    /// Where the sender has answered for it.
+    rtt_ms: Option<f64>,
     reports: u64,
     nacks: u64,
     /// Key frames that were requested.
@@ -319,6 +321,7 @@ fn receive(args: &ReceiveArgs) -> Result<ExitCode> {
                 shown: now.media.shown,
                 freezes: now.media.freezes,
                 delay_ms: now.delay.as_secs_f64() * 1e3,
+                rtt_ms: now.rtt.map(Duration::as_millis_f64),
                 reports: now.media.reports,
                 nacks: now.media.nacks,
                 plis: now.media.plis,

@@ -92,3 +92,39 @@ fn an_end_that_does_not_name_retransmissions_gets_none() {
     of(&receiver_without, &same);
     of(&RtpConfig::default(), &without);
 }
+
+/// A request is repeated after the round trip that the receiver measured: before its answer can be here nothing is requested again, and the
+/// sender answers each request. Of a sender that reports no round trip it is repeated after 100 ms.
+#[test]
+fn a_request_is_repeated_after_the_round_trip_that_was_measured() {
+    for (rtt, reported, after) in [(20, true, 40), (200, true, 220), (20, false, 100)] {
+        let link = Link {
+            rate: Rate::from_mbps(1000.0),
+            propagation: Duration::from_millis(rtt / 2),
+            ..LINK
+        };
+        let config = RtpConfig::default();
+        let most = Rate::from_mbps(3.0);
+        let mut world = World::with_config("cl4s", &config, link, most, None, str::to_owned);
+        world.unreported = !reported;
+        while !world.receiver.connected() {
+            world.run(Duration::from_millis(1));
+        }
+        assert_eq!(world.receiver.stats().rtt, None, "nothing was reported yet");
+        world.run(Duration::from_secs(5));
+        let measured = world.receiver.stats().rtt;
+        assert_eq!(measured.is_some(), reported);
+        let off = measured.map_or(0.0, |m| m.as_millis_f64() - rtt as f64);
+        assert!(off.abs() < 1.0, "{measured:?}");
+
+        // One packet is lost, and whatever brings it again.
+        (world.lose, world.lose_again) = (1, true);
+        world.run(Duration::from_secs(3));
+        assert_eq!(world.requests.len(), 10, "{:?}", world.requests);
+        for pair in world.requests.windows(2) {
+            let wait = pair[1].since(pair[0]).as_millis_f64();
+            assert!((wait - f64::from(after)).abs() < 1.0, "{rtt} ms: {wait}");
+        }
+        assert_eq!(world.sender.stats().media.retransmits, 10);
+    }
+}

@@ -74,6 +74,12 @@ pub(crate) struct World {
     order: u64,
     /// So many media packets of the sender are lost next.
     pub(crate) lose: u64,
+    /// Retransmissions are lost on the way.
+    pub(crate) lose_again: bool,
+    /// Extended reports of the sender are lost on the way.
+    pub(crate) unreported: bool,
+    /// When the receiver requested packets.
+    pub(crate) requests: Vec<Instant>,
     /// Where the receiver's datagrams come from, and the sender's reach it.
     pub(crate) address: SocketAddr,
     /// Datagrams of the sender to another place than that.
@@ -148,6 +154,9 @@ impl World {
             wire: BinaryHeap::new(),
             order: 0,
             lose: 0,
+            lose_again: false,
+            unreported: false,
+            requests: Vec::new(),
             address: at(RECEIVER),
             astray: 0,
         }
@@ -157,6 +166,11 @@ impl World {
         while let Some(out) = self.sender.poll_datagram() {
             if out.to != self.address {
                 self.astray += 1;
+                continue;
+            }
+            // Types are in clear: that of extended reports (RFC 3611, 2), and the one that we offer for retransmissions.
+            let typ = out.bytes[1];
+            if self.unreported && typ == 207 || self.lose_again && typ & 0x7f == 97 {
                 continue;
             }
             if self.lose > 0 && out.ecn == Ecn::Ect1 {
@@ -260,6 +274,9 @@ impl World {
             }
             self.sender.on_timer(self.now);
             self.receiver.on_timer(self.now);
+            if self.receiver.stats().media.nacks > self.requests.len() as u64 {
+                self.requests.push(self.now);
+            }
         }
     }
 

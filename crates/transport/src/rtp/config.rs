@@ -85,7 +85,7 @@ pub struct ReceiverConfig {
     pub cadence: Cadence,
     /// Asks for packets that are missing.
     pub nack: bool,
-    /// Asks again after this long (libwebrtc: an RTT, 100 ms before one is known).
+    /// Asks again after this long while the round trip is not known (libwebrtc: 100 ms); see [`super::RtpReceiver::on_round_trip`].
     pub nack_retry: Duration,
     /// When frames are shown.
     pub playout: Playout,

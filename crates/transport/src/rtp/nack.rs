@@ -12,19 +12,36 @@ const MISSING: usize = 1000;
 /// What is to be asked for again within this time is asked for together (libwebrtc looks every 20 ms).
 const TOGETHER: Duration = Duration::from_millis(20);
 
+/// Bounds of the time between two requests, the second with what is added below (ours). A peer that understates the round trip gets its ten
+/// requests within 0.4 s. One that overstates it delays a repetition by no more than half a second.
+const RETRY_LEAST: Duration = Duration::from_millis(20);
+const RETRY_MOST: Duration = Duration::from_millis(500);
+
+/// After this long a packet is requested again, at a round trip of `rtt`. What is due within [`TOGETHER`] leaves with the rest, so so much is
+/// added: nothing is requested again before its answer can be here. The sender ignores a repetition within one round trip.
+pub(super) fn retry_after(rtt: Duration) -> Duration {
+    (rtt + TOGETHER).clamp(RETRY_LEAST + TOGETHER, RETRY_MOST)
+}
+
+/// A packet that is missing.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
+    /// Its RTP sequence number.
     sequence: u32,
+    /// When it is requested next.
     ask: Instant,
+    /// How often it was.
     asks: u8,
 }
 
+/// The packets that are missing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Missing {
     /// The number after the highest that arrived.
     next: Option<u32>,
     /// In the order of their numbers.
     entries: VecDeque<Entry>,
+    /// When the first of them is to be requested.
     timer: Option<Instant>,
 }
 
@@ -91,6 +108,13 @@ impl Missing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_repetition_waits_for_the_answer_within_bounds() {
+        let after = |ms| retry_after(Duration::from_millis(ms)).as_millis();
+        assert_eq!([0, 20, 200].map(after), [40, 40, 220]);
+        assert_eq!([480, 481, 1_000_000].map(after), [500; 3]);
+    }
 
     #[test]
     fn gaps_are_asked_for_at_once_again_later_and_not_for_ever() {

@@ -7,7 +7,7 @@ use super::arrivals::Record;
 use super::config::{Cadence, ReceiverConfig, RtpConfig};
 use super::feedback::{Format, Mailbox, PLI_LEN, Rtcp, nack_len};
 use super::frames::{Buffer, Frame};
-use super::nack::Missing;
+use super::nack::{Missing, retry_after};
 
 /// Key frames are asked for no more often than this (ours).
 const PLI_INTERVAL: Duration = Duration::from_millis(300);
@@ -69,6 +69,8 @@ pub struct RtpReceiver {
     /// Of the stream of retransmissions, where they have one of their own.
     repairs: Record,
     missing: Missing,
+    /// Round trip, smoothed; `None`: not known.
+    rtt: Option<Duration>,
     buffer: Buffer,
     report_timer: Option<Instant>,
     /// When the first packet came: intervals count from there.
@@ -90,6 +92,7 @@ impl RtpReceiver {
             record: Record::default(),
             repairs: Record::default(),
             missing: Missing::default(),
+            rtt: None,
             buffer: Buffer::new(config.receiver),
             report_timer: None,
             first: None,
@@ -243,6 +246,17 @@ impl RtpReceiver {
         self.buffer.needs_key = true;
     }
 
+    /// The host measured a round trip to the other end: what stays missing is requested again after one.
+    pub fn on_round_trip(&mut self, rtt: Duration) {
+        // RFC 6298, 2.
+        self.rtt = Some(self.rtt.map_or(rtt, |smoothed| (smoothed * 7 + rtt) / 8));
+    }
+
+    /// Round trip to the other end, smoothed; `None`: the host measured none.
+    pub const fn round_trip(&self) -> Option<Duration> {
+        self.rtt
+    }
+
     /// Payload bytes of frames that arrived, each once.
     pub const fn delivered(&self) -> Bytes {
         Bytes(self.delivered)
@@ -276,7 +290,8 @@ impl RtpReceiver {
     }
 
     fn ask(&mut self, now: Instant, mailbox: &mut Mailbox, out: &mut Vec<Packet>) {
-        let missing = self.missing.ask(now, self.config.nack_retry);
+        let retry = self.rtt.map_or(self.config.nack_retry, retry_after);
+        let missing = self.missing.ask(now, retry);
         if !missing.is_empty() {
             let len = nack_len(&missing);
             self.stats.nacks += 1;

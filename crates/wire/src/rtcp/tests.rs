@@ -403,7 +403,7 @@ proptest! {
 
     #[test]
     fn nearly_right_packets_do_no_harm(
-        kind in prop_oneof![Just(200_u8), Just(201), Just(205), Just(206)],
+        kind in prop_oneof![Just(200_u8), Just(201), Just(205), Just(206), Just(207)],
         count in prop_oneof![Just(1_u8), Just(11), Just(15), 0..32_u8],
         padded: bool,
         mut body in prop::collection::vec(any::<u8>(), 0..50),
