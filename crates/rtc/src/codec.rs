@@ -9,6 +9,8 @@ use bytes::Bytes;
 use slackwater_transport::rtp::Wanted;
 use thiserror::Error;
 
+use crate::level::Level;
+
 /// A codec that ends agree on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -54,6 +56,20 @@ pub struct Encoded {
 pub trait Encoder: Debug + Send {
     /// What it makes.
     fn codec(&self) -> Codec;
+
+    /// The level that its stream has, where the codec has levels.
+    fn level(&self) -> Option<Level> {
+        None
+    }
+
+    /// The other end decodes no more than `level`; called before the first frame.
+    ///
+    /// # Errors
+    /// Where its pictures are above that.
+    fn limit(&mut self, level: Level) -> Result<(), CodecError> {
+        let _ = level;
+        Ok(())
+    }
 
     /// The frame that is due, in payloads of at most `room` bytes.
     ///

@@ -8,11 +8,3 @@ mod encoder;
 
 pub use decoder::{Decoder, Sink};
 pub use encoder::Encoder;
-
-/// The most macroblocks of a picture, at the level that `profile-level-id=42e01f` names in signalling: constrained baseline,
-/// 3.1 (RFC 6184, 8.1; H.264, table A-1). A picture of 1280x720 has as many.
-pub const MOST_MACROBLOCKS: usize = 3600;
-/// The most macroblocks a second at that level: 1280x720 at 30 pictures a second.
-pub const MOST_MACROBLOCKS_A_SECOND: f64 = 108_000.0;
-/// The greatest rate of that level, in bit/s.
-pub const MOST_RATE: u32 = 14_000_000;

@@ -10,6 +10,7 @@ pub mod codec;
 #[cfg(feature = "h264")]
 pub mod h264;
 mod label;
+pub mod level;
 pub mod peer;
 pub mod picture;
 pub mod receive;

@@ -37,10 +37,11 @@ use thiserror::Error;
 
 use crate::codec::{Codec, CodecError};
 use crate::label;
+use crate::level::Level;
 
 pub(crate) use self::description::Agreed;
 pub use self::description::{LONGEST_SDP, format_of};
-use self::description::{TRANSPORT_CC, checked, parameters, repair};
+use self::description::{TRANSPORT_CC, checked, level_of, parameters, repair};
 
 /// Closest to the wire: nothing of the stack's stands before it.
 const TAP: usize = 500;
@@ -226,20 +227,21 @@ impl core::fmt::Debug for Peer {
 }
 
 impl Peer {
-    /// An end at the address `local` with this feedback. It sends the first of `codecs`, or receives any.
+    /// An end at the address `local` with this feedback. It sends the first of `codecs`, or receives any; of H.264, up to `level`.
     pub(crate) fn new(
         now: Instant,
         local: SocketAddr,
         way: Way,
         feedback: Feedback,
         codecs: &'static [Codec],
+        level: Level,
     ) -> Result<Self, RtcError> {
         let Feedback { format, repaired } = feedback;
         let failed = during("cannot set up WebRTC");
         let mut engine = MediaEngine::default();
         for codec in codecs {
             let again = repaired.then(|| repair(*codec, format));
-            let parameters = parameters(*codec, format, repaired);
+            let parameters = parameters(*codec, format, repaired, level);
             for parameters in core::iter::once(parameters).chain(again) {
                 engine
                     .register_codec(parameters, RtpCodecKind::Video)
@@ -269,7 +271,7 @@ impl Peer {
             .map_err(&failed)?;
         match way {
             Way::Send(ssrc, again) => {
-                let codec = parameters(codecs[0], format, repaired);
+                let codec = parameters(codecs[0], format, repaired, level);
                 let again = repaired.then_some(again);
                 send(&mut stack, ssrc, again, &codec).map_err(&failed)?;
             }
@@ -364,6 +366,23 @@ impl Peer {
         let own = Agreed::of(&self.described().unwrap_or_default());
         let other = self.stack.remote_description();
         own.both(other.map(|d| Agreed::of(&d.sdp)).unwrap_or_default())
+    }
+
+    /// What of H.264 the other end decodes, once it is agreed on.
+    ///
+    /// # Errors
+    /// Where that is below what we send.
+    pub(crate) fn level(&self) -> Result<Option<Level>, RtcError> {
+        let (Some(number), Some(other)) = (self.agreed().h264, self.stack.remote_description())
+        else {
+            return Ok(None);
+        };
+        let idc = level_of(&other.sdp, number);
+        let level = Level::named(idc).ok_or_else(|| RtcError::Description {
+            found: format!("H.264 of level_idc {idc}"),
+            expected: "level_idc 31 (level 3.1) or more",
+        })?;
+        Ok(Some(level))
     }
 
     /// A datagram came. What it brought is in `events` when the call returns, and nothing of it comes later.

@@ -14,6 +14,7 @@ use slackwater_wire::rtcp::{Message, messages};
 
 use crate::adapter::{Unwrap, Writer};
 use crate::codec::{Codec, CodecError, Decoder};
+use crate::level::Level;
 use crate::peer::{Agreed, Event, Feedback, Outgoing, Peer, RtcError, Way};
 use crate::{label, picture};
 
@@ -153,7 +154,7 @@ impl Receiver {
             Some(Codec::H264) => &[Codec::Vp8, Codec::H264],
         };
         Ok(Self {
-            peer: Peer::new(now, local, Way::Receive, feedback, codecs)?,
+            peer: Peer::new(now, local, Way::Receive, feedback, codecs, Level::MOST)?,
             rtp: RtpReceiver::new(FlowId(0), false, &config),
             mailbox: Mailbox::default(),
             writer: Writer::new(REPORTER, config.format),

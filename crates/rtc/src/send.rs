@@ -12,6 +12,7 @@ use slackwater_wire::rtcp::{Dlrr, ExtendedReport, Message, messages};
 
 use crate::adapter::Reader;
 use crate::codec::{Codec, CodecError, Encoded, Encoder};
+use crate::level::Level;
 use crate::peer::{Agreed, Event, Feedback, Outgoing, Peer, RtcError, Way, format_of};
 use crate::receive::middle;
 use crate::streams::Streams;
@@ -119,7 +120,10 @@ impl Sender {
             None | Some(Codec::Vp8) => &[Codec::Vp8],
             Some(Codec::H264) => &[Codec::H264],
         };
-        let peer = Peer::new(now, local, Way::Send(ssrc, again), feedback, codecs)?;
+        let level = encoder.as_ref().and_then(|e| e.level());
+        let level = level.unwrap_or(Level::LEAST);
+        let way = Way::Send(ssrc, again);
+        let peer = Peer::new(now, local, way, feedback, codecs, level)?;
         let agreed = peer.agreed();
         Ok(Self {
             peer,
@@ -164,15 +168,29 @@ impl Sender {
     /// # Errors
     /// Where the offer cannot be read or met.
     pub fn answer(&mut self, now: Instant, offer: &str) -> Result<String, RtcError> {
-        self.peer.answer(now, offer)
+        let answer = self.peer.answer(now, offer)?;
+        self.limit()?;
+        Ok(answer)
     }
 
     /// The answer to our offer came.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Where it cannot be read, or the other end does not decode what the encoder makes.
     pub fn accept(&mut self, now: Instant, answer: &str) -> Result<(), RtcError> {
-        self.peer.accept(now, answer)
+        self.peer.accept(now, answer)?;
+        self.limit()
+    }
+
+    /// The encoder makes no more than the other end decodes.
+    fn limit(&mut self) -> Result<(), RtcError> {
+        if let Some(encoder) = &mut self.encoder
+            && encoder.codec() == Codec::H264
+            && let Some(level) = self.peer.level()?
+        {
+            encoder.limit(level)?;
+        }
+        Ok(())
     }
 
     /// A datagram came.

@@ -226,7 +226,8 @@ fn send(args: &SendArgs, plugins: &Plugins) -> Result<ExitCode> {
     let built = Config::new(u32::from(config.payload()), draw).with_encoder(encoder);
     let controller = plugins.controllers().build_media(&args.cc, &built)?;
     let fps = f64::from(args.fps);
-    let encoder = args.encoder.made(fps, config.sender.source.start)?;
+    let source = config.sender.source;
+    let encoder = args.encoder.made(fps, source.start, source.most)?;
     let made = |now, address, format| {
         let mut config = config;
         config.format = format;

@@ -219,7 +219,7 @@ mod tests {
 
     fn frames(count: u64, room: usize) -> Vec<Vec<Bytes>> {
         let rate = Rate::from_mbps(2.0);
-        let mut encoder = Encoder::new(Box::new(Pattern::new(USUAL)), 30.0, rate).unwrap();
+        let mut encoder = Encoder::new(Box::new(Pattern::new(USUAL)), 30.0, rate, rate).unwrap();
         let mut frame = |n: u64| {
             let captured = Instant::from_millis(1000 + n * 33);
             let wanted = Wanted::new(captured, rate, n == 0);

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use openh264::encoder::{
-    BitRate, Complexity, Encoder as Open, EncoderConfig, FrameRate, FrameType, Level, Profile,
-    RateControlMode, UsageType,
+    BitRate, Complexity, Encoder as Open, EncoderConfig, FrameRate, FrameType, Level as Named,
+    Profile, RateControlMode, UsageType,
 };
 use openh264::formats::YUVSlices;
 use openh264::{OpenH264API, Timestamp};
@@ -16,8 +16,8 @@ use rtc::rtp::packetizer::Payloader as _;
 use slackwater_core::{Instant, Rate};
 use slackwater_transport::rtp::Wanted;
 
-use super::{MOST_MACROBLOCKS, MOST_MACROBLOCKS_A_SECOND, MOST_RATE};
 use crate::codec::{Codec, CodecError, Encoded, Encoder as Encodes};
+use crate::level::Level;
 use crate::video::{Picture, Size, Video};
 
 /// An encoder and the video that it encodes.
@@ -26,6 +26,10 @@ pub struct Encoder {
     picture: Picture,
     open: Open,
     payloader: H264Payloader,
+    /// Pictures a second.
+    fps: f64,
+    /// What its stream has.
+    level: Level,
     /// Target in bit/s that the encoder has.
     rate: i32,
     /// When the first picture was captured: the encoder counts from there.
@@ -42,49 +46,27 @@ impl core::fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    /// An encoder of `video` at `fps` pictures a second that starts at `rate`.
+    /// An encoder of `video` at `fps` pictures a second that starts at `rate`, and whose rates are `most` at most.
     ///
     /// # Errors
-    /// Where pictures are larger than the level allows that signalling names, or the encoder cannot be made.
-    pub fn new(video: Box<dyn Video>, fps: f64, rate: Rate) -> Result<Self, CodecError> {
+    /// Where no level up to 5.2 has such pictures, or the encoder cannot be made.
+    pub fn new(
+        video: Box<dyn Video>,
+        fps: f64,
+        rate: Rate,
+        most: Rate,
+    ) -> Result<Self, CodecError> {
         let size = video.size();
-        if size.macroblocks() > MOST_MACROBLOCKS {
-            return Err(CodecError {
-                during: "setting up H.264".to_owned(),
-                found: format!("pictures of {}x{}", size.width, size.height),
-                expected: "at most 3,600 macroblocks (1280x720)",
-            });
-        }
-        if size.macroblocks() as f64 * fps > MOST_MACROBLOCKS_A_SECOND {
-            let Size { width, height } = size;
-            return Err(CodecError {
-                during: "setting up H.264".to_owned(),
-                found: format!("{fps} pictures of {width}x{height} a second"),
-                expected: "at most 108,000 macroblocks a second (1280x720 at 30, 640x360 at 117)",
-            });
-        }
-        let rate = bps(rate);
-        // docs/design/0101: of the modes that hold a rate, the one whose frames deviate less.
-        let config = EncoderConfig::new()
-            .bitrate(BitRate::from_bps(rate.cast_unsigned()))
-            .max_frame_rate(FrameRate::from_hz(fps as f32))
-            .rate_control_mode(RateControlMode::Quality)
-            .profile(Profile::Baseline)
-            .level(Level::Level_3_1)
-            // Without it these modes hold no rate (the library warns).
-            .skip_frames(true)
-            .scene_change_detect(false)
-            .usage_type(UsageType::CameraVideoRealTime)
-            .complexity(Complexity::Low)
-            // One: the same bytes each time, and no thread of its own.
-            .num_threads(1);
-        let open = Open::with_api_config(OpenH264API::from_source(), config)
-            .map_err(|e| failed("setting up H.264", &e))?;
+        let level = Level::of(size, fps, most.max(rate))
+            .ok_or_else(|| above(size, fps, "level 5.2 or less: at most 4096x2304 at 56"))?;
+        let rate = bps(rate, level);
         Ok(Self {
             picture: Picture::black(size),
             video,
-            open,
+            open: open(fps, rate, level)?,
             payloader: H264Payloader::default(),
+            fps,
+            level,
             rate,
             first: None,
         })
@@ -97,16 +79,14 @@ impl Encoder {
 
     /// From the next frame on the target is `rate`.
     fn follow(&mut self, rate: Rate) -> Result<(), CodecError> {
-        let rate = bps(rate);
+        let rate = bps(rate, self.level);
         if rate == self.rate {
             return Ok(());
         }
         // Targets above the greatest are refused, and that is the first target at first.
+        let most = bps(self.level.rate(), self.level);
         for (option, value) in [
-            (
-                ENCODER_OPTION_MAX_BITRATE,
-                bps(Rate::from_bps(u64::from(MOST_RATE))),
-            ),
+            (ENCODER_OPTION_MAX_BITRATE, most),
             (ENCODER_OPTION_BITRATE, rate),
         ] {
             set(&mut self.open, option, value)?;
@@ -119,6 +99,28 @@ impl Encoder {
 impl Encodes for Encoder {
     fn codec(&self) -> Codec {
         Codec::H264
+    }
+
+    fn level(&self) -> Option<Level> {
+        Some(self.level)
+    }
+
+    fn limit(&mut self, level: Level) -> Result<(), CodecError> {
+        let size = self.size();
+        if !level.holds(size, self.fps) {
+            return Err(above(
+                size,
+                self.fps,
+                "pictures within the level that the other end decodes",
+            ));
+        }
+        let level = self.level.min(level);
+        if level != self.level {
+            self.level = level;
+            self.rate = self.rate.min(bps(level.rate(), level));
+            self.open = open(self.fps, self.rate, level)?;
+        }
+        Ok(())
     }
 
     fn encode(&mut self, wanted: &Wanted, room: usize) -> Result<Encoded, CodecError> {
@@ -156,8 +158,53 @@ impl Encodes for Encoder {
 }
 
 /// `rate` as the library takes it, within the level's.
-fn bps(rate: Rate) -> i32 {
-    rate.as_bps().clamp(1, u64::from(MOST_RATE)) as i32
+fn bps(rate: Rate, level: Level) -> i32 {
+    rate.min(level.rate()).as_bps().max(1) as i32
+}
+
+/// Pictures of a size are too many for a level.
+fn above(size: Size, fps: f64, expected: &'static str) -> CodecError {
+    let Size { width, height } = size;
+    CodecError {
+        during: "setting up H.264".to_owned(),
+        found: format!("{fps} pictures of {width}x{height} a second"),
+        expected,
+    }
+}
+
+/// An encoder of this library at `rate` bit/s.
+fn open(fps: f64, rate: i32, level: Level) -> Result<Open, CodecError> {
+    // docs/design/0101: of the modes that hold a rate, the one whose frames deviate less.
+    let config = EncoderConfig::new()
+        .bitrate(BitRate::from_bps(rate.cast_unsigned()))
+        .max_frame_rate(FrameRate::from_hz(fps as f32))
+        .rate_control_mode(RateControlMode::Quality)
+        .profile(Profile::Baseline)
+        .level(named(level))
+        // Without it these modes hold no rate (the library warns).
+        .skip_frames(true)
+        .scene_change_detect(false)
+        .usage_type(UsageType::CameraVideoRealTime)
+        .complexity(Complexity::Low)
+        // One: the same bytes each time, and no thread of its own.
+        .num_threads(1);
+    Open::with_api_config(OpenH264API::from_source(), config)
+        .map_err(|e| failed("setting up H.264", &e))
+}
+
+/// What the library calls `level`.
+const fn named(level: Level) -> Named {
+    match level.idc() {
+        32 => Named::Level_3_2,
+        40 => Named::Level_4_0,
+        41 => Named::Level_4_1,
+        42 => Named::Level_4_2,
+        50 => Named::Level_5_0,
+        51 => Named::Level_5_1,
+        52 => Named::Level_5_2,
+        // The least.
+        _ => Named::Level_3_1,
+    }
 }
 
 fn failed(during: &str, error: &dyn core::fmt::Display) -> CodecError {
@@ -200,7 +247,9 @@ mod tests {
     fn sizes(frames: u64, target: impl Fn(u64) -> f64) -> Vec<(usize, bool)> {
         let rate = |n| Rate::from_mbps(target(n));
         let video = Box::new(Pattern::new(USUAL));
-        let mut encoder = Encoder::new(video, 30.0, rate(0)).unwrap();
+        // The greatest rate of level 3.1.
+        let most = Rate::from_mbps(14.0);
+        let mut encoder = Encoder::new(video, 30.0, rate(0), most).unwrap();
         let mut sizes = Vec::new();
         for n in 0..frames {
             let captured = Instant::from_millis(1000) + Duration::from_millis(n * 1000 / 30);
@@ -260,7 +309,7 @@ mod tests {
     fn a_key_frame_comes_when_it_is_wanted_with_its_parameter_sets() {
         let video = Box::new(Pattern::new(USUAL));
         let rate = Rate::from_mbps(2.0);
-        let mut encoder = Encoder::new(video, 30.0, rate).unwrap();
+        let mut encoder = Encoder::new(video, 30.0, rate, rate).unwrap();
         for n in 0..40 {
             let captured = Instant::from_millis(1000 + n * 33);
             let want = n == 0 || n == 30;
@@ -281,22 +330,44 @@ mod tests {
     }
 
     #[test]
-    fn pictures_above_the_level_are_refused() {
-        let large = Pattern::new(Size {
+    fn pictures_above_all_levels_are_refused() {
+        let usual = Box::new(Pattern::new(USUAL));
+        let rate = Rate::from_mbps(1.0);
+        let error = Encoder::new(usual, 3000.0, rate, rate).unwrap_err();
+        assert!(
+            error.to_string().contains("found 3000 pictures of 640x360"),
+            "{error}"
+        );
+    }
+
+    /// What the encoder writes into the stream is what signalling names.
+    #[test]
+    fn the_stream_has_the_level_of_its_pictures_and_rate_within_what_the_other_end_decodes() {
+        let idc = |size: Size, most: f64, limit: Option<u8>| {
+            let video = Box::new(Pattern::new(size));
+            let most = Rate::from_mbps(most);
+            let mut encoder = Encoder::new(video, 30.0, Rate::from_mbps(1.0), most)?;
+            if let Some(limit) = limit {
+                encoder.limit(Level::named(limit).unwrap())?;
+            }
+            let frame = encoder.encode(&wanted(Instant::from_millis(1000), most, true), 1100)?;
+            // A STAP-A: its octet, a length, then the parameter set.
+            let sps = &frame.payloads[0][3..];
+            assert_eq!(encoder.level().map(Level::idc), Some(sps[3]));
+            Ok::<_, CodecError>(sps[3])
+        };
+        let full = Size {
             width: 1920,
             height: 1080,
-        });
-        let error = Encoder::new(Box::new(large), 30.0, Rate::from_mbps(1.0)).unwrap_err();
-        assert!(
-            error.to_string().contains("found pictures of 1920x1080"),
-            "{error}"
-        );
-        let usual = Box::new(Pattern::new(USUAL));
-        let error = Encoder::new(usual, 120.0, Rate::from_mbps(1.0)).unwrap_err();
-        assert!(
-            error.to_string().contains("found 120 pictures of 640x360"),
-            "{error}"
-        );
+        };
+        assert_eq!(idc(USUAL, 3.0, None), Ok(31));
+        assert_eq!(idc(USUAL, 20.0, None), Ok(32));
+        assert_eq!(idc(full, 20.0, None), Ok(40));
+        assert_eq!(idc(full, 20.0, Some(52)), Ok(40));
+        // The rate gives way, pictures do not.
+        assert_eq!(idc(USUAL, 20.0, Some(31)), Ok(31));
+        let error = idc(full, 20.0, Some(31)).unwrap_err().to_string();
+        assert!(error.contains("found 30 pictures of 1920x1080"), "{error}");
     }
 
     #[test]

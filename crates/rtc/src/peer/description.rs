@@ -9,6 +9,7 @@ use slackwater_transport::rtp::Format;
 use super::RtcError;
 use crate::codec::Codec;
 use crate::label;
+use crate::level::Level;
 
 /// The extension with the transport-wide number (draft-holmer-rmcat-transport-wide-cc-extensions-01, 2).
 pub(super) const TRANSPORT_CC: &str =
@@ -21,8 +22,6 @@ const VP8_AGAIN: u8 = 97;
 const H264_AGAIN: u8 = 103;
 /// What descriptions call retransmissions (RFC 4588, 8.6).
 const RTX: &str = "rtx/90000";
-/// Constrained baseline, level 3.1, fragments allowed (RFC 6184, 8.1). An answer keeps them, but for the level (8.2.2).
-const H264_FORM: &str = "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f";
 /// Offers and answers are no longer (ours; Chromium's have 6 kB).
 pub const LONGEST_SDP: usize = 64 << 10;
 
@@ -160,9 +159,34 @@ pub(super) fn repair(codec: Codec, format: Format) -> RTCRtpCodecParameters {
     }
 }
 
+/// Constrained baseline at `level`, fragments allowed (RFC 6184, 8.1). An answer keeps them, but for the level (8.2.2).
+fn h264_form(level: Level) -> String {
+    let idc = level.idc();
+    format!("level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e0{idc:02x}")
+}
+
+/// `level_idc` of payload type `number` in `sdp`: what of H.264 its end decodes, or sends where it only sends (RFC 6184, 8.1 and 8.2.2).
+pub(super) fn level_of(sdp: &str, number: u8) -> u8 {
+    let form = |line: &str| {
+        let (of, form) = line.strip_prefix("a=fmtp:")?.trim_end().split_once(' ')?;
+        (of.parse() == Ok(number)).then(|| form.to_owned())
+    };
+    let form = sdp.lines().find_map(form).unwrap_or_default();
+    let mut parameters = form.split(';');
+    let id = parameters.find_map(|p| p.trim().strip_prefix("profile-level-id="));
+    let idc = id.and_then(|id| u8::from_str_radix(id.get(4..6)?, 16).ok());
+    // Level 1 is meant where none is named.
+    idc.unwrap_or(10)
+}
+
 /// What the stack is told of `codec`, whose stream is reported in this format.
-/// `repaired`: packets that are missing are sent again.
-pub(super) fn parameters(codec: Codec, format: Format, repaired: bool) -> RTCRtpCodecParameters {
+/// `repaired`: packets that are missing are sent again. `level`: of H.264 alone.
+pub(super) fn parameters(
+    codec: Codec,
+    format: Format,
+    repaired: bool,
+    level: Level,
+) -> RTCRtpCodecParameters {
     let reports = match format {
         // RFC 8888, 6.
         Format::Ccfb => feedback("ack", "ccfb"),
@@ -174,15 +198,15 @@ pub(super) fn parameters(codec: Codec, format: Format, repaired: bool) -> RTCRtp
         requests.push(feedback("nack", ""));
     }
     let (mime_type, form, payload_type) = match codec {
-        Codec::Vp8 => (MIME_TYPE_VP8, "", VP8),
-        Codec::H264 => (MIME_TYPE_H264, H264_FORM, H264),
+        Codec::Vp8 => (MIME_TYPE_VP8, String::new(), VP8),
+        Codec::H264 => (MIME_TYPE_H264, h264_form(level), H264),
     };
     RTCRtpCodecParameters {
         rtp_codec: RTCRtpCodec {
             mime_type: mime_type.to_owned(),
             clock_rate: 90_000,
             channels: 0,
-            sdp_fmtp_line: form.to_owned(),
+            sdp_fmtp_line: form,
             rtcp_feedback: requests,
         },
         payload_type,
@@ -309,10 +333,29 @@ mod tests {
         };
         for codec in [Codec::Vp8, Codec::H264] {
             for (format, named) in [(Format::Ccfb, true), (Format::Twcc, false)] {
-                assert_eq!(names(parameters(codec, format, true)), named);
+                assert_eq!(names(parameters(codec, format, true, Level::LEAST)), named);
                 assert_eq!(names(repair(codec, format)), named);
             }
         }
+    }
+
+    #[test]
+    fn the_level_of_a_description_is_that_of_its_payload_type() {
+        let level = Level::named(40).unwrap();
+        let ours = parameters(Codec::H264, Format::Ccfb, true, level);
+        assert!(
+            ours.rtp_codec
+                .sdp_fmtp_line
+                .ends_with("profile-level-id=42e028")
+        );
+        // As Chromium and Firefox have it.
+        let sdp = "a=fmtp:102 profile-level-id=64001f;packetization-mode=1\r\n\
+                   a=fmtp:104 level-asymmetry-allowed=1; profile-level-id=42E033\r\na=fmtp:105 packetization-mode=1\r\n";
+        assert_eq!(
+            [102, 104, 105, 106].map(|n| level_of(sdp, n)),
+            [31, 51, 10, 10]
+        );
+        assert_eq!(level_of("a=fmtp:102 profile-level-id=42e0\u{e4}", 102), 10);
     }
 
     #[test]

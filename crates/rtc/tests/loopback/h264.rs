@@ -2,14 +2,18 @@
 
 use std::sync::{Arc, Mutex};
 
-use slackwater_core::{Duration, Instant, Rate};
+use slackwater_control::{Config, build_media};
+use slackwater_core::{Draw, Duration, Instant, Rate};
 use slackwater_rtc::Codec;
 use slackwater_rtc::codec::{CodecError, Encoded, Encoder};
 use slackwater_rtc::h264;
+use slackwater_rtc::level::Level;
+use slackwater_rtc::video::Size;
 use slackwater_rtc::video::pattern::{Pattern, USUAL};
+use slackwater_rtc::{Receiver, Sender};
 use slackwater_transport::rtp::{Format, RtpConfig, Wanted};
 
-use crate::world::{LINK, Link, World};
+use crate::world::{LINK, Link, RECEIVER, SENDER, World, at};
 
 /// A frame that was made: for what, and how large.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +31,14 @@ struct Recorded(h264::Encoder, Arc<Mutex<Vec<Made>>>);
 impl Encoder for Recorded {
     fn codec(&self) -> Codec {
         self.0.codec()
+    }
+
+    fn level(&self) -> Option<Level> {
+        self.0.level()
+    }
+
+    fn limit(&mut self, level: Level) -> Result<(), CodecError> {
+        self.0.limit(level)
     }
 
     fn encode(&mut self, wanted: &Wanted, room: usize) -> Result<Encoded, CodecError> {
@@ -59,13 +71,59 @@ fn world_of(
 ) -> (World, Arc<Mutex<Vec<Made>>>) {
     let record = Arc::new(Mutex::new(Vec::new()));
     let video = Box::new(Pattern::new(USUAL));
-    let encoder = h264::Encoder::new(video, 30.0, Rate::from_mbps(1.0)).unwrap();
+    let encoder =
+        h264::Encoder::new(video, 30.0, Rate::from_mbps(1.0), Rate::from_mbps(most)).unwrap();
     let encoder = Recorded(encoder, Arc::clone(&record));
     let decoder = h264::Decoder::new(None).unwrap();
     let codec = Some((Box::new(encoder) as _, Box::new(decoder) as _));
     let most = Rate::from_mbps(most);
     let world = World::with_config(cc, config, link, most, codec, signalling);
     (world, record)
+}
+
+/// A sender of pictures of 1920x1080 (level 4.0) gets the answer that `answered` makes of the receiver's.
+fn agree(answered: impl Fn(&str) -> String) -> Result<String, String> {
+    let now = Instant::from_millis(1_000_000);
+    let rate = Rate::from_mbps(1.0);
+    let size = Size {
+        width: 1920,
+        height: 1080,
+    };
+    let encoder = h264::Encoder::new(Box::new(Pattern::new(size)), 30.0, rate, rate).unwrap();
+    let decoder = h264::Decoder::new(None).unwrap();
+    let config = RtpConfig::default();
+    let name = Config::new(u32::from(config.payload()), Draw::new(7));
+    let controller = build_media("cl4s", &name).unwrap();
+    let draw = Draw::new(7);
+    let made = Some(Box::new(encoder) as _);
+    let mut sender = Sender::with_encoder(now, at(SENDER), config, controller, draw, made).unwrap();
+    let taken = Some(Box::new(decoder) as _);
+    let mut receiver = Receiver::with_decoder(now, at(RECEIVER), config, taken).unwrap();
+
+    let offer = sender.offer(now).unwrap();
+    let answer = answered(&receiver.answer(now, &offer).unwrap());
+    let accepted = sender.accept(now, &answer);
+    accepted.map(|()| offer).map_err(|e| e.to_string())
+}
+
+#[test]
+fn pictures_above_the_level_of_the_other_end_are_refused() {
+    let level = |to: &'static str| {
+        move |answer: &str| {
+            let (before, after) = answer.split_once("profile-level-id=42e0").unwrap();
+            format!("{before}profile-level-id=42e0{to}{}", &after[2..])
+        }
+    };
+    let offer = agree(str::to_owned).expect("ends of ours agree");
+    assert!(offer.contains("profile-level-id=42e028"), "{offer}");
+    agree(level("28")).expect("level 4.0 holds them");
+    for (low, expected) in [
+        ("1f", "found 30 pictures of 1920x1080"),
+        ("1e", "level_idc 30"),
+    ] {
+        let error = agree(level(low)).unwrap_err();
+        assert!(error.contains(expected), "{low}: {error}");
+    }
 }
 
 #[test]

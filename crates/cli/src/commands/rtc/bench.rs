@@ -89,7 +89,7 @@ pub(super) fn bench(args: &BenchArgs, plugins: &Plugins) -> Result<ExitCode> {
         load: usize::from(args.load),
         urgent: !args.ordinary,
     };
-    let encoder = args.encoder.made(FPS, rate)?;
+    let encoder = args.encoder.made(FPS, rate, rate)?;
     let decoder = codec::DecoderArgs::default().made()?;
     let sender =
         |now, address| Sender::with_encoder(now, address, config, controller, draw, encoder()?);

@@ -45,6 +45,7 @@ impl EncoderArgs {
         &self,
         fps: f64,
         start: Rate,
+        most: Rate,
     ) -> Result<impl Fn() -> Made<dyn Encoder> + use<>> {
         let real = self.encoder == Kind::H264;
         if !real && let Some(file) = &self.video {
@@ -58,7 +59,7 @@ impl EncoderArgs {
         }
         let video = self.video.clone();
         let made = move || {
-            real.then(|| encoder(video.as_deref(), fps, start))
+            real.then(|| encoder(video.as_deref(), fps, start, most))
                 .transpose()
         };
         // What cannot be read is said before anybody waits for an answer.
@@ -90,7 +91,7 @@ type Made<T> = Result<Option<Box<T>>, RtcError>;
 const WITHOUT: &str = "this command was built without H.264; build it with: cargo build --release -p slackwater-cli --features h264";
 
 #[cfg(not(feature = "h264"))]
-fn encoder(_: Option<&Path>, _: f64, _: Rate) -> Result<Box<dyn Encoder>, RtcError> {
+fn encoder(_: Option<&Path>, _: f64, _: Rate, _: Rate) -> Result<Box<dyn Encoder>, RtcError> {
     unreachable!("the arguments were refused: {WITHOUT}")
 }
 
@@ -127,6 +128,7 @@ mod real {
         video: Option<&Path>,
         fps: f64,
         start: Rate,
+        most: Rate,
     ) -> Result<Box<dyn Encoder>, RtcError> {
         let video: Box<dyn Video> = match video {
             None => Box::new(Pattern::new(USUAL)),
@@ -137,7 +139,7 @@ mod real {
                 Box::new(y4m::Reader::new(BufReader::new(file), &name)?)
             }
         };
-        Ok(Box::new(h264::Encoder::new(video, fps, start)?))
+        Ok(Box::new(h264::Encoder::new(video, fps, start, most)?))
     }
 
     pub(super) fn decoder(save: Option<&Path>) -> Made<dyn Decoder> {
