@@ -1,4 +1,6 @@
-//! How much CPU time a simulated second costs.
+//! How much CPU time a simulated second costs, and a reported packet in a media controller.
+
+pub mod feedback;
 
 use crate::cpu::ThreadTime;
 use serde::{Deserialize, Serialize};

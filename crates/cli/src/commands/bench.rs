@@ -1,5 +1,7 @@
 //! `slackwater bench`: CPU seconds per simulated second.
 
+mod media;
+
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -29,6 +31,9 @@ pub(crate) struct BenchArgs {
     /// Repetitions; the least is reported
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: u32,
+    /// In place of that: nanoseconds that a reported packet costs each media controller
+    #[arg(long, conflicts_with_all = ["case", "seconds", "lean", "full", "peer"])]
+    media: bool,
     /// Only without records
     #[arg(long, conflicts_with = "full")]
     lean: bool,
@@ -52,6 +57,9 @@ struct Row {
 }
 
 pub(crate) fn bench(args: &BenchArgs) -> Result<ExitCode> {
+    if args.media {
+        return media::bench(args.runs, args.json);
+    }
     let peer = match args.peer {
         None => None,
         Some(Peer::Ns3) => match Ns3::prepare(&args.where_ns3) {

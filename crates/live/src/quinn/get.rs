@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -101,7 +101,7 @@ pub fn get(
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         let wrong = |e| LiveError::kernel("cannot open a socket", e);
-        let socket = UdpSocket::bind(SocketAddr::new(unspecified, 0)).map_err(wrong)?;
+        let socket = super::bind(SocketAddr::new(unspecified, 0)).map_err(wrong)?;
         let socket = TokioRuntime.wrap_udp_socket(socket).map_err(wrong)?;
         let socket = Marked::new(socket, EcnMode::Classic);
         let arrived = socket.arrived();

@@ -5,7 +5,7 @@ mod limits;
 mod source;
 mod transfer;
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -119,7 +119,7 @@ pub fn serve(
             tokio::spawn(reports::listen(socket, directory.clone()));
         }
         let wrong = |e| LiveError::kernel(format!("cannot serve at {}", options.listen), e);
-        let socket = UdpSocket::bind(options.listen).map_err(wrong)?;
+        let socket = super::bind(options.listen).map_err(wrong)?;
         let socket = TokioRuntime.wrap_udp_socket(socket).map_err(wrong)?;
         let endpoint = Endpoint::new_with_abstract_socket(
             EndpointConfig::default(),

@@ -7,6 +7,7 @@ use std::str::FromStr as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
+use nix::sys::socket::getsockopt;
 use slackwater_control::registry::Plugin;
 use slackwater_control::{Ack, CongestionEvent, Controller, Intent, PathView};
 use slackwater_core::{Bytes, Duration, Instant, Rate};
@@ -368,4 +369,14 @@ fn a_body_is_taken_plain_or_from_a_datagram() {
     assert_eq!(get::body(&datagram), Some(body));
     assert_eq!(get::body(&[0; 8]), None);
     assert_eq!(get::body(b"SWXR"), None);
+}
+
+/// Linux counts twice what was set, and bounds it where the process has no rights (socket(7)).
+#[test]
+fn a_socket_has_room_for_bursts() {
+    let socket = super::bind(LOCAL).unwrap();
+    let room = getsockopt(&socket, RcvBuf).unwrap();
+    let most = std::fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap();
+    let most = most.trim().parse::<usize>().unwrap();
+    assert!(room >= 2 * SOCKET_BUFFER.min(most), "{room}");
 }

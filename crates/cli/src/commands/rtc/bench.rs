@@ -43,6 +43,8 @@ pub(super) struct BenchArgs {
 
 /// Frames a second.
 const FPS: f64 = 30.0;
+/// A sender of so many Mbit/s may take so many percent of a core (docs/rtc.md, "Cost of a sender").
+const GOAL: (f64, f64) = (50.0, 10.0);
 
 #[derive(Debug, Serialize)]
 struct Line {
@@ -50,6 +52,8 @@ struct Line {
     wanted_mbps: f64,
     sent_mbps: f64,
     core_percent: f64,
+    /// That over what a sender may take, at the rate of the goal alone.
+    goal_ratio: Option<f64>,
     packet_us: f64,
     /// Processor time of the sender for each frame.
     frame_ms: f64,
@@ -122,6 +126,13 @@ pub(super) fn bench(args: &BenchArgs, plugins: &Plugins) -> Result<ExitCode> {
         line.core_percent,
         line.packet_us
     );
+    if let Some(ratio) = line.goal_ratio {
+        say!(
+            "goal          below {} % of a core at {} Mbit/s: {ratio:.2} of it",
+            GOAL.1,
+            GOAL.0
+        );
+    }
     if let Some(decoded) = line.decoded_ms {
         say!(
             "a frame       {:.2} ms to send, {decoded:.2} ms to receive; {} decoded, {} not, {} left out",
@@ -148,11 +159,15 @@ fn line(args: &BenchArgs, found: &Found) -> Line {
     let spent = found.processor.as_secs_f64();
     let decoded = found.received.decoded;
     let late = |share| found.late.quantile(share).as_millis_f64();
+    let core_percent = spent / found.wall.as_secs_f64() * 100.0;
+    // A real encoder takes what it takes.
+    let goal = (args.rate == GOAL.0 && !args.encoder.is_real()).then_some(GOAL.1);
     Line {
         controller: args.cc.clone(),
         wanted_mbps: args.rate,
         sent_mbps: found.bytes as f64 * 8e-6 / found.wall.as_secs_f64(),
-        core_percent: spent / found.wall.as_secs_f64() * 100.0,
+        core_percent,
+        goal_ratio: goal.map(|goal| core_percent / goal),
         packet_us: spent * 1e6 / found.packets.max(1) as f64,
         frame_ms: spent * 1e3 / (found.wall.as_secs_f64() * FPS),
         decoded_ms: (decoded.frames > 0)

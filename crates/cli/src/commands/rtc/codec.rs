@@ -37,6 +37,11 @@ pub(super) struct DecoderArgs {
 }
 
 impl EncoderArgs {
+    /// Pictures are encoded; otherwise frames are synthetic.
+    pub(super) fn is_real(&self) -> bool {
+        self.encoder == Kind::H264
+    }
+
     /// What makes encoders; each call opens the file anew.
     ///
     /// # Errors
