@@ -3,9 +3,9 @@
     sudo python3 benches/quic_emulator.py --binary target/dist/slackwater --runs 5
 
 A server of `slackwater quic` sends zeros through a link of 1 Gbit/s that is emulated; a client receives them. Needs
-root and no other tool. The goal is 1 Gbit/s of IP packets by an emulator that takes no more than a core. The ratio of the
-rate is of what the link can carry as payload of QUIC. Server and client are programs of their own, whose processor time
-does not count. The table has the median of the runs, and their range.
+root and no other tool. The goal is 1 Gbit/s of IP packets by an emulator that takes no more than a core. The ratio of
+the rate is of what the link can carry as payload of QUIC. Server and client are programs of their own, whose processor
+time does not count. The table has the median of the runs, and their range.
 """
 
 import argparse
@@ -33,19 +33,8 @@ def run(args: argparse.Namespace, folder: Path) -> dict[str, float]:
     live, got, served = folder / "live.json", folder / "got", folder / "served"
     server = f"exec {program} quic serve --cc {args.cc} --json > {served}"
     client = f"exec {program} quic get $SLACKWATER_SERVER --seconds {args.seconds} --json > {got}"
-    words = [
-        str(args.binary),
-        "emulate",
-        "--rate",
-        str(RATE),
-        "--exact",
-        "--delay",
-        "5 ms",
-        "--queue",
-        "2 MB",
-        "--no-files",
-        "--quiet",
-    ]
+    words = [str(args.binary), "emulate", "--rate", str(RATE), "--exact", "--delay", "5 ms", "--queue", "2 MB"]
+    words += ["--no-files", "--quiet"]
     words += ["--as-root", "--json", str(live), "--server", server, "--", "sh", "-c", client]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode not in (0, VOID):
