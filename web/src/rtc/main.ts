@@ -25,7 +25,7 @@ const GATHERING = 1000;
 const STREAM = [
   "framesDecoded", "framesEncoded", "framesPerSecond", "freezeCount", "packetsReceived", "packetsLost", "packetsSent",
   "packetsReceivedWithCe", "packetsReceivedWithEct1", "nackCount", "retransmittedPacketsReceived", "retransmittedPacketsSent",
-  "targetBitrate", "frameWidth",
+  "targetBitrate", "frameWidth", "packetsSentWithEct1",
 ];
 const SHOWN: Record<string, string[]> = {
   "inbound-rtp": STREAM,
@@ -62,18 +62,27 @@ function receive(video: HTMLVideoElement): void {
   };
 }
 
-function send(video: HTMLVideoElement): void {
+async function send(video: HTMLVideoElement): Promise<void> {
   const stream = moving(byId<HTMLCanvasElement>("canvas"));
   const [track] = stream.getVideoTracks();
   if (track === undefined) throw new Error("the canvas gives no track");
   video.srcObject = stream;
   const sender = peer.addTransceiver(track, { direction: "sendonly", streams: [stream] });
+  const address = new URLSearchParams(location.search);
   // "?codec=H264" sends that alone, where both ends have it; otherwise the browser's first choice is taken.
-  const wanted = new URLSearchParams(location.search).get("codec");
-  if (wanted === null) return;
-  const codecs = RTCRtpSender.getCapabilities("video")?.codecs ?? [];
-  // Without "rtx" in the list nothing is sent again.
-  sender.setCodecPreferences(codecs.filter((c) => [`video/${wanted}`, "video/rtx"].includes(c.mimeType)));
+  const wanted = address.get("codec");
+  if (wanted !== null) {
+    const codecs = RTCRtpSender.getCapabilities("video")?.codecs ?? [];
+    // Without "rtx" in the list nothing is sent again.
+    sender.setCodecPreferences(codecs.filter((c) => [`video/${wanted}`, "video/rtx"].includes(c.mimeType)));
+  }
+  // "?most=8" sets the encoder's greatest rate in Mbit/s; a browser has one of its own for each size of picture.
+  const most = Number(address.get("most"));
+  if (most > 0) {
+    const parameters = sender.sender.getParameters();
+    for (const encoding of parameters.encodings) encoding.maxBitrate = most * 1e6;
+    await sender.sender.setParameters(parameters);
+  }
 }
 
 /** Resolves once all candidates are known, or after a while. */
@@ -93,6 +102,8 @@ async function count(): Promise<void> {
     for (const key of SHOWN[String(report["type"])] ?? []) if (report[key] !== undefined) values[key] = report[key];
   }
   window.seen = values;
+  // A browser without a window prints it where it is started (--enable-logging=stderr).
+  console.info(`slackwater ${JSON.stringify(values)}`);
   const ours = await fetch("/stats")
     .then((r) => r.json() as Promise<Counters>)
     .catch(() => ({}));
@@ -102,7 +113,7 @@ async function count(): Promise<void> {
 async function start(): Promise<void> {
   const video = byId<HTMLVideoElement>("video");
   if (end === "receive") receive(video);
-  else send(video);
+  else await send(video);
   peer.onconnectionstatechange = () => {
     byId("state").textContent = `Connection: ${peer.connectionState}.`;
   };
