@@ -216,6 +216,8 @@ fn send(args: &SendArgs, plugins: &Plugins) -> Result<ExitCode> {
     let rate = |mbps: f64| Rate::from_bps((mbps * 1e6) as u64);
     let mut config = RtpConfig::default();
     config.sender.source.fps = f64::from(args.fps);
+    // Receivers report once a frame, ours and browsers.
+    config.sender.unreported = Duration::from_secs_f64(1.0 / f64::from(args.fps));
     config.sender.source.start = rate(args.start);
     config.sender.source.most = rate(args.most.max(args.start));
     let encoder = Encoder {

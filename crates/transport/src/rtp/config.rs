@@ -34,6 +34,9 @@ pub struct SenderConfig {
     pub late: Duration,
     /// What happens to media that waits too long for the pacer.
     pub overflow: Overflow,
+    /// What may be in flight above the controller's window, as time at its target: reports once a frame (RFC 9392) free the window so late.
+    /// None in a simulation, whose senders have windows as their papers do.
+    pub unreported: Duration,
     /// Answers NACKs.
     pub retransmit: bool,
     /// The ECN field of media; `None`: as the controller wants it.
@@ -53,6 +56,7 @@ impl Default for SenderConfig {
             // Below a quarter of what libwebrtc's pacer sends at once (40 ms), and as long as a ramp of 5 to 20 ms bears.
             late: Duration::from_millis(10),
             overflow: Overflow::Hurry(Duration::from_secs(2)),
+            unreported: Duration::ZERO,
             retransmit: true,
             ecn: None,
             reordering: Duration::ZERO,

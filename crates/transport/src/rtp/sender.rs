@@ -474,7 +474,9 @@ impl RtpSender {
             let in_flight = self.history.in_flight().0;
             let ip_bytes = self.ip_bytes(&media, kind);
             let len = u64::from(ip_bytes);
+            let unreported = self.target().bytes_in(self.config.unreported);
             let window = self.intent.window.map_or(u64::MAX, |w| w.0);
+            let window = window.saturating_add(unreported.0);
             if in_flight > 0 && in_flight + len > window {
                 self.blocked = true;
                 return;

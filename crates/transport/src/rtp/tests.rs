@@ -356,6 +356,35 @@ fn a_window_holds_media_back_and_reports_open_it() {
     assert!(last > START + Duration::from_secs(9), "{last}");
 }
 
+/// A window and a half (`SCReAM`'s room where the queue varies) is less than a round trip and a frame's time.
+#[test]
+fn what_no_report_can_speak_of_yet_leaves_room_in_a_window() {
+    let target = Rate::from_mbps(4.0);
+    let rtt = Duration::from_millis(40);
+    let frame = Duration::from_secs_f64(1.0 / 30.0);
+    let held = with(Intent {
+        target: Some(target),
+        pacing: Some(target.mul_f64(1.5)),
+        window: Some(target.bytes_in(rtt * 3 / 2)),
+        ..Intent::default()
+    });
+    let path = Path {
+        delay: rtt / 2,
+        ..Path::default()
+    };
+    let wait = |unreported| {
+        let mut config = no_noise();
+        config.sender.source.fps = 30.0;
+        config.sender.overflow = Overflow::Keep;
+        config.sender.unreported = unreported;
+        let r = run(&config, held.clone(), &path, 10);
+        r.sender.stats().longest_wait
+    };
+    let (without, with) = (wait(Duration::ZERO), wait(frame));
+    assert!(without > Duration::from_millis(300), "{without}");
+    assert!(with < frame, "{with}");
+}
+
 #[test]
 fn padding_fills_what_media_leaves() {
     let config = no_noise();
