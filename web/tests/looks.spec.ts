@@ -89,6 +89,8 @@ function writeVerdicts(): void {
   const claims = [
     row("a queue that is longer", "misses", { note: "The channel is slower than the paper's." }),
     row("a queue of no known cause", "misses", { note: "The cause is not known." }),
+    row("a second queue that is longer", "misses", { note: "The channel is slower than the paper's." }),
+    row("an aim", "misses", { origin: "target", profile: null }),
     row("a queue on both sides of its bound", "cannot_tell", { interval: { low: 8, high: 16 } }),
     row("a queue that holds", "holds", { ours: 8, interval: { low: 7, high: 9 } }),
     row("a queue that cannot be", "not_tested", { reference: null, ours: null, interval: null, note: "128 packets cannot hold it." }),
@@ -107,15 +109,31 @@ test("the validation page", async ({ browser }) => {
   // Status 1: claims miss.
   expect(spawnSync(command, ["repro", "all", "--saved", "-o", "all"], { cwd: folder }).status).toBe(1);
   await looks(browser, file("all/validation/index.html"), async (page) => {
-    await expect(page.locator("#misses tbody tr", { hasText: "a queue that is longer" })).toContainText("slower than the paper's");
+    const causes = page.locator("#misses tbody");
+    const slower = causes.filter({ hasText: "2 misses The channel is slower than the paper's." });
+    await expect(slower.locator("tr:not(.cause) th")).toContainText(["a queue that is longer", "a second queue that is longer"]);
+    await expect(causes.last()).toContainText("a queue of no known cause");
+    await expect(page.locator("#misses")).not.toContainText("an aim");
     await expect(page.locator("#misses")).toContainText("vaqm");
     await expect(page.locator("#open tbody tr")).toContainText(["a queue on both sides of its bound"]);
     // Its script has run.
     await page.locator("#theme").click();
     await expect(page.locator("html")).toHaveAttribute("data-theme", /./);
     await page.locator("#theme").click();
-    for (const summary of await page.locator("main details summary").all()) await summary.click();
+    // The last first: an index counts those that are still folded.
+    for (const summary of (await page.locator("main details:not([open]) > summary").all()).reverse()) await summary.click();
   });
+});
+
+test("folded verdicts are open on paper, and folded again after it", async ({ page }) => {
+  await page.goto(file("vaqm/index.html"));
+  const rows = page.locator("details.rows");
+  const open = await page.locator("details.rows[open]").count();
+  expect(open).toBeLessThan(await rows.count());
+  await page.evaluate("window.dispatchEvent(new Event('beforeprint'))");
+  await expect(page.locator("details.rows[open]")).toHaveCount(await rows.count());
+  await page.evaluate("window.dispatchEvent(new Event('afterprint'))");
+  await expect(page.locator("details.rows[open]")).toHaveCount(open);
 });
 
 test("results, and what runs", async ({ browser }) => {

@@ -17,6 +17,7 @@ pub mod shelf;
 #[cfg(test)]
 mod tests;
 pub mod validation;
+mod verdicts;
 pub mod view;
 
 pub use html::{PLOT_JS, render};

@@ -90,10 +90,10 @@ pub(crate) fn headline<'a>(
         1 => text.push("1 claim cannot be tested; its row says why.".to_owned()),
         n => text.push(format!("{n} claims cannot be tested; their rows say why.")),
     }
-    if left_out > 0 {
-        text.push(format!(
-            "{left_out} claims belong to figures that were not made."
-        ));
+    match left_out {
+        0 => {}
+        1 => text.push("1 claim belongs to a figure that was not made.".to_owned()),
+        n => text.push(format!("{n} claims belong to figures that were not made.")),
     }
     let own = tally(&|o, _, _| matches!(o, Origin::Standard | Origin::Peer));
     if own.tested() > 0 {

@@ -13,7 +13,8 @@ use slackwater_scenario::bounded;
 
 use super::html::{Kind, escape, foot, head};
 use super::paper::headline;
-use super::paper::html::{bound_of, ours_of, short};
+use super::paper::html::{bound_of, ours_of};
+use super::verdicts::{self, Line};
 
 /// Text and tables.
 const PAGE: Kind = Kind {
@@ -76,6 +77,8 @@ pub struct Row {
     pub source: Option<String>,
     /// Why it misses, or is not tested.
     pub note: Option<String>,
+    /// How many seeds would decide it, where it is open.
+    pub seeds_to_decide: Option<usize>,
 }
 
 impl Verdicts {
@@ -95,8 +98,43 @@ impl Verdicts {
         whole.then_some(found)
     }
 
-    fn claims_of(&self, wanted: Verdict) -> impl Iterator<Item = &Row> {
-        self.claims.iter().filter(move |c| c.verdict == wanted)
+    /// Its comparisons as the tables show them; `named`: with the paper's name.
+    fn lines(&self, named: bool) -> impl Iterator<Item = Line<'_>> {
+        let all = self.claims.iter().chain(&self.relations);
+        all.map(move |row| row.line(self, named))
+    }
+}
+
+impl Row {
+    fn line<'a>(&'a self, of: &'a Verdicts, named: bool) -> Line<'a> {
+        let place = escape(self.source.as_deref().unwrap_or(&self.figure));
+        let place = if of.page.is_empty() {
+            place
+        } else {
+            let (page, figure) = (escape(&of.page), escape(&self.figure));
+            format!("<a href=\"{page}#{figure}\">{place}</a>")
+        };
+        Line {
+            place: if named {
+                let paper = escape(&of.paper);
+                format!("<a href=\"#{paper}\">{paper}</a>: {place}")
+            } else {
+                place
+            },
+            name: &self.name,
+            profile: self.profile.as_deref().unwrap_or(""),
+            claimed: self.claimed,
+            bound: bound_of(
+                &self.unit,
+                self.reference.unwrap_or(f64::NAN),
+                self.tolerance,
+            ),
+            ours: ours_of(self.ours.unwrap_or(f64::NAN), self.interval),
+            verdict: self.verdict,
+            seeds: self.seeds_to_decide,
+            origin: self.origin,
+            note: self.note.as_deref(),
+        }
     }
 }
 
@@ -112,12 +150,16 @@ pub fn render(papers: &[Verdicts], command: &str) -> String {
         papers.iter().map(|p| p.left_out).sum(),
     );
     let (first, more) = text.split_first().expect("a headline has a sentence");
-    let _ = write!(
-        out,
+    out.push_str(
         "<header class=\"top\">\n<div class=\"heading\"><h1>Validation</h1>\
          <button type=\"button\" id=\"theme\" class=\"quiet\" hidden>Dark</button></div>\n\
-         <p class=\"subtitle\">What the papers claim, what our runs show, and why where they part.</p>\n\
-         <p class=\"about\"><strong>{}</strong> {}</p>\n<ul class=\"verdicts\" aria-label=\"Papers\">",
+         <p class=\"subtitle\">What the papers claim, what our runs show, and why where they part.</p>\n",
+    );
+    let lines: Vec<_> = papers.iter().flat_map(|p| p.lines(true)).collect();
+    verdicts::counts(&mut out, &lines);
+    let _ = write!(
+        out,
+        "<p class=\"about\"><strong>{}</strong> {}</p>\n<ul class=\"verdicts\" aria-label=\"Papers\">",
         escape(first),
         escape(&more.join(" ")),
     );
@@ -142,20 +184,7 @@ pub fn render(papers: &[Verdicts], command: &str) -> String {
         "</ul>\n<dl class=\"facts\"><div><dt>Command</dt><dd><code>{}</code></dd></div><div><dt>Made by</dt><dd>{generator}</dd></div></dl>\n</header>\n<main>\n",
         escape(command)
     );
-    for (id, heading, verdict) in [
-        ("misses", "Claims that miss", Verdict::Misses),
-        ("open", "Claims that cannot be told", Verdict::CannotTell),
-    ] {
-        let _ = write!(
-            out,
-            "<section class=\"figure\" id=\"{id}\"><h2>{heading}</h2>"
-        );
-        let found = papers
-            .iter()
-            .flat_map(|p| p.claims_of(verdict).map(move |c| (p, c)));
-        table(&mut out, true, found);
-        out.push_str("</section>\n");
-    }
+    missed_and_open(&mut out, &lines);
     for p in papers {
         let seeds = match p.seeds.as_slice() {
             [first, .., last] => format!("seeds {first} to {last}"),
@@ -176,16 +205,24 @@ pub fn render(papers: &[Verdicts], command: &str) -> String {
             escape(&p.paper),
             escape(&p.title)
         );
-        let of = |wanted| p.claims_of(wanted).map(|c| (p, c));
-        let own = |wanted: fn(Origin) -> bool| {
-            let rows = p.relations.iter().filter(move |c| wanted(c.origin));
-            rows.map(|c| (p, c))
-        };
-        folded(&mut out, "claims hold", of(Verdict::Holds));
-        folded(&mut out, "claims cannot be tested", of(Verdict::NotTested));
-        let bounds = own(|o| matches!(o, Origin::Standard | Origin::Peer));
-        folded(&mut out, "bounds of standards and other programs", bounds);
-        folded(&mut out, "targets of our own", own(|o| o == Origin::Target));
+        let lines: Vec<_> = p.lines(false).collect();
+        verdicts::counts(&mut out, &lines);
+        for (what, claims, verdict) in [
+            ("Claims held", true, Verdict::Holds),
+            ("Claims not tested", true, Verdict::NotTested),
+            (
+                "Bounds of standards and other programs held",
+                false,
+                Verdict::Holds,
+            ),
+        ] {
+            let found = lines.iter().filter(|l| {
+                let claim = l.origin == Origin::Claim;
+                l.verdict == verdict && claim == claims && l.origin != Origin::Target
+            });
+            verdicts::rest(&mut out, what, found, false);
+        }
+        verdicts::targets(&mut out, lines.iter());
         out.push_str("</section>\n");
     }
     out.push_str(
@@ -199,76 +236,25 @@ pub fn render(papers: &[Verdicts], command: &str) -> String {
     out
 }
 
-/// A table behind a heading that says how many there are; nothing where there are none.
-fn folded<'a>(out: &mut String, what: &str, rows: impl Iterator<Item = (&'a Verdicts, &'a Row)>) {
-    let rows: Vec<_> = rows.collect();
-    if rows.is_empty() {
-        return;
-    }
-    let _ = write!(
-        out,
-        "<details class=\"box\"><summary>{} {what}</summary>",
-        rows.len()
-    );
-    table(out, false, rows.into_iter());
-    out.push_str("</details>");
-}
-
-fn table<'a>(out: &mut String, named: bool, rows: impl Iterator<Item = (&'a Verdicts, &'a Row)>) {
-    let mut rows = rows.peekable();
-    if rows.peek().is_none() {
-        out.push_str("<p>None.</p>");
-        return;
-    }
-    let paper = if named {
-        "<th scope=\"col\" class=\"text\">paper</th>"
-    } else {
-        ""
+/// What the reader looks for first: the misses by their cause, and what more seeds would decide.
+fn missed_and_open(out: &mut String, lines: &[Line<'_>]) {
+    let of = |wanted| {
+        let counted = lines.iter().filter(|l| l.origin != Origin::Target);
+        counted.filter(move |l| l.verdict == wanted)
     };
-    let _ = write!(
-        out,
-        "<div class=\"box\"><div class=\"scroll\" tabindex=\"0\"><table class=\"checks\"><thead><tr>\
-         <th scope=\"col\" class=\"text\">claim</th>{paper}<th scope=\"col\" class=\"text opt\">figure</th>\
-         <th scope=\"col\">paper's number</th><th scope=\"col\">bound</th><th scope=\"col\">ours</th>\
-         <th scope=\"col\" class=\"text\">verdict</th></tr></thead><tbody>"
-    );
-    for (p, c) in rows {
-        let (class, verdict) = (c.verdict.class(), c.verdict.word());
-        let note = c.note.as_deref().map_or_else(String::new, |n| {
-            format!("<span class=\"why\">{}</span>", escape(n))
-        });
-        let profile = c.profile.as_deref().map_or_else(String::new, |p| {
-            format!(" <span class=\"untested\">({})</span>", escape(p))
-        });
-        let paper = if named {
-            format!("<td class=\"text\">{}</td>", escape(&p.paper))
-        } else {
-            String::new()
-        };
-        let figure = if p.page.is_empty() {
-            escape(&c.figure)
-        } else {
-            format!(
-                "<a href=\"{}#{1}\">{1}</a>",
-                escape(&p.page),
-                escape(&c.figure)
-            )
-        };
-        let _ = write!(
-            out,
-            "<tr><th scope=\"row\">{}{profile}{note}</th>{paper}<td class=\"text opt\">{figure}</td><td class=\"n\">{}</td>\
-                 <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"text {class}\">{verdict}</td></tr>",
-            escape(&c.name),
-            c.claimed.map_or_else(String::new, short),
-            escape(&bound_of(
-                &c.unit,
-                c.reference.unwrap_or(f64::NAN),
-                c.tolerance
-            )),
-            escape(&ours_of(c.ours.unwrap_or(f64::NAN), c.interval)),
-        );
+    out.push_str("<section class=\"figure\" id=\"misses\"><h2>What misses, by its cause</h2>");
+    if !verdicts::misses(out, "What misses", of(Verdict::Misses)) {
+        out.push_str("<p>Nothing.</p>");
     }
-    out.push_str("</tbody></table></div></div>\n");
+    out.push_str("</section>\n");
+    let open = of(Verdict::CannotTell);
+    if open.clone().next().is_some() {
+        out.push_str(
+            "<section class=\"figure\" id=\"open\"><h2>What these seeds do not decide</h2>",
+        );
+        verdicts::undecided(out, open);
+        out.push_str("</section>\n");
+    }
 }
 
 #[cfg(test)]
@@ -306,7 +292,9 @@ mod tests {
             "repro-xrc/index.html#fig5",
             "0.950 ± 0.010",
             "10 ms ± 20 %",
-            "not tested",
+            "Claims not tested: 1",
+            "<b>1 miss</b> the channel is slower",
+            "Targets of our own, which never count: 1 held",
         ] {
             assert!(page.contains(said), "{said}");
         }

@@ -93,7 +93,7 @@ export function buttons(figure: Figure): HTMLButtonElement[] {
 }
 
 /**
- * On paper each plot is SVG, in light colours: a canvas has the width of the window that it was drawn in.
+ * On paper each plot is SVG, in light colours: a canvas has the width of the window that it was drawn in. Folded rows are open there.
  *
  * `list` gives the plots on the page; `draw` draws all of them once more, after a change of the theme.
  */
@@ -101,11 +101,16 @@ export function onPaper(list: () => { host: HTMLElement; plot: Plot }[], draw: (
   const root = document.documentElement;
   let before: string | undefined;
   let printing = false;
+  const opened: HTMLDetailsElement[] = [];
   window.addEventListener("beforeprint", () => {
     if (printing) return;
     printing = true;
     before = root.dataset["theme"];
     root.dataset["theme"] = "light";
+    for (const rows of document.querySelectorAll<HTMLDetailsElement>("details.rows:not([open])")) {
+      rows.open = true;
+      opened.push(rows);
+    }
     draw();
     if (root.dataset["alone"] !== undefined) {
       document.querySelectorAll("figure")[Number(root.dataset["alone"])]?.toggleAttribute("data-alone", true);
@@ -120,6 +125,7 @@ export function onPaper(list: () => { host: HTMLElement; plot: Plot }[], draw: (
   });
   window.addEventListener("afterprint", () => {
     printing = false;
+    for (const rows of opened.splice(0)) rows.open = false;
     if (before === undefined) delete root.dataset["theme"];
     else root.dataset["theme"] = before;
     draw();

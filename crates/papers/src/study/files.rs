@@ -14,6 +14,9 @@ use super::Reproduction;
 struct FigureCheck<'a> {
     figure: &'a str,
     verdict: Verdict,
+    /// How many seeds would decide an open verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seeds_to_decide: Option<usize>,
     #[serde(flatten)]
     check: &'a Check,
 }
@@ -23,6 +26,7 @@ impl<'a> FigureCheck<'a> {
         Self {
             figure,
             verdict: check.verdict(),
+            seeds_to_decide: check.seeds_to_decide(),
             check,
         }
     }

@@ -7,6 +7,7 @@ use slackwater_results::stats::{Estimate, Interval};
 
 use super::{Drawing, Figure, Page, payload};
 use crate::html::{Kind, escape, foot, head, script_safe, summary};
+use crate::verdicts::{self, Line};
 
 /// A paper's page.
 const PAGE: Kind = Kind {
@@ -99,14 +100,14 @@ fn ledger(out: &mut String, page: &Page) {
     }
     out.push_str(
         "<section class=\"figure\" id=\"claims\">\n<h2>The paper's claims</h2>\n\
-         <p class=\"setup\">In the paper's order. A bound is the number as the paper prints it, to half a unit of its last digit; \
+         <p class=\"setup\">Misses come first, by their cause; what holds is folded. A bound is the number as the paper prints it, to half a unit of its last digit; \
          where it is another, the row says why.</p>\n",
     );
-    let rows = page
-        .claims
-        .iter()
-        .map(|(figure, check)| (Some(figure.as_str()), check));
-    verdicts(out, "The paper's claims", rows);
+    let rows = page.claims.iter();
+    let lines: Vec<_> = rows
+        .map(|(figure, check)| line(Some(figure), check))
+        .collect();
+    verdicts::all(out, "the paper's claims", &lines, false);
     out.push_str("</section>\n");
 }
 
@@ -144,7 +145,8 @@ fn figure(out: &mut String, index: usize, f: &Figure, tables: &mut usize) {
         }
     }
     if !f.checks.is_empty() {
-        verdicts(out, &f.title, f.checks.iter().map(|c| (None, c)));
+        let lines: Vec<_> = f.checks.iter().map(|c| line(None, c)).collect();
+        verdicts::all(out, &f.title, &lines, true);
     }
     if !f.notes.is_empty() {
         out.push_str("<ul class=\"notes\">");
@@ -236,53 +238,26 @@ pub(crate) fn ours_of(ours: f64, interval: Option<Interval>) -> String {
     }
 }
 
-/// A table of comparisons; each with the figure that it links to, where that is another section.
-fn verdicts<'a>(
-    out: &mut String,
-    title: &str,
-    rows: impl Iterator<Item = (Option<&'a str>, &'a Check)>,
-) {
-    let _ = write!(
-        out,
-        "<section class=\"box\" aria-label=\"Verdicts\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Verdicts of {}\">\
-         <table class=\"checks\"><thead><tr><th scope=\"col\">Claim or relation</th><th scope=\"col\" class=\"text opt\">Profile</th>\
-         <th scope=\"col\">Paper</th><th scope=\"col\">Bound</th><th scope=\"col\">Ours</th>\
-         <th scope=\"col\" class=\"text\">Verdict</th></tr></thead>\n<tbody>\n",
-        escape(title)
-    );
-    for (figure, c) in rows {
-        let place = match (&c.source, figure) {
-            (Some(place), Some(figure)) => Some(format!(
-                "<a href=\"#{}\">{}</a>",
-                escape(figure),
-                escape(place)
-            )),
-            (place, _) => place.as_deref().map(escape),
-        };
-        let target = (c.origin == Origin::Target).then(|| "Target".to_owned());
-        let why: Vec<String> = [target, place, c.note.as_deref().map(escape)]
-            .into_iter()
-            .flatten()
-            .collect();
-        let _ = writeln!(
-            out,
-            "<tr><th scope=\"row\">{name}{why}</th><td class=\"text opt\">{profile}</td><td class=\"n\">{claimed}</td>\
-             <td class=\"n\">{bound}</td><td class=\"n\">{ours}</td><td class=\"text n {class}\">{verdict}</td></tr>",
-            name = escape(&c.name),
-            why = if why.is_empty() {
-                String::new()
-            } else {
-                format!("<span class=\"why\">{}</span>", why.join(". "))
-            },
-            profile = c.profile.unwrap_or(""),
-            claimed = c.claimed.map_or_else(|| "–".to_owned(), short),
-            bound = escape(&bound(c)),
-            ours = escape(&ours(c)),
-            class = c.verdict().class(),
-            verdict = c.verdict_text(),
-        );
+/// A comparison for the tables; `figure`: the section that it links to, where that is another one.
+fn line<'a>(figure: Option<&str>, c: &'a Check) -> Line<'a> {
+    let place = match (&c.source, figure) {
+        (Some(place), Some(figure)) => {
+            format!("<a href=\"#{}\">{}</a>", escape(figure), escape(place))
+        }
+        (place, _) => place.as_deref().map_or_else(String::new, escape),
+    };
+    Line {
+        place,
+        name: &c.name,
+        profile: c.profile.unwrap_or(""),
+        claimed: c.claimed,
+        bound: bound(c),
+        ours: ours(c),
+        verdict: c.verdict(),
+        seeds: c.seeds_to_decide(),
+        origin: c.origin,
+        note: c.note.as_deref(),
     }
-    out.push_str("</tbody></table></div></section>\n");
 }
 
 fn reading(out: &mut String, page: &Page) {
@@ -294,7 +269,7 @@ fn reading(out: &mut String, page: &Page) {
     }
     out.push_str(
         "<li>A verdict is that of the whole 95 % interval: <em>holds</em> where it keeps the bound, <em>misses</em> where it breaks it, \
-         <em>cannot tell</em> where the bound lies inside. An open claim gets more seeds, up to a limit. The profile <em>paper</em> is \
+         <em>not decided</em> where the bound lies inside. An open claim gets more seeds, up to a limit. The profile <em>paper</em> is \
          the paper's own system, end to end; <em>product</em> is what ships. Targets of our own never count.</li>\n\
          <li>Values are means over the seeds; ± is half of the 95 % interval of the mean, [from, to] the interval where its sides differ. Curves over time \
          are one run, that of the first seed; distributions pool the seeds.</li>\n\

@@ -1,5 +1,7 @@
 //! Verdicts as tables: what misses first, by its cause, then what cannot be told, then what holds.
 
+use std::cmp::Reverse;
+
 use anyhow::Result;
 use slackwater_report::paper::{bound, bound_of, ours, short};
 use slackwater_report::validation::Verdicts;
@@ -47,6 +49,20 @@ fn verdict(check: &Check, cause: Option<usize>) -> Cell {
     Cell::from(word).followed(&cause).tone(tone)
 }
 
+/// The notes of those `checks` that do not hold, each once: that of most rows first, and last that the cause is not known.
+fn causes<'a>(checks: &[&'a Check]) -> Vec<&'a str> {
+    let mut causes: Vec<(&str, usize)> = Vec::new();
+    let failed = checks.iter().filter(|c| c.verdict() != Verdict::Holds);
+    for note in failed.filter_map(|c| c.note.as_deref()) {
+        match causes.iter_mut().find(|(cause, _)| *cause == note) {
+            Some((_, n)) => *n += 1,
+            None => causes.push((note, 1)),
+        }
+    }
+    causes.sort_by_key(|(cause, n)| (*cause == Check::UNKNOWN, Reverse(*n)));
+    causes.into_iter().map(|(cause, _)| cause).collect()
+}
+
 /// `checks` as a table with its causes below it, each once by its number.
 pub(super) fn show(
     args: &TableArgs,
@@ -54,15 +70,7 @@ pub(super) fn show(
     whose: &str,
     mut checks: Vec<&Check>,
 ) -> Result<()> {
-    let mut causes: Vec<&str> = Vec::new();
-    checks.sort_by_key(|c| order(c.verdict()));
-    for check in &checks {
-        if let (true, Some(note)) = (check.verdict() != Verdict::Holds, check.note.as_deref())
-            && !causes.contains(&note)
-        {
-            causes.push(note);
-        }
-    }
+    let causes = causes(&checks);
     let number = |c: &Check| {
         let note = c
             .note
@@ -70,7 +78,7 @@ pub(super) fn show(
             .filter(|_| c.verdict() != Verdict::Holds)?;
         causes.iter().position(|n| *n == note)
     };
-    // Rows of one cause stand together; those without one come last.
+    // Rows of one cause stand together, as on the page.
     checks.sort_by_key(|c| (order(c.verdict()), number(c).unwrap_or(usize::MAX)));
     let mut table = columns(heading, whose);
     for c in checks {
@@ -151,4 +159,29 @@ pub(super) fn whole(papers: &[Verdicts]) -> Table {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use slackwater_results::check::Tolerance;
+
+    use super::*;
+
+    #[test]
+    fn the_cause_of_most_rows_is_first_and_the_unknown_last() {
+        let check =
+            |ours, note| Check::new("x", "ms", 10.0, ours, None, Tolerance::AtMost).note(note);
+        let checks = [
+            check(14.0, Check::UNKNOWN),
+            check(14.0, Check::UNKNOWN),
+            check(14.0, Check::UNKNOWN),
+            check(14.0, "the queue is short"),
+            check(14.0, "the agent is slow"),
+            check(14.0, "the agent is slow"),
+            check(9.0, "this holds"),
+        ];
+        let all: Vec<_> = checks.iter().collect();
+        let expected = ["the agent is slow", "the queue is short", Check::UNKNOWN];
+        assert_eq!(causes(&all), expected);
+    }
 }
