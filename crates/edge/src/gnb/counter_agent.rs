@@ -31,6 +31,8 @@ struct UeCounts {
     entitled_q8: u64,
     /// Its part of idle blocks while it had something to send. 1/256 bytes.
     useless_q8: u64,
+    /// Bytes of new blocks in the present slot.
+    granted: u64,
     /// Mean sizes of its packets and of its blocks.
     sizes: [Option<f64>; 2],
     /// Bytes of blocks by the last report.
@@ -114,6 +116,7 @@ impl Observer for CounterAgent {
         let scale = self.scale;
         for grant in slot.grants.iter().filter(|g| g.ndi) {
             let counts = self.ue(grant.ue);
+            counts.granted += grant.tbs.0;
             counts.size(1, grant.tbs.0);
             let bytes = grant.tbs.0 as f64 * scale.of(counts.sizes[0], counts.sizes[1]);
             let left = counts.waiting.saturating_sub(bytes as u64);
@@ -124,16 +127,18 @@ impl Observer for CounterAgent {
             let Some(counts) = self.ues.get_mut(n) else {
                 continue;
             };
-            let ue = UeId(n as u32);
-            let sharers = self.blocks.sharers_now(ue);
+            let own = core::mem::take(&mut counts.granted) << 8;
+            let waits = counts.waiting > 0;
+            if waits && slot.free.0 == 0 {
+                continue;
+            }
+            let sharers = self.blocks.sharers_now(UeId(n as u32));
             let idle = u64::from(per_block) * u64::from(slot.free.0) / sharers;
-            if counts.waiting > 0 {
+            if waits {
                 // It could not have them: no process was free, or no block fits.
                 counts.useless_q8 += idle;
                 continue;
             }
-            let own = slot.grants.iter().filter(|g| g.ue == ue && g.ndi);
-            let own: u64 = own.map(|g| g.tbs.0 << 8).sum();
             let part = u64::from(per_block) * all / sharers;
             counts.entitled_q8 += part.saturating_sub(own + idle);
         }

@@ -80,6 +80,8 @@ pub struct TbsAgent {
     ues: Vec<Counts>,
     /// Downlink slots seen.
     slots: u64,
+    /// UEs that were active in the last of them.
+    active: u64,
     /// Up to where each flow was reported.
     flows: Vec<Reading>,
 }
@@ -94,6 +96,7 @@ impl TbsAgent {
             symbols,
             ues: Vec::new(),
             slots: 0,
+            active: 0,
             flows: Vec::new(),
         }
     }
@@ -175,7 +178,9 @@ impl TbsAgent {
 
     /// Who shares the idle blocks of the last slot with `ue`, itself included.
     pub(crate) fn sharers_now(&self, ue: UeId) -> u64 {
-        self.sharers(ue, self.slots)
+        let since = self.slots.saturating_sub(ACTIVE);
+        let counted = self.ues.get(ue.index()).is_some_and(|c| c.granted > since);
+        self.active + u64::from(!counted)
     }
 
     /// Bytes for `ue` so far.
@@ -206,15 +211,19 @@ impl Observer for TbsAgent {
         }
         let since = self.slots.saturating_sub(ACTIVE);
         let active = self.ues.iter().filter(|c| c.granted > since).count() as u64;
+        self.active = active;
         for (counts, &per_block) in self.ues.iter_mut().zip(slot.bytes_per_prb_q8) {
             if !counts.watched || self.slots <= counts.counted {
                 continue;
             }
-            // The UE itself shares even where it has not asked for anything yet.
-            let sharers = active + u64::from(counts.granted <= since);
             let per_block = u64::from(per_block);
             counts.capacity += per_block * u64::from(slot.schedulable.0);
-            counts.idle += per_block * u64::from(slot.free.0) / sharers.max(1);
+            // A full slot spares a division for each UE.
+            if slot.free.0 > 0 {
+                // The UE itself shares even where it has not asked for anything yet.
+                let sharers = active + u64::from(counts.granted <= since);
+                counts.idle += per_block * u64::from(slot.free.0) / sharers.max(1);
+            }
         }
     }
 }
