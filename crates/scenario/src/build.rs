@@ -19,6 +19,7 @@ use slackwater_sim::World;
 
 use crate::{Scenario, ScenarioError};
 use assembly::Assembly;
+pub use assembly::marking_scheme;
 pub use flow::{app as app_of, media as media_of};
 
 /// Why a scenario gives no world.

@@ -1,14 +1,19 @@
 //! A media flow: a WebRTC sender and a receiver of this program, one on each side of the path.
+//!
+//! What each states of itself in signalling goes by memory, and so does what the network states of its marker.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 
-use slackwater_core::Draw;
+use slackwater_control::PathView;
+use slackwater_control::media::MediaController as _;
+use slackwater_core::{Draw, Instant};
 use slackwater_rtc::{Receiver, RtcError, Sender};
 use slackwater_scenario::Scenario;
-use slackwater_scenario::build::media_of;
+use slackwater_scenario::build::{marking_scheme, media_of};
+use slackwater_signal::PathReport;
 use slackwater_transport::rtp::SenderConfig;
 
 use super::hosts::{Failure, fail};
@@ -18,7 +23,7 @@ use crate::emulate::Drive;
 use crate::emulate::plan::Plan;
 use crate::rtc::Port;
 
-/// Starts both ends of `task`, the flow of number `index`. What each says of itself in signalling goes by memory.
+/// Starts both ends of `task`, the flow of number `index`.
 pub(super) fn start(
     task: &Task,
     index: usize,
@@ -33,10 +38,16 @@ pub(super) fn start(
         return Err(LiveError::Usage("found no media, expected some".to_owned()));
     };
     let draw = Draw::new(scenario.seed).fork(index as u64, 0);
-    let (mut config, controller) =
+    let (mut config, mut controller) =
         media_of(scenario, media, &task.controller, draw).map_err(LiveError::Usage)?;
     // A world's timers are never late; these are.
     config.sender.late = SenderConfig::default().late;
+
+    // A world repeats this each second, as its datagrams may be lost; the thresholds do not change.
+    if let Some(scheme) = marking_scheme(scenario, task.up).filter(|_| media.told) {
+        let report = PathReport::MarkingScheme(scheme);
+        controller.on_report(Instant::ZERO, &PathView::default(), &report);
+    }
 
     let space = drive.space(task.ue).share()?;
     let server = SocketAddr::new(plan.server().into(), task.port);

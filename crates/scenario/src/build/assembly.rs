@@ -302,7 +302,7 @@ impl<'a> Assembly<'a> {
     fn tell_scheme(&mut self, flow: &FlowInstance<'_>, id: FlowId) {
         let told = flow.spec.app.media().is_some_and(|m| m.told) && !self.hosts.are_outside();
         let up = flow::is_up(flow);
-        if let Some(scheme) = marker(self.scenario, up).filter(|_| told) {
+        if let Some(scheme) = marking_scheme(self.scenario, up).filter(|_| told) {
             let rtt = if up { Duration::ZERO } else { flow.rtt };
             self.told.push((id, scheme, flow.start, rtt));
         }
@@ -341,8 +341,8 @@ impl<'a> Assembly<'a> {
     }
 }
 
-/// The thresholds of the ramp that marks in the bottleneck, in the direction of the data.
-fn marker(scenario: &Scenario, up: bool) -> Option<MarkingScheme> {
+/// The thresholds of the ramp that marks in the bottleneck, in the direction of the data; `None` where no ramp does.
+pub fn marking_scheme(scenario: &Scenario, up: bool) -> Option<MarkingScheme> {
     let law = match &scenario.bottleneck {
         Bottleneck::Cell(cell) => (!up).then_some(&cell.rlc.law)?,
         Bottleneck::Link(link) => {
