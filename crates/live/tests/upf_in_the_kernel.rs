@@ -188,6 +188,14 @@ impl End {
     }
 }
 
+/// A function with both interfaces.
+fn config(path: &str, vaqm: &str) -> String {
+    format!(
+        "[n4]\naddress = \"{N4}\"\n[n3]\naddress = \"{N3}\"\ninterface = \"n3\"\n[n6]\nport = \"n6\"\n\
+         gateway = \"{ROUTER}\"\naddress = \"198.18.0.2\"\n[functions]\nvaqm = \"{vaqm}\"\n[fast]\npath = \"{path}\"\n"
+    )
+}
+
 /// A function in its namespace, and those around it.
 struct Lab {
     questions: Sender<Question>,
@@ -201,10 +209,7 @@ struct Lab {
 impl Lab {
     fn new(path: &str, vaqm: &str) -> Self {
         links();
-        let text = format!(
-            "[n4]\naddress = \"{N4}\"\n[n3]\naddress = \"{N3}\"\ninterface = \"n3\"\n[n6]\nport = \"n6\"\n\
-             gateway = \"{ROUTER}\"\naddress = \"198.18.0.2\"\n[functions]\nvaqm = \"{vaqm}\"\n[fast]\npath = \"{path}\"\n"
-        );
+        let text = config(path, vaqm);
         let config = UpfConfig::parse("upf.toml", &text).expect("it is sound");
         let (data_network, radio) = (End::open("dn", 0), End::open("ran", 2));
         let (questions, asked) = channel();
@@ -666,4 +671,56 @@ fn vaqm_measures_what_the_kernel_forwards_and_takes_a_session_that_has_a_queue()
         send(&mut lab);
         assert_eq!(lab.counters().kernel_down, returned + 1);
     });
+}
+
+/// The rights of `packaging/systemd/kernel-path.conf`, and its file.
+const RIGHTS: [&str; 4] = ["CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_BPF", "CAP_PERFMON"];
+
+/// Starts a function where the test below has left the rights alone.
+#[test]
+#[ignore = "the test below starts it, in a namespace and with few rights"]
+fn with_few_rights() {
+    let config = UpfConfig::parse("upf.toml", &config("kernel", "auto")).expect("it is sound");
+    Server::new(&config).expect("it starts");
+}
+
+#[test]
+fn the_rights_of_the_drop_in_suffice() {
+    let drop_in = "../../packaging/systemd/kernel-path.conf";
+    let drop_in = Path::new(env!("CARGO_MANIFEST_DIR")).join(drop_in);
+    let (true, Ok(drop_in)) = (can_run(), std::fs::read_to_string(drop_in)) else {
+        eprintln!("skipped: no drop-in beside this crate, or see above");
+        return;
+    };
+    for key in ["AmbientCapabilities", "CapabilityBoundingSet"] {
+        let line = format!("{key}={}", RIGHTS.join(" "));
+        assert!(drop_in.lines().any(|l| l == line), "{line}");
+    }
+    let with = |rights: &[&str]| {
+        let set = rights.iter().fold("-all".to_owned(), |set, right| {
+            set + ",+" + &right["CAP_".len()..].to_lowercase()
+        });
+        apart(move || {
+            links();
+            Command::new("setpriv")
+                .args(["--no-new-privs", &format!("--inh-caps={set}")])
+                .arg(format!("--bounding-set={set}"))
+                .arg(std::env::current_exe().expect("it runs"))
+                .args(["--exact", "with_few_rights", "--ignored"])
+                .output()
+        })
+    };
+    let Ok(done) = with(&RIGHTS) else {
+        eprintln!("skipped: no setpriv (util-linux)");
+        return;
+    };
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && said.contains("1 passed"), "{said}");
+    // Each is needed.
+    for k in 0..RIGHTS.len() {
+        let mut fewer = RIGHTS.to_vec();
+        let without = fewer.remove(k);
+        let done = with(&fewer).expect("it ran before");
+        assert!(!done.status.success(), "without {without}");
+    }
 }

@@ -79,7 +79,52 @@ fn findings() -> Vec<Finding> {
             found: exists("/sys/kernel/btf/vmlinux"),
             used_for: "controllers in the Linux kernel",
         },
+        Finding {
+            what: "packet sockets",
+            found: has(&[NET_ADMIN, NET_RAW]).then(|| "this process may open them".to_owned()),
+            used_for: "n3.interface and n6.port of `slackwater upf` (root, or CAP_NET_ADMIN and CAP_NET_RAW)",
+        },
+        Finding {
+            what: "path in the kernel",
+            found: path_in_the_kernel(),
+            used_for: "fast.path of `slackwater upf` (a build with BPF; Linux 6.6 with BPF type information; root, or \
+                       CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and CAP_PERFMON)",
+        },
     ]
+}
+
+/// Numbers of capabilities (capabilities(7)).
+const NET_ADMIN: u32 = 12;
+/// See [`NET_ADMIN`].
+const NET_RAW: u32 = 13;
+/// See [`NET_ADMIN`].
+const PERFMON: u32 = 38;
+/// See [`NET_ADMIN`].
+const BPF: u32 = 39;
+
+/// True where this process has all these capabilities.
+fn has(capabilities: &[u32]) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut lines = status.lines();
+    let set = lines.find_map(|l| l.strip_prefix("CapEff:"));
+    let set = set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+    set.is_some_and(|set| capabilities.iter().all(|c| set >> c & 1 == 1))
+}
+
+/// True where `release` is of a kernel that runs programs at tcx.
+fn has_tcx(release: &str) -> bool {
+    let mut numbers = release.split(['.', '-']).map(str::parse);
+    let mut next = || numbers.next().and_then(Result::ok);
+    let version: (Option<u32>, Option<u32>) = (next(), next());
+    version >= (Some(6), Some(6))
+}
+
+/// What `fast.path = "kernel"` needs is there.
+fn path_in_the_kernel() -> Option<String> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let kernel = has_tcx(&release) && Path::new("/sys/kernel/btf/vmlinux").exists();
+    let rights = has(&[NET_ADMIN, NET_RAW, PERFMON, BPF]);
+    (cfg!(feature = "bpf") && kernel && rights).then(|| "this process may load it".to_owned())
 }
 
 /// What this process may do.
@@ -121,4 +166,19 @@ pub(crate) fn doctor(json: bool) -> Result<ExitCode> {
         say!("Simulation needs nothing of the above but a folder to write to.");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_since_6_6_have_tcx() {
+        for release in ["6.6.0", "6.18.44-generic", "7.0-rc1", "10.2.3"] {
+            assert!(has_tcx(release), "{release}");
+        }
+        for release in ["6.5.13", "5.19.0", "6", "", "six.seven"] {
+            assert!(!has_tcx(release), "{release}");
+        }
+    }
 }

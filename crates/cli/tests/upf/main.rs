@@ -256,7 +256,7 @@ fn the_rights_of_its_unit_suffice() {
 }
 
 #[test]
-fn systemd_knows_every_key_of_the_unit() {
+fn systemd_knows_every_key_of_the_unit_and_its_drop_ins() {
     let Some(unit) = unit() else {
         eprintln!("skipped: no unit beside this crate");
         return;
@@ -268,6 +268,12 @@ fn systemd_knows_every_key_of_the_unit() {
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("slackwater-upf.service");
     std::fs::write(&file, unit).unwrap();
+    let drop_ins = folder.join("slackwater-upf.service.d");
+    std::fs::create_dir_all(&drop_ins).unwrap();
+    for name in ["interfaces.conf", "kernel-path.conf"] {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd");
+        std::fs::copy(from.join(name), drop_ins.join(name)).unwrap();
+    }
     let done = Command::new("systemd-analyze")
         .arg("verify")
         .arg(&file)

@@ -22,7 +22,7 @@ use super::pool::Pool;
 use super::reload::{self, Fixed, Ordered, Reloaded};
 use super::ring::Ring;
 use super::setup;
-use super::state::{self, StateFile};
+use super::state::{self, Kept};
 use crate::LiveError;
 use crate::emulate::clock::WallClock;
 use crate::gtpu::{Datagram, GtpuSocket};
@@ -125,7 +125,7 @@ struct Begun {
     upf: Upf,
     clock: WallClock,
     origin: Origin,
-    state: Option<StateFile>,
+    state: Option<Kept>,
 }
 
 /// The function, with the sessions of its state file where there is one that holds.
@@ -150,7 +150,7 @@ fn begin(config: &UpfConfig) -> Result<Begun, LiveError> {
         None => None,
         Some(path) => {
             upf.keep_journal();
-            Some(StateFile::replace(path, &upf.snapshot(&origin))?)
+            Some(Kept::new(path, &upf.snapshot(&origin))?)
         }
     };
     Ok(Begun {
@@ -210,7 +210,7 @@ pub struct Server {
     /// Messages for N4 that the kernel did not take.
     refused_n4: u64,
     /// The state file, where sessions are kept.
-    state: Option<StateFile>,
+    state: Option<Kept>,
     /// Whose it is.
     origin: Origin,
     /// When what was counted is put into it next.
@@ -428,6 +428,7 @@ impl Server {
                         fast.count_all(&mut self.upf, now);
                     }
                     self.upf.note_usage();
+                    self.keep_again();
                 }
                 while let Ok(question) = questions.try_recv() {
                     question(self);
@@ -549,28 +550,25 @@ impl Server {
         }
     }
 
-    /// Puts what changed into the state file. Where that fails the file goes: it must not promise what it does not hold.
+    /// Puts what changed into the state file. Where that fails the file goes, until [`Server::keep_again`].
     fn keep(&mut self) {
-        let Some(file) = &mut self.state else { return };
+        // Also where there is no file: one that begins later has it all.
         let records = self.upf.take_journal();
-        if records.is_empty() {
+        let Some(state) = self.state.as_mut().filter(|_| !records.is_empty()) else {
             return;
+        };
+        let (upf, origin) = (&mut self.upf, &self.origin);
+        if let Err(error) = state.keep(&records, || upf.snapshot(origin)) {
+            error!(why = %error, "sessions are not kept until it can be written");
         }
-        let path = file.path().to_owned();
-        let done = file
-            .append(&records)
-            .map_err(|e| LiveError::kernel(format!("cannot write {}", path.display()), e));
-        let done = done.and_then(|()| {
-            if file.is_long() {
-                *file = StateFile::replace(&path, &self.upf.snapshot(&self.origin))?;
-            }
-            Ok(())
-        });
-        if let Err(error) = done {
-            error!(why = %error, "sessions are no longer kept");
-            if let Some(file) = self.state.take() {
-                file.give_up();
-            }
+    }
+
+    /// Begins the state file again where it could not be written.
+    fn keep_again(&mut self) {
+        let (upf, origin) = (&mut self.upf, &self.origin);
+        let state = self.state.as_mut();
+        if state.is_some_and(|state| state.retry(|| upf.snapshot(origin))) {
+            info!("sessions are kept again");
         }
     }
 

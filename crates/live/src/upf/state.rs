@@ -32,10 +32,66 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, LiveError> {
     }
 }
 
+/// The state file that a function is to keep.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// Where it is.
+    path: PathBuf,
+    /// `None` since it could not be written.
+    file: Option<StateFile>,
+}
+
+impl Kept {
+    /// Replaces the file by `whole`.
+    ///
+    /// # Errors
+    /// See [`StateFile::replace`].
+    pub(super) fn new(path: &Path, whole: &[u8]) -> Result<Self, LiveError> {
+        Ok(Self {
+            path: path.to_owned(),
+            file: Some(StateFile::replace(path, whole)?),
+        })
+    }
+
+    /// Writes `records` to the end, and replaces a file that is too long by `whole`.
+    ///
+    /// # Errors
+    /// The disk is full, or gone. Then the file goes: it would promise what it does not hold.
+    pub(super) fn keep(
+        &mut self,
+        records: &[u8],
+        whole: impl FnOnce() -> Vec<u8>,
+    ) -> Result<(), LiveError> {
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let what = || format!("cannot write the state file {}", self.path.display());
+        let mut done = file
+            .append(records)
+            .map_err(|e| LiveError::kernel(what(), e));
+        if done.is_ok() && file.is_long() {
+            done = StateFile::replace(&self.path, &whole()).map(|new| *file = new);
+        }
+        if done.is_err() {
+            self.file = None;
+            let _gone = std::fs::remove_file(&self.path);
+        }
+        done
+    }
+
+    /// Tries again where the file could not be written; true where it is there from now on.
+    pub(super) fn retry(&mut self, whole: impl FnOnce() -> Vec<u8>) -> bool {
+        if self.file.is_some() {
+            return false;
+        }
+        self.file = StateFile::replace(&self.path, &whole()).ok();
+        self.file.is_some()
+    }
+}
+
 /// The file.
 #[derive(Debug)]
-pub(super) struct StateFile {
-    path: PathBuf,
+struct StateFile {
     file: File,
     /// Octets of the file.
     written: u64,
@@ -48,7 +104,7 @@ impl StateFile {
     ///
     /// # Errors
     /// The folder is not there or may not be written to.
-    pub(super) fn replace(path: &Path, whole: &[u8]) -> Result<Self, LiveError> {
+    fn replace(path: &Path, whole: &[u8]) -> Result<Self, LiveError> {
         let mut beside = path.as_os_str().to_owned();
         beside.push(".new");
         let beside = PathBuf::from(beside);
@@ -68,7 +124,6 @@ impl StateFile {
             LiveError::kernel(format!("cannot write the state file {}", path.display()), e)
         })?;
         Ok(Self {
-            path: path.to_owned(),
             file,
             written: whole.len() as u64,
             whole: whole.len() as u64,
@@ -79,24 +134,14 @@ impl StateFile {
     ///
     /// # Errors
     /// The disk is full, or gone.
-    pub(super) fn append(&mut self, records: &[u8]) -> std::io::Result<()> {
+    fn append(&mut self, records: &[u8]) -> std::io::Result<()> {
         self.written += records.len() as u64;
         self.file.write_all(records)
     }
 
     /// True where it is time to replace it.
-    pub(super) const fn is_long(&self) -> bool {
+    const fn is_long(&self) -> bool {
         self.written > 2 * self.whole + SLACK
-    }
-
-    /// Where it is.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Takes it away: it would promise what it does not hold.
-    pub(super) fn give_up(self) {
-        let _gone = std::fs::remove_file(&self.path);
     }
 }
 
@@ -118,10 +163,8 @@ mod tests {
         assert!(file.is_long());
         // What stands beside it from a process that was killed is in nobody's way.
         std::fs::write(folder.join("upf.state.new"), "half").unwrap();
-        let file = StateFile::replace(&path, b"three").unwrap();
+        StateFile::replace(&path, b"three").unwrap();
         assert_eq!(read(&path).unwrap().unwrap(), b"three");
-        file.give_up();
-        assert!(read(&path).unwrap().is_none());
         // Neither a file without end nor a pipe is read.
         let large = File::create(&path).unwrap();
         large.set_len(bounded::RESULTS as u64 + 1).unwrap();
@@ -134,6 +177,34 @@ mod tests {
         assert!(error.contains("a pipe"), "{error}");
         let error = StateFile::replace(&folder.join("no/such"), b"").unwrap_err();
         assert!(error.to_string().contains("no/such"), "{error}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_written_begins_anew_once_it_can() {
+        let folder = std::env::temp_dir().join(format!("slackwater-kept-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("upf.state");
+        let mut kept = Kept::new(&path, b"one").unwrap();
+        kept.keep(b", two", || unreachable!("it is short")).unwrap();
+        assert!(!kept.retry(|| unreachable!("it is there")));
+        assert_eq!(read(&path).unwrap().unwrap(), b"one, two");
+
+        // full(4): each write fails as on a full disk.
+        let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        kept.file.as_mut().unwrap().file = full;
+        let error = kept.keep(b", three", Vec::new).unwrap_err().to_string();
+        assert!(error.contains("upf.state"), "{error}");
+        assert!(read(&path).unwrap().is_none());
+        kept.keep(b", four", Vec::new).unwrap();
+        assert!(read(&path).unwrap().is_none());
+
+        std::fs::rename(&folder, folder.with_extension("gone")).unwrap();
+        assert!(!kept.retry(|| b"five".to_vec()));
+        std::fs::rename(folder.with_extension("gone"), &folder).unwrap();
+        assert!(kept.retry(|| b"five".to_vec()));
+        kept.keep(b", six", Vec::new).unwrap();
+        assert_eq!(read(&path).unwrap().unwrap(), b"five, six");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }
