@@ -10,6 +10,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { chromium, expect, test } from "@playwright/test";
 import { looks } from "./looks";
+import { wrongShapes } from "./shapes";
 
 const command = process.env["SLACKWATER"] ?? resolve("../target/debug/slackwater");
 const browser = [process.env["CHROMIUM"], "/usr/bin/chromium", "/usr/bin/google-chrome"].find(
@@ -88,6 +89,10 @@ test("sessions have rates, curves, a filter and an order", async () => {
       page.on("pageerror", (e) => wrong.push(String(e)));
       await page.goto(address);
       await expect(page.locator("#state")).toContainText("2 sessions");
+
+      // Its page reads a part of what the function reports.
+      const answer: unknown = await page.evaluate("fetch('/api/upf').then((r) => r.json())");
+      expect(wrongShapes([{ name: "api/upf", type: "Answer", from: "upf/types", data: answer, part: true }])).toEqual([]);
 
       // 100 packets of 1,028 octets of IP: 0.82 Mbit/s for the first UE, nothing for the second.
       const down = (ue: string) =>

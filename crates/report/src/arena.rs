@@ -39,7 +39,6 @@ struct Payload<'a> {
     link: Paint,
     measures: Vec<MeasureData>,
     table: &'a Table,
-    costs: BTreeMap<&'a str, f64>,
     records: bool,
 }
 
@@ -78,11 +77,6 @@ pub fn render(table: &Table, page: &ArenaPage) -> String {
             })
             .collect(),
         table,
-        costs: page
-            .costs
-            .iter()
-            .map(|c| (c.system.as_str(), c.ns))
-            .collect(),
         records: page.records,
     };
     let data = script_safe(&serde_json::to_string(&payload).expect("a table always makes JSON"));

@@ -36,7 +36,9 @@ pub(super) struct Payload<'a> {
     runs: Vec<Run<'a>>,
     trade_off: Option<Trade<'a>>,
     /// Points of the longest curve before thinning, and the most that any curve kept.
+    #[serde(skip)]
     longest: usize,
+    #[serde(skip)]
     kept: usize,
 }
 

@@ -12,6 +12,7 @@ use slackwater_results::stats::Interval;
 use slackwater_scenario::bounded;
 
 use super::html::{Kind, escape, foot, head};
+use super::palette;
 use super::paper::headline;
 use super::paper::html::{bound_of, ours_of};
 use super::verdicts::{self, Line};
@@ -232,7 +233,8 @@ pub fn render(papers: &[Verdicts], command: &str) -> String {
          <li>Targets of our own are shown and never count.</li>\
          </ul></details>\n",
     );
-    foot(&PAGE, &mut out, "{\"controllers\":{},\"states\":{}}");
+    let colours = serde_json::json!({ "controllers": {}, "states": {}, "link": palette::LINK });
+    foot(&PAGE, &mut out, &colours.to_string());
     out
 }
 

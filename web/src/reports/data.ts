@@ -1,7 +1,7 @@
 /** What the command embeds in a page, as JSON; crates/report/src/payload.rs, arena.rs and paper/payload.rs have the definitions. */
 
 import type { Paint as Colours } from "../shared/colours";
-import type { Cell, Metric } from "../shared/types";
+import type { Metric, Table } from "../shared/types";
 
 export type Shape = "circle" | "square" | "up" | "down" | "diamond" | "plus" | "cross" | "star";
 
@@ -19,12 +19,16 @@ export type Estimate = [mean: number | null, low: number | null, high: number | 
 /** Main: what the plot is about. Side: belongs to a main curve, thin. Area: grey, behind everything. */
 export type Role = "main" | "side" | "area";
 
-/** What each page has. */
-export interface Common {
+/** What each page has; the validation page has no more. */
+export interface Palette {
   controllers: Record<string, Paint>;
   states: Record<string, Paint>;
   /** Of what belongs to no controller. */
   link: Paint;
+}
+
+/** What a page with curves has. */
+export interface Common extends Palette {
   /** Columns of numbers: curves name them by their index. */
   columns: Packed[];
 }
@@ -176,9 +180,9 @@ export interface Bar {
 
 // ---- the arena
 
-export interface ArenaPage extends Common {
+export interface ArenaPage extends Palette {
   measures: Metric[];
-  table: { cells: Cell[]; seeds: number[] };
+  table: Table;
   /** Reports of single runs lie beside the page. */
   records: boolean;
 }

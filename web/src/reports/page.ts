@@ -5,18 +5,18 @@ import type { Plot } from "../figures";
 import { onPaper } from "../figures";
 import { hue, themeButton } from "../shared/colours";
 import { byId } from "../shared/dom";
-import type { Common, Paint } from "./data";
+import type { Paint, Palette } from "./data";
 
 const embedded: unknown = JSON.parse(byId("data").textContent ?? "");
 
 /** The page's data, as the Rust side of this kind of page writes them. */
 export const dataOf = <T>(): T => embedded as T;
 
-const common = dataOf<Common>();
+const palette = dataOf<Palette>();
 
-export const paintOf = (controller: string): Paint => common.controllers[controller] ?? common.link;
-export const link = (): Paint => common.link;
-export const stateHue = (name: string): string => hue(common.states[name] ?? common.link);
+export const paintOf = (controller: string): Paint => palette.controllers[controller] ?? palette.link;
+export const link = (): Paint => palette.link;
+export const stateHue = (name: string): string => hue(palette.states[name] ?? palette.link);
 
 /** For those who listen. */
 export function announce(text: string): void {

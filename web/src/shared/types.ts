@@ -96,17 +96,31 @@ export interface System {
 export interface Cell {
   name: string;
   title: string;
+  /** What it is. */
+  about: string;
   class: string;
   /** Keys of what is drawn against each other: more is better of the first, less of the second. */
   front: [string, string];
   systems: System[];
-  wins: { winner: number; loser: number }[];
+  /** `significant`: in the first and in the second measure of the front. */
+  wins: { winner: number; loser: number; significant: [boolean, boolean] }[];
+}
+
+/** Who is how good in an arena. */
+export interface Table {
+  /** The program's. */
+  version: string;
+  quick: boolean;
+  seeds: number[];
+  cells: Cell[];
+  /** Cells that were not run. */
+  skipped: [cell: string, why: string][];
 }
 
 export interface Arena {
   path: string;
   written: number;
-  table: { quick: boolean; seeds: number[]; cells: Cell[] };
+  table: Table;
 }
 
 export interface Arenas {

@@ -7,7 +7,7 @@ export interface Way {
 
 export interface Session {
   seid: string;
-  ue: { v4?: string; v6?: string } | null;
+  ue: { v4: string | null; v6: string | null } | null;
   down: Way;
   up: Way;
   vaqm: { rtt_ms: number | null; path_ms: number | null; target_ms: number | null; backlog_bytes: number; state: string } | null;
