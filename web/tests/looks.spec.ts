@@ -62,6 +62,7 @@ const file = (path: string) => `file://${join(folder, path)}`;
 const plots = (page: Page) => expect(page.locator(".u-wrap canvas").first()).toBeVisible();
 
 test("a run", async ({ browser }) => {
+  test.setTimeout(180_000);
   await looks(browser, file("runs/one/report.html"), plots);
   await looks(browser, file("runs/lte/report.html"), plots);
 });
