@@ -314,7 +314,7 @@ impl Meters {
         all.all(|m| self.all[m.at as usize].0.admits(now))
     }
 
-    /// A packet of `pdr` passed by another way, whatever its meters would have ruled: it counts in each.
+    /// A packet of `pdr` passes, here or by another way: it counts in each of its meters.
     pub fn passed(
         &mut self,
         now: Instant,
