@@ -33,7 +33,8 @@ def run(args: argparse.Namespace, folder: Path) -> dict[str, float]:
     live, got, served = folder / "live.json", folder / "got", folder / "served"
     server = f"exec {program} quic serve --cc {args.cc} --json > {served}"
     client = f"exec {program} quic get $SLACKWATER_SERVER --seconds {args.seconds} --json > {got}"
-    words = [str(args.binary), "emulate", "--rate", str(RATE), "--exact", "--delay", "5 ms", "--queue", "2 MB"]
+    words = [str(args.binary), "emulate", "--rate", str(RATE), "--delay", "5 ms", "--queue", "2 MB"]
+    words += ["--exact"] if args.exact else []
     words += ["--no-files", "--quiet"]
     words += ["--as-root", "--json", str(live), "--server", server, "--", "sh", "-c", client]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -53,7 +54,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=lambda p: Path(p).resolve(), default=Path("target/dist/slackwater").resolve())
     parser.add_argument("--cc", default="cubic", help="the server's controller")
-    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--seconds", type=int, default=30, help="of a run; slow start takes the first half of one")
+    parser.add_argument("--exact", action="store_true", help="no packet waits for the link's millisecond")
     parser.add_argument("--runs", type=int, default=5)
     args = parser.parse_args()
     if os.geteuid() != 0:

@@ -16,6 +16,7 @@ pub mod logs;
 pub mod merge;
 pub mod meta;
 pub(crate) mod meter;
+mod moderation;
 mod nat;
 mod net;
 pub mod netns;

@@ -23,6 +23,7 @@ use super::flows::FlowTable;
 use super::frame;
 use super::merge::{Merger, Port};
 use super::meter::{Meter, View};
+use super::moderation::Moderation;
 use super::netns::Namespace;
 use super::reach::Reach;
 use super::setup::Network;
@@ -32,6 +33,8 @@ use super::tun::Tun;
 use super::{Health, Outcome};
 use crate::LiveError;
 use crate::sys::{self, Signals};
+
+use input::Looked;
 
 /// How often the command is looked at for its end.
 const CHECK_EVERY: Duration = Duration::from_millis(10);
@@ -48,6 +51,7 @@ pub(crate) struct Drive {
     /// A slot of the cell, or a link's millisecond.
     slot: Duration,
     merger: Merger,
+    moderation: Moderation,
     refused: u64,
     ports: Ports,
     reach: Reach,
@@ -83,6 +87,7 @@ impl Drive {
             clock: WallClock::start(),
             slot,
             merger: Merger::default(),
+            moderation: Moderation::default(),
             refused: 0,
             ports: Ports::default(),
             reach: Reach::All,
@@ -139,13 +144,15 @@ impl Drive {
         self.network.side.start(self.clock.stamps());
         loop {
             let now = self.clock.now();
-            if let Some(due) = self.bridge.next_event().filter(|due| *due <= now) {
+            let due = self.bridge.next_event().filter(|due| *due <= now);
+            if let Some(due) = due {
                 self.clock.lag.woke(now - due, self.slot);
             }
             self.bridge.run_until(now, &mut self.clock);
-            let more = self.read(&mut buffer)?;
+            let Looked { found, more } = self.read(&mut buffer)?;
             self.write();
             let now = self.clock.now();
+            self.moderation.woke(now, found || due.is_some());
             if now >= check {
                 check = now + CHECK_EVERY;
                 let came = sys::signals();
@@ -260,13 +267,18 @@ impl Drive {
         }
     }
 
-    /// Until `next`, or until a frame or a signal comes.
+    /// Until `next`, or until a frame or a signal comes; under load until the hold is over, whatever comes or is due.
     fn sleep(&self, next: Instant) -> Result<(), LiveError> {
-        let left = next.since(self.clock.now());
+        let now = self.clock.now();
+        let hold = self.moderation.hold(now);
+        let left = hold.unwrap_or(next).since(now);
         let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(left.as_nanos()));
         let wanted = |fd| PollFd::new(fd, PollFlags::POLLIN);
-        let mut fds: Vec<BorrowedFd<'_>> = self.network.side.fds();
-        fds.extend(self.network.ues.iter().map(Tun::fd));
+        let mut fds: Vec<BorrowedFd<'_>> = Vec::new();
+        if hold.is_none() {
+            fds = self.network.side.fds();
+            fds.extend(self.network.ues.iter().map(Tun::fd));
+        }
         let mut fds: Vec<PollFd<'_>> = fds.into_iter().map(wanted).collect();
         match ppoll(&mut fds, Some(timeout), None) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),

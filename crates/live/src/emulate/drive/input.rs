@@ -10,17 +10,36 @@ use crate::emulate::side::Side;
 /// Frames read from one device before the world has its turn again.
 const BURST: usize = 64;
 
+/// What a look at devices and sockets was.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Looked {
+    /// One of them had something.
+    pub(super) found: bool,
+    /// One of them may have more.
+    pub(super) more: bool,
+}
+
+impl Looked {
+    /// One of them had `count` frames, and [`BURST`] is all that is read at once.
+    fn add(&mut self, count: usize) {
+        self.found |= count > 0;
+        self.more |= count == BURST;
+    }
+}
+
 impl Drive {
-    /// Takes what devices and sockets have, a burst each; true where there may be more.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<bool, LiveError> {
+    /// Takes what devices and sockets have, a burst each.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<Looked, LiveError> {
         let gone = |e| LiveError::kernel("a TUN device is gone", e);
-        let mut more = self.read_side(buffer)?;
+        let mut looked = Looked::default();
+        looked.add(self.read_side(buffer)?);
         for ue in 0..self.network.ues.len() {
-            for k in 0..BURST {
+            let mut count = 0;
+            while count < BURST {
                 let Some(n) = self.network.ues[ue].read(buffer).map_err(gone)? else {
                     break;
                 };
-                more |= k + 1 == BURST;
+                count += 1;
                 let now = self.catch_up();
                 let (side, bridge) = (&self.network.side, &mut self.bridge);
                 let (reach, out) = (&self.reach, &mut self.out_of_reach);
@@ -39,19 +58,20 @@ impl Drive {
                 });
                 self.count_malformed(whole);
             }
+            looked.add(count);
         }
-        Ok(more)
+        Ok(looked)
     }
 
-    /// The same of the network side.
-    fn read_side(&mut self, buffer: &mut [u8]) -> Result<bool, LiveError> {
+    /// The same of the network side; how many frames it had, [`BURST`] at most.
+    fn read_side(&mut self, buffer: &mut [u8]) -> Result<usize, LiveError> {
         let gone = |e| LiveError::kernel("a TUN device is gone", e);
-        for _ in 0..BURST {
+        for count in 0..BURST {
             let Side::Servers(servers) = &mut self.network.side else {
                 return self.read_n3();
             };
             let Some(n) = servers.tun.read(buffer).map_err(gone)? else {
-                return Ok(false);
+                return Ok(count);
             };
             let now = self.catch_up();
             let whole = match self.ue_of(&buffer[frame::HEADER..n]) {
@@ -63,16 +83,16 @@ impl Drive {
             };
             self.count_malformed(whole);
         }
-        Ok(true)
+        Ok(BURST)
     }
 
     /// The same of N3, where a read may give several datagrams.
-    fn read_n3(&mut self) -> Result<bool, LiveError> {
-        for _ in 0..BURST {
+    fn read_n3(&mut self) -> Result<usize, LiveError> {
+        for count in 0..BURST {
             let now = self.catch_up();
             let (side, bridge) = (&mut self.network.side, &mut self.bridge);
             let Side::N3(n3) = side else {
-                return Ok(false);
+                return Ok(count);
             };
             let any = n3.read(now, |node, down| {
                 if let Some(came) = bridge.arrive(now, false, down.place, down.bytes) {
@@ -80,10 +100,10 @@ impl Drive {
                 }
             })?;
             if !any {
-                return Ok(false);
+                return Ok(count);
             }
         }
-        Ok(true)
+        Ok(BURST)
     }
 
     /// The UE that a server's packet goes to.
