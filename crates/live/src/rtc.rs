@@ -227,7 +227,7 @@ impl Port {
         &mut self,
         end: &mut E,
         stop: &AtomicBool,
-        mut each: impl FnMut(&mut E, u64) -> bool,
+        mut each: impl FnMut(Instant, &mut E, u64) -> bool,
     ) -> Result<(), LiveError> {
         let start = self.now();
         let mut second = 0;
@@ -240,7 +240,7 @@ impl Port {
             let mut go_on = !end.gone() && !stop.load(Ordering::Relaxed);
             if go_on && seconds > second {
                 second = seconds;
-                go_on = each(end, second);
+                go_on = each(now, end, second);
             }
             if !go_on {
                 end.close();
@@ -527,8 +527,10 @@ mod tests {
             bytes: (&[ecn as u8][..]).into(),
         });
         let mut ends = Ends(out.to_vec(), vec![]);
-        port.drive(&mut ends, &AtomicBool::new(false), |_, second| second < 5)
-            .unwrap();
+        port.drive(&mut ends, &AtomicBool::new(false), |_, _, second| {
+            second < 5
+        })
+        .unwrap();
         assert_eq!(ends.1.len(), 4);
         for (ecn, bytes) in ends.1 {
             assert_eq!(ecn as u8, bytes[0]);

@@ -252,6 +252,13 @@ impl Sender {
         self.encoder.as_ref().map_or(Codec::Vp8, |e| e.codec())
     }
 
+    /// Captures no frame from `now` on. What was captured leaves, and reports are read.
+    pub fn finish(&mut self, now: Instant) {
+        if let Some(rtp) = &mut self.rtp {
+            rtp.end(now);
+        }
+    }
+
     /// Says goodbye; the last datagrams are to be polled yet.
     pub fn close(&mut self) {
         self.gone = true;

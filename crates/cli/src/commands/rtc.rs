@@ -76,7 +76,7 @@ struct Meeting {
     /// Reports of arrivals, where we offer: an answer takes what was offered
     #[arg(long, value_enum, default_value_t = Feedback::Ccfb)]
     feedback: Feedback,
-    /// End after this many seconds of media
+    /// End after this many seconds of media; a sender waits one more for the last reports
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: Option<u64>,
     /// Lose so many percent of media packets on purpose, to try what retransmissions make good
@@ -385,10 +385,12 @@ trait Signalled: End {
     fn connected(&self) -> bool;
     /// Why the end ended the flow by itself.
     fn ended(&self) -> Option<String>;
+    /// Its media end now; whether it waits for the last reports about them.
+    fn finish(&mut self, now: Instant) -> bool;
 }
 
 macro_rules! signalled {
-    ($end:ty, $ended:expr) => {
+    ($end:ty, $ended:expr, $finish:expr) => {
         impl Signalled for $end {
             fn offer(&mut self, now: Instant) -> Result<String, RtcError> {
                 Self::offer(self, now)
@@ -405,12 +407,22 @@ macro_rules! signalled {
             fn ended(&self) -> Option<String> {
                 $ended(self)
             }
+            fn finish(&mut self, now: Instant) -> bool {
+                $finish(self, now)
+            }
         }
     };
 }
-signalled!(Sender, |s: &Self| s.failure().map(ToString::to_string));
+signalled!(
+    Sender,
+    |s: &Self| s.failure().map(ToString::to_string),
+    |s: &mut Self, now| {
+        s.finish(now);
+        true
+    }
+);
 // A picture that fails ends nothing.
-signalled!(Receiver, |_: &Self| None);
+signalled!(Receiver, |_: &Self| None, |_: &mut Self, _| false);
 
 /// An offer that waits for its answer.
 type Offer = (String, oneshot::Sender<Result<String, String>>);
@@ -454,7 +466,8 @@ fn run<E: Signalled>(
     let mut wrong = None;
     let mut start = None;
     let stop = AtomicBool::new(false);
-    port.drive(&mut end, &stop, |end, second| {
+    let mut finished = false;
+    port.drive(&mut end, &stop, |now, end, second| {
         if progress::interrupted() {
             return false;
         }
@@ -470,7 +483,11 @@ fn run<E: Signalled>(
             }
             Err(e) => wrong = Some(e),
         }
-        wrong.is_none() && meeting.seconds.is_none_or(|s| second < s)
+        if wrong.is_some() || finished {
+            return false;
+        }
+        finished = meeting.seconds.is_some_and(|s| second >= s);
+        !finished || end.finish(now)
     })?;
     if let Some(e) = wrong {
         return Err(e.into());

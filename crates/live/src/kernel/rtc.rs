@@ -70,7 +70,7 @@ pub(super) fn start(
     let (stop, failed) = (Arc::clone(over), Arc::clone(failure));
     let sends = std::thread::spawn(move || {
         let _ordinary = Port::urgent();
-        let done = near.drive(&mut sender, &stop, |_, _| true);
+        let done = near.drive(&mut sender, &stop, |_, _, _| true);
         if let Err(e) = done {
             fail(&failed, format!("WebRTC sender at {from}: {e}"));
         } else if !sender.connected() {
@@ -83,7 +83,7 @@ pub(super) fn start(
     let (stop, failed) = (Arc::clone(over), Arc::clone(failure));
     let receives = std::thread::spawn(move || {
         let _ordinary = Port::urgent();
-        if let Err(e) = far.drive(&mut receiver, &stop, |_, _| true) {
+        if let Err(e) = far.drive(&mut receiver, &stop, |_, _, _| true) {
             fail(&failed, format!("WebRTC receiver at {to}: {e}"));
         }
     });

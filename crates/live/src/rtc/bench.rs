@@ -89,7 +89,7 @@ pub fn run(
             if bench.urgent {
                 Port::urgent();
             }
-            let done = theirs.drive(&mut receiver, &over, |_, _| true);
+            let done = theirs.drive(&mut receiver, &over, |_, _, _| true);
             done.map(|()| (receiver.stats(), processor()))
         });
         let sends = scope.spawn(|| {
@@ -112,7 +112,7 @@ fn send(bench: &Bench, port: &mut Port, sender: &mut Sender) -> Result<Found, Li
     let mut start = None;
     let mut end = None;
     // Where no connection is made, ICE gives up by itself.
-    port.drive(sender, &AtomicBool::new(false), |sender, second| {
+    port.drive(sender, &AtomicBool::new(false), |_, sender, second| {
         if !sender.connected() {
             return true;
         }

@@ -252,6 +252,11 @@ impl RtpSender {
         timers.into_iter().flatten().min()
     }
 
+    /// No frame is captured from `now` on. What was captured leaves, and reports are read.
+    pub fn end(&mut self, now: Instant) {
+        self.source.end(now);
+    }
+
     /// Counters.
     pub const fn stats(&self) -> SenderStats {
         self.stats

@@ -136,6 +136,11 @@ impl Source {
         (self.next < self.stop).then_some(self.next)
     }
 
+    /// No frame is captured from `now` on.
+    pub(super) fn end(&mut self, now: Instant) {
+        self.stop = self.stop.min(now);
+    }
+
     /// The next frame is to be a key frame.
     pub(super) fn want_key(&mut self) {
         self.next_key = self.next_key.min(self.next);
