@@ -283,6 +283,12 @@ pub enum SeriesKind {
     OneWayDelay,
     /// Bytes or packets waiting.
     Backlog,
+    /// MCS index of a UE's new blocks.
+    Mcs,
+    /// Size of a UE's new transport blocks.
+    BlockSize,
+    /// Share of a UE's grants that send a block again.
+    Repeated,
     /// A curve in a plot of its own, with this title.
     Other(String),
 }

@@ -342,6 +342,9 @@ fn place(kind: &SeriesKind) -> Place {
         SeriesKind::MinRtt => RTT.with(Role::Side, "min RTT"),
         SeriesKind::OneWayDelay => OWD.with(Role::Main, "one-way delay"),
         SeriesKind::Backlog => BACKLOG.with(Role::Main, "backlog"),
+        SeriesKind::Mcs => MCS.with(Role::Main, "MCS"),
+        SeriesKind::BlockSize => BLOCKS.with(Role::Main, "block size"),
+        SeriesKind::Repeated => REPEATED.with(Role::Main, "sent again"),
         SeriesKind::Other(title) => {
             return Place {
                 id: format!("other:{title}"),
@@ -436,8 +439,36 @@ const BACKLOG: Standing = Standing {
     axis: "Backlog",
     help: "What waits in the bottleneck.",
 };
-const ORDER: [&str; 8] = [
-    RATE.id, QUEUE.id, MARKS.id, FRAMES.id, WINDOW.id, RTT.id, OWD.id, BACKLOG.id,
+const MCS: Standing = Standing {
+    id: "mcs",
+    title: "Radio: modulation and coding",
+    axis: "MCS index",
+    help: "Mean MCS of each UE's new blocks in a tenth of a second, in the direction in which it has more bytes.",
+};
+const BLOCKS: Standing = Standing {
+    id: "tbs",
+    title: "Radio: transport blocks",
+    axis: "Block size",
+    help: "Mean size of each UE's new blocks: MCS times resource blocks.",
+};
+const REPEATED: Standing = Standing {
+    id: "harq",
+    title: "Radio: HARQ retransmissions",
+    axis: "Sent again",
+    help: "Share of each UE's grants that send a block once more.",
+};
+const ORDER: [&str; 11] = [
+    RATE.id,
+    QUEUE.id,
+    MARKS.id,
+    FRAMES.id,
+    WINDOW.id,
+    RTT.id,
+    OWD.id,
+    BACKLOG.id,
+    MCS.id,
+    BLOCKS.id,
+    REPEATED.id,
 ];
 
 /// The plots that the report's curves need, the standing ones first. A plot has one unit: the same quantity in

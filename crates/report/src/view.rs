@@ -1,5 +1,6 @@
 //! From results to what a report shows.
 
+mod radio;
 mod spread;
 pub(crate) mod states;
 
@@ -125,6 +126,7 @@ pub fn report(results: &[RunResult], command: &str) -> Report {
             s.warmup
         ));
     }
+    notes.extend(groups.iter().find_map(|(_, runs)| radio::cut(runs[0])));
     let mut report = Report {
         title: s.title.clone().unwrap_or_else(|| s.name.clone()),
         subtitle: s.description.clone().unwrap_or_default(),
@@ -358,6 +360,7 @@ fn run_view(name: &str, run: &RunResult) -> RunView {
     for i in 0..records.flows.len().min(MAX_FLOWS) {
         flow_view(run, i, &mut view);
     }
+    view.series.extend(radio::curves(run));
     view
 }
 

@@ -16,6 +16,9 @@ pub(super) fn spreads(first: &RunView, others: &[RunView]) -> Vec<Spread> {
                 | SeriesKind::Cwnd
                 | SeriesKind::Rtt
                 | SeriesKind::Marks
+                | SeriesKind::Mcs
+                | SeriesKind::BlockSize
+                | SeriesKind::Repeated
         )
     };
     let mains = first.series.iter().filter(|s| drawn(&s.kind));
