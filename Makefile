@@ -71,9 +71,10 @@ steady: ## Each test program in 20 copies at once: what fails by load alone (an 
 	$(PYTHON) benches/steady.py $(STEADY)
 
 SOAK_SECONDS ?= 3600
-soak: ## Memory of an emulator under load, broken connections and killed neighbours for SOAK_SECONDS (needs root or user namespaces)
+soak: ## Memory under load, kills and restarts, of an emulator and then of a user plane function, for SOAK_SECONDS each (needs root)
 	$(CARGO) build --release -p slackwater-cli
 	$(PYTHON) benches/soak.py --binary $(or $(CARGO_TARGET_DIR),target)/release/slackwater --seconds $(SOAK_SECONDS)
+	$(PYTHON) benches/soak_upf.py --binary $(or $(CARGO_TARGET_DIR),target)/release/slackwater --seconds $(SOAK_SECONDS)
 
 .PHONY: laws
 laws: ## Property tests with a new seed in each round, for LAWS_SECONDS (600)

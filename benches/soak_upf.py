@@ -1,19 +1,19 @@
-"""Memory of a user plane function under pings, while its file changes and disks are full.
+"""Memory of a user plane function under pings, while its file and sessions change, disks are full, and it is killed.
 
 `slackwater upf` carries echo requests of one UE through GTP-U and back. Each second its file is another one, with up to
-forty more sessions, and SIGHUP has it read; each fifth one is damaged, which must change nothing. The state file is on
-a file system of half a megabyte that is full half of the time. Emulators write their results to the same one, and end
-with an error where they have no room. Everything happens in namespaces of its own. Needs root, `unshare` (util-linux)
-and iproute2. Ends with 1 where memory grew, pings stopped, a reload was lost, an emulator ended in another way than it
-should, or something was left.
+forty more sessions, and SIGHUP has it read; each fifth one is damaged, which must change nothing. A control plane
+orders and deletes sessions each second, whose UEs ping too. Each 24 turns the function ends, by SIGKILL and by SIGTERM
+in turn, and starts again. With its state file it must have each session that it confirmed, and without it none. The
+state file is on a file system of four megabytes that is full half of the time. Emulators write their results to the
+same one, and end with an error where they have no room. Everything happens in namespaces of its own. Needs root,
+`unshare` (util-linux) and iproute2. Ends with 1 where memory grew, pings stopped, a reload or a session was lost, an
+emulator ended in another way than it should, or something was left.
 
     sudo python3 benches/soak_upf.py --binary target/release/slackwater --seconds 600
 """
 
 import contextlib
 import signal
-import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -22,38 +22,28 @@ from pathlib import Path
 
 import apart
 import soak
+from control_plane import ControlPlane
+from peers import SERVER, echo, n3, read
+from smf import GNB, UE, UPF, g_pdu
 
 MORE = 40
 # A second's requests.
 RATE = 200
+# Tunnel of the session that pings, which stands in the file.
+TUNNEL = 17
+# Turns from one end of the function to the next; its last is one with room on the disk.
+LIFE = 24
+# How long it may take to start, s.
+PATIENCE = 30.0
 DAMAGED = "[n3]\naddress = 'nowhere'\n"
 
 
 def config(state: Path, more: int) -> str:
     """The function's file, with the session that pings and `more` others."""
-    head = '[n3]\naddress = "127.0.0.1"\n[n4]\naddress = "127.0.0.1"\n'
-    head += f'state = "{state}"\n[n6]\naddress = "192.0.2.1"\n'
-    session = '[[session]]\nue = "10.60.{0}.{1}"\nteid = {2}\ngnb = "127.0.0.2"\ngnb_teid = {3}\nqfi = 9\n'
-    return head + "".join(session.format(k // 200, k % 200 + 1, 17 + k, 1034 + k) for k in range(more + 1))
-
-
-def checksum(octets: bytes) -> int:
-    """RFC 1071."""
-    total = sum(struct.unpack(f"!{len(octets) // 2}H", octets))
-    total = (total & 0xFFFF) + (total >> 16)
-    return ~(total + (total >> 16)) & 0xFFFF
-
-
-def request(number: int) -> bytes:
-    """An echo request of the UE to N6's own address, in a G-PDU (TS 29.281, 5.1; its container: TS 38.415, 5.5.2)."""
-    echo = struct.pack("!BBHHH", 8, 0, 0, 1, number & 0xFFFF) + bytes(56)
-    echo = echo[:2] + struct.pack("!H", checksum(echo)) + echo[4:]
-    ends = socket.inet_aton("10.60.0.1") + socket.inet_aton("192.0.2.1")
-    ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(echo), 0, 0, 64, 1, 0) + ends
-    ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
-    # Sequence number, N-PDU number, type of the next header; the container has an uplink PDU and the flow 9.
-    extension = struct.pack("!HBB", 0, 0, 0x85) + bytes([1, 0x10, 9, 0])
-    return struct.pack("!BBHI", 0x34, 255, len(extension) + len(ip) + len(echo), 17) + extension + ip + echo
+    head = f'[n3]\naddress = "{UPF}"\n[n4]\naddress = "{UPF}"\n'
+    head += f'state = "{state}"\n[n6]\naddress = "{SERVER}"\n'
+    session = '[[session]]\nue = "10.60.0.{0}"\nteid = {1}\ngnb = "{2}"\ngnb_teid = {3}\nqfi = 9\n'
+    return head + "".join(session.format(k + 1, TUNNEL + k, GNB, 1034 + k) for k in range(more + 1))
 
 
 def gauge(process: subprocess.Popen[bytes], memory: list[int]) -> None:
@@ -65,8 +55,20 @@ def gauge(process: subprocess.Popen[bytes], memory: list[int]) -> None:
 
 def emulator(binary: str, out: Path) -> subprocess.Popen[bytes]:
     """One whose results go to `out`."""
-    words = [binary, "emulate", "--rate", "12", "--isolated", "--quiet", "--force", "--out", str(out), "--", "true"]
-    return soak.start(words)
+    words = [
+        binary,
+        "emulate",
+        "--rate",
+        "12",
+        "--isolated",
+        "--quiet",
+        "--force",
+        "--void-above",
+        "100",
+        "--out",
+        str(out),
+    ]
+    return soak.start([*words, "--", "true"])
 
 
 def fill(disk: Path) -> None:
@@ -76,28 +78,60 @@ def fill(disk: Path) -> None:
             file.write(bytes(4096))
 
 
-def measure(binary: str, seconds: float) -> bool:
+class Function:
+    """`slackwater upf`, whose events go to `log`."""
+
+    def __init__(self, binary: str, file: Path, log: Path) -> None:
+        """Starts it."""
+        self.words = ["env", "--default-signal", binary, "upf", "--config", str(file)]
+        self.log, self.starts = log, 0
+        log.touch()
+        self.start()
+
+    def start(self) -> None:
+        """Starts it, and waits until everything is open."""
+        with self.log.open("ab") as errors:
+            self.process = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
+        self.starts += 1
+        end = time.monotonic() + PATIENCE
+        while self.said("listening") < self.starts:
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.process.kill()
+                raise RuntimeError(f"the function did not start: {self.log.read_text(errors='replace')[-2000:]}")
+            time.sleep(0.02)
+
+    def said(self, what: str) -> int:
+        """How often an event was written."""
+        return self.log.read_text(errors="replace").count(what)
+
+    def end(self, by: signal.Signals) -> int:
+        """Ends it by a signal; its exit code."""
+        self.process.send_signal(by)
+        return self.process.wait(PATIENCE)
+
+
+def measure(binary: str, seconds: float, seed: int) -> bool:
     """Runs all of it and prints the figures; true where everything held."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as after:
         disk, file, log = Path(folder) / "small", Path(folder) / "upf.toml", Path(folder) / "log"
         disk.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(disk)], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], check=True)
         after.callback(subprocess.run, ["umount", str(disk)], check=True)
-        file.write_text(config(disk / "upf.state", 0))
-        gnb = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        gnb.bind(("127.0.0.2", 2152))
-        gnb.setblocking(False)
-        with log.open("wb") as errors:
-            words = ["env", "--default-signal", binary, "upf", "--config", str(file)]
-            main = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
+        state = disk / "upf.state"
+        file.write_text(config(state, 0))
+        gnb = n3(GNB)
+        upf = Function(binary, file, log)
+        after.callback(lambda: upf.process.kill())
+        control = ControlPlane(seed)
+        control.associate()
         memory: list[int] = []
         sent, answered, reloads, damaged, filled, wrong, runs = 0, 0, 0, 0, 0, 0, {True: 0, False: 0}
+        ends, differences = {True: 0, False: 0}, []
         beside: tuple[subprocess.Popen[bytes], bool] | None = None
         full = False
-        time.sleep(1)
         begun = time.monotonic()
         turn = 0
-        while time.monotonic() - begun < seconds and main.poll() is None:
+        while time.monotonic() - begun < seconds and upf.process.poll() is None:
             # Disks are full for three seconds of six; an emulator begins and ends in one of both.
             if turn % 3 == 0:
                 if beside is not None:
@@ -107,35 +141,45 @@ def measure(binary: str, seconds: float) -> bool:
                     runs[code == 0] += 1
                 full = turn % 6 == 3
                 if full:
+                    # A change has the function give up its file, whose room is filled too.
+                    fill(disk)
+                    control.change()
                     fill(disk)
                     filled += 1
                 else:
                     (disk / "fill").unlink(missing_ok=True)
                 beside = emulator(binary, disk / "run"), not full
             broken = turn % 5 == 4
-            file.write_text(DAMAGED if broken else config(disk / "upf.state", turn * 7 % (MORE + 1)))
-            main.send_signal(signal.SIGHUP)
+            file.write_text(DAMAGED if broken else config(state, turn * 7 % (MORE + 1)))
+            upf.process.send_signal(signal.SIGHUP)
             damaged += broken
             reloads += not broken
+            control.change()
+            sent += control.ping(gnb, SERVER)
             for _ in range(RATE):
                 with contextlib.suppress(BlockingIOError):
-                    gnb.sendto(request(sent), ("127.0.0.1", 2152))
+                    gnb.sendto(g_pdu(TUNNEL, echo(sent, UE, SERVER)), (UPF, 2152))
                     sent += 1
-                with contextlib.suppress(BlockingIOError):
-                    while gnb.recv(2048):
-                        answered += 1
+                answered += read(gnb)
                 time.sleep(1 / RATE)
-            gauge(main, memory)
+            gauge(upf.process, memory)
             turn += 1
+            if turn % LIFE == LIFE - 3:
+                # The disk has had room for three turns, and the file is a good one again.
+                file.write_text(config(state, 0))
+                upf.end(signal.SIGKILL if turn // LIFE % 2 == 0 else signal.SIGTERM)
+                control.forget()
+                kept = state.exists()
+                upf.start()
+                difference = control.returned(kept)
+                ends[kept] += 1
+                differences += [difference] if difference else []
         elapsed = time.monotonic() - begun
-        alive = main.poll() is None
+        alive = upf.process.poll() is None
         if beside is not None:
             beside[0].wait(30)
-        with contextlib.suppress(BlockingIOError):
-            while gnb.recv(2048):
-                answered += 1
-        main.terminate()
-        code = main.wait()
+        answered += read(gnb)
+        code = upf.end(signal.SIGTERM)
         text = log.read_text(errors="replace")
         left = len([path for path in disk.iterdir() if path.name not in ("run", "upf.state", "fill")])
     refused = text.count("not reloaded")
@@ -150,6 +194,10 @@ def measure(binary: str, seconds: float) -> bool:
         "memory at most, first half (KiB)",
         "second half (KiB)",
         "left on the disk",
+        "sessions ordered or deleted",
+        "restarts with the state file",
+        "without",
+        "restarts that differ",
     ]
     cells = [
         sent,
@@ -165,13 +213,20 @@ def measure(binary: str, seconds: float) -> bool:
         first,
         second,
         left,
+        control.orders,
+        ends[True],
+        ends[False],
+        len(differences),
     ]
     print(apart.table(titles, [cells]))
+    for difference in differences:
+        print(difference)
     if not alive or code != 0:
         print(f"the function ended with {code}:\n{text[-2000:]}")
     flat = second <= first * soak.SLACK + soak.SLACK_KIB
     reloaded = (taken, refused) == (reloads, damaged)
-    return alive and code == 0 and flat and reloaded and answered > 0.99 * sent and wrong == 0 and left == 0
+    whole = not differences and wrong == 0 and left == 0
+    return alive and code == 0 and flat and reloaded and answered > 0.99 * sent and whole
 
 
 def main() -> None:
@@ -180,7 +235,7 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=600)
     args = options.parse_args()
     apart.enter()
-    held = measure(str(Path(args.binary).resolve()), args.seconds)
+    held = measure(str(Path(args.binary).resolve()), args.seconds, args.seed)
     if apart.interfaces():
         print(f"{apart.interfaces()} interfaces are left")
         held = False

@@ -27,7 +27,7 @@ def ies(octets: bytes) -> list[tuple[int, bytes]]:
 
 
 class Smf:
-    """One control plane with one session."""
+    """One control plane."""
 
     def __init__(self, recovery: int) -> None:
         self.recovery = recovery
@@ -72,9 +72,9 @@ class Smf:
         assert answer[19] == b"\x01", answer
         return struct.unpack("!I", answer[96])[0]
 
-    def establish(self) -> tuple[int, int]:
-        """A session both ways; its endpoint and its uplink tunnel."""
-        network = socket.inet_aton(UE)
+    def establish(self, ue: str = UE, downlink: int = DOWNLINK, endpoint: int = 1) -> tuple[int, int]:
+        """A session both ways, whose number here is `endpoint`; its number there and its uplink tunnel."""
+        network = socket.inet_aton(ue)
 
         def pdr(number: int, pdi: bytes, removal: bytes) -> bytes:
             head = ie(56, struct.pack("!H", number)) + ie(29, struct.pack("!I", 100))
@@ -84,10 +84,10 @@ class Smf:
         def far(number: int, parameters: bytes) -> bytes:
             return ie(3, ie(108, struct.pack("!I", number)) + ie(44, b"\x02") + ie(4, parameters))
 
-        tunnel = ie(84, struct.pack("!HI", 0x0100, DOWNLINK) + socket.inet_aton(GNB))
+        tunnel = ie(84, struct.pack("!HI", 0x0100, downlink) + socket.inet_aton(GNB))
         body = b"".join([
             self.node(),
-            ie(57, b"\x02" + struct.pack("!Q", 1) + socket.inet_aton(SMF)),
+            ie(57, b"\x02" + struct.pack("!Q", endpoint) + socket.inet_aton(SMF)),
             pdr(1, ie(20, b"\0") + ie(21, b"\x05") + ie(93, b"\x02" + network), ie(95, b"\0")),
             pdr(2, ie(20, b"\x01") + ie(93, b"\x06" + network), b""),
             far(1, ie(42, b"\x01")),
