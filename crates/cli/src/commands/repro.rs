@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use slackwater_lab::parallel;
 use slackwater_lab::run::Control;
@@ -98,7 +99,7 @@ pub(crate) struct ReproArgs {
     #[arg(long, value_name = "FILE")]
     docs: Option<PathBuf>,
     /// Make these figures alone, for example --only fig4,fig5; with --live, cases that begin so
-    #[arg(long, value_delimiter = ',', value_name = "FIGURE,..")]
+    #[arg(long, value_parser = NonEmptyStringValueParser::new(), value_delimiter = ',', value_name = "FIGURE,..")]
     only: Vec<String>,
     /// Measure policies also on recordings that they were trained on
     #[arg(long)]

@@ -115,6 +115,9 @@ fn wrong_usage_is_one_line() {
     let f = Folder::new("repro-wrong");
     f.run(&["repro", "xrc", "--only", "fig9"])
         .complains(&["fig9", "fig1, fig2, fig3"]);
+    // An empty name would be the beginning of every case.
+    let ran = f.run(&["repro", "al4s", "--live", "--only", "2-sl4s,"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
     let ran = f.run(&["repro", "xrd"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
 }
