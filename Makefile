@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.slackwater
 BUILT   = $(or $(CARGO_TARGET_DIR),target)/debug
 
 .DEFAULT_GOAL := help
-.PHONY: help page test-page demo test test-rust test-python python bench fuzz mutants steady soak lint lint-rust lint-python lint-english vale docs site deny package dist wheel release container check fmt clean
+.PHONY: help page test-page gallery demo test test-rust test-python python bench fuzz mutants steady soak lint lint-rust lint-python lint-english vale docs site deny package dist wheel release container check fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ test-page: ## Test all pages in headless Chromium (skips where Node or chromium 
 	@if ! command -v npm >/dev/null; then echo "test-page skipped: no Node (npm)"; \
 	elif ! command -v chromium >/dev/null; then echo "test-page skipped: no chromium"; \
 	else $(CARGO) test --quiet --workspace --test command --no-run && cd web && npm ci --no-audit --no-fund --silent && npm run --silent test; fi
+
+gallery: ## Draw the figures of docs/gallery.md again by its commands (needs Node and chromium; a debug build takes some minutes)
+	$(CARGO) build --quiet -p slackwater-cli
+	cd web && npm ci --no-audit --no-fund --silent && npm run --silent gallery
 
 bench: ## Print CPU seconds per simulated second and instruction counts beside the goals
 	$(CARGO) run --profile dist -p slackwater-cli -- bench

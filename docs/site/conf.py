@@ -33,6 +33,7 @@ NAVIGATION = {
     "Start": [
         "docs/first-run",
         "docs/guide",
+        "docs/gallery",
         "docs/glossary",
         "docs/python",
         "docs/python-api",
