@@ -1,7 +1,7 @@
 //! `slackwater tcp` and signals: its command ends with it, whatever that ignores. Needs root, BTF and a build with the feature `bpf`.
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::shell::Folder;
 
@@ -20,8 +20,16 @@ fn allowed(f: &Folder) -> bool {
 
 /// The exit code of a command that a signal ends. Comes back when no process of it holds its output any more.
 fn ended_by(f: &Folder, signal: &str, command: &[&str]) -> Option<i32> {
-    let mut child = f
-        .command(&[&["tcp", "xrc", "--"], command].concat())
+    // Below `nohup` SIGHUP is ignored, which a command leaves as it found it.
+    let plain = f.command(&[&["tcp", "xrc", "--"], command].concat());
+    let mut child = Command::new("env")
+        .arg("--default-signal=HUP")
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .current_dir(f.path("."))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
         .expect("it starts");
     let mut out = BufReader::new(child.stdout.take().expect("piped"));

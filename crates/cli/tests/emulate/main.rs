@@ -17,39 +17,43 @@ mod xrc;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// Interfaces and namespaces are counted: one test at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
+/// Why nothing can be made here, if so: looked at once for all tests.
+static REASON: LazyLock<Option<String>> = LazyLock::new(|| {
+    if !Path::new("/dev/net/tun").exists() {
+        return Some("no /dev/net/tun".to_owned());
+    }
+    if Command::new("ip").arg("-V").output().is_err() {
+        return Some("no `ip` (iproute2)".to_owned());
+    }
+    if Command::new("python3").arg("-V").output().is_err() {
+        return Some("no python3".to_owned());
+    }
+    let made = slackwater(&[
+        "emulate",
+        "--rate",
+        "1",
+        "--isolated",
+        "--no-files",
+        "--quiet",
+        "--",
+        "true",
+    ]);
+    (!went(&made)).then(|| text(&made.stderr))
+});
+
 /// Leave to go on, or `None` with the reason printed.
 fn allowed() -> Option<MutexGuard<'static, ()>> {
     let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let reason = if !Path::new("/dev/net/tun").exists() {
-        "no /dev/net/tun"
-    } else if Command::new("ip").arg("-V").output().is_err() {
-        "no `ip` (iproute2)"
-    } else if Command::new("python3").arg("-V").output().is_err() {
-        "no python3"
-    } else {
-        let made = slackwater(&[
-            "emulate",
-            "--rate",
-            "1",
-            "--isolated",
-            "--no-files",
-            "--quiet",
-            "--",
-            "true",
-        ]);
-        if went(&made) {
-            return Some(guard);
-        }
-        eprintln!("skipped: {}", text(&made.stderr));
+    if let Some(reason) = &*REASON {
+        eprintln!("skipped: {reason}");
         return None;
-    };
-    eprintln!("skipped: {reason}");
-    None
+    }
+    Some(guard)
 }
 
 /// The status of a void run, as docs/emulate.md has it.
