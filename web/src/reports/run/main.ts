@@ -23,19 +23,20 @@ function draw(): void {
   charts.replaceChildren();
   state.full = covered();
 
+  // What happened stands above what it adds up to.
+  const stack = [...data.panels.map(timePlot), lanePlot()].filter((made): made is Made => made !== null);
+  if (stack.length > 0) {
+    charts.append(el("div", {}, strip(), ...stack.map((made) => made.node)));
+    for (const made of stack) timed.push(made.start());
+    again(kept);
+  } else if (data.runs.length > 0) charts.append(el("p", { class: "box" }, "No run is drawn: choose one above."));
+
   const trade = tradeOff(data.trade_off);
   const side = cdfPlots();
   if (trade !== null) charts.append(trade.node);
   if (side.length > 0) charts.append(el("div", { class: "pair" }, ...side.map((made) => made.node)));
   trade?.start();
   for (const made of side) made.start();
-
-  const stack = [...data.panels.map(timePlot), lanePlot()].filter((made): made is Made => made !== null);
-  if (stack.length > 0) {
-    charts.append(strip(), ...stack.map((made) => made.node));
-    for (const made of stack) timed.push(made.start());
-    again(kept);
-  } else if (data.runs.length > 0) charts.append(el("p", { class: "box" }, "No run is drawn: choose one above."));
 }
 
 /** Shows once more the range that was zoomed to, where there are points in it. */
