@@ -31,6 +31,8 @@ pub enum PacketEvent {
     Dequeued {
         /// Time between its arrival in the queue and the start of its transmission.
         sojourn: Duration,
+        /// Time from then until now, where the node knows it: a cell's, with all transmissions of HARQ and RLC.
+        radio: Option<Duration>,
     },
     /// It reached the receiving host.
     Delivered,

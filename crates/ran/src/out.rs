@@ -14,6 +14,8 @@ pub struct Delivered<P> {
     pub ue: UeId,
     /// The packet.
     pub packet: P,
+    /// When it entered the RLC queue.
+    pub entered: Instant,
     /// Time in the RLC queue until the first byte was put into a transport block.
     pub sojourn: Duration,
 }

@@ -14,6 +14,6 @@ pub use body::ReportBody;
 pub use counters::Counters;
 pub use marking::MarkingScheme;
 pub use observe::{
-    GoneView, Grant, HarqFeedback, NoObserver, Observer, PdcpView, RlcView, SlotView,
+    GoneView, Grant, HarqFeedback, NoObserver, Observer, PdcpView, ResentView, RlcView, SlotView,
 };
 pub use report::{PathReport, RanReport};

@@ -113,6 +113,21 @@ pub struct GoneView {
     pub delivered: bool,
 }
 
+/// Bytes that RLC's acknowledged mode puts into a block for another time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResentView {
+    /// The UE.
+    pub ue: UeId,
+    /// The bearer.
+    pub bearer: BearerId,
+    /// Which way.
+    pub direction: Direction,
+    /// When the slot starts in which they go on the air.
+    pub air: Instant,
+    /// How many, without headers.
+    pub bytes: Bytes,
+}
+
 /// Sees what a cell does and can change nothing ("agents do not intervene", XRC, section III).
 pub trait Observer {
     /// True where [`Observer::on_slot`] is wanted; a cell skips building the view otherwise.
@@ -128,6 +143,9 @@ pub trait Observer {
     /// dropped.
     #[inline]
     fn on_gone(&mut self, _now: Instant, _packet: &GoneView) {}
+    /// RLC sends bytes again. Only an observer that wants slots learns of it.
+    #[inline]
+    fn on_resent(&mut self, _now: Instant, _bytes: &ResentView) {}
 }
 
 /// Sees nothing.

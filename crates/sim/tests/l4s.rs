@@ -43,7 +43,7 @@ impl Recorder for Seen {
             return;
         }
         match event {
-            PacketEvent::Dequeued { sojourn } => self.sojourns.push(sojourn.as_millis_f64()),
+            PacketEvent::Dequeued { sojourn, .. } => self.sojourns.push(sojourn.as_millis_f64()),
             PacketEvent::Sent if !self.fields.contains(&packet.ecn) => self.fields.push(packet.ecn),
             PacketEvent::Marked => self.marked += 1,
             PacketEvent::Dropped(DropReason::Full) => self.drops += 1,

@@ -160,7 +160,7 @@ impl Recorder for Tap {
                 self.counters.packets[way] += 1;
                 self.log(now, packet, LogEvent::Arrived);
             }
-            PacketEvent::Dequeued { sojourn } => {
+            PacketEvent::Dequeued { sojourn, .. } => {
                 self.counters.queue_max = self.counters.queue_max.max(sojourn);
             }
             PacketEvent::Delivered => {

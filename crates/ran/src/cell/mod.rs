@@ -11,6 +11,7 @@ mod down;
 mod gone;
 pub mod keys;
 mod offer;
+mod resent;
 mod sample;
 mod side;
 pub mod stats;
@@ -28,7 +29,7 @@ use side::{Side, slot_start};
 use slackwater_core::{
     BearerId, Bytes, Direction, Draw, Duration, Instant, PacketView, Prbs, Qfi, SlotIdx, UeId,
 };
-use slackwater_signal::{Observer, PdcpView, RlcView, SlotView};
+use slackwater_signal::{Observer, PdcpView, ResentView, RlcView, SlotView};
 pub use stats::{CellStats, DirStats};
 use ue::Ue;
 use up::Uplink;
@@ -66,6 +67,8 @@ pub struct Cell<P> {
     arrivals: Vec<(Instant, PdcpView)>,
     /// Downlink packets that are gone, for the observer.
     gone: Gone,
+    /// What RLC sends again, for the observer.
+    resent: Vec<ResentView>,
     /// Slots before this one were shown to the observer.
     shown: u64,
     /// The UEs with a law that goes by what their link can carry.
@@ -120,6 +123,7 @@ impl<P: PacketView + Clone> Cell<P> {
             timer_at: vec![Instant::MAX; count],
             arrivals: Vec::new(),
             gone: Gone::new(config.observe_gone, count, usize::from(config.processes())),
+            resent: Vec::new(),
             shown: 0,
             config: config.clone(),
             delays,
@@ -356,6 +360,7 @@ impl<P: PacketView + Clone> Cell<P> {
         self.counted = slot + 1;
         self.gone.show(observer);
         if watched {
+            self.show_resent(now, observer);
             self.show(now, slot, Direction::Down, down_free, observer);
             self.show(now, slot, Direction::Up, up_free, observer);
             self.shown = slot + 1;

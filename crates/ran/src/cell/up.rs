@@ -368,10 +368,11 @@ impl<P: PacketView + Clone> Cell<P> {
         let (delays, out_of_band) = (self.delays, self.config.uplink.out_of_band());
         let must_tell = out_of_band || self.uplink.must_tell(ue, slot, delays.periodic_bsr);
         let block = self.up.block(ue, process);
-        let tbs = block.tbs;
+        let (tbs, air) = (block.tbs, block.air);
         let dropped = out.dropped.len();
         let room = tbs.saturating_sub(if must_tell { BSR } else { 0 });
         let used = self.ues[ue].fill(now, DIR, room, &mut block.pieces, out);
+        self.note_resent(DIR, ue, process, air);
         // A report in place of padding is free (TS 36.321, 5.4.5; TS 38.321, 5.4.5).
         let tells = must_tell || tbs - used >= BSR;
         let dropped = (out.dropped.len() - dropped) as u64;

@@ -93,6 +93,7 @@ impl<P: PacketView + Clone> Flight<'_, P> {
                 dir: place.dir,
                 ue: place.ue,
                 packet: sdu.packet.clone(),
+                entered: sdu.at,
                 sojourn: sdu.sojourn,
             });
             count += 1;
@@ -137,6 +138,7 @@ impl<P: PacketView + Clone> Flight<'_, P> {
                     dir: place.dir,
                     ue: place.ue,
                     packet: sdu.packet,
+                    entered: sdu.at,
                     sojourn: sdu.sojourn,
                 });
             } else {

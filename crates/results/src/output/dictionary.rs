@@ -179,6 +179,11 @@ pub const COLUMNS: &[(&[&str], &str, &str)] = &[
         "Time in the queue of `dequeued`, one-way delay of `delivered`; 0 elsewhere.",
     ),
     (
+        &["packets"],
+        "radio_ns",
+        "Of `dequeued` in a cell the time from the first transmission until then; 0 elsewhere.",
+    ),
+    (
         &["frames"],
         "captured_ns",
         "When it was captured, by the sender's clock; 0 where none of its packets arrived.",

@@ -385,6 +385,7 @@ fn packet_frames(run: &RunRecorder) -> impl Iterator<Item = Frame> + '_ {
                 ("payload_bytes", int(&r.payload[start..end])),
                 ("ecn", int(&r.ecn[start..end])),
                 ("delay_ns", int(&r.delay[start..end])),
+                ("radio_ns", int(&r.radio[start..end])),
             ],
         }
     })

@@ -1,7 +1,7 @@
 //! A run as a trace for ui.perfetto.dev: what the records hold, on one axis of time.
 //!
 //! A flow has counters of its sender, a slice for each packet and an instant for each drop, mark and retransmission. A UE has
-//! counters of its queues, a slice for each grant and one for each block that HARQ repeats. Each kind has a bound, so that
+//! counters of its queues, a slice for each grant, one for each block that HARQ repeats and one for what RLC repeats. Each kind has a bound, so that
 //! the trace of a long run stays small; where it is reached, an instant of the track "left out" has the number.
 
 mod counters;
@@ -25,7 +25,7 @@ pub const FILE: &str = "trace.pftrace";
 pub struct Bounds {
     /// Packets.
     pub packets: usize,
-    /// Grants.
+    /// Grants, and as many slots in which RLC sends something again.
     pub grants: usize,
     /// Values of counters.
     pub values: usize,
@@ -62,6 +62,10 @@ pub fn trace(run: &RunRecorder, bounds: Bounds) -> Vec<u8> {
     counters::write(run, &flows, &ues, bounds.values, &mut writer);
     if let Some((after, more)) = grants::write(&run.slots, &ues, bounds.grants, &mut writer) {
         writer.instant(after, limits, &format!("{more} grants from here on"));
+    }
+    if let Some((after, more)) = grants::resent(&run.slots, &ues, bounds.grants, &mut writer) {
+        let text = format!("{more} retransmissions of RLC from here on");
+        writer.instant(after, limits, &text);
     }
     if let Some((after, more)) = packets::write(run, &flows, bounds.packets, &mut writer) {
         writer.instant(after, limits, &format!("{more} packets from here on"));

@@ -1,7 +1,7 @@
 //! Sampled values in columns: one vector a value, ready for Parquet and plots.
 
 use slackwater_core::record::{FlowSample, LinkSample, PacketEvent};
-use slackwater_core::{Instant, NodeId, Packet};
+use slackwater_core::{Duration, Instant, NodeId, Packet};
 
 use super::drop_index;
 
@@ -210,6 +210,8 @@ pub struct PacketRows {
     pub ecn: Vec<u8>,
     /// Sojourn of `dequeued`, one-way delay of `delivered`, in nanoseconds; 0 elsewhere.
     pub delay: Vec<u64>,
+    /// Of `dequeued` in a cell the time from the first transmission until now, in nanoseconds; 0 elsewhere.
+    pub radio: Vec<u64>,
 }
 
 /// Names of packet events, in the order of [`PacketRows::event`]: drops are told apart by reason.
@@ -238,12 +240,15 @@ impl PacketRows {
     }
 
     pub(super) fn push(&mut self, now: Instant, node: NodeId, p: &Packet, event: PacketEvent) {
-        let (event, delay) = match event {
-            PacketEvent::Sent => (0, 0),
-            PacketEvent::Dequeued { sojourn } => (1, sojourn.as_nanos()),
-            PacketEvent::Delivered => (2, now.since(p.created).as_nanos()),
-            PacketEvent::Marked => (3, 0),
-            PacketEvent::Dropped(reason) => (4 + drop_index(reason) as u8, 0),
+        let (event, delay, radio) = match event {
+            PacketEvent::Sent => (0, 0, 0),
+            PacketEvent::Dequeued { sojourn, radio } => {
+                let radio = radio.map_or(0, Duration::as_nanos);
+                (1, sojourn.as_nanos(), radio)
+            }
+            PacketEvent::Delivered => (2, now.since(p.created).as_nanos(), 0),
+            PacketEvent::Marked => (3, 0, 0),
+            PacketEvent::Dropped(reason) => (4 + drop_index(reason) as u8, 0, 0),
         };
         self.time.push(now.as_nanos());
         self.node.push(node.0);
@@ -255,5 +260,6 @@ impl PacketRows {
         self.payload.push(p.payload());
         self.ecn.push(p.ecn as u8);
         self.delay.push(delay);
+        self.radio.push(radio);
     }
 }

@@ -498,7 +498,7 @@ impl Recorder for RunRecorder {
             PacketEvent::Marked => self.marked(now, packet),
             _ if packet.payload() == 0 => {}
             PacketEvent::Sent => self.sent(now, packet),
-            PacketEvent::Dequeued { sojourn } => self.dequeued(now, node, packet, sojourn),
+            PacketEvent::Dequeued { sojourn, .. } => self.dequeued(now, node, packet, sojourn),
             PacketEvent::Delivered => self.delivered(now, packet),
             PacketEvent::Dropped(reason) => self.dropped(now, packet, reason),
         }

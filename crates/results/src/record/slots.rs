@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use slackwater_core::{Direction, Instant};
-use slackwater_signal::{Observer, SlotView};
+use slackwater_signal::{Observer, ResentView, SlotView};
 
 /// One row for each grant, retransmissions included, in columns.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,6 +34,25 @@ pub struct SlotRows {
     pub free_prbs: Vec<u16>,
     /// Grants that did not fit into `record.max_rows`.
     pub left_out: u64,
+    /// What RLC sent again.
+    pub resent: Vec<Resent>,
+    /// Of that, what did not fit into `record.max_rows`.
+    pub resent_left_out: u64,
+}
+
+/// Bytes of one bearer that RLC sent again in one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Resent {
+    /// When the slot starts in which they go on the air, nanoseconds since the start of the run.
+    pub air: u64,
+    /// UE.
+    pub ue: u32,
+    /// 1 where the data goes up.
+    pub up: u8,
+    /// Index of the bearer in its UE.
+    pub bearer: u8,
+    /// Bytes, without headers.
+    pub bytes: u64,
 }
 
 /// Fills [`SlotRows`] from a cell's slots.
@@ -79,5 +98,19 @@ impl Observer for SlotTap {
             r.tbs.push(g.tbs.0);
             r.free_prbs.push(view.free.0);
         }
+    }
+    fn on_resent(&mut self, _now: Instant, bytes: &ResentView) {
+        let mut r = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        if r.resent.len() >= self.max {
+            r.resent_left_out += 1;
+            return;
+        }
+        r.resent.push(Resent {
+            air: bytes.air.as_nanos(),
+            ue: bytes.ue.0,
+            up: u8::from(bytes.direction == Direction::Up),
+            bearer: bytes.bearer.0,
+            bytes: bytes.bytes.0,
+        });
     }
 }

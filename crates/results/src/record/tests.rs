@@ -86,7 +86,10 @@ fn run() -> RunRecorder {
                 now + queue,
                 LINK,
                 &p,
-                PacketEvent::Dequeued { sojourn: queue },
+                PacketEvent::Dequeued {
+                    sojourn: queue,
+                    radio: None,
+                },
             );
             r.packet(
                 now + queue,
@@ -94,6 +97,7 @@ fn run() -> RunRecorder {
                 &p,
                 PacketEvent::Dequeued {
                     sojourn: Duration::from_millis(1),
+                    radio: None,
                 },
             );
             r.packet(

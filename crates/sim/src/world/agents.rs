@@ -9,7 +9,7 @@ use slackwater_edge::{Agent, CellView, RanReport, ReportCarrier};
 use slackwater_ran::cell::{Cell, CellConfig};
 use slackwater_ran::mac::SharePolicy;
 use slackwater_ran::tdd::{MIN_PDSCH_SYMBOLS, SYMBOLS};
-use slackwater_signal::{GoneView, Observer, PdcpView, RlcView, SlotView};
+use slackwater_signal::{GoneView, Observer, PdcpView, ResentView, RlcView, SlotView};
 
 use super::carrier::Faults;
 use super::edge::EdgeNode;
@@ -124,6 +124,16 @@ impl Observer for Watchers<'_> {
         }
         if let Some(guest) = &mut self.guest {
             guest.on_gone(now, packet);
+        }
+    }
+    fn on_resent(&mut self, now: Instant, bytes: &ResentView) {
+        for installed in self.agents.iter_mut() {
+            if installed.agent.wants_slots() {
+                installed.agent.on_resent(now, bytes);
+            }
+        }
+        if let Some(guest) = &mut self.guest {
+            guest.on_resent(now, bytes);
         }
     }
 }

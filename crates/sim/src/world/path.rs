@@ -174,7 +174,10 @@ impl<R: Recorder> World<R> {
         self.report_outcomes(now, id);
         for i in 0..served.len() {
             let (mut packet, sojourn) = served[i];
-            let event = PacketEvent::Dequeued { sojourn };
+            let event = PacketEvent::Dequeued {
+                sojourn,
+                radio: None,
+            };
             self.recorder.packet(now, id, &packet, event);
             let next = self.links[at].next.get(packet.flow.index());
             let hop = next.copied().unwrap_or(Hop::Host);

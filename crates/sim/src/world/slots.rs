@@ -192,8 +192,7 @@ impl<R: Recorder> World<R> {
         let id = self.cells[cell].id;
         let mut delivered = core::mem::take(&mut self.cell_out.delivered);
         for delivered in delivered.drain(..) {
-            let sojourn = delivered.sojourn;
-            let event = PacketEvent::Dequeued { sojourn };
+            let event = crossed(now, &delivered);
             self.recorder.packet(now, id, &delivered.packet, event);
             let node = &mut self.cells[cell];
             let mut packet = delivered.packet;
@@ -225,8 +224,7 @@ impl<R: Recorder> World<R> {
         let mut all = core::mem::take(&mut self.cell_out.delivered);
         for delivered in &all {
             let packet = &delivered.packet;
-            let sojourn = delivered.sojourn;
-            let event = PacketEvent::Dequeued { sojourn };
+            let event = crossed(now, delivered);
             self.recorder.packet(now, id, packet, event);
             let node = &mut self.cells[cell];
             let hop = node.flows[packet.flow.index()].next[side(packet.dir)];
@@ -248,8 +246,7 @@ impl<R: Recorder> World<R> {
         let mut straight = 0;
         for (k, delivered) in all.iter().enumerate() {
             let packet = &delivered.packet;
-            let sojourn = delivered.sojourn;
-            let event = PacketEvent::Dequeued { sojourn };
+            let event = crossed(now, delivered);
             self.recorder.packet(now, id, packet, event);
             if k > straight || packet.dir == Direction::Down {
                 continue;
@@ -277,5 +274,15 @@ impl<R: Recorder> World<R> {
             self.cell_out.delivered = node.spare.pop().unwrap_or_default();
             node.pending.push_back(Batch::new(due, all, straight));
         }
+    }
+}
+
+/// A packet crossed the radio.
+#[inline]
+fn crossed(now: Instant, delivered: &Delivered<Packet>) -> PacketEvent {
+    let sojourn = delivered.sojourn;
+    PacketEvent::Dequeued {
+        sojourn,
+        radio: Some(now.since(delivered.entered + sojourn)),
     }
 }

@@ -146,7 +146,7 @@ impl Recorder for Audit {
                 ledger.end(now, packet, "drop");
                 add(&mut ledger.dropped, packet);
             }
-            PacketEvent::Dequeued { sojourn } => {
+            PacketEvent::Dequeued { sojourn, .. } => {
                 assert!(
                     packet.created + sojourn <= now,
                     "queued for {sojourn} before {now}: {packet:?}"

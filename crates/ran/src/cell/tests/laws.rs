@@ -1,7 +1,7 @@
 //! What holds whatever the cell is made of and fed with.
 
 use proptest::prelude::*;
-use slackwater_signal::{GoneView, Grant, Observer, SlotView};
+use slackwater_signal::{GoneView, Grant, Observer, ResentView, SlotView};
 
 use super::*;
 use crate::mac::{SchedulerKind, SharePolicy};
@@ -156,6 +156,8 @@ struct Watch {
     gone: Vec<(Instant, u64, bool)>,
     /// Downlink slots: schedulable and free blocks, and what they carry.
     down: Vec<(u16, u16, u64)>,
+    /// Bytes that RLC sent again, by direction.
+    resent: [u64; 2],
 }
 
 impl Observer for Watch {
@@ -193,6 +195,11 @@ impl Observer for Watch {
     fn on_gone(&mut self, now: Instant, packet: &GoneView) {
         self.gone.push((now, packet.bytes.0, packet.delivered));
     }
+
+    fn on_resent(&mut self, now: Instant, view: &ResentView) {
+        assert!(view.air > now && view.bytes.0 > 0, "{view:?} at {now}");
+        self.resent[view.direction as usize] += view.bytes.0;
+    }
 }
 
 #[derive(Debug, PartialEq)]
@@ -204,6 +211,7 @@ struct Run {
     /// As in [`Watch`], up to the last arrival.
     down: Vec<(u16, u16, u64)>,
     gone: Vec<(Instant, u64, bool)>,
+    resent: [u64; 2],
 }
 
 /// Feeds the case; `sleepy` runs only the slots asked for, otherwise every slot runs.
@@ -227,6 +235,7 @@ fn run(case: &Case, sleepy: bool) -> Run {
         grants: Vec::new(),
         down: Vec::new(),
         gone: Vec::new(),
+        resent: [0; 2],
     };
     let least = slot * (1 + u64::from(config.delays().mac_to_air));
     let mut sent = Vec::new();
@@ -258,6 +267,8 @@ fn run(case: &Case, sleepy: bool) -> Run {
             let (created, len) = sent[d.packet.number() as usize];
             assert_eq!(u32::from(len), u32::from(d.packet.len));
             assert!(d.at >= created + least, "{d:?} was queued at {created}");
+            assert_eq!(d.entered, created, "{d:?}");
+            assert!(d.entered + d.sojourn < d.at, "{d:?}");
             result
                 .delivered
                 .push((d.at, d.dir, d.ue, d.packet.number(), d.sojourn));
@@ -276,6 +287,7 @@ fn run(case: &Case, sleepy: bool) -> Run {
     assert_eq!(watch.down.len() as u64, last);
     result.down = watch.down;
     result.gone = watch.gone;
+    result.resent = watch.resent;
     result
 }
 
@@ -303,7 +315,9 @@ proptest! {
                 prop_assert!(of.is_sorted_by(|a, b| a.3 < b.3 && a.0 <= b.0), "in order");
             }
         }
-        for side in [run.stats.down, run.stats.up] {
+        for (side, resent) in [run.stats.down, run.stats.up].into_iter().zip(run.resent) {
+            prop_assert!(resent == 0 || case.am, "RLC UM sends nothing again");
+            prop_assert!(resent + side.delivered <= side.carried);
             prop_assert!(side.carried <= side.granted && side.granted <= side.capacity);
             prop_assert!(side.delivered <= side.carried);
         }

@@ -1,4 +1,5 @@
-//! Grants of the cell as slices of a slot, and blocks that HARQ repeats from their first transmission to their last.
+//! Grants of the cell as slices of a slot, blocks that HARQ repeats from their first transmission to their last, and what RLC
+//! sends again as slices of the slot on the air.
 
 use std::collections::BTreeMap;
 
@@ -129,6 +130,40 @@ fn repeated(
 
 const fn way(up: u8) -> &'static str {
     if up == 1 { "up" } else { "down" }
+}
+
+/// Writes what RLC sent again, a slice for each UE, direction and slot, at most `most` of them. The time from which on some are
+/// left out, and how many.
+pub(super) fn resent(
+    rows: &SlotRows,
+    ues: &[Option<Track>],
+    most: usize,
+    writer: &mut Writer,
+) -> Option<(u64, u64)> {
+    let slot = slot_length(rows);
+    // Of a slot, one slice has all ranges and bearers; by time, since blocks up are not filled in the order of the air.
+    let mut slots: BTreeMap<(u64, u32, u8), (u64, u64)> = BTreeMap::new();
+    for row in &rows.resent {
+        let (ranges, bytes) = slots.entry((row.air, row.ue, row.up)).or_default();
+        *ranges += 1;
+        *bytes += row.bytes;
+    }
+
+    let mut tracks: BTreeMap<(u32, u8), Track> = BTreeMap::new();
+    for (&(at, ue, up), &(ranges, bytes)) in slots.iter().take(most) {
+        let Some(parent) = ues.get(ue as usize).copied().flatten() else {
+            continue;
+        };
+        let track = *tracks
+            .entry((ue, up))
+            .or_insert_with(|| writer.track(&format!("RLC again {}", way(up)), Some(parent)));
+        let args = [("bytes", bytes), ("ranges", ranges)];
+        writer.slice(at, at + slot, track, "RLC sends again", &args);
+    }
+
+    let more = slots.len().saturating_sub(most) as u64 + rows.resent_left_out;
+    let after = slots.keys().nth(most).or(slots.keys().last());
+    after.filter(|_| more > 0).map(|(at, ..)| (*at, more))
 }
 
 /// The length of a slot in nanoseconds: the time between two slots over how many there are from one to the other.

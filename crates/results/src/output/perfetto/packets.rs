@@ -25,6 +25,8 @@ struct Stop {
     at: u64,
     /// How long it waited, in nanoseconds.
     wait: u64,
+    /// In a cell, how long the radio took after that, in nanoseconds.
+    radio: u64,
 }
 
 /// A packet on its way, and then its whole way.
@@ -111,6 +113,7 @@ fn lives(run: &RunRecorder) -> Vec<Life> {
                         node,
                         at: rows.time[k],
                         wait: rows.delay[k],
+                        radio: rows.radio[k],
                     });
                 }
             }
@@ -155,23 +158,21 @@ fn show(run: &RunRecorder, life: &Life, track: Track, writer: &mut Writer) {
     writer.begin(life.sent, track, EVENT_NAMES[usize::from(life.fate)], &args);
     let mut from = life.sent;
     for stop in life.stops.iter().flatten() {
-        let begin = stop.at.saturating_sub(stop.wait).max(from);
+        let sent = stop.at.saturating_sub(stop.radio).max(from);
+        let entered = sent.saturating_sub(stop.wait).max(from);
         let config = run.config();
-        if config.cell && stop.node == config.bottleneck {
-            // The record has how long the packet waited in RLC, and when the radio had delivered it.
-            let rest = (stop.at - from).saturating_sub(stop.wait);
-            let args = [
-                ("ns in RLC's queue", stop.wait),
-                ("ns on the way to the cell, in transmission and HARQ", rest),
-            ];
-            writer.slice(from, stop.at, track, "to and through the cell", &args);
-        } else if stop.wait > 0 {
-            let name = if Some(stop.node) == config.wired {
-                "wired queue"
-            } else {
-                "queue"
-            };
-            writer.slice(begin, stop.at, track, name, &[]);
+        let names = if config.cell && stop.node == config.bottleneck {
+            ["to the cell", "RLC queue", "radio"]
+        } else if Some(stop.node) == config.wired {
+            ["", "wired queue", ""]
+        } else {
+            ["", "queue", ""]
+        };
+        let ends = [from, entered, sent, stop.at];
+        for (name, span) in names.iter().zip(ends.windows(2)) {
+            if !name.is_empty() && span[0] < span[1] {
+                writer.slice(span[0], span[1], track, name, &[]);
+            }
         }
         from = stop.at;
     }

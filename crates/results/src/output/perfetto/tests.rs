@@ -1,12 +1,14 @@
 //! A trace is read back and compared with the record that it was made of.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
 
 use prost::Message as _;
 use slackwater_core::record::PacketEvent;
 use slackwater_core::{Instant, NodeId, Recorder};
 use slackwater_scenario::Scenario;
 use slackwater_scenario::build::{self, Hosts};
+use slackwater_signal::{Observer, PdcpView, ResentView, SlotView};
 
 use super::schema::{
     TYPE_COUNTER, TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END, Trace, TrackDescriptor,
@@ -136,9 +138,30 @@ impl Read {
     }
 }
 
+/// What the record has, with the packets that pass PDCP.
+struct Watch {
+    /// Rows of grants.
+    tap: SlotTap,
+    /// Flow and time of each packet.
+    arrivals: Arc<Mutex<BTreeSet<(u32, u64)>>>,
+}
+
+impl Observer for Watch {
+    fn on_slot(&mut self, now: Instant, slot: &SlotView<'_>) {
+        self.tap.on_slot(now, slot);
+    }
+    fn on_pdcp(&mut self, now: Instant, packet: &PdcpView) {
+        let flow = packet.flow.expect("a simulated one").0;
+        let mut arrivals = self.arrivals.lock().expect("no holder panics");
+        arrivals.insert((flow, now.as_nanos()));
+    }
+    fn on_resent(&mut self, now: Instant, bytes: &ResentView) {
+        self.tap.on_resent(now, bytes);
+    }
+}
+
 /// Two users of a cell with a wired bottleneck before it, one download and one upload, for a second.
-fn run() -> RunRecorder {
-    let text = r#"
+const TEXT: &str = r#"
 name = "traced"
 duration = "1 s"
 [path]
@@ -164,14 +187,26 @@ ue = 1
 [record]
 perfetto = true
 "#;
+
+fn run() -> RunRecorder {
+    watched(TEXT).0
+}
+
+/// The record of a scenario, and when packets of each flow passed PDCP.
+fn watched(text: &str) -> (RunRecorder, BTreeSet<(u32, u64)>) {
     let scenario = Scenario::from_toml(text, ".").unwrap_or_else(|e| panic!("{e}"));
     let (tap, rows) = SlotTap::new(scenario.record.max_rows);
     let recorder = |layout: &build::Layout| {
         let config = RecorderConfig::of(&scenario, layout.bottleneck, layout.wired);
         RunRecorder::new(config)
     };
-    let tap = Some(Box::new(tap) as _);
-    let (mut world, _) = build::build_with(&scenario, 1, Hosts::Simulated, tap, recorder)
+    let arrivals = Arc::<Mutex<BTreeSet<_>>>::default();
+    let watch = Watch {
+        tap,
+        arrivals: Arc::clone(&arrivals),
+    };
+    let guest = Some(Box::new(watch) as _);
+    let (mut world, _) = build::build_with(&scenario, 1, Hosts::Simulated, guest, recorder)
         .unwrap_or_else(|e| panic!("{e}"));
     world.run_until(
         Instant::ZERO + scenario.duration,
@@ -179,7 +214,8 @@ perfetto = true
     );
     let mut run = world.into_recorder();
     run.slots = core::mem::take(&mut rows.lock().expect("no holder panics"));
-    run
+    let arrivals = core::mem::take(&mut *arrivals.lock().expect("no holder panics"));
+    (run, arrivals)
 }
 
 /// Rows of data of `flow` with this event: their number, IP bytes and the sum of their delays.
@@ -210,10 +246,8 @@ fn a_trace_has_what_the_record_has() {
         let bytes: u64 = whole.iter().map(|s| s.args["IP bytes"]).sum();
         let delay: u64 = whole.iter().map(|s| s.end - s.begin).sum();
         assert_eq!((whole.len(), bytes, delay), delivered, "{name}");
-        let through = packets
-            .iter()
-            .filter(|s| s.name == "to and through the cell");
-        let wait: u64 = through.map(|s| s.args["ns in RLC's queue"]).sum();
+        let queue = packets.iter().filter(|s| s.name == "RLC queue");
+        let wait: u64 = queue.map(|s| s.end - s.begin).sum();
         let dropped: usize = (4..10).map(|e| counted(&run, flow, e).0).sum();
         let ended = packets.iter().filter(|s| s.depth == 0).count();
         assert_eq!(ended, whole.len() + dropped);
@@ -258,6 +292,65 @@ fn a_trace_has_what_the_record_has() {
         read.tracks.values().map(|t| &t.name).collect::<Vec<_>>()
     );
     assert!(read.instants.iter().all(|i| !i.2.contains("from here on")));
+}
+
+/// A packet enters RLC when PDCP of the cell has it, waits until its first transmission, and is on the radio from then on.
+#[test]
+fn packets_wait_in_rlc_from_their_arrival() {
+    // A cell shows what passes PDCP where a controller takes reports.
+    let (run, arrivals) = watched(&TEXT.replacen("cubic", "xrc", 1));
+    let read = Read::new(&trace(&run, Bounds::default()));
+    for (flow, name) in [(0, "flow 0: down, UE 0"), (1, "flow 1: up, UE 1")] {
+        let packets = read.slices_of(name, "packets");
+        let inside = |part: &str| -> Vec<&&Slice> {
+            let inner = packets.iter().filter(|s| s.depth == 1);
+            inner.filter(|s| s.name == part).collect()
+        };
+        let (queue, radio) = (inside("RLC queue"), inside("radio"));
+        let counts = (queue.len(), radio.len());
+        let whole = packets.iter().filter(|s| s.name == "delivered").count();
+        assert!(counts.0 > 100 && counts.1 >= whole, "{name}: {counts:?}");
+        assert!(queue.iter().all(|s| arrivals.contains(&(flow, s.begin))));
+        let way = inside("to the cell");
+        assert!(way.iter().all(|s| arrivals.contains(&(flow, s.end))));
+        let begun: BTreeSet<u64> = radio.iter().map(|s| s.begin).collect();
+        assert!(queue.iter().all(|s| begun.contains(&s.end)), "{name}");
+    }
+}
+
+/// HARQ gives a block up after one transmission, so RLC sends what was in it again.
+#[test]
+fn what_rlc_sends_again_has_slices() {
+    let cell = "rlc.mode = \"am\"\nharq.transmissions = 1\n[[ue]]";
+    let text = TEXT.replacen("[[ue]]", cell, 1);
+    let (run, _) = watched(&text);
+    let read = Read::new(&trace(&run, Bounds::default()));
+    for (ue, up, parent, name) in [
+        (0, 0, "UE 0", "RLC again down"),
+        (1, 1, "UE 1", "RLC again up"),
+    ] {
+        let rows = run.slots.resent.iter().filter(|r| (r.ue, r.up) == (ue, up));
+        let wanted: u64 = rows.map(|r| r.bytes).sum();
+        let slices = read.slices_of(parent, name);
+        let bytes: u64 = slices.iter().map(|s| s.args["bytes"]).sum();
+        assert!(wanted > 0, "{name}");
+        assert_eq!(bytes, wanted, "{name}");
+        assert!(slices.iter().all(|s| s.depth == 0), "{name}");
+    }
+
+    let bounds = Bounds {
+        grants: 1,
+        ..Bounds::default()
+    };
+    let read = Read::new(&trace(&run, bounds));
+    let again = read.slices.iter().filter(|s| s.args.contains_key("ranges"));
+    assert_eq!(again.count(), 1);
+    let left = read.instants.iter();
+    assert_eq!(
+        left.filter(|i| i.2.contains("retransmissions of RLC"))
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -341,8 +434,22 @@ fn copies_of_a_segment_are_apart() {
     let sojourn = slackwater_core::Duration::from_millis(3);
     tell(10, 10, PacketEvent::Sent);
     tell(20, 20, PacketEvent::Sent);
-    tell(30, 10, PacketEvent::Dequeued { sojourn });
-    tell(40, 20, PacketEvent::Dequeued { sojourn });
+    tell(
+        30,
+        10,
+        PacketEvent::Dequeued {
+            sojourn,
+            radio: None,
+        },
+    );
+    tell(
+        40,
+        20,
+        PacketEvent::Dequeued {
+            sojourn,
+            radio: None,
+        },
+    );
     tell(50, 20, PacketEvent::Delivered);
     tell(60, 10, PacketEvent::Delivered);
 
