@@ -19,9 +19,8 @@ demo: ## Build the command, compare 32 systems in 15 scenarios, open the page
 
 test: test-rust test-python test-page ## Run every test
 
-TESTS ?=
 test-rust: ## Run the Rust tests (dev profile, opt-level 1)
-	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-20261126} $(CARGO) test --workspace $(TESTS)
+	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-20261126} $(CARGO) test --workspace
 
 test-python: python ## Run the tests of the Python package
 	$(VENV)/bin/python -m pytest python/tests
