@@ -147,6 +147,8 @@ pub struct Ebb {
     excess: Option<(Instant, u64)>,
     /// The longest time between two reports, by their stamps or as they come, seconds; it fades within some seconds.
     interval: f64,
+    /// The span of the last report, and what is left after it of [`Self::interval`] and of [`Self::peak`]: spans repeat.
+    fades: (Duration, [f64; 2]),
     /// Time by the stamps since the counters began, and when they began here.
     clock: (Duration, Instant),
     /// The least way of a report, beyond a constant, and how much longer that of the last one was.
@@ -206,6 +208,7 @@ impl Ebb {
             written_off: 0,
             excess: None,
             interval: 0.005,
+            fades: (Duration::ZERO, [1.0; 2]),
             clock: (Duration::ZERO, Instant::ZERO),
             way: Least::default(),
             late: Duration::ZERO,
@@ -310,19 +313,19 @@ impl Ebb {
         }
         // They may come more rarely than they are made, where one overtakes another.
         let gap = now.since(heard.at).as_secs_f64();
-        self.interval = seconds
-            .max(gap)
-            .max(self.interval * libm::exp(-seconds / FADES))
-            .min(GAP);
+        if self.fades.0 != span {
+            let left = [FADES, REMEMBERED].map(|time| libm::exp(-seconds / time));
+            self.fades = (span, left);
+        }
+        let [interval_left, peak_left] = self.fades.1;
+        self.interval = seconds.max(gap).max(self.interval * interval_left).min(GAP);
         self.fresh = (self.fresh + 1).min(TRUSTED);
         if gone > 0 {
             self.note_round(now, &counters);
         }
         let weight = (seconds / 0.050).min(1.0);
         self.served += weight * (gone as f64 / seconds - self.served);
-        self.peak = self
-            .served
-            .max(self.peak * libm::exp(-seconds / REMEMBERED));
+        self.peak = self.served.max(self.peak * peak_left);
         let dropped = counters.dropped_since(&before);
         self.dropped += dropped;
         self.believe(

@@ -52,6 +52,8 @@ impl SendLog {
 pub(super) struct Least {
     /// The least of each second, with the second's number.
     seconds: VecDeque<(u64, Duration)>,
+    /// The least of them: it is read several times a report.
+    least: Option<Duration>,
 }
 
 /// Seconds that are kept.
@@ -61,6 +63,7 @@ impl Least {
     /// A sample.
     pub(super) fn add(&mut self, now: Instant, sample: Duration) {
         let second = now.as_nanos() / 1_000_000_000;
+        let kept = self.seconds.len();
         while self
             .seconds
             .front()
@@ -68,21 +71,27 @@ impl Least {
         {
             self.seconds.pop_front();
         }
+        if self.seconds.len() < kept {
+            self.least = self.seconds.iter().map(|&(_, least)| least).min();
+        }
+
         match self.seconds.back_mut() {
             Some((s, least)) if *s == second => *least = (*least).min(sample),
             _ => self.seconds.push_back((second, sample)),
         }
+        self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
     }
 
     /// Forgets all but `sample`.
     pub(super) fn restart(&mut self, now: Instant, sample: Duration) {
         self.seconds.clear();
+        self.least = None;
         self.add(now, sample);
     }
 
     /// The least; `None` without samples.
-    pub(super) fn get(&self) -> Option<Duration> {
-        self.seconds.iter().map(|&(_, least)| least).min()
+    pub(super) const fn get(&self) -> Option<Duration> {
+        self.least
     }
 }
 

@@ -27,6 +27,39 @@ struct Pending {
     rate: f64,
 }
 
+/// What a sample of some span does to the means.
+#[derive(Clone, Copy, Debug)]
+struct Decay {
+    /// The span.
+    span: Duration,
+    /// What is left of each mean after it.
+    left: [f64; LENGTHS.len()],
+    /// Part of the sample that has not decayed by then.
+    new: [f64; LENGTHS.len()],
+}
+
+impl Decay {
+    /// Nothing decays in no time.
+    const NONE: Self = Self {
+        span: Duration::ZERO,
+        left: [1.0; LENGTHS.len()],
+        new: [1.0; LENGTHS.len()],
+    };
+
+    fn over(span: Duration) -> Self {
+        let left = LENGTHS.map(|length| libm::exp(-span.as_secs_f64() / length));
+        // The part of the span that has decayed by now is spread evenly over it.
+        let new = left.map(|left| {
+            if left < 1.0 {
+                (1.0 - left) / -libm::log(left)
+            } else {
+                1.0
+            }
+        });
+        Self { span, left, new }
+    }
+}
+
 /// A forecast of the rate at which the radio takes a flow's bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Forecast {
@@ -44,8 +77,8 @@ pub(super) struct Forecast {
     judged: f64,
     /// Forecasts without outcome, the oldest first.
     pending: VecDeque<Pending>,
-    /// The span of the last sample, and what is left of each mean after it.
-    decay: (Duration, [f64; LENGTHS.len()]),
+    /// What the span of the last sample does to each mean: spans repeat.
+    decay: Decay,
     /// The forecast, bytes/s.
     rate: f64,
     /// It is a mixture, and not one mean.
@@ -64,7 +97,7 @@ impl Forecast {
             loss: 0.0,
             judged: 0.0,
             pending: VecDeque::new(),
-            decay: (Duration::ZERO, [1.0; LENGTHS.len()]),
+            decay: Decay::NONE,
             rate: 0.0,
         }
     }
@@ -72,19 +105,13 @@ impl Forecast {
     /// The radio offered `bytes` over `span`; the next `horizon` is to be foretold.
     pub(super) fn on_sample(&mut self, span: Duration, bytes: f64, horizon: Duration) {
         let seconds = span.as_secs_f64();
-        if self.decay.0 != span {
-            let left = LENGTHS.map(|length| libm::exp(-seconds / length));
-            self.decay = (span, left);
+        if self.decay.span != span {
+            self.decay = Decay::over(span);
         }
         self.at += seconds;
         self.offered += bytes;
-        for (sum, left) in self.sums.iter_mut().zip(self.decay.1) {
-            // The part of the span that has decayed by now is spread evenly over it.
-            let new = if left < 1.0 {
-                (1.0 - left) / -libm::log(left)
-            } else {
-                1.0
-            };
+        let Decay { left, new, .. } = self.decay;
+        for ((sum, left), new) in self.sums.iter_mut().zip(left).zip(new) {
             sum[0] = sum[0] * left + bytes * new;
             sum[1] = sum[1] * left + seconds * new;
         }
