@@ -1,14 +1,11 @@
 //! Time of a header that a path outside hands over, with 1 and with 10,000 sessions under vAQM: each is of the next session.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use slackwater_core::Teid;
-use slackwater_core::{Direction, Duration, Instant, Qfi};
-use slackwater_upf::rules::{
-    Action, Far, Interface, LocalTunnel, Pdr, Qer, RemoteTunnel, Rules, UeAddress, Urr,
-};
+use slackwater_core::{Direction, Duration, Instant, Qfi, Teid};
 use slackwater_upf::sessions::Seid;
+use slackwater_upf::testing::session;
 use slackwater_upf::{Config, Upf};
 
 /// Headers per measurement: what comes in about 2 ms.
@@ -17,74 +14,8 @@ const HEADERS: u64 = 512;
 /// What else passes through the cache in that time: the packets themselves, twice.
 const OTHERS: usize = 2 << 20;
 
-fn pdr(k: u32, id: u16, source: Interface) -> Pdr {
-    let tunnel = (source == Interface::Access).then_some(LocalTunnel {
-        teid: Teid(k + 1),
-        v4: Some(Ipv4Addr::LOCALHOST),
-        v6: None,
-    });
-    Pdr {
-        id,
-        precedence: 100,
-        source,
-        remove_outer: tunnel.is_some(),
-        tunnel,
-        network: None,
-        ue: Some(UeAddress {
-            v4: Some(address(k)),
-            v6: None,
-        }),
-        filters: Vec::new(),
-        qfis: Vec::new(),
-        reports: false,
-        far: Some(u32::from(id)),
-        qers: vec![1],
-        urrs: vec![1],
-    }
-}
-
 fn address(k: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(0x0a3c_0000 + k)
-}
-
-fn rules(k: u32) -> Rules {
-    let far = |id, destination, outer| Far {
-        id,
-        action: Action::Forward,
-        destination: Some(destination),
-        network: None,
-        outer,
-        marking: None,
-        bar: None,
-    };
-    let outer = RemoteTunnel {
-        teid: Teid(k + 1),
-        address: IpAddr::from([192, 0, 2, 33]),
-    };
-    Rules {
-        pdrs: vec![pdr(k, 1, Interface::Access), pdr(k, 2, Interface::Core)],
-        fars: vec![
-            far(1, Interface::Core, None),
-            far(2, Interface::Access, Some(outer)),
-        ],
-        qers: vec![Qer {
-            id: 1,
-            correlation: None,
-            gate_up: true,
-            gate_down: true,
-            maximum: None,
-            guaranteed: None,
-            qfi: Some(Qfi(9)),
-            reflective: false,
-            edge: slackwater_wire::pfcp::EdgeOptions::default(),
-        }],
-        urrs: vec![Urr {
-            id: 1,
-            volume: true,
-            ..Urr::default()
-        }],
-        ..Rules::default()
-    }
 }
 
 /// The headers of a datagram of 1,400 octets to a UE, or from it.
@@ -118,7 +49,9 @@ impl Bench {
         let mut sessions = Vec::new();
         for k in 0..count {
             let seid = upf.sessions().add(Instant::ZERO, 0, u64::from(k) + 1);
-            upf.sessions().set_rules(seid, rules(k));
+            let teid = Teid(k + 1);
+            upf.sessions()
+                .set_rules(seid, session::rules(address(k), teid, teid));
             sessions.push(seid);
         }
         upf.take_fast_changes(Instant::ZERO);

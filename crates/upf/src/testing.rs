@@ -1,5 +1,7 @@
 //! What a control plane sends in tests: an association, and sessions with one flow each way.
 
+pub mod session;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use slackwater_core::{Qfi, Rate};

@@ -1,76 +1,11 @@
 use slackwater_core::{Bytes, Duration, Rate};
 
 use super::*;
-use crate::rules::{Filter, LocalTunnel, Qer, Rates, RemoteTunnel, UeAddress, Volume};
+use crate::rules::{Filter, Rates, Volume};
+use crate::testing::session;
 use crate::upf::{Config, Upf};
 
 const UE: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 1);
-
-fn pdr(id: u16, source: Interface) -> Pdr {
-    let tunnel = (source == Interface::Access).then_some(LocalTunnel {
-        teid: Teid(7),
-        v4: Some(Ipv4Addr::LOCALHOST),
-        v6: None,
-    });
-    Pdr {
-        id,
-        precedence: 100,
-        source,
-        remove_outer: tunnel.is_some(),
-        tunnel,
-        network: None,
-        ue: Some(UeAddress {
-            v4: Some(UE),
-            v6: None,
-        }),
-        filters: Vec::new(),
-        qfis: Vec::new(),
-        reports: false,
-        far: Some(u32::from(id)),
-        qers: vec![1],
-        urrs: vec![1],
-    }
-}
-
-fn rules() -> Rules {
-    let far = |id, destination, outer| Far {
-        id,
-        action: Action::Forward,
-        destination: Some(destination),
-        network: None,
-        outer,
-        marking: None,
-        bar: None,
-    };
-    let outer = RemoteTunnel {
-        teid: Teid(9),
-        address: IpAddr::from([192, 0, 2, 33]),
-    };
-    Rules {
-        pdrs: vec![pdr(1, Interface::Access), pdr(2, Interface::Core)],
-        fars: vec![
-            far(1, Interface::Core, None),
-            far(2, Interface::Access, Some(outer)),
-        ],
-        qers: vec![Qer {
-            id: 1,
-            correlation: None,
-            gate_up: true,
-            gate_down: true,
-            maximum: None,
-            guaranteed: None,
-            qfi: Some(Qfi(9)),
-            reflective: false,
-            edge: slackwater_wire::pfcp::EdgeOptions::default(),
-        }],
-        urrs: vec![Urr {
-            id: 1,
-            volume: true,
-            ..Urr::default()
-        }],
-        ..Rules::default()
-    }
-}
 
 /// A function without vAQM, and its session.
 fn with(change: impl FnOnce(&mut Rules)) -> (Upf, Seid) {
@@ -78,7 +13,7 @@ fn with(change: impl FnOnce(&mut Rules)) -> (Upf, Seid) {
     config.user.functions.vaqm = None;
     let mut upf = Upf::new(config);
     upf.keep_fast();
-    let mut rules = rules();
+    let mut rules = session::rules(UE, Teid(7), Teid(9));
     change(&mut rules);
     let seid = upf.sessions().add(Instant::ZERO, 0, 1);
     upf.sessions().set_rules(seid, rules);
@@ -154,7 +89,7 @@ fn what_somebody_must_look_at_is_left_out() {
         |r| r.fars[1].outer = None,
         |r| {
             // A rule that goes before, with a filter.
-            let mut first = pdr(3, Interface::Core);
+            let mut first = session::pdr(3, Interface::Core, UE, Teid(7));
             first.precedence = 1;
             first.filters = vec![Filter::default()];
             r.pdrs.push(first);
@@ -331,7 +266,7 @@ fn a_session_is_the_paths_while_vaqm_has_nothing_to_decide() {
 #[test]
 fn what_was_forwarded_counts_as_packets_do() {
     let (mut upf, seid) = with(|_| {});
-    let urr = rules().urrs[0].clone();
+    let urr = session::rules(UE, Teid(7), Teid(9)).urrs[0].clone();
     upf.usage.create(Instant::ZERO, seid, &urr);
     let what = Forwarded {
         packets: 3,
