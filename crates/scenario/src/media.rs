@@ -95,6 +95,10 @@ section! {
         /// What waits longer is thrown away in place of that, with all behind it; left out, for `scream` alone, as its
         /// authors' code clears its RTP queue.
         pub discard: Option<bool> = None,
+        /// What may be in flight above the controller's window, as time at its target, since reports once a frame free the window so
+        /// late; left out, nothing. `slackwater rtc send` gives the time of a frame.
+        #[within(Duration::ZERO, Duration::from_secs(10))]
+        pub unreported: Option<Duration> = None,
         /// ECN field.
         pub ecn: MediaEcn = MediaEcn::Controller,
         /// Format of reports.

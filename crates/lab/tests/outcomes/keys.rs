@@ -150,6 +150,8 @@ fn keys_of_senders_and_paths() {
         flow[2].controller = "gcc"; path.jitter = "20 ms"
         flow[2].controller = "scream"; path.loss = "3 %"
         flow[2].controller = "scream"; link.queue.law = "ramp"
+        flow[2].controller = "scream"; flow[2].app = { kind = "media", fps = 30 }
+        flow[2].controller = "scream"; flow[2].app = { kind = "media", fps = 30, unreported = "33 ms" }
         flow[2].controller = "al4s-s"; link.queue.law = "ramp"
         flow[2].controller = "l4s-cc"; link.queue.law = "ramp"
         flow[0].count = 4; flow[0].stagger = "0.5 s"; flow[0].controller = "reno"

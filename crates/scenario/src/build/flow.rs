@@ -220,6 +220,7 @@ fn rtp(config: &Media, controller: &str) -> RtpConfig {
             } else {
                 Overflow::Hurry(config.longest_wait.unwrap_or(HURRIED))
             },
+            unreported: config.unreported.unwrap_or(Duration::ZERO),
             retransmit: config.nack,
             ecn: match config.ecn {
                 MediaEcn::Controller => None,

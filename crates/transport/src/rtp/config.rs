@@ -35,7 +35,7 @@ pub struct SenderConfig {
     /// What happens to media that waits too long for the pacer.
     pub overflow: Overflow,
     /// What may be in flight above the controller's window, as time at its target: reports once a frame (RFC 9392) free the window so late.
-    /// None in a simulation, whose senders have windows as their papers do.
+    /// None where a scenario gives none: its senders have windows as their papers do.
     pub unreported: Duration,
     /// Answers NACKs.
     pub retransmit: bool,
