@@ -23,9 +23,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
+
+import chromium
+from chromium import NAMES, PATIENCE, TRIALS, VOID, RunError, last, seconds_of, spread
 
 # A cell that two senders of 8 Mbit/s fill. The ramp is one for a service of 60 ms (docs/al4s.md).
 CELL = """
@@ -41,32 +43,7 @@ speed = "3 km/h"
 mobility = { kind = "static", distance = "400 m" }
 """
 MOST = 8  # Mbit/s of each encoder
-# Reports of RFC 8888 in offers, without which no marks come back, and what chooses Chromium's controller (GCC else).
-REPORTS = "WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/"
-TRIALS = {"gcc": REPORTS, "scream": REPORTS + "WebRTC-Bwe-ScreamV2/Enabled/"}
-NAMES = {"gcc": "GCC of Chromium", "scream": "SCReAMv2 of Chromium"}
-PATIENCE = 40  # seconds until both connections stand
 SETTLE = 4  # seconds of both senders that rates leave out
-VOID = 75  # exit status of an emulation whose events came too late
-
-
-def seconds_of(path: Path) -> list[dict[str, float]]:
-    """What an end of ours counted, a line a second."""
-    return [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
-
-
-def last(lines: list[dict[str, float]]) -> dict[str, float]:
-    """The last line; empty where there is none."""
-    return lines[-1] if lines else {}
-
-
-def chromium_says(log: Path) -> dict[str, float]:
-    """The newest counters that the page printed."""
-    for line in reversed(log.read_text(errors="replace").splitlines()):
-        _, found, rest = line.partition('"slackwater {')
-        if found:
-            return json.loads("{" + rest[: rest.rindex("}") + 1])
-    return {}
 
 
 class Run:
@@ -110,24 +87,14 @@ class Run:
 
     def _chromium(self) -> subprocess.Popen[bytes]:
         address = (self.folder / "address").read_text().strip()
-        words = [self.args.chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"]
-        words += [f"--user-data-dir={self.folder / 'profile'}", "--enable-logging=stderr"]
-        words += [f"--force-fieldtrials={TRIALS[self.theirs]}", f"http://{address}:8090/?most={MOST}"]
-        with (self.folder / "chromium.log").open("wb") as out:
-            return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=out)
+        return chromium.start(self.args.chromium, self.folder, self.theirs, f"http://{address}:8090/?most={MOST}")
 
     def _said(self) -> str:
         files = [self.folder / "emulate.log", self.folder / "errors"]
         return "".join(path.read_text()[-2000:] for path in files if path.exists())
 
     def _wait(self, what: str, emulator: subprocess.Popen[bytes], found: Callable[[], bool]) -> None:
-        for _ in range(PATIENCE * 10):
-            if found():
-                return
-            if emulator.poll() is not None:
-                break
-            time.sleep(0.1)
-        sys.exit(f"error: found no {what}, expected it within {PATIENCE} s: {self._said()}")
+        chromium.wait(what, emulator, found, self._said)
 
     def run(self) -> dict:
         """Both flows, and what all ends counted."""
@@ -148,12 +115,9 @@ class Run:
             self._wait("media of Chromium", emulator, lambda: (self.folder / "got.1").stat().st_size > 0)
             status = emulator.wait(timeout=PATIENCE + self.args.seconds * 2)
         finally:
-            for process in (browser, emulator):
-                if process is not None and process.poll() is None:
-                    process.terminate()
-                    process.wait(timeout=20)
+            chromium.end(browser, emulator)
         if status not in (0, VOID):
-            sys.exit(f"error: emulate ended with {status}: {self._said()}")
+            raise RunError(f"emulate ended with {status}: {self._said()}")
         return self._found(json.loads(summary.read_text()), status == VOID)
 
     def _found(self, found: dict, void: bool) -> dict:
@@ -174,6 +138,7 @@ class Run:
                     "received": last(seconds),
                 }
             )
+        counters = chromium.counted(self.folder)
         return {
             "pair": [self.ours, self.theirs],
             "seed": self.seed,
@@ -182,14 +147,14 @@ class Run:
             "load": os.getloadavg()[0],
             "flows": flows,
             "sender": last(seconds_of(self.folder / "sent")),
-            "chromium": chromium_says(self.folder / "chromium.log"),
+            "chromium": counters[-1][1] if counters else {},
         }
 
 
 def contradictions(run: dict) -> list[str]:
     """What no order of events explains. Counters are read once a second, so ends may lack what came since."""
     ours, theirs = run["flows"]
-    sender, chromium = run["sender"], run["chromium"]
+    sender, counters = run["sender"], run["chromium"]
     name_of_ours, name_of_theirs = run["pair"]
     held = []
     for name, flow in (("ours", ours), ("Chromium's", theirs)):
@@ -207,25 +172,19 @@ def contradictions(run: dict) -> list[str]:
         ("our sender: reports that cannot be read", sender.get("malformed", 0) == 0),
         (f"our sender: {read} marks read, {ours['marks']} made", read <= ours["marks"]),
     ]
-    as_l4s, marks, sent = theirs["received"].get("l4s", 0), theirs["marks"], chromium.get("packetsSent", 0)
+    as_l4s, marks, sent = theirs["received"].get("l4s", 0), theirs["marks"], counters.get("packetsSent", 0)
     # Its SCReAM sends ECT(1), its GCC Not-ECT, which nothing may mark.
     expected = sent if name_of_theirs == "scream" else 0
     held += [
-        ("Chromium: no report came", chromium.get("ccfbMessagesReceived", 0) > 0),
+        ("Chromium: no report came", counters.get("ccfbMessagesReceived", 0) > 0),
         (
-            f"Chromium: {chromium.get('packetsSentWithEct1')} of {sent} packets sent as ECT(1)",
-            chromium.get("packetsSentWithEct1") == expected,
+            f"Chromium: {counters.get('packetsSentWithEct1')} of {sent} packets sent as ECT(1)",
+            counters.get("packetsSentWithEct1") == expected,
         ),
         (f"Chromium: {as_l4s} packets came as ECT(1) or CE", (as_l4s > 0) == (expected > 0)),
         (f"Chromium: {marks} marks under {name_of_theirs}", expected > 0 or marks == 0),
     ]
     return [f"{name_of_ours} beside {name_of_theirs}, seed {run['seed']}: {what}" for what, true in held if not true]
-
-
-def spread(values: list[float], digits: int) -> str:
-    """Mean, and the range where there are several."""
-    text = f"{statistics.fmean(values):.{digits}f}"
-    return text if len(values) == 1 else f"{text} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
 
 def table(runs: list[dict]) -> str:
@@ -258,7 +217,7 @@ def main() -> None:
     """Runs all, prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=Path, default=Path("target/release/slackwater"))
-    parser.add_argument("--chromium", default=os.environ.get("CHROMIUM") or shutil.which("chromium"))
+    parser.add_argument("--chromium", default=chromium.binary())
     parser.add_argument("--ours", default="scream", help="media controllers of `slackwater list`, separated by commas")
     parser.add_argument("--theirs", default="gcc,scream", help="controllers of Chromium, separated by commas")
     parser.add_argument("--seeds", type=int, default=1, help="runs of each, with seeds from 1 on")
@@ -278,7 +237,10 @@ def main() -> None:
     for pair in itertools.product(args.ours.split(","), args.theirs.split(",")):
         for seed in range(1, args.seeds + 1):
             with tempfile.TemporaryDirectory(prefix="beside-", ignore_cleanup_errors=True) as folder:
-                run = Run(args, pair, seed, Path(folder)).run()
+                try:
+                    run = Run(args, pair, seed, Path(folder)).run()
+                except RunError as failed:
+                    sys.exit(f"error: {failed}")
             if run["void"]:
                 name = " beside ".join(pair)
                 print(f"{name}, seed {seed}: void, late by {run['late_p99_ms']:.2f} ms at 99 %", file=sys.stderr)
