@@ -26,11 +26,13 @@ const STREAM = [
   "framesDecoded", "framesEncoded", "framesPerSecond", "freezeCount", "packetsReceived", "packetsLost", "packetsSent",
   "packetsReceivedWithCe", "packetsReceivedWithEct1", "nackCount", "retransmittedPacketsReceived", "retransmittedPacketsSent",
   "targetBitrate", "frameWidth", "packetsSentWithEct1",
+  "bytesSent", "headerBytesSent", "qualityLimitationReason",
 ];
 const SHOWN: Record<string, string[]> = {
   "inbound-rtp": STREAM,
   "outbound-rtp": STREAM,
   transport: ["ccfbMessagesSent", "ccfbMessagesReceived"],
+  "candidate-pair": ["availableOutgoingBitrate"],
 };
 
 /** A picture that an encoder has work with: confetti and a number. */
