@@ -125,6 +125,23 @@ mod tests {
         assert_eq!(LawConfig::from_name("stack"), None);
     }
 
+    /// A ramp marks ECT(1) alone (RFC 9331) or every ECN-capable packet; nothing marks one that is not capable (RFC 3168, 5).
+    #[test]
+    fn a_ramp_marks_those_for_whom_it_is() {
+        let ramp = |target| {
+            LawConfig::Ramp(RampConfig {
+                target,
+                ..RampConfig::default()
+            })
+        };
+        let marks = |law: &LawConfig| {
+            [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce].map(|ecn| law.may_mark(ecn))
+        };
+        assert_eq!(marks(&ramp(RampTarget::Ect1)), [false, false, true, true]);
+        assert_eq!(marks(&ramp(RampTarget::Capable)), [false, true, true, true]);
+        assert_eq!(marks(&LawConfig::None), [false; 4]);
+    }
+
     /// What a key shows it takes back, and the defaults are within the ranges that the keys state.
     #[test]
     fn every_key_can_be_read_and_set_within_its_range() {

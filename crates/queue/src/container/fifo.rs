@@ -193,6 +193,17 @@ mod tests {
     use crate::NoSink;
     use crate::law::NoLaw;
 
+    #[test]
+    fn the_lower_of_two_limits_holds_for_packets_and_for_bytes() {
+        let (packets, bytes) = (Limits::packets(10), Limits::bytes(Bytes(3_000)));
+        for both in [packets.both(bytes), bytes.both(packets)] {
+            assert!(both.allow(10, Bytes(3_000)));
+            assert!(!both.allow(11, Bytes(40)) && !both.allow(2, Bytes(3_001)));
+        }
+        let tighter = packets.both(Limits::packets(4));
+        assert!(tighter.allow(4, Bytes(1 << 40)) && !tighter.allow(5, Bytes(40)));
+    }
+
     fn packet(seq: u32, len: u16) -> Packet {
         Packet {
             body: Datagram::new(seq, 0).into(),

@@ -79,3 +79,21 @@ impl PartialEq for OwnLaw {
         Arc::ptr_eq(&self.make, &other.make) && self.parameters == other.parameters
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::law::NoLaw;
+
+    #[test]
+    fn laws_are_the_same_with_the_same_maker_and_parameters() {
+        let law = || OwnLaw::new("own", "A law of the program's.", |_, _| Ok(Box::new(NoLaw)));
+        let (one, other) = (law(), law());
+        let with = |p: &str| one.with_parameters(p).expect("it takes any");
+        assert_eq!(with("limit=20"), with("limit=20"));
+        assert_ne!(with("limit=20"), with("limit=21"));
+        // Another maker may build something else under the same name.
+        assert_ne!(one, other);
+        assert_eq!(with("limit=20").about(), "A law of the program's.");
+    }
+}

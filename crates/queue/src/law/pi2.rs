@@ -383,6 +383,33 @@ mod tests {
         assert!(run(100) > 0.0);
     }
 
+    /// RFC 9332, appendix A.1: an empty queue has no delay, so that the probability falls while nothing waits.
+    #[test]
+    fn an_empty_queue_lets_the_probability_fall() {
+        let after = |empties: bool| {
+            let mut law = Pi2::new(Pi2Config::default());
+            law.base = 0.3;
+            let (full, packet) = (
+                QueueView {
+                    bytes: slackwater_core::Bytes(100_000),
+                    packets: 70,
+                },
+                PacketMeta {
+                    len: 1500,
+                    ecn: Ecn::Ect0,
+                },
+            );
+            law.on_dequeue(Instant::ZERO, ms(30.0), &full, &packet);
+            if empties {
+                law.on_empty(Instant::from_millis(1));
+            }
+            law.on_enqueue(Instant::from_millis(3_000), ms(0.0), &full, &packet);
+            law.base()
+        };
+        assert_eq!(after(true), 0.0);
+        assert!(after(false) > 0.3);
+    }
+
     #[test]
     fn a_century_costs_nothing() {
         let mut law = Pi2::new(Pi2Config::default());

@@ -389,6 +389,54 @@ mod tests {
         assert!((share(true) - 1.0 / 36.0).abs() < 0.002, "{}", share(true));
     }
 
+    /// RFC 8033, 4.1: what `drop_early` decides is what becomes of an arrival.
+    #[test]
+    fn arrivals_are_hit_at_the_probability_and_a_short_queue_lets_all_pass() {
+        let share = |queue: &QueueView| {
+            let mut law = law(0.05, 20, 20);
+            let hit = |_: &u32| {
+                let delay = Duration::from_millis(20);
+                law.on_enqueue(Instant::ZERO, delay, queue, &packet(Ecn::NotEct)) == Verdict::Drop
+            };
+            (0..50_000).filter(hit).count() as f64 / 5e4
+        };
+        assert!(
+            (share(&FULL) - 1.0 / 36.0).abs() < 0.002,
+            "{}",
+            share(&FULL)
+        );
+        let short = QueueView {
+            bytes: Bytes(1500),
+            packets: 1,
+        };
+        assert_eq!(share(&short), 0.0);
+    }
+
+    /// RFC 8033, 4.2: the first update after a time without delay has the whole rise in its term of `beta`.
+    #[test]
+    fn the_first_delay_after_a_calm_time_counts_whole() {
+        let mut law = Pie::new(PieConfig::default(), Draw::new(1));
+        law.on_empty(Instant::ZERO);
+        law.on_empty(Instant::from_millis(10_000));
+        let meets = |law: &mut Pie, us: u64| {
+            let delay = Duration::from_millis(40);
+            law.on_dequeue(
+                Instant::from_nanos(us * 1000),
+                delay,
+                &FULL,
+                &packet(Ecn::NotEct),
+            );
+        };
+        meets(&mut law, 10_001_000);
+        meets(&mut law, 10_016_000);
+        let wanted = (0.125 * 0.025 + 1.25 * 0.040) / 2048.0;
+        assert!(
+            (law.probability() - wanted).abs() < 1e-12,
+            "{}",
+            law.probability()
+        );
+    }
+
     #[test]
     fn a_short_queue_or_a_calm_one_is_spared() {
         let short = QueueView {
@@ -399,6 +447,9 @@ mod tests {
         assert!((0..100).all(|_| !spared.drops_early(&short)));
         let mut calm = law(0.19, 20, 7);
         assert!((0..100).all(|_| !calm.drops_early(&FULL)));
+        // RFC 8033, 4.1: calm is below 20 %.
+        let mut hit = law(0.2, 20, 7);
+        assert!((0..100).any(|_| hit.drops_early(&FULL)));
     }
 
     #[test]

@@ -210,6 +210,30 @@ mod tests {
         assert_eq!(share(&beyond[5_000..], Verdict::Drop), 1.0);
     }
 
+    /// "gentle": from `max_p` at the upper threshold the probability rises evenly to 1 at twice of it. Without it, it is 1 at once.
+    #[test]
+    fn beyond_the_upper_threshold_the_slope_is_gentle_or_a_cliff() {
+        for (average, gentle, cliff) in [
+            (22_499.0, 0.1, 0.1),
+            (22_501.0, 0.1, 1.0),
+            // Half way to twice the threshold: half way from 0.1 to 1.
+            (33_750.0, 0.55, 1.0),
+            (45_000.0, 1.0, 1.0),
+            (90_000.0, 1.0, 1.0),
+        ] {
+            for (is_gentle, wanted) in [(true, gentle), (false, cliff)] {
+                let config = RedConfig {
+                    gentle: is_gentle,
+                    ..RedConfig::default()
+                };
+                let mut law = config.build(Draw::new(1));
+                law.average = average;
+                let p = law.probability();
+                assert!((p - wanted).abs() < 1e-4, "{average} {is_gentle}: {p}");
+            }
+        }
+    }
+
     #[test]
     fn the_average_falls_while_the_queue_is_empty() {
         let mut law = RedConfig::default().build(Draw::new(1));

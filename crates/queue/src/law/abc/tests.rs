@@ -52,6 +52,19 @@ impl Link {
     }
 }
 
+/// Between two reports of a link its total is taken to grow evenly: a steady rate is found whole, wherever the window begins.
+#[test]
+fn a_steady_rate_is_found_whole_between_two_reports() {
+    let window = Duration::from_millis(40);
+    let mut meter = Meter::default();
+    // 1,000 bytes each millisecond, reported every 7 ms.
+    for ms in (0..=140).step_by(7) {
+        meter.note(Instant::from_millis(ms), 1_000 * ms, window);
+    }
+    let bytes = meter.within(Instant::from_millis(140), window);
+    assert!((bytes - 40_000.0).abs() < 1e-6, "{bytes}");
+}
+
 #[test]
 fn a_busy_link_without_a_queue_lets_a_little_less_than_half_accelerate() {
     // Equations 1 and 2 with tr = 0.98 mu and cr = mu: f = 0.49.
