@@ -18,11 +18,15 @@ With `--runs N`, flows are of TCP, and N segments of one follow each other, as t
 With `--eupf PATH`, the binary of eUPF (github.com/edgecomllc/eupf) takes its turn in each round: the same packets and
 the same session, by XDP in generic mode. It has no queues, so it has no vAQM.
 
+Forwarding has the same packets as the function, of as many flows. The sender copies the headers of each and no more, so
+that its own time does not depend on them.
+
 With `--fast`, the function itself takes another turn for each `--vaqm`, with its path in the kernel (`fast.path`).
 """
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -45,6 +49,7 @@ IN_KERNEL = ", in the kernel"  # Behind what vAQM is, where the path in the kern
 # Kernel forwarding's share that a way must reach with vAQM, before any run: by a port down and up, and by a TUN device.
 BOUNDS = {("port", "down"): 0.70, ("port", "up"): 0.65, ("tun", "down"): 0.45, ("tun", "up"): 0.45}
 LOSS = 0.01  # Above this share of lost packets the offered rate is halved: time spent on them is nobody's.
+FALL = 20.0  # Percent of the share that may be lost from the fewest sessions to the most.
 DELAY_BOUNDS = {"p50": 50.0, "p99": 500.0}  # us that the function adds at half load
 GROUP = Path("/sys/fs/cgroup/cpuacct/swb")
 GROUP2 = Path("/sys/fs/cgroup/swb")
@@ -442,7 +447,7 @@ def costs(args: argparse.Namespace, folder: Path) -> None:
                         memory[case] = (*function.memory, function.set_up)
                     function.stop()
                     forwarding()
-                    plain = load(args, folder, way, frames(way, size, 1, False, [], args.runs, flags), rate)
+                    plain = load(args, folder, way, frames(way, size, case[4], False, [], args.runs, flags), rate)
                     no_forwarding()
                     row["share"] = row["rate"] / plain["rate"]
                     row["plain"] = plain["rate"]
@@ -465,31 +470,55 @@ def costs(args: argparse.Namespace, folder: Path) -> None:
         if sessions > 1:
             print(f"\n{sessions:,} sessions ({n3}, {n6}, vAQM {vaqm}): {before / 2**20:.1f} MiB before, ", end="")
             print(f"{after / 2**20:.1f} MiB after, {sessions / seconds:,.0f} set-ups a second", flush=True)
+    falls(args, found)
+
+
+def falls(args: argparse.Namespace, found: dict[tuple, list[dict]]) -> None:
+    """What the function loses from the fewest sessions to the most, beside what forwarding loses."""
+    few, many = min(args.sessions), max(args.sessions)
+    if few == many:
+        return
+    print(f"\nLess with {many:,} sessions than with {few:,}, %, by medians:\n")
+    print(f"| way | octets | N3 | N6 | vAQM | gather (us) | rate | kernel | share | bound of share ({FALL:.0f}) |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for (*case, sessions), rows in found.items():
+        others = found.get((*case, many))
+        if sessions != few or not others:
+            continue
+        way, size, n3, n6, vaqm, gather = case
+        less = [
+            100 * (1 - statistics.median(r[key] for r in others) / statistics.median(r[key] for r in rows))
+            for key in ("rate", "plain", "share")
+        ]
+        verdict = "holds" if less[2] <= FALL else "**misses**"
+        cells = [way, f"{size:,}", n3, n6, vaqm, f"{gather}", *(f"{x:.0f}" for x in less), verdict]
+        print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def added(args: argparse.Namespace, folder: Path) -> None:
     """What the function adds to a packet's way at `--delay-rate`, to be half of what it carries."""
     print(
-        "\n| way | N3 | N6 | gather (us) | kernel p50, us | p99 | function p50, us | p99 "
+        "\n| way | N3 | N6 | vAQM | gather (us) | kernel p50, us | p99 | function p50, us | p99 "
         "| added p50 (bound 50) | added p99 (bound 500) |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     sink(False)
+    vaqms = [args.vaqm[0], *([args.vaqm[0] + IN_KERNEL] if args.fast else [])]
     for way in args.ways:
-        for n3, n6, gather in ((n3, n6, gather) for n3 in args.n3 for n6 in args.n6 for gather in args.gather):
+        for n3, n6, vaqm, gather in itertools.product(args.n3, args.n6, vaqms, args.gather):
             rows = []
             for _ in range(args.rounds):
                 forwarding()
                 plain = delays(args, folder, way, frames(way, 1_400, 1, False, []), args.delay_rate)
                 no_forwarding()
-                function = Function(args.binary, n3, n6, args.vaqm[0], gather, 1, folder)
+                function = Function(args.binary, n3, n6, vaqm, gather, 1, folder)
                 octets = frames(way, 1_400, 1, True, function.teids)
                 rows.append((plain, delays(args, folder, way, octets, args.delay_rate)))
                 function.stop()
-                print(f"  {way} {n3} {n6} {gather}: {rows[-1]}", file=sys.stderr, flush=True)
+                print(f"  {way} {n3} {n6} {vaqm} {gather}: {rows[-1]}", file=sys.stderr, flush=True)
             cells = [shown([r[k][q] for r in rows], 1e-3) for k in (0, 1) for q in ("p50_ns", "p99_ns")]
             more = [shown([r[1][q] - r[0][q] for r in rows], 1e-3) for q in ("p50_ns", "p99_ns")]
-            print(f"| {way} | {n3} | {n6} | {gather} | {' | '.join(cells + more)} |", flush=True)
+            print(f"| {way} | {n3} | {n6} | {vaqm} | {gather} | {' | '.join(cells + more)} |", flush=True)
     sink(True)
 
 

@@ -48,6 +48,8 @@ extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 #define AF_INET 2
 /* Sessions at most; each has a place among the counters. */
 #define SESSIONS 16384
+/* Entries that a table of sessions has room for. The kernel makes as many chains, so that one rarely holds two of the sessions. */
+#define ROOM (4 * SESSIONS)
 /* Octets of a packet that the function gets: an IPv4 header, and the longest of TCP (RFC 9293, 3.1). */
 #define HEAD 80
 /* Octets of those that the function has not read yet; a power of two. */
@@ -107,6 +109,7 @@ struct passed {
 	u8 head[HEAD];
 };
 
+/* On a cache line of its own. */
 struct counts {
 	u64 down_packets;
 	u64 down_bytes;
@@ -114,6 +117,7 @@ struct counts {
 	u64 up_bytes;
 	/* The kernel had no room for a header. */
 	u64 lost;
+	u64 unused[3];
 };
 
 struct note {
@@ -133,20 +137,22 @@ struct note {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SESSIONS);
+	__uint(max_entries, ROOM);
 	__type(key, __be32);
 	__type(value, struct down);
 } downs SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SESSIONS);
+	__uint(max_entries, ROOM);
 	__type(key, __be32);
 	__type(value, struct up);
 } ups SEC(".maps");
 
+/* SESSIONS for each processor; the loader knows how many there are. The function reads them where they lie, without a call. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, SESSIONS);
 	__type(key, u32);
 	__type(value, struct counts);
@@ -168,6 +174,14 @@ struct {
 static __always_inline struct note *note_of(u32 which)
 {
 	return bpf_map_lookup_elem(&notes, &which);
+}
+
+/* Of a session's place, on this processor. */
+static __always_inline struct counts *counts_of(u32 slot)
+{
+	u32 place = bpf_get_smp_processor_id() * SESSIONS + slot;
+
+	return bpf_map_lookup_elem(&counters, &place);
 }
 
 /* A frame to this host, as it came by the line. A super-packet is the function's to cut. */
@@ -281,14 +295,13 @@ int send_down(struct __sk_buff *skb)
 	struct bpf_redir_neigh hop = { .nh_family = AF_INET };
 	struct note *note = note_of(0);
 	struct counts *counts;
-	u32 more, slot;
+	u32 more;
 	int done;
 
 	if (!note || !note->taken)
 		return TC_ACT_UNSPEC;
 	note->taken = 0;
-	slot = note->slot;
-	counts = bpf_map_lookup_elem(&counters, &slot);
+	counts = counts_of(note->slot);
 	if (!counts)
 		return TC_ACT_SHOT;
 	more = note->down.contained ? sizeof(outer) : sizeof(outer) - 8;
@@ -431,15 +444,13 @@ int send_up(struct __sk_buff *skb)
 	struct bpf_redir_neigh hop = { .nh_family = AF_INET, .ipv4_nh = gateway };
 	struct note *note = note_of(1);
 	struct counts *counts;
-	u32 slot;
 	u8 before[2], after[2];
 	int done;
 
 	if (!note || !note->taken)
 		return TC_ACT_UNSPEC;
 	note->taken = 0;
-	slot = note->slot;
-	counts = bpf_map_lookup_elem(&counters, &slot);
+	counts = counts_of(note->slot);
 	if (!counts)
 		return TC_ACT_SHOT;
 	done = trimmed(skb, note) && !bpf_skb_adjust_room(skb, -(int)note->outer, BPF_ADJ_ROOM_MAC, 0) &&

@@ -26,6 +26,7 @@ pub mod emulate;
 pub mod gnb;
 pub mod gtpu;
 pub mod kernel;
+mod mapping;
 pub mod packet;
 pub mod privilege;
 pub mod program;

@@ -16,6 +16,7 @@ use std::ptr;
 
 use crate::LiveError;
 use crate::emulate::frame::HEADER;
+use crate::mapping::Mapping;
 use ring::{Octets, Ring, SLOT_FRONT};
 
 /// Octets of an Ethernet header: two addresses and a type (IEEE 802.3, 3.1.1).
@@ -75,25 +76,6 @@ pub struct PacketSocket {
     pub refused: u64,
     /// Frames that came and were not whole.
     pub cut: u64,
-}
-
-/// Memory that the kernel writes frames to.
-#[derive(Debug)]
-struct Mapping {
-    /// Its first octet.
-    start: *mut u8,
-    /// Octets of it.
-    length: usize,
-}
-
-// SAFETY: the mapping is unmapped once, by whoever owns this value.
-unsafe impl Send for Mapping {}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: `start` and `length` are those of the mapping, which nothing refers to any more.
-        unsafe { libc::munmap(self.start.cast(), self.length) };
-    }
 }
 
 fn set<T>(fd: BorrowedFd<'_>, name: libc::c_int, value: &T) -> io::Result<()> {
@@ -218,27 +200,9 @@ impl PacketSocket {
         };
         set(fd.as_fd(), libc::PACKET_RX_RING, &request)?;
         let length = slot * SLOTS;
-        // SAFETY: a new mapping of the ring that the socket has just got, of its length.
-        let start = unsafe {
-            let both = libc::PROT_READ | libc::PROT_WRITE;
-            libc::mmap(
-                ptr::null_mut(),
-                length,
-                both,
-                libc::MAP_SHARED,
-                fd.as_raw_fd(),
-                0,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let mapping = Mapping {
-            start: start.cast(),
-            length,
-        };
+        let mapping = Mapping::of(fd.as_fd(), length, true)?;
         // SAFETY: the mapping has so many slots, lives as long as the ring beside it, and the kernel keeps the rules of packet(7).
-        let ring = unsafe { Ring::over(mapping.start, slot, SLOTS) };
+        let ring = unsafe { Ring::over(mapping.start(), slot, SLOTS) };
         let at = address(index);
         // SAFETY: the kernel reads a `sockaddr_ll` during the call alone.
         let bound = unsafe {

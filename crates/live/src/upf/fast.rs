@@ -7,6 +7,7 @@
 //! vAQM measures sessions that it lets pass: it reads the headers of their packets behind the kernel ([`Fast::read`]). A session whose
 //! instance has something to decide is taken out, and looked at again each [`LOOKS_AT_ACTING`] looks.
 
+mod counters;
 mod hops;
 mod maps;
 mod unread;
@@ -19,14 +20,15 @@ use std::os::fd::BorrowedFd;
 use slackwater_core::{Direction, Instant, Qfi};
 use slackwater_upf::Upf;
 use slackwater_upf::sessions::Seid;
-use slackwater_upf::user::fast::{FastDown, FastPath, FastUp, Forwarded};
+use slackwater_upf::user::fast::{FastDown, FastPath, FastUp};
 use slackwater_wire::pfcp;
 
 use super::config::{Network, UpfConfig};
 use crate::LiveError;
 use crate::packet::PacketSocket;
+use counters::Counts;
 use hops::Hops;
-use maps::{Counts, Maps};
+use maps::Maps;
 use unread::Passed;
 
 /// Looks in which the counts of all sessions are taken over: with one each 10 ms, a second.
@@ -277,15 +279,11 @@ impl Fast {
         };
         let found = self.maps.counts(taken.slot);
         let seen = core::mem::replace(&mut taken.seen, found);
-        let since = |now: Forwarded, then: Forwarded| Forwarded {
-            packets: now.packets.wrapping_sub(then.packets),
-            bytes: now.bytes.wrapping_sub(then.bytes),
-        };
+        let since = found.since(seen);
         let urrs_down: &[u32] = taken.path.down.as_ref().map_or(&[], |d: &FastDown| &d.urrs);
         let urrs_up: &[u32] = taken.path.up.as_ref().map_or(&[], |u: &FastUp| &u.urrs);
-        let (down, up) = (since(found.down, seen.down), since(found.up, seen.up));
-        upf.add_forwarded(now, seid, Direction::Down, urrs_down, down);
-        upf.add_forwarded(now, seid, Direction::Up, urrs_up, up);
-        upf.add_no_room(found.lost.wrapping_sub(seen.lost));
+        upf.add_forwarded(now, seid, Direction::Down, urrs_down, since.down);
+        upf.add_forwarded(now, seid, Direction::Up, urrs_up, since.up);
+        upf.add_no_room(since.lost);
     }
 }

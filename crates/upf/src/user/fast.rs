@@ -226,21 +226,24 @@ impl User {
         let Ok(ip) = IpPacket::new(head) else {
             return true;
         };
-        let seid = session.seid;
-        let ue = seid.ue();
-        let pdr = match direction {
-            Direction::Down => pdr_down(&session.rules),
-            Direction::Up => pdr_up(&session.rules),
-        };
+        let ue = session.seid.ue();
         let state = self.states.get(ue.index()).and_then(Option::as_deref);
-        if let (Some(state), Some(pdr)) = (state, pdr) {
-            let metered = &state.meters;
-            self.meters.passed(now, metered, pdr, direction, ip.len());
+        // Rules lie far from here in memory, and only a meter has a question to them.
+        let metered = state
+            .map(|state| &state.meters)
+            .filter(|meters| !meters.is_empty());
+        if let Some(meters) = metered {
+            let pdr = match direction {
+                Direction::Down => pdr_down(&session.rules),
+                Direction::Up => pdr_up(&session.rules),
+            };
+            if let Some(pdr) = pdr {
+                self.meters.passed(now, meters, pdr, direction, ip.len());
+            }
         }
         let passed = Passed { ip, ue, qfi };
         let rests = self.functions.on_bypassed(now, direction, ue, &passed);
-        let state = self.state(seid);
-        rests && state.is_none_or(|state| self.meters.admit_any(now, &state.meters))
+        rests && metered.is_none_or(|meters| self.meters.admit_any(now, meters))
     }
 
     fn fast_down(&self, rules: &Rules) -> Option<FastDown> {

@@ -15,9 +15,10 @@ use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{
     AsRawLibbpf as _, Link, MapCore as _, MapFlags, OpenObject, ProgramMut, libbpf_sys,
 };
-use slackwater_upf::user::fast::{FastDown, FastUp, Forwarded};
+use slackwater_upf::user::fast::{FastDown, FastUp};
 
 use super::super::config::UpfConfig;
+use super::counters::{Counters, Counts};
 use super::unread::Unread;
 use crate::LiveError;
 use crate::packet::PacketSocket;
@@ -34,22 +35,12 @@ const OUTER: usize = 20 + 8 + 8;
 /// See [`OUTER`].
 const CONTAINER: usize = 8;
 
-/// What the kernel has counted at one place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    /// Downlink.
-    pub(super) down: Forwarded,
-    /// Uplink.
-    pub(super) up: Forwarded,
-    /// Packets without room for a header.
-    pub(super) lost: u64,
-}
-
 /// Loaded programs.
 pub(super) struct Maps {
     // Links go before what they link.
     _links: [Link; 2],
     skel: skel::UpfSkel<'static>,
+    counters: Counters,
     /// Packets whose headers the function has not read yet.
     pub(super) unread: Unread,
     /// Longest packet of N3's interface.
@@ -138,6 +129,15 @@ impl Maps {
         (settings.n3_index, settings.n6_index) = (index(n3)?, index(n6)?);
         settings.n6_mtu = n6.mtu() as u32;
         let (n3_index, n6_index) = (settings.n3_index, settings.n6_index);
+        let processors = libbpf_rs::num_possible_cpus().map_err(refused("how many processors"))?;
+        let places = u32::try_from(processors)
+            .ok()
+            .and_then(|n| n.checked_mul(SESSIONS));
+        let places = places.ok_or_else(|| needs("too many processors", "131,071 at most"))?;
+        open.maps
+            .counters
+            .set_max_entries(places)
+            .map_err(refused("no room for counters"))?;
         let skel = open
             .load()
             .map_err(refused("the kernel does not take the programs"))?;
@@ -148,8 +148,11 @@ impl Maps {
         n6.set_filter(skel.progs.decide_down.as_fd())?;
         n3.set_filter(skel.progs.decide_up.as_fd())?;
         let unread = Unread::of(&skel.maps.unread)?;
+        let counters = Counters::of(skel.maps.counters.as_fd(), processors)
+            .map_err(|e| LiveError::kernel("fast.path: counters cannot be read", e))?;
         Ok(Self {
             _links: links,
+            counters,
             unread,
             skel,
             n3_mtu: n3.mtu(),
@@ -174,22 +177,7 @@ impl Maps {
 
     /// What was counted at a place by all processors.
     pub(super) fn counts(&self, slot: u32) -> Counts {
-        let found = self
-            .skel
-            .maps
-            .counters
-            .lookup_percpu(&slot.to_ne_bytes(), MapFlags::ANY);
-        let mut all = Counts::default();
-        for of_cpu in found.ok().flatten().unwrap_or_default() {
-            let mut words = of_cpu.as_chunks().0.iter().map(|w| u64::from_ne_bytes(*w));
-            let mut next = |sum: &mut u64| *sum = sum.wrapping_add(words.next().unwrap_or(0));
-            next(&mut all.down.packets);
-            next(&mut all.down.bytes);
-            next(&mut all.up.packets);
-            next(&mut all.up.bytes);
-            next(&mut all.lost);
-        }
-        all
+        self.counters.at(slot)
     }
 
     /// Puts a session in, whose packets' headers the function gets where it is `watched`; false where there is no room, and then nothing of it is there.
