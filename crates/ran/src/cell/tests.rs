@@ -103,6 +103,37 @@ fn one_packet_crosses_both_ways() {
 }
 
 #[test]
+fn packets_of_both_directions_are_inside() {
+    let config = CellConfig::lte(5.0);
+    let mut cell = cell(&config, vec![ue(given(20), RlcConfig::default())]);
+    let mut out = CellOut::new();
+    for (n, way) in [Direction::Down, Direction::Up, Direction::Up]
+        .into_iter()
+        .enumerate()
+    {
+        let now = Instant::from_millis(1);
+        cell.enqueue(now, way, UeId(0), Qfi(0), packet(n as u32, 1000), &mut out);
+    }
+    assert_eq!(cell.packets(), 3);
+    drain(&mut cell, &mut out);
+    assert_eq!(cell.packets(), 0);
+}
+
+/// TS 38.211, 4.2 and 4.4.4.1: a block is twelve subcarriers of 15 kHz times 2^mu, up and down; LTE's is 180 kHz (TS 36.211, 5.2.3).
+#[test]
+fn a_block_is_as_wide_as_its_numerology_makes_it() {
+    for (config, hz) in [
+        (CellConfig::lte(20.0), 180e3),
+        (CellConfig::nr(20, 0), 180e3),
+        (CellConfig::nr(100, 1), 360e3),
+        (CellConfig::nr(100, 2), 720e3),
+    ] {
+        let (down, up) = (config.downlink_budget(), config.uplink_budget());
+        assert_eq!((down.block_hz, up.block_hz), (hz, hz), "{}", config.mu);
+    }
+}
+
+#[test]
 fn a_saturated_lte_cell_carries_its_transport_blocks() {
     let config = CellConfig::lte(10.0);
     let um = RlcConfig::default();
