@@ -422,7 +422,8 @@ def costs(args: argparse.Namespace, folder: Path) -> None:
     ]
     if args.fast:
         cases.extend(
-            ("ring", "port", vaqm + IN_KERNEL, args.gather[0], sessions)
+            ("ring", n6, vaqm + IN_KERNEL, args.gather[0], sessions)
+            for n6 in args.n6
             for vaqm in args.vaqm
             for sessions in args.sessions
         )

@@ -6,6 +6,8 @@
  * packet from the ring, or lets the ring have it. The program at tcx, which the kernel calls next for the same packet on the same
  * processor, does what the note orders. So a packet is never taken by both, and never by none, whatever changes in the maps.
  *
+ * Where N6 is a TUN device, the program at its egress has each packet before the device's queue, and decides and sends alone.
+ *
  * Where a queue management measures a session that it lets pass, the function gets each packet's headers and the time.
  */
 #include "kernel.h"
@@ -64,6 +66,8 @@ const volatile u8 dont_fragment = 1;
 const volatile u32 n3_index = 0;
 const volatile u32 n6_index = 0;
 const volatile u32 n6_mtu = 1500;
+/* N6 is a TUN device, whose packets have no Ethernet header. */
+const volatile u8 n6_is_tun = 0;
 
 /* Where downlink packets of a UE go. */
 struct down {
@@ -274,13 +278,13 @@ int decide_down(struct __sk_buff *skb)
 	return KEEP_FROM_RING;
 }
 
-static __always_inline bool trimmed(struct __sk_buff *skb, const struct note *note)
+static __always_inline bool trimmed(struct __sk_buff *skb, u32 frame)
 {
-	return skb->len == note->frame || !bpf_skb_change_tail(skb, note->frame, 0);
+	return skb->len == frame || !bpf_skb_change_tail(skb, frame, 0);
 }
 
-SEC("tcx/ingress")
-int send_down(struct __sk_buff *skb)
+/* Puts the packet of `length` octets behind `front` octets into the tunnel, under this type of service. */
+static __always_inline bool encapsulated(struct __sk_buff *skb, const struct down *down, u32 front, u32 length, u8 tos)
 {
 	struct {
 		struct iphdr ip;
@@ -292,11 +296,44 @@ int send_down(struct __sk_buff *skb)
 		u8 optional[4];
 		u8 container[4];
 	} outer = {};
+	u32 more = down->contained ? sizeof(outer) : sizeof(outer) - 8;
+
+	outer.ip.version = 4;
+	outer.ip.ihl = 5;
+	outer.ip.tos = tos;
+	outer.ip.tot_len = bpf_htons(more + length);
+	outer.ip.frag_off = dont_fragment ? bpf_htons(DONT_FRAGMENT) : 0;
+	outer.ip.ttl = ttl;
+	outer.ip.protocol = IPPROTO_UDP;
+	outer.ip.saddr = own;
+	outer.ip.daddr = down->peer;
+	outer.ip.check = ~folded(header_sum(&outer.ip));
+	outer.udp.source = port;
+	outer.udp.dest = bpf_htons(GTP_PORT);
+	outer.udp.len = bpf_htons(more - sizeof(outer.ip) + length);
+	outer.type = G_PDU;
+	outer.length = bpf_htons(more - sizeof(outer.ip) - sizeof(outer.udp) - 8 + length);
+	outer.teid = down->teid;
+	outer.flags = GTP_PLAIN;
+	if (down->contained) {
+		outer.flags = GTP_EXTENDED;
+		outer.optional[3] = CONTAINER;
+		outer.container[0] = 1;
+		outer.container[2] = down->flow;
+	}
+	if (!trimmed(skb, front + length) || bpf_skb_adjust_room(skb, more, BPF_ADJ_ROOM_MAC,
+								 BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 | BPF_F_ADJ_ROOM_ENCAP_L4_UDP))
+		return false;
+	return down->contained ? !bpf_skb_store_bytes(skb, front, &outer, sizeof(outer), 0) :
+				 !bpf_skb_store_bytes(skb, front, &outer, sizeof(outer) - 8, 0);
+}
+
+SEC("tcx/ingress")
+int send_down(struct __sk_buff *skb)
+{
 	struct bpf_redir_neigh hop = { .nh_family = AF_INET };
 	struct note *note = note_of(0);
 	struct counts *counts;
-	u32 more;
-	int done;
 
 	if (!note || !note->taken)
 		return TC_ACT_UNSPEC;
@@ -304,42 +341,46 @@ int send_down(struct __sk_buff *skb)
 	counts = counts_of(note->slot);
 	if (!counts)
 		return TC_ACT_SHOT;
-	more = note->down.contained ? sizeof(outer) : sizeof(outer) - 8;
-	outer.ip.version = 4;
-	outer.ip.ihl = 5;
-	outer.ip.tos = note->outer;
-	outer.ip.tot_len = bpf_htons(more + note->length);
-	outer.ip.frag_off = dont_fragment ? bpf_htons(DONT_FRAGMENT) : 0;
-	outer.ip.ttl = ttl;
-	outer.ip.protocol = IPPROTO_UDP;
-	outer.ip.saddr = own;
-	outer.ip.daddr = note->down.peer;
-	outer.ip.check = ~folded(header_sum(&outer.ip));
-	outer.udp.source = port;
-	outer.udp.dest = bpf_htons(GTP_PORT);
-	outer.udp.len = bpf_htons(more - sizeof(outer.ip) + note->length);
-	outer.type = G_PDU;
-	outer.length = bpf_htons(more - sizeof(outer.ip) - sizeof(outer.udp) - 8 + note->length);
-	outer.teid = note->down.teid;
-	outer.flags = GTP_PLAIN;
-	if (note->down.contained) {
-		outer.flags = GTP_EXTENDED;
-		outer.optional[3] = CONTAINER;
-		outer.container[0] = 1;
-		outer.container[2] = note->down.flow;
-	}
-	hop.ipv4_nh = note->down.next_hop;
-	done = trimmed(skb, note) && !bpf_skb_adjust_room(skb, more, BPF_ADJ_ROOM_MAC,
-							 BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 | BPF_F_ADJ_ROOM_ENCAP_L4_UDP);
-	if (done)
-		done = note->down.contained ? !bpf_skb_store_bytes(skb, ETHERNET, &outer, sizeof(outer), 0) :
-					      !bpf_skb_store_bytes(skb, ETHERNET, &outer, sizeof(outer) - 8, 0);
-	if (!done) {
+	if (!encapsulated(skb, &note->down, ETHERNET, note->length, note->outer)) {
 		counts->lost++;
 		return TC_ACT_SHOT;
 	}
 	counts->down_packets++;
 	counts->down_bytes += note->length;
+	hop.ipv4_nh = note->down.next_hop;
+	return bpf_redirect_neigh(n3_index, &hop, sizeof(hop), 0);
+}
+
+SEC("tcx/egress")
+int send_from_tun(struct __sk_buff *skb)
+{
+	struct bpf_redir_neigh hop = { .nh_family = AF_INET };
+	struct counts *counts;
+	struct down down, *found;
+	struct iphdr ip;
+	u32 length;
+
+	if (skb->protocol != bpf_htons(TYPE_IPV4) || skb->vlan_present || skb->gso_size ||
+	    bpf_skb_load_bytes(skb, 0, &ip, sizeof(ip)))
+		return TC_ACT_UNSPEC;
+	length = bpf_ntohs(ip.tot_len);
+	if (!is_whole(&ip) || length < sizeof(ip) || length > skb->len)
+		return TC_ACT_UNSPEC;
+	found = bpf_map_lookup_elem(&downs, &ip.daddr);
+	if (!found || length > found->most)
+		return TC_ACT_UNSPEC;
+	down = *found;
+	counts = counts_of(down.slot);
+	if (!counts || (down.watched && !handed(skb, 0, length, down.slot, 0)))
+		return TC_ACT_UNSPEC;
+	/* The way to a neighbour begins with a frame. */
+	if (!encapsulated(skb, &down, 0, length, down.dscp | (ip.tos & 3)) || bpf_skb_change_head(skb, ETHERNET, 0)) {
+		counts->lost++;
+		return TC_ACT_SHOT;
+	}
+	counts->down_packets++;
+	counts->down_bytes += length;
+	hop.ipv4_nh = down.next_hop;
 	return bpf_redirect_neigh(n3_index, &hop, sizeof(hop), 0);
 }
 
@@ -453,7 +494,7 @@ int send_up(struct __sk_buff *skb)
 	counts = counts_of(note->slot);
 	if (!counts)
 		return TC_ACT_SHOT;
-	done = trimmed(skb, note) && !bpf_skb_adjust_room(skb, -(int)note->outer, BPF_ADJ_ROOM_MAC, 0) &&
+	done = trimmed(skb, note->frame) && !bpf_skb_adjust_room(skb, -(int)note->outer, BPF_ADJ_ROOM_MAC, 0) &&
 	       !bpf_skb_load_bytes(skb, ETHERNET, before, sizeof(before));
 	if (done && before[1] != note->tos) {
 		after[0] = before[0];
@@ -467,5 +508,8 @@ int send_up(struct __sk_buff *skb)
 	}
 	counts->up_packets++;
 	counts->up_bytes += note->length;
+	/* The kernel takes it for a packet that came by the device, and routes it. */
+	if (n6_is_tun)
+		return bpf_redirect(n6_index, BPF_F_INGRESS);
 	return bpf_redirect_neigh(n6_index, &hop, sizeof(hop), 0);
 }

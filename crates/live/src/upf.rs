@@ -9,6 +9,7 @@ pub mod drive;
 mod fast;
 pub mod fixed;
 mod join;
+mod local;
 mod n6;
 mod neighbour;
 mod pool;

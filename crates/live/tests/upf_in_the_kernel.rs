@@ -57,8 +57,17 @@ fn run(words: &str) {
     assert!(done.status.success(), "{words}: {wrong}");
 }
 
+/// What N6 is.
+#[derive(Clone, Copy, Debug)]
+enum N6 {
+    /// The interface.
+    Port,
+    /// A TUN device, and the interface is the kernel's.
+    Tun,
+}
+
 /// Two pairs of veth in the namespace of this thread alone.
-fn links() {
+fn links(n6: N6) {
     unshare(CloneFlags::CLONE_NEWNET).expect("root may");
     let mac = |k: usize| MACS[k].map(|o| format!("{o:02x}")).join(":");
     run("ip link set lo up");
@@ -80,6 +89,15 @@ fn links() {
         run(&format!(
             "ip neigh replace {at} lladdr {mac} dev {device} nud permanent"
         ));
+    }
+    if let N6::Tun = n6 {
+        run(&format!("ip route add {SERVER}/32 via {ROUTER}"));
+        // Between the interface and the device, which has what is set for new ones. The far ends are in this namespace too, and keep
+        // what comes.
+        for name in ["n6", "default"] {
+            let file = format!("/proc/sys/net/ipv4/conf/{name}/forwarding");
+            std::fs::write(&file, "1").expect("the namespace is ours");
+        }
     }
 }
 
@@ -189,10 +207,17 @@ impl End {
 }
 
 /// A function with both interfaces.
-fn config(path: &str, vaqm: &str) -> String {
+fn config(n6: N6, path: &str, vaqm: &str) -> String {
+    let n6 = match n6 {
+        N6::Port => {
+            format!("port = \"n6\"\ngateway = \"{ROUTER}\"\naddress = \"198.18.0.2\"\n")
+        }
+        // 1,400 octets are the device's default, and the test has longer packets.
+        N6::Tun => "mtu = 1500\n".to_owned(),
+    };
     format!(
-        "[n4]\naddress = \"{N4}\"\n[n3]\naddress = \"{N3}\"\ninterface = \"n3\"\n[n6]\nport = \"n6\"\n\
-         gateway = \"{ROUTER}\"\naddress = \"198.18.0.2\"\n[functions]\nvaqm = \"{vaqm}\"\n[fast]\npath = \"{path}\"\n"
+        "[n4]\naddress = \"{N4}\"\n[n3]\naddress = \"{N3}\"\ninterface = \"n3\"\n[n6]\n{n6}[functions]\nvaqm = \"{vaqm}\"\n\
+         [fast]\npath = \"{path}\"\n"
     )
 }
 
@@ -207,9 +232,9 @@ struct Lab {
 }
 
 impl Lab {
-    fn new(path: &str, vaqm: &str) -> Self {
-        links();
-        let text = config(path, vaqm);
+    fn new(n6: N6, path: &str, vaqm: &str) -> Self {
+        links(n6);
+        let text = config(n6, path, vaqm);
         let config = UpfConfig::parse("upf.toml", &text).expect("it is sound");
         let (data_network, radio) = (End::open("dn", 0), End::open("ran", 2));
         let (questions, asked) = channel();
@@ -395,9 +420,9 @@ fn compared(mut packet: Vec<u8>) -> Vec<u8> {
 type Passed = [(u64, Bytes); 2];
 
 /// What leaves both ways for the same packets, and who forwarded them.
-fn forwarded(path: &'static str, vaqm: &'static str) -> (Vec<Vec<u8>>, [u64; 6], Passed) {
+fn forwarded(n6: N6, path: &'static str, vaqm: &'static str) -> (Vec<Vec<u8>>, [u64; 6], Passed) {
     apart(move || {
-        let mut lab = Lab::new(path, vaqm);
+        let mut lab = Lab::new(n6, path, vaqm);
         let (seid, teid) = lab.establish(unbounded());
         if path == "kernel" {
             lab.wait_for_kernel(seid);
@@ -445,17 +470,19 @@ fn the_kernels_path_writes_what_the_functions_does() {
     if !can_run() {
         return;
     }
-    let (here, counted, passed) = forwarded("off", "off");
-    assert_eq!(counted, [24, 30, 24, 30, 0, 0]);
-    // With vAQM too: its instance has nothing to decide.
-    for vaqm in ["off", "auto"] {
-        let (kernel, by_kernel, kernels) = forwarded("kernel", vaqm);
-        assert_eq!(here.len(), kernel.len());
-        for (k, (a, b)) in here.iter().zip(&kernel).enumerate() {
-            assert_eq!(a, b, "packet {k}");
+    for n6 in [N6::Port, N6::Tun] {
+        let (here, counted, passed) = forwarded(n6, "off", "off");
+        assert_eq!(counted, [24, 30, 24, 30, 0, 0]);
+        // With vAQM too: its instance has nothing to decide.
+        for vaqm in ["off", "auto"] {
+            let (kernel, by_kernel, kernels) = forwarded(n6, "kernel", vaqm);
+            assert_eq!(here.len(), kernel.len());
+            for (k, (a, b)) in here.iter().zip(&kernel).enumerate() {
+                assert_eq!(a, b, "packet {k}, {n6:?}");
+            }
+            assert_eq!(passed, kernels);
+            assert_eq!(by_kernel, [24, 30, 24, 30, 24, 30]);
         }
-        assert_eq!(passed, kernels);
-        assert_eq!(by_kernel, [24, 30, 24, 30, 24, 30]);
     }
 }
 
@@ -464,57 +491,61 @@ fn usage_adds_up_to_the_octet_and_other_packets_are_the_functions() {
     if !can_run() {
         return;
     }
-    apart(|| {
-        let mut lab = Lab::new("kernel", "off");
-        let (seid, teid) = lab.establish(unbounded());
-        lab.wait_for_kernel(seid);
-        for k in 0..500 {
-            lab.data_network.send(&down(0, 100 + k));
-            let _out = lab.radio.next();
-            lab.radio.send(&up(teid, UE, [0, 0], k % 2 == 0));
-            let _out = lab.data_network.next();
-        }
+    for n6 in [N6::Port, N6::Tun] {
+        apart(move || counts_add_up(n6));
+    }
+}
 
-        // Another's address, ECN fields that contradict each other, and a packet that is too long: nothing of these comes out.
-        lab.radio.send(&up(teid, SERVER, [0, 0], true));
-        lab.radio.send(&up(teid, UE, [0, 3], true));
-        lab.data_network.send(&down(0, MOST + 1));
-        let answer = lab.data_network.next();
-        assert_eq!(
-            (answer[9], &answer[20..22]),
-            (1, &[3, 4][..]),
-            "ICMP: too long"
-        );
-        lab.radio.send(&up(teid, UE, [0, 0], true));
+fn counts_add_up(n6: N6) {
+    let mut lab = Lab::new(n6, "kernel", "off");
+    let (seid, teid) = lab.establish(unbounded());
+    lab.wait_for_kernel(seid);
+    for k in 0..500 {
+        lab.data_network.send(&down(0, 100 + k));
+        let _out = lab.radio.next();
+        lab.radio.send(&up(teid, UE, [0, 0], k % 2 == 0));
         let _out = lab.data_network.next();
-        let counters = lab.counters();
-        let wrong = (
-            counters.spoofed,
-            counters.ecn_contradicts,
-            counters.too_long,
-        );
-        assert_eq!(wrong, (1, 1, 1));
-        assert_eq!((counters.kernel_down, counters.kernel_up), (500, 501));
+    }
 
-        // The last report of the session.
-        let answer = lab.order(Kind::SessionDeletionRequest, Some(seid), &[]);
-        let message = Message::parse(&answer).unwrap();
-        let volume = message
-            .elements()
-            .map(Result::unwrap)
-            .find_map(|e| match e {
-                Element::Usage(_, report) => report.volume,
-                _ => None,
-            });
-        let volume = volume.expect("a report");
-        let down: u64 = (100..600).sum();
-        assert_eq!(volume.down, Some(Bytes(down)));
-        assert_eq!(volume.up, Some(Bytes(501 * 328)));
+    // Another's address, ECN fields that contradict each other, and a packet that is too long: nothing of these comes out.
+    lab.radio.send(&up(teid, SERVER, [0, 0], true));
+    lab.radio.send(&up(teid, UE, [0, 3], true));
+    lab.data_network.send(&down(0, MOST + 1));
+    let answer = lab.data_network.next();
+    assert_eq!(
+        (answer[9], &answer[20..22]),
+        (1, &[3, 4][..]),
+        "ICMP: too long"
+    );
+    lab.radio.send(&up(teid, UE, [0, 0], true));
+    let _out = lab.data_network.next();
+    let counters = lab.counters();
+    let wrong = (
+        counters.spoofed,
+        counters.ecn_contradicts,
+        counters.too_long,
+    );
+    assert_eq!(wrong, (1, 1, 1));
+    assert_eq!((counters.kernel_down, counters.kernel_up), (500, 501));
 
-        // Its packets are nobody's now.
-        lab.data_network.send(&self::down(0, 100));
-        while lab.counters().unknown_address == 0 {}
-    });
+    // The last report of the session.
+    let answer = lab.order(Kind::SessionDeletionRequest, Some(seid), &[]);
+    let message = Message::parse(&answer).unwrap();
+    let volume = message
+        .elements()
+        .map(Result::unwrap)
+        .find_map(|e| match e {
+            Element::Usage(_, report) => report.volume,
+            _ => None,
+        });
+    let volume = volume.expect("a report");
+    let down: u64 = (100..600).sum();
+    assert_eq!(volume.down, Some(Bytes(down)));
+    assert_eq!(volume.up, Some(Bytes(501 * 328)));
+
+    // Its packets are nobody's now.
+    lab.data_network.send(&self::down(0, 100));
+    while lab.counters().unknown_address == 0 {}
 }
 
 #[test]
@@ -523,7 +554,7 @@ fn a_rule_that_changes_leaves_packets_to_the_function() {
         return;
     }
     apart(|| {
-        let mut lab = Lab::new("kernel", "off");
+        let mut lab = Lab::new(N6::Port, "kernel", "off");
         let (seid, _teid) = lab.establish(unbounded());
         lab.wait_for_kernel(seid);
         lab.data_network.send(&down(0, 100));
@@ -571,7 +602,7 @@ fn a_session_that_exceeds_its_rate_is_the_functions_until_it_has_paid() {
         return;
     }
     apart(|| {
-        let mut lab = Lab::new("kernel", "off");
+        let mut lab = Lab::new(N6::Port, "kernel", "off");
         let (seid, teid) = lab.establish(testing::qer(20.0, Some(Qfi(9))));
         lab.wait_for_kernel(seid);
         lab.warm(teid);
@@ -619,7 +650,7 @@ fn vaqm_measures_what_the_kernel_forwards_and_takes_a_session_that_has_a_queue()
     }
     apart(|| {
         const PAYLOAD: [u8; 1_000] = [7; 1_000];
-        let mut lab = Lab::new("kernel", "auto");
+        let mut lab = Lab::new(N6::Port, "kernel", "auto");
         let (seid, teid) = lab.establish(unbounded());
         lab.wait_for_kernel(seid);
         lab.warm(teid);
@@ -680,7 +711,8 @@ const RIGHTS: [&str; 4] = ["CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_BPF", "CAP_PERFM
 #[test]
 #[ignore = "the test below starts it, in a namespace and with few rights"]
 fn with_few_rights() {
-    let config = UpfConfig::parse("upf.toml", &config("kernel", "auto")).expect("it is sound");
+    let config =
+        UpfConfig::parse("upf.toml", &config(N6::Port, "kernel", "auto")).expect("it is sound");
     Server::new(&config).expect("it starts");
 }
 
@@ -701,7 +733,7 @@ fn the_rights_of_the_drop_in_suffice() {
             set + ",+" + &right["CAP_".len()..].to_lowercase()
         });
         apart(move || {
-            links();
+            links(N6::Port);
             Command::new("setpriv")
                 .args(["--no-new-privs", &format!("--inh-caps={set}")])
                 .arg(format!("--bounding-set={set}"))

@@ -248,10 +248,10 @@ impl Server {
             origin,
             state,
         } = begin(config)?;
-        let fast = match (config.fast.path, &ring, n6.port()) {
-            (FastPath::Kernel, Some(ring), Some(n6)) => {
+        let fast = match (config.fast.path, &ring) {
+            (FastPath::Kernel, Some(ring)) => {
                 upf.keep_fast();
-                Some(Fast::open(clock.now(), config, ring.port(), n6)?)
+                Some(Fast::open(clock.now(), config, ring.port(), &n6.end())?)
             }
             _ => None,
         };

@@ -24,6 +24,7 @@ use slackwater_upf::user::fast::{FastDown, FastPath, FastUp};
 use slackwater_wire::pfcp;
 
 use super::config::{Network, UpfConfig};
+use super::n6::End;
 use crate::LiveError;
 use crate::packet::PacketSocket;
 use counters::Counts;
@@ -89,7 +90,7 @@ impl Fast {
         now: Instant,
         config: &UpfConfig,
         n3: &PacketSocket,
-        n6: &PacketSocket,
+        n6: &End<'_>,
     ) -> Result<Self, LiveError> {
         Ok(Self {
             acting: BTreeSet::new(),

@@ -33,12 +33,50 @@ pub(super) struct N6 {
     lost: Lost,
 }
 
+/// What N6 is, for a path in the kernel.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End<'a> {
+    /// An interface.
+    Port(&'a PacketSocket),
+    /// A TUN device.
+    Tun {
+        /// Its name.
+        name: &'a str,
+        /// The longest packet that it takes, in octets.
+        mtu: usize,
+    },
+}
+
+#[cfg_attr(
+    not(feature = "bpf"),
+    expect(dead_code, reason = "a program without BPF refuses the path")
+)]
+impl End<'_> {
+    /// The name of interface or device.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Port(socket) => socket.name(),
+            Self::Tun { name, .. } => name,
+        }
+    }
+
+    /// The longest packet that it takes, in octets.
+    pub(super) const fn mtu(&self) -> usize {
+        match self {
+            Self::Port(socket) => socket.mtu(),
+            Self::Tun { mtu, .. } => *mtu,
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Way {
     Tun {
         tun: Tun,
         merger: Merger,
         buffer: Vec<u8>,
+        /// The longest packet that the device takes, in octets.
+        mtu: usize,
     },
     Port {
         socket: Box<PacketSocket>,
@@ -72,6 +110,7 @@ impl N6 {
                 tun: setup::device(config)?,
                 merger: Merger::default(),
                 buffer: vec![0; frame::FRAME_MAX],
+                mtu: config.mtu as usize,
             },
         };
         Ok(Self {
@@ -88,11 +127,14 @@ impl N6 {
         }
     }
 
-    /// The interface, where it is one.
-    pub(super) fn port(&self) -> Option<&PacketSocket> {
+    /// What it is.
+    pub(super) fn end(&self) -> End<'_> {
         match &self.way {
-            Way::Tun { .. } => None,
-            Way::Port { socket, .. } => Some(socket),
+            Way::Tun { tun, mtu, .. } => End::Tun {
+                name: tun.name(),
+                mtu: *mtu,
+            },
+            Way::Port { socket, .. } => End::Port(socket),
         }
     }
 

@@ -12,6 +12,7 @@ use slackwater_upf::user::{FunctionConfig, UserConfig, icmp};
 use slackwater_wire::gtpu::NtpClock;
 
 use super::config::{Address, Aqm, Frames, N6, Network, UpfConfig};
+use super::local;
 use crate::LiveError;
 use crate::emulate::netns;
 use crate::emulate::tun::Tun;
@@ -37,6 +38,9 @@ pub(super) fn device(config: &N6) -> Result<Tun, LiveError> {
     });
     let batch: String = core::iter::once(up).chain(address).chain(routes).collect();
     netns::ip(&batch, true)?;
+    if let Err(error) = local::accept(name) {
+        tracing::warn!(%error, name, "no ICMP of this function leaves by the device of N6");
+    }
     Ok(tun)
 }
 

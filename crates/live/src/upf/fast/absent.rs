@@ -7,6 +7,7 @@ use slackwater_upf::Upf;
 use slackwater_upf::sessions::Seid;
 
 use super::config::UpfConfig;
+use super::n6::End;
 use crate::LiveError;
 use crate::packet::PacketSocket;
 
@@ -23,7 +24,7 @@ impl Fast {
         _: Instant,
         _: &UpfConfig,
         _: &PacketSocket,
-        _: &PacketSocket,
+        _: &End<'_>,
     ) -> Result<Self, LiveError> {
         Err(LiveError::Usage(
             "fast.path: found \"kernel\" in a program without BPF, expected one built by: cargo build --profile dist \

@@ -18,6 +18,7 @@ use libbpf_rs::{
 use slackwater_upf::user::fast::{FastDown, FastUp};
 
 use super::super::config::UpfConfig;
+use super::super::n6::End;
 use super::counters::{Counters, Counts};
 use super::unread::Unread;
 use crate::LiveError;
@@ -75,9 +76,9 @@ fn setting(name: &str, default: u8) -> u8 {
         .unwrap_or(default)
 }
 
-fn index(socket: &PacketSocket) -> Result<u32, LiveError> {
-    nix::net::if_::if_nametoindex(socket.name())
-        .map_err(|e| LiveError::kernel(format!("no interface \"{}\"", socket.name()), e))
+fn index(name: &str) -> Result<u32, LiveError> {
+    nix::net::if_::if_nametoindex(name)
+        .map_err(|e| LiveError::kernel(format!("no interface \"{name}\""), e))
 }
 
 fn attach(program: &ProgramMut<'_>, index: u32) -> Result<Link, LiveError> {
@@ -99,15 +100,15 @@ impl Maps {
     pub(super) fn load(
         config: &UpfConfig,
         n3: &PacketSocket,
-        n6: &PacketSocket,
+        n6: &End<'_>,
     ) -> Result<Self, LiveError> {
-        let (IpAddr::V4(own), Some(IpAddr::V4(gateway))) =
-            (config.n3.address.0, config.n6.gateway.map(|a| a.0))
-        else {
-            return Err(needs(
-                "addresses of IPv6",
-                "n3.address and n6.gateway of IPv4",
-            ));
+        let IpAddr::V4(own) = config.n3.address.0 else {
+            return Err(needs("n3.address of IPv6", "one of IPv4"));
+        };
+        let gateway = match (n6, config.n6.gateway.map(|a| a.0)) {
+            (End::Tun { .. }, _) => Ipv4Addr::UNSPECIFIED,
+            (End::Port(_), Some(IpAddr::V4(gateway))) => gateway,
+            (End::Port(_), _) => return Err(needs("n6.gateway of IPv6", "one of IPv4")),
         };
         // The programs live as long as the process that loads them.
         let object: &'static mut MaybeUninit<OpenObject> =
@@ -126,8 +127,9 @@ impl Maps {
         settings.gateway = network(gateway);
         settings.ttl = setting("ip_default_ttl", 64);
         settings.dont_fragment = u8::from(setting("ip_no_pmtu_disc", 0) == 0);
-        (settings.n3_index, settings.n6_index) = (index(n3)?, index(n6)?);
+        (settings.n3_index, settings.n6_index) = (index(n3.name())?, index(n6.name())?);
         settings.n6_mtu = n6.mtu() as u32;
+        settings.n6_is_tun = u8::from(matches!(n6, End::Tun { .. }));
         let (n3_index, n6_index) = (settings.n3_index, settings.n6_index);
         let processors = libbpf_rs::num_possible_cpus().map_err(refused("how many processors"))?;
         let places = u32::try_from(processors)
@@ -141,11 +143,17 @@ impl Maps {
         let skel = open
             .load()
             .map_err(refused("the kernel does not take the programs"))?;
+        let from_n6 = match n6 {
+            End::Port(_) => &skel.progs.send_down,
+            End::Tun { .. } => &skel.progs.send_from_tun,
+        };
         let links = [
-            attach(&skel.progs.send_down, n6_index)?,
+            attach(from_n6, n6_index)?,
             attach(&skel.progs.send_up, n3_index)?,
         ];
-        n6.set_filter(skel.progs.decide_down.as_fd())?;
+        if let End::Port(n6) = n6 {
+            n6.set_filter(skel.progs.decide_down.as_fd())?;
+        }
         n3.set_filter(skel.progs.decide_up.as_fd())?;
         let unread = Unread::of(&skel.maps.unread)?;
         let counters = Counters::of(skel.maps.counters.as_fd(), processors)
