@@ -90,6 +90,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_flow_just_below_its_limit_stays_and_a_tenth_below_frees_it() {
+        // The limit stands at its floor.
+        let share = Share {
+            fair: Rate::from_mbps(10.0),
+            floor: Rate::from_mbps(10.0),
+            average: Duration::from_millis(50),
+            above_target: true,
+        };
+        let freed = |arrivals: f64| {
+            let arrivals = Rate::from_mbps(arrivals);
+            let mut police = Police::new(Instant::ZERO, Rate::from_mbps(40.0), &share);
+            (1..60).any(|s| {
+                police
+                    .admit(Instant::from_millis(s * 1000), 1500, arrivals, &share)
+                    .is_none()
+            })
+        };
+        assert!(!freed(9.5));
+        assert!(freed(8.5));
+    }
+
+    #[test]
     fn the_limit_falls_while_there_is_a_queue_and_ends_when_the_flow_behaves() {
         let mut share = Share {
             fair: Rate::from_mbps(10.0),
