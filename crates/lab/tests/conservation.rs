@@ -86,7 +86,8 @@ proptest! {
         prop_assert_eq!(run.summary.flows.len(), controllers.len());
         for (flow, record) in run.summary.flows.iter().zip(&run.records.flows) {
             let dropped: u64 = record.drops.iter().sum();
-            prop_assert!(record.sent > 20, "{}: {} packets\n{text}", flow.label, record.sent);
+            // A handshake that is lost twice takes two seconds (RFC 6298, 2.1), after which the flow stops.
+            prop_assert!(loss > 0 || record.sent > 20, "{}: {} packets\n{text}", flow.label, record.sent);
             prop_assert_eq!(
                 record.sent,
                 record.delivered + dropped,
