@@ -49,7 +49,7 @@ IN_KERNEL = ", in the kernel"  # Behind what vAQM is, where the path in the kern
 # Kernel forwarding's share that a way must reach with vAQM, before any run: by a port down and up, and by a TUN device.
 BOUNDS = {("port", "down"): 0.70, ("port", "up"): 0.65, ("tun", "down"): 0.45, ("tun", "up"): 0.45}
 LOSS = 0.01  # Above this share of lost packets the offered rate is halved: time spent on them is nobody's.
-FALL = 20.0  # Percent of the share that may be lost from the fewest sessions to the most.
+FALL = 20.0  # Percent of the rate that may be lost from the fewest sessions to the most.
 DELAY_BOUNDS = {"p50": 50.0, "p99": 500.0}  # us that the function adds at half load
 GROUP = Path("/sys/fs/cgroup/cpuacct/swb")
 GROUP2 = Path("/sys/fs/cgroup/swb")
@@ -480,7 +480,7 @@ def falls(args: argparse.Namespace, found: dict[tuple, list[dict]]) -> None:
     if few == many:
         return
     print(f"\nLess with {many:,} sessions than with {few:,}, %, by medians:\n")
-    print(f"| way | octets | N3 | N6 | vAQM | gather (us) | rate | kernel | share | bound of share ({FALL:.0f}) |")
+    print(f"| way | octets | N3 | N6 | vAQM | gather (us) | rate | bound ({FALL:.0f}) | kernel | share |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for (*case, sessions), rows in found.items():
         others = found.get((*case, many))
@@ -491,8 +491,9 @@ def falls(args: argparse.Namespace, found: dict[tuple, list[dict]]) -> None:
             100 * (1 - statistics.median(r[key] for r in others) / statistics.median(r[key] for r in rows))
             for key in ("rate", "plain", "share")
         ]
-        verdict = "holds" if less[2] <= FALL else "**misses**"
-        cells = [way, f"{size:,}", n3, n6, vaqm, f"{gather}", *(f"{x:.0f}" for x in less), verdict]
+        verdict = "holds" if less[0] <= FALL else "**misses**"
+        rate, plain, share = (f"{x:.0f}" for x in less)
+        cells = [way, f"{size:,}", n3, n6, vaqm, f"{gather}", rate, verdict, plain, share]
         print(f"| {' | '.join(cells)} |", flush=True)
 
 
