@@ -37,9 +37,9 @@ pub fn pdr(id: u16, source: Interface, ue: Ipv4Addr, teid: Teid) -> Pdr {
     }
 }
 
-/// The session of `ue`, with a flow each way: packets come from the base station by our tunnel `ours`, and go to it by `theirs`.
-pub fn rules(ue: Ipv4Addr, ours: Teid, theirs: Teid) -> Rules {
-    let far = |id, destination, outer| Far {
+/// A rule that forwards to `destination`, in a tunnel where there is an `outer` one.
+pub const fn far(id: u32, destination: Interface, outer: Option<RemoteTunnel>) -> Far {
+    Far {
         id,
         action: Action::Forward,
         destination: Some(destination),
@@ -47,7 +47,11 @@ pub fn rules(ue: Ipv4Addr, ours: Teid, theirs: Teid) -> Rules {
         outer,
         marking: None,
         bar: None,
-    };
+    }
+}
+
+/// The session of `ue`, with a flow each way: packets come from the base station by our tunnel `ours`, and go to it by `theirs`.
+pub fn rules(ue: Ipv4Addr, ours: Teid, theirs: Teid) -> Rules {
     let outer = RemoteTunnel {
         teid: theirs,
         address: GNB_ADDRESS.into(),

@@ -23,8 +23,9 @@ use slackwater_wire::{IpPacket, IpVersion};
 
 use super::*;
 use crate::rules::{
-    Far, Filter, FlowDescription, FlowEnd, Interface, LocalTunnel, Qer, Rates, Rules, UeAddress,
+    Filter, FlowDescription, FlowEnd, Interface, LocalTunnel, Qer, Rates, Rules, UeAddress,
 };
+use crate::testing::session::far;
 use crate::upf::{Config, Upf};
 
 /// The base station.
@@ -68,18 +69,6 @@ fn pdr(id: u16, source: Interface, n: u32) -> Pdr {
         far: Some(u32::from(id)),
         qers: vec![1],
         urrs: Vec::new(),
-    }
-}
-
-fn far(id: u32, destination: Interface, outer: Option<RemoteTunnel>) -> Far {
-    Far {
-        id,
-        action: Action::Forward,
-        destination: Some(destination),
-        network: None,
-        outer,
-        marking: None,
-        bar: None,
     }
 }
 

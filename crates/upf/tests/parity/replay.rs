@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use slackwater_core::{Bytes, Direction, Ecn, FlowId, Instant, Qfi, Rate, Teid, UeId};
 use slackwater_edge::Session;
 use slackwater_upf::rules::{
-    Action, Far, Interface, LocalTunnel, Pdr, Qer, Rates, RemoteTunnel, Rules, UeAddress,
+    Interface, LocalTunnel, Pdr, Qer, Rates, RemoteTunnel, Rules, UeAddress,
 };
+use slackwater_upf::testing::session::far;
 use slackwater_upf::user::{FunctionConfig, UserConfig};
 use slackwater_upf::{Config, Output, Upf};
 use slackwater_wire::IpVersion;
@@ -51,18 +52,6 @@ fn pdr(id: u16, source: Interface, tunnel: Option<Teid>, flow: Option<FlowId>) -
         far: Some(if source == Interface::Access { 1 } else { 2 }),
         qers: Vec::new(),
         urrs: Vec::new(),
-    }
-}
-
-fn far(id: u32, destination: Interface, outer: Option<RemoteTunnel>) -> Far {
-    Far {
-        id,
-        action: Action::Forward,
-        destination: Some(destination),
-        network: None,
-        outer,
-        marking: None,
-        bar: None,
     }
 }
 
