@@ -50,8 +50,8 @@ extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 #define AF_INET 2
 /* Sessions at most; each has a place among the counters. */
 #define SESSIONS 16384
-/* Entries that a table of sessions has room for. The kernel makes as many chains, so that one rarely holds two of the sessions. */
-#define ROOM (4 * SESSIONS)
+/* Places of a table of sessions, found by the last bits of a session's key; a power of two. */
+#define PLACES (8 * SESSIONS)
 /* Octets of a packet that the function gets: an IPv4 header, and the longest of TCP (RFC 9293, 3.1). */
 #define HEAD 80
 /* Octets of those that the function has not read yet; a power of two. */
@@ -69,8 +69,12 @@ const volatile u32 n6_mtu = 1500;
 /* N6 is a TUN device, whose packets have no Ethernet header. */
 const volatile u8 n6_is_tun = 0;
 
-/* Where downlink packets of a UE go. */
+/*
+ * Where downlink packets of a UE go. The loader writes the first eight octets at once, and last: the key, which is zero where nothing
+ * is, makes the rest valid.
+ */
 struct down {
+	__be32 ue;
 	__be32 peer;
 	__be32 teid;
 	__be32 next_hop;
@@ -84,20 +88,21 @@ struct down {
 	u8 flow;
 	/* The function is to get its headers. */
 	u8 watched;
-	u8 unused[2];
+	u8 unused[6];
 };
 
-/* Which uplink packets of a tunnel are taken. */
+/* Which uplink packets of a tunnel are taken; see struct down. */
 struct up {
+	__be32 teid;
+	__be32 ue;
 	/* A bit for each QoS flow. */
 	u64 flows;
-	__be32 ue;
 	u32 slot;
 	/* Packets of every flow, and those that name none. */
 	u8 every;
 	/* See struct down. */
 	u8 watched;
-	u8 unused[6];
+	u8 unused[10];
 };
 
 /* A packet that was forwarded, for the function. */
@@ -139,19 +144,36 @@ struct note {
 	struct down down;
 };
 
+/* A session lies at its place. One whose place another has is among the others, which cost twice the memory accesses. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, ROOM);
-	__type(key, __be32);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, PLACES);
+	__type(key, u32);
 	__type(value, struct down);
 } downs SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, ROOM);
-	__type(key, __be32);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, PLACES);
+	__type(key, u32);
 	__type(value, struct up);
 } ups SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SESSIONS);
+	__type(key, __be32);
+	__type(value, struct down);
+} other_downs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SESSIONS);
+	__type(key, __be32);
+	__type(value, struct up);
+} other_ups SEC(".maps");
 
 /* SESSIONS for each processor; the loader knows how many there are. The function reads them where they lie, without a call. */
 struct {
@@ -178,6 +200,26 @@ struct {
 static __always_inline struct note *note_of(u32 which)
 {
 	return bpf_map_lookup_elem(&notes, &which);
+}
+
+static __always_inline struct down *down_of(__be32 ue)
+{
+	u32 place = bpf_ntohl(ue) & (PLACES - 1);
+	struct down *down = bpf_map_lookup_elem(&downs, &place);
+
+	if (down && ue && down->ue == ue)
+		return down;
+	return bpf_map_lookup_elem(&other_downs, &ue);
+}
+
+static __always_inline struct up *up_of(__be32 teid)
+{
+	u32 place = bpf_ntohl(teid) & (PLACES - 1);
+	struct up *up = bpf_map_lookup_elem(&ups, &place);
+
+	if (up && teid && up->teid == teid)
+		return up;
+	return bpf_map_lookup_elem(&other_ups, &teid);
 }
 
 /* Of a session's place, on this processor. */
@@ -264,7 +306,7 @@ int decide_down(struct __sk_buff *skb)
 	if (head.type != bpf_htons(TYPE_IPV4) || !is_whole(&head.ip) || length < sizeof(head.ip) ||
 	    ETHERNET + length > skb->len)
 		return GIVE_TO_RING;
-	down = bpf_map_lookup_elem(&downs, &head.ip.daddr);
+	down = down_of(head.ip.daddr);
 	if (!down || length > down->most)
 		return GIVE_TO_RING;
 	if (down->watched && !handed(skb, ETHERNET, length, down->slot, 0))
@@ -366,7 +408,7 @@ int send_from_tun(struct __sk_buff *skb)
 	length = bpf_ntohs(ip.tot_len);
 	if (!is_whole(&ip) || length < sizeof(ip) || length > skb->len)
 		return TC_ACT_UNSPEC;
-	found = bpf_map_lookup_elem(&downs, &ip.daddr);
+	found = down_of(ip.daddr);
 	if (!found || length > found->most)
 		return TC_ACT_UNSPEC;
 	down = *found;
@@ -448,7 +490,7 @@ int decide_up(struct __sk_buff *skb)
 	outer = sizeof(head.ip) + sizeof(head.udp) + 8;
 	if (head.message != G_PDU || bpf_ntohs(head.length) + outer != octets)
 		return GIVE_TO_RING;
-	up = bpf_map_lookup_elem(&ups, &head.teid);
+	up = up_of(head.teid);
 	if (!up)
 		return GIVE_TO_RING;
 	if (head.flags == GTP_EXTENDED) {

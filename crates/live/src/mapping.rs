@@ -17,6 +17,9 @@ pub(crate) struct Mapping {
     start: *mut u8,
     /// Octets of it.
     length: usize,
+    /// It can be written to.
+    #[cfg(feature = "bpf")]
+    writes: bool,
 }
 
 // SAFETY: the mapping is unmapped once, by the owner of this value.
@@ -46,6 +49,8 @@ impl Mapping {
         Ok(Self {
             start: start.cast(),
             length,
+            #[cfg(feature = "bpf")]
+            writes,
         })
     }
 
@@ -57,13 +62,27 @@ impl Mapping {
     /// Its word `n`, which the kernel may write meanwhile; `None` behind the end.
     #[cfg(feature = "bpf")]
     pub(crate) fn word(&self, n: usize) -> Option<u64> {
+        Some(self.place(n)?.load(Ordering::Relaxed))
+    }
+
+    /// Writes its word `n`, as a whole and after all that was written before; nothing behind the end.
+    #[cfg(feature = "bpf")]
+    pub(crate) fn set_word(&self, n: usize, word: u64) {
+        assert!(self.writes, "the mapping is for reading alone");
+        if let Some(place) = self.place(n) {
+            place.store(word, Ordering::Release);
+        }
+    }
+
+    #[cfg(feature = "bpf")]
+    fn place(&self, n: usize) -> Option<&AtomicU64> {
         let at = n.checked_mul(size_of::<u64>())?;
         if at.checked_add(size_of::<u64>())? > self.length {
             return None;
         }
-        // SAFETY: eight octets within the mapping, at a multiple of eight from the start of a page. The kernel writes whole words.
-        let word = unsafe { AtomicU64::from_ptr(self.start.add(at).cast()) };
-        Some(word.load(Ordering::Relaxed))
+        // SAFETY: eight octets within the mapping, at a multiple of eight from the start of a page, for as long as `self` is borrowed.
+        // The kernel writes whole words.
+        Some(unsafe { AtomicU64::from_ptr(self.start.add(at).cast()) })
     }
 }
 

@@ -10,6 +10,7 @@
 mod counters;
 mod hops;
 mod maps;
+mod table;
 mod unread;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

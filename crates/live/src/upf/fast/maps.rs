@@ -12,14 +12,13 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::ptr::{self, NonNull};
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
-use libbpf_rs::{
-    AsRawLibbpf as _, Link, MapCore as _, MapFlags, OpenObject, ProgramMut, libbpf_sys,
-};
+use libbpf_rs::{AsRawLibbpf as _, Link, OpenObject, ProgramMut, libbpf_sys};
 use slackwater_upf::user::fast::{FastDown, FastUp};
 
 use super::super::config::UpfConfig;
 use super::super::n6::End;
 use super::counters::{Counters, Counts};
+use super::table::{Entry, Table};
 use super::unread::Unread;
 use crate::LiveError;
 use crate::packet::PacketSocket;
@@ -42,6 +41,10 @@ pub(super) struct Maps {
     _links: [Link; 2],
     skel: skel::UpfSkel<'static>,
     counters: Counters,
+    /// Sessions by the UE's address, downlink.
+    downs: Table,
+    /// Sessions by our TEID, uplink.
+    ups: Table,
     /// Packets whose headers the function has not read yet.
     pub(super) unread: Unread,
     /// Longest packet of N3's interface.
@@ -159,6 +162,8 @@ impl Maps {
         let counters = Counters::of(skel.maps.counters.as_fd(), processors)
             .map_err(|e| LiveError::kernel("fast.path: counters cannot be read", e))?;
         Ok(Self {
+            downs: Table::of(skel.maps.downs.as_fd())?,
+            ups: Table::of(skel.maps.ups.as_fd())?,
             _links: links,
             counters,
             unread,
@@ -198,17 +203,10 @@ impl Maps {
     ) -> bool {
         let maps = &self.skel.maps;
         let done = down.is_none_or(|(path, hop)| {
-            let mut value = self.down(slot, path, hop);
-            value[21] = u8::from(watched);
-            maps.downs
-                .update(&path.ue.octets(), &value, MapFlags::ANY)
-                .is_ok()
-        }) && up.is_none_or(|path| {
-            let key = path.teid.0.to_be_bytes();
-            let mut value = value_up(slot, path);
-            value[17] = u8::from(watched);
-            maps.ups.update(&key, &value, MapFlags::ANY).is_ok()
-        });
+            let entry = self.entry_down(slot, path, hop, watched);
+            self.downs.set(&maps.other_downs, entry)
+        }) && up
+            .is_none_or(|path| self.ups.set(&maps.other_ups, entry_up(slot, path, watched)));
         if !done {
             self.clear(down.map(|d| d.0), up);
         }
@@ -217,43 +215,49 @@ impl Maps {
 
     /// Takes a session out.
     pub(super) fn clear(&self, down: Option<&FastDown>, up: Option<&FastUp>) {
-        // What is not there needs not to go.
+        let maps = &self.skel.maps;
         if let Some(path) = down {
-            let _gone = self.skel.maps.downs.delete(&path.ue.octets());
+            self.downs.clear(&maps.other_downs, path.ue.octets());
         }
         if let Some(path) = up {
-            let _gone = self.skel.maps.ups.delete(&path.teid.0.to_be_bytes());
+            self.ups.clear(&maps.other_ups, path.teid.0.to_be_bytes());
         }
     }
 
-    /// `struct down` of the program.
-    fn down(&self, slot: u32, path: &FastDown, hop: Ipv4Addr) -> [u8; 24] {
+    /// `struct down` of the programs.
+    fn entry_down(&self, slot: u32, path: &FastDown, hop: Ipv4Addr, watched: bool) -> Entry {
         let contained = path.qfi.is_some();
         let outer = OUTER + if contained { CONTAINER } else { 0 };
         let most = path.most.min(self.n3_mtu.saturating_sub(outer));
         let most = u16::try_from(most).unwrap_or(u16::MAX);
+        let [m, n] = most.to_ne_bytes();
         let flow = path.qfi.map_or(0, |q| u8::from(path.reflective) << 6 | q.0);
-        let mut value = [0; 24];
-        value[..4].copy_from_slice(&path.peer.octets());
-        value[4..8].copy_from_slice(&path.teid.0.to_be_bytes());
-        value[8..12].copy_from_slice(&hop.octets());
-        value[12..16].copy_from_slice(&slot.to_ne_bytes());
-        value[16..18].copy_from_slice(&most.to_ne_bytes());
-        value[18] = path.dscp;
-        value[19] = u8::from(contained);
-        value[20] = flow;
-        value
+        [
+            word(path.ue.octets(), path.peer.octets()),
+            word(path.teid.0.to_be_bytes(), hop.octets()),
+            word(slot.to_ne_bytes(), [m, n, path.dscp, u8::from(contained)]),
+            word([flow, u8::from(watched), 0, 0], [0; 4]),
+        ]
     }
 }
 
-/// `struct up` of the program.
-fn value_up(slot: u32, path: &FastUp) -> [u8; 24] {
+/// Two fields in the order of their octets.
+const fn word(a: [u8; 4], b: [u8; 4]) -> u64 {
+    u64::from_ne_bytes([a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]])
+}
+
+/// `struct up` of the programs.
+fn entry_up(slot: u32, path: &FastUp, watched: bool) -> Entry {
     let flows = path.qfis.iter().flatten().filter(|q| q.0 < 64);
     let flows = flows.fold(0_u64, |all, q| all | 1 << q.0);
-    let mut value = [0; 24];
-    value[..8].copy_from_slice(&flows.to_ne_bytes());
-    value[8..12].copy_from_slice(&path.ue.octets());
-    value[12..16].copy_from_slice(&slot.to_ne_bytes());
-    value[16] = u8::from(path.qfis.is_none());
-    value
+    let every = path.qfis.is_none();
+    [
+        word(path.teid.0.to_be_bytes(), path.ue.octets()),
+        flows,
+        word(
+            slot.to_ne_bytes(),
+            [u8::from(every), u8::from(watched), 0, 0],
+        ),
+        0,
+    ]
 }
