@@ -154,8 +154,9 @@ impl Upf {
         qfi: Option<Qfi>,
         head: &mut [u8],
     ) -> bool {
-        let session = self.sessions.get(seid);
-        session.is_none_or(|session| self.user.on_bypassed(now, session, direction, qfi, head))
+        let sessions = &self.sessions;
+        self.user
+            .on_bypassed(now, sessions, seid, direction, qfi, head)
     }
 
     /// The sessions whose counts are wanted by `now`: a report of them may be due.

@@ -137,12 +137,29 @@ pub enum Event {
 /// Events that wait at most; an error indication that is left out comes again with the next packet.
 const EVENTS: usize = 4_096;
 
+/// A session whose packets may pass by a path outside.
+#[derive(Clone, Copy, Debug)]
+struct Passer {
+    seid: Seid,
+    /// A meter counts its packets.
+    metered: bool,
+}
+
+impl Passer {
+    const NONE: Self = Self {
+        seid: Seid(0),
+        metered: false,
+    };
+}
+
 /// The user plane of all sessions.
 #[derive(Debug)]
 pub struct User {
     config: UserConfig,
     /// By the session's place ([`Seid::ue`]).
     states: Vec<Option<Box<State>>>,
+    /// In the same order, what each packet of a path outside needs of them: close together, as thousands of states are not.
+    passers: Vec<Passer>,
     meters: Meters,
     functions: Functions,
     kept: Kept,
@@ -172,6 +189,7 @@ impl User {
             functions: Functions::new(config.functions.clone()),
             config,
             states: Vec::new(),
+            passers: Vec::new(),
             meters: Meters::default(),
             kept: Kept::default(),
             decisions: Decisions::default(),
@@ -299,6 +317,7 @@ impl User {
         let at = seid.ue().index();
         if self.states.len() <= at {
             self.states.resize_with(at + 1, || None);
+            self.passers.resize(at + 1, Passer::NONE);
         }
         let mut state = self.states[at]
             .take()
@@ -320,6 +339,10 @@ impl User {
         let access = state::access_tunnel(&session.rules);
         let moved = access.is_some() && state.access.is_some() && access != state.access;
         state.access = access.or(state.access);
+        self.passers[at] = Passer {
+            seid,
+            metered: !state.meters.is_empty(),
+        };
         self.states[at] = Some(state);
         self.changed_fast(seid);
         if moved {
@@ -336,6 +359,7 @@ impl User {
         let Some(state) = slot.take_if(|s| s.seid == seid) else {
             return;
         };
+        self.passers[seid.ue().index()] = Passer::NONE;
         self.functions
             .follow(now, seid.ue(), state.plan.as_ref(), None);
         self.meters.leave(&state.meters);

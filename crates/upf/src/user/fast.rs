@@ -16,9 +16,9 @@ use slackwater_wire::pfcp::trigger;
 use slackwater_wire::{IpPacket, IpView};
 
 use super::packet::flow_of;
-use super::{User, state};
+use super::{State, User, state};
 use crate::rules::{Action, Far, Interface, Pdr, Rules, Urr};
-use crate::sessions::{Seid, Session};
+use crate::sessions::{Seid, Session, Sessions};
 use crate::usage::Usage;
 
 /// Downlink packets of a UE, and what they get.
@@ -218,32 +218,46 @@ impl User {
     pub(crate) fn on_bypassed(
         &mut self,
         now: Instant,
-        session: &Session,
+        sessions: &Sessions,
+        seid: Seid,
         direction: Direction,
         qfi: Option<Qfi>,
         head: &mut [u8],
     ) -> bool {
-        let Ok(ip) = IpPacket::new(head) else {
+        let ue = seid.ue();
+        let passer = self.passers.get(ue.index()).filter(|p| p.seid == seid);
+        let (Some(passer), Ok(ip)) = (passer, IpPacket::new(head)) else {
             return true;
         };
-        let ue = session.seid.ue();
-        let state = self.states.get(ue.index()).and_then(Option::as_deref);
-        // Rules lie far from here in memory, and only a meter has a question to them.
-        let metered = state
-            .map(|state| &state.meters)
-            .filter(|meters| !meters.is_empty());
-        if let Some(meters) = metered {
-            let pdr = match direction {
-                Direction::Down => pdr_down(&session.rules),
-                Direction::Up => pdr_up(&session.rules),
-            };
-            if let Some(pdr) = pdr {
-                self.meters.passed(now, meters, pdr, direction, ip.len());
-            }
+        // Rules and state lie far from here in memory, and only a meter has a question to them.
+        let metered = passer.metered;
+        if metered {
+            self.meter(now, sessions, seid, direction, ip.len());
         }
         let passed = Passed { ip, ue, qfi };
         let rests = self.functions.on_bypassed(now, direction, ue, &passed);
-        rests && metered.is_none_or(|meters| self.meters.admit_any(now, meters))
+        let within = |state: &State| self.meters.admit_any(now, &state.meters);
+        rests && (!metered || self.state(seid).is_none_or(within))
+    }
+
+    /// Counts a packet of `len` octets that passed in the meters of its rule.
+    fn meter(
+        &mut self,
+        now: Instant,
+        sessions: &Sessions,
+        seid: Seid,
+        direction: Direction,
+        len: u32,
+    ) {
+        let rules = sessions.get(seid).map(|session| &session.rules);
+        let pdr = rules.and_then(|rules| match direction {
+            Direction::Down => pdr_down(rules),
+            Direction::Up => pdr_up(rules),
+        });
+        let state = self.states.get(seid.ue().index());
+        if let (Some(pdr), Some(Some(state))) = (pdr, state) {
+            self.meters.passed(now, &state.meters, pdr, direction, len);
+        }
     }
 
     fn fast_down(&self, rules: &Rules) -> Option<FastDown> {

@@ -54,7 +54,7 @@ pub(super) fn drop_fattest<P: PacketView>(
 /// The flow's law, which its first packet that waits makes.
 fn law<'a, P: PacketView>(flow: &'a mut Flow<P>, config: &LawConfig) -> &'a mut AnyLaw {
     let draw = Draw::new(u64::from(flow.key));
-    flow.law.get_or_insert_with(|| config.build(draw))
+    flow.law.get_or_insert_with(|| Box::new(config.build(draw)))
 }
 
 /// What the flow's law decides about a packet that is about to wait.

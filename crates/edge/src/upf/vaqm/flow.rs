@@ -60,28 +60,29 @@ impl SpanRate {
 #[repr(C)]
 pub(super) struct Flow<P> {
     pub(super) key: u32,
-    /// Its name in reports.
-    pub(super) named: Option<FlowId>,
-    /// Chances of marks and of coupled signals not yet used.
-    pub(super) owed: Accumulator,
-    /// What waits, and its place among the turns.
-    pub(super) queue: FlowQueue<P>,
     pub(super) last_seen: Instant,
     pub(super) last_down: Instant,
     pub(super) arrivals: SpanRate,
     pub(super) first_seen: Instant,
-    pub(super) ce: Option<Box<CeWatch>>,
-    pub(super) police: Option<Box<Police>>,
-    pub(super) observer: Observer,
-    /// What its packets wait in the uplink, by their time stamps.
-    pub(super) clock: UplinkClock,
+    /// Decides about what waits; in a place of its own, as most flows never wait.
+    pub(super) law: Option<Box<AnyLaw>>,
     /// Since when its queue has been far too long for a flow that answers.
     pub(super) stuck_since: Option<Instant>,
-    pub(super) law: Option<AnyLaw>,
-    /// When the direct variant last signalled to it.
-    pub(super) signalled: Option<Instant>,
     /// When it was last found not to slow down at the direct variant's signals.
     pub(super) deaf: Option<Instant>,
+    pub(super) observer: Observer,
+    /// What waits, and its place among the turns.
+    pub(super) queue: FlowQueue<P>,
+    /// Its name in reports.
+    pub(super) named: Option<FlowId>,
+    /// Chances of marks and of coupled signals not yet used.
+    pub(super) owed: Accumulator,
+    pub(super) ce: Option<Box<CeWatch>>,
+    pub(super) police: Option<Box<Police>>,
+    /// What its packets wait in the uplink, by their time stamps.
+    pub(super) clock: UplinkClock,
+    /// When the direct variant last signalled to it.
+    pub(super) signalled: Option<Instant>,
 }
 
 impl<P: PacketView> Flow<P> {
@@ -179,7 +180,8 @@ impl<P: PacketView> Flow<P> {
             Observer::Tcp(tcp, _) => tcp.heap(),
             _ => 0,
         };
-        segments + self.queue.heap()
+        let law = self.law.as_ref().map_or(0, |_| size_of::<AnyLaw>());
+        segments + law + self.queue.heap()
     }
 }
 
@@ -232,6 +234,10 @@ impl<P: PacketView> Flows<P> {
         if let Some(place) = self.slots.get_mut(slot as usize) {
             *place = flow;
         } else {
+            // Most sessions have few flows at a time; room for four would be four times the memory of one.
+            if self.slots.len() == self.slots.capacity() {
+                self.slots.reserve_exact(self.slots.len().max(1));
+            }
             self.slots.push(flow);
         }
         self.index.insert(at, (key, slot));

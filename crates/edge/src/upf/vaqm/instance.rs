@@ -96,7 +96,7 @@ enum Outlet {
 /// In an order that lays together what a packet uses, what few or none use last: with thousands of sessions each line is
 /// fetched anew for a packet.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(super) struct Instance<P> {
     /// Whose turn it is among the flows that wait.
     fair: Turns,
@@ -104,9 +104,6 @@ pub(super) struct Instance<P> {
     last_active: Instant,
     evaluated: Instant,
     flows: Flows<P>,
-    last_ack: Instant,
-    /// A packet was last let out, or the gate was last found shut, with no ACK since.
-    last_push: Instant,
     limit: Limit,
     /// The session's AMBR or the flow's MBR.
     session: Bucket,
@@ -114,7 +111,18 @@ pub(super) struct Instance<P> {
     pace: Bucket,
     last_l4s: Option<Instant>,
     last_classic: Option<Instant>,
+    /// When a packet last left of a flow that [`variant::needs_a_queue`].
+    last_silent: Option<Instant>,
+    /// When a packet last left whose flight is not counted.
+    last_uncounted: Option<Instant>,
     visibility: Visibility,
+    /// Till when flows shall have queues of their own.
+    isolate_until: Instant,
+    empty_since: Instant,
+    swept: Instant,
+    /// Where the function keeps its parameters.
+    pub(super) config: u32,
+    unresponsive: u32,
     /// The rate of what leaves matters: with acknowledgments visible it does not, and a packet touches less memory.
     counts_egress: bool,
     after_idle: bool,
@@ -122,31 +130,24 @@ pub(super) struct Instance<P> {
     direct_failed: bool,
     /// [`Mode::Auto`]: flows have queues of their own here, as in [`Mode::Window`].
     isolates: bool,
-    /// Till when they shall.
-    isolate_until: Instant,
-    /// When a packet last left of a flow that [`variant::needs_a_queue`].
-    last_silent: Option<Instant>,
-    unresponsive: u32,
-    empty_since: Instant,
     delivered_rate: Rate,
-    model: PathModel,
-    uplink: Uplink,
-    valve: Valve,
-    delivered_max: WindowedMax,
-    delivered: RateMeter,
     guaranteed: Rate,
     maximum: Rate,
-    swept: Instant,
-    /// Where the function keeps its parameters.
-    pub(super) config: u32,
+    last_ack: Instant,
+    /// A packet was last let out, or the gate was last found shut, with no ACK since.
+    last_push: Instant,
+    model: PathModel,
+    valve: Valve,
+    direct: Direct,
+    delivered_max: WindowedMax,
+    egress: RateMeter,
+    /// What left whose flight is not counted: all but TCP.
+    uncounted: RateMeter,
+    ingress: RateMeter,
+    delivered: RateMeter,
+    uplink: Uplink,
     pub(super) ue: UeId,
     pub(super) gbr_flow: Option<Qfi>,
-    direct: Direct,
-    egress: RateMeter,
-    ingress: RateMeter,
-    /// What left whose flight is not counted: all but TCP; and when the last such packet did.
-    uncounted: RateMeter,
-    last_uncounted: Option<Instant>,
 }
 
 impl<P: PacketView> Instance<P> {
@@ -247,11 +248,10 @@ impl<P: PacketView> Instance<P> {
         self.model.path().max(Duration::from_millis(20))
     }
 
-    fn sight(&mut self, now: Instant, config: &VaqmConfig) -> Sight {
+    /// What a law goes by; the rates of what comes and leaves where it `needs` them, for they are far apart in memory.
+    fn sight(&mut self, now: Instant, config: &VaqmConfig, needs: bool) -> Sight {
         let path = self.model.path();
-        let rates = matches!(self.valve.law(), Law::Literal | Law::Drain | Law::Int)
-            || !self.model.known()
-            || self.visibility.hidden;
+        let rates = needs || matches!(self.valve.law(), Law::Literal | Law::Drain);
         let ingress_span = self.ingress_span();
         let empty = self.fair.is_empty();
         Sight {
@@ -287,7 +287,9 @@ impl<P: PacketView> Instance<P> {
         if config.mode == Mode::Auto {
             self.choose_variant(now, config);
         }
-        let sight = self.sight(now, config);
+        // Of a path that is not known, no law decides by a rate (`Valve::update`).
+        let by_rate = self.valve.law() == Law::Int || self.visibility.hidden;
+        let sight = self.sight(now, config, by_rate && self.model.known());
         let mode = self.mode(config);
         self.valve
             .update(now, mode, self.visibility.hidden, &self.model, &sight);

@@ -4,12 +4,14 @@ use slackwater_core::{Instant, PacketView};
 
 use super::super::config::VaqmConfig;
 use super::super::flow::ACTIVE;
+use super::super::modes::Law;
 use super::super::police::{Police, Share};
 use super::Instance;
 
 impl<P: PacketView> Instance<P> {
     pub(super) fn share(&mut self, now: Instant, config: &VaqmConfig) -> Share {
-        let sight = self.sight(now, config);
+        let by_rate = self.valve.law() == Law::Int || self.visibility.hidden;
+        let sight = self.sight(now, config, by_rate || !self.model.known());
         let rate = self.valve.bottleneck(&sight);
         let active = self
             .flows

@@ -182,7 +182,7 @@ impl<P: PacketView> Instance<P> {
         }
         // A flow that answers leaves the dropping state now and then; one that does not stays in it with a long queue.
         let stuck =
-            flow.law.as_ref().is_some_and(Law::is_dropping) && now.since(since) > interval * 4;
+            flow.law.as_deref().is_some_and(Law::is_dropping) && now.since(since) > interval * 4;
         if !stuck {
             flow.stuck_since = None;
         } else if now.since(*flow.stuck_since.get_or_insert(now)) >= interval * 20
