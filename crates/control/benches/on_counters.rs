@@ -1,9 +1,13 @@
-//! What a report and an ACK cost in `ebb`: a steady flow of 12 Mbit/s whose base station reports each 5 ms. The goals are
+//! What a report and an ACK cost in `ebb`: a flow of 12 Mbit/s whose base station reports each 5 ms. The goals are
 //! 100 ns a report and 30 ns an ACK (docs/ebb.md).
+//!
+//! `cargo bench` times it. With the arguments `count N PART [CONTROLLER]` it runs N periods and ends, for counting instructions: the
+//! difference of a long and a short run under `valgrind --tool=callgrind`. `PART` is one of [`Part::NAMES`]. A controller that does
+//! nothing, such as `fixed:40`, shows what the bench itself takes.
 
 use std::hint::black_box;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group};
 use slackwater_control::{
     Ack, AnyController, Config, Controller, PathReport, PathView, Sent, build,
 };
@@ -24,10 +28,12 @@ struct Flow {
     path: PathView,
     counters: Counters,
     periods: u64,
+    /// What the radio offers changes from report to report.
+    fades: bool,
 }
 
 impl Flow {
-    fn new() -> Self {
+    fn new(controller: &str, fades: bool) -> Self {
         let cfg = Config::new(MSS as u32, Draw::new(1));
         let mut path = PathView::default();
         path.srtt = Duration::from_millis(44);
@@ -36,10 +42,11 @@ impl Flow {
         path.wire_mss = WIRE;
         path.in_flight = Bytes(FLYING * MSS);
         let mut flow = Self {
-            c: build("ebb", &cfg).expect("it is there"),
+            c: build(controller, &cfg).expect("it is there"),
             path,
             counters: Counters::default(),
             periods: 0,
+            fades,
         };
         // Until the memories are full.
         for _ in 0..4_000 {
@@ -71,7 +78,13 @@ impl Flow {
         counters.stamp = Counters::stamp_of(now);
         let all = (self.periods * PACKETS).saturating_sub(FLYING) * u64::from(WIRE);
         counters.gone = all as u32;
-        counters.offered = (self.periods * PACKETS * u64::from(WIRE)) as u32;
+        let percent = if self.fades {
+            50 + self.periods * 37 % 101
+        } else {
+            100
+        };
+        let offered = PACKETS * u64::from(WIRE) * percent / 100;
+        counters.offered = counters.offered.wrapping_add(offered as u32);
         counters.backlog = 2 * WIRE;
         counters.active = 1;
         let report = PathReport::Counters(*counters);
@@ -93,27 +106,79 @@ impl Flow {
     }
 }
 
+/// What a period of reports is made of.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// Five packets leave.
+    Sent,
+    /// They leave, and a report comes.
+    Report,
+    /// The same where the offered rate changes.
+    Fading,
+    /// They leave, a report comes, and an ACK.
+    Ack,
+}
+
+impl Part {
+    const NAMES: [(&str, Self); 4] = [
+        ("sent", Self::Sent),
+        ("report", Self::Report),
+        ("fading", Self::Fading),
+        ("ack", Self::Ack),
+    ];
+
+    fn flow(self, controller: &str) -> Flow {
+        Flow::new(controller, matches!(self, Self::Fading))
+    }
+
+    fn run(self, flow: &mut Flow) {
+        flow.send();
+        if !matches!(self, Self::Sent) {
+            flow.report();
+        }
+        if matches!(self, Self::Ack) {
+            flow.ack();
+        }
+    }
+}
+
 fn ebb(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("ebb");
-    let mut flow = Flow::new();
-    group.bench_function("five packets sent", |b| b.iter(|| flow.send()));
-    let mut flow = Flow::new();
-    group.bench_function("five packets sent, one report", |b| {
-        b.iter(|| {
-            flow.send();
-            flow.report();
-        });
-    });
-    let mut flow = Flow::new();
-    group.bench_function("five packets sent, one report, one ACK", |b| {
-        b.iter(|| {
-            flow.send();
-            flow.report();
-            flow.ack();
-        });
-    });
+    let parts = [
+        ("five packets sent", Part::Sent),
+        ("five packets sent, one report", Part::Report),
+        ("five packets sent, one report, fading", Part::Fading),
+        ("five packets sent, one report, one ACK", Part::Ack),
+    ];
+    for (title, part) in parts {
+        let mut flow = part.flow("ebb");
+        group.bench_function(title, |b| b.iter(|| part.run(&mut flow)));
+    }
     group.finish();
 }
 
+/// Runs `periods` of what the arguments name.
+fn count(periods: u64, mut args: impl Iterator<Item = String>) {
+    let name = args.next().expect("a part");
+    let (_, part) = *Part::NAMES
+        .iter()
+        .find(|(n, _)| *n == name)
+        .expect("a part that is known");
+    let controller = args.next().unwrap_or_else(|| "ebb".into());
+    let mut flow = part.flow(&controller);
+    for _ in 0..periods {
+        part.run(&mut flow);
+    }
+}
+
 criterion_group!(benches, ebb);
-criterion_main!(benches);
+
+fn main() {
+    let mut args = std::env::args().skip_while(|a| a != "count").skip(1);
+    if let Some(periods) = args.next() {
+        count(periods.parse().expect("a number of periods"), args);
+        return;
+    }
+    benches();
+    Criterion::default().configure_from_args().final_summary();
+}

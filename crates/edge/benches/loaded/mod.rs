@@ -73,10 +73,22 @@ impl Load {
         cell: &mut Cell<Packet>,
         out: &mut CellOut<Packet>,
         observer: &mut O,
+        after: impl FnMut(&Cell<Packet>, &CellOut<Packet>, &mut O, u64),
+    ) {
+        self.run_slots(SLOTS, cell, out, observer, after);
+    }
+
+    /// The same with so many slots.
+    pub(crate) fn run_slots<O: Observer>(
+        self,
+        slots: u64,
+        cell: &mut Cell<Packet>,
+        out: &mut CellOut<Packet>,
+        observer: &mut O,
         mut after: impl FnMut(&Cell<Packet>, &CellOut<Packet>, &mut O, u64),
     ) {
         let mut next = 0;
-        for slot in 0..SLOTS {
+        for slot in 0..slots {
             let now = Instant::from_millis(slot);
             for _ in 0..PACKETS {
                 self.enter(cell, now, next % self.flows, out);
