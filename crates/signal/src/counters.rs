@@ -59,12 +59,14 @@ pub struct Counters {
 
 impl Counters {
     /// The stamp of `now`.
+    #[inline]
     pub const fn stamp_of(now: Instant) -> u32 {
         (now.as_nanos() / STAMP_UNIT) as u32
     }
 
     /// Time from `earlier` to these, by their stamps; `None` where these are not newer (half of the range apart at most) or
     /// another instance counts.
+    #[inline]
     pub fn since(&self, earlier: &Self) -> Option<Duration> {
         let units = self.stamp.wrapping_sub(earlier.stamp);
         (self.instance == earlier.instance && (1..1 << 31).contains(&units))
@@ -72,11 +74,13 @@ impl Counters {
     }
 
     /// The field for `bytes` that were dropped in all.
+    #[inline]
     pub const fn dropped_of(bytes: u64) -> u16 {
         (bytes / DROPPED_UNIT) as u16
     }
 
     /// Bytes dropped from `earlier` to these.
+    #[inline]
     pub const fn dropped_since(&self, earlier: &Self) -> u64 {
         self.dropped.wrapping_sub(earlier.dropped) as u64 * DROPPED_UNIT
     }

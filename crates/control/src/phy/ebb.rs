@@ -5,8 +5,8 @@
 //! |---|---|
 //! | 1. bytes on their way: sent less gone, whatever the ACKs say | `count`, `flight`, [`Ebb::outstanding`] |
 //! | 2. the rate of the next round | `forecast` |
-//! | 3. as many bytes on their way as the next round and a short queue take | `Ebb::aim` |
-//! | 4. the rate, and what is too much or too little within 10 ms | `Ebb::aim` |
+//! | 3. as many bytes on their way as the next round and a short queue take | `aim` |
+//! | 4. the rate, and what is too much or too little within 10 ms | `aim` |
 //! | 5. a bottleneck that is not the radio | `elsewhere` |
 //! | 6. others that fill the queue | `company` |
 //! | 7. no reports: CUBIC | `Ebb::hand_over` |
@@ -16,17 +16,20 @@
 //! The rules are ours; docs/ebb.md gives their reasons.
 
 mod advice;
+mod aim;
 mod company;
 mod count;
 mod elsewhere;
+mod fades;
 mod flight;
 mod forecast;
 mod params;
 #[cfg(test)]
 mod tests;
 mod trust;
+mod weights;
 
-use slackwater_core::{Bytes, Duration, Instant, Rate};
+use slackwater_core::{Bytes, Duration, Instant};
 use slackwater_signal::Counters;
 
 use crate::registry::{AnyController, Config, Entry, Reports};
@@ -36,13 +39,16 @@ use crate::{
     Ack, Cause, CongestionEvent, Controller, Intent, PathReport, PathView, RecoveryMode, Sent,
 };
 use advice::Advice;
+use aim::Aim;
 use company::Company;
 use count::{Least, SendLog};
 use elsewhere::{Elsewhere, Way};
-use flight::STANDING;
+use fades::Fades;
+use flight::{Known, STANDING};
 use forecast::Forecast;
 pub use params::{Params, Rules};
 use trust::{Span, Trust};
+use weights::{greater, lesser};
 
 /// What the registry knows of it.
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
@@ -62,8 +68,6 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
 /// Names of the modes, in the order of their codes.
 pub const MODES: &[&str] = &["RADIO", "ELSEWHERE", "COMPANY", "FALLBACK"];
 
-/// The pacing rate lies within these parts of the forecast.
-const PACE: [f64; 2] = [0.05, 3.0];
 /// Reports are silent after this, or after [`SILENT_ROUNDS`].
 const SILENT: Duration = Duration::from_millis(100);
 /// The same in smoothed round-trip times.
@@ -76,16 +80,6 @@ const TRUSTED: u32 = 2;
 const MOST: f64 = 12.5e9;
 /// A gap between two stamps that is bridged at most, seconds.
 const GAP: f64 = 0.050;
-/// A target is at most so many times what left in a loop, and a first flight: the word of a base station is not proof.
-const GROWTH: f64 = 4.0;
-/// A probe has so many packets more on their way: a flight of two rounds to two whatever the gain.
-const PROBE_PACKETS: f64 = 2.0;
-/// Packets of a first flight: twice the initial window of RFC 6928.
-const FIRST_FLIGHT: f64 = 20.0;
-/// Time in which what left at best is forgotten, seconds.
-const REMEMBERED: f64 = 1.0;
-/// Time in which a long gap between two stamps is forgotten, seconds.
-const FADES: f64 = 2.0;
 /// The way of a report is counted from so long before the first one, whose own way is not known.
 const AHEAD: Duration = Duration::from_secs(60);
 /// A report covers more time than this only after a pause: its rate says little about now.
@@ -97,17 +91,6 @@ struct Heard {
     counters: Counters,
     /// When they came.
     at: Instant,
-}
-
-/// What the last report made of the flow, bytes of IP packets.
-#[derive(Clone, Copy, Debug, Default)]
-struct Aim {
-    /// As many bytes may be on their way.
-    target: f64,
-    /// So much leaves the radio between two reports.
-    slack: f64,
-    /// Pacing rate, bytes/s.
-    pace: f64,
 }
 
 /// The sender.
@@ -128,6 +111,8 @@ pub struct Ebb {
     stale_since: Option<Instant>,
     /// Newer counters that came, up to [`TRUSTED`].
     fresh: u32,
+    /// What the last report makes of the bytes that were sent: it is read with each ACK.
+    known: Known,
     /// Bytes that left the radio, by the counters.
     gone: i64,
     /// What the counters hold beyond what was sent here: the handshake and plain ACKs, less what was lost before the radio.
@@ -147,8 +132,8 @@ pub struct Ebb {
     excess: Option<(Instant, u64)>,
     /// The longest time between two reports, by their stamps or as they come, seconds; it fades within some seconds.
     interval: f64,
-    /// The span of the last report, and what is left after it of [`Self::interval`] and of [`Self::peak`]: spans repeat.
-    fades: (Duration, [f64; 2]),
+    /// What fades within the span of the last report.
+    fades: Fades,
     /// Time by the stamps since the counters began, and when they began here.
     clock: (Duration, Instant),
     /// The least way of a report, beyond a constant, and how much longer that of the last one was.
@@ -197,6 +182,7 @@ impl Ebb {
             left: None,
             stale_since: None,
             fresh: 0,
+            known: Known::default(),
             gone: 0,
             offset: 0,
             most: 0,
@@ -208,7 +194,7 @@ impl Ebb {
             written_off: 0,
             excess: None,
             interval: 0.005,
-            fades: (Duration::ZERO, [1.0; 2]),
+            fades: Fades::NONE,
             clock: (Duration::ZERO, Instant::ZERO),
             way: Least::default(),
             late: Duration::ZERO,
@@ -259,6 +245,7 @@ impl Ebb {
     }
 
     /// Takes what leads on from the state of the host.
+    #[inline]
     fn see(&mut self, path: &PathView) {
         if path.mss != 0 {
             self.mss = path.mss;
@@ -269,15 +256,19 @@ impl Ebb {
         self.min_rtt = path.min_rtt;
     }
 
-    fn on_counters(&mut self, now: Instant, counters: Counters) {
-        let Some(heard) = self.heard else {
+    fn on_counters(&mut self, now: Instant, counters: &Counters) {
+        let Some(heard) = &self.heard else {
             self.begin(now, counters);
             return;
         };
         if counters.instance != heard.counters.instance {
-            self.change(now, &heard, counters);
+            self.change(now, heard.counters.instance, counters);
             return;
         }
+        let (at, span) = (heard.at, counters.since(&heard.counters));
+        let gone = counters.gone.wrapping_sub(heard.counters.gone);
+        let offered = f64::from(counters.offered.wrapping_sub(heard.counters.offered));
+        let dropped = counters.dropped_since(&heard.counters);
         if self.trust.is_heard_again(now) {
             // What it said meanwhile is not to be built upon.
             self.least = Least::default();
@@ -285,65 +276,62 @@ impl Ebb {
             self.begin(now, counters);
             return;
         }
-        let Some(span) = counters.since(&heard.counters) else {
+        let Some(span) = span else {
             // Late, doubled, or of a base station that begins anew.
             let since = *self.stale_since.get_or_insert(now);
-            if now.since(since) > RESTART && now.since(heard.at) > RESTART {
+            if now.since(since) > RESTART && now.since(at) > RESTART {
                 self.begin(now, counters);
             }
             return;
         };
         self.stale_since = None;
-        self.heard = Some(Heard { counters, at: now });
-        let before = heard.counters;
-        let gone = u64::from(counters.gone.wrapping_sub(before.gone));
-        let offered = f64::from(counters.offered.wrapping_sub(before.offered));
+        self.heard = Some(Heard {
+            counters: *counters,
+            at: now,
+        });
+        let left = f64::from(gone);
         let seconds = span.as_secs_f64();
-        if gone as f64 > MOST * seconds || offered > MOST * seconds {
+        if left > MOST * seconds || offered > MOST * seconds {
             // No radio does that: the counters began anew.
             self.begin(now, counters);
             return;
         }
-        self.gone += gone as i64;
-        self.align(now, &counters);
+        self.gone += i64::from(gone);
+        self.align(now, counters);
         self.time(now, span);
         if span > PAUSE {
             self.forecast = Forecast::new(self.params.rules.mix);
+            self.know(counters);
             return;
         }
         // They may come more rarely than they are made, where one overtakes another.
-        let gap = now.since(heard.at).as_secs_f64();
-        if self.fades.0 != span {
-            let left = [FADES, REMEMBERED].map(|time| libm::exp(-seconds / time));
-            self.fades = (span, left);
+        let gap = now.since(at).as_secs_f64();
+        if self.fades.span != span {
+            self.fades = Fades::over(span);
         }
-        let [interval_left, peak_left] = self.fades.1;
-        self.interval = seconds.max(gap).max(self.interval * interval_left).min(GAP);
+        let interval = greater(greater(seconds, gap), self.interval * self.fades.interval);
+        self.interval = lesser(interval, GAP);
         self.fresh = (self.fresh + 1).min(TRUSTED);
         if gone > 0 {
-            self.note_round(now, &counters);
+            self.note_round(now, counters);
         }
-        let weight = (seconds / 0.050).min(1.0);
-        self.served += weight * (gone as f64 / seconds - self.served);
-        self.peak = self.served.max(self.peak * peak_left);
-        let dropped = counters.dropped_since(&before);
+        self.served += self.fades.served * (left / seconds - self.served);
+        self.peak = greater(self.served, self.peak * self.fades.peak);
         self.dropped += dropped;
-        self.believe(
-            now,
-            &counters,
-            [gone.saturating_sub(dropped), dropped],
-            offered,
-        );
+        let base = self.base();
+        let gone = [u64::from(gone).saturating_sub(dropped), dropped];
+        self.believe(now, counters, gone, offered, base);
+        self.know(counters);
         self.forecast
-            .on_sample(span, offered * self.trust.scale(), self.base());
-        self.write_off(now, &counters);
-        self.choose(now, &counters);
+            .on_sample(span, offered * self.trust.scale(), base);
+        self.write_off(now, counters, base);
+        self.choose(now, counters, base);
         if self.trust.is_banned(now) {
             self.hand_over();
         } else if !self.steers && self.fresh >= TRUSTED && self.has_base() {
             self.steers = true;
         }
-        self.aim(now, &counters);
+        self.aim(now, counters);
     }
 
     /// How late a report is, by its stamp, which is `span` behind the last one.
@@ -355,20 +343,27 @@ impl Ebb {
     }
 
     /// Another base station counts: at once, unless it is the one before, whose last reports come late.
-    fn change(&mut self, now: Instant, heard: &Heard, counters: Counters) {
+    fn change(&mut self, now: Instant, before: u8, counters: &Counters) {
         let late = self
             .left
             .is_some_and(|(instance, at)| instance == counters.instance && now.since(at) < RESTART);
         if !late {
-            self.left = Some((heard.counters.instance, now));
+            self.left = Some((before, now));
             // What the old one claimed says nothing of the new one.
             self.trust = Trust::default();
             self.begin(now, counters);
         }
     }
 
-    /// Rule 8: holds what was offered against what left.
-    fn believe(&mut self, now: Instant, counters: &Counters, gone: [u64; 2], offered: f64) {
+    /// Rule 8: holds what was offered against what left, which are bytes delivered and dropped; `base` is the least loop.
+    fn believe(
+        &mut self,
+        now: Instant,
+        counters: &Counters,
+        gone: [u64; 2],
+        offered: f64,
+        base: Duration,
+    ) {
         if !self.params.rules.trust {
             return;
         }
@@ -378,32 +373,34 @@ impl Ebb {
             dropped,
             offered,
             hol: counters.hol,
-            excess: self.round.saturating_sub(self.base()),
+            excess: self.round.saturating_sub(base),
             foreign: std::mem::take(&mut self.foreign) as f64,
         };
         let packet = f64::from(self.mss + self.headers);
-        if self.params.rules.gone {
+        // Counters that lag make a loop seem long; what was acknowledged does not.
+        let round = base.min(self.min_rtt * 4);
+        if self.params.rules.gone && self.trust.holds(now, round) {
             let heard = trust::Heard {
                 gone: self.gone,
                 acked: self.acked,
                 flying: self.wire(self.in_flight),
             };
-            // Counters that lag make a loop seem long; what was acknowledged does not.
-            let round = self.base().min(self.min_rtt * 4);
-            self.trust.hold(now, heard, round, packet);
+            self.trust.hold(now, heard, packet);
         }
         let probes = self.steers && !self.company.is_met() && !self.elsewhere.is_met();
-        self.trust.look(now, span, self.base(), packet, probes);
+        self.trust.look(now, span, base, packet, probes);
     }
 
     /// Rules 5 and 6: whether something else than the radio decides.
-    fn choose(&mut self, now: Instant, counters: &Counters) {
-        let base = self.base();
+    fn choose(&mut self, now: Instant, counters: &Counters, base: Duration) {
         let rate = self.forecast.rate();
-        // What came meanwhile waits too, and the oldest byte does not say so.
-        let drain = self.backlog(counters) as f64 / rate.max(1.0);
-        let queue = counters.hol.max(Duration::from_secs_f64(drain.min(10.0)));
-        self.wait = self.round.saturating_sub(base + queue);
+        self.wait = self.round.saturating_sub(base + counters.hol);
+        if !self.wait.is_zero() {
+            // What came meanwhile waits too, and the oldest byte does not say so.
+            let drain = self.known.waits as f64 / greater(rate, 1.0);
+            let queue = Duration::from_secs_f64(lesser(drain, 10.0));
+            self.wait = self.wait.min(self.round.saturating_sub(base + queue));
+        }
         let way = Way {
             round: self.round,
             wait: self.wait,
@@ -420,44 +417,6 @@ impl Ebb {
         if self.params.rules.company {
             self.company.look(now, counters, rate);
         }
-    }
-
-    /// Rules 3 and 4.
-    fn aim(&mut self, now: Instant, counters: &Counters) {
-        let packet = f64::from(self.mss + self.headers);
-        let base = self.base().as_secs_f64();
-        // A queue below zero may be wanted; not less than nothing is in flight.
-        let round = (base + self.params.q).max(0.0);
-        let gain = self.trust.gain(now);
-        let mut rate = gain * self.forecast.rate();
-        let margin = self.params.z * self.forecast.error();
-        // Below two packets a round each one would wait for a report.
-        let mut target = ((rate + margin) * round).max(2.0 * packet);
-        if gain > 1.0 {
-            target += PROBE_PACKETS * packet;
-        }
-        // What has left says how far a promise is followed.
-        let ceiling = self.peak * round;
-        target = target.min(GROWTH * ceiling + FIRST_FLIGHT * packet);
-        if let Some(held) = self.elsewhere.rate(now) {
-            rate = rate.min(held);
-            target = target.min(rate * round + 2.0 * packet);
-        }
-        if let Some(held) = self.company.held(counters) {
-            target = target.max(rate * base + held);
-        }
-        let out = self.outstanding() as f64;
-        let floor = packet / base.max(0.010);
-        let pace = if self.params.rules.pace {
-            rate + (target - out) / self.params.within
-        } else {
-            2.0 * rate
-        };
-        self.aim = Aim {
-            target,
-            slack: rate * self.interval,
-            pace: pace.clamp(PACE[0] * rate, PACE[1] * rate).max(floor),
-        };
     }
 
     /// CUBIC takes over with what is on its way, at most.
@@ -508,7 +467,12 @@ impl Controller for Ebb {
     fn on_sent(&mut self, now: Instant, path: &PathView, sent: &Sent) {
         self.see(path);
         // A host may hand several packets to the kernel at once, and each has its headers.
-        let packets = sent.bytes.0.div_ceil(u64::from(self.mss)).max(1);
+        let mss = u64::from(self.mss);
+        let packets = if sent.bytes.0 <= mss {
+            1
+        } else {
+            sent.bytes.0.div_ceil(mss)
+        };
         self.log
             .on_sent(now, sent.bytes.0 + packets * u64::from(self.headers));
         self.first_sent.get_or_insert(now);
@@ -557,7 +521,7 @@ impl Controller for Ebb {
         self.see(path);
         if let PathReport::Counters(counters) = report {
             if self.params.advice.is_zero() {
-                self.on_counters(now, *counters);
+                self.on_counters(now, counters);
             } else {
                 self.advice.on_counters(*counters);
             }
@@ -579,12 +543,11 @@ impl Controller for Ebb {
         if !self.steers {
             return self.advised(self.cubic.intent());
         }
-        let room = self.aim.target + self.aim.slack - self.outstanding() as f64;
-        let window = self.in_flight as f64 + self.payload(room.max(0.0));
-        let pace = Rate::from_bps((self.aim.pace * 8.0) as u64);
+        let room = self.aim.most - self.outstanding() as f64;
+        let window = self.in_flight as f64 + self.payload(greater(room, 0.0));
         Intent {
             window: Some(Bytes((window as u64).max(u64::from(self.mss)))),
-            pacing: Some(pace),
+            pacing: Some(self.aim.pace),
             recovery: RecoveryMode::Controller,
             ..Intent::default()
         }

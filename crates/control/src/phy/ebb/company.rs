@@ -22,6 +22,11 @@ pub(super) struct Company {
 impl Company {
     /// `rate` is this flow's part of the radio, bytes/s.
     pub(super) fn look(&mut self, now: Instant, counters: &Counters, rate: f64) {
+        if counters.company == 0 {
+            // Nobody is there, as in most cells: no need to find out how long they take.
+            *self = Self::default();
+            return;
+        }
         let link = rate * f64::from(counters.active.max(1));
         let seconds = f64::from(counters.company) / link.max(1.0);
         if self.met {

@@ -12,9 +12,11 @@ const ENTRIES: usize = 4096;
 /// The bytes that a sender sent, IP headers included.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SendLog {
-    /// All bytes so far.
+    /// All bytes so far; those of the last row end here.
     sent: u64,
-    /// Bytes by the end of a row of packets, and when the row began.
+    /// When the last row of packets began.
+    last: Option<Instant>,
+    /// The rows before: bytes by the end of each, and when it began.
     rows: VecDeque<(u64, Instant)>,
 }
 
@@ -25,25 +27,37 @@ impl SendLog {
     }
 
     /// A packet left.
+    #[inline]
     pub(super) fn on_sent(&mut self, now: Instant, bytes: u64) {
+        if self.last.is_none_or(|begun| now.since(begun) >= GRAIN) {
+            self.begin(now);
+        }
         self.sent += bytes;
-        match self.rows.back_mut() {
-            Some((end, begun)) if now.since(*begun) < GRAIN => *end = self.sent,
-            _ => {
-                if self.rows.len() == ENTRIES {
-                    self.rows.pop_front();
-                }
-                self.rows.push_back((self.sent, now));
+    }
+
+    /// A row begins, and the one before has ended.
+    #[inline(never)]
+    fn begin(&mut self, now: Instant) {
+        if let Some(begun) = self.last.replace(now) {
+            self.rows.push_back((self.sent, begun));
+            if self.rows.len() == ENTRIES {
+                self.rows.pop_front();
             }
         }
     }
 
     /// When byte number `byte` left; `None` where it has not, or is forgotten. What left before is forgotten from here on.
     pub(super) fn time_of(&mut self, byte: u64) -> Option<Instant> {
-        while self.rows.front().is_some_and(|&(end, _)| end < byte) {
+        while let Some(&(end, begun)) = self.rows.front() {
+            if end >= byte {
+                return Some(begun);
+            }
             self.rows.pop_front();
         }
-        self.rows.front().map(|&(_, begun)| begun)
+        if self.sent < byte {
+            self.last = None;
+        }
+        self.last
     }
 }
 
@@ -52,17 +66,31 @@ impl SendLog {
 pub(super) struct Least {
     /// The least of each second, with the second's number.
     seconds: VecDeque<(u64, Duration)>,
-    /// The least of them: it is read several times a report.
-    least: Option<Duration>,
+    /// The least of the last of them, and when that second ends: most samples are of the same second and change nothing.
+    last: Duration,
+    ends: Instant,
+    /// The least of all: it is read several times a report.
+    all: Option<Duration>,
 }
 
 /// Seconds that are kept.
 const KEPT: u64 = 10;
+/// Nanoseconds of a second.
+const SECOND: u64 = 1_000_000_000;
 
 impl Least {
     /// A sample.
+    #[inline]
     pub(super) fn add(&mut self, now: Instant, sample: Duration) {
-        let second = now.as_nanos() / 1_000_000_000;
+        if now >= self.ends || sample < self.last {
+            self.note(now, sample);
+        }
+    }
+
+    /// A sample of a new second, or the least of its second.
+    #[inline(never)]
+    fn note(&mut self, now: Instant, sample: Duration) {
+        let second = now.as_nanos() / SECOND;
         let kept = self.seconds.len();
         while self
             .seconds
@@ -72,26 +100,28 @@ impl Least {
             self.seconds.pop_front();
         }
         if self.seconds.len() < kept {
-            self.least = self.seconds.iter().map(|&(_, least)| least).min();
+            self.all = self.seconds.iter().map(|&(_, least)| least).min();
         }
 
         match self.seconds.back_mut() {
             Some((s, least)) if *s == second => *least = (*least).min(sample),
             _ => self.seconds.push_back((second, sample)),
         }
-        self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
+        self.last = sample;
+        self.ends = Instant::from_nanos((second + 1).saturating_mul(SECOND));
+        self.all = Some(self.all.map_or(sample, |least| least.min(sample)));
     }
 
     /// Forgets all but `sample`.
     pub(super) fn restart(&mut self, now: Instant, sample: Duration) {
-        self.seconds.clear();
-        self.least = None;
-        self.add(now, sample);
+        *self = Self::default();
+        self.note(now, sample);
     }
 
     /// The least; `None` without samples.
+    #[inline]
     pub(super) const fn get(&self) -> Option<Duration> {
-        self.least
+        self.all
     }
 }
 

@@ -10,7 +10,7 @@ const SERVED: f64 = 0.9;
 /// Little of that: loops of an empty radio that are all longer than the least one by this ...
 const LONGER: Duration = Duration::from_millis(4);
 /// ... for so many least loops, while less than this part of the forecast is served.
-const LONGER_ROUNDS: f64 = 4.0;
+const LONGER_ROUNDS: u64 = 4;
 const NEARLY: f64 = 0.97;
 /// Time until the next such look after one that found nothing: it costs a drain.
 const REST: Duration = Duration::from_secs(10);
@@ -155,7 +155,7 @@ impl Elsewhere {
         empty.least = empty.least.min(way.round);
         empty.served += way.served;
         empty.forecast += way.forecast;
-        if now.since(empty.begun) < way.base.mul_f64(LONGER_ROUNDS) {
+        if now.since(empty.begun) < way.base * LONGER_ROUNDS {
             return;
         }
         if empty.least > way.base + LONGER && empty.served < NEARLY * empty.forecast {

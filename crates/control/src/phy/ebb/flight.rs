@@ -14,23 +14,44 @@ const YOUNG: Duration = Duration::from_secs(1);
 /// Packets of others that the first counters may hold beyond those that were sent here: a loop is of a byte behind so many.
 const FOREIGN: u64 = 2;
 
+/// What the last report makes of the bytes that were sent. It holds until the next one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    /// Of the bytes that were sent here, those that left the radio.
+    ours: u64,
+    /// What the radio has taken while the report was late.
+    since: u64,
+    /// Bytes that wait in the radio, as far as the report is believed.
+    pub waits: u64,
+}
+
 impl Ebb {
     /// Bytes that left the sender and not the radio.
     pub fn outstanding(&self) -> u64 {
         if !self.params.rules.gone {
             return self.wire(self.in_flight);
         }
-        let sent = self.log.sent();
-        let waits = self.heard.map_or(0, |h| self.backlog(&h.counters));
-        // What the radio has taken while the last report was late.
-        let since = (self.late.as_secs_f64() * self.served) as u64;
-        let known = sent.saturating_sub(self.ours());
+        let Known { ours, since, waits } = self.known;
+        let known = self.log.sent().saturating_sub(ours);
         known.saturating_sub(since).max(waits.min(known))
     }
 
-    /// Bytes that wait in the radio, as far as the report is believed.
-    pub(super) fn backlog(&self, counters: &Counters) -> u64 {
-        (f64::from(counters.backlog) * self.trust.scale().min(1.0)) as u64
+    /// Takes from `counters`, and from what is believed of them, what holds until the next ones.
+    pub(super) fn know(&mut self, counters: &Counters) {
+        let (scale, backlog) = (self.trust.scale(), counters.backlog);
+        self.known = Known {
+            ours: self.ours(),
+            since: if self.late.is_zero() {
+                0
+            } else {
+                (self.late.as_secs_f64() * self.served) as u64
+            },
+            waits: if scale < 1.0 {
+                (f64::from(backlog) * scale) as u64
+            } else {
+                u64::from(backlog)
+            },
+        };
     }
 
     /// Of the bytes that were sent here, those that left the radio.
@@ -39,10 +60,13 @@ impl Ebb {
     }
 
     /// The first counters, or those of another base station.
-    pub(super) fn begin(&mut self, now: Instant, counters: Counters) {
+    pub(super) fn begin(&mut self, now: Instant, counters: &Counters) {
         let first = self.heard.is_none();
         let young = self.first_sent.is_none_or(|sent| now.since(sent) < YOUNG);
-        self.heard = Some(Heard { counters, at: now });
+        self.heard = Some(Heard {
+            counters: *counters,
+            at: now,
+        });
         self.stale_since = None;
         self.fresh = 0;
         self.trust.restart();
@@ -61,14 +85,15 @@ impl Ebb {
         self.began = self.offset;
         self.excess = None;
         self.dropped = 0;
-        self.written_off = self.lost();
+        self.written_off = self.lost(self.wire(self.in_flight));
         self.forecast = Forecast::new(self.params.rules.mix);
         // Packets that no controller hears of are counted there, such as probes of the path's MTU (RFC 8899) over QUIC: what they
         // are ahead of left later than they did, and would make the loop seem short.
         self.noted = self.noted.max(self.ours() + FOREIGN * u64::from(self.mss));
-        self.align(now, &counters);
+        self.align(now, counters);
         self.most = self.offset;
         self.foreign = 0;
+        self.know(counters);
     }
 
     /// Finds out what the counters hold that was not sent here.
@@ -115,33 +140,45 @@ impl Ebb {
         }
     }
 
-    /// Bytes that the host has given up and that the base station did not drop.
-    fn lost(&self) -> u64 {
-        let known = self.acked + self.wire(self.in_flight) + self.dropped;
+    /// Bytes that the host has given up and that the base station did not drop; `flying` are those in flight by the host.
+    fn lost(&self, flying: u64) -> u64 {
+        let known = self.acked + flying + self.dropped;
         self.log.sent().saturating_sub(known)
     }
 
     /// More is on its way than the host has in flight for two rounds, and it does not wait in the radio: it was lost before. No more
     /// than the host has given up: counters that are behind the ACKs look alike, and make the loop seem short.
-    pub(super) fn write_off(&mut self, now: Instant, counters: &Counters) {
-        // Reports that come later than ACKs have yet to say what those have said.
-        let late = (self.base() + self.late).saturating_sub(self.min_rtt);
-        let unheard = late.as_secs_f64() * self.served;
-        let flying = self.wire(self.in_flight) + u64::from(counters.backlog) + unheard as u64;
-        let excess = self.outstanding().saturating_sub(flying);
-        let excess = excess.min(self.lost().saturating_sub(self.written_off));
+    /// `base` is the least loop.
+    pub(super) fn write_off(&mut self, now: Instant, counters: &Counters, base: Duration) {
+        let flying = self.wire(self.in_flight);
+        let excess = self.excess(counters, flying, base);
         if excess == 0 || self.timed_out {
             self.excess = None;
             return;
         }
         let (since, least) = self.excess.unwrap_or((now, excess));
         let least = least.min(excess);
-        if now.since(since) < self.base() * 2 {
+        if now.since(since) < base * 2 {
             self.excess = Some((since, least));
             return;
         }
         self.offset -= least as i64;
+        self.known.ours = self.ours();
         self.written_off += least;
         self.excess = None;
+    }
+
+    /// By how much more is on its way than `flying`, which the host has in flight, and what waits in the radio.
+    fn excess(&self, counters: &Counters, flying: u64, base: Duration) -> u64 {
+        let known = flying + u64::from(counters.backlog);
+        let excess = self.outstanding().saturating_sub(known);
+        if excess == 0 {
+            return 0;
+        }
+        // Reports that come later than ACKs have yet to say what those have said.
+        let late = (base + self.late).saturating_sub(self.min_rtt);
+        let unheard = (late.as_secs_f64() * self.served) as u64;
+        let excess = excess.saturating_sub(unheard);
+        excess.min(self.lost(flying).saturating_sub(self.written_off))
     }
 }

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 
 use slackwater_core::Duration;
 
+use super::weights::{self, greater, lesser};
+
 /// Lengths of the means, seconds.
 const LENGTHS: [f64; 6] = [0.010, 0.025, 0.050, 0.100, 0.200, 0.500];
 /// Time over which the errors of the means are averaged, seconds.
@@ -14,6 +16,9 @@ const SHARPNESS: f64 = 6.0;
 /// Forecasts that wait for their outcome, at most.
 const PENDING: usize = 1024;
 
+/// A value for each mean.
+type Each = [f64; LENGTHS.len()];
+
 /// A forecast whose outcome is not known yet.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
@@ -22,7 +27,7 @@ struct Pending {
     /// Bytes offered until then.
     offered: f64,
     /// What each mean said, bytes/s.
-    means: [f64; LENGTHS.len()],
+    means: Each,
     /// What was forecast.
     rate: f64,
 }
@@ -33,9 +38,11 @@ struct Decay {
     /// The span.
     span: Duration,
     /// What is left of each mean after it.
-    left: [f64; LENGTHS.len()],
+    left: Each,
     /// Part of the sample that has not decayed by then.
-    new: [f64; LENGTHS.len()],
+    new: Each,
+    /// The same part of the span, seconds.
+    time: Each,
 }
 
 impl Decay {
@@ -44,10 +51,13 @@ impl Decay {
         span: Duration::ZERO,
         left: [1.0; LENGTHS.len()],
         new: [1.0; LENGTHS.len()],
+        time: [0.0; LENGTHS.len()],
     };
 
+    #[cold]
     fn over(span: Duration) -> Self {
-        let left = LENGTHS.map(|length| libm::exp(-span.as_secs_f64() / length));
+        let seconds = span.as_secs_f64();
+        let left = LENGTHS.map(|length| libm::exp(-seconds / length));
         // The part of the span that has decayed by now is spread evenly over it.
         let new = left.map(|left| {
             if left < 1.0 {
@@ -56,7 +66,13 @@ impl Decay {
                 1.0
             }
         });
-        Self { span, left, new }
+        let time = new.map(|new| seconds * new);
+        Self {
+            span,
+            left,
+            new,
+            time,
+        }
     }
 }
 
@@ -68,9 +84,10 @@ pub(super) struct Forecast {
     /// Bytes of all samples.
     offered: f64,
     /// Decayed bytes and time of each mean.
-    sums: [[f64; 2]; LENGTHS.len()],
+    bytes: Each,
+    time: Each,
     /// Mean error of each, bytes/s.
-    losses: [f64; LENGTHS.len()],
+    losses: Each,
     /// Mean error of the forecast, bytes/s.
     loss: f64,
     /// Time over which errors are known, seconds.
@@ -92,7 +109,8 @@ impl Forecast {
             mixes,
             at: 0.0,
             offered: 0.0,
-            sums: [[0.0; 2]; LENGTHS.len()],
+            bytes: [0.0; LENGTHS.len()],
+            time: [0.0; LENGTHS.len()],
             losses: [0.0; LENGTHS.len()],
             loss: 0.0,
             judged: 0.0,
@@ -104,20 +122,24 @@ impl Forecast {
 
     /// The radio offered `bytes` over `span`; the next `horizon` is to be foretold.
     pub(super) fn on_sample(&mut self, span: Duration, bytes: f64, horizon: Duration) {
-        let seconds = span.as_secs_f64();
         if self.decay.span != span {
             self.decay = Decay::over(span);
         }
-        self.at += seconds;
+        self.at += span.as_secs_f64();
         self.offered += bytes;
-        let Decay { left, new, .. } = self.decay;
-        for ((sum, left), new) in self.sums.iter_mut().zip(left).zip(new) {
-            sum[0] = sum[0] * left + bytes * new;
-            sum[1] = sum[1] * left + seconds * new;
+        // One loop a sum, without a branch: compilers then take two values at once.
+        for k in 0..LENGTHS.len() {
+            self.bytes[k] = self.bytes[k] * self.decay.left[k] + bytes * self.decay.new[k];
         }
-        self.judge(horizon.as_secs_f64());
+        for k in 0..LENGTHS.len() {
+            self.time[k] = self.time[k] * self.decay.left[k] + self.decay.time[k];
+        }
+        self.judge(greater(horizon.as_secs_f64(), 1e-3));
 
-        let means = self.sums.map(|[bytes, time]| bytes / time.max(1e-9));
+        let mut means = [0.0; LENGTHS.len()];
+        for (k, mean) in means.iter_mut().enumerate() {
+            *mean = self.bytes[k] / greater(self.time[k], 1e-9);
+        }
         self.rate = self.mix(&means);
         if self.pending.len() < PENDING {
             self.pending.push_back(Pending {
@@ -129,39 +151,39 @@ impl Forecast {
         }
     }
 
-    /// Compares forecasts whose round has passed with what came.
+    /// Compares forecasts whose round of `horizon` seconds has passed with what came.
     fn judge(&mut self, horizon: f64) {
-        while let Some(past) = self.pending.front().copied() {
+        while let Some(past) = self.pending.front() {
             let span = self.at - past.at;
-            if span < horizon.max(1e-3) {
+            if span < horizon {
                 return;
             }
-            self.pending.pop_front();
-            let next = self.pending.front().map_or(self.at, |p| p.at);
+            let next = self.pending.get(1).map_or(self.at, |p| p.at);
             let step = next - past.at;
             self.judged += step;
-            let weight = (step / MEMORY)
-                .min(1.0)
-                .max(step / self.judged.max(1e-9))
-                .min(1.0);
+            let part = lesser(step / MEMORY, 1.0);
+            let weight = lesser(greater(part, step / greater(self.judged, 1e-9)), 1.0);
             let came = (self.offered - past.offered) / span;
             for (loss, mean) in self.losses.iter_mut().zip(past.means) {
                 *loss += weight * ((mean - came).abs() - *loss);
             }
             self.loss += weight * ((past.rate - came).abs() - self.loss);
+            self.pending.pop_front();
         }
     }
 
     /// The means, weighted by their errors.
-    fn mix(&self, means: &[f64; LENGTHS.len()]) -> f64 {
-        let best = self.losses.iter().copied().fold(f64::INFINITY, f64::min);
+    fn mix(&self, means: &Each) -> f64 {
+        // In three pairs, which do not wait for each other.
+        let [a, b, c, d, e, f] = self.losses;
+        let best = lesser(lesser(lesser(a, b), lesser(c, d)), lesser(e, f));
         if best <= 0.0 || !self.mixes {
             // Nothing by which they differ: that of 50 ms.
             return means[2];
         }
+        let weights = weights::exp(self.losses.map(|loss| -SHARPNESS * (loss / best - 1.0)));
         let (mut sum, mut total) = (0.0, 0.0);
-        for (mean, loss) in means.iter().zip(self.losses) {
-            let weight = libm::exp(-SHARPNESS * (loss / best - 1.0));
+        for (mean, weight) in means.iter().zip(weights) {
             sum += weight * mean;
             total += weight;
         }

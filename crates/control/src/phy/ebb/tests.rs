@@ -187,7 +187,7 @@ fn counters_that_begin_anew_are_taken_up() {
         counters.stamp = Counters::stamp_of(at(ms - 2900));
         counters.gone += 5 * WIRE as u32;
         counters.offered += 5 * WIRE as u32;
-        link.c.on_counters(at(ms), counters);
+        link.c.on_counters(at(ms), &counters);
     }
     assert!(link.c.heard.unwrap().counters.stamp == counters.stamp);
     assert!((link.c.forecast.rate() / (WIRE as f64 * 1e3) - 1.0).abs() < 0.01);
@@ -207,8 +207,8 @@ fn another_base_station_is_taken_up_at_once_and_late_words_of_the_old_one_are_no
         new.stamp = Counters::stamp_of(at(ms - 2900));
         new.gone += 5 * WIRE as u32;
         new.offered += 5 * WIRE as u32;
-        link.c.on_counters(at(ms), new);
-        link.c.on_counters(at(ms), old);
+        link.c.on_counters(at(ms), &new);
+        link.c.on_counters(at(ms), &old);
         assert_eq!(link.c.heard.expect("it reports").counters, new);
     }
     assert!((link.c.forecast.rate() / (WIRE as f64 * 1e3) - 1.0).abs() < 0.01);

@@ -165,7 +165,7 @@ impl Trust {
         let length = WINDOW.max(base * WINDOW_ROUNDS);
         self.probe(now, base, length, probes);
 
-        let mut window = *self.window.get_or_insert(Window::new(now));
+        let window = self.window.get_or_insert(Window::new(now));
         if now <= window.begun {
             return;
         }
@@ -174,11 +174,16 @@ impl Trust {
         window.foreign += span.foreign;
         window.dropped += span.dropped;
         window.queued &= span.hol > QUEUE && span.excess > QUEUE;
-        self.window = Some(window);
         let windows = if self.extended { PROOF } else { 1 };
         if now.since(window.begun) < length * windows {
             return;
         }
+        let window = *window;
+        self.judge(now, &window, packet);
+    }
+
+    /// The sums of a window are compared.
+    fn judge(&mut self, now: Instant, window: &Window, packet: f64) {
         self.window = Some(Window::new(now));
         if window.foreign > FOREIGN * window.left && window.foreign > FOREIGN_PACKETS * packet {
             // Handshakes and plain ACKs are no such part: more is said to have left than was sent.
@@ -210,7 +215,7 @@ impl Trust {
         if self.suspects {
             self.probe_at = Some(now);
         } else if self.extended {
-            self.window = Some(window);
+            self.window = Some(*window);
         } else if confirmed {
             // More left than was offered.
             if window.offered * MOST < window.left {
@@ -233,14 +238,18 @@ impl Trust {
         self.held = None;
     }
 
+    /// It is time for [`Self::hold`]; `base` is the least loop.
+    pub(super) fn holds(&self, now: Instant, base: Duration) -> bool {
+        self.held
+            .is_none_or(|(from, _)| now.since(from) >= HELD.max(base * HELD_ROUNDS))
+    }
+
     /// What was acknowledged has left the radio: where much more is acknowledged than the counters say, they stand still. What is in
     /// flight may have left before; a report may be late, so what was acknowledged counts half.
-    pub(super) fn hold(&mut self, now: Instant, heard: Heard, base: Duration, packet: f64) {
-        let (from, first) = *self.held.get_or_insert((now, heard));
-        if now.since(from) < HELD.max(base * HELD_ROUNDS) {
+    pub(super) fn hold(&mut self, now: Instant, heard: Heard, packet: f64) {
+        let Some((_, first)) = self.held.replace((now, heard)) else {
             return;
-        }
-        self.held = Some((now, heard));
+        };
         let gone = heard.gone.saturating_sub(first.gone).max(0) as f64;
         let acked = heard.acked.saturating_sub(first.acked) as f64;
         if acked / 2.0 > gone + first.flying as f64 + SLACK * packet {
@@ -405,7 +414,10 @@ mod tests {
                     acked: acked * k,
                     flying: 6000,
                 };
-                trust.hold(Instant::from_millis(50 * k), heard, BASE, PACKET);
+                let now = Instant::from_millis(50 * k);
+                if trust.holds(now, BASE) {
+                    trust.hold(now, heard, PACKET);
+                }
             }
             trust.is_banned(Instant::from_millis(1001))
         };

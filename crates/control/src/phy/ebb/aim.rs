@@ -1,0 +1,68 @@
+//! Rules 3 and 4: how much may be on its way after a report, and the pace that leads there.
+
+use slackwater_core::{Instant, Rate};
+use slackwater_signal::Counters;
+
+use super::Ebb;
+use super::weights::{greater, lesser};
+
+/// The pacing rate lies within these parts of the forecast.
+const PACE: [f64; 2] = [0.05, 3.0];
+/// A target is at most so many times what left in a loop, and a first flight: the word of a base station is not proof.
+const GROWTH: f64 = 4.0;
+/// A probe has so many packets more on their way: a flight of two rounds to two at any gain.
+const PROBE_PACKETS: f64 = 2.0;
+/// Packets of a first flight: twice the initial window of RFC 6928.
+const FIRST_FLIGHT: f64 = 20.0;
+
+/// What the last report made of the flow, bytes of IP packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Aim {
+    /// As many bytes may be on their way.
+    pub target: f64,
+    /// The same and what leaves the radio between two reports.
+    pub most: f64,
+    /// Pacing rate.
+    pub pace: Rate,
+}
+
+impl Ebb {
+    /// Rules 3 and 4.
+    pub(super) fn aim(&mut self, now: Instant, counters: &Counters) {
+        let packet = f64::from(self.mss + self.headers);
+        let base = self.base().as_secs_f64();
+        // A queue below zero may be wanted; not less than nothing is in flight.
+        let round = greater(base + self.params.q, 0.0);
+        let gain = self.trust.gain(now);
+        let mut rate = gain * self.forecast.rate();
+        let margin = self.params.z * self.forecast.error();
+        // Below two packets a round each one would wait for a report.
+        let mut target = greater((rate + margin) * round, 2.0 * packet);
+        if gain > 1.0 {
+            target += PROBE_PACKETS * packet;
+        }
+        // What has left says how far a promise is followed.
+        let ceiling = self.peak * round;
+        target = lesser(target, GROWTH * ceiling + FIRST_FLIGHT * packet);
+        if let Some(held) = self.elsewhere.rate(now) {
+            rate = lesser(rate, held);
+            target = lesser(target, rate * round + 2.0 * packet);
+        }
+        if let Some(held) = self.company.held(counters) {
+            target = greater(target, rate * base + held);
+        }
+        let out = self.outstanding() as f64;
+        let floor = packet / greater(base, 0.010);
+        let pace = if self.params.rules.pace {
+            rate + (target - out) / self.params.within
+        } else {
+            2.0 * rate
+        };
+        let pace = lesser(greater(pace, PACE[0] * rate), PACE[1] * rate);
+        self.aim = Aim {
+            target,
+            most: target + rate * self.interval,
+            pace: Rate::from_bps((greater(pace, floor) * 8.0) as u64),
+        };
+    }
+}
