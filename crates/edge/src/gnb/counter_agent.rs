@@ -35,6 +35,8 @@ struct UeCounts {
     granted: u64,
     /// Mean sizes of its packets and of its blocks.
     sizes: [Option<f64>; 2],
+    /// From bytes of blocks to bytes of packets, where it is known for these sizes.
+    scale: Option<f64>,
     /// Bytes of blocks by the last report.
     read: u64,
 }
@@ -44,6 +46,39 @@ impl UeCounts {
         let bytes = bytes as f64;
         let mean = self.sizes[which].unwrap_or(bytes);
         self.sizes[which] = Some(mean + (bytes - mean) * SIZE_WEIGHT);
+        self.scale = None;
+    }
+
+    fn scale(&mut self, by: IpScale) -> f64 {
+        let [packet, block] = self.sizes;
+        *self.scale.get_or_insert_with(|| by.of(packet, block))
+    }
+}
+
+/// UEs of which nothing waits, a bit each: in a full slot these alone are looked at.
+#[derive(Clone, Debug, Default)]
+struct Empty {
+    words: Vec<u64>,
+}
+
+impl Empty {
+    /// Whether something of `ue` waits.
+    #[inline]
+    fn set(&mut self, ue: usize, empty: bool) {
+        let (word, bit) = (&mut self.words[ue / 64], 1 << (ue % 64));
+        *word = if empty { *word | bit } else { *word & !bit };
+    }
+
+    /// The next of them from `ue` on.
+    #[inline]
+    fn next(&self, ue: usize) -> Option<usize> {
+        let first = self.words.get(ue / 64)? >> (ue % 64);
+        if first != 0 {
+            return Some(ue + first.trailing_zeros() as usize);
+        }
+        let rest = self.words.iter().enumerate().skip(ue / 64 + 1);
+        let (at, word) = rest.into_iter().find(|&(_, &word)| word != 0)?;
+        Some(at * 64 + word.trailing_zeros() as usize)
     }
 }
 
@@ -56,6 +91,8 @@ pub struct CounterAgent {
     scale: IpScale,
     /// UEs by number.
     ues: Vec<UeCounts>,
+    /// Those of which nothing waits.
+    empty: Empty,
     /// What its counters say of who counts.
     instance: u8,
 }
@@ -67,6 +104,7 @@ impl CounterAgent {
             blocks: TbsAgent::new(BlocksMode::AllocatedIdle, slot, symbols),
             scale,
             ues: Vec::new(),
+            empty: Empty::default(),
             instance: 0,
         }
     }
@@ -78,31 +116,65 @@ impl CounterAgent {
         self
     }
 
-    fn ue(&mut self, ue: UeId) -> &mut UeCounts {
+    #[inline]
+    fn ue(&mut self, ue: UeId) -> (&mut UeCounts, &mut Empty) {
         if self.ues.len() <= ue.index() {
-            let instance = self.instance;
-            self.ues.resize_with(ue.index() + 1, || UeCounts {
-                flows: FlowCounts::of_instance(instance),
-                ..UeCounts::default()
-            });
+            self.begin(ue);
         }
-        &mut self.ues[ue.index()]
+        (&mut self.ues[ue.index()], &mut self.empty)
     }
 
-    /// Brings what `ue` was offered up to `now`.
-    fn catch_up(&mut self, now: Instant, ue: UeId, cell: &mut dyn CellView) {
-        let blocks = self.blocks.read(now, ue, cell).bytes;
-        let bearers = (0..cell.bearers(ue) as u8).map(BearerId);
-        let waiting = bearers.map(|b| cell.queue(ue, b).backlog.0).sum();
+    /// Counts `ue`, and those below it, from now on.
+    #[cold]
+    fn begin(&mut self, ue: UeId) {
+        let (before, instance) = (self.ues.len(), self.instance);
+        self.ues.resize_with(ue.index() + 1, || UeCounts {
+            flows: FlowCounts::of_instance(instance),
+            ..UeCounts::default()
+        });
+        self.empty.words.resize(ue.index() / 64 + 1, 0);
+        (before..=ue.index()).for_each(|ue| self.empty.set(ue, true));
+    }
+
+    /// Brings what `ue` was offered up to `now`, and what waits of it.
+    #[inline]
+    fn catch_up(&mut self, now: Instant, ue: UeId, waiting: u64, cell: &mut dyn CellView) {
+        let blocks = self.blocks.bytes(now, ue, cell);
         let scale = self.scale;
-        let counts = self.ue(ue);
+        let (counts, empty) = self.ue(ue);
         counts.waiting = waiting;
+        empty.set(ue.index(), waiting == 0);
         let more = counts.entitled_q8 >> 8;
         let read = (blocks + more).saturating_sub(counts.useless_q8 >> 8);
         let new = read.saturating_sub(counts.read);
         counts.read = counts.read.max(read);
-        let scale = scale.of(counts.sizes[0], counts.sizes[1]);
+        let scale = counts.scale(scale);
         counts.flows.offer(new as f64 * scale);
+    }
+
+    /// What `slot` left to a UE that had `per_block` of each of its blocks, beside those that it was given.
+    #[inline]
+    fn share(&mut self, slot: &SlotView<'_>, n: usize, per_block: u32) {
+        let counts = &mut self.ues[n];
+        let waits = counts.waiting > 0;
+        if waits && slot.free.0 == 0 {
+            return;
+        }
+        let per_block = u64::from(per_block);
+        let sharers = self.blocks.sharers_now(UeId(n as u32));
+        let idle = if slot.free.0 == 0 {
+            0
+        } else {
+            per_block * u64::from(slot.free.0) / sharers
+        };
+        if waits {
+            // It could not have them: no process was free, or no block fits.
+            counts.useless_q8 += idle;
+            return;
+        }
+        let part = per_block * u64::from(slot.schedulable.0) / sharers;
+        let own = counts.granted << 8;
+        counts.entitled_q8 += part.saturating_sub(own + idle);
     }
 }
 
@@ -112,35 +184,38 @@ impl Observer for CounterAgent {
             return;
         }
         self.blocks.on_slot(now, slot);
-        let all = u64::from(slot.schedulable.0);
         let scale = self.scale;
         for grant in slot.grants.iter().filter(|g| g.ndi) {
-            let counts = self.ue(grant.ue);
+            let (counts, empty) = self.ue(grant.ue);
             counts.granted += grant.tbs.0;
             counts.size(1, grant.tbs.0);
-            let bytes = grant.tbs.0 as f64 * scale.of(counts.sizes[0], counts.sizes[1]);
+            let bytes = grant.tbs.0 as f64 * counts.scale(scale);
             let left = counts.waiting.saturating_sub(bytes as u64);
             // Blocks are padded; what was never inside waits no more.
             counts.waiting = left.min(counts.flows.backlog());
+            empty.set(grant.ue.index(), counts.waiting == 0);
         }
-        for (n, &per_block) in slot.bytes_per_prb_q8.iter().enumerate() {
-            let Some(counts) = self.ues.get_mut(n) else {
-                continue;
-            };
-            let own = core::mem::take(&mut counts.granted) << 8;
-            let waits = counts.waiting > 0;
-            if waits && slot.free.0 == 0 {
-                continue;
+
+        let each = slot.bytes_per_prb_q8;
+        if slot.free.0 > 0 {
+            for (n, &per_block) in each.iter().enumerate().take(self.ues.len()) {
+                self.share(slot, n, per_block);
             }
-            let sharers = self.blocks.sharers_now(UeId(n as u32));
-            let idle = u64::from(per_block) * u64::from(slot.free.0) / sharers;
-            if waits {
-                // It could not have them: no process was free, or no block fits.
-                counts.useless_q8 += idle;
-                continue;
+        } else {
+            // Blocks that are not there are shared by nobody; who wants nothing has its part of all the same.
+            let mut from = 0;
+            while let Some(n) = self.empty.next(from) {
+                let Some(&per_block) = each.get(n) else {
+                    break;
+                };
+                self.share(slot, n, per_block);
+                from = n + 1;
             }
-            let part = u64::from(per_block) * all / sharers;
-            counts.entitled_q8 += part.saturating_sub(own + idle);
+        }
+        for grant in slot.grants {
+            if let Some(counts) = self.ues.get_mut(grant.ue.index()) {
+                counts.granted = 0;
+            }
         }
     }
 
@@ -149,7 +224,10 @@ impl Observer for CounterAgent {
             return;
         };
         let bytes = packet.bytes.0;
-        let counts = self.ue(packet.ue);
+        let (counts, empty) = self.ue(packet.ue);
+        if counts.waiting == 0 {
+            empty.set(packet.ue.index(), bytes == 0);
+        }
         counts.waiting += bytes;
         counts.size(0, bytes);
         counts.flows.on_arrival(now, flow, packet.bearer, bytes);
@@ -160,9 +238,10 @@ impl Observer for CounterAgent {
             return;
         };
         let bytes = packet.bytes.0;
-        let counts = self.ue(packet.ue);
+        let (counts, empty) = self.ue(packet.ue);
         if !packet.delivered {
             counts.waiting = counts.waiting.saturating_sub(bytes);
+            empty.set(packet.ue.index(), counts.waiting == 0);
         }
         let delivered = packet.delivered;
         counts.flows.on_gone(now, flow, bytes, delivered);
@@ -172,14 +251,19 @@ impl Observer for CounterAgent {
 impl Agent for CounterAgent {
     fn add_flow(&mut self, at: &FlowAt) {
         self.blocks.watch(at.ue);
-        self.ue(at.ue).flows.subscribe(at.flow, at.bearer);
+        self.ue(at.ue).0.flows.subscribe(at.flow, at.bearer);
     }
 
     fn report(&mut self, now: Instant, at: &FlowAt, cell: &mut dyn CellView) -> Option<PathReport> {
-        self.catch_up(now, at.ue, cell);
-        let hol = cell.queue(at.ue, at.bearer).hol;
-        let flows = &mut self.ue(at.ue).flows;
-        let counters = flows.report(now, at.flow, at.bearer, hol);
+        let own = cell.queue(at.ue, at.bearer);
+        let mut waiting = own.backlog.0;
+        let bearers = (0..cell.bearers(at.ue) as u8).map(BearerId);
+        for other in bearers.filter(|&bearer| bearer != at.bearer) {
+            waiting += cell.queue(at.ue, other).backlog.0;
+        }
+        self.catch_up(now, at.ue, waiting, cell);
+        let flows = &mut self.ue(at.ue).0.flows;
+        let counters = flows.report(now, at.flow, at.bearer, own.hol);
         Some(PathReport::Counters(counters))
     }
 }

@@ -59,6 +59,31 @@ pub struct FlowCounts {
     offered: f64,
     /// Who counts.
     instance: u8,
+    /// The span of the last report: spans repeat.
+    span: Span,
+}
+
+/// The time between two reports of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Span {
+    /// As it is,
+    time: Duration,
+    /// and in seconds.
+    seconds: f64,
+    /// How much of a mean over [`COMPANY`] it is.
+    weight: f64,
+}
+
+impl Span {
+    #[cold]
+    fn of(time: Duration) -> Self {
+        let seconds = time.as_secs_f64();
+        Self {
+            time,
+            seconds,
+            weight: 1.0 - libm::exp(-seconds / COMPANY.as_secs_f64()),
+        }
+    }
 }
 
 impl FlowCounts {
@@ -70,29 +95,34 @@ impl FlowCounts {
         }
     }
 
-    /// The counters of `flow`, which are new where it is. What was idle for long makes room.
+    /// The counters of `flow`, which are new where it is.
+    #[inline]
     fn flow(&mut self, now: Instant, flow: FlowId, bearer: BearerId) -> &mut Counts {
         let at = self.flows.iter().position(|f| f.flow == flow);
-        let at = at.unwrap_or_else(|| {
-            let kept = |f: &Counts| f.reported || f.backlog() > 0 || now.since(f.last) < FORGOTTEN;
-            self.flows.retain(kept);
-            self.flows.push(Counts {
-                flow,
-                bearer,
-                arrived: 0,
-                gone: 0,
-                dropped: 0,
-                last: now,
-                reported: false,
-                offered: 0.0,
-                seen: self.offered,
-                others: 0,
-                at: now,
-                means: [0.0; 2],
-            });
-            self.flows.len() - 1
-        });
+        let at = at.unwrap_or_else(|| self.begin(now, flow, bearer));
         &mut self.flows[at]
+    }
+
+    /// Counts `flow` from now on, and returns its place. What was idle for long makes room.
+    #[cold]
+    fn begin(&mut self, now: Instant, flow: FlowId, bearer: BearerId) -> usize {
+        let kept = |f: &Counts| f.reported || f.backlog() > 0 || now.since(f.last) < FORGOTTEN;
+        self.flows.retain(kept);
+        self.flows.push(Counts {
+            flow,
+            bearer,
+            arrived: 0,
+            gone: 0,
+            dropped: 0,
+            last: now,
+            reported: false,
+            offered: 0.0,
+            seen: self.offered,
+            others: 0,
+            at: now,
+            means: [0.0; 2],
+        });
+        self.flows.len() - 1
     }
 
     /// The sender of `flow`, whose data waits in `bearer`, takes reports.
@@ -101,6 +131,7 @@ impl FlowCounts {
     }
 
     /// A packet of `flow` entered the queue of `bearer`; `bytes` are those of IP, here and below.
+    #[inline]
     pub fn on_arrival(&mut self, now: Instant, flow: FlowId, bearer: BearerId, bytes: u64) {
         let counts = self.flow(now, flow, bearer);
         counts.arrived += bytes;
@@ -108,6 +139,7 @@ impl FlowCounts {
     }
 
     /// A packet of `flow` is gone: `delivered` or dropped.
+    #[inline]
     pub fn on_gone(&mut self, now: Instant, flow: FlowId, bytes: u64, delivered: bool) {
         let counts = self.flow(now, flow, BearerId(0));
         counts.gone += bytes;
@@ -115,16 +147,19 @@ impl FlowCounts {
     }
 
     /// Bytes of all flows that entered and are not gone.
+    #[inline]
     pub fn backlog(&self) -> u64 {
         self.flows.iter().map(Counts::backlog).sum()
     }
 
     /// All flows together could have `bytes` more.
+    #[inline]
     pub fn offer(&mut self, bytes: f64) {
         self.offered += bytes;
     }
 
     /// What the sender of `flow` hears; `hol` is the age of the oldest byte in the queue of `bearer`.
+    #[inline]
     pub fn report(
         &mut self,
         now: Instant,
@@ -134,31 +169,52 @@ impl FlowCounts {
     ) -> Counters {
         let (offered, instance) = (self.offered, self.instance);
         let (mut active, mut company, mut others) = (1, 0, 0);
-        for other in self.flows.iter().filter(|f| f.flow != flow) {
+        let mut own = None;
+        for (place, other) in self.flows.iter().enumerate() {
+            if other.flow == flow {
+                own = Some(place);
+                continue;
+            }
             others += other.gone;
             active += u32::from(other.is_active(now));
             let beside = other.bearer == bearer;
             company += if beside { other.backlog() } else { 0 };
         }
+        let own = own.unwrap_or_else(|| self.begin(now, flow, bearer));
 
-        let counts = self.flow(now, flow, bearer);
-        let span = now.since(counts.at).as_secs_f64();
-        if span > 0.0 {
+        let counts = &mut self.flows[own];
+        let time = now.since(counts.at);
+        if !time.is_zero() {
+            if self.span.time != time {
+                self.span = Span::of(time);
+            }
+            let Span {
+                seconds, weight, ..
+            } = self.span;
             let new = offered - counts.seen;
+            counts.means[0] += weight * (new / seconds - counts.means[0]);
             // A flow that was forgotten takes its bytes along.
-            let taken = others.saturating_sub(counts.others) as f64;
-            let weight = 1.0 - libm::exp(-span / COMPANY.as_secs_f64());
-            counts.means[0] += weight * (new / span - counts.means[0]);
-            counts.means[1] += weight * (taken / span - counts.means[1]);
-            let left = 1.0 - counts.means[1] / counts.means[0].max(1.0);
-            counts.offered += new * left.clamp(1.0 / f64::from(active), 1.0);
+            let taken = others.saturating_sub(counts.others);
+            let rate = if taken == 0 {
+                0.0
+            } else {
+                taken as f64 / seconds
+            };
+            counts.means[1] += weight * (rate - counts.means[1]);
+            counts.offered += if active == 1 {
+                // All of it: nobody shares.
+                new
+            } else {
+                let left = 1.0 - counts.means[1] / counts.means[0].max(1.0);
+                new * left.clamp(1.0 / f64::from(active), 1.0)
+            };
             (counts.seen, counts.others, counts.at) = (offered, others, now);
         }
         let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         Counters {
             stamp: Counters::stamp_of(now),
             gone: counts.gone as u32,
-            offered: counts.offered as u64 as u32,
+            offered: counts.offered as i64 as u32,
             dropped: Counters::dropped_of(counts.dropped),
             backlog: narrow(counts.backlog()),
             company: narrow(company),

@@ -80,8 +80,10 @@ pub struct TbsAgent {
     ues: Vec<Counts>,
     /// Downlink slots seen.
     slots: u64,
-    /// UEs that were active in the last of them.
+    /// UEs that were active in the last of them: those whose last grant came in one of the last [`ACTIVE`] slots, and how many
+    /// these are for each of the slots.
     active: u64,
+    recent: [u32; ACTIVE as usize],
     /// Up to where each flow was reported.
     flows: Vec<Reading>,
 }
@@ -97,6 +99,7 @@ impl TbsAgent {
             ues: Vec::new(),
             slots: 0,
             active: 0,
+            recent: [0; ACTIVE as usize],
             flows: Vec::new(),
         }
     }
@@ -108,22 +111,34 @@ impl TbsAgent {
 
     /// What `ue` had, or could have had, in the slots up to `now`: those that began before, and the present one where it
     /// has run.
-    pub(crate) fn read(&mut self, now: Instant, ue: UeId, cell: &mut dyn CellView) -> Reading {
-        let begun = now.as_nanos() / self.slot.as_nanos();
-        if self.slots < begun {
-            // A cell that sleeps shows no slots: they were all idle.
-            let full = cell.slot_bytes(ue).0 << 8;
-            let symbols = core::mem::take(&mut self.symbols);
-            let period = symbols.len() as u64;
-            self.skip(ue, begun, |slot| {
-                full * u64::from(symbols[(slot % period) as usize]) / SYMBOLS
-            });
-            self.symbols = symbols;
-        }
+    fn read(&mut self, now: Instant, ue: UeId, cell: &mut dyn CellView) -> Reading {
+        let bytes = self.bytes(now, ue, cell);
         Reading {
-            samples: begun.max(self.slots),
-            bytes: self.total(ue, self.mode).0,
+            samples: (now.as_nanos() / self.slot.as_nanos()).max(self.slots),
+            bytes,
         }
+    }
+
+    /// The bytes of [`Self::read`].
+    #[inline]
+    pub(crate) fn bytes(&mut self, now: Instant, ue: UeId, cell: &mut dyn CellView) -> u64 {
+        if (self.slots + 1) * self.slot.as_nanos() <= now.as_nanos() {
+            self.wake(now, ue, cell);
+        }
+        self.total(ue, self.mode).0
+    }
+
+    /// A cell that sleeps shows no slots: those up to `now` were all idle.
+    #[cold]
+    fn wake(&mut self, now: Instant, ue: UeId, cell: &mut dyn CellView) {
+        let begun = now.as_nanos() / self.slot.as_nanos();
+        let full = cell.slot_bytes(ue).0 << 8;
+        let symbols = core::mem::take(&mut self.symbols);
+        let period = symbols.len() as u64;
+        self.skip(ue, begun, |slot| {
+            full * u64::from(symbols[(slot % period) as usize]) / SYMBOLS
+        });
+        self.symbols = symbols;
     }
 
     /// Up to where `flow` was reported.
@@ -183,9 +198,12 @@ impl TbsAgent {
         self.active + u64::from(!counted)
     }
 
-    /// Bytes for `ue` so far.
-    pub fn total(&self, ue: UeId, mode: BlocksMode) -> Bytes {
-        let counts = self.ues.get(ue.index()).copied().unwrap_or_default();
+    /// Bytes for `ue` so far. What a genie would count is known where that is the agent's mode.
+    #[inline]
+    fn total(&self, ue: UeId, mode: BlocksMode) -> Bytes {
+        let Some(counts) = self.ues.get(ue.index()) else {
+            return Bytes::ZERO;
+        };
         let q8 = match mode {
             BlocksMode::Capacity => counts.capacity,
             BlocksMode::Allocated => counts.allocated,
@@ -201,23 +219,38 @@ impl Observer for TbsAgent {
             return;
         }
         self.slots += 1;
+        let now = self.slots;
+        // Who had a grant so many slots ago and none since is active no more.
+        let place = |slot: u64| (slot % ACTIVE) as usize;
+        self.active -= u64::from(core::mem::take(&mut self.recent[place(now)]));
         for grant in slot.grants {
-            let granted = self.slots;
             let counts = self.at(grant.ue);
-            counts.granted = granted;
             if grant.ndi {
                 counts.allocated += grant.tbs.0 << 8;
             }
+            let before = core::mem::replace(&mut counts.granted, now);
+            if before == 0 || before + ACTIVE <= now {
+                self.active += 1;
+            } else {
+                self.recent[place(before)] -= 1;
+            }
+            self.recent[place(now)] += 1;
         }
-        let since = self.slots.saturating_sub(ACTIVE);
-        let active = self.ues.iter().filter(|c| c.granted > since).count() as u64;
-        self.active = active;
+
+        let genie = self.mode == BlocksMode::Capacity;
+        if slot.free.0 == 0 && !genie {
+            // A full slot leaves nothing to share.
+            return;
+        }
+        let (active, since) = (self.active, now.saturating_sub(ACTIVE));
         for (counts, &per_block) in self.ues.iter_mut().zip(slot.bytes_per_prb_q8) {
-            if !counts.watched || self.slots <= counts.counted {
+            if !counts.watched || now <= counts.counted {
                 continue;
             }
             let per_block = u64::from(per_block);
-            counts.capacity += per_block * u64::from(slot.schedulable.0);
+            if genie {
+                counts.capacity += per_block * u64::from(slot.schedulable.0);
+            }
             // A full slot spares a division for each UE.
             if slot.free.0 > 0 {
                 // The UE itself shares even where it has not asked for anything yet.
