@@ -16,7 +16,16 @@ pub(super) struct Gone {
     /// Packets that a process completed, whose feedback is under way, by UE and process.
     unacked: Vec<Vec<GoneView>>,
     /// What is known and was not shown.
-    known: Vec<(Instant, GoneView)>,
+    known: Vec<(Instant, News)>,
+}
+
+/// What the base station learns at some time.
+#[derive(Clone, Copy, Debug)]
+enum News {
+    /// A packet is gone.
+    Packet(GoneView),
+    /// All packets of this process are. They stay where they are until they are shown: the process carries nothing new before.
+    Process(usize),
 }
 
 /// How far the outcome of a call had come.
@@ -83,20 +92,25 @@ impl Gone {
             delivered,
         };
         for (_, packet, _) in &out.dropped[mark.dropped..] {
-            self.known.push((now, view(packet, false)));
+            let view = view(packet, false);
+            self.known.push((now, News::Packet(view)));
         }
-        for delivered in &out.delivered[mark.delivered..] {
-            debug_assert_eq!(delivered.dir, Direction::Down);
-            let view = view(&delivered.packet, true);
-            match process {
-                Some(process) => self.at(ue, process).push(view),
-                None => self.known.push((now, view)),
+        let delivered = &out.delivered[mark.delivered..];
+        debug_assert!(delivered.iter().all(|d| d.dir == Direction::Down));
+        let views = delivered.iter().map(|d| view(&d.packet, true));
+        match process {
+            Some(process) => {
+                let process = self.place(ue, process);
+                self.unacked[process].extend(views);
             }
+            None => self
+                .known
+                .extend(views.map(|view| (now, News::Packet(view)))),
         }
     }
 
-    fn at(&mut self, ue: usize, process: u8) -> &mut Vec<GoneView> {
-        &mut self.unacked[ue * self.processes + usize::from(process)]
+    fn place(&self, ue: usize, process: u8) -> usize {
+        ue * self.processes + usize::from(process)
     }
 
     /// The feedback of `process` arrived.
@@ -105,9 +119,10 @@ impl Gone {
         if !self.is_observed() {
             return;
         }
-        let mut views = core::mem::take(self.at(ue, process));
-        self.known.extend(views.drain(..).map(|view| (now, view)));
-        *self.at(ue, process) = views;
+        let process = self.place(ue, process);
+        if !self.unacked[process].is_empty() {
+            self.known.push((now, News::Process(process)));
+        }
     }
 
     /// Something is known and was not shown.
@@ -119,8 +134,21 @@ impl Gone {
     /// Shows what is known.
     #[inline]
     pub(super) fn show(&mut self, observer: &mut (impl Observer + ?Sized)) {
-        for (at, view) in self.known.drain(..) {
-            observer.on_gone(at, &view);
+        if self.known.is_empty() {
+            return;
         }
+        for (at, news) in &self.known {
+            match news {
+                News::Packet(view) => observer.on_gone(*at, view),
+                News::Process(process) => {
+                    let views = &mut self.unacked[*process];
+                    for view in &*views {
+                        observer.on_gone(*at, view);
+                    }
+                    views.clear();
+                }
+            }
+        }
+        self.known.clear();
     }
 }

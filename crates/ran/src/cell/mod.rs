@@ -337,9 +337,10 @@ impl<P: PacketView + Clone> Cell<P> {
         if watched {
             self.show_slept(slot, observer);
         }
-        for (at, view) in self.arrivals.drain(..) {
-            observer.on_pdcp(at, &view);
+        for (at, view) in &self.arrivals {
+            observer.on_pdcp(*at, view);
         }
+        self.arrivals.clear();
         self.gone.show(observer);
         self.count_idle(slot);
         if !self.timed.is_empty() {
