@@ -174,6 +174,21 @@ pub struct Experiment {
     prepare: Option<Prepare>,
 }
 
+/// The scenario of `text`, which `name` names in errors.
+///
+/// # Errors
+/// Where it is wrong: a defect of the study.
+pub fn read(name: &str, text: &str) -> Result<Scenario, StudyError> {
+    Scenario::parse(name, text, Path::new(".")).map_err(|cause| broken(name, cause))
+}
+
+fn broken(name: &str, cause: ScenarioError) -> StudyError {
+    StudyError::Scenario {
+        name: name.to_owned(),
+        cause: Box::new(cause),
+    }
+}
+
 impl Experiment {
     /// The scenario of `text` with `changes` (keys and values as in `[vary]`), reduced by `reduce`.
     ///
@@ -186,14 +201,24 @@ impl Experiment {
         reduce: impl Fn(&RunResult, &mut Outcome) + Send + Sync + 'static,
     ) -> Result<Self, StudyError> {
         let name = name.into();
-        let bad = |cause| StudyError::Scenario {
-            name: name.clone(),
-            cause: Box::new(cause),
-        };
-        let mut scenario = Scenario::parse(&name, text, Path::new(".")).map_err(bad)?;
-        for (key, value) in changes {
-            scenario = scenario.with(key, value).map_err(bad)?;
-        }
+        let scenario = read(&name, text)?;
+        Self::of(name, &scenario, changes, reduce)
+    }
+
+    /// The same of a scenario that was read already: what it read of files is not read again.
+    ///
+    /// # Errors
+    /// Where a change is wrong: a defect of the study.
+    pub fn of<'a>(
+        name: impl Into<String>,
+        scenario: &Scenario,
+        changes: impl IntoIterator<Item = (&'a str, &'a str)>,
+        reduce: impl Fn(&RunResult, &mut Outcome) + Send + Sync + 'static,
+    ) -> Result<Self, StudyError> {
+        let name = name.into();
+        let mut scenario = scenario
+            .with_all(changes)
+            .map_err(|cause| broken(&name, cause))?;
         scenario.vary.clear();
         Ok(Self {
             name,

@@ -24,7 +24,7 @@ mod prelude {
     pub(super) use super::super::study::{
         Experiment, Measure, Options, Outcome, Outcomes, Part, Runs, Study, StudyError,
     };
-    pub(super) use super::links::{Place, Scene};
+    pub(super) use super::links::{Around, Place, Scene};
     pub(super) use super::policies::{Sender, senders};
     pub(super) use super::shift::moved_by_seed;
     pub(super) use super::{PACKET, keep, length};

@@ -184,12 +184,29 @@ impl Scenario {
     /// # Errors
     /// Where there is no such key, or it does not take the value.
     pub fn with(&self, key: &str, value: &str) -> Result<Self, ScenarioError> {
-        let node = value_of(value);
+        self.with_all([(key, value)])
+    }
+
+    /// The scenario with all of `changes`, in their order, each a key and a value as [`Scenario::with`] takes them. It is checked once,
+    /// with all of them made.
+    ///
+    /// # Errors
+    /// As [`Scenario::with`].
+    pub fn with_all<'a>(
+        &self,
+        changes: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, ScenarioError> {
+        let mut changes = changes.into_iter().peekable();
+        if changes.peek().is_none() {
+            return Ok(self.clone());
+        }
         let mut tree = self.encode();
-        vary::set(&mut tree, key, &node).map_err(|mut e| {
-            "--set".clone_into(&mut e.file);
-            e
-        })?;
+        for (key, value) in changes {
+            vary::set(&mut tree, key, &value_of(value)).map_err(|mut e| {
+                "--set".clone_into(&mut e.file);
+                e
+            })?;
+        }
         self.again(tree, "--set")
     }
 

@@ -21,59 +21,47 @@ fn compact(text: &str) -> String {
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
-    let place = links::drive();
-    let duration = length(options.quick);
+    let place = links::drive()?;
+    let around = Around {
+        rtt: "40 ms",
+        queue: "1000 packets",
+        duration: length(options.quick),
+    };
     let mut experiments = vec![];
     for who in WHO {
+        let sender = ("flow.controller", who);
         for rtt in RTTS {
-            let text = place.scenario(rtt, "1000 packets", duration);
             let name = format!("beyond/rtt{}-{who}", compact(rtt));
-            experiments.push(Experiment::new(
-                name,
-                &text,
-                [("flow.controller", who)],
-                keep,
-            )?);
+            let other = Around { rtt, ..around };
+            experiments.push(place.experiment(name, other, [sender], keep)?);
         }
-        for buffer in BUFFERS {
-            let text = place.scenario("40 ms", buffer, duration);
-            let name = format!("beyond/buffer{}-{who}", compact(buffer));
-            experiments.push(Experiment::new(
-                name,
-                &text,
-                [("flow.controller", who)],
-                keep,
-            )?);
+        for queue in BUFFERS {
+            let name = format!("beyond/buffer{}-{who}", compact(queue));
+            let other = Around { queue, ..around };
+            experiments.push(place.experiment(name, other, [sender], keep)?);
         }
-        let text = place.scenario("40 ms", "1000 packets", duration);
-        let wired = format!("{text}[wired]\nrate = \"3 Mbit/s\"\n");
+        let wired = [("wired.rate", "3 Mbit/s"), sender];
         let name = format!("beyond/wired-{who}");
-        experiments.push(Experiment::new(
-            name,
-            &wired,
-            [("flow.controller", who)],
-            keep,
-        )?);
+        experiments.push(place.experiment(name, around, wired, keep)?);
         for (cell, text) in [("lte", LTE), ("nr", NR)] {
-            let changes = [("duration", duration), ("flow[0].controller", who)];
+            let changes = [("duration", around.duration), ("flow[0].controller", who)];
             let name = format!("beyond/{cell}-{who}");
             experiments.push(Experiment::new(name, text, changes, keep)?);
         }
         for transport in TRANSPORTS {
-            let text = place.scenario("40 ms", "1000 packets", duration);
             let changes = [
-                ("flow.controller", who),
+                sender,
                 ("flow.transport", transport),
                 // A real stack has no frames of ours: reports go beside its packets (RFC 9221).
                 ("feedback.carrier", "datagram"),
             ];
             let name = format!("beyond/over-{transport}-{who}");
-            experiments.push(Experiment::new(name, &text, changes, keep)?);
+            experiments.push(place.experiment(name, around, changes, keep)?);
         }
         for n in COMPANY {
-            experiments.push(company(&place, duration, who, n)?);
+            experiments.push(company(&place, around, who, n)?);
         }
-        experiments.push(beside(&place, duration, who)?);
+        experiments.push(beside(&place, around, who)?);
     }
     let experiments = experiments.into_iter().map(moved_by_seed).collect();
     Ok(Part {
@@ -84,24 +72,29 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     })
 }
 
+/// `n` flows on one link.
+fn flows(n: usize) -> String {
+    format!("[{}]", ["{ controller = \"cubic\" }"].repeat(n).join(", "))
+}
+
 /// `n` flows of `who` on one link.
-fn company(place: &Place, duration: &str, who: &str, n: usize) -> Result<Experiment, StudyError> {
-    let mut text = place.scenario("40 ms", "1000 packets", duration);
-    let more = "[[flow]]\ncontroller = \"cubic\"\n".repeat(n - 1);
-    text.insert_str(text.find("[record]").unwrap_or(text.len()), &more);
-    let name = format!("beyond/company{n}-{who}");
-    Experiment::new(name, &text, [("flow.controller", who)], keep)
+fn company(
+    place: &Place,
+    around: Around<'_>,
+    who: &str,
+    n: usize,
+) -> Result<Experiment, StudyError> {
+    let (name, flows) = (format!("beyond/company{n}-{who}"), flows(n));
+    let changes = [("flow", &*flows), ("flow.controller", who)];
+    place.experiment(name, around, changes, keep)
 }
 
 /// A flow of `who` and one of CUBIC.
-fn beside(place: &Place, duration: &str, who: &str) -> Result<Experiment, StudyError> {
-    let mut text = place.scenario("40 ms", "200 packets", duration);
-    text.insert_str(
-        text.find("[record]").unwrap_or(text.len()),
-        "[[flow]]\ncontroller = \"cubic\"\n",
-    );
-    let name = format!("beyond/beside-{who}");
-    Experiment::new(name, &text, [("flow[0].controller", who)], keep)
+fn beside(place: &Place, around: Around<'_>, who: &str) -> Result<Experiment, StudyError> {
+    let queue = "200 packets";
+    let (name, flows) = (format!("beyond/beside-{who}"), flows(2));
+    let changes = [("flow", &*flows), ("flow[0].controller", who)];
+    place.experiment(name, Around { queue, ..around }, changes, keep)
 }
 
 fn draw(o: &Outcomes) -> Figure {

@@ -111,15 +111,19 @@ fn download(who: &str, factor: &Factor) -> String {
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
-    let places = links::all(options.quick);
+    let (places, drive) = (links::all(options.quick)?, links::drive()?);
     let mut experiments = vec![];
     let known = senders();
     for place in &places {
-        let text = place.scenario("40 ms", "16000 packets", length(options.quick));
+        let around = Around {
+            rtt: "40 ms",
+            queue: "16000 packets",
+            duration: length(options.quick),
+        };
         let mut add = |id: &str, controller: &str, changes: &[Changes]| {
             let all = core::iter::once(("flow.controller", controller));
             let all = all.chain(changes.iter().copied().flatten().copied());
-            let made = Experiment::new(experiment_name(place, id), &text, all, keep)?;
+            let made = place.experiment(experiment_name(place, id), around, all, keep)?;
             experiments.push(moved_by_seed(made));
             Ok(())
         };
@@ -140,6 +144,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
                 .into_iter()
                 .chain(factor.2.iter().copied());
             experiments.push(fig1::experiment(
+                &drive,
                 download(who, factor),
                 keys,
                 options.quick,

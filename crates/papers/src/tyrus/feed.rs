@@ -126,11 +126,15 @@ const BROKEN: [Feed; 8] = [
 const SENDERS: [&str; 2] = ["tyrus", "rule2"];
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
-    let place = links::drive();
-    let text = place.scenario("40 ms", "1000 packets", length(options.quick));
+    let place = links::drive()?;
+    let around = Around {
+        rtt: "40 ms",
+        queue: "1000 packets",
+        duration: length(options.quick),
+    };
     let one = |name: String, controller: &str, changes: &[(&'static str, &'static str)]| {
         let all = core::iter::once(("flow.controller", controller)).chain(changes.iter().copied());
-        Experiment::new(format!("feed/{name}"), &text, all, keep)
+        place.experiment(format!("feed/{name}"), around, all, keep)
     };
     let mut experiments = vec![
         one("cubic".to_owned(), "cubic", &[])?,

@@ -17,30 +17,34 @@ const fn file(quick: bool) -> (&'static str, &'static str) {
 
 /// The download with `changes`.
 pub(super) fn experiment<'a>(
+    place: &Place,
     name: String,
     changes: impl IntoIterator<Item = (&'a str, &'a str)>,
     quick: bool,
 ) -> Result<Experiment, StudyError> {
     let (bytes, duration) = file(quick);
-    let app = format!(
-        "app = {{ kind = \"transfers\", min = \"{bytes}\", max = \"{bytes}\", count = 1 }}\n"
-    );
-    let text = links::drive()
-        .scenario("40 ms", "16000 packets", duration)
-        .replace(
-            "controller = \"cubic\"\n",
-            &format!("controller = \"cubic\"\n{app}"),
-        );
-    Experiment::new(name, &text, changes, reduce).map(moved_by_seed)
+    let around = Around {
+        rtt: "40 ms",
+        queue: "16000 packets",
+        duration,
+    };
+    let app = [
+        ("flow.app.kind", "transfers"),
+        ("flow.app.min", bytes),
+        ("flow.app.max", bytes),
+        ("flow.app.count", "1"),
+    ];
+    let made = place.experiment(name, around, app.into_iter().chain(changes), reduce);
+    made.map(moved_by_seed)
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
-    let place = links::drive();
+    let place = links::drive()?;
     let experiments = WHO
         .iter()
         .map(|c| {
             let change = [("flow.controller", *c)];
-            experiment(format!("fig1/{c}"), change, options.quick)
+            experiment(&place, format!("fig1/{c}"), change, options.quick)
         })
         .collect::<Result<_, _>>()?;
     let (bytes, _) = file(options.quick);

@@ -13,14 +13,20 @@ pub(super) fn experiment(
     sender: &Sender,
     quick: bool,
 ) -> Result<Experiment, StudyError> {
-    let text = place.scenario("40 ms", "16000 packets", length(quick));
+    let around = Around {
+        rtt: "40 ms",
+        queue: "16000 packets",
+        duration: length(quick),
+    };
     let mut changes = vec![("flow.controller", sender.controller.as_str())];
     changes.extend(sender.changes);
-    Experiment::new(experiment_name(place, &sender.id), &text, changes, keep).map(moved_by_seed)
+    let name = experiment_name(place, &sender.id);
+    let made = place.experiment(name, around, changes, keep);
+    made.map(moved_by_seed)
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
-    let places = links::all(options.quick);
+    let places = links::all(options.quick)?;
     let senders = senders();
     let mut experiments = vec![];
     for place in &places {

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use slackwater_control::phy::Policy;
 use slackwater_core::Draw;
+use slackwater_lab::run::RunResult;
+use slackwater_scenario::Scenario;
 use slackwater_scenario::packed::plain_name;
 
-use super::super::study::StudyError;
+use super::super::study::{Experiment, Outcome, StudyError, read};
 
 /// What the user does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +39,8 @@ pub(super) struct Place {
     pub(super) scene: Scene,
     /// Recorded by others, or made here.
     pub(super) recorded: bool,
-    /// The `[link]` section.
-    pub(super) link: String,
+    /// One bulk flow over this link. It is read once: a recording takes longer to unpack than any change to make.
+    scenario: Scenario,
 }
 
 /// The name of the experiment of `sender` on `place` in Figure 3.
@@ -98,47 +100,27 @@ fn trace(path: &Path) -> String {
 }
 
 /// The links of both scenes; `quick` takes one of each kind.
-pub(super) fn all(quick: bool) -> Vec<Place> {
+pub(super) fn all(quick: bool) -> Result<Vec<Place>, StudyError> {
     let mut out = vec![];
     for scene in Scene::ALL {
         let made = if quick { 1 } else { 3 };
         for k in 0..made {
-            out.push(Place {
-                name: format!("own-{}-{}", scene.name(), k + 1),
-                scene,
-                recorded: false,
-                link: own(scene, k),
-            });
+            out.push(Place::own(scene, k)?);
         }
         let named = RECORDED.iter().filter(|r| r.1 == scene);
         let found = named.filter_map(|(name, _)| Some((name, recording(name)?)));
         for (name, path) in found.take(if quick { 1 } else { RECORDED.len() }) {
-            out.push(Place {
-                name: (*name).to_owned(),
-                scene,
-                recorded: true,
-                link: trace(&path),
-            });
+            out.push(Place::recorded(name, scene, &path)?);
         }
     }
-    out
+    Ok(out)
 }
 
 /// The link of figure 1, and what it is.
-pub(super) fn drive() -> Place {
+pub(super) fn drive() -> Result<Place, StudyError> {
     recording(DRIVE).map_or_else(
-        || Place {
-            name: "own-moving-1".to_owned(),
-            scene: Scene::Moving,
-            recorded: false,
-            link: own(Scene::Moving, 0),
-        },
-        |path| Place {
-            name: DRIVE.to_owned(),
-            scene: Scene::Moving,
-            recorded: true,
-            link: trace(&path),
-        },
+        || Place::own(Scene::Moving, 0),
+        |path| Place::recorded(DRIVE, Scene::Moving, &path),
     )
 }
 
@@ -216,14 +198,54 @@ fn own(scene: Scene, k: u64) -> String {
     format!("[link]\nkind = \"series\"\nperiod = \"{SECONDS} s\"\npoints = [{points}]\n")
 }
 
+/// What is between the ends of a flow beside the link, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around<'a> {
+    pub(super) rtt: &'a str,
+    /// Packets that the link's queue has room for.
+    pub(super) queue: &'a str,
+    pub(super) duration: &'a str,
+}
+
 impl Place {
-    /// A scenario of one bulk flow for `seconds` over this link, with room for `queue` packets.
-    pub(super) fn scenario(&self, rtt: &str, queue: &str, duration: &str) -> String {
-        format!(
-            "name = \"tyrus\"\nduration = \"{duration}\"\n[path]\nrtt = \"{rtt}\"\n{}queue = {{ kind = \"fifo\", limit = \
-             \"{queue}\" }}\n[feedback]\n[[flow]]\ncontroller = \"cubic\"\n[record]\ninterval = \"20 ms\"\nqlog = false\n",
-            self.link
-        )
+    fn own(scene: Scene, k: u64) -> Result<Self, StudyError> {
+        let name = format!("own-{}-{}", scene.name(), k + 1);
+        Self::new(name, scene, false, &own(scene, k))
+    }
+
+    fn recorded(name: &str, scene: Scene, path: &Path) -> Result<Self, StudyError> {
+        Self::new(name.to_owned(), scene, true, &trace(path))
+    }
+
+    /// `link` is the `[link]` section.
+    fn new(name: String, scene: Scene, recorded: bool, link: &str) -> Result<Self, StudyError> {
+        let text = format!(
+            "name = \"tyrus\"\nduration = \"1 s\"\n{link}queue = {{ kind = \"fifo\", limit = \"1000 packets\" }}\n[feedback]\n[[flow]]\n\
+             controller = \"cubic\"\n[record]\ninterval = \"20 ms\"\nqlog = false\n"
+        );
+        Ok(Self {
+            scenario: read(&name, &text)?,
+            name,
+            scene,
+            recorded,
+        })
+    }
+
+    /// Bulk flows over this link: one, where no change says more.
+    pub(super) fn experiment<'a>(
+        &self,
+        name: impl Into<String>,
+        around: Around<'a>,
+        changes: impl IntoIterator<Item = (&'a str, &'a str)>,
+        reduce: impl Fn(&RunResult, &mut Outcome) + Send + Sync + 'static,
+    ) -> Result<Experiment, StudyError> {
+        let own = [
+            ("path.rtt", around.rtt),
+            ("link.queue.limit", around.queue),
+            ("duration", around.duration),
+        ];
+        let all = own.into_iter().chain(changes);
+        Experiment::of(name, &self.scenario, all, reduce)
     }
 }
 

@@ -10,7 +10,7 @@ use super::prelude::*;
 use super::{links, policies, stats};
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
-    let places = links::all(options.quick);
+    let places = links::all(options.quick)?;
     let trained = policies::trained();
     let base: Vec<Sender> = senders().into_iter().filter(|s| s.id == "rule2").collect();
     let mut experiments = vec![];

@@ -435,6 +435,25 @@ fn a_key_can_be_set_from_the_command_line() {
     assert!(scenario.with("flow[7].controller", "reno").is_err());
     assert!(scenario.with("", "reno").is_err());
     assert!(scenario.with("x = 1\ny", "2").is_err());
+    // Several at once: the last of a key holds, and a table can be replaced before a key of it.
+    let queue = "{ kind = \"fifo\", limit = \"9 packets\" }";
+    let changes = [
+        ("link.queue", queue),
+        ("link.queue.limit", "7 packets"),
+        ("seed", "8"),
+        ("seed", "9"),
+    ];
+    let all = scenario.with_all(changes).unwrap_or_else(|e| panic!("{e}"));
+    let one_by_one = changes.iter().fold(scenario.clone(), |s, (key, value)| {
+        s.with(key, value).unwrap_or_else(|e| panic!("{e}"))
+    });
+    assert_eq!((&all, all.seed), (&one_by_one, 9));
+    assert!(all.to_toml().contains("7 packets"), "{}", all.to_toml());
+    let e = scenario
+        .with_all([("seed", "9"), ("path.rtt", "80")])
+        .expect_err("no unit");
+    assert!(e.to_string().starts_with("--set: path.rtt: found"), "{e}");
+    assert!(scenario.with_all([]).is_ok_and(|same| same == scenario));
     // A key below an empty list would go nowhere.
     let cell = Scenario::from_toml(CELL, ".").unwrap_or_else(|e| panic!("{e}"));
     let e = cell
