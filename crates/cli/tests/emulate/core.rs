@@ -5,9 +5,9 @@ use super::{Folder, allowed, command, text, went};
 
 #[test]
 fn downloads_pass_function_tunnel_and_cell_whole() {
-    let Some(_one) = allowed() else {
+    if !allowed() {
         return;
-    };
+    }
     let folder = Folder::new("core");
     let (out, server) = (folder.file("run"), serve());
     let target = folder.0.display().to_string();
@@ -98,9 +98,9 @@ fn figure(
 
 #[test]
 fn figures_on_real_packets_stand_beside_the_simulated_ones() {
-    let Some(_one) = allowed() else {
+    if !allowed() {
         return;
-    };
+    }
     let folder = Folder::new("core-figures");
     let Some((values, left)) = figure(&folder, "vaqm", "strong-cubic-vaqm") else {
         return;

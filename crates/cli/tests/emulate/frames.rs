@@ -99,9 +99,9 @@ fn watch(mode: &str) -> u64 {
 // 2.5 s of frames, 86 Mbit/s together. A flow whose window stays shut would take for ever: not all would have come.
 #[test]
 fn a_kernels_sender_obeys_and_is_not_starved() {
-    let Some(_one) = allowed() else {
+    if !allowed() {
         return;
-    };
+    }
     for mode in ["hold", "credit", "paper"] {
         let limited = watch(mode);
         match mode {

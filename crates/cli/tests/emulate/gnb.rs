@@ -23,9 +23,9 @@ use super::{Folder, allowed, command, text};
 
 #[test]
 fn a_packet_goes_down_and_up_through_a_cell_behind_n3() {
-    let Some(_one) = allowed() else {
+    if !allowed() {
         return;
-    };
+    }
     let folder = Folder::new("gnb");
     let space = n3();
     let toml = format!(
@@ -141,9 +141,9 @@ fn a_packet_goes_down_and_up_through_a_cell_behind_n3() {
 
 #[test]
 fn ipv6_carries_the_epc_form() {
-    let Some(_one) = allowed() else {
+    if !allowed() {
         return;
-    };
+    }
     let folder = Folder::new("gnb-v6");
     let space = n3();
     let port = |n| SocketAddr::new(address("::1"), n);
@@ -210,9 +210,9 @@ fn patient() -> String {
 
 #[test]
 fn tcp_of_two_ues_arrives_whole_over_their_own_flows() {
-    let Some(_one) = allowed() else {
+    if !allowed() {
         return;
-    };
+    }
     let folder = Folder::new("gnb-tcp");
     let ue = |name: &str, n: u8, teid: u8, more: &str| {
         format!(
@@ -296,9 +296,9 @@ reports = true
 
 #[test]
 fn a_user_plane_function_and_a_cell_carry_tcp() {
-    let Some(_one) = allowed() else {
+    if !allowed() {
         return;
-    };
+    }
     let folder = Folder::new("gnb-upf");
     let (config, file, json) = (
         folder.file("upf.toml"),

@@ -17,10 +17,8 @@ mod xrc;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
-
-/// Interfaces and namespaces are counted: one test at a time.
-static ONE: Mutex<()> = Mutex::new(());
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Why nothing can be made here, if so: looked at once for all tests.
 static REASON: LazyLock<Option<String>> = LazyLock::new(|| {
@@ -46,14 +44,12 @@ static REASON: LazyLock<Option<String>> = LazyLock::new(|| {
     (!went(&made)).then(|| text(&made.stderr))
 });
 
-/// Leave to go on, or `None` with the reason printed.
-fn allowed() -> Option<MutexGuard<'static, ()>> {
-    let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+/// Whether to go on; the reason is printed where not. Tests run side by side: each has its interfaces in namespaces of its own.
+fn allowed() -> bool {
     if let Some(reason) = &*REASON {
         eprintln!("skipped: {reason}");
-        return None;
     }
-    Some(guard)
+    REASON.is_none()
 }
 
 /// The status of a void run, as docs/emulate.md has it.
@@ -97,9 +93,13 @@ fn text(bytes: &[u8]) -> String {
 /// A folder of its own, gone afterwards.
 struct Folder(PathBuf);
 
+/// Folders made: two tests may give theirs the same name.
+static FOLDERS: AtomicUsize = AtomicUsize::new(0);
+
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("slackwater-{name}-{}", std::process::id()));
+        let (process, k) = (std::process::id(), FOLDERS.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("slackwater-{name}-{process}-{k}"));
         std::fs::create_dir_all(&path).expect("a folder can be made");
         Self(path)
     }

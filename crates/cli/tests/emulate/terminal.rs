@@ -20,9 +20,9 @@ fn untitled(seen: &str) -> (String, usize) {
 
 #[test]
 fn nothing_is_written_into_the_commands_lines() {
-    let Some(_one) = allowed() else {
+    if !allowed() {
         return;
-    };
+    }
     let shell = "printf 'who> '; read who; printf 'hello %s|\\n' \"$who\"; exit 7";
     // The title was drawn more than once when the answer comes: a redraw meets the prompt.
     let done = on_terminal("80", Some(("Mbit/s", 4, "me")))
