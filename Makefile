@@ -19,8 +19,8 @@ demo: ## Build the command, compare 32 systems in 15 scenarios, open the page
 
 test: test-rust test-python test-page ## Run every test
 
-test-rust: ## Run the Rust tests (dev profile, opt-level 1)
-	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-20261126} $(CARGO) test --workspace
+test-rust: ## Run the Rust tests (dev profile, opt-level 1), two programs at a time
+	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-20261126} CARGO="$(CARGO)" $(PYTHON) benches/tests.py
 
 test-python: python ## Run the tests of the Python package
 	$(VENV)/bin/python -m pytest python/tests

@@ -10,50 +10,17 @@ that failed, keeps the output of failed copies, and ends with 1 where there are 
 """
 
 import argparse
-import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from programs import ROOT, Program, rust_programs
+
 PYTHON = ROOT / ".venv/bin/python"
-
-
-@dataclass
-class Program:
-    """A command that runs tests, and where it runs."""
-
-    name: str
-    command: list[str]
-    folder: Path
-
-
-def rust_programs() -> list[Program]:
-    """The test programs of the workspace, built where they are not."""
-    built = subprocess.run(
-        ["cargo", "test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    programs = []
-
-    for line in built.stdout.splitlines():
-        artifact = json.loads(line)
-        if not (artifact.get("executable") and artifact["profile"]["test"]):
-            continue
-        target = artifact["target"]
-        folder = Path(artifact["manifest_path"]).parent
-        name = f"{folder.name}/{target['name'] if 'test' in target['kind'] else 'unit'}"
-        programs.append(Program(name, [artifact["executable"]], folder))
-
-    return programs
 
 
 def failed_tests(output: str) -> list[str]:
@@ -66,12 +33,6 @@ def failed_tests(output: str) -> list[str]:
 def run_copies(program: Program, copies: int, kept: Path) -> tuple[list[str], float, float]:
     """Failed copies, each by what failed in it; seconds; the load of the last minute at the end."""
     started = time.monotonic()
-    # As cargo sets it; and a snapshot that differs is not written beside its source.
-    environment = os.environ | {
-        "CARGO_MANIFEST_DIR": str(program.folder),
-        "INSTA_WORKSPACE_ROOT": str(ROOT),
-        "INSTA_UPDATE": "no",
-    }
     running = []
     for copy in range(copies):
         path = kept / f"{program.name.replace('/', '-')}-{copy}.log"
@@ -79,7 +40,7 @@ def run_copies(program: Program, copies: int, kept: Path) -> tuple[list[str], fl
             process = subprocess.Popen(
                 program.command,
                 cwd=program.folder,
-                env=environment,
+                env=program.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
