@@ -23,11 +23,11 @@ mod elsewhere;
 mod fades;
 mod flight;
 mod forecast;
+mod order;
 mod params;
 #[cfg(test)]
 mod tests;
 mod trust;
-mod weights;
 
 use slackwater_core::{Bytes, Duration, Instant};
 use slackwater_signal::Counters;
@@ -46,9 +46,9 @@ use elsewhere::{Elsewhere, Way};
 use fades::Fades;
 use flight::{Known, STANDING};
 use forecast::Forecast;
+use order::{greater, lesser};
 pub use params::{Params, Rules};
 use trust::{Span, Trust};
-use weights::{greater, lesser};
 
 /// What the registry knows of it.
 pub(crate) const ENTRIES: &[Entry] = &[Entry {

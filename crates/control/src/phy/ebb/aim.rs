@@ -4,7 +4,7 @@ use slackwater_core::{Instant, Rate};
 use slackwater_signal::Counters;
 
 use super::Ebb;
-use super::weights::{greater, lesser};
+use super::order::{greater, lesser};
 
 /// The pacing rate lies within these parts of the forecast.
 const PACE: [f64; 2] = [0.05, 3.0];

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use slackwater_core::Duration;
 
-use super::weights::{self, greater, lesser};
+use super::order::{greater, lesser};
 
 /// Lengths of the means, seconds.
 const LENGTHS: [f64; 6] = [0.010, 0.025, 0.050, 0.100, 0.200, 0.500];
@@ -181,7 +181,9 @@ impl Forecast {
             // Nothing by which they differ: that of 50 ms.
             return means[2];
         }
-        let weights = weights::exp(self.losses.map(|loss| -SHARPNESS * (loss / best - 1.0)));
+        let weights = self
+            .losses
+            .map(|loss| libm::exp(-SHARPNESS * (loss / best - 1.0)));
         let (mut sum, mut total) = (0.0, 0.0);
         for (mean, weight) in means.iter().zip(weights) {
             sum += weight * mean;
