@@ -177,7 +177,7 @@ pub struct Experiment {
 /// The scenario of `text`, which `name` names in errors.
 ///
 /// # Errors
-/// Where it is wrong: a defect of the study.
+/// Where it is wrong, which is an error of this code.
 pub fn read(name: &str, text: &str) -> Result<Scenario, StudyError> {
     Scenario::parse(name, text, Path::new(".")).map_err(|cause| broken(name, cause))
 }
@@ -208,7 +208,7 @@ impl Experiment {
     /// The same of a scenario that was read already: what it read of files is not read again.
     ///
     /// # Errors
-    /// Where a change is wrong: a defect of the study.
+    /// Where a change is wrong, which is an error of this code.
     pub fn of<'a>(
         name: impl Into<String>,
         scenario: &Scenario,

@@ -125,9 +125,13 @@ pub(super) fn udp(ports: [u16; 2], payload: &[u8]) -> Vec<u8> {
 }
 
 pub(super) fn down(tos: u8, length: usize) -> Vec<u8> {
+    down_to(UE, tos, length)
+}
+
+pub(super) fn down_to(ue: Ipv4Addr, tos: u8, length: usize) -> Vec<u8> {
     ipv4(
         SERVER,
-        UE,
+        ue,
         tos,
         17,
         &udp([443, 5_000], &vec![7; length - 28]),
@@ -224,7 +228,7 @@ pub(super) fn config(n6: N6, path: &str, vaqm: &str) -> String {
         N6::Tun => "mtu = 1500\n".to_owned(),
     };
     format!(
-        "[n4]\naddress = \"{N4}\"\n[n3]\naddress = \"{N3}\"\ninterface = \"n3\"\n[n6]\n{n6}[functions]\nvaqm = \"{vaqm}\"\n\
+        "[n4]\naddress = \"{N4}\"\n[n3]\naddress = \"{N3}\"\ninterface = \"n3\"\n[n6]\nroutes = [\"10.60.0.0/14\"]\n{n6}[functions]\nvaqm = \"{vaqm}\"\n\
          [fast]\npath = \"{path}\"\n"
     )
 }
@@ -323,10 +327,15 @@ impl Lab {
 
     /// A session of UE with these bounds, counted by URR 1; our name of it and its uplink tunnel.
     pub(super) fn establish(&mut self, qer: Qer) -> (u64, Teid) {
-        let outer = OuterHeader::gtpu(Teid(0x22), GNB);
+        self.establish_of(UE, Teid(0x22), qer)
+    }
+
+    /// The same of `ue`, whose downlink tunnel is `theirs`.
+    pub(super) fn establish_of(&mut self, ue: Ipv4Addr, theirs: Teid, qer: Qer) -> (u64, Teid) {
+        let outer = OuterHeader::gtpu(theirs, GNB);
         let pdrs = [
             testing::counted(testing::uplink(1, testing::CHOOSE, None)),
-            testing::counted(testing::downlink(2, UE)),
+            testing::counted(testing::downlink(2, ue)),
         ];
         let elements = testing::establishment(
             77,

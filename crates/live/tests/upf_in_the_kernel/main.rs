@@ -5,11 +5,12 @@
 mod lab;
 
 use std::collections::VecDeque;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use slackwater_core::{Bytes, Qfi};
+use slackwater_core::{Bytes, Qfi, Teid};
 use slackwater_live::upf::{Server, UpfConfig};
 use slackwater_upf::sessions::Seid;
 use slackwater_upf::testing;
@@ -17,8 +18,8 @@ use slackwater_wire::checksum;
 use slackwater_wire::pfcp::{Element, Far, Kind, Message, action};
 
 use lab::{
-    Lab, MOST, N6, SERVER, UE, apart, can_run, carried, config, down, far, ipv4, links, tcp,
-    unbounded, up,
+    Lab, MOST, N6, SERVER, UE, apart, can_run, carried, config, down, down_to, far, ipv4, links,
+    tcp, unbounded, up,
 };
 
 /// Without what differs: an outer datagram of the kernel's path has no sum, and no number of fragments, as it must not be cut.
@@ -207,6 +208,35 @@ fn a_rule_that_changes_leaves_packets_to_the_function() {
         let expected: Vec<usize> = (200..220).chain([300]).collect();
         assert_eq!(lengths, expected);
         assert_eq!(lab.counters().kernel_down, 2);
+    });
+}
+
+/// Two addresses whose last 17 bits are the same have one place in the kernel's table, and both are forwarded there.
+#[test]
+fn sessions_that_share_a_place_are_both_the_kernels() {
+    if !can_run() {
+        return;
+    }
+    apart(|| {
+        let mut lab = Lab::new(N6::Port, "kernel", "off");
+        let twin = Ipv4Addr::from_bits(UE.to_bits() + (1 << 17));
+        let (first, _teid) = lab.establish(unbounded());
+        let (second, _teid) = lab.establish_of(twin, Teid(0x23), unbounded());
+        lab.wait_for_kernel(first);
+        lab.wait_for_kernel(second);
+        // Outer IPv4 and UDP, flags, type and length stand before it (TS 29.281, 5.1).
+        let tunnel = |packet: &[u8]| packet[32..36].to_vec();
+        for (ue, theirs) in [(UE, 0x22), (twin, 0x23)] {
+            lab.data_network.send(&down_to(ue, 0, 100));
+            assert_eq!(tunnel(&lab.radio.next()), [0, 0, 0, theirs]);
+        }
+        assert_eq!(lab.counters().kernel_down, 2);
+
+        // The one at the place goes, and the other stays.
+        lab.order(Kind::SessionDeletionRequest, Some(first), &[]);
+        lab.data_network.send(&down_to(twin, 0, 100));
+        assert_eq!(tunnel(&lab.radio.next()), [0, 0, 0, 0x23]);
+        assert_eq!(lab.counters().kernel_down, 3);
     });
 }
 
