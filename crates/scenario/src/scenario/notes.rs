@@ -11,8 +11,7 @@ use crate::law::Law;
 use crate::link::Queue;
 
 impl Scenario {
-    /// A line for each controller that goes by something which its path lacks: a base station's reports, transport blocks or
-    /// counters, or the marks of a queue.
+    /// A line for each controller that goes by something which its path lacks: a base station's reports, or the marks of a queue.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = Vec::new();
         let all = self.flows.iter();
@@ -22,16 +21,15 @@ impl Scenario {
         notes
     }
 
-    /// A sender by reports on a link, which makes none.
+    /// A sender by reports of its fair share on a link, which makes none. A link reports transport blocks and counters as a cell does.
     fn without_cell(&self, flow: &Flow) -> Option<String> {
         if self.cell().is_some() || matches!(flow.protocol(), Protocol::Udp | Protocol::Rtp) {
             return None;
         }
         let config = registry::Config::new(1448, slackwater_core::Draw::new(0));
         let controllers = self.plugins.controllers();
-        let takes = |c: &AnyController| c.takes_reports() || c.takes_blocks() || c.takes_counters();
         let built = crate::build::controller::build(controllers, &flow.controller, &config).ok()?;
-        takes(&built).then(|| {
+        AnyController::takes_reports(&built).then(|| {
             format!(
                 "{} goes by what a base station says, and a [link] has none: it sends by its fall-back",
                 flow.controller
@@ -200,9 +198,10 @@ mod tests {
             let told = notes(&media, &[("flow.controller", controller)]);
             assert_eq!(told.len(), count, "{told:?}");
         }
-        for controller in ["xrc", "tyrus", "pbe", "ebb"] {
+        for (controller, count) in [("xrc", 1), ("tyrus", 0), ("pbe", 0), ("ebb", 0)] {
             let told = notes(LINK, &[("flow.controller", controller)]);
-            assert!(told[0].contains("base station"), "{told:?}");
+            assert_eq!(told.len(), count, "{told:?}");
+            assert!(told.iter().all(|t| t.contains("base station")), "{told:?}");
             assert!(notes(CELL, &[("flow.controller", controller)]).is_empty());
         }
         // One line, however many flows.
