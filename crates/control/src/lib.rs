@@ -39,6 +39,8 @@ pub struct PathView {
     pub wire_mss: u32,
     /// Bytes in flight (RFC 6675 pipe).
     pub in_flight: Bytes,
+    /// Bytes that the host holds for its pacer and the window, of media, in IP bytes; zero where it does not know.
+    pub queued: Bytes,
 }
 
 /// A packet left.

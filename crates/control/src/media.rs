@@ -7,6 +7,7 @@
 
 mod acked;
 pub mod al4s;
+pub mod ebb;
 pub mod feedback;
 pub mod gcc;
 mod inbox;
@@ -30,6 +31,10 @@ pub trait MediaController: Send + core::fmt::Debug {
     fn on_feedback(&mut self, now: Instant, path: &PathView, feedback: &Feedback<'_>);
     /// True where the sender asks the network for explicit feedback.
     fn takes_reports(&self) -> bool {
+        false
+    }
+    /// True where the sender wants the base station to count its flow and to report on a way of its own.
+    fn takes_counters(&self) -> bool {
         false
     }
     /// Explicit feedback arrived.
@@ -62,7 +67,11 @@ pub(crate) const TABLE: &[&[Entry<AnyMedia>]] = &[
     l4s_cc::ENTRIES,
     scream::ENTRIES,
     gcc::ENTRIES,
+    ebb::ENTRIES,
 ];
+
+/// No IP packet is longer, whatever a report says (RFC 791, 3.1).
+const LONGEST: u64 = 65_535;
 
 /// How much a packet's headers add.
 #[derive(Clone, Copy, Debug, Default)]

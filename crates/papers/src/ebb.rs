@@ -5,6 +5,7 @@
 
 mod cells;
 mod company;
+mod media;
 mod reports;
 mod rules;
 
@@ -51,6 +52,7 @@ pub const STUDY: Study = Study {
             reports::part(options)?,
             reports::paths(options)?,
             company::part(options)?,
+            media::part(options)?,
         ])
     },
 };

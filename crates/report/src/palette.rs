@@ -62,6 +62,7 @@ pub const CONTROLLERS: &[(&str, Paint)] = &[
     ("xrc", paint("#8e3be0", "#c9a2ff", Shape::Star)),
     ("tyrus", paint("#7a4b1e", "#d9a873", Shape::Square)),
     ("ebb", paint("#0b7285", "#66d9e8", Shape::Star)),
+    ("ebb-media", paint("#0b7285", "#66d9e8", Shape::Diamond)),
     ("copa", paint("#00848f", "#4fc9cf", Shape::Up)),
     ("prague", paint("#c4163f", "#ff6b86", Shape::Diamond)),
     ("gcc", paint("#4f7d12", "#a6d13a", Shape::Down)),

@@ -117,7 +117,8 @@ section! {
         /// Frames after one that was given up wait for a key frame, which is asked for.
         pub needs_key: bool = false,
         /// The UE tells the sender the thresholds of the bottleneck's ramp, where it has one; cL4S goes by them. It tells at the flow's start
-        /// and each second after, by a datagram for which `feedback`'s delay, jitter and faults hold.
+        /// and each second after, by a datagram for which `feedback`'s delay, jitter and faults hold. A sender that takes the base station's
+        /// counters is not told.
         pub told: bool = true,
     }
     check(me, at) {

@@ -151,13 +151,14 @@ impl FlowConfig {
 
     /// The sender wants to know the base station's counters of the flow.
     pub fn takes_counters(&self) -> bool {
-        use slackwater_control::Controller as _;
+        use slackwater_control::{Controller as _, MediaController as _};
         let takes = match &self.transport {
             Transport::Tcp { controller, .. }
             | Transport::Quic { controller, .. }
             | Transport::Quinn { controller, .. } => controller.takes_counters(),
             Transport::External { takes_counters, .. } => *takes_counters,
-            Transport::Udp { .. } | Transport::Rtp { .. } => false,
+            Transport::Rtp { controller, .. } => controller.takes_counters(),
+            Transport::Udp { .. } => false,
         };
         takes && self.direction == Direction::Down
     }

@@ -30,7 +30,8 @@ use self::rate_scaler::RateScaler;
 use self::rival::{Rival, Standing};
 use super::inbox::{Inbox, News};
 use super::silence::{FACTOR, Silence};
-use super::{Packets, media_intent};
+use super::{LONGEST, Packets, media_intent};
+use crate::phy::ebb::{self, RadioClock};
 use crate::registry::{AnyMedia, Entry, Marks};
 use crate::{EcnMode, Encoder, Feedback, Intent, MediaController, PathReport, PathView, Sent};
 
@@ -44,7 +45,8 @@ pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[
         parameters: &params::ALL,
         make: |cfg, p| {
             let params = Params::configured(Params::DEFAULT, cfg, p)?;
-            Ok(AnyMedia::Al4s(Al4s::conscious(params, &cfg.encoder).into()))
+            let made = Al4s::conscious(params, &cfg.encoder);
+            Ok(AnyMedia::Al4s(made.into()))
         },
         marks: Marks::Queue,
         ..Entry::MEDIA
@@ -79,6 +81,8 @@ pub struct Al4s {
     scaler: RateScaler,
     guard: Option<DelayGuard>,
     rival: Option<Rival>,
+    /// What the base station's counters make of the flow, where R0 is theirs.
+    counted: Option<Box<RadioClock>>,
     silence: Silence,
     packets: Packets,
     signs: Signs,
@@ -106,6 +110,10 @@ impl Al4s {
             scaler: RateScaler::new(encoder),
             guard: params.guard.map(DelayGuard::new),
             rival: params.guard.and_then(|_| Rival::new(params.rival)),
+            // The first packet tells how long one is.
+            counted: params
+                .counted
+                .then(|| RadioClock::new(ebb::Params::DEFAULT, 1).limited().into()),
             silence: Silence::default(),
             packets: Packets::default(),
             signs: Signs::default(),
@@ -122,6 +130,20 @@ impl Al4s {
         self.params.share.map_or(1.0, |share| {
             (self.scaler.rate() / share).clamp(OVER.0, OVER.1)
         })
+    }
+
+    /// Takes R0 from the counters: what they promise the flow, or the shipped value where they are silent or not believed.
+    fn take_share(&mut self) {
+        let Some(radio) = &mut self.counted else {
+            return;
+        };
+        if radio.take_left().is_some() {
+            self.params.share = Params::DEFAULT.share;
+        }
+        let bps = 8.0 * radio.promised();
+        if radio.steers() && bps >= 1.0 {
+            self.params.share = Some(bps);
+        }
     }
 
     /// Goes by losses, beside a flow that holds the queue. False where none does.
@@ -156,8 +178,12 @@ impl Al4s {
 }
 
 impl MediaController for Al4s {
-    fn on_sent(&mut self, now: Instant, path: &PathView, _sent: &Sent) {
+    fn on_sent(&mut self, now: Instant, path: &PathView, sent: &Sent) {
         let now = self.inbox.clock(now);
+        if let Some(radio) = &mut self.counted {
+            radio.see_ip(path);
+            radio.on_sent(now, sent.bytes.0);
+        }
         self.silence.on_sent(now, path.srtt);
     }
 
@@ -165,6 +191,7 @@ impl MediaController for Al4s {
         let now = self.inbox.clock(now);
         self.packets.see(path);
         let (mut received, mut marked, mut missing) = (0u32, 0u32, 0u32);
+        let mut bytes = 0u64;
         let mut last: Option<(Instant, Instant)> = None;
         for packet in feedback.packets {
             let news = self.inbox.admit(packet);
@@ -173,6 +200,7 @@ impl MediaController for Al4s {
                 continue;
             };
             received += 1;
+            bytes = bytes.saturating_add(packet.bytes.0.min(LONGEST));
             marked += u32::from(packet.ecn == Ecn::Ce);
             if last.is_none_or(|(sent, _)| packet.sent >= sent) {
                 last = Some((packet.sent, arrived));
@@ -181,6 +209,10 @@ impl MediaController for Al4s {
                 let ect = packet.ecn != Ecn::NotEct;
                 guard.on_packet(now, packet.sent, arrived, packet.bytes.0, ect);
             }
+        }
+        if let Some(radio) = &mut self.counted {
+            radio.see_ip(path);
+            radio.on_acked(bytes);
         }
         let lost = missing > 0;
         let competes = self.rival.is_some_and(|rival| rival.is_on());
@@ -224,8 +256,20 @@ impl MediaController for Al4s {
         }
     }
 
-    fn on_report(&mut self, _now: Instant, _path: &PathView, report: &PathReport) {
+    fn takes_counters(&self) -> bool {
+        self.counted.is_some()
+    }
+
+    fn on_report(&mut self, now: Instant, path: &PathView, report: &PathReport) {
         match *report {
+            PathReport::Counters(counters) => {
+                if let Some(radio) = &mut self.counted {
+                    let now = self.inbox.clock(now);
+                    radio.see_ip(path);
+                    radio.on_counters(now, &counters);
+                }
+                self.take_share();
+            }
             PathReport::MarkingScheme(scheme) if self.aware && scheme.low <= scheme.high => {
                 self.controller.on_scheme(scheme);
             }
@@ -241,10 +285,16 @@ impl MediaController for Al4s {
         if self.silence.on_timer(now) {
             self.scaler.set(FACTOR * self.scaler.rate());
         }
+        if let Some(radio) = &mut self.counted {
+            radio.on_timer(now);
+        }
+        self.take_share();
     }
 
     fn next_timer(&self) -> Option<Instant> {
-        self.silence.deadline()
+        let silent = self.counted.as_ref().and_then(|radio| radio.deadline());
+        let timers = [self.silence.deadline(), silent];
+        timers.into_iter().flatten().min()
     }
 
     fn intent(&self) -> Intent {

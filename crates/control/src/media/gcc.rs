@@ -188,6 +188,13 @@ impl Gcc {
         }
     }
 
+    /// Goes on from the encoder's rate (payload bit/s) that another controller had found, with what it has seen meanwhile (ours).
+    pub(super) fn resume(&mut self, now: Instant, encoder: f64, packets: Packets) {
+        self.packets = packets;
+        self.target = (encoder * packets.overhead()).clamp(self.least, self.most);
+        self.aimd.set(now, self.target);
+    }
+
     fn on_delta(&mut self, delta: &Delta) {
         self.offset = match &mut self.filter {
             Filter::Trendline(line) => line.update(delta),

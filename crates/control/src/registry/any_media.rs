@@ -4,6 +4,7 @@ use slackwater_core::Instant;
 
 use crate::media::MediaController;
 use crate::media::al4s::Al4s;
+use crate::media::ebb::Ebb;
 use crate::media::gcc::Gcc;
 use crate::media::l4s_cc::L4sCc;
 use crate::media::scream::Scream;
@@ -21,6 +22,8 @@ pub enum AnyMedia {
     Scream(Box<Scream>),
     /// `Gcc`.
     Gcc(Box<Gcc>),
+    /// `Ebb`.
+    Ebb(Box<Ebb>),
     /// A controller from elsewhere.
     Plugin(Box<dyn MediaController>),
 }
@@ -32,6 +35,7 @@ macro_rules! dispatch {
             AnyMedia::L4sCc($c) => $call,
             AnyMedia::Scream($c) => $call,
             AnyMedia::Gcc($c) => $call,
+            AnyMedia::Ebb($c) => $call,
             AnyMedia::Plugin($c) => $call,
         }
     };
@@ -47,6 +51,9 @@ impl MediaController for AnyMedia {
     }
     fn takes_reports(&self) -> bool {
         dispatch!(self, c => c.takes_reports())
+    }
+    fn takes_counters(&self) -> bool {
+        dispatch!(self, c => c.takes_counters())
     }
     fn on_report(&mut self, now: Instant, path: &PathView, report: &PathReport) {
         dispatch!(self, c => c.on_report(now, path, report));

@@ -85,7 +85,12 @@ fn what_an_entry_says_is_true_of_what_it_builds() {
                 let c = build_media(name, &cfg).expect("a name alone builds");
                 c.snapshot(&mut internals);
                 assert!(!c.takes_reports(), "{name}");
-                (c.name().to_owned(), Reports::None, c.intent().ecn)
+                let reports = if c.takes_counters() {
+                    Reports::Counters
+                } else {
+                    Reports::None
+                };
+                (c.name().to_owned(), reports, c.intent().ecn)
             }
         };
         assert_eq!((own.as_str(), reports), (name, entry.reports));

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use slackwater_control::{
-    AnyMedia, Config, Encoder, Feedback, MediaController, PacketReport, PathView, Sent,
-    build_media, media_names,
+    AnyMedia, Config, Counters, Encoder, Feedback, MediaController, PacketReport, PathReport,
+    PathView, Sent, build_media, media_names,
 };
 use slackwater_core::{Bytes, Draw, Duration, Ecn, Instant};
 
@@ -35,6 +35,8 @@ enum Op {
     Report(PacketReport),
     Advance(u32),
     Silence,
+    /// A base station's counters, so long after the last ones: whatever they hold.
+    Counters(u16, [u32; 4], u8),
 }
 
 fn any_packet() -> impl Strategy<Value = PacketReport> {
@@ -56,6 +58,12 @@ fn any_packet() -> impl Strategy<Value = PacketReport> {
         })
 }
 
+/// Bytes that may be true: what left, what was offered, what waits, and what others have waiting.
+fn counted() -> impl Strategy<Value = [u32; 4]> {
+    (0u32..20_000, 0u32..60_000, 0u32..100_000, 0u32..1_000_000)
+        .prop_map(|(gone, offered, backlog, company)| [gone, offered, backlog, company])
+}
+
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         12 => (1u8..32, 1_000u32..200_000, prop_oneof![Just(0u16), any::<u16>()], prop_oneof![4 => Just(0u16), 1 => any::<u16>()])
@@ -71,6 +79,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => any_packet().prop_map(Op::Report),
         4 => (0u32..200).prop_map(Op::Advance),
         1 => Just(Op::Silence),
+        6 => (prop_oneof![4 => Just(40u16), 1 => any::<u16>()], prop_oneof![4 => counted(), 1 => any::<[u32; 4]>()], 0u8..3)
+            .prop_map(|(after, bytes, instance)| Op::Counters(after, bytes, instance)),
     ]
 }
 
@@ -80,6 +90,7 @@ struct Host {
     path: PathView,
     seq: u64,
     heard: Vec<Vec<PacketReport>>,
+    counters: Counters,
 }
 
 impl Host {
@@ -93,6 +104,7 @@ impl Host {
             path,
             seq: 0,
             heard: Vec::new(),
+            counters: Counters::default(),
         }
     }
 
@@ -207,6 +219,16 @@ impl Host {
                 // It may be believed in the end; see the test below.
                 false
             }
+            Op::Counters(after, [gone, offered, backlog, company], instance) => {
+                let c = &mut self.counters;
+                c.stamp = c.stamp.wrapping_add(after.into());
+                c.gone = c.gone.wrapping_add(gone);
+                c.offered = c.offered.wrapping_add(offered);
+                (c.backlog, c.company, c.instance) = (backlog, company, instance);
+                let report = PathReport::Counters(*c);
+                self.c.on_report(self.now, &self.path, &report);
+                false
+            }
             Op::Report(report) => {
                 self.hear(self.now, &[report]);
                 false
@@ -245,7 +267,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]
     fn no_feedback_breaks_a_controller(ops in prop::collection::vec(op(), 1..120)) {
-        let changed = ["scream:hi=400,rival=dips", "scream-webrtc:hi=400,rival=on", "al4s-c:rival=dips"];
+        let changed = ["scream:hi=400,rival=dips", "scream-webrtc:hi=400,rival=on", "al4s-c:rival=dips", "al4s-c:r0=ebb", "ebb-media:window=1"];
         for name in media_names().into_iter().map(|(name, _)| name).chain(changed) {
             let mut host = Host::new(name);
             for op in &ops {

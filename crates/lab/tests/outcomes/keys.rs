@@ -154,6 +154,9 @@ fn keys_of_senders_and_paths() {
         flow[2].controller = "scream"; flow[2].app = { kind = "media", fps = 30, unreported = "33 ms" }
         flow[2].controller = "al4s-s"; link.queue.law = "ramp"
         flow[2].controller = "l4s-cc"; link.queue.law = "ramp"
+        flow[2].controller = "ebb-media"
+        flow[2].controller = "ebb-media"; feedback.faults.stop = "3 s"
+        flow[2].controller = "al4s-c:r0=ebb"; link.queue.law = "ramp"
         flow[0].count = 4; flow[0].stagger = "0.5 s"; flow[0].controller = "reno"
         flow[0].count = 2; flow[0].rtt = "120 ms"
     "#;

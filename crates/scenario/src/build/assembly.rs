@@ -150,7 +150,7 @@ impl<'a> Assembly<'a> {
             self.ue_agent = own.take();
         }
         let reports = feedback::is_wanted(scenario, AnyController::takes_reports);
-        cell.observe_gone = feedback::is_wanted(scenario, AnyController::takes_counters);
+        cell.observe_gone = feedback::is_counted(scenario);
         cell.observe_pdcp |= cell.observe_gone
             || reports
             || self.ue_agent.is_some()
@@ -298,9 +298,12 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    /// A media sender is told the thresholds of the marker on its path, where there is one.
+    /// A media sender is told the thresholds of the marker on its path, where there is one. A flow has one feed: where its sender takes
+    /// counters, it is not told.
     fn tell_scheme(&mut self, flow: &FlowInstance<'_>, id: FlowId) {
-        let told = flow.spec.app.media().is_some_and(|m| m.told) && !self.hosts.are_outside();
+        let counted = self.counted.iter().any(|(flow, _)| *flow == id);
+        let told =
+            flow.spec.app.media().is_some_and(|m| m.told) && !counted && !self.hosts.are_outside();
         let up = flow::is_up(flow);
         if let Some(scheme) = marking_scheme(self.scenario, up).filter(|_| told) {
             let rtt = if up { Duration::ZERO } else { flow.rtt };

@@ -1,7 +1,7 @@
 //! The agent of a scenario's cell, and the way of its reports.
 
-use slackwater_control::AnyController;
 use slackwater_control::registry::Config as ControllerConfig;
+use slackwater_control::{AnyController, Controller as _, MediaController as _};
 use slackwater_core::{Draw, Duration, Instant};
 use slackwater_edge as edge;
 use slackwater_edge::gnb::{AgentConfig, IpScale, XrcAgent};
@@ -28,6 +28,19 @@ pub(super) fn is_wanted(scenario: &Scenario, wants: impl Fn(&AnyController) -> b
             controller::build(scenario.plugins().controllers(), &f.controller, &config).ok()
         })
         .any(|c| wants(&c))
+}
+
+/// True where a base station is to count a flow: its controller, of whatever kind, takes counters.
+pub(super) fn is_counted(scenario: &Scenario) -> bool {
+    let config = ControllerConfig::new(1448, Draw::new(0));
+    let controllers = scenario.plugins().controllers();
+    let media = |f: &flow::Flow| {
+        f.protocol() == flow::Protocol::Rtp
+            && controllers
+                .build_media(&f.controller, &config)
+                .is_ok_and(|c| c.takes_counters())
+    };
+    is_wanted(scenario, AnyController::takes_counters) || scenario.flows.iter().any(media)
 }
 
 /// The agent of the program that the scenario names.

@@ -129,7 +129,11 @@ pub(super) fn external(simulated: &Transport) -> Transport {
             controller.takes_blocks(),
             controller.takes_counters(),
         ),
-        Transport::Rtp { controller, .. } => (controller.takes_reports(), false, false),
+        Transport::Rtp { controller, .. } => (
+            controller.takes_reports(),
+            false,
+            controller.takes_counters(),
+        ),
         Transport::Udp { .. } => (false, false, false),
         Transport::External {
             takes_reports,

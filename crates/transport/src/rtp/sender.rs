@@ -14,7 +14,7 @@ use slackwater_core::record::FlowSample;
 use slackwater_core::{
     Body, Bytes, Direction, Draw, Duration, Ecn, FlowId, Instant, Media, Packet, Rate,
 };
-use slackwater_signal::ReportBody;
+use slackwater_signal::{Counters, ReportBody};
 
 use super::RTX_HEADER;
 use super::config::{Overflow, RtpConfig, SenderConfig};
@@ -187,6 +187,11 @@ impl RtpSender {
                     self.on_path_report(now, &report, out);
                 }
             }
+            Body::Counters(octets) => {
+                if let Some(counters) = Counters::decode(octets) {
+                    self.on_path_report(now, &PathReport::Counters(counters), out);
+                }
+            }
             Body::Rtcp(rtcp) => {
                 if let Some(message) = mailbox.take(rtcp.message) {
                     self.on_message(now, &message, out);
@@ -301,6 +306,7 @@ impl RtpSender {
         path.mss = u32::from(self.payload);
         path.wire_mss = u32::from(self.payload + self.header);
         path.in_flight = self.history.in_flight();
+        path.queued = Bytes(self.queued);
         path
     }
 

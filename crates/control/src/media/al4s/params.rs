@@ -37,6 +37,8 @@ pub struct Params {
     pub alpha: AlphaMap,
     /// `aimd_share` (ours): the expected fair rate R0 in bit/s; `None` for the published equations.
     pub share: Option<f64>,
+    /// R0 is what the base station's counters promise the flow (ours), `share` where there are none.
+    pub counted: bool,
     /// Growth K at the fair rate in 1/s, with `aimd_share`.
     pub share_growth: f64,
     /// What stands in for marks where none come (ours); `None` for the published equations.
@@ -55,6 +57,7 @@ impl Params {
         history: 10,
         alpha: AlphaMap::Direct,
         share: None,
+        counted: false,
         share_growth: 0.1,
         guard: None,
         rival: RivalRule::Off,
@@ -147,8 +150,14 @@ impl Params {
                     _ => AlphaMap::Inverse,
                 }
             }
-            "r0" if value == "off" => self.share = None,
-            "r0" => self.share = Some(number()? * 1e6),
+            "r0" => {
+                self.counted = value == "ebb";
+                self.share = match value {
+                    "off" => None,
+                    "ebb" => Self::DEFAULT.share,
+                    _ => Some(number()? * 1e6),
+                };
+            }
             "k" => self.share_growth = number()?,
             "guard" => {
                 self.guard = match word()? {
@@ -231,14 +240,16 @@ const PARAMETERS: [Parameter; 10] = [
         &["direct", "inverse"],
         "how the delay's gradient sets the base of growth: the larger the faster, or the slower (aL4S-CC, eq. 6 and 7)",
     ),
-    Parameter::number(
-        "r0",
-        5.0,
-        (0.01, 1e5),
-        "Mbit/s",
-        "expected fair rate of a flow (ours); off: the published equations",
-    )
-    .or_off(),
+    Parameter {
+        words: &["off", "ebb"],
+        ..Parameter::number(
+            "r0",
+            5.0,
+            (0.01, 1e5),
+            "Mbit/s",
+            "expected fair rate of a flow (ours); off: the published equations; ebb: as the base station counts, 5 without it",
+        )
+    },
     Parameter::number(
         "k",
         0.1,

@@ -525,3 +525,42 @@ proptest! {
         prop_assert!(scaler.rate() <= start * 1e6 + 1.0);
     }
 }
+
+#[test]
+fn r0_is_what_counters_promise_and_the_shipped_one_without_them() {
+    let counted = Params::parse("r0=ebb").expect("it is right");
+    assert_eq!(
+        (counted.share, counted.counted),
+        (Params::DEFAULT.share, true)
+    );
+    let mut c = Al4s::conscious(counted, &encoder(2.0));
+    assert!(c.takes_counters());
+    assert!(!Al4s::conscious(Params::DEFAULT, &encoder(2.0)).takes_counters());
+    let rtt = Duration::from_millis(40);
+    let path = PathView {
+        srtt: rtt,
+        min_rtt: rtt,
+        mss: 1160,
+        wire_mss: 1200,
+        ..PathView::default()
+    };
+    let mut counters = slackwater_signal::Counters::default();
+    // 12 Mbit/s of 1,200 bytes each 0.8 ms, all of them leave, and a radio of 24.
+    for n in 1..=500u32 {
+        let at = Instant::from_millis(u64::from(4 * n));
+        let sent = Sent {
+            bytes: Bytes(6000),
+            ..Sent::default()
+        };
+        c.on_sent(at, &path, &sent);
+        counters.stamp = slackwater_signal::Counters::stamp_of(at);
+        counters.gone = 6000 * n.saturating_sub(10);
+        counters.offered = 12_000 * n;
+        c.on_report(at, &path, &PathReport::Counters(counters));
+    }
+    let r0 = c.params().share.expect("it has one") / 1e6;
+    assert!((20.0..40.0).contains(&r0), "{r0}");
+    assert!(c.next_timer().is_some(), "reports may end");
+    c.on_timer(Instant::from_millis(2200), &path);
+    assert_eq!(c.params().share, Params::DEFAULT.share);
+}

@@ -21,6 +21,7 @@ impl Host {
             srtt: Duration::from_millis(50),
             min_rtt: Duration::from_millis(50),
             in_flight: Bytes(flight * u64::from(MSS)),
+            ..PathView::default()
         };
         Self {
             abc,

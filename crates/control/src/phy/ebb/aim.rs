@@ -3,7 +3,7 @@
 use slackwater_core::{Instant, Rate};
 use slackwater_signal::Counters;
 
-use super::Ebb;
+use super::clock::RadioClock;
 use super::order::{greater, lesser};
 
 /// The pacing rate lies within these parts of the forecast.
@@ -14,26 +14,31 @@ const GROWTH: f64 = 4.0;
 const PROBE_PACKETS: f64 = 2.0;
 /// Packets of a first flight: twice the initial window of RFC 6928.
 const FIRST_FLIGHT: f64 = 20.0;
+/// Gain of a first probe of media.
+const GENTLE: f64 = 1.4;
 
 /// What the last report made of the flow, bytes of IP packets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Aim {
+pub(crate) struct Aim {
     /// As many bytes may be on their way.
-    pub target: f64,
+    pub(crate) target: f64,
     /// The same and what leaves the radio between two reports.
-    pub most: f64,
+    pub(crate) most: f64,
+    /// The rate that the radio is expected to have for the flow, bytes/s.
+    pub(crate) rate: f64,
+    /// More is to be sent for a while, to see whether more leaves.
+    pub(crate) probes: bool,
     /// Pacing rate.
-    pub pace: Rate,
+    pub(crate) pace: Rate,
 }
 
-impl Ebb {
+impl RadioClock {
     /// Rules 3 and 4.
     pub(super) fn aim(&mut self, now: Instant, counters: &Counters) {
         let packet = f64::from(self.mss + self.headers);
         let base = self.base().as_secs_f64();
-        // A queue below zero may be wanted; not less than nothing is in flight.
-        let round = greater(base + self.params.q, 0.0);
-        let gain = self.trust.gain(now);
+        let round = self.wanted();
+        let gain = self.gain(now);
         let mut rate = gain * self.forecast.rate();
         let margin = self.params.z * self.forecast.error();
         // Below two packets a round each one would wait for a report.
@@ -62,7 +67,32 @@ impl Ebb {
         self.aim = Aim {
             target,
             most: target + rate * self.interval,
+            rate,
+            probes: gain > 1.0,
             pace: Rate::from_bps((greater(pace, floor) * 8.0) as u64),
         };
+    }
+
+    /// The least loop and the queue that is wanted, seconds.
+    fn wanted(&self) -> f64 {
+        // A queue below zero may be wanted; not less than nothing is in flight.
+        greater(self.base().as_secs_f64() + self.params.q, 0.0)
+    }
+
+    /// What is sent over what is offered: more in a probe. Media that waits behind a probe is late, so the first one is short of what
+    /// confirms it.
+    fn gain(&self, now: Instant) -> f64 {
+        let gain = self.trust.gain(now);
+        if self.limited && !self.trust.suspects() {
+            gain.min(GENTLE)
+        } else {
+            gain
+        }
+    }
+
+    /// The rate that the radio is expected to have for the flow, bytes/s, as far as what has left shows that a promise is followed.
+    pub(crate) fn promised(&self) -> f64 {
+        let round = self.wanted().max(1e-3);
+        self.aim.rate.min(self.aim.target / round)
     }
 }

@@ -4,8 +4,9 @@
 use slackwater_core::{Duration, Instant};
 use slackwater_signal::Counters;
 
+use super::clock::{Heard, RadioClock};
 use super::count::Least;
-use super::{Ebb, Forecast, Heard};
+use super::forecast::Forecast;
 
 /// A radio queue above this hides the least loop.
 pub(super) const STANDING: Duration = Duration::from_millis(5);
@@ -25,9 +26,9 @@ pub(super) struct Known {
     pub waits: u64,
 }
 
-impl Ebb {
+impl RadioClock {
     /// Bytes that left the sender and not the radio.
-    pub fn outstanding(&self) -> u64 {
+    pub(crate) fn outstanding(&self) -> u64 {
         if !self.params.rules.gone {
             return self.wire(self.in_flight);
         }
@@ -83,6 +84,7 @@ impl Ebb {
             self.gone - (self.log.sent() - flying) as i64
         };
         self.began = self.offset;
+        self.shown = self.acked;
         self.excess = None;
         self.dropped = 0;
         self.written_off = self.lost(self.wire(self.in_flight));

@@ -5,7 +5,7 @@ use slackwater_core::Duration;
 use crate::registry::{Parameter, Parameters};
 
 /// What may follow `ebb:`.
-pub(super) const PARAMETERS: [Parameter; 10] = [
+pub(crate) const PARAMETERS: [Parameter; 10] = [
     Parameter::number(
         "z",
         Params::DEFAULT.z,

@@ -1,5 +1,8 @@
 use slackwater_core::Draw;
 
+use slackwater_core::Duration;
+use slackwater_signal::Counters;
+
 use super::*;
 use crate::phy::testing::{Link, WIRE, steady, varying};
 
@@ -38,7 +41,7 @@ fn a_steady_radio_is_full_with_a_queue_of_a_few_packets() {
     assert!(utilisation > 0.995, "{utilisation}");
     // What leaves between two reports, and the queue that is wanted.
     assert!(queue <= 12, "{queue}");
-    assert_eq!(link.c.code(), 0);
+    assert_eq!(link.c.clock.code(), 0);
 }
 
 #[test]
@@ -69,9 +72,9 @@ fn reports_that_are_late_from_the_first_one_do_not_shorten_the_loop() {
     assert!(utilisation > 0.99, "{utilisation}");
     assert!(queue <= 12, "{queue}");
     assert!(
-        link.c.base() >= Duration::from_millis(70),
+        link.c.clock.base() >= Duration::from_millis(70),
         "{:?}",
-        link.c.base()
+        link.c.clock.base()
     );
 }
 
@@ -82,7 +85,7 @@ fn acks_ahead_of_late_reports_are_no_losses_before_the_radio() {
     link.late = |_| Some(50);
     for second in 1..20 {
         link.run(1000);
-        let base = link.c.base();
+        let base = link.c.clock.base();
         assert!(base >= Duration::from_millis(68), "{base:?} at {second} s");
     }
 }
@@ -94,7 +97,7 @@ fn a_feed_that_ends_hands_over_to_cubic_within_two_rounds_and_back_without_a_bur
     let before = link.window();
     link.feed = None;
     link.run(150);
-    assert_eq!(link.c.code(), 3, "silent for more than two rounds");
+    assert_eq!(link.c.clock.code(), 3, "silent for more than two rounds");
     assert!(
         link.window() <= 2 * before + 2,
         "{} then {before}",
@@ -104,7 +107,7 @@ fn a_feed_that_ends_hands_over_to_cubic_within_two_rounds_and_back_without_a_bur
     link.feed = Some(1000);
     link.counted = Some(5);
     link.run(40);
-    assert_eq!(link.c.code(), 0);
+    assert_eq!(link.c.clock.code(), 0);
     let (utilisation, queue) = {
         link.run(500);
         link.forget();
@@ -123,11 +126,11 @@ fn a_wired_hop_below_the_radio_is_found_and_its_queue_kept_short() {
     link.run(10_000);
     // Of three packets a millisecond the hop lets one pass.
     assert!(link.served > 9_000, "{}", link.served);
-    let base = link.c.base();
+    let base = link.c.clock.base();
     assert!(
-        link.c.round < base + Duration::from_millis(60),
+        link.c.clock.round < base + Duration::from_millis(60),
         "{:?} of {base:?}",
-        link.c.round
+        link.c.clock.round
     );
 }
 
@@ -153,7 +156,7 @@ fn a_radio_that_promises_half_or_twice_is_used_all_the_same() {
 fn a_radio_that_promises_ten_times_what_it_has_is_not_believed() {
     let delay = |trust: bool| {
         let mut link = over(steady);
-        link.c.params.rules.trust = trust;
+        link.c.clock.params.rules.trust = trust;
         link.feed = Some(10_000);
         link.run(3000);
         link.forget();
@@ -187,10 +190,10 @@ fn counters_that_begin_anew_are_taken_up() {
         counters.stamp = Counters::stamp_of(at(ms - 2900));
         counters.gone += 5 * WIRE as u32;
         counters.offered += 5 * WIRE as u32;
-        link.c.on_counters(at(ms), &counters);
+        link.c.clock.on_counters(at(ms), &counters);
     }
-    assert!(link.c.heard.unwrap().counters.stamp == counters.stamp);
-    assert!((link.c.forecast.rate() / (WIRE as f64 * 1e3) - 1.0).abs() < 0.01);
+    assert!(link.c.clock.heard.unwrap().counters.stamp == counters.stamp);
+    assert!((link.c.clock.forecast.rate() / (WIRE as f64 * 1e3) - 1.0).abs() < 0.01);
 }
 
 #[test]
@@ -198,7 +201,7 @@ fn another_base_station_is_taken_up_at_once_and_late_words_of_the_old_one_are_no
     let mut link = over(steady);
     link.run(3000);
     let at = Instant::from_millis;
-    let old = link.c.heard.expect("it reports").counters;
+    let old = link.c.clock.heard.expect("it reports").counters;
     let mut new = Counters {
         instance: 1,
         ..Counters::default()
@@ -207,11 +210,11 @@ fn another_base_station_is_taken_up_at_once_and_late_words_of_the_old_one_are_no
         new.stamp = Counters::stamp_of(at(ms - 2900));
         new.gone += 5 * WIRE as u32;
         new.offered += 5 * WIRE as u32;
-        link.c.on_counters(at(ms), &new);
-        link.c.on_counters(at(ms), &old);
-        assert_eq!(link.c.heard.expect("it reports").counters, new);
+        link.c.clock.on_counters(at(ms), &new);
+        link.c.clock.on_counters(at(ms), &old);
+        assert_eq!(link.c.clock.heard.expect("it reports").counters, new);
     }
-    assert!((link.c.forecast.rate() / (WIRE as f64 * 1e3) - 1.0).abs() < 0.01);
+    assert!((link.c.clock.forecast.rate() / (WIRE as f64 * 1e3) - 1.0).abs() < 0.01);
 }
 
 #[test]
@@ -225,9 +228,9 @@ fn packets_that_leave_in_one_call_have_a_header_each() {
     };
     // Ten full packets, and a short one with them.
     c.on_sent(Instant::from_millis(1), &path, &of(10 * 1448 + 100));
-    assert_eq!(c.log.sent(), 10 * 1500 + 152);
+    assert_eq!(c.clock.log.sent(), 10 * 1500 + 152);
     c.on_sent(Instant::from_millis(2), &path, &of(0));
-    assert_eq!(c.log.sent(), 10 * 1500 + 152 + 52);
+    assert_eq!(c.clock.log.sent(), 10 * 1500 + 152 + 52);
 }
 
 #[test]
@@ -235,7 +238,7 @@ fn a_report_that_takes_longer_than_the_others_is_late_by_that() {
     let mut link = over(steady);
     link.late = |n| Some(if n < 400 { 0 } else { 30 });
     link.run(1900);
-    assert_eq!(link.c.late, Duration::ZERO);
+    assert_eq!(link.c.clock.late, Duration::ZERO);
     link.run(300);
-    assert_eq!(link.c.late, Duration::from_millis(30));
+    assert_eq!(link.c.clock.late, Duration::from_millis(30));
 }

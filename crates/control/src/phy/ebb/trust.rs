@@ -39,9 +39,10 @@ const BAN: Duration = Duration::from_secs(10);
 struct Window {
     /// When it began, or will.
     begun: Instant,
-    /// Bytes that left and that were offered since.
+    /// Bytes that left and that were offered since, and those that the flow's part of the queue was due of them.
     left: f64,
     offered: f64,
+    due: f64,
     /// Bytes beyond what was sent, and those that were dropped.
     foreign: f64,
     dropped: f64,
@@ -57,6 +58,7 @@ impl Window {
             begun,
             left: 0.0,
             offered: 0.0,
+            due: 0.0,
             foreign: 0.0,
             dropped: 0.0,
             queued: true,
@@ -71,6 +73,9 @@ pub(super) struct Span {
     /// Bytes that were delivered and that were offered since the last report.
     pub left: f64,
     pub offered: f64,
+    /// Part of what is offered that the flow can have had: a queue serves it by its part of the bytes there. 1 for a sender that
+    /// always has data.
+    pub part: f64,
     /// Bytes that were dropped.
     pub dropped: f64,
     /// The queue by the report, and by what the loop took beyond the least one.
@@ -139,6 +144,11 @@ impl Trust {
         }
     }
 
+    /// The last probe is to be confirmed.
+    pub(super) const fn suspects(&self) -> bool {
+        self.suspects
+    }
+
     /// The base station is not heard.
     pub(super) fn is_banned(&self, now: Instant) -> bool {
         self.banned.is_some_and(|until| now < until)
@@ -171,6 +181,7 @@ impl Trust {
         }
         window.left += span.left;
         window.offered += span.offered;
+        window.due += span.offered * span.part;
         window.foreign += span.foreign;
         window.dropped += span.dropped;
         window.queued &= span.hol > QUEUE && span.excess > QUEUE;
@@ -225,11 +236,14 @@ impl Trust {
             }
             self.scale = window.left / window.offered;
             self.probe_at = Some(now);
-        } else if (window.queued && window.left * AGREE < offered)
-            || (window.dropped > FLOODED * window.left && window.left * FLOODS < offered)
-        {
-            // Less left than was offered, and a queue stood or was full.
-            self.scale = (window.left / window.offered).max(1.0 / MOST);
+        } else {
+            let due = window.due * self.scale;
+            let short = window.queued && window.left * AGREE < due;
+            let flooded = window.dropped > FLOODED * window.left && window.left * FLOODS < due;
+            if short || flooded {
+                // Less left than was due, and a queue stood or was full.
+                self.scale = (window.left / window.due).max(1.0 / MOST);
+            }
         }
     }
 
@@ -295,6 +309,7 @@ mod tests {
         move |trust, now| Span {
             left: (5000.0 * lie * trust.scale() * trust.gain(now - BASE)).min(5000.0),
             offered: 5000.0 * lie,
+            part: 1.0,
             dropped: 0.0,
             hol: Duration::ZERO,
             excess: Duration::ZERO,
@@ -311,6 +326,7 @@ mod tests {
         hear(&mut trust, 30_000, 35_000, |_, _| Span {
             left: 5000.0,
             offered: 5000.0,
+            part: 1.0,
             dropped: 0.0,
             hol: Duration::from_millis(300),
             excess: Duration::from_millis(300),
@@ -319,6 +335,7 @@ mod tests {
         hear(&mut trust, 35_000, 40_000, |_, _| Span {
             left: 1700.0,
             offered: 5000.0,
+            part: 1.0,
             dropped: 0.0,
             hol: Duration::from_millis(1),
             excess: Duration::from_millis(80),
@@ -339,6 +356,7 @@ mod tests {
                 0.0
             },
             offered: 0.0,
+            part: 1.0,
             dropped: 0.0,
             hol: Duration::ZERO,
             excess: Duration::ZERO,
@@ -361,6 +379,7 @@ mod tests {
         let lie = |_: &Trust, _: Instant| Span {
             left: 5000.0,
             offered: 50_000.0,
+            part: 1.0,
             dropped: 0.0,
             hol: Duration::from_millis(100),
             excess: Duration::from_millis(100),
@@ -377,6 +396,7 @@ mod tests {
         let mut trust = Trust::default();
         let lie = |_: &Trust, _: Instant| Span {
             left: 5000.0,
+            part: 1.0,
             dropped: 3000.0,
             offered: 50_000.0,
             hol: Duration::ZERO,
@@ -393,6 +413,7 @@ mod tests {
         let lie = |_: &Trust, _: Instant| Span {
             left: 50_000.0,
             offered: 50_000.0,
+            part: 1.0,
             dropped: 0.0,
             hol: Duration::ZERO,
             excess: Duration::ZERO,
@@ -435,6 +456,7 @@ mod tests {
         hear(&mut trust, 0, 500, |_, _| Span {
             left: 1500.0,
             offered: 0.0,
+            part: 1.0,
             dropped: 0.0,
             hol: Duration::ZERO,
             excess: Duration::ZERO,
@@ -449,6 +471,7 @@ mod tests {
         move |_, _| Span {
             left: left / 20.0,
             offered: offered / 20.0,
+            part: 1.0,
             dropped: 0.0,
             hol: Duration::ZERO,
             excess: Duration::ZERO,
@@ -473,5 +496,24 @@ mod tests {
         hear(&mut trust, 0, 105, thin(4400.0, 1000.0));
         hear(&mut trust, 105, 410, thin(1000.0, 1000.0));
         assert!((1.7..2.0).contains(&trust.scale()), "{}", trust.scale());
+    }
+
+    #[test]
+    fn media_that_waits_behind_others_is_due_its_part_of_the_queue_alone() {
+        let scale = |part: f64| {
+            let mut trust = Trust::default();
+            hear(&mut trust, 0, 2_000, |_, _| Span {
+                left: 1000.0,
+                offered: 5000.0,
+                part,
+                dropped: 0.0,
+                hol: Duration::from_millis(100),
+                excess: Duration::from_millis(100),
+                foreign: 0.0,
+            });
+            trust.scale()
+        };
+        assert_eq!(scale(0.2), 1.0);
+        assert!(scale(1.0) < 0.25);
     }
 }

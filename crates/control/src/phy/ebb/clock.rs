@@ -1,0 +1,507 @@
+//! What the base station's counters make of a flow: rules 1 to 6 and 8 of docs/ebb.md, for a host of any kind. The host decides what
+//! it does without them.
+
+use slackwater_core::{Duration, Instant};
+use slackwater_signal::Counters;
+
+use super::aim::Aim;
+use super::company::Company;
+use super::count::{Least, SendLog};
+use super::elsewhere::{Elsewhere, Way};
+use super::fades::Fades;
+use super::flight::{Known, STANDING};
+use super::forecast::Forecast;
+use super::order::{greater, lesser};
+use super::params::Params;
+use super::trust::{self, Span, Trust};
+use crate::PathView;
+
+/// Reports are silent after this, or after [`SILENT_ROUNDS`].
+const SILENT: Duration = Duration::from_millis(100);
+/// The same in smoothed round-trip times.
+const SILENT_ROUNDS: u64 = 2;
+/// After stale reports alone for so long the counters begin anew: another base station.
+const RESTART: Duration = Duration::from_secs(1);
+/// Reports after which the radio steers.
+const TRUSTED: u32 = 2;
+/// More than this, bytes/s, no radio carries: 100 Gbit/s.
+const MOST: f64 = 12.5e9;
+/// A gap between two stamps that is bridged at most, seconds.
+const GAP: f64 = 0.050;
+/// The way of a report is counted from so long before the first one, whose own way is not known.
+const AHEAD: Duration = Duration::from_secs(60);
+/// A report covers more time than this only after a pause: its rate says little about now.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The counters as they came last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heard {
+    pub(super) counters: Counters,
+    /// When they came.
+    pub(super) at: Instant,
+}
+
+/// What the counters make of a flow, whatever carries it: what is on its way, what the radio will take, and how fast to send. Lengths
+/// are bytes of IP packets.
+#[derive(Clone, Debug)]
+pub(crate) struct RadioClock {
+    pub(super) params: Params,
+    /// The host has not always something to send: media.
+    pub(super) limited: bool,
+    /// Payload bytes of a full packet.
+    pub(super) mss: u32,
+    /// Bytes of its headers.
+    pub(super) headers: u32,
+    /// What was sent.
+    pub(super) log: SendLog,
+    /// The newest counters.
+    pub(super) heard: Option<Heard>,
+    /// The base station that counted before the present one, and when it was left.
+    pub(super) left: Option<(u8, Instant)>,
+    /// When the last report came, stale ones included.
+    pub(super) stale_since: Option<Instant>,
+    /// Newer counters that came, up to [`TRUSTED`].
+    pub(super) fresh: u32,
+    /// What the last report makes of the bytes that were sent: it is read with each ACK.
+    pub(super) known: Known,
+    /// Bytes that left the radio, by the counters.
+    pub(super) gone: i64,
+    /// What the counters hold beyond what was sent here: the handshake and plain ACKs, less what was lost before the radio.
+    pub(super) offset: i64,
+    /// The most of that since the counters began, and by how much it grew since the last report that was held against the others.
+    pub(super) most: i64,
+    pub(super) foreign: u64,
+    /// What it was when the counters began.
+    pub(super) began: i64,
+    /// When the first packet left, and the last.
+    pub(super) first_sent: Option<Instant>,
+    pub(super) last_sent: Instant,
+    /// Bytes that the base station dropped since the counters began, and those that were lost before it as far as the offset knows.
+    pub(super) dropped: u64,
+    pub(super) written_off: u64,
+    /// The least excess of what is on its way over what the host has in flight, and since when it is one.
+    pub(super) excess: Option<(Instant, u64)>,
+    /// The longest time between two reports, by their stamps or as they come, seconds; it fades within some seconds.
+    pub(super) interval: f64,
+    /// What fades within the span of the last report.
+    pub(super) fades: Fades,
+    /// Time by the stamps since the counters began, and when they began here.
+    pub(super) clock: (Duration, Instant),
+    /// The least way of a report, beyond a constant, and how much longer that of the last one was.
+    pub(super) way: Least,
+    pub(super) late: Duration,
+    pub(super) forecast: Forecast,
+    /// Age of the newest byte that was gone at a report's arrival, and the least of it.
+    pub(super) round: Duration,
+    pub(super) least: Least,
+    /// The byte that the last loop was of: a loop without a newer one is no sample.
+    pub(super) noted: u64,
+    /// What the loop took beyond the least one and the radio's queue.
+    pub(super) wait: Duration,
+    /// Rate at which bytes were gone, bytes/s: mean of 50 ms.
+    pub(super) served: f64,
+    /// The most of it of the last second or so, bytes/s.
+    pub(super) peak: f64,
+    pub(super) elsewhere: Elsewhere,
+    pub(super) company: Company,
+    pub(super) trust: Trust,
+    /// IP bytes that were acknowledged.
+    pub(super) acked: u64,
+    /// Of those, what was held against bytes that left.
+    pub(super) shown: u64,
+    pub(super) aim: Aim,
+    /// The radio steers, and no fall-back.
+    pub(super) steers: bool,
+    /// What was on its way when the radio stopped steering, until the host takes it.
+    pub(super) left_with: Option<u64>,
+    /// Payload bytes in flight, by the host.
+    pub(super) in_flight: u64,
+    pub(super) srtt: Duration,
+    pub(super) min_rtt: Duration,
+    /// A timeout: what the host has in flight says nothing until something is acknowledged.
+    pub(super) timed_out: bool,
+}
+
+impl RadioClock {
+    /// Without reports. `mss` is the payload of a full packet.
+    pub(crate) fn new(params: Params, mss: u32) -> Self {
+        Self {
+            params,
+            limited: false,
+            mss: mss.max(1),
+            headers: 52,
+            log: SendLog::default(),
+            heard: None,
+            left: None,
+            stale_since: None,
+            fresh: 0,
+            known: Known::default(),
+            gone: 0,
+            offset: 0,
+            most: 0,
+            foreign: 0,
+            began: 0,
+            first_sent: None,
+            last_sent: Instant::ZERO,
+            dropped: 0,
+            written_off: 0,
+            excess: None,
+            interval: 0.005,
+            fades: Fades::NONE,
+            clock: (Duration::ZERO, Instant::ZERO),
+            way: Least::default(),
+            late: Duration::ZERO,
+            forecast: Forecast::new(params.rules.mix),
+            round: Duration::ZERO,
+            least: Least::default(),
+            noted: 0,
+            wait: Duration::ZERO,
+            served: 0.0,
+            peak: 0.0,
+            elsewhere: Elsewhere::default(),
+            company: Company::default(),
+            trust: Trust::default(),
+            acked: 0,
+            shown: 0,
+            aim: Aim::default(),
+            steers: false,
+            left_with: None,
+            in_flight: 0,
+            srtt: Duration::ZERO,
+            min_rtt: Duration::ZERO,
+            timed_out: false,
+        }
+    }
+
+    /// IP bytes of `payload` bytes in full packets.
+    pub(super) fn wire(&self, payload: u64) -> u64 {
+        payload + payload * u64::from(self.headers) / u64::from(self.mss)
+    }
+
+    /// Payload of `wire` bytes of full packets.
+    pub(super) fn payload(&self, wire: f64) -> f64 {
+        wire * f64::from(self.mss) / f64::from(self.mss + self.headers)
+    }
+
+    /// The least loop: from a byte's way to the report that it is gone, where nothing waits.
+    pub(super) fn base(&self) -> Duration {
+        let known = self.least.get();
+        known.unwrap_or(self.min_rtt).max(Duration::from_millis(1))
+    }
+
+    /// Something is known of how long a loop takes.
+    pub(super) fn has_base(&self) -> bool {
+        !self.min_rtt.is_zero() || self.least.get().is_some()
+    }
+
+    /// Takes what leads on from the state of the host.
+    #[inline]
+    pub(super) fn see(&mut self, path: &PathView) {
+        if path.mss != 0 {
+            self.mss = path.mss;
+            self.headers = path.wire_mss.saturating_sub(path.mss);
+        }
+        self.in_flight = path.in_flight.0;
+        self.srtt = path.srtt;
+        self.min_rtt = path.min_rtt;
+    }
+
+    pub(crate) fn on_counters(&mut self, now: Instant, counters: &Counters) {
+        let Some(heard) = &self.heard else {
+            self.begin(now, counters);
+            return;
+        };
+        if counters.instance != heard.counters.instance {
+            self.change(now, heard.counters.instance, counters);
+            return;
+        }
+        let (at, span) = (heard.at, counters.since(&heard.counters));
+        let gone = counters.gone.wrapping_sub(heard.counters.gone);
+        let offered = f64::from(counters.offered.wrapping_sub(heard.counters.offered));
+        let dropped = counters.dropped_since(&heard.counters);
+        if self.trust.is_heard_again(now) {
+            // What it said meanwhile is not to be built upon.
+            self.least = Least::default();
+            self.elsewhere = Elsewhere::default();
+            self.begin(now, counters);
+            return;
+        }
+        let Some(span) = span else {
+            // Late, doubled, or of a base station that begins anew.
+            let since = *self.stale_since.get_or_insert(now);
+            if now.since(since) > RESTART && now.since(at) > RESTART {
+                self.begin(now, counters);
+            }
+            return;
+        };
+        self.stale_since = None;
+        self.heard = Some(Heard {
+            counters: *counters,
+            at: now,
+        });
+        let left = f64::from(gone);
+        let seconds = span.as_secs_f64();
+        if left > MOST * seconds || offered > MOST * seconds {
+            // No radio does that: the counters began anew.
+            self.begin(now, counters);
+            return;
+        }
+        self.gone += i64::from(gone);
+        self.align(now, counters);
+        self.time(now, span);
+        if span > PAUSE {
+            self.forecast = Forecast::new(self.params.rules.mix);
+            self.know(counters);
+            return;
+        }
+        // They may come more rarely than they are made, where one overtakes another.
+        let gap = now.since(at).as_secs_f64();
+        if self.fades.span != span {
+            self.fades = Fades::over(span);
+        }
+        let interval = greater(greater(seconds, gap), self.interval * self.fades.interval);
+        self.interval = lesser(interval, GAP);
+        self.fresh = (self.fresh + 1).min(TRUSTED);
+        if gone > 0 {
+            self.note_round(now, counters);
+        }
+        self.served += self.fades.served * (left / seconds - self.served);
+        self.peak = greater(self.served, self.peak * self.fades.peak);
+        self.dropped += dropped;
+        let base = self.base();
+        let gone = self.shown(u64::from(gone), dropped);
+        self.believe(now, counters, gone, offered, base);
+        self.know(counters);
+        self.forecast
+            .on_sample(span, offered * self.trust.scale(), base);
+        self.write_off(now, counters, base);
+        self.choose(now, counters, base);
+        if self.trust.is_banned(now) {
+            self.hand_over();
+        } else if !self.steers && self.fresh >= TRUSTED && self.has_base() {
+            self.steers = true;
+        }
+        self.aim(now, counters);
+    }
+
+    /// Of `gone` bytes, those that left and those that were dropped. What feedback reports of media was not dropped, whatever the counters
+    /// hold: a forged count of drops would starve it.
+    fn shown(&mut self, gone: u64, dropped: u64) -> [u64; 2] {
+        let left = gone.saturating_sub(dropped);
+        if !self.limited {
+            return [left, dropped];
+        }
+        // Feedback comes in bursts, and later than the counters.
+        let arrived = (self.acked - self.shown).min(gone);
+        self.shown += arrived;
+        let left = left.max(arrived);
+        [left, dropped.min(gone - left.min(gone))]
+    }
+
+    /// How late a report is, by its stamp, which is `span` behind the last one.
+    fn time(&mut self, now: Instant, span: Duration) {
+        self.clock.0 += span;
+        let way = (now.since(self.clock.1) + AHEAD).saturating_sub(self.clock.0);
+        self.way.add(now, way);
+        self.late = way.saturating_sub(self.way.get().unwrap_or(way));
+    }
+
+    /// Another base station counts: at once, unless it is the one before, whose last reports come late.
+    fn change(&mut self, now: Instant, before: u8, counters: &Counters) {
+        let late = self
+            .left
+            .is_some_and(|(instance, at)| instance == counters.instance && now.since(at) < RESTART);
+        if !late {
+            self.left = Some((before, now));
+            // What the old one claimed says nothing of the new one.
+            self.trust = Trust::default();
+            self.begin(now, counters);
+        }
+    }
+
+    /// Part of what is offered that the flow's bytes in its queue can have had. Beside others a queue serves it by its part of the bytes.
+    fn part(&self, counters: &Counters) -> f64 {
+        let all = f64::from(counters.backlog) + f64::from(counters.company);
+        if !self.limited || counters.company == 0 {
+            return 1.0;
+        }
+        let flows = f64::from(counters.active.max(1));
+        (flows * f64::from(counters.backlog) / all).min(1.0)
+    }
+
+    /// Rule 8: holds what was offered against what left, which are bytes delivered and dropped; `base` is the least loop.
+    fn believe(
+        &mut self,
+        now: Instant,
+        counters: &Counters,
+        gone: [u64; 2],
+        offered: f64,
+        base: Duration,
+    ) {
+        if !self.params.rules.trust {
+            return;
+        }
+        let [left, dropped] = gone.map(|bytes| bytes as f64);
+        let span = Span {
+            left,
+            dropped,
+            offered,
+            part: self.part(counters),
+            hol: counters.hol,
+            excess: self.round.saturating_sub(base),
+            foreign: std::mem::take(&mut self.foreign) as f64,
+        };
+        let packet = f64::from(self.mss + self.headers);
+        // Counters that lag make a loop seem long; what was acknowledged does not.
+        let round = base.min(self.min_rtt * 4);
+        if self.params.rules.gone && self.trust.holds(now, round) {
+            let heard = trust::Heard {
+                gone: self.gone,
+                acked: self.acked,
+                flying: self.wire(self.in_flight),
+            };
+            self.trust.hold(now, heard, packet);
+        }
+        let probes = self.steers && !self.company.is_met() && !self.elsewhere.is_met();
+        self.trust.look(now, span, base, packet, probes);
+    }
+
+    /// Rules 5 and 6: whether something else than the radio decides.
+    fn choose(&mut self, now: Instant, counters: &Counters, base: Duration) {
+        let rate = self.forecast.rate();
+        self.wait = self.round.saturating_sub(base + counters.hol);
+        if !self.wait.is_zero() {
+            // What came meanwhile waits too, and the oldest byte does not say so.
+            let drain = self.known.waits as f64 / greater(rate, 1.0);
+            let queue = Duration::from_secs_f64(lesser(drain, 10.0));
+            self.wait = self.wait.min(self.round.saturating_sub(base + queue));
+        }
+        let way = Way {
+            round: self.round,
+            wait: self.wait,
+            empty: counters.hol <= STANDING,
+            base,
+            served: self.served,
+            forecast: rate,
+        };
+        if self.params.rules.elsewhere
+            && let Some(base) = self.elsewhere.look(now, way)
+        {
+            self.least.restart(now, base);
+        }
+        if self.params.rules.company {
+            self.company.look(now, counters, rate);
+        }
+    }
+
+    /// The radio steers no more; what is on its way, or may be, is what the host goes on from.
+    fn hand_over(&mut self) {
+        if !self.steers {
+            return;
+        }
+        self.steers = false;
+        self.fresh = 0;
+        self.left_with = Some(self.in_flight.max(self.aim.target as u64));
+    }
+
+    /// What was on its way when the radio stopped steering; once.
+    pub(crate) const fn take_left(&mut self) -> Option<u64> {
+        self.left_with.take()
+    }
+
+    /// Stops steering where reports have been silent for too long.
+    pub(crate) fn on_timer(&mut self, now: Instant) {
+        if self.deadline().is_some_and(|t| t <= now) {
+            self.hand_over();
+        }
+    }
+
+    /// `bytes` left the sender.
+    pub(crate) fn on_sent(&mut self, now: Instant, bytes: u64) {
+        self.log.on_sent(now, bytes);
+        self.first_sent.get_or_insert(now);
+        self.last_sent = now;
+    }
+
+    /// `bytes` more were acknowledged.
+    pub(crate) const fn on_acked(&mut self, bytes: u64) {
+        self.acked = self.acked.saturating_add(bytes);
+    }
+
+    /// The radio steers.
+    pub(crate) const fn steers(&self) -> bool {
+        self.steers
+    }
+
+    /// Bytes that may leave beyond those that are on their way.
+    pub(crate) fn room(&self) -> f64 {
+        greater(self.aim.most - self.outstanding() as f64, 0.0)
+    }
+
+    /// [`Self::see`] for a host that counts IP bytes in flight, as media does: a packet has no headers then.
+    pub(crate) fn see_ip(&mut self, path: &PathView) {
+        self.see(&PathView {
+            mss: path.wire_mss,
+            ..*path
+        });
+    }
+
+    /// The base station's word failed, and it is not heard.
+    pub(crate) fn is_banned(&self, now: Instant) -> bool {
+        self.trust.is_banned(now)
+    }
+
+    /// Others fill the queue.
+    pub(crate) const fn is_met(&self) -> bool {
+        self.company.is_met()
+    }
+
+    /// Bytes in flight, by the host.
+    pub(crate) const fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// What the last report made of the flow.
+    pub(crate) const fn aimed(&self) -> Aim {
+        self.aim
+    }
+
+    /// When reports count as silent.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let heard = self.heard.as_ref().filter(|_| self.steers)?;
+        Some(heard.at + SILENT.max(self.srtt * SILENT_ROUNDS))
+    }
+
+    pub(crate) fn code(&self) -> u8 {
+        match () {
+            () if !self.steers => 3,
+            () if self.company.is_met() => 2,
+            () if self.elsewhere.is_met() => 1,
+            () => 0,
+        }
+    }
+
+    /// The same for a host that has not always something to send, as an encoder.
+    pub(crate) fn limited(self) -> Self {
+        Self {
+            limited: true,
+            ..self
+        }
+    }
+
+    /// Named internals: rates in Mbit/s, times in ms, lengths in bytes.
+    pub(crate) fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {
+        let mbps = |bytes: f64| bytes * 8e-6;
+        out.extend([
+            ("mode", f64::from(self.code())),
+            ("forecast", mbps(self.forecast.rate())),
+            ("error", mbps(self.forecast.error())),
+            ("served", mbps(self.served)),
+            ("outstanding", self.outstanding() as f64),
+            ("target", self.aim.target),
+            ("loop", self.round.as_secs_f64() * 1e3),
+            ("base", self.base().as_secs_f64() * 1e3),
+            ("wait", self.wait.as_secs_f64() * 1e3),
+        ]);
+    }
+}
