@@ -5,6 +5,7 @@
 
 mod cells;
 mod company;
+mod drives;
 mod media;
 mod reports;
 mod rules;
@@ -37,7 +38,7 @@ pub const STUDY: Study = Study {
          on a way of its own. The sender keeps as many bytes on their way as the next round and a short queue take.",
     ],
     notes: &[
-        "Cells are those of the arena whose bottleneck is a cell: recorded drives need files that are not in the program.",
+        "Cells are those of the arena whose bottleneck is a cell, and those of media. Recorded drives need files that are not in the program.",
         "S = ln(utilisation) - 0.3 ln(p95 of the one-way delay in ms): 1 % more use is worth 3.3 % more delay. A higher S is better.",
         "Where a cell has a competitor that stays CUBIC, utilisation is of the whole cell and the delay is that of the sender under test.",
         "Every bound is a target that was written before the runs. Differences between two senders are of pairs with the same seed.",
@@ -53,6 +54,7 @@ pub const STUDY: Study = Study {
             reports::paths(options)?,
             company::part(options)?,
             media::part(options)?,
+            drives::part(options)?,
         ])
     },
 };

@@ -7,6 +7,7 @@ pub mod ebb;
 pub mod ledger;
 pub mod live;
 pub mod measure;
+mod recordings;
 pub mod rfc8867;
 pub mod study;
 pub mod tyrus;

@@ -1,7 +1,7 @@
 //! The links: recorded ones where they are, and our own.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use slackwater_control::phy::Policy;
 use slackwater_core::Draw;
@@ -10,6 +10,7 @@ use slackwater_scenario::Scenario;
 use slackwater_scenario::packed::plain_name;
 
 use super::super::study::{Experiment, Outcome, StudyError, read};
+use crate::recordings::{self, recording, trace};
 
 /// What the user does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,44 +62,6 @@ const RECORDED: [(&str, Scene); 6] = [
 /// The trace of figure 1: of the recordings that are to be had, the one of a drive.
 const DRIVE: &str = "ATT-LTE-driving.down";
 
-/// The environment variable that names the folder of recordings.
-const VARIABLE: &str = "SLACKWATER_TRACES";
-
-/// Every file below `folder`.
-fn files(folder: &Path, out: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return;
-    };
-    for path in entries.flatten().map(|e| e.path()) {
-        if path.is_dir() {
-            files(&path, out);
-        } else {
-            out.push(path);
-        }
-    }
-}
-
-/// The recording called `name`.
-fn recording(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os(VARIABLE)?;
-    let mut all = vec![];
-    files(Path::new(&folder), &mut all);
-    all.sort();
-    all.into_iter().find(|path| {
-        let file = path
-            .file_name()
-            .map(|f| f.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        plain_name(&file) == name
-    })
-}
-
-fn trace(path: &Path) -> String {
-    // JSON's strings are TOML's.
-    let file = serde_json::to_string(&path.to_string_lossy()).expect("a string");
-    format!("[link]\nkind = \"trace\"\nfile = {file}\n")
-}
-
 /// The links of both scenes; `quick` takes one of each kind.
 pub(super) fn all(quick: bool) -> Result<Vec<Place>, StudyError> {
     let mut out = vec![];
@@ -147,18 +110,7 @@ pub(super) fn unseen<'a>(
 
 /// Why recordings are missing, where they are.
 pub(super) fn missing() -> Option<String> {
-    if std::env::var_os(VARIABLE).is_none() {
-        return Some(format!(
-            "Recorded traces were left out: {VARIABLE} names no folder."
-        ));
-    }
-    let lacking: Vec<&str> = RECORDED
-        .iter()
-        .map(|r| r.0)
-        .filter(|name| recording(name).is_none())
-        .collect();
-    (!lacking.is_empty())
-        .then(|| format!("Not in the folder of recordings: {}.", lacking.join(", ")))
+    recordings::missing(RECORDED.iter().map(|r| r.0))
 }
 
 /// Seconds of a link of our own.
