@@ -137,7 +137,8 @@ impl RadioClock {
         self.noted = byte;
         // Without what made the report late: that says nothing of the bytes.
         self.round = now.since(left).saturating_sub(self.late);
-        if counters.hol <= STANDING || self.least.get().is_none() {
+        // A queue only makes a loop longer: below the least one, a loop through a queue is one as well.
+        if counters.hol <= STANDING || self.least.get().is_none_or(|least| self.round < least) {
             self.least.add(now, self.round);
         }
     }

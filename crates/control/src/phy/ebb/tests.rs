@@ -1,6 +1,4 @@
-use slackwater_core::Draw;
-
-use slackwater_core::Duration;
+use slackwater_core::{Draw, Duration};
 use slackwater_signal::Counters;
 
 use super::*;
