@@ -45,8 +45,7 @@ pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[
         parameters: &params::ALL,
         make: |cfg, p| {
             let params = Params::configured(Params::DEFAULT, cfg, p)?;
-            let made = Al4s::conscious(params, &cfg.encoder);
-            Ok(AnyMedia::Al4s(made.into()))
+            Ok(AnyMedia::Al4s(Al4s::conscious(params, &cfg.encoder).into()))
         },
         marks: Marks::Queue,
         ..Entry::MEDIA

@@ -1,4 +1,4 @@
-//! Recorded links, each of which counts as a radio: `ebb` beside the senders that need no base station of their own kind.
+//! Recorded links, each of which counts as a radio: `ebb` beside senders whose signals a link can make.
 
 use super::prelude::*;
 use crate::recordings::{self, recording, trace};

@@ -28,7 +28,7 @@ const SENDERS: [(&str, &str, bool); 8] = [
     ("scream-l4s", "scream", true),
 ];
 
-/// Dials and rules of `ebb-media`, in two cells.
+/// Dials and rules of `ebb-media`, in the cells of [`VARIED`].
 const VARIANTS: [(&str, &str); 6] = [
     (
         "ebb-media:pace=1.25",
@@ -307,7 +307,7 @@ fn draw(o: &Outcomes) -> Figure {
         setup: "The arena's cells of media. \"Marks\": the queue marks by a ramp from 5 to 20 ms, as the arena's edge l4s. Where a cell has \
                 a competitor it stays CUBIC, and utilisation is of both. Frame delays are from capture to the last packet's arrival."
             .to_owned(),
-        claim: "Targets: without marks, at least the rate of cL4S with no longer frame delays at p95 and p99; no longer frame delays at p95 \
+        claim: "Targets, set when a trial with three seeds was known: without marks, at least the rate of cL4S with no longer frame delays at p95 and p99; no longer frame delays at p95 \
                 than GCC; at least the rate of SCReAM. Each in four cells."
             .to_owned(),
         panels,
