@@ -1,9 +1,9 @@
 //! `ebb` as a controller of an encoder: what the base station's counters make of the flow sets its rate. GCC steers without them.
 //!
-//! The counters give a rate that the radio will have, and how much may be on its way ([`RadioClock`], as for TCP). An encoder needs a
-//! mean rate, and its frames are bursts. So its rate is the radio's over [`Params::pace`], as cL4S paces by 1.1 target rates and GCC by
+//! The counters give a rate that the radio will have, and how much may be on its way (`RadioClock`, as for TCP). An encoder needs a
+//! mean rate, and its frames are bursts. So its rate is the radio's over `pace`, as cL4S paces by 1.1 target rates and GCC by
 //! 2.5: a frame has then left before the next one comes. What is too much or too little on its way and at the pacer is made up within
-//! [`Params::drain`].
+//! `drain`.
 
 mod params;
 #[cfg(test)]
