@@ -1,4 +1,4 @@
-//! Compiles `bpf/xrc.bpf.c` and `bpf/upf.bpf.c` where the feature `bpf` asks for it.
+//! Compiles the programs below `bpf` where the feature `bpf` asks for it.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -12,13 +12,20 @@ mod bpf {
 
     pub(crate) fn build() {
         let variable = |name| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));
-        for file in ["kernel.h", "xrc_core.h", "xrc_internet.h"] {
+        for file in [
+            "ebb_core.h",
+            "kernel.h",
+            "recovery.h",
+            "scope.h",
+            "xrc_core.h",
+            "xrc_internet.h",
+        ] {
             println!("cargo:rerun-if-changed=bpf/{file}");
         }
         // Debian keeps <asm/types.h> in a folder of the architecture.
         let arch = std::env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
         let asm = format!("-idirafter/usr/include/{arch}-linux-gnu");
-        for name in ["xrc", "upf"] {
+        for name in ["ebb", "xrc", "upf"] {
             let file = format!("bpf/{name}.bpf.c");
             println!("cargo:rerun-if-changed={file}");
             let built = libbpf_cargo::SkeletonBuilder::new()

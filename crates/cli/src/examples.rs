@@ -75,6 +75,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("tcp", &["slackwater tcp xrc -- iperf3 -s"]),
     ("tcp xrc", &["slackwater tcp xrc -- iperf3 -s"]),
     (
+        "tcp ebb",
+        &["slackwater tcp ebb --reports 4434 -- iperf3 -s"],
+    ),
+    (
         "quic",
         &[
             "slackwater quic serve files --cc bbr",

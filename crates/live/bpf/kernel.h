@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the XRC programs touch of the kernel, and nothing more: the loader finds the offsets in the running kernel's BTF,
+ * What the programs of XRC and ebb touch of the kernel, and nothing more: the loader finds the offsets in the running kernel's BTF,
  * so no generated vmlinux.h is needed. Names are the kernel's (include/net/tcp.h, include/linux/tcp.h,
  * include/net/inet_connection_sock.h).
  */
@@ -65,12 +65,14 @@ struct tcp_sock {
 	u32 sacked_out;
 	u32 lost_out;
 	u32 retrans_out;
+	u32 data_segs_out;
 	u32 max_packets_out;
 	u32 prior_cwnd;
 	u32 prr_out;
 	u32 delivered;
 	u32 app_limited;
 	u16 tcp_header_len;
+	u64 bytes_sent;
 	u64 bytes_acked;
 	u64 tcp_mstamp;
 	struct minmax rtt_min;
@@ -85,16 +87,26 @@ struct rate_sample {
 	bool is_app_limited;
 } KERNEL_TYPE;
 
+struct ack_sample {
+	u32 pkts_acked;
+} KERNEL_TYPE;
+
 struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);
 	void (*set_state)(struct sock *sk, u8 new_state);
 	void (*cwnd_event)(struct sock *sk, int ev);
 	u32 (*undo_cwnd)(struct sock *sk);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	u32 (*min_tso_segs)(struct sock *sk);
 	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs);
 	void (*init)(struct sock *sk);
 	char name[16];
 	u32 flags;
 } KERNEL_TYPE;
+
+enum tcp_ca_event {
+	CA_EVENT_TX_START = 0,
+};
 
 enum tcp_ca_state {
 	TCP_CA_Open = 0,
@@ -104,7 +116,6 @@ enum tcp_ca_state {
 	TCP_CA_Loss = 4,
 };
 
-#define CA_EVENT_TX_START 0
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
 #define SOL_TCP 6

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * XRC on the kernel's TCP: a congestion control (struct_ops) and a program that reads the agent's option on ACKs
- * (sockops). The algorithm is xrc_core.h; here is what the kernel leaves to a congestion control: what an event says, and
- * the reduction of the window in recovery.
+ * (sockops). The algorithm is xrc_core.h; here is what the kernel leaves to a congestion control: what an event says.
  *
  * Needs a kernel of 6.10 or newer: `cong_control` has had the ACK and its flags since then.
  */
@@ -13,6 +12,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "recovery.h"
+#include "scope.h"
 #include "xrc_core.h"
 
 /* RFC 6994, 3: kind 253 with an experiment identifier; "XR" in ASCII is this project's (crates/wire/src/report). */
@@ -26,10 +27,6 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 const volatile u8 paper = 0;
 /* Read as memory: copied from a constant that clang 14 keeps on the stack, the number of rounds arrived as zero. */
 const volatile struct xrc_params profiles[2] = { XRC_PARAMS_DEFAULT, XRC_PARAMS_PAPER };
-/* Cookie of the network namespace whose connections get XRC; zero for all under the cgroup. */
-const volatile u64 netns = 0;
-/* Connections keep the controller that they chose: XRC is for those that chose it. */
-const volatile u8 chosen = 0;
 
 /* Options read, options refused, and connections; the loader prints them. */
 u64 options_read = 0;
@@ -70,11 +67,6 @@ static __always_inline struct tcp_sock *tcp_sk(struct sock *sk)
 static __always_inline u8 ca_state(const struct tcp_sock *tp)
 {
 	return BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state);
-}
-
-static __always_inline u32 packets_in_flight(const struct tcp_sock *tp)
-{
-	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
 static __always_inline void view(const struct tcp_sock *tp, struct xrc_path *path)
@@ -206,29 +198,6 @@ u32 BPF_PROG(xrc_undo, struct sock *sk)
 	return xrc_window(&st->x);
 }
 
-/* Proportional rate reduction (RFC 9937, 6): a congestion control that sets the window itself has to do it. */
-static __always_inline u32 reduced(struct xrc_sock *st, const struct tcp_sock *tp, const struct rate_sample *rs)
-{
-	u64 ssthresh = xrc_window(&st->x), prior = tp->prior_cwnd ? tp->prior_cwnd : 1;
-	u64 pipe = packets_in_flight(tp), out = tp->prr_out, count;
-
-	st->prr_delivered += rs->acked_sacked;
-	if (pipe > ssthresh) {
-		count = xrc_sub((st->prr_delivered * ssthresh + prior - 1) / prior, out);
-	} else {
-		u64 limit = xrc_max(xrc_sub(st->prr_delivered, out), rs->acked_sacked);
-
-		/* No new loss: one more, as in slow start. */
-		if (!rs->losses)
-			limit++;
-		count = xrc_min(ssthresh - pipe, limit);
-	}
-	/* The first retransmission leaves at once. */
-	if (!out && !count)
-		count = 1;
-	return pipe + count;
-}
-
 SEC("struct_ops")
 void BPF_PROG(xrc_ack_in, struct sock *sk, u32 seq, int flag, const struct rate_sample *rs)
 {
@@ -262,7 +231,7 @@ void BPF_PROG(xrc_ack_in, struct sock *sk, u32 seq, int flag, const struct rate_
 	if (st->x.seen)
 		last = st->x;
 	if (ack.in_recovery) {
-		set_window(tp, reduced(st, tp, rs));
+		set_window(tp, prr_window(tp, rs, xrc_window(&st->x), &st->prr_delivered));
 	} else {
 		set_window(tp, xrc_window(&st->x));
 		tp->snd_ssthresh = xrc_threshold(&st->x);
@@ -294,18 +263,8 @@ int xrc_options(struct bpf_sock_ops *ops)
 	switch (ops->op) {
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
-		if (netns && bpf_get_netns_cookie(ops) != netns)
+		if (!given(ops, name))
 			break;
-		if (chosen) {
-			char own[16] = {};
-
-			if (bpf_getsockopt(ops, SOL_TCP, TCP_CONGESTION, own, sizeof(own)))
-				break;
-			if (own[0] != 'x' || own[1] != 'r' || own[2] != 'c' || own[3])
-				break;
-		} else if (bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, name, sizeof(name))) {
-			break;
-		}
 		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_PARSE_UNKNOWN_HDR_OPT_CB_FLAG);
 		__sync_fetch_and_add(&connections, 1);
 		break;

@@ -1,4 +1,4 @@
-//! XRC in the kernel's TCP: loads `bpf/xrc.bpf.c` and says which connections get it.
+//! Controllers of ours in the kernel's TCP: XRC here, `ebb` beside it. Loads `bpf/xrc.bpf.c` and says which connections get it.
 //!
 //! The congestion control is known to the whole kernel while [`Loaded`] lives; the program on a cgroup gives it to
 //! connections that begin below that cgroup, and reads the agent's option on their ACKs. Connections keep XRC when it is
@@ -6,9 +6,11 @@
 
 mod cgroup;
 pub(crate) mod command;
+mod ebb;
 mod senders;
 
 use std::fs::File;
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
@@ -19,6 +21,7 @@ use nix::sched::{CloneFlags, setns};
 
 pub use self::cgroup::{OwnCgroup, cgroup_root};
 pub use self::command::{Ends, run};
+pub use self::ebb::{EbbCounts, EbbSenders, LoadedEbb, report_sockets};
 pub use self::senders::Senders;
 use crate::{LiveError, sys};
 
@@ -42,7 +45,7 @@ pub enum Profile {
     Paper,
 }
 
-/// Whose connections get XRC.
+/// Whose connections get a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Those of processes in this cgroup (version 2) and below.
@@ -120,14 +123,8 @@ impl Loaded {
     /// # Errors
     /// Where the kernel refuses the programs, a congestion control `xrc` is there already, or the scope does not exist.
     pub fn new(scope: &Scope, profile: Profile) -> Result<Self, LiveError> {
-        let (cgroup, cookie) = match scope {
-            Scope::Cgroup(path) => (path.clone(), 0),
-            Scope::Netns(path) | Scope::Chosen(path) => (cgroup_root()?, cookie_of(path)?),
-        };
-        let cgroup_fd = File::open(&cgroup).map_err(|e| {
-            LiveError::kernel(format!("cannot open the cgroup {}", cgroup.display()), e)
-        })?;
-        // The programs live as long as the process that asked for them.
+        let (cgroup, cookie) = place(scope)?;
+        // The programs live as long as the process that loaded them.
         let object: &'static mut MaybeUninit<OpenObject> =
             Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = skel::XrcSkelBuilder::default()
@@ -150,7 +147,7 @@ impl Loaded {
         let options = skel
             .progs
             .xrc_options
-            .attach_cgroup(cgroup_fd.as_raw_fd())
+            .attach_cgroup(cgroup.as_raw_fd())
             .map_err(refused("the cgroup does not take the program"))?;
         Ok(Self {
             _links: [control, options],
@@ -205,18 +202,42 @@ impl Loaded {
     }
 }
 
+/// The cgroup whose connections a program of `scope` sees, and the cookie of the namespace that it looks for; zero for all.
+fn place(scope: &Scope) -> Result<(File, u64), LiveError> {
+    let (cgroup, cookie) = match scope {
+        Scope::Cgroup(path) => (path.clone(), 0),
+        Scope::Netns(path) | Scope::Chosen(path) => (cgroup_root()?, cookie_of(path)?),
+    };
+    let opened = File::open(&cgroup).map_err(|e| {
+        LiveError::kernel(format!("cannot open the cgroup {}", cgroup.display()), e)
+    })?;
+    Ok((opened, cookie))
+}
+
 fn cookie_of(path: &Path) -> Result<u64, LiveError> {
-    let file = File::open(path)
-        .map_err(|e| LiveError::kernel(format!("no network namespace {}", path.display()), e))?;
-    let name = path.display().to_string();
-    // A thread of its own goes there and ends there.
-    let there = std::thread::spawn(move || {
-        setns(file.as_fd(), CloneFlags::CLONE_NEWNET).map_err(std::io::Error::from)?;
+    let cookie = inside(path, || {
         let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
         sys::netns_cookie(socket.as_fd())
+    })?;
+    cookie.map_err(|e| {
+        let what = format!("cannot look into the network namespace {}", path.display());
+        LiveError::kernel(what, e)
+    })
+}
+
+/// Does `work` in the network namespace of the file `path`.
+fn inside<T: Send + 'static>(
+    path: &Path,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<io::Result<T>, LiveError> {
+    let file = File::open(path)
+        .map_err(|e| LiveError::kernel(format!("no network namespace {}", path.display()), e))?;
+    // A thread of its own goes there and ends there.
+    let there = std::thread::spawn(move || {
+        setns(file.as_fd(), CloneFlags::CLONE_NEWNET).map_err(io::Error::from)?;
+        work()
     });
-    there
+    Ok(there
         .join()
-        .unwrap_or_else(|_| Err(std::io::Error::other("the thread died")))
-        .map_err(|e| LiveError::kernel(format!("cannot look into the network namespace {name}"), e))
+        .unwrap_or_else(|_| Err(io::Error::other("the thread died"))))
 }

@@ -12,11 +12,14 @@
 //! anew too: the serial number orders all that one key has signed. A report that an earlier one has overtaken is not missed,
 //! since counters are sums.
 
+mod serials;
+
 use ring::hmac;
 use slackwater_signal::{Counters, ReportBody};
 use slackwater_wire::WireError;
 use slackwater_wire::report::{Datagram, FlowKey};
 
+pub(crate) use self::serials::{Budget, Serials};
 use crate::LiveError;
 
 const PLAIN: u8 = 2;
@@ -31,6 +34,21 @@ const SERIAL: usize = 8;
 const TAG: usize = 16;
 /// The shortest key: as long as the tag, below which the tag would promise more than the key holds.
 const LEAST_KEY: usize = TAG;
+
+/// What came to a socket of reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Heard {
+    /// Reports that a controller was told.
+    pub told: u64,
+    /// Datagrams that were no report.
+    pub malformed: u64,
+    /// Reports of connections that are not there.
+    pub strangers: u64,
+    /// Reports without the tag that the key gives, or that passed before.
+    pub forged: u64,
+    /// Datagrams beyond what is read in a second.
+    pub flooded: u64,
+}
 
 /// What base station and sender share.
 #[derive(Clone)]
@@ -90,6 +108,13 @@ pub enum Refusal {
     /// Its tag is not what the key gives.
     #[error("the tag does not belong to the report")]
     Forged,
+}
+
+impl Refusal {
+    /// It lacks the tag that it must have, or has one that it must not, or a wrong one.
+    pub(crate) const fn is_forgery(&self) -> bool {
+        matches!(self, Self::Forged | Self::Form(_))
+    }
 }
 
 /// Counters of a flow on their way to its sender.

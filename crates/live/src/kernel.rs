@@ -11,6 +11,8 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+#[cfg(feature = "bpf")]
+use slackwater_control::registry::base;
 use slackwater_core::{FlowId, Instant};
 use slackwater_lab::run;
 use slackwater_scenario::Scenario;
@@ -18,7 +20,7 @@ use slackwater_scenario::build::Hosts;
 
 use self::hosts::{Failure, sample, start};
 #[cfg(feature = "bpf")]
-use self::tasks::XRC;
+use self::tasks::{EBB, XRC};
 use self::tasks::{configure, tasks};
 use crate::LiveError;
 use crate::emulate::beside::Ports;
@@ -33,7 +35,7 @@ use crate::emulate::{Drive, Outcome, PRIORITY};
 use crate::sys;
 
 /// Runs `scenario` once, in namespaces of its own, with the kernel's senders and receivers. Every flow is bulk TCP under
-/// reno, cubic, bbr, or xrc, which is loaded for the time of the run; or QUIC (`quinn`) by a server of this
+/// reno, cubic, bbr, or xrc and ebb, which are loaded for the time of the run; or QUIC (`quinn`) by a server of this
 /// program, on the side that sends, with any controller that it takes; or media by a WebRTC sender and receiver of this program.
 ///
 /// # Errors
@@ -60,6 +62,8 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
         .any(|t| t.controller == XRC && !t.quic)
         .then(load_xrc)
         .transpose()?;
+    #[cfg(feature = "bpf")]
+    let ebb = load_ebb(&tasks)?;
     let since = sys::signals();
     sys::count_signals().map_err(|e| LiveError::kernel("cannot take signals", e))?;
     let mut table = FlowTable::fixed(tasks.iter().map(|t| t.ue));
@@ -78,12 +82,7 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
     let mut threads = Vec::new();
     for (i, task) in tasks.into_iter().enumerate() {
         if task.quic {
-            // Each server hears the reports of its own flow.
-            drive.set_ports(Ports {
-                reports: Some(quic::REPORTS),
-                by_flow: true,
-                ..Ports::default()
-            });
+            drive.set_ports(own_reports());
             let reports = (!task.up).then_some(quic::REPORTS + i as u16);
             let threads_of = quic::start(&task, scenario, reports, plan, &drive, &over, &failure)?;
             threads.extend(threads_of);
@@ -101,6 +100,14 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
             Some(loaded) if task.controller == XRC => Some(loaded.senders()?),
             _ => None,
         };
+        #[cfg(feature = "bpf")]
+        let beside = match &ebb {
+            Some(loaded) if base(&task.controller) == EBB => {
+                drive.set_ports(own_reports());
+                Some(loaded.senders())
+            }
+            _ => None,
+        };
         drive.probe(
             FlowId(i as u32),
             Box::new(move |out| {
@@ -108,6 +115,10 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
                 #[cfg(feature = "bpf")]
                 if let Some(senders) = &senders {
                     senders.internals(stream.as_fd(), out);
+                }
+                #[cfg(feature = "bpf")]
+                if let Some(beside) = &beside {
+                    beside.internals(stream.as_fd(), out);
                 }
                 #[cfg(not(feature = "bpf"))]
                 out.clear();
@@ -141,6 +152,43 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
         None if code > 128 => Err(LiveError::Interrupted { code }),
         None => Ok(outcome),
     }
+}
+
+/// Each sender has a port of its own for the reports of its flow.
+fn own_reports() -> Ports {
+    Ports {
+        reports: Some(quic::REPORTS),
+        by_flow: true,
+        ..Ports::default()
+    }
+}
+
+/// `ebb` for connections of this namespace that choose it, where one of `tasks` does; gone with what is returned.
+#[cfg(feature = "bpf")]
+fn load_ebb(tasks: &[tasks::Task]) -> Result<Option<crate::bpf::LoadedEbb>, LiveError> {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use crate::bpf::{LoadedEbb, Scope, report_sockets};
+
+    let senders = || {
+        let numbered = tasks.iter().enumerate();
+        numbered.filter(|(_, t)| base(&t.controller) == EBB && !t.quic)
+    };
+    let Some((_, first)) = senders().next() else {
+        return Ok(None);
+    };
+    if let Some((_, other)) = senders().find(|(_, t)| t.controller != first.controller) {
+        return Err(LiveError::Usage(format!(
+            "found {:?} beside {:?}, expected the same parameters for all flows of the kernel's ebb",
+            other.controller, first.controller
+        )));
+    }
+    let port = |i| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), quic::REPORTS + i as u16);
+    let addresses: Vec<SocketAddr> = senders().map(|(i, _)| port(i)).collect();
+    let sockets = report_sockets(&addresses, None)?;
+    let here = Scope::Chosen("/proc/thread-self/ns/net".into());
+    let priority = Some(hosts::HOST_PRIORITY);
+    LoadedEbb::new(&here, &first.controller, sockets, None, priority).map(Some)
 }
 
 /// XRC for connections of this namespace that choose it; gone with what is returned.

@@ -277,22 +277,34 @@ fn steal(line: &str) -> Option<u64> {
 /// The cookie of the network namespace that the socket `fd` is in (`SO_NETNS_COOKIE`, Linux 5.14).
 #[cfg(feature = "bpf")]
 pub(crate) fn netns_cookie(fd: BorrowedFd<'_>) -> io::Result<u64> {
-    let mut cookie = 0u64;
+    long_option(fd, libc::SO_NETNS_COOKIE)
+}
+
+/// The cookie of the socket `fd`, by which programs in the kernel know it (`SO_COOKIE`, Linux 4.12).
+#[cfg(feature = "bpf")]
+pub(crate) fn cookie(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    long_option(fd, libc::SO_COOKIE)
+}
+
+/// An option of a socket that has 64 bits.
+#[cfg(feature = "bpf")]
+fn long_option(fd: BorrowedFd<'_>, option: libc::c_int) -> io::Result<u64> {
+    let mut value = 0u64;
     let mut len = size_of::<u64>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `len` bytes to `cookie`, which outlives the call.
+    // SAFETY: the kernel writes at most `len` bytes to `value`, which outlives the call.
     let done = unsafe {
         libc::getsockopt(
             fd.as_raw_fd(),
             libc::SOL_SOCKET,
-            libc::SO_NETNS_COOKIE,
-            (&raw mut cookie).cast(),
+            option,
+            (&raw mut value).cast(),
             &raw mut len,
         )
     };
     if done < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(cookie)
+    Ok(value)
 }
 
 #[cfg(test)]

@@ -133,7 +133,7 @@ struct GetArgs {
 }
 
 /// A port on every address, or an address with a port.
-fn place(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn place(text: &str) -> Result<SocketAddr, String> {
     let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
     let port = text.parse().map(|port| SocketAddr::new(any, port));
     port.or_else(|_| text.parse())

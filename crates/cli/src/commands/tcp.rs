@@ -1,11 +1,22 @@
 //! `slackwater tcp`: controllers of ours in the kernel's TCP.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
+#[cfg(feature = "bpf")]
+use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
+#[cfg(feature = "bpf")]
+use slackwater_live::LiveError;
+#[cfg(feature = "bpf")]
+use slackwater_live::bpf::{
+    Ends, Loaded, LoadedEbb, OwnCgroup, Profile, Scope, report_sockets, run,
+};
+#[cfg(feature = "bpf")]
+use slackwater_live::counted::Key;
 
 /// `slackwater tcp`
 #[derive(Debug, Args)]
@@ -18,6 +29,8 @@ pub(crate) struct TcpArgs {
 enum Controller {
     /// XRC, by BPF: loads it, gives it to the connections named, stays until the command or Ctrl-C ends it
     Xrc(XrcArgs),
+    /// ebb, by BPF and a process beside the kernel: loads it, gives it to the connections named, and steers them by reports
+    Ebb(EbbArgs),
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -52,28 +65,101 @@ struct XrcArgs {
     whose: Whose,
 }
 
+#[derive(Debug, Args)]
+struct EbbArgs {
+    /// The sender, with parameters where wanted: ebb, ebb:z=0.5
+    #[arg(long, value_name = "NAME", default_value = "ebb")]
+    cc: String,
+    /// Take a base station's counters there, as `slackwater emulate --edge ebb --reports PORT` sends them
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::quic::place)]
+    reports: SocketAddr,
+    /// Take those with the tag of the key in this file alone, 16 octets at least
+    #[arg(long, value_name = "FILE")]
+    report_key: Option<PathBuf>,
+    #[command(flatten)]
+    whose: Whose,
+}
+
 pub(crate) fn tcp(args: &TcpArgs) -> Result<ExitCode> {
-    let Controller::Xrc(args) = &args.controller;
-    xrc(args)
+    match &args.controller {
+        Controller::Xrc(args) => xrc(args),
+        Controller::Ebb(args) => ebb(args),
+    }
 }
 
 #[cfg(not(feature = "bpf"))]
-fn xrc(args: &XrcArgs) -> Result<ExitCode> {
-    let XrcArgs { profile: _, whose } = args;
+fn without_bpf(name: &str, whose: &Whose) -> Result<ExitCode> {
     let Whose {
         cgroup: _,
         netns: _,
         command: _,
     } = whose;
     anyhow::bail!(
-        "tcp xrc: this command was built without BPF; build it with: cargo build --release -p slackwater-cli --features bpf"
+        "tcp {name}: this command was built without BPF; build it with: cargo build --release -p slackwater-cli --features bpf"
     )
+}
+
+#[cfg(not(feature = "bpf"))]
+fn xrc(args: &XrcArgs) -> Result<ExitCode> {
+    let XrcArgs { profile: _, whose } = args;
+    without_bpf("xrc", whose)
+}
+
+#[cfg(not(feature = "bpf"))]
+fn ebb(args: &EbbArgs) -> Result<ExitCode> {
+    let EbbArgs {
+        cc: _,
+        reports: _,
+        report_key: _,
+        whose,
+    } = args;
+    without_bpf("ebb", whose)
+}
+
+#[cfg(feature = "bpf")]
+impl Whose {
+    /// Loads a controller for these connections by `load`, and stays until their command or a signal ends it.
+    fn during<L>(
+        &self,
+        name: &str,
+        load: impl FnOnce(&Scope, Option<&Path>) -> Result<L, LiveError>,
+        report: impl FnOnce(&L),
+    ) -> Result<ExitCode> {
+        // From here on a signal lets us take the programs down, and ends the command.
+        let ends = Ends::new()?;
+        let own = if self.command.is_empty() {
+            None
+        } else {
+            Some(OwnCgroup::new()?)
+        };
+        let netns = self.netns.as_ref().map(|name| {
+            if name.components().count() == 1 {
+                PathBuf::from("/run/netns").join(name)
+            } else {
+                name.clone()
+            }
+        });
+        let scope = match (&own, &self.cgroup, &netns) {
+            (Some(own), _, _) => Scope::Cgroup(own.path().to_owned()),
+            (_, Some(path), _) => Scope::Cgroup(path.clone()),
+            (_, _, path) => Scope::Netns(path.clone().unwrap_or_default()),
+        };
+        let loaded = load(&scope, netns.as_deref())?;
+        let code = if let Some(own) = own {
+            run(own, &self.command, &ends)?
+        } else {
+            eprintln!("{name} is loaded; Ctrl-C unloads it");
+            ends.wait();
+            0
+        };
+        report(&loaded);
+        Ok(ExitCode::from(code))
+    }
 }
 
 #[cfg(feature = "bpf")]
 fn xrc(args: &XrcArgs) -> Result<ExitCode> {
     use slackwater_lab::control::phy::xrc::MODES;
-    use slackwater_live::bpf::{Ends, Loaded, OwnCgroup, Profile, Scope, run};
 
     let profile = match args.profile {
         ProfileName::Default => Profile::Default,
@@ -104,29 +190,28 @@ fn xrc(args: &XrcArgs) -> Result<ExitCode> {
             x.verdicts,
         );
     };
-    // From here on a signal lets us take the programs down, and ends the command.
-    let ends = Ends::new()?;
-    let own = if args.whose.command.is_empty() {
-        None
-    } else {
-        Some(OwnCgroup::new()?)
+    let load = |scope: &Scope, _: Option<&Path>| Loaded::new(scope, profile);
+    args.whose.during("xrc", load, report)
+}
+
+#[cfg(feature = "bpf")]
+fn ebb(args: &EbbArgs) -> Result<ExitCode> {
+    let key = args.report_key.as_deref().map(Key::read).transpose()?;
+    let report = |loaded: &LoadedEbb| {
+        let c = loaded.counts();
+        eprintln!(
+            "ebb: {} connections; ACKs while the radio steered {}, under CUBIC {}; CUBIC took over {} times, {} of them without an order",
+            c.connections, c.radio_acks, c.cubic_acks, c.taken_over, c.stale
+        );
+        let r = c.heard;
+        eprintln!(
+            "ebb: {} reports read, {} malformed, {} of no connection, {} forged, {} beyond the most in a second; {} samples lost",
+            r.told, r.malformed, r.strangers, r.forged, r.flooded, c.lost
+        );
     };
-    let scope = match (&own, &args.whose.cgroup, &args.whose.netns) {
-        (Some(own), _, _) => Scope::Cgroup(own.path().to_owned()),
-        (_, Some(path), _) => Scope::Cgroup(path.clone()),
-        (_, _, Some(name)) if name.components().count() == 1 => {
-            Scope::Netns(PathBuf::from("/run/netns").join(name))
-        }
-        (_, _, name) => Scope::Netns(name.clone().unwrap_or_default()),
+    let load = |scope: &Scope, netns: Option<&Path>| {
+        let sockets = report_sockets(&[args.reports], netns)?;
+        LoadedEbb::new(scope, &args.cc, sockets, key, None)
     };
-    let loaded = Loaded::new(&scope, profile)?;
-    let code = if let Some(own) = own {
-        run(own, &args.whose.command, &ends)?
-    } else {
-        eprintln!("xrc is loaded; Ctrl-C unloads it");
-        ends.wait();
-        0
-    };
-    report(&loaded);
-    Ok(ExitCode::from(code))
+    args.whose.during("ebb", load, report)
 }

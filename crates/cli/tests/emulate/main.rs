@@ -3,6 +3,7 @@
 #[path = "../peers/aioquic.rs"]
 mod aioquic;
 mod core;
+mod ebb;
 mod faults;
 mod frames;
 mod gnb;

@@ -12,11 +12,13 @@
 //! | 7. no reports: CUBIC | `Ebb::hand_over` |
 //! | 8. what is offered and what leaves bind each other | `trust` |
 //! | in place of all: the offered rate alone bounds CUBIC | `advice` |
+//! | for a host that looks now and then, as a kernel | `apart` |
 //!
 //! The rules are ours; docs/ebb.md gives their reasons.
 
 mod advice;
 mod aim;
+mod apart;
 mod clock;
 mod company;
 mod count;
@@ -39,6 +41,7 @@ use crate::{
     Ack, Cause, CongestionEvent, Controller, Intent, PathReport, PathView, RecoveryMode, Sent,
 };
 use advice::Advice;
+pub use apart::Order;
 pub(crate) use clock::RadioClock;
 pub(crate) use params::PARAMETERS;
 pub use params::{Params, Rules};

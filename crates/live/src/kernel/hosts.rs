@@ -11,6 +11,7 @@ use std::time::Duration as Wall;
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrIn, connect, setsockopt, socket, sockopt,
 };
+use slackwater_control::registry::base;
 use slackwater_core::record::FlowSample;
 use slackwater_core::{Bytes, Duration, Rate};
 
@@ -121,7 +122,8 @@ fn send(
 ) -> Result<(), LiveError> {
     let wall = |d: Duration| Wall::from_nanos(d.as_nanos());
     std::thread::sleep(wall(task.start).saturating_sub(begun.elapsed()));
-    let made = open(&task.controller, address)?;
+    // The kernel knows no parameters.
+    let made = open(base(&task.controller), address)?;
     let stream = socket.get_or_init(|| made);
     let piece = vec![0; 1 << 16];
     while begun.elapsed() < wall(task.stop) && !over.load(Ordering::Relaxed) {

@@ -1,6 +1,7 @@
 //! What the kernel is to send: the flows of a scenario, and the settings of its TCP.
 
 use slackwater_control::Controller as _;
+use slackwater_control::registry::base;
 use slackwater_core::{Draw, Duration};
 use slackwater_scenario::Scenario;
 use slackwater_scenario::flow::{App, Protocol, Tcp, TcpEcn, Way};
@@ -11,8 +12,10 @@ use crate::LiveError;
 pub(crate) const PORT: u16 = 5300;
 /// Controllers that the kernel has, by our names.
 pub(crate) const CONTROLLERS: [&str; 3] = ["reno", "cubic", "bbr"];
-/// The one that this program brings along, where it was built with BPF.
+/// Those that this program brings along, where it was built with BPF.
 pub(super) const XRC: &str = "xrc";
+/// This one has its state machine in a process beside the kernel.
+pub(super) const EBB: &str = "ebb";
 
 /// One flow of the scenario.
 #[derive(Clone, Debug)]
@@ -92,16 +95,23 @@ pub(super) fn tasks(scenario: &Scenario) -> Result<Vec<Task>, LiveError> {
                 ));
             }
         }
-        if name == XRC && !quic && cfg!(not(feature = "bpf")) {
+        let ours = name == XRC || base(name) == EBB;
+        if ours && !quic && cfg!(not(feature = "bpf")) {
             return Err(wrong(
-                "\"xrc\" in a program without BPF",
+                &format!("{name:?} in a program without BPF"),
                 "one that was built with: cargo build --release -p slackwater-cli --features bpf; or \"reno\", \"cubic\", \"bbr\"",
             ));
         }
-        if name != XRC && !quic && !CONTROLLERS.contains(&name) {
+        if !ours && !quic && !CONTROLLERS.contains(&name) {
             return Err(wrong(
                 &format!("{name:?}"),
-                "\"reno\", \"cubic\", \"bbr\" or \"xrc\", or transport = \"quinn\" for any",
+                "\"reno\", \"cubic\", \"bbr\", \"xrc\" or \"ebb\", or transport = \"quinn\" for any",
+            ));
+        }
+        if base(name) == EBB && !quic && flow.spec.direction == Way::Up {
+            return Err(wrong(
+                &format!("{name:?} at the UE, which takes reports"),
+                "a download, or a controller without",
             ));
         }
         if flow.rtt != scenario.path.rtt && flow.ue.is_none() {

@@ -18,10 +18,9 @@ use slackwater_quinn::host::Marked;
 use slackwater_signal::ReportBody;
 use slackwater_wire::report::Datagram;
 
-use super::reports::Budget;
 use super::{ALPN, Fingerprint, LINE, block_on, line, mbps, ms, tls, transport, usage};
 use crate::LiveError;
-use crate::counted::CounterReport;
+use crate::counted::{Budget, CounterReport};
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration as Wall, Instant};
+use std::time::Instant;
 
 use slackwater_core::Instant as Simulated;
 use slackwater_quinn::control::Shared;
@@ -16,50 +16,7 @@ use slackwater_signal::PathReport;
 use slackwater_wire::report::{Datagram, FlowKey};
 use tokio::net::UdpSocket;
 
-use crate::counted::{CounterReport, Key, Refusal};
-
-/// What came to the socket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Heard {
-    /// Reports that a controller was told.
-    pub told: u64,
-    /// Datagrams that were no report.
-    pub malformed: u64,
-    /// Reports on connections that are not there.
-    pub strangers: u64,
-    /// Reports without the tag that the server's key gives, or that passed before.
-    pub forged: u64,
-    /// Datagrams beyond what is read in a second.
-    pub flooded: u64,
-}
-
-/// The reports of a second.
-#[derive(Debug)]
-pub(super) struct Budget {
-    since: Instant,
-    used: u32,
-}
-
-impl Budget {
-    /// An agent sends a report with each packet of a client: enough for 1 Gbit/s, acknowledged every second packet.
-    pub(super) const MOST: u32 = 50_000;
-
-    pub(super) const fn new(now: Instant) -> Self {
-        Self {
-            since: now,
-            used: 0,
-        }
-    }
-
-    /// One more at `now`; false where it is one too many.
-    pub(super) fn take(&mut self, now: Instant) -> bool {
-        if now.duration_since(self.since) >= Wall::from_secs(1) {
-            *self = Self::new(now);
-        }
-        self.used = self.used.saturating_add(1);
-        self.used <= Self::MOST
-    }
-}
+use crate::counted::{Budget, CounterReport, Heard, Key, Refusal, Serials};
 
 /// The open connections, by the client's address.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +27,7 @@ struct Inner {
     open: BTreeMap<SocketAddr, (Shared, u64)>,
     heard: Heard,
     key: Option<Key>,
-    serials: Serials,
+    serials: Serials<SocketAddr>,
 }
 
 impl Directory {
@@ -94,7 +51,7 @@ impl Directory {
     /// Forgets `client`; how many reports it was told.
     pub(super) fn remove(&self, client: SocketAddr) -> u64 {
         let mut inner = self.inner();
-        inner.serials.by_client.remove(&plain(client));
+        inner.serials.close(plain(client));
         let gone = inner.open.remove(&plain(client));
         gone.map_or(0, |(_, told)| told)
     }
@@ -114,7 +71,7 @@ impl Directory {
         let mut inner = self.inner();
         let read = if CounterReport::is_one(bytes) {
             let read = CounterReport::open(bytes, inner.key.as_ref());
-            if matches!(read, Err(Refusal::Forged | Refusal::Form(_))) {
+            if read.as_ref().is_err_and(Refusal::is_forgery) {
                 inner.heard.forged += 1;
                 return;
             }
@@ -145,34 +102,6 @@ impl Directory {
         *told += 1;
         tell(control, &report);
         inner.heard.told += 1;
-    }
-}
-
-/// Which signed reports have passed.
-#[derive(Debug, Default)]
-struct Serials {
-    /// The newest serial number of all that the key has signed.
-    newest: u64,
-    /// The same by connection: reports of one do not make those of another old.
-    by_client: BTreeMap<SocketAddr, u64>,
-}
-
-impl Serials {
-    /// A connection of `client` begins: what was signed before is none of it.
-    fn open(&mut self, client: SocketAddr) {
-        self.by_client.insert(client, self.newest);
-    }
-
-    /// True for a report that is newer than the last one, and for one without a number.
-    fn pass(&mut self, client: SocketAddr, serial: Option<u64>) -> bool {
-        let Some(serial) = serial else {
-            return true;
-        };
-        let last = self.by_client.entry(client).or_default();
-        let newer = serial > *last;
-        *last = serial.max(*last);
-        self.newest = self.newest.max(serial);
-        newer
     }
 }
 
@@ -211,28 +140,5 @@ pub(super) async fn listen(socket: UdpSocket, directory: Directory) {
         } else {
             directory.inner().heard.flooded += 1;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_signed_report_passes_once() {
-        let mut serials = Serials::default();
-        let [one, two] = [1, 2].map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
-        serials.open(one);
-        serials.open(two);
-        assert!(serials.pass(one, Some(10)) && serials.pass(one, Some(12)));
-        // Doubled, overtaken, and of another connection, which has its own order.
-        assert!(!serials.pass(one, Some(12)) && !serials.pass(one, Some(11)));
-        assert!(serials.pass(two, Some(11)));
-        // A connection at the same address and port does not hear the last one's again.
-        serials.open(one);
-        assert!(!serials.pass(one, Some(10)) && !serials.pass(one, Some(12)));
-        assert!(serials.pass(one, Some(13)));
-        // Without a key there are none.
-        assert!(serials.pass(one, None));
     }
 }

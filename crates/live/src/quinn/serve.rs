@@ -29,13 +29,13 @@ use self::limits::{Allowance, Seat, Seats, while_it_moves};
 use self::source::{Source, Wish};
 use self::transfer::Client;
 pub use self::transfer::Served;
-use super::reports::{self, Directory, Heard};
+use super::reports::{self, Directory};
 use super::{
     Fingerprint, Identity, KeyHash, LINE, SEGMENT, UNI_STREAMS, block_on, controller, line,
     transport, usage,
 };
 use crate::LiveError;
-use crate::counted::{CounterReport, Key};
+use crate::counted::{CounterReport, Heard, Key};
 
 /// What a server offers.
 #[derive(Clone, Debug)]

@@ -15,9 +15,9 @@ use slackwater_signal::{PathReport, ReportBody};
 use slackwater_wire::report::{Datagram, FiveTuple, FlowKey};
 
 use super::get::{self, Wanted};
-use super::reports::Heard;
 use super::serve::{self, Listening, Served};
 use super::*;
+use crate::counted::Heard;
 
 const LOCAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 

@@ -1,4 +1,4 @@
-use slackwater_core::{Draw, Duration};
+use slackwater_core::{Draw, Duration, Rate};
 use slackwater_signal::Counters;
 
 use super::*;
@@ -239,4 +239,146 @@ fn a_report_that_takes_longer_than_the_others_is_late_by_that() {
     assert_eq!(link.c.clock.late, Duration::ZERO);
     link.run(300);
     assert_eq!(link.c.clock.late, Duration::from_millis(30));
+}
+
+/// A host that looks at the sender at each report and timer alone, and applies what it ordered then at each packet and ACK.
+#[derive(Debug)]
+struct Host {
+    ebb: Ebb,
+    order: Order,
+    /// When it was made, and the time of the last event.
+    made: Instant,
+    now: Instant,
+    /// Payload bytes that left in all.
+    sent: u64,
+    mss: u32,
+    in_flight: u64,
+}
+
+impl Host {
+    fn new() -> Self {
+        let ebb = ebb();
+        Self {
+            order: ebb.order(0),
+            ebb,
+            made: Instant::ZERO,
+            now: Instant::ZERO,
+            sent: 0,
+            mss: 1448,
+            in_flight: 0,
+        }
+    }
+
+    fn see(&mut self, now: Instant, path: &PathView) {
+        self.now = now;
+        self.in_flight = path.in_flight.0;
+    }
+
+    fn look(&mut self) {
+        self.order = self.ebb.order(self.sent);
+        self.made = self.now;
+    }
+}
+
+impl Controller for Host {
+    fn on_sent(&mut self, now: Instant, path: &PathView, sent: &Sent) {
+        self.sent += sent.bytes.0;
+        self.see(now, path);
+        self.ebb.on_sent(now, path, sent);
+    }
+
+    fn on_ack(&mut self, now: Instant, path: &PathView, ack: &Ack) {
+        self.see(now, path);
+        self.ebb.on_ack(now, path, ack);
+    }
+
+    fn on_congestion(&mut self, now: Instant, path: &PathView, event: &CongestionEvent) {
+        self.see(now, path);
+        self.ebb.on_congestion(now, path, event);
+    }
+
+    fn on_report(&mut self, now: Instant, path: &PathView, report: &PathReport) {
+        self.see(now, path);
+        self.ebb.on_report(now, path, report);
+        self.look();
+    }
+
+    fn on_timer(&mut self, now: Instant, path: &PathView) {
+        self.see(now, path);
+        self.ebb.on_timer(now, path);
+        self.look();
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
+        self.ebb.next_timer()
+    }
+
+    fn intent(&self) -> Intent {
+        if !self.order.steers {
+            return self.ebb.intent();
+        }
+        let in_flight = (self.in_flight / u64::from(self.mss)) as u32;
+        let age = self.now.since(self.made);
+        let segments = self.order.segments(age, self.sent, in_flight, self.mss);
+        Intent {
+            window: Some(Bytes(u64::from(segments) * u64::from(self.mss))),
+            pacing: self.ebb.intent().pacing,
+            recovery: RecoveryMode::Controller,
+            ..Intent::default()
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "ebb"
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        unreachable!("nobody clones it here")
+    }
+}
+
+#[test]
+fn a_host_that_looks_at_reports_alone_sends_as_one_that_always_looks() {
+    // The bound that grows gives a little more than a window that reports alone open: of a radio that varies, and of its queue.
+    for slots in [steady, varying, steps] {
+        let near = settle(&mut over(slots), 12_000);
+        let mut link = Link::new(Host::new(), 20, slots);
+        link.counted = Some(5);
+        link.run(2000);
+        link.forget();
+        link.run(10_000);
+        let (utilisation, queue) = (link.utilisation(), link.delay(0.95));
+        assert!(
+            (-0.01..0.03).contains(&(utilisation - near.0)),
+            "{utilisation} of {near:?}"
+        );
+        assert!(queue <= near.1 + 3, "{queue} of {near:?}");
+    }
+}
+
+#[test]
+fn an_order_is_a_bound_on_all_that_was_sent() {
+    let order = Order {
+        steers: true,
+        limit: 100_000,
+        pace: Rate::ZERO,
+        grows: Duration::from_millis(10),
+        window: Bytes(0),
+    };
+    let none = Duration::ZERO;
+    assert_eq!(order.segments(none, 90_000, 3, 1448), 3 + 6);
+    assert_eq!(order.segments(none, 99_000, 3, 1448), 3);
+    // What was sent beyond it takes nothing back that is in flight; one segment may always leave.
+    assert_eq!(order.segments(none, 200_000, 3, 1448), 3);
+    assert_eq!(order.segments(none, 200_000, 0, 1448), 1);
+    assert_eq!(order.segments(none, 0, u32::MAX, 0), 1 << 20);
+    // It grows by its pace, 1,448 bytes a millisecond, for ten of them.
+    let paced = Order {
+        pace: Rate::from_bps(8 * 1_448_000),
+        ..order
+    };
+    for (ms, segments) in [(4, 4), (10, 10), (90, 10)] {
+        let age = Duration::from_millis(ms);
+        assert_eq!(paced.segments(age, 100_000, 3, 1448), 3 + segments);
+    }
 }

@@ -1,0 +1,66 @@
+//! `ebb` in the kernel's TCP, through the cell, beside CUBIC and as simulated. Needs a build with BPF, and skips with a reason
+//! where the kernel does not take the programs.
+
+use serde_json::Value;
+
+use super::{Folder, TRIES, allowed, slackwater, text, until};
+
+/// One bulk flow in an LTE cell for 8 s in real time.
+const SCENARIO: &str = r#"
+name = "ebb-live"
+duration = "8 s"
+warmup = "2 s"
+[path]
+rtt = "30 ms"
+[cell]
+rat = "lte"
+bandwidth = "10 MHz"
+fading = "epa"
+rlc = { buffer = "128 packets" }
+[feedback]
+carrier = "datagram"
+[[ue]]
+mobility = { kind = "static", distance = "150 m" }
+[[flow]]
+controller = "cubic"
+"#;
+
+/// Goodput, Mbit/s, and the median of the head-of-line delay, ms: simulated, and with the kernel's sender.
+fn runs(folder: &Folder, controller: &str) -> Result<[(f64, f64); 2], String> {
+    let scenario = folder.file("s.toml");
+    std::fs::write(&scenario, SCENARIO).unwrap();
+    let set = format!("flow.controller={controller}");
+    let wanted = ["--set", set.as_str(), "--no-files", "--json"];
+    let done = slackwater(&[&["run", "--live", scenario.as_str()][..], &wanted].concat());
+    let said = text(&done.stderr);
+    let runs: Value = serde_json::from_slice(&done.stdout).map_err(|_| said.clone())?;
+    let of = |run: &Value| {
+        let goodput = run["goodput_mbps"].as_f64()?;
+        Some((goodput, run["flows"][0]["hol_ms"]["p50"].as_f64()?))
+    };
+    let pair = of(&runs[0]).zip(of(&runs[1])).ok_or(said)?;
+    Ok([pair.0, pair.1])
+}
+
+/// The bounds are those of the figures, 3 % and 10 %, with what a loaded machine adds; docs/ebb.md has those of a quiet one.
+#[test]
+fn ebb_in_the_kernel_keeps_a_short_queue_and_the_rate_of_the_simulated_one() {
+    if !allowed() {
+        return;
+    }
+    let folder = Folder::new("ebb");
+    if let Err(said) = runs(&folder, "ebb") {
+        eprintln!("skipped: {said}");
+        return;
+    }
+    let relations = (0..TRIES).map(|_| {
+        let [simulated, ebb] = runs(&folder, "ebb").expect("it has run");
+        let [_, cubic] = runs(&folder, "cubic").expect("CUBIC is in every kernel");
+        (ebb.0 / simulated.0, ebb.1 / cubic.1)
+    });
+    let (near, far) = until(relations, |(goodput, hol)| *goodput > 0.85 && *hol < 0.5);
+    assert!(
+        near.is_some(),
+        "goodput over the simulated one, HoL over that of CUBIC: {far:?}"
+    );
+}

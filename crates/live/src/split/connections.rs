@@ -1,0 +1,369 @@
+//! All connections of a loader: samples and reports find theirs.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use slackwater_control::phy::ebb::Ebb;
+use slackwater_core::Instant;
+use slackwater_signal::PathReport;
+use slackwater_wire::report::FlowKey;
+
+use super::connection::Connection;
+use super::event::{self, Event, Kind};
+use crate::counted::{CounterReport, Heard, Key, Serials};
+
+/// Connections that are kept at most, as many as the kernel's map of orders holds.
+const MOST: usize = 65_536;
+
+/// Where a connection goes to, and the port of its own end: hosts with several addresses have one number of ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Peer {
+    remote: SocketAddr,
+    local: u16,
+}
+
+/// All connections.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    /// What each connection begins with.
+    sender: Ebb,
+    /// Signs reports.
+    key: Option<Key>,
+    /// The kernel's clock at [`Instant::ZERO`], ns.
+    epoch: u64,
+    /// By cookie.
+    open: BTreeMap<u64, Connection>,
+    /// Their cookies.
+    by_peer: BTreeMap<Peer, u64>,
+    serials: Serials<Peer>,
+    /// What became of reports.
+    pub(crate) heard: Heard,
+}
+
+impl Connections {
+    /// None yet; each will begin with `sender`. `epoch` is the kernel's clock, ns. Counters count where `key` has signed them, if there is one.
+    pub(crate) fn new(sender: Ebb, key: Option<Key>, epoch: u64) -> Self {
+        Self {
+            sender,
+            key,
+            epoch,
+            open: BTreeMap::new(),
+            by_peer: BTreeMap::new(),
+            serials: Serials::default(),
+            heard: Heard::default(),
+        }
+    }
+
+    /// The kernel's clock of `ns`.
+    pub(crate) const fn at(&self, ns: u64) -> Instant {
+        Instant::from_nanos(ns.saturating_sub(self.epoch))
+    }
+
+    /// Takes what the ring has. The cookie of a connection that is over is returned: it has no order any more.
+    pub(crate) fn on_event(&mut self, octets: &[u8]) -> Option<u64> {
+        let event = Event::read(octets)?;
+        match event.kind {
+            Kind::Sample => {
+                let (now, sent_at) = (self.at(event.now_ns), self.at(event.sent_at_ns));
+                if let Some(connection) = self.open.get_mut(&event.cookie) {
+                    connection.on_sample(now, sent_at, &event);
+                }
+                None
+            }
+            Kind::Open { local, remote } => {
+                let peer = Peer {
+                    remote,
+                    local: local.port(),
+                };
+                if self.open.len() < MOST {
+                    // Addresses come again, and the end of a connection may have found no room.
+                    if let Some(old) = self.by_peer.insert(peer, event.cookie) {
+                        self.open.remove(&old);
+                    }
+                    self.serials.open(peer);
+                    self.open
+                        .insert(event.cookie, Connection::new(self.sender.clone(), peer));
+                }
+                None
+            }
+            Kind::Close => {
+                let gone = self.open.remove(&event.cookie)?;
+                if self.by_peer.get(&gone.peer) == Some(&event.cookie) {
+                    self.by_peer.remove(&gone.peer);
+                    self.serials.close(gone.peer);
+                }
+                Some(event.cookie)
+            }
+        }
+    }
+
+    /// A datagram of a base station came at `now`.
+    pub(crate) fn on_datagram(&mut self, now: Instant, bytes: &[u8]) {
+        if !CounterReport::is_one(bytes) {
+            self.heard.malformed += 1;
+            return;
+        }
+        let report = match CounterReport::open(bytes, self.key.as_ref()) {
+            Ok(report) => report,
+            Err(refusal) => {
+                let count = if refusal.is_forgery() {
+                    &mut self.heard.forged
+                } else {
+                    &mut self.heard.malformed
+                };
+                *count += 1;
+                return;
+            }
+        };
+        let connection = match report.flow {
+            FlowKey::FiveTuple(tuple) => {
+                let peer = Peer {
+                    remote: SocketAddr::new(tuple.destination, tuple.destination_port),
+                    local: tuple.source_port,
+                };
+                let cookie = self.by_peer.get(&peer);
+                cookie.and_then(|cookie| self.open.get_mut(cookie))
+            }
+            FlowKey::ConnectionId(_) => None,
+        };
+        let Some(connection) = connection else {
+            self.heard.strangers += 1;
+            return;
+        };
+        if !self.serials.pass(connection.peer, report.serial) {
+            self.heard.forged += 1;
+            return;
+        }
+        self.heard.told += 1;
+        connection.on_report(now, &PathReport::Counters(report.counters));
+    }
+
+    /// Gives `order` what the kernel is to do from `now_ns` on: the cookie of a connection, and the octets of its order.
+    pub(crate) fn orders(&mut self, now_ns: u64, mut order: impl FnMut(u64, &[u8])) {
+        let now = self.at(now_ns);
+        for (cookie, connection) in &mut self.open {
+            connection.on_timer(now);
+            if let Some(wanted) = connection.order(now) {
+                order(*cookie, &event::write(&wanted, now_ns, connection.mss()));
+            }
+        }
+    }
+
+    /// When a connection is to be looked at again.
+    pub(crate) fn next_timer(&self) -> Option<Instant> {
+        self.open.values().filter_map(Connection::next_timer).min()
+    }
+
+    /// Appends the internals of the sender of `cookie`.
+    pub(crate) fn internals(&self, cookie: u64, out: &mut Vec<(&'static str, f64)>) {
+        if let Some(connection) = self.open.get(&cookie) {
+            connection.snapshot(out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackwater_control::{AnyController, Config, registry::build};
+    use slackwater_core::Draw;
+    use slackwater_signal::Counters;
+    use slackwater_wire::report::FiveTuple;
+
+    use super::super::event::tests::PLAIN;
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const EPOCH: u64 = 5_000 * MS;
+    const MSS: u64 = 1_448;
+    const WIRE: u64 = 1_500;
+
+    fn none(key: Option<Key>) -> Connections {
+        let config = Config::new(1_448, Draw::new(0));
+        let Ok(AnyController::Ebb(sender)) = build("ebb", &config) else {
+            unreachable!("it is in the registry")
+        };
+        Connections::new(*sender, key, EPOCH)
+    }
+
+    fn tuple(port: u16) -> FiveTuple {
+        FiveTuple {
+            source: "192.0.2.1".parse().expect("an address"),
+            destination: "198.51.100.7".parse().expect("an address"),
+            source_port: 443,
+            destination_port: port,
+            protocol: 6,
+        }
+    }
+
+    fn open(connections: &mut Connections, cookie: u64, port: u16) {
+        let local = "192.0.2.1:443".parse().expect("an address");
+        let remote = SocketAddr::new(tuple(port).destination, port);
+        let kind = Kind::Open { local, remote };
+        let event = Event {
+            cookie,
+            kind,
+            ..PLAIN
+        };
+        assert_eq!(connections.on_event(&event.octets()), None);
+    }
+
+    fn report(port: u16, counters: Counters) -> Vec<u8> {
+        CounterReport::seal(FlowKey::FiveTuple(tuple(port)), counters.encode(), None)
+    }
+
+    /// What the kernel was given last for a connection: limit, pace, window, and whether the radio steers.
+    fn read(octets: &[u8]) -> (u64, u64, u32, bool) {
+        let long = |at: usize| u64::from_ne_bytes(octets[at..at + 8].try_into().expect("eight"));
+        let word = |at: usize| u32::from_ne_bytes(octets[at..at + 4].try_into().expect("four"));
+        (long(0), long(8), word(24), word(28) == 1)
+    }
+
+    /// A radio of 12 Mbit/s, a packet each ms, 40 ms of RTT, and a kernel that obeys; a report each 5 ms until `silent`. The order at
+    /// each of them.
+    fn drive(connections: &mut Connections, until: u64, silent: u64) -> Vec<(u64, u64, u32, bool)> {
+        let mut said = Vec::new();
+        let mut order = (10 * MSS, 0, 10, false);
+        let (mut sent, mut gone, mut stamp) = (0u64, 0u64, 0u32);
+        // Packets reach the radio after 20 ms, and are acknowledged 20 ms after they left it.
+        let (mut sends, mut leaves) = (vec![0u64; until as usize], vec![0u64; until as usize]);
+        for ms in 0..until {
+            let arrived_at_radio: u64 = sends[..(ms as usize).saturating_sub(20)].iter().sum();
+            if arrived_at_radio > gone {
+                leaves[ms as usize] = 1;
+                gone += 1;
+            }
+            let acked: u64 = leaves[..(ms as usize).saturating_sub(20)].iter().sum();
+            let in_flight = sent - acked;
+            let room = if order.3 {
+                (order.0 + order.1 * (ms % 5) / 1_000).saturating_sub(sent * MSS) / MSS
+            } else {
+                10u64.saturating_sub(in_flight)
+            };
+            sends[ms as usize] = room;
+            sent += room;
+            let event = Event {
+                now_ns: EPOCH + ms * MS,
+                sent_at_ns: EPOCH + ms * MS,
+                sent: sent * MSS,
+                segments: sent,
+                arrived: acked * MSS,
+                in_flight: (sent - acked) as u32,
+                srtt_us: if acked > 0 { 41_000 } else { 0 },
+                min_rtt_us: if acked > 0 { 41_000 } else { 0 },
+                ..PLAIN
+            };
+            connections.on_event(&event.octets());
+            let now = EPOCH + ms * MS;
+            if ms % 5 == 0 {
+                if ms < silent {
+                    stamp += 40;
+                    let backlog = (arrived_at_radio - gone) * WIRE;
+                    let counters = Counters {
+                        stamp,
+                        gone: (gone * WIRE) as u32,
+                        offered: (ms * WIRE) as u32,
+                        backlog: backlog as u32,
+                        active: 1,
+                        instance: 3,
+                        ..Counters::default()
+                    };
+                    let at = connections.at(now);
+                    connections.on_datagram(at, &report(50_000, counters));
+                }
+                connections.orders(now, |cookie, octets| {
+                    assert_eq!(cookie, PLAIN.cookie);
+                    order = read(octets);
+                });
+                said.push(order);
+            }
+        }
+        said
+    }
+
+    #[test]
+    fn reports_make_the_radio_steer_and_silence_gives_it_back() {
+        let mut connections = none(None);
+        open(&mut connections, PLAIN.cookie, 50_000);
+        let said = drive(&mut connections, 2_000, 1_500);
+        // From the second RTT or so on, until two RTTs or 100 ms of silence.
+        assert!(!said[0].3 && said[30].3 && said[299].3 && said[310].3);
+        assert!(!said[330].3, "{:?}", said[330]);
+        // Paced by the radio's rate, 1.5 MB/s in all: an order has the headers taken out.
+        let paces: u64 = said[200..300].iter().map(|order| order.1).sum();
+        let rate = paces as f64 / 100.0 / (1_500_000.0 * 1_448.0 / 1_500.0);
+        assert!((0.9..1.1).contains(&rate), "{rate}");
+        // What CUBIC begins with is about what was on its way: 41 packets fill the loop.
+        assert!((30..80).contains(&said[330].2), "{:?}", said[330]);
+        assert_eq!(connections.heard.told, 300);
+    }
+
+    #[test]
+    fn an_order_of_the_radio_is_renewed_and_that_of_cubic_is_not() {
+        let mut connections = none(None);
+        open(&mut connections, PLAIN.cookie, 50_000);
+        let mut orders = 0;
+        connections.orders(EPOCH, |_, _| orders += 1);
+        assert_eq!(orders, 0);
+        drive(&mut connections, 600, 600);
+        // The last report was at 595 ms. Without one it is said again after 40 ms, and not before.
+        for (ms, said) in [(600, 0), (635, 1), (640, 1), (675, 2)] {
+            let now = EPOCH + ms * MS;
+            connections.orders(now, |_, octets| {
+                orders += 1;
+                assert!(read(octets).3);
+                assert_eq!(octets[16..24], now.to_ne_bytes());
+            });
+            assert_eq!(orders, said, "{ms} ms");
+        }
+        // Silence: once, that it steers no more.
+        for ms in [900, 901] {
+            connections.orders(EPOCH + ms * MS, |_, octets| {
+                orders += 1;
+                assert!(!read(octets).3);
+            });
+        }
+        assert_eq!(orders, 3);
+    }
+
+    #[test]
+    fn reports_find_their_connection_or_are_counted() {
+        let mut connections = none(None);
+        open(&mut connections, 1, 50_000);
+        open(&mut connections, 2, 50_001);
+        let now = connections.at(EPOCH + 10 * MS);
+        let counters = Counters::default();
+        connections.on_datagram(now, &report(50_001, counters));
+        connections.on_datagram(now, &report(50_002, counters));
+        connections.on_datagram(now, b"no report");
+        let heard = connections.heard;
+        assert_eq!((heard.told, heard.strangers, heard.malformed), (1, 1, 1));
+
+        // A connection at the address of another takes its place, and the end of that one does not end it.
+        open(&mut connections, 3, 50_000);
+        let end = |cookie| Event {
+            cookie,
+            kind: Kind::Close,
+            ..PLAIN
+        };
+        assert_eq!(connections.on_event(&end(1).octets()), None);
+        connections.on_datagram(now, &report(50_000, counters));
+        assert_eq!(connections.on_event(&end(3).octets()), Some(3));
+        connections.on_datagram(now, &report(50_000, counters));
+        let heard = connections.heard;
+        assert_eq!((heard.told, heard.strangers), (2, 2));
+    }
+
+    #[test]
+    fn with_a_key_unsigned_reports_and_old_ones_count_for_nothing() {
+        let key = Key::new(&[7; 16]).expect("long enough");
+        let mut connections = none(Some(key.clone()));
+        open(&mut connections, 1, 50_000);
+        let now = connections.at(EPOCH);
+        let flow = FlowKey::FiveTuple(tuple(50_000));
+        let signed = CounterReport::seal(flow, Counters::default().encode(), Some((&key, 9)));
+        for octets in [&report(50_000, Counters::default()), &signed, &signed] {
+            connections.on_datagram(now, octets);
+        }
+        assert_eq!((connections.heard.told, connections.heard.forged), (1, 2));
+    }
+}
