@@ -307,8 +307,11 @@ void BPF_PROG(ebb_ack_in, struct sock *sk, u32 ack, int flag, const struct rate_
 	u64 now = bpf_ktime_get_ns();
 	u8 state = ca_state(tp);
 
-	if (!st)
+	if (!st) {
+		/* There was no memory for it: CUBIC alone. */
+		cubictcp_cong_avoid(sk, ack, rs->acked_sacked);
 		return;
+	}
 	sample(st, tp, now);
 	if (obey(sk, st, now)) {
 		__sync_fetch_and_add(&radio_acks, 1);
