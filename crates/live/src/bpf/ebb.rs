@@ -79,7 +79,7 @@ impl core::fmt::Debug for LoadedEbb {
     }
 }
 
-/// Nanoseconds of CLOCK_MONOTONIC, which `bpf_ktime_get_ns` reads too.
+/// Nanoseconds of `CLOCK_MONOTONIC`, which `bpf_ktime_get_ns` reads too.
 fn monotonic() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |t| {
         let seconds = u64::try_from(t.tv_sec()).unwrap_or(0);

@@ -23,7 +23,7 @@ pub(super) enum Kind {
     Close,
 }
 
-/// A sample of a connection. Times are those of CLOCK_MONOTONIC, lengths those since the connection began.
+/// A sample of a connection. Times are those of `CLOCK_MONOTONIC`, lengths those since the connection began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     /// The connection.
