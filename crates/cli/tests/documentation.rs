@@ -29,6 +29,7 @@ fn how(words: &[String]) -> How {
         "quic" => How::Parse(
             "takes two hosts, one of which does not end; tests/emulate/quic.rs runs both",
         ),
+        "tcp" => How::Parse("needs a build with BPF; live/tests and tests/emulate have one"),
         "rtc" => How::Parse("takes two hosts, one of which waits; tests/command/rtc.rs runs both"),
         "serve" => How::Parse("does not end; web/tests runs it"),
         "repro" => How::Parse("takes minutes; tests/command/repro.rs runs short ones"),

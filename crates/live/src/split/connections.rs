@@ -223,7 +223,7 @@ mod tests {
     fn drive(connections: &mut Connections, until: u64, silent: u64) -> Vec<(u64, u64, u32, bool)> {
         let mut said = Vec::new();
         let mut order = (10 * MSS, 0, 10, false);
-        let (mut sent, mut gone, mut stamp) = (0u64, 0u64, 0u32);
+        let (mut sent, mut gone, mut stamp, mut credit) = (0u64, 0u64, 0u32, 0u64);
         // Packets reach the radio after 20 ms, and are acknowledged 20 ms after they left it.
         let (mut sends, mut leaves) = (vec![0u64; until as usize], vec![0u64; until as usize]);
         for ms in 0..until {
@@ -235,10 +235,14 @@ mod tests {
             let acked: u64 = leaves[..(ms as usize).saturating_sub(20)].iter().sum();
             let in_flight = sent - acked;
             let room = if order.3 {
-                (order.0 + order.1 * (ms % 5) / 1_000).saturating_sub(sent * MSS) / MSS
+                // Paced, and within the bound, which grows.
+                credit = (credit + order.1 / 1_000).min(4 * MSS);
+                let limit = order.0 + order.1 * (ms % 5) / 1_000;
+                (limit.saturating_sub(sent * MSS).min(credit)) / MSS
             } else {
                 10u64.saturating_sub(in_flight)
             };
+            credit = credit.saturating_sub(room * MSS);
             sends[ms as usize] = room;
             sent += room;
             let event = Event {
