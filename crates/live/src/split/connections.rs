@@ -296,8 +296,8 @@ mod tests {
         let paces: u64 = said[200..300].iter().map(|order| order.1).sum();
         let rate = paces as f64 / 100.0 / (1_500_000.0 * 1_448.0 / 1_500.0);
         assert!((0.9..1.1).contains(&rate), "{rate}");
-        // What CUBIC begins with is about what was on its way: 41 packets fill the loop.
-        assert!((30..80).contains(&said[330].2), "{:?}", said[330]);
+        // CUBIC begins with what was aimed at: a loop to the radio and back takes 21 packets or so, and some wait there.
+        assert!((20..45).contains(&said[330].2), "{:?}", said[330]);
         assert_eq!(connections.heard.told, 300);
     }
 
