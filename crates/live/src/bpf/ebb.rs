@@ -37,6 +37,8 @@ mod skel {
 
 /// The thread wakes so often, ms, where no report does: orders are to be renewed.
 const WAKES: u16 = 40;
+/// Datagrams that are read from a socket between two turns of orders.
+const TURN: usize = 1_000;
 /// Longer than any report.
 const REPORT: usize = 512;
 /// A full segment, until the first sample has that of the connection.
@@ -288,7 +290,11 @@ fn steer(
         // What was sent before a report must be known when it is read.
         let _read = ring.consume();
         for socket in sockets {
-            while let Ok(length) = socket.recv(&mut buffer) {
+            // A flood leaves time for orders.
+            for _ in 0..TURN {
+                let Ok(length) = socket.recv(&mut buffer) else {
+                    break;
+                };
                 let mut connections = locked(connections);
                 if budget.take(Wall::now()) {
                     let now = connections.at(monotonic());
