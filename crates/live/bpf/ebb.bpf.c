@@ -52,7 +52,7 @@ u64 lost = 0;
 
 enum ebb_kind { EBB_SAMPLE, EBB_OPEN, EBB_CLOSE };
 
-/* A sample of a connection. The layout is that of live::bpf::ebb::event. */
+/* A sample of a connection. The layout is that of live::split::event::Event::read. */
 struct ebb_event {
 	/* The connection. */
 	u64 cookie;

@@ -11,7 +11,7 @@
 /* The most segments of a window, as for XRC. */
 #define EBB_MAX_WINDOW (1ULL << 20)
 
-/* The layout is that of live::bpf::ebb::order. */
+/* The layout is that of live::split::event::write. */
 struct ebb_order {
 	/* Payload bytes that may have been sent in all when it was made, those that were sent again included. */
 	u64 limit;
@@ -28,9 +28,9 @@ struct ebb_order {
 	u32 unused;
 };
 
-/* An order's bound grows for so long at most; what it says is below (control::phy::ebb). */
+/* An order's bound grows for so long at most, whatever it says: a second, so that the product below fits. */
 #define EBB_GROWS_NS 1000000000ULL
-/* The most bytes per second that grow, 100 Gbit/s: the product of both fits. */
+/* It grows by so many bytes per second at most, 100 Gbit/s. */
 #define EBB_MAX_PACE 12500000000ULL
 
 /* One of a moment that is yet to come is new: clocks of processors may differ. */

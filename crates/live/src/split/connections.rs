@@ -27,7 +27,7 @@ pub(super) struct Peer {
 pub(crate) struct Connections {
     /// What each connection begins with.
     sender: Ebb,
-    /// Signs reports.
+    /// What reports are signed with, if they are.
     key: Option<Key>,
     /// The kernel's clock at [`Instant::ZERO`], ns.
     epoch: u64,
