@@ -3,6 +3,7 @@
 //!
 //! No paper stands behind it. Every bound here is a target of ours, and none counts as a claim.
 
+mod ceiling;
 mod cells;
 mod company;
 mod drives;
@@ -49,6 +50,7 @@ pub const STUDY: Study = Study {
             cells::part(options)?,
             rules::part(options)?,
             rules::dials(options)?,
+            ceiling::part(options)?,
             rules::advice(options)?,
             reports::part(options)?,
             reports::paths(options)?,

@@ -4,7 +4,7 @@
 //! | rule | here |
 //! |---|---|
 //! | 1. bytes on their way: sent less gone, whatever the ACKs say | `count`, `flight` |
-//! | 2. the rate of the next round | `forecast` |
+//! | 2. the rate of the next round | `forecast`, `learn` |
 //! | 3. as many bytes on their way as the next round and a short queue take | `aim` |
 //! | 4. the rate, and what is too much or too little within 10 ms | `aim` |
 //! | 5. a bottleneck that is not the radio | `elsewhere` |
@@ -26,6 +26,8 @@ mod elsewhere;
 mod fades;
 mod flight;
 mod forecast;
+mod learn;
+mod oracle;
 mod order;
 mod params;
 #[cfg(test)]
@@ -43,6 +45,7 @@ use crate::{
 use advice::Advice;
 pub use apart::Order;
 pub(crate) use clock::RadioClock;
+pub use oracle::Oracle;
 pub(crate) use params::PARAMETERS;
 pub use params::{Params, Rules};
 
@@ -85,6 +88,13 @@ impl Ebb {
                     .with_ssthresh(cfg.initial_ssthresh),
             ),
         }
+    }
+
+    /// The same sender, with the word of `oracle` in place of its forecast.
+    #[must_use]
+    pub fn with_oracle(mut self, oracle: Oracle) -> Self {
+        self.clock.oracle = Some(oracle);
+        self
     }
 
     /// CUBIC takes over with what is on its way, at most.

@@ -1,5 +1,9 @@
 //! Recorded links, each of which counts as a radio: `ebb` beside senders whose signals a link can make.
 
+use std::path::{Path, PathBuf};
+
+use slackwater_scenario::Scenario;
+
 use super::prelude::*;
 use crate::recordings::{self, recording, trace};
 use crate::study::read;
@@ -41,34 +45,55 @@ const SENDERS: [&str; 12] = [
     "cubic",
 ];
 
-fn name(place: &str, sender: &str) -> String {
+pub(super) fn name(place: &str, sender: &str) -> String {
     format!("drives/{place}-{sender}")
 }
 
-pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
+/// The recordings that are there, with their files.
+pub(super) fn found(options: &Options) -> Vec<(&'static str, PathBuf)> {
     let most = if options.quick { 2 } else { RECORDINGS.len() };
-    let found: Vec<_> = RECORDINGS
+    RECORDINGS
         .iter()
         .filter_map(|name| Some((*name, recording(name)?)))
         .take(most)
-        .collect();
+        .collect()
+}
+
+/// Which recordings are missing, and why.
+pub(super) fn missing() -> Option<String> {
+    recordings::missing(RECORDINGS.into_iter())
+}
+
+/// The recording `place`, whose file is at `path`, as a link that counts.
+pub(super) fn link(place: &str, path: &Path) -> Result<Scenario, StudyError> {
+    let text = format!(
+        "name = \"ebb\"\nduration = \"60 s\"\nwarmup = \"2 s\"\n[path]\nrtt = \"40 ms\"\n{}queue = {{ kind = \"fifo\", limit = \"1000 packets\" }}\n\
+         [feedback]\n[[flow]]\ncontroller = \"cubic\"\n[record]\nqlog = false\n",
+        trace(path)
+    );
+    read(place, &text)
+}
+
+/// Runs of `sender` on such a link.
+pub(super) fn experiment(
+    scenario: &Scenario,
+    place: &str,
+    sender: &str,
+) -> Result<Experiment, StudyError> {
+    let change = [("flow.controller", sender)];
+    Experiment::of(name(place, sender), scenario, change, |run, out| {
+        keep(&[0], run, out);
+    })
+}
+
+pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
+    let found = found(options);
     let mut experiments = vec![];
     for (place, path) in &found {
-        let text = format!(
-            "name = \"ebb\"\nduration = \"60 s\"\nwarmup = \"2 s\"\n[path]\nrtt = \"40 ms\"\n{}queue = {{ kind = \"fifo\", limit = \"1000 packets\" }}\n\
-             [feedback]\n[[flow]]\ncontroller = \"cubic\"\n[record]\nqlog = false\n",
-            trace(path)
-        );
         // Read once: a recording takes longer to unpack than any change to make.
-        let scenario = read(place, &text)?;
+        let scenario = link(place, path)?;
         for sender in SENDERS {
-            let change = [("flow.controller", sender)];
-            experiments.push(Experiment::of(
-                name(place, sender),
-                &scenario,
-                change,
-                |run, out| keep(&[0], run, out),
-            )?);
+            experiments.push(experiment(&scenario, place, sender)?);
         }
     }
     let places = found.into_iter().map(|(name, _)| name).collect();
@@ -159,7 +184,7 @@ fn draw(o: &Outcomes, places: &Vec<&'static str>) -> Figure {
         seen: format!("Its S is the highest in {} of {} recordings.", first.count(), places.len()),
         panels,
         checks: checks(o, places),
-        notes: recordings::missing(RECORDINGS.into_iter()).into_iter().collect(),
+        notes: missing().into_iter().collect(),
         ..Figure::default()
     }
 }

@@ -3,7 +3,7 @@
 use super::prelude::*;
 
 /// Cells in which rules are left out.
-const WHERE: [&str; 7] = [
+pub(super) const WHERE: [&str; 7] = [
     "lte-steps",
     "lte-fading",
     "nr-fading",

@@ -24,9 +24,12 @@ pub fn render(page: &Page) -> String {
     header(&mut out, page);
     out.push_str("<main>\n<noscript><p class=\"warning\">The plots need JavaScript. Claims, verdicts and tables do not.</p></noscript>\n");
     ledger(&mut out, page);
+    // A study without a ledger is of no paper.
+    let ours = page.claims.is_empty() && page.left_out == 0;
+    let expected = if ours { "Expected" } else { "The paper" };
     let mut tables = 0;
     for (i, f) in page.figures.iter().enumerate() {
-        figure(&mut out, i, f, &mut tables);
+        figure(&mut out, i, f, expected, &mut tables);
     }
     reading(&mut out, page);
     foot(&PAGE, &mut out, &data);
@@ -111,7 +114,7 @@ fn ledger(out: &mut String, page: &Page) {
     out.push_str("</section>\n");
 }
 
-fn figure(out: &mut String, index: usize, f: &Figure, tables: &mut usize) {
+fn figure(out: &mut String, index: usize, f: &Figure, expected: &str, tables: &mut usize) {
     let _ = write!(
         out,
         "<section class=\"figure\" id=\"{}\">\n<h2>{}</h2>\n",
@@ -123,7 +126,7 @@ fn figure(out: &mut String, index: usize, f: &Figure, tables: &mut usize) {
     }
     out.push_str("<div class=\"says\">");
     for (class, heading, text) in [
-        ("theirs", "The paper", &f.claim),
+        ("theirs", expected, &f.claim),
         ("ours", "Our runs", &f.seen),
     ] {
         if !text.is_empty() {

@@ -224,3 +224,24 @@ fn numbers_are_short_and_true() {
     assert_eq!(short(1400.0), "1400");
     assert_eq!(short(f64::NAN), "–");
 }
+
+#[test]
+fn what_is_expected_is_the_papers_where_there_is_one() {
+    let with_claims = Page {
+        claims: vec![("fig1".to_owned(), page().figures[0].checks[0].clone())],
+        ..page()
+    };
+    assert!(render(&with_claims).contains("<h3>The paper</h3>"));
+    let left_out = Page {
+        claims: vec![],
+        left_out: 3,
+        ..page()
+    };
+    assert!(render(&left_out).contains("<h3>The paper</h3>"));
+    let ours = Page {
+        claims: vec![],
+        left_out: 0,
+        ..page()
+    };
+    assert!(render(&ours).contains("<h3>Expected</h3>"));
+}

@@ -5,7 +5,7 @@ use crate::registry::{Parameter, Parameters};
 
 /// What may follow `ebb-media:`.
 pub(super) const PARAMETERS: [Parameter; 9] = {
-    let [z, q, within, _, _, _, _, elsewhere, company, trust] = ebb::PARAMETERS;
+    let [z, q, within, _, _, _, _, _, elsewhere, company, trust] = ebb::PARAMETERS;
     [
         z,
         q,

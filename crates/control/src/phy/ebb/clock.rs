@@ -11,6 +11,7 @@ use super::elsewhere::{Elsewhere, Way};
 use super::fades::Fades;
 use super::flight::{Known, STANDING};
 use super::forecast::Forecast;
+use super::oracle::Oracle;
 use super::order::{greater, lesser};
 use super::params::Params;
 use super::trust::{self, Span, Trust};
@@ -91,6 +92,8 @@ pub(crate) struct RadioClock {
     pub(super) way: Least,
     pub(super) late: Duration,
     pub(super) forecast: Forecast,
+    /// Knows what comes, in place of the forecast.
+    pub(super) oracle: Option<Oracle>,
     /// Age of the newest byte that was gone at a report's arrival, and the least of it.
     pub(super) round: Duration,
     pub(super) least: Least,
@@ -151,7 +154,8 @@ impl RadioClock {
             clock: (Duration::ZERO, Instant::ZERO),
             way: Least::default(),
             late: Duration::ZERO,
-            forecast: Forecast::new(params.rules.mix),
+            forecast: Forecast::new(params.rules.mix, params.rules.learn),
+            oracle: None,
             round: Duration::ZERO,
             least: Least::default(),
             noted: 0,
@@ -250,7 +254,7 @@ impl RadioClock {
         self.align(now, counters);
         self.time(now, span);
         if span > PAUSE {
-            self.forecast = Forecast::new(self.params.rules.mix);
+            self.forecast = Forecast::new(self.params.rules.mix, self.params.rules.learn);
             self.know(counters);
             return;
         }
@@ -274,6 +278,9 @@ impl RadioClock {
         self.know(counters);
         self.forecast
             .on_sample(span, offered * self.trust.scale(), base);
+        if let Some(rate) = self.oracle.as_ref().and_then(|g| g.rate(counters, base)) {
+            self.forecast.know(rate);
+        }
         self.write_off(now, counters, base);
         self.choose(now, counters, base);
         if self.trust.is_banned(now) {

@@ -88,7 +88,7 @@ impl RadioClock {
         self.excess = None;
         self.dropped = 0;
         self.written_off = self.lost(self.wire(self.in_flight));
-        self.forecast = Forecast::new(self.params.rules.mix);
+        self.forecast = Forecast::new(self.params.rules.mix, self.params.rules.learn);
         // Packets that no controller hears of are counted there, such as probes of the path's MTU (RFC 8899) over QUIC: what they
         // are ahead of left later than they did, and would make the loop seem short.
         self.noted = self.noted.max(self.ours() + FOREIGN * u64::from(self.mss));

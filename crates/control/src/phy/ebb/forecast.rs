@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use slackwater_core::Duration;
 
+use super::learn::{Learner, Offered};
 use super::order::{greater, lesser};
 
 /// Lengths of the means, seconds.
@@ -100,13 +101,16 @@ pub(super) struct Forecast {
     rate: f64,
     /// It is a mixture, and not one mean.
     mixes: bool,
+    /// Learns a correction of it.
+    learner: Option<Box<Learner>>,
 }
 
 impl Forecast {
-    /// Without samples: nothing. Where `mixes` is false the forecast is the mean of 50 ms.
-    pub(super) const fn new(mixes: bool) -> Self {
+    /// Without samples: nothing. Where `mixes` is false the forecast is the mean of 50 ms. Where it `learns`, what came corrects it.
+    pub(super) fn new(mixes: bool, learns: bool) -> Self {
         Self {
             mixes,
+            learner: learns.then(|| Box::new(Learner::new())),
             at: 0.0,
             offered: 0.0,
             bytes: [0.0; LENGTHS.len()],
@@ -134,13 +138,21 @@ impl Forecast {
         for k in 0..LENGTHS.len() {
             self.time[k] = self.time[k] * self.decay.left[k] + self.decay.time[k];
         }
-        self.judge(greater(horizon.as_secs_f64(), 1e-3));
+        let horizon = greater(horizon.as_secs_f64(), 1e-3);
+        self.judge(horizon);
 
         let mut means = [0.0; LENGTHS.len()];
         for (k, mean) in means.iter_mut().enumerate() {
             *mean = self.bytes[k] / greater(self.time[k], 1e-9);
         }
         self.rate = self.mix(&means);
+        if let Some(learner) = &mut self.learner {
+            let now = Offered {
+                at: self.at,
+                bytes: self.offered,
+            };
+            self.rate = learner.correct(now, horizon, self.rate);
+        }
         if self.pending.len() < PENDING {
             self.pending.push_back(Pending {
                 at: self.at,
@@ -197,6 +209,12 @@ impl Forecast {
         self.rate
     }
 
+    /// The rate of the next round is known to be `rate`, bytes/s.
+    pub(super) const fn know(&mut self, rate: f64) {
+        self.rate = rate;
+        self.loss = 0.0;
+    }
+
     /// Its mean absolute error, bytes/s.
     pub(super) const fn error(&self) -> f64 {
         self.loss
@@ -212,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_steady_rate_is_foretold_without_error_from_the_first_sample() {
-        let mut forecast = Forecast::new(true);
+        let mut forecast = Forecast::new(true, false);
         for _ in 0..200 {
             forecast.on_sample(EVERY, 5_000.0, ROUND);
             assert!((forecast.rate() - 1e6).abs() < 1.0, "{}", forecast.rate());
@@ -223,7 +241,7 @@ mod tests {
     #[test]
     fn the_length_that_fits_the_link_gets_the_weight() {
         // A rate that stays for 1 s wants a short mean, noise around a mean a long one.
-        let mut steps = Forecast::new(true);
+        let mut steps = Forecast::new(true, false);
         for n in 0..2000_u32 {
             let rate = if n / 200 % 2 == 0 { 1e6 } else { 3e6 };
             steps.on_sample(EVERY, rate * 0.005, ROUND);
@@ -231,7 +249,7 @@ mod tests {
         let short = steps.losses[0] < steps.losses[5];
         assert!(short, "{:?}", steps.losses);
 
-        let mut noise = Forecast::new(true);
+        let mut noise = Forecast::new(true, false);
         let mut state = 1_u32;
         let mut error = 0.0;
         for n in 0..4000 {

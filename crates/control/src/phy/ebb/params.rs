@@ -5,7 +5,7 @@ use slackwater_core::Duration;
 use crate::registry::{Parameter, Parameters};
 
 /// What may follow `ebb:`.
-pub(crate) const PARAMETERS: [Parameter; 10] = [
+pub(crate) const PARAMETERS: [Parameter; 11] = [
     Parameter::number(
         "z",
         Params::DEFAULT.z,
@@ -39,6 +39,14 @@ pub(crate) const PARAMETERS: [Parameter; 10] = [
         "what is on its way is sent less gone; 0: what the host has in flight",
     ),
     rule("mix", "the forecast is a mixture; 0: the mean of 50 ms"),
+    Parameter::number(
+        "learn",
+        0.0,
+        (0.0, 1.0),
+        "",
+        "1: a correction of the forecast is learned from what came (ours)",
+    )
+    .whole(),
     rule(
         "pace",
         "what is too much or too little changes the pace; 0: the window alone bounds",
@@ -79,6 +87,8 @@ pub struct Rules {
     pub gone: bool,
     /// The forecast is a mixture; else the mean of 50 ms.
     pub mix: bool,
+    /// A correction of the forecast is learned from what came: an option, and no part of the system as it is measured.
+    pub learn: bool,
     /// What is too much or too little changes the pace; else the pace is twice the forecast and the window bounds alone.
     pub pace: bool,
     /// Bottlenecks that are not the radio are looked for.
@@ -90,10 +100,11 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// All of them.
+    /// All of them, without what is an option.
     pub const ALL: Self = Self {
         gone: true,
         mix: true,
+        learn: false,
         pace: true,
         elsewhere: true,
         company: true,
@@ -114,7 +125,7 @@ impl Params {
     /// As they stand after the name: `z=0.3,q=2,within=10` (ms), and `gone=0` for a rule that is left out.
     pub(super) fn read(p: Parameters<'_>) -> Result<Self, String> {
         let [z, q, within, advice, rules @ ..] = p.numbers(&PARAMETERS)?;
-        let [gone, mix, pace, elsewhere, company, trust] = rules.map(|on| on != 0.0);
+        let [gone, mix, learn, pace, elsewhere, company, trust] = rules.map(|on| on != 0.0);
         Ok(Self {
             z,
             q: q / 1e3,
@@ -123,6 +134,7 @@ impl Params {
             rules: Rules {
                 gone,
                 mix,
+                learn,
                 pace,
                 elsewhere,
                 company,
@@ -139,7 +151,7 @@ mod tests {
     #[test]
     fn times_are_given_in_milliseconds_and_kept_in_seconds() {
         assert_eq!(Params::read(Parameters("")), Ok(Params::DEFAULT));
-        let read = Params::read(Parameters("z=0.5,q=-4,within=20,advice=1000,mix=0"))
+        let read = Params::read(Parameters("z=0.5,q=-4,within=20,advice=1000,mix=0,learn=1"))
             .expect("it is right");
         let expected = Params {
             z: 0.5,
@@ -148,6 +160,7 @@ mod tests {
             advice: Duration::from_secs(1),
             rules: Rules {
                 mix: false,
+                learn: true,
                 ..Rules::ALL
             },
         };
