@@ -111,6 +111,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "slackwater rtc send --cc cl4s",
             "slackwater rtc send --cc sl4s --listen 0.0.0.0:8090 --start 2 --most 50",
+            "slackwater rtc send --cc ebb-media --reports 0.0.0.0:4434",
         ],
     ),
     (

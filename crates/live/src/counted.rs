@@ -15,7 +15,7 @@
 mod serials;
 
 use ring::hmac;
-use slackwater_signal::{Counters, ReportBody};
+use slackwater_signal::{Counters, PathReport, ReportBody};
 use slackwater_wire::WireError;
 use slackwater_wire::report::{Datagram, FlowKey};
 
@@ -197,6 +197,41 @@ impl CounterReport {
             flow,
             counters,
             serial,
+        })
+    }
+}
+
+/// What a socket of reports got.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    /// The flow.
+    pub(crate) flow: FlowKey,
+    /// What is reported of it.
+    pub(crate) report: PathReport,
+    /// Orders what one key has signed; none without a key.
+    pub(crate) serial: Option<u64>,
+}
+
+impl Report {
+    /// Reads counters, which must have the tag that `key` gives, or a report of eight octets, which has none.
+    ///
+    /// # Errors
+    /// Where it is neither, or the tag is missing or wrong.
+    pub(crate) fn open(bytes: &[u8], key: Option<&Key>) -> Result<Self, Refusal> {
+        if CounterReport::is_one(bytes) {
+            let read = CounterReport::open(bytes, key)?;
+            return Ok(Self {
+                flow: read.flow,
+                report: PathReport::Counters(read.counters),
+                serial: read.serial,
+            });
+        }
+        let Datagram { flow, body } = Datagram::decode(bytes)?;
+        let report = body.report().ok_or(Refusal::Version)?;
+        Ok(Self {
+            flow,
+            report,
+            serial: None,
         })
     }
 }

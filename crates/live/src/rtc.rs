@@ -5,6 +5,7 @@
 
 pub mod bench;
 mod loss;
+mod reports;
 
 use std::io::{self, IoSliceMut, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
@@ -23,8 +24,11 @@ pub use slackwater_rtc::{
     Codec, Format, Outgoing, Received, Receiver, RtcError, RtpConfig, Sender, Sent, Trouble,
 };
 pub use slackwater_rtc::{codec, video};
+use slackwater_signal::PathReport;
 
 use self::loss::Loss;
+use self::reports::Reports;
+pub use crate::counted::{Heard, Key};
 use crate::kernel::hosts::HOST_PRIORITY;
 use crate::{LiveError, sys};
 
@@ -51,6 +55,11 @@ pub trait End {
     fn gone(&self) -> bool;
     /// Says goodbye.
     fn close(&mut self);
+    /// A base station reports a flow to `to`; false where none of ours goes there.
+    fn on_report(&mut self, now: Instant, to: SocketAddr, report: &PathReport) -> bool {
+        let _ = (now, to, report);
+        false
+    }
 }
 
 impl End for Sender {
@@ -71,6 +80,9 @@ impl End for Sender {
     }
     fn close(&mut self) {
         Self::close(self);
+    }
+    fn on_report(&mut self, now: Instant, to: SocketAddr, report: &PathReport) -> bool {
+        Self::on_report(self, now, to, report)
     }
 }
 
@@ -129,6 +141,8 @@ pub struct Port {
     /// Media packets that are not sent, or not taken, on purpose.
     loss: Loss,
     late: Lateness,
+    /// What a base station reports beside the connection.
+    reports: Option<Reports>,
 }
 
 /// How late timers woke this thread, in steps of a twentieth of a millisecond.
@@ -184,7 +198,30 @@ impl Port {
             refused: 0,
             loss: Loss::new(0.0, Draw::new(0)),
             late: Lateness::default(),
+            reports: None,
         })
+    }
+
+    /// Takes reports of a base station at `address`, with a `key` signed ones alone. Returns where that is.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub fn take_reports(
+        &mut self,
+        address: SocketAddr,
+        key: Option<Key>,
+    ) -> Result<SocketAddr, LiveError> {
+        let reports = Reports::open(address, key)?;
+        let address = reports.address();
+        self.reports = Some(reports);
+        Ok(address)
+    }
+
+    /// What came to the socket of reports.
+    pub fn heard(&self) -> Heard {
+        self.reports
+            .as_ref()
+            .map_or_else(Heard::default, Reports::heard)
     }
 
     /// Where it listens.
@@ -250,18 +287,38 @@ impl Port {
             let next = end.next_timer().unwrap_or(Instant::MAX);
             let nap = next.since(self.now()).min(NAP);
             let timeout = TimeSpec::from(Wall::from_nanos(nap.as_nanos()));
-            let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-            match ppoll(&mut fds, Some(timeout), None) {
+            let media = self.socket.as_fd();
+            let beside = self.reports.as_ref().map(Reports::as_fd);
+            // Without a second socket the second place is not looked at.
+            let mut fds =
+                [media, beside.unwrap_or(media)].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+            let sockets = 1 + usize::from(beside.is_some());
+            match ppoll(&mut fds[..sockets], Some(timeout), None) {
                 Ok(0) => {
                     if nap < NAP {
                         self.late.add(self.now().since(next));
                     }
                 }
                 Err(nix::Error::EINTR) => {}
-                Ok(_) => self.receive(end, &mut buffer)?,
+                Ok(_) => {
+                    self.receive(end, &mut buffer)?;
+                    self.hear(end)?;
+                }
                 Err(e) => return Err(LiveError::kernel("cannot wait for packets", e)),
             }
         }
+    }
+
+    fn hear(&mut self, end: &mut impl End) -> Result<(), LiveError> {
+        let now = self.now();
+        let Some(reports) = &mut self.reports else {
+            return Ok(());
+        };
+        reports
+            .read(|to, report| end.on_report(now, to, report))
+            .map_err(|e| LiveError::kernel("cannot read the socket of reports", e))?;
+        self.send(end);
+        Ok(())
     }
 
     fn receive(&mut self, end: &mut impl End, buffer: &mut [u8]) -> Result<(), LiveError> {

@@ -16,13 +16,14 @@ pub mod picture;
 pub mod receive;
 pub mod send;
 mod streams;
+mod surplus;
 pub mod trouble;
 pub mod video;
 
 pub use codec::Codec;
 pub use peer::{Outgoing, RtcError};
 pub use receive::{Decoded, Received, Receiver};
-pub use send::{Sender, Sent};
+pub use send::{Sender, Sent, is_media};
 pub use slackwater_transport::rtp::{Format, RtpConfig};
 pub use trouble::Trouble;
 

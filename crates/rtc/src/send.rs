@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use rtc::rtp::Header;
-use slackwater_control::{AnyMedia, MediaController as _};
+use slackwater_control::{AnyMedia, MediaController as _, PathReport};
 use slackwater_core::{Body, Draw, Duration, Ecn, FlowId, Instant, Media, Packet, Rate};
 use slackwater_transport::rtp::{Format, Rtcp, RtpConfig, RtpSender, SenderStats, Wanted};
 use slackwater_wire::rtcp::{Dlrr, ExtendedReport, Message, messages};
@@ -16,6 +16,7 @@ use crate::level::Level;
 use crate::peer::{Agreed, Event, Feedback, Outgoing, Peer, RtcError, Way, format_of};
 use crate::receive::middle;
 use crate::streams::Streams;
+use crate::surplus::Surplus;
 use crate::{CLOCK, label, picture};
 
 /// Counters of a sending end since its start.
@@ -36,6 +37,8 @@ pub struct Sent {
     pub target: Rate,
     /// What the pacer lets go.
     pub pacing: Rate,
+    /// Reports of a base station or an edge that the controller got.
+    pub reports_beside: u64,
 }
 
 /// A frame that was encoded.
@@ -61,11 +64,15 @@ pub struct Sender {
     /// The stream of retransmissions.
     again: u32,
     streams: Streams,
+    /// What left beside the media.
+    surplus: Surplus,
     agreed: Agreed,
     /// The number of the newest packet.
     newest: u32,
     malformed: u64,
     ignored: u64,
+    /// Reports of a base station or an edge.
+    reports_beside: u64,
     l4s: bool,
     gone: bool,
     /// A real encoder; without one frames are synthetic.
@@ -135,10 +142,12 @@ impl Sender {
             ssrc,
             again,
             streams: Streams::default(),
+            surplus: Surplus::default(),
             agreed,
             newest: 0,
             malformed: 0,
             ignored: 0,
+            reports_beside: 0,
             l4s: false,
             gone: false,
             encoder,
@@ -229,7 +238,36 @@ impl Sender {
 
     /// The next datagram that leaves.
     pub fn poll_datagram(&mut self) -> Option<Outgoing> {
-        self.peer.poll_datagram()
+        let out = self.peer.poll_datagram()?;
+        let media = is_media(&out.bytes);
+        let counted = self.counted();
+        self.surplus
+            .on_datagram(out.to, out.bytes.len(), media, counted);
+        Some(out)
+    }
+
+    /// IP bytes of media, as the controller counts them.
+    fn counted(&self) -> u64 {
+        self.rtp.as_ref().map_or(0, |rtp| rtp.stats().bytes.0)
+    }
+
+    /// A base station or an edge reports the flow of datagrams to `to`; false where media do not go there. What it counts beside
+    /// the media is taken off.
+    pub fn on_report(&mut self, now: Instant, to: SocketAddr, report: &PathReport) -> bool {
+        let counted = self.counted();
+        let Some(rtp) = self.rtp.as_mut().filter(|_| self.surplus.to() == Some(to)) else {
+            return false;
+        };
+        let report = match report {
+            PathReport::Counters(counters) => {
+                PathReport::Counters(self.surplus.correct(counters, counted))
+            }
+            other => *other,
+        };
+        rtp.on_path_report(now, &report, &mut self.out);
+        self.reports_beside += 1;
+        self.flush(now);
+        true
     }
 
     /// Media flow, or have flowed.
@@ -270,6 +308,7 @@ impl Sender {
         let mut sent = Sent {
             malformed: self.malformed,
             ignored: self.ignored,
+            reports_beside: self.reports_beside,
             l4s: self.l4s,
             ..Sent::default()
         };
@@ -561,6 +600,14 @@ impl Sender {
         } else {
             self.encoded(media)
         }
+    }
+}
+
+/// Whether a datagram is RTP, beside STUN, DTLS and RTCP on one port (RFC 7983, 7; RFC 5761, 4).
+pub fn is_media(datagram: &[u8]) -> bool {
+    match datagram {
+        [first, kind, ..] => (128..=191).contains(first) && !(192..=223).contains(kind),
+        _ => false,
     }
 }
 

@@ -30,13 +30,17 @@ fn label(result: &mut RunResult, scenario: &Scenario, labels: &[(String, String)
     result.labels = labels;
 }
 
-fn both(scenario: &Scenario, labels: &[(String, String)]) -> Result<(RunResult, Outcome)> {
-    let mut simulated = run_scenario(scenario, scenario.seed, &mut |_| Control::Continue)?;
-    label(&mut simulated, scenario, labels, "simulated");
+fn simulated(scenario: &Scenario, labels: &[(String, String)]) -> Result<RunResult> {
+    let mut result = run_scenario(scenario, scenario.seed, &mut |_| Control::Continue)?;
+    label(&mut result, scenario, labels, "simulated");
+    Ok(result)
+}
+
+fn real(scenario: &Scenario, labels: &[(String, String)]) -> Result<Outcome> {
     eprintln!("{}: {} in real time", name(labels), scenario.duration);
     let mut outcome = run_live(scenario, true)?;
     label(&mut outcome.result, scenario, labels, "kernel");
-    Ok((simulated, outcome))
+    Ok(outcome)
 }
 
 fn name(labels: &[(String, String)]) -> String {
@@ -60,8 +64,14 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
     })?;
     let mut results = Vec::new();
     let mut void = false;
-    for variant in scenario.expand()? {
-        let (simulated, outcome) = both(&variant.scenario, &variant.labels)?;
+    let variants = scenario.expand()?;
+    // All of them before the first in real time: what is wrong with the last one shows at once.
+    let simulations: Vec<RunResult> = variants
+        .iter()
+        .map(|v| simulated(&v.scenario, &v.labels))
+        .collect::<Result<_>>()?;
+    for (variant, simulated) in variants.iter().zip(simulations) {
+        let outcome = real(&variant.scenario, &variant.labels)?;
         eprintln!("{}", lag_line(&outcome.health));
         let missed = outcome.health.missed() * 100.0 > VOID_ABOVE;
         if missed {

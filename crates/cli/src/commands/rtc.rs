@@ -6,6 +6,7 @@ mod codec;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver as Queue, RecvTimeoutError, SyncSender, sync_channel};
@@ -23,8 +24,8 @@ use serde::Serialize;
 use slackwater_lab::control::registry::{Config, Encoder};
 use slackwater_lab::core::{Draw, Duration, Instant, Rate};
 use slackwater_live::rtc::{
-    self, Codec, End, Format, Place, Port, Received, Receiver, RtcError, RtpConfig, Sender, Sent,
-    Trouble, format_of,
+    self, Codec, End, Format, Key, Place, Port, Received, Receiver, RtcError, RtpConfig, Sender,
+    Sent, Trouble, format_of,
 };
 use slackwater_scenario::Plugins;
 use tokio::net::TcpListener;
@@ -114,6 +115,12 @@ struct SendArgs {
     /// Seed of the sizes of synthetic frames
     #[arg(long, default_value_t = 1, value_parser = crate::seed())]
     seed: u64,
+    /// Take a base station's reports there, as `slackwater emulate --edge ebb --reports PORT` sends them
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    reports: Option<SocketAddr>,
+    /// The key in this file signs counters, and others count for nothing
+    #[arg(long, value_name = "FILE", requires = "reports")]
+    report_key: Option<PathBuf>,
     #[command(flatten)]
     encoder: codec::EncoderArgs,
 }
@@ -176,6 +183,8 @@ struct Sending {
     /// Packets that were sent again.
     again: u64,
     reports: u64,
+    /// Of a base station.
+    reports_beside: u64,
     packets: u64,
     frames: u64,
     /// Of those, how many the encoder left out.
@@ -238,10 +247,13 @@ fn send(args: &SendArgs, plugins: &Plugins) -> Result<ExitCode> {
     let header = "  s   target Mbit/s  sent Mbit/s  RTT ms   marks  lost  again  reports  frames";
     let mut before = Sent::default();
     let (mut seen, mut told) = (HashMap::new(), HashSet::new());
+    let key = args.report_key.as_deref().map(Key::read).transpose()?;
+    let reports = args.reports.map(|address| (address, key));
     run(
         &args.meeting,
         "receive",
         header,
+        reports,
         made,
         |sender: &mut Sender, seconds| {
             let now = sender.stats();
@@ -267,6 +279,7 @@ fn send(args: &SendArgs, plugins: &Plugins) -> Result<ExitCode> {
                 nacks: now.media.nacks,
                 again: now.media.retransmits,
                 reports: now.media.reports,
+                reports_beside: now.reports_beside,
                 packets: now.media.packets,
                 frames: now.media.frames,
                 skipped: now.media.skipped,
@@ -311,6 +324,7 @@ fn receive(args: &ReceiveArgs) -> Result<ExitCode> {
         &args.meeting,
         "send",
         &header,
+        None,
         made,
         |receiver: &mut Receiver, seconds| {
             let now = receiver.stats();
@@ -432,13 +446,22 @@ fn run<E: Signalled>(
     meeting: &Meeting,
     page: &'static str,
     header: &str,
+    reports: Option<(SocketAddr, Option<Key>)>,
     made: impl Fn(Instant, SocketAddr, Format) -> Result<E, RtcError>,
     mut line: impl FnMut(&mut E, u64) -> (String, serde_json::Result<String>),
 ) -> Result<ExitCode> {
     let latest = Arc::new(Mutex::new("{}".to_owned()));
+    let open = |address: IpAddr| -> Result<Port> {
+        let mut port = Port::open(meeting.udp.unwrap_or(SocketAddr::new(address, 0)))?;
+        if let Some((address, key)) = &reports {
+            let address = port.take_reports(*address, key.clone())?;
+            eprintln!("rtc: reports at {address}");
+        }
+        Ok(port)
+    };
     let (mut port, mut end) = if let Some(place) = &meeting.to {
         let address = rtc::own_address(Some(place.resolve()?.ip()));
-        let port = Port::open(meeting.udp.unwrap_or(SocketAddr::new(address, 0)))?;
+        let port = open(address)?;
         let mut end = made(port.now(), port.address(), meeting.feedback.format())?;
         let offer = end.offer(port.now())?;
         let answer = rtc::post(place, &offer)?;
@@ -449,7 +472,7 @@ fn run<E: Signalled>(
             ip if ip.is_unspecified() => rtc::own_address(None),
             ip => ip,
         };
-        let port = Port::open(meeting.udp.unwrap_or(SocketAddr::new(address, 0)))?;
+        let port = open(address)?;
         let offers = listen(meeting.listen, page, Arc::clone(&latest))?;
         let Some(end) = answered(&offers, &port, &made)? else {
             return Ok(ExitCode::from(130));
@@ -489,6 +512,13 @@ fn run<E: Signalled>(
         finished = meeting.seconds.is_some_and(|s| second >= s);
         !finished || end.finish(now)
     })?;
+    if reports.is_some() {
+        let heard = port.heard();
+        eprintln!(
+            "rtc: {} reports told, {} malformed, {} of no connection, {} forged or doubled, {} beyond the most in a second",
+            heard.told, heard.malformed, heard.strangers, heard.forged, heard.flooded
+        );
+    }
     if let Some(e) = wrong {
         return Err(e.into());
     }

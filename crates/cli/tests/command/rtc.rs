@@ -195,6 +195,12 @@ fn wrong_options_say_what_was_expected() {
             "expected Mbit/s from 0.3 to 1000",
         ),
         (&["receive", "http://127.0.0.1:1"], "cannot post the offer"),
+        (&["send", "--report-key", "key"], "--reports <ADDRESS:PORT>"),
+        // Nobody's address (RFC 5737).
+        (
+            &["send", "--reports", "192.0.2.1:4434"],
+            "cannot open a socket of reports at 192.0.2.1:4434",
+        ),
     ] {
         let output = rtc(args).wait_with_output().expect("it ends");
         let said = String::from_utf8_lossy(&output.stderr);

@@ -23,11 +23,12 @@ use crate::emulate::Drive;
 use crate::emulate::plan::Plan;
 use crate::rtc::Port;
 
-/// Starts both ends of `task`, the flow of number `index`.
+/// Starts both ends of `task`, the flow of number `index`. A sender on the server's side takes the cell's reports at the port `reports`.
 pub(super) fn start(
     task: &Task,
     index: usize,
     scenario: &Scenario,
+    reports: Option<u16>,
     plan: Plan,
     drive: &Drive,
     over: &Arc<AtomicBool>,
@@ -40,6 +41,12 @@ pub(super) fn start(
     let draw = Draw::new(scenario.seed).fork(index as u64, 0);
     let (mut config, mut controller) =
         media_of(scenario, media, &task.controller, draw).map_err(LiveError::Usage)?;
+    if task.up && controller.takes_counters() {
+        return Err(LiveError::Usage(format!(
+            "flow {index}: found {:?} at the UE, which takes reports, expected a flow down",
+            task.controller
+        )));
+    }
     // A world's timers are never late; these are.
     config.sender.late = SenderConfig::default().late;
 
@@ -60,6 +67,9 @@ pub(super) fn start(
     } else {
         (outside, inside)
     };
+    if let Some(port) = reports {
+        near.take_reports(SocketAddr::new(from.ip(), port), None)?;
+    }
     let wrong = |e: RtcError| LiveError::Usage(format!("WebRTC from {from} to {to}: {e}"));
     let mut sender = Sender::new(near.now(), from, config, controller, draw).map_err(wrong)?;
     let mut receiver = Receiver::new(far.now(), to, config).map_err(wrong)?;

@@ -13,10 +13,10 @@ use std::time::Instant;
 use slackwater_core::Instant as Simulated;
 use slackwater_quinn::control::Shared;
 use slackwater_signal::PathReport;
-use slackwater_wire::report::{Datagram, FlowKey};
+use slackwater_wire::report::FlowKey;
 use tokio::net::UdpSocket;
 
-use crate::counted::{Budget, CounterReport, Heard, Key, Refusal, Serials};
+use crate::counted::{Budget, Heard, Key, Report, Serials};
 
 /// The open connections, by the client's address.
 #[derive(Clone, Debug, Default)]
@@ -69,21 +69,20 @@ impl Directory {
     /// A datagram came.
     pub(super) fn hear(&self, bytes: &[u8]) {
         let mut inner = self.inner();
-        let read = if CounterReport::is_one(bytes) {
-            let read = CounterReport::open(bytes, inner.key.as_ref());
-            if read.as_ref().is_err_and(Refusal::is_forgery) {
+        let Report {
+            flow,
+            report,
+            serial,
+        } = match Report::open(bytes, inner.key.as_ref()) {
+            Ok(read) => read,
+            Err(refused) if refused.is_forgery() => {
                 inner.heard.forged += 1;
                 return;
             }
-            read.ok()
-                .map(|r| (r.flow, PathReport::Counters(r.counters), r.serial))
-        } else {
-            let read = Datagram::decode(bytes).ok();
-            read.and_then(|d| Some((d.flow, d.body.report()?, None)))
-        };
-        let Some((flow, report, serial)) = read else {
-            inner.heard.malformed += 1;
-            return;
+            Err(_) => {
+                inner.heard.malformed += 1;
+                return;
+            }
         };
         let FlowKey::FiveTuple(tuple) = flow else {
             inner.heard.strangers += 1;

@@ -23,19 +23,11 @@ impl Loss {
 
     /// Whether this datagram is thrown away: RTP only, so that the connection and its reports stay.
     pub(super) fn takes(&mut self, datagram: &[u8]) -> bool {
-        if self.share <= 0.0 || !is_media(datagram) {
+        if self.share <= 0.0 || !slackwater_rtc::is_media(datagram) {
             return false;
         }
         self.packets += 1;
         self.draw.uniform(self.packets) < self.share
-    }
-}
-
-/// Whether a datagram is RTP, beside STUN, DTLS and RTCP on one port (RFC 7983, 7; RFC 5761, 4).
-fn is_media(datagram: &[u8]) -> bool {
-    match datagram {
-        [first, kind, ..] => (128..=191).contains(first) && !(192..=223).contains(kind),
-        _ => false,
     }
 }
 

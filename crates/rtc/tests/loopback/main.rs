@@ -10,7 +10,7 @@ use slackwater_core::{Duration, Instant, Rate};
 use slackwater_rtc::Receiver;
 use slackwater_transport::rtp::{Format, RtpConfig};
 
-use self::world::{LINK, RECEIVER, World, at};
+use self::world::{LINK, Link, RECEIVER, World, at};
 
 #[test]
 fn the_target_rises_and_marks_hold_it_at_the_links_rate() {
@@ -66,6 +66,42 @@ fn gcc_goes_by_delay_over_transport_wide_reports() {
     );
     assert!(sent.media.reports > 500, "{sent:?}");
     assert!((4.0..10.2).contains(&rate), "{rate} Mbit/s");
+}
+
+/// The handshake, STUN and RTCP are counted there and not by the controller. If nothing corrects that, 6 Mbit/s are left after two minutes.
+#[test]
+fn a_base_stations_counters_lead_the_encoder_and_the_queue_stays_short() {
+    let unmarked = Link {
+        mark_above: Duration::from_secs(60),
+        propagation: Duration::from_millis(40),
+        ..LINK
+    };
+    let mut world = World::new("ebb-media", Format::Ccfb, unmarked, Rate::from_mbps(30.0));
+    world.count_for(at(RECEIVER));
+    world.run(Duration::from_secs(3));
+    for seconds in [5, 120] {
+        world.run(Duration::from_secs(seconds - 5));
+        world.seen.longest = Duration::ZERO;
+        let rate = world.rate(5);
+        let longest = world.seen.longest;
+        assert!((8.0..10.0).contains(&rate), "{seconds} s: {rate} Mbit/s");
+        assert!(
+            longest < Duration::from_millis(60),
+            "{seconds} s: {longest:?}"
+        );
+    }
+    let taken = world.station.as_ref().map_or(0, |s| s.taken);
+    let sent = world.sender.stats();
+    assert!(taken > 20_000 && taken == sent.reports_beside, "{sent:?}");
+}
+
+#[test]
+fn reports_of_another_flow_lead_nothing() {
+    let mut world = World::new("ebb-media", Format::Ccfb, LINK, Rate::from_mbps(30.0));
+    world.count_for(at("127.0.0.1:4003"));
+    world.run(Duration::from_secs(3));
+    let taken = world.station.as_ref().map(|s| s.taken);
+    assert_eq!((taken, world.sender.stats().reports_beside), (Some(0), 0));
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! Two ends in one process, in virtual time: offer and answer, DTLS and SRTP are real, the network is a queue with a marker.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 
-use slackwater_control::build_media;
 use slackwater_control::registry::{Config, Encoder};
+use slackwater_control::{PathReport, build_media};
 use slackwater_core::{Draw, Duration, Ecn, Instant, Rate};
 use slackwater_rtc::codec::{Decoder as Decode, Encoder as Encode};
 use slackwater_rtc::{Receiver, Sender};
+use slackwater_signal::Counters;
 use slackwater_transport::rtp::{Format, RtpConfig, SourceConfig};
 
 pub(crate) const SENDER: &str = "127.0.0.1:4001";
@@ -60,6 +61,48 @@ pub(crate) struct Seen {
     pub(crate) longest: Duration,
 }
 
+/// The base station of the link, which lies behind its propagation: it counts each datagram of the sender, whatever it is, and reports
+/// each 5 ms.
+#[derive(Debug)]
+pub(crate) struct Station {
+    began: Instant,
+    next: Instant,
+    /// When each datagram that waits came, when it will be gone, and its IP bytes.
+    queue: VecDeque<(Instant, Instant, u64)>,
+    gone: u64,
+    /// The flow that it reports goes there.
+    pub(crate) to: SocketAddr,
+    /// Reports that the sender took.
+    pub(crate) taken: u64,
+}
+
+impl Station {
+    const EVERY: Duration = Duration::from_millis(5);
+
+    /// The counters at `now` over a link of `rate`.
+    fn count(&mut self, now: Instant, rate: Rate) -> Counters {
+        self.next = self.next.saturating_add(Self::EVERY);
+        while let Some((_, free, bytes)) = self.queue.front().copied()
+            && free <= now
+        {
+            self.gone += bytes;
+            self.queue.pop_front();
+        }
+        let offered = now.since(self.began).as_secs_f64() * rate.as_bps() as f64 / 8.0;
+        let waits = || self.queue.iter().filter(|(came, ..)| *came <= now);
+        let oldest = waits().next().map(|(came, ..)| now.since(*came));
+        Counters {
+            stamp: Counters::stamp_of(now),
+            gone: self.gone as u32,
+            offered: offered as u64 as u32,
+            backlog: waits().map(|(.., bytes)| *bytes as u32).sum(),
+            hol: oldest.unwrap_or_default(),
+            active: 1,
+            ..Counters::default()
+        }
+    }
+}
+
 /// Arrival, order, towards the receiver, ECN, bytes.
 type Flight = (Instant, u64, bool, u8, Vec<u8>);
 
@@ -84,6 +127,8 @@ pub(crate) struct World {
     pub(crate) address: SocketAddr,
     /// Datagrams of the sender to another place than that.
     pub(crate) astray: u64,
+    /// What counts for the sender.
+    pub(crate) station: Option<Station>,
 }
 
 pub(crate) fn at(place: &str) -> SocketAddr {
@@ -159,7 +204,20 @@ impl World {
             requests: Vec::new(),
             address: at(RECEIVER),
             astray: 0,
+            station: None,
         }
+    }
+
+    /// The link is a radio whose base station reports the flow to `to`.
+    pub(crate) fn count_for(&mut self, to: SocketAddr) {
+        self.station = Some(Station {
+            began: self.now,
+            next: self.now,
+            queue: VecDeque::new(),
+            gone: 0,
+            to,
+            taken: 0,
+        });
     }
 
     fn send(&mut self) {
@@ -192,6 +250,11 @@ impl World {
             }
             let length = slackwater_core::Bytes(out.bytes.len() as u64 + 28);
             self.free = start.saturating_add(self.link.rate.time_for(length));
+            if let Some(station) = &mut self.station {
+                let [came, gone] =
+                    [self.now, self.free].map(|t| t.saturating_add(self.link.propagation));
+                station.queue.push_back((came, gone, length.0));
+            }
             let mut ecn = if self.link.bleach {
                 Ecn::NotEct
             } else {
@@ -252,6 +315,7 @@ impl World {
                 arrival,
                 self.sender.next_timer(),
                 self.receiver.next_timer(),
+                self.station.as_ref().map(|s| s.next),
             ];
             let next = next.into_iter().flatten().min().unwrap_or(end);
             if next > end {
@@ -271,6 +335,11 @@ impl World {
                 } else {
                     self.sender.on_datagram(self.now, self.address, &bytes);
                 }
+            }
+            if let Some(station) = self.station.as_mut().filter(|s| s.next <= self.now) {
+                let counters = PathReport::Counters(station.count(self.now, self.link.rate));
+                let taken = self.sender.on_report(self.now, station.to, &counters);
+                station.taken += u64::from(taken);
             }
             self.sender.on_timer(self.now);
             self.receiver.on_timer(self.now);
