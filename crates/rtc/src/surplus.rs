@@ -32,8 +32,9 @@ pub(crate) struct Surplus {
 #[derive(Clone, Copy, Debug)]
 struct Counts {
     instance: u8,
-    /// Bytes that are gone, without wrapping.
+    /// Bytes that are gone, without wrapping, and the last such sum.
     gone: Unwrap<32>,
+    seen: u64,
     /// The surplus when they began.
     began: i64,
     /// The last sum that was passed on.
@@ -66,18 +67,19 @@ impl Surplus {
         let surplus = left.unwrap_or_default() as i64 - counted.saturating_sub(self.before) as i64;
         let low = u64::from(counters.gone);
         let known = self.counts.filter(|counts| {
-            let mut gone = counts.gone;
-            let of_theirs = counts.last.saturating_add_signed(counts.began.max(0));
-            counts.instance == counters.instance && gone.next(low) + ANEW >= of_theirs
+            let gone = counts.gone.near(counts.seen, low);
+            counts.instance == counters.instance && gone + ANEW >= counts.seen
         });
         let mut counts = known.unwrap_or(Counts {
             instance: counters.instance,
             gone: Unwrap::default(),
+            seen: 0,
             // The first ones have counted all that went there; others may have begun at any time.
             began: if self.counts.is_none() { 0 } else { surplus },
             last: 0,
         });
         let gone = counts.gone.next(low);
+        counts.seen = gone;
         counts.last = counts
             .last
             .max(gone.saturating_add_signed(counts.began - surplus));
@@ -157,6 +159,20 @@ mod tests {
             let next = surplus.correct(&counters(gone + 1_000, instance), counted);
             assert_eq!(next.gone, gone + 1_000);
         }
+    }
+
+    #[test]
+    fn what_is_beside_the_media_is_taken_off_after_a_handover_however_much_it_was() {
+        let (mut surplus, counted) = sent(10);
+        surplus.correct(&counters(15_280, 1), counted);
+        // An hour of STUN and RTCP.
+        for _ in 0..40_000 {
+            surplus.on_datagram(to(4), 72, false, counted);
+        }
+        assert_eq!(surplus.correct(&counters(1_000, 2), counted).gone, 1_000);
+        surplus.on_datagram(to(4), 72, false, counted);
+        // 2,000 bytes left, 100 of them no media.
+        assert_eq!(surplus.correct(&counters(3_000, 2), counted).gone, 2_900);
     }
 
     #[test]

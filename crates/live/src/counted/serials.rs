@@ -37,7 +37,9 @@ impl<K: Ord + Copy> Serials<K> {
         let Some(serial) = serial else {
             return true;
         };
-        let last = self.by_connection.entry(connection).or_default();
+        // Of a connection that nobody opened, what was signed before its first report is old as well.
+        let newest = self.newest;
+        let last = self.by_connection.entry(connection).or_insert(newest);
         let newer = serial > *last;
         *last = serial.max(*last);
         self.newest = self.newest.max(serial);
@@ -93,6 +95,9 @@ mod tests {
         serials.open(one);
         assert!(!serials.pass(one, Some(10)) && !serials.pass(one, Some(12)));
         assert!(serials.pass(one, Some(13)));
+        // A connection that was not opened begins with what is newer than all before.
+        let three = 3;
+        assert!(!serials.pass(three, Some(12)) && serials.pass(three, Some(14)));
         // Without a key there are none.
         assert!(serials.pass(one, None));
     }
