@@ -207,7 +207,7 @@ pub(crate) struct Report {
     /// The flow.
     pub(crate) flow: FlowKey,
     /// What is reported of it.
-    pub(crate) report: PathReport,
+    pub(crate) body: PathReport,
     /// Orders what one key has signed; none without a key.
     pub(crate) serial: Option<u64>,
 }
@@ -222,15 +222,15 @@ impl Report {
             let read = CounterReport::open(bytes, key)?;
             return Ok(Self {
                 flow: read.flow,
-                report: PathReport::Counters(read.counters),
+                body: PathReport::Counters(read.counters),
                 serial: read.serial,
             });
         }
         let Datagram { flow, body } = Datagram::decode(bytes)?;
-        let report = body.report().ok_or(Refusal::Version)?;
+        let body = body.report().ok_or(Refusal::Version)?;
         Ok(Self {
             flow,
-            report,
+            body,
             serial: None,
         })
     }

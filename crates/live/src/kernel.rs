@@ -89,12 +89,11 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
             continue;
         }
         if task.media {
-            // Senders at a UE that take reports are refused.
-            let reports = (!task.up).then_some(quic::REPORTS + i as u16);
-            if reports.is_some() {
+            // A sender at a UE that takes reports is refused.
+            if !task.up {
                 drive.set_ports(own_reports());
             }
-            let ends = rtc::start(&task, i, scenario, reports, plan, &drive, &over, &failure)?;
+            let ends = rtc::start(&task, i, scenario, plan, &drive, &over, &failure)?;
             threads.extend(ends);
             continue;
         }

@@ -17,18 +17,19 @@ use slackwater_signal::PathReport;
 use slackwater_transport::rtp::SenderConfig;
 
 use super::hosts::{Failure, fail};
+use super::quic::REPORTS;
 use super::tasks::Task;
 use crate::LiveError;
 use crate::emulate::Drive;
 use crate::emulate::plan::Plan;
 use crate::rtc::Port;
 
-/// Starts both ends of `task`, the flow of number `index`. A sender on the server's side takes the cell's reports at the port `reports`.
+/// Starts both ends of `task`, the flow of number `index`. A sender on the server's side takes the cell's reports at a port of
+/// its own.
 pub(super) fn start(
     task: &Task,
     index: usize,
     scenario: &Scenario,
-    reports: Option<u16>,
     plan: Plan,
     drive: &Drive,
     over: &Arc<AtomicBool>,
@@ -67,7 +68,8 @@ pub(super) fn start(
     } else {
         (outside, inside)
     };
-    if let Some(port) = reports {
+    if !task.up {
+        let port = REPORTS + index as u16;
         near.take_reports(SocketAddr::new(from.ip(), port), None)?;
     }
     let wrong = |e: RtcError| LiveError::Usage(format!("WebRTC from {from} to {to}: {e}"));

@@ -69,11 +69,7 @@ impl Directory {
     /// A datagram came.
     pub(super) fn hear(&self, bytes: &[u8]) {
         let mut inner = self.inner();
-        let Report {
-            flow,
-            report,
-            serial,
-        } = match Report::open(bytes, inner.key.as_ref()) {
+        let Report { flow, body, serial } = match Report::open(bytes, inner.key.as_ref()) {
             Ok(read) => read,
             Err(refused) if refused.is_forgery() => {
                 inner.heard.forged += 1;
@@ -99,7 +95,7 @@ impl Directory {
             return;
         }
         *told += 1;
-        tell(control, &report);
+        tell(control, &body);
         inner.heard.told += 1;
     }
 }

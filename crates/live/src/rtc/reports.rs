@@ -97,7 +97,7 @@ impl Reports {
         let to = SocketAddr::new(tuple.destination, tuple.destination_port);
         if !self.serials.pass(to, read.serial) {
             self.heard.forged += 1;
-        } else if take(to, &read.report) {
+        } else if take(to, &read.body) {
             self.heard.told += 1;
         } else {
             self.serials.close(to);
