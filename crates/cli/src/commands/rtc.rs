@@ -253,7 +253,7 @@ fn send(args: &SendArgs, plugins: &Plugins) -> Result<ExitCode> {
         &args.meeting,
         "receive",
         header,
-        reports,
+        reports.as_ref(),
         made,
         |sender: &mut Sender, seconds| {
             let now = sender.stats();
@@ -446,14 +446,14 @@ fn run<E: Signalled>(
     meeting: &Meeting,
     page: &'static str,
     header: &str,
-    reports: Option<(SocketAddr, Option<Key>)>,
+    reports: Option<&(SocketAddr, Option<Key>)>,
     made: impl Fn(Instant, SocketAddr, Format) -> Result<E, RtcError>,
     mut line: impl FnMut(&mut E, u64) -> (String, serde_json::Result<String>),
 ) -> Result<ExitCode> {
     let latest = Arc::new(Mutex::new("{}".to_owned()));
     let open = |address: IpAddr| -> Result<Port> {
         let mut port = Port::open(meeting.udp.unwrap_or(SocketAddr::new(address, 0)))?;
-        if let Some((address, key)) = &reports {
+        if let Some((address, key)) = reports {
             let address = port.take_reports(*address, key.clone())?;
             eprintln!("rtc: reports at {address}");
         }
