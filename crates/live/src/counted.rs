@@ -14,6 +14,8 @@
 
 mod serials;
 
+use std::net::SocketAddr;
+
 use ring::hmac;
 use slackwater_signal::{Counters, PathReport, ReportBody};
 use slackwater_wire::WireError;
@@ -233,6 +235,24 @@ impl Report {
             body,
             serial: None,
         })
+    }
+}
+
+impl Heard {
+    /// [`Report::open`], and the address that the reported flow goes to; `None` is counted here.
+    pub(crate) fn open(&mut self, bytes: &[u8], key: Option<&Key>) -> Option<(SocketAddr, Report)> {
+        match Report::open(bytes, key) {
+            Ok(report) => {
+                if let FlowKey::FiveTuple(tuple) = report.flow {
+                    let to = SocketAddr::new(tuple.destination, tuple.destination_port);
+                    return Some((to, report));
+                }
+                self.strangers += 1;
+            }
+            Err(refused) if refused.is_forgery() => self.forged += 1,
+            Err(_) => self.malformed += 1,
+        }
+        None
     }
 }
 

@@ -13,10 +13,9 @@ use std::time::Instant;
 use slackwater_core::Instant as Simulated;
 use slackwater_quinn::control::Shared;
 use slackwater_signal::PathReport;
-use slackwater_wire::report::FlowKey;
 use tokio::net::UdpSocket;
 
-use crate::counted::{Budget, Heard, Key, Report, Serials};
+use crate::counted::{Budget, Heard, Key, Serials};
 
 /// The open connections, by the client's address.
 #[derive(Clone, Debug, Default)]
@@ -68,34 +67,20 @@ impl Directory {
 
     /// A datagram came.
     pub(super) fn hear(&self, bytes: &[u8]) {
-        let mut inner = self.inner();
-        let Report { flow, body, serial } = match Report::open(bytes, inner.key.as_ref()) {
-            Ok(read) => read,
-            Err(refused) if refused.is_forgery() => {
-                inner.heard.forged += 1;
-                return;
-            }
-            Err(_) => {
-                inner.heard.malformed += 1;
-                return;
-            }
-        };
-        let FlowKey::FiveTuple(tuple) = flow else {
-            inner.heard.strangers += 1;
+        let inner = &mut *self.inner();
+        let Some((client, read)) = inner.heard.open(bytes, inner.key.as_ref()) else {
             return;
         };
-        let client = SocketAddr::new(tuple.destination, tuple.destination_port);
-        let inner = &mut *inner;
         let Some((control, told)) = inner.open.get_mut(&plain(client)) else {
             inner.heard.strangers += 1;
             return;
         };
-        if !inner.serials.pass(plain(client), serial) {
+        if !inner.serials.pass(plain(client), read.serial) {
             inner.heard.forged += 1;
             return;
         }
         *told += 1;
-        tell(control, &body);
+        tell(control, &read.body);
         inner.heard.told += 1;
     }
 }

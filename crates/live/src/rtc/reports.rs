@@ -8,10 +8,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant as Wall;
 
 use slackwater_signal::PathReport;
-use slackwater_wire::report::FlowKey;
 
 use crate::LiveError;
-use crate::counted::{Budget, Heard, Key, Report, Serials};
+use crate::counted::{Budget, Heard, Key, Serials};
 
 /// Longer than any report.
 const ROOM: usize = 512;
@@ -79,22 +78,9 @@ impl Reports {
     }
 
     fn hear(&mut self, bytes: &[u8], take: &mut impl FnMut(SocketAddr, &PathReport) -> bool) {
-        let read = match Report::open(bytes, self.key.as_ref()) {
-            Ok(read) => read,
-            Err(refused) if refused.is_forgery() => {
-                self.heard.forged += 1;
-                return;
-            }
-            Err(_) => {
-                self.heard.malformed += 1;
-                return;
-            }
-        };
-        let FlowKey::FiveTuple(tuple) = read.flow else {
-            self.heard.strangers += 1;
+        let Some((to, read)) = self.heard.open(bytes, self.key.as_ref()) else {
             return;
         };
-        let to = SocketAddr::new(tuple.destination, tuple.destination_port);
         if !self.serials.pass(to, read.serial) {
             self.heard.forged += 1;
         } else if take(to, &read.body) {
@@ -109,7 +95,7 @@ impl Reports {
 #[cfg(test)]
 mod tests {
     use slackwater_signal::Counters;
-    use slackwater_wire::report::FiveTuple;
+    use slackwater_wire::report::{FiveTuple, FlowKey};
 
     use super::*;
     use crate::counted::CounterReport;

@@ -278,7 +278,7 @@ impl RadioClock {
         self.know(counters);
         self.forecast
             .on_sample(span, offered * self.trust.scale(), base);
-        if let Some(rate) = self.oracle.as_ref().and_then(|g| g.rate(counters, base)) {
+        if let Some(rate) = self.oracle.as_ref().and_then(|o| o.rate(counters, base)) {
             self.forecast.know(rate);
         }
         self.write_off(now, counters, base);

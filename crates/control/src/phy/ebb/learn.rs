@@ -1,4 +1,4 @@
-//! Rule 3, its second half: what the latest samples show of the next round beyond their means. A linear correction is learned while
+//! The forecast, its second half: what the latest samples show of the next round beyond their means. A linear correction is learned while
 //! the flow runs, by recursive least squares (Plackett: "Some Theorems in Least Squares", Biometrika 37, 1950).
 //!
 //! A channel that fades is smooth: the last tens of milliseconds show where it goes, which no mean does. How far they do so differs
