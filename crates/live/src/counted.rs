@@ -13,6 +13,7 @@
 //! since counters are sums.
 
 mod serials;
+mod signer;
 
 use std::net::SocketAddr;
 
@@ -22,6 +23,7 @@ use slackwater_wire::WireError;
 use slackwater_wire::report::{Datagram, FlowKey};
 
 pub(crate) use self::serials::{Budget, Serials};
+pub(crate) use self::signer::Signer;
 use crate::LiveError;
 
 const PLAIN: u8 = 2;

@@ -4,6 +4,7 @@
 
 mod apart;
 pub mod config;
+mod counters;
 pub mod drive;
 #[cfg_attr(not(feature = "bpf"), path = "upf/fast/absent.rs")]
 mod fast;

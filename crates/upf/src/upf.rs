@@ -6,6 +6,7 @@
 use std::net::SocketAddr;
 
 use slackwater_core::{Direction, Ecn, Instant, Qfi};
+use slackwater_wire::gtpu::report::FlowCounters;
 
 use crate::n4::{self, Node};
 use crate::sessions::{Seid, Sessions};
@@ -116,6 +117,13 @@ impl Upf {
             Some(Output::N4 { to, bytes })
         };
         self.user.take_output().or_else(n4)
+    }
+
+    /// Counters of flows that came since the last call, each for the sender of its flow ([`UserConfig::counters`]).
+    ///
+    /// [`UserConfig::counters`]: crate::user::UserConfig::counters
+    pub fn take_counted(&mut self) -> Vec<FlowCounters> {
+        self.user.take_counted()
     }
 
     /// Lists from now on the sessions whose path outside may be another one: all that there are, to begin with.

@@ -29,7 +29,7 @@ use slackwater_core::{Bytes, Direction, Duration, Instant, PacketView as _};
 use slackwater_edge::RanReport;
 use slackwater_edge::upf::Delays;
 use slackwater_wire::gtpu::NtpClock;
-use slackwater_wire::gtpu::report::Units;
+use slackwater_wire::gtpu::report::{FlowCounters, Units};
 
 pub use buffer::Buf;
 pub use counters::Counters;
@@ -68,6 +68,8 @@ pub struct UserConfig {
     pub units: Units,
     /// The age beyond which a report of the radio network is not used.
     pub report_age: Duration,
+    /// Counters of flows are kept for [`User::take_counted`].
+    pub counters: bool,
     /// Bytes that may be buffered for UEs that are not reached, all together.
     pub buffer: Bytes,
     /// Packets that may be buffered for a session whose BAR says nothing.
@@ -86,6 +88,7 @@ impl Default for UserConfig {
             clock: NtpClock::default(),
             units: Units::default(),
             report_age: Duration::from_millis(200),
+            counters: false,
             buffer: Bytes(64 << 20),
             buffer_packets: 128,
         }
@@ -179,6 +182,8 @@ pub struct User {
     notify_often: Often,
     /// Scratch: the reports of one message.
     read: Vec<RanReport>,
+    /// Counters for the senders of flows.
+    counted: Vec<FlowCounters>,
 }
 
 impl User {
@@ -204,6 +209,7 @@ impl User {
             error_often: often(),
             notify_often: often(),
             read: Vec::new(),
+            counted: Vec::new(),
         }
     }
 

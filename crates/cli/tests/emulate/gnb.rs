@@ -7,6 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
 use slackwater_lab::core::{Qfi, Teid};
 use slackwater_lab::wire::gtpu::ie::{Element, Elements};
 use slackwater_lab::wire::gtpu::psc::{Downlink, Uplink};
@@ -19,7 +20,7 @@ use slackwater_scenario::field::{Field as _, Reference};
 
 use self::peer::{GNB, Gnb, UPF, Upf, address, n3, ping, read};
 use super::packets::{FETCH, serve, whole};
-use super::{Folder, allowed, command, text};
+use super::{Folder, VOID, allowed, command, text};
 
 #[test]
 fn a_packet_goes_down_and_up_through_a_cell_behind_n3() {
@@ -385,6 +386,122 @@ fn a_user_plane_function_and_a_cell_carry_tcp() {
     let reports = counters.filter_map(|c| c.strip_prefix("reports="));
     let reports: Vec<u64> = reports.filter_map(|n| n.parse().ok()).collect();
     assert!(reports.len() == 1 && reports[0] > 100, "{line}");
+}
+
+/// What the ends of a QUIC download through function and cell say of the base station's counters.
+struct Counted {
+    /// The emulator came late too often: how much arrived says nothing then.
+    void: bool,
+    served: Value,
+    live: Value,
+    /// What the function says at its end.
+    function: String,
+}
+
+/// Zeros for some seconds by `ebb`, whose sender takes counters with the key in `servers`.
+fn download(folder: &Folder, servers: &str) -> Counted {
+    let (config, file, json, key, served) = (
+        folder.file("upf.toml"),
+        folder.file("gnb.toml"),
+        folder.file("live.json"),
+        folder.file("key"),
+        folder.file("served.json"),
+    );
+    std::fs::write(&key, "the key of the function").expect("it can be written");
+    let counters = format!("[counters]\nport = 4434\nkey = \"{key}\"\n[[session]]");
+    let function = FUNCTION.replace("[[session]]", &counters);
+    std::fs::write(&config, function).expect("it can be written");
+    let toml = "cell = \"lte\"\nedge = [\"ebb\"]\n[n3]\naddress = [\"127.0.0.2\"]\n\
+                [reports]\nto = { address = \"127.0.0.1\", teid = 0x11 }\n\
+                [[ue]]\nname = \"alice\"\naddress = [\"10.60.0.1\"]\n\
+                uplink = { address = \"127.0.0.1\", teid = 0x11 }\ndownlink = 0x22\nqfi = [9]\n";
+    std::fs::write(&file, toml).expect("it can be written");
+    let program = env!("CARGO_BIN_EXE_slackwater");
+    // The server writes its line when the client has gone: the command stays until then.
+    let client = format!(
+        "{program} quic get {{server}} --patience '15 s' --seconds 4 --json > {}; \
+         until [ -s {served} ]; do sleep 0.05; done",
+        folder.file("got.json")
+    );
+    let core = n3();
+    let started = core.inside(|| {
+        let mut upf = command(&["upf", "--config", &config])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut said = BufReader::new(upf.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("a pipe");
+        let serve = [
+            "quic",
+            "serve",
+            "--cc",
+            "ebb",
+            "--reports",
+            "4434",
+            "--json",
+        ];
+        let serving = command(&[&serve[..], &["--report-key", servers]].concat())
+            .stdout(std::fs::File::create(&served).expect("it can be made"))
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let gnb = ["gnb", &file, "--json", &json, "--no-files", "--quiet"];
+        let more = ["--server", "192.0.2.1", "--", "sh", "-c", &client];
+        let gnb = command(&[&gnb[..], &more].concat())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        Ok((upf, said, line, serving, gnb))
+    });
+    let (mut upf, mut said, mut line, mut serving, gnb) = started.expect("a namespace");
+    let gnb = gnb.wait_with_output().expect("it ends");
+    let id = upf.id().to_string();
+    let killed = Command::new("kill").args(["-TERM", &id]).status();
+    assert!(killed.expect("`kill` runs").success());
+    while said.read_line(&mut line).is_ok_and(|n| n > 0) {}
+    let _ignored = upf.wait();
+    let _ignored = serving.kill();
+    let _ignored = serving.wait();
+    let served = std::fs::read_to_string(&served).unwrap_or_default();
+    let first = served.lines().next().unwrap_or_default();
+    Counted {
+        void: gnb.status.code() == Some(VOID),
+        served: serde_json::from_str(first)
+            .unwrap_or_else(|e| panic!("{e}: {served:?}: {} {line}", text(&gnb.stderr))),
+        live: folder.json("live.json"),
+        function: line,
+    }
+}
+
+/// The base station counts, its reports on N3 have the counters, and the function signs them and sends them to the server.
+#[test]
+fn counters_of_a_cell_behind_n3_reach_the_sender_by_the_user_plane_function() {
+    if !allowed() {
+        return;
+    }
+    let folder = Folder::new("gnb-ebb");
+    let run = download(&folder, &folder.file("key"));
+    let (n3, served) = (&run.live["n3"], &run.served);
+    // A busy machine sends fewer; one that keeps up sends 800.
+    let least = if run.void { 0 } else { 50 };
+    assert!(n3["reports"]["counters"].as_u64() > Some(least), "{n3:#}");
+    assert_eq!(n3["reports"]["skipped"], 0, "{n3:#}");
+    assert!(served["reports_beside"].as_u64() > Some(least), "{served}");
+    let counted = |line: &str, name: &str| {
+        let values = line.split([' ', '"']);
+        let values = values.filter_map(|c| c.strip_prefix(name)?.parse::<u64>().ok());
+        values.sum::<u64>()
+    };
+    let passed = counted(&run.function, "flow_counters=");
+    assert!(passed > least, "{}", run.function);
+    assert_eq!(counted(&run.function, "flow_counters_refused="), 0);
+
+    // Another key: what the function signed counts for nothing.
+    let other = folder.file("other");
+    std::fs::write(&other, "some other key of 30 octets").expect("it can be written");
+    let run = download(&Folder::new("gnb-ebb-key"), &other);
+    assert_eq!(run.served["reports_beside"], 0, "{}", run.served);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use slackwater_results::record::slots::SlotRows;
 use slackwater_scenario::Scenario;
 use slackwater_scenario::build::Layout;
 use slackwater_signal::{PathReport, ReportBody};
+use slackwater_wire::gtpu::report::FlowCounters;
 
 use super::beside::{self, Ports};
 use super::bridge::{Beside, Bridge, Counters, Departure, Probe, Tap};
@@ -32,6 +33,7 @@ use super::teller::Teller;
 use super::tun::Tun;
 use super::{Health, Outcome};
 use crate::LiveError;
+use crate::counted::Signer;
 use crate::sys::{self, Signals};
 
 use input::Looked;
@@ -57,8 +59,8 @@ pub(crate) struct Drive {
     reach: Reach,
     out_of_reach: u64,
     reports: u64,
-    /// That of the last report that was signed.
-    serial: u64,
+    /// Signs the counters of `ebb`.
+    signer: Signer,
     meter: Meter,
     /// CPU time of the thread before the run.
     cpu: Duration,
@@ -93,7 +95,7 @@ impl Drive {
             reach: Reach::All,
             out_of_reach: 0,
             reports: 0,
-            serial: 0,
+            signer: Signer::default(),
             meter: Meter::new(view, name),
             cpu: thread_time(),
             stolen: sys::stolen(),
@@ -107,6 +109,7 @@ impl Drive {
 
     /// Where reports go that do not ride on packets.
     pub(crate) fn set_ports(&mut self, ports: Ports) {
+        self.signer = Signer::new(ports.key.clone());
         self.ports = ports;
     }
 
@@ -232,6 +235,23 @@ impl Drive {
         }
         let reports = core::mem::take(&mut self.bridge.reports);
         let flows = &self.bridge.flows;
+        if let Side::N3(n3) = &mut self.network.side {
+            let counted = reports.iter().filter_map(|(flow, report)| match report {
+                Beside::Counters(octets) => {
+                    let counters = FlowCounters {
+                        flow: flows.tuple(*flow)?,
+                        octets: *octets,
+                    };
+                    // Flows are those of places.
+                    Some((n3.node.ue_of(flows.ue_of(*flow)), counters))
+                }
+                Beside::Report(_) => None,
+            });
+            let counted: Vec<_> = counted.collect();
+            self.reports += counted.len() as u64;
+            n3.count(&counted);
+            return;
+        }
         for (flow, report) in &reports {
             let blocks = |body: &ReportBody| {
                 matches!(body.report(), Some(PathReport::TransportBlocks { .. }))
@@ -255,11 +275,7 @@ impl Drive {
                 ) else {
                     continue;
                 };
-                // One base station signs nothing twice, and one that starts anew goes on behind the last one.
-                let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-                self.serial = (self.serial + 1).max(since.as_micros() as u64);
-                let key = self.ports.key.as_ref().map(|key| (key, self.serial));
-                let packet = beside::to_sender(down, *report, port, key);
+                let packet = beside::to_sender(down, *report, port, self.signer.next_serial());
                 (&mut servers.tun, packet)
             };
             self.reports += 1;

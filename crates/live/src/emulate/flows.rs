@@ -75,6 +75,8 @@ struct FlowState {
     ue: u32,
     /// Addresses and ports of its first packet, as they are on the way down.
     tuple: Option<FiveTuple>,
+    /// It takes other connections too: what is counted of it is no connection's.
+    shared: bool,
     /// By direction, down first: payload bytes so far, and the end of the highest sequence number.
     ways: [Way; 2],
     /// Which way the data goes, once that shows.
@@ -204,7 +206,9 @@ impl FlowTable {
         let own = &self.ues[ue as usize];
         if bound.is_none() && own.used == own.count {
             // The last flow takes it whether it is known or not: strangers do not fill the table.
-            return FlowId(own.first + own.count - 1);
+            let last = FlowId(own.first + own.count - 1);
+            self.flows[last.index()].shared |= FiveTuple::of(ip).is_some();
+            return last;
         }
         let flow = bound.unwrap_or_else(|| {
             let ue = &mut self.ues[ue as usize];
@@ -256,9 +260,11 @@ impl FlowTable {
             .collect()
     }
 
-    /// Addresses and ports of `flow` on its way down, from the first packet that showed any.
+    /// Addresses and ports of `flow` on its way down, from the first packet that showed any; `None` where the flow is that of
+    /// several connections.
     pub fn tuple(&self, flow: FlowId) -> Option<FiveTuple> {
-        self.flows[flow.index()].tuple
+        let state = &self.flows[flow.index()];
+        state.tuple.filter(|_| !state.shared)
     }
 
     /// True for the first flow that the world keeps for a UE.

@@ -245,7 +245,7 @@ section! {
         pub cell: String = "nr".to_owned(),
         /// Room of the queue towards each UE.
         pub queue: Option<String> = None,
-        /// What the cell itself does: `xrc`, `l4s`, or an agent that the program adds.
+        /// What the cell itself does: `xrc`, `ebb`, `l4s`, or an agent that the program adds.
         pub edge: Vec<String> = Vec::new(),
         /// Further keys of the scenario, as `KEY=VALUE`.
         pub set: Vec<String> = Vec::new(),

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use slackwater_core::{Ecn, Instant};
 use slackwater_signal::RanReport;
 use slackwater_wire::gtpu::NtpClock;
+use slackwater_wire::gtpu::report::FlowCounters;
 
 use super::counters::Counters;
 use super::description::{Address, Gnb, N3 as Config};
@@ -147,6 +148,16 @@ impl N3 {
         if node.next_timer().is_some_and(|t| t <= now) {
             node.on_timer(now);
         }
+        self.send_all();
+    }
+
+    /// Sends what the cell has counted of flows, each of the UE with this number.
+    pub(crate) fn count(&mut self, all: &[(u32, FlowCounters)]) {
+        self.node.count(all);
+        self.send_all();
+    }
+
+    fn send_all(&mut self) {
         while let Some(datagram) = self.node.next_datagram() {
             self.send(datagram.to, 0, &datagram.bytes);
         }

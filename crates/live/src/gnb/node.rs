@@ -8,7 +8,7 @@ use slackwater_signal::RanReport;
 use slackwater_wire::gtpu::extension::{PDU_SESSION_CONTAINER, UDP_PORT};
 use slackwater_wire::gtpu::ie::Element;
 use slackwater_wire::gtpu::psc::{self, Container, Downlink};
-use slackwater_wire::gtpu::report::Units;
+use slackwater_wire::gtpu::report::{FlowCounters, Units};
 use slackwater_wire::gtpu::{self, Header, Kind, Message, Ntp, NtpClock, Role};
 
 use super::counters::Counters;
@@ -324,6 +324,14 @@ impl Node {
         }
         let out = &mut self.out;
         self.reporter.write(message, &self.paths, |to, bytes| {
+            out.push_back(Datagram { to, bytes });
+        });
+    }
+
+    /// The cell has counted flows, each of the UE with this number.
+    pub fn count(&mut self, all: &[(u32, FlowCounters)]) {
+        let out = &mut self.out;
+        self.reporter.write_counters(all, &self.paths, |to, bytes| {
             out.push_back(Datagram { to, bytes });
         });
     }

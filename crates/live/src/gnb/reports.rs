@@ -6,7 +6,7 @@ use slackwater_core::{FlowId, Instant, Qfi, Teid, UeId};
 use slackwater_edge::gnb::RlcReporter;
 use slackwater_signal::RanReport;
 use slackwater_wire::gtpu::extension::{MAX_CONTENT, NR_RAN_CONTAINER};
-use slackwater_wire::gtpu::report::{Packer, Scope, Tunnels};
+use slackwater_wire::gtpu::report::{FlowCounters, Packer, Scope, Tunnels, counted};
 use slackwater_wire::gtpu::{Header, NtpClock};
 
 use super::description::{Gnb, Profile};
@@ -78,7 +78,9 @@ pub struct Reported {
     pub messages: u64,
     /// Reports in them.
     pub reports: u64,
-    /// Reports that the profile has no field for, or of a bearer without a `QoS` flow.
+    /// Counters of flows in messages of their own.
+    pub counters: u64,
+    /// Reports and counters that the profile has no field for, or of a bearer without a `QoS` flow.
     pub skipped: u64,
 }
 
@@ -177,8 +179,8 @@ impl Reporter {
         let mut batch = core::mem::take(&mut self.batch);
         for k in 0..self.groups.len() {
             let group = &self.groups[k];
-            let profile = self.resolve(group, paths);
-            if !matches!(profile, Profile::Session | Profile::Multi) {
+            let ways = self.ways(group, paths);
+            if ways.is_empty() {
                 continue;
             }
             batch.clear();
@@ -187,16 +189,6 @@ impl Reporter {
                 continue;
             }
             let (clock, seq) = (self.clock, self.seq);
-            let ways: Vec<(SocketAddr, Teid, Scope)> = match (profile, group.multi) {
-                (Profile::Multi, Some((to, teid))) => vec![(to, teid, Scope::Multi)],
-                (Profile::Multi, None) => Vec::new(),
-                _ => {
-                    let teids = group.ues.iter().map(|u| self.names.ues[*u as usize].0);
-                    teids
-                        .map(|t| (group.uplink, t, Scope::Session(t)))
-                        .collect()
-                }
-            };
             let mut done = self.done;
             for (to, teid, scope) in ways {
                 let packer = Packer::new(&batch, scope, &self.names, clock, seq, MAX_CONTENT);
@@ -212,11 +204,7 @@ impl Reporter {
                 }
                 let mut content = [0; MAX_CONTENT];
                 while let Ok(Some(n)) = packer.next_frame(&mut content) {
-                    // Header, extension header and its padding.
-                    let mut out = vec![0; n + 20];
-                    let extension = [(NR_RAN_CONTAINER, &content[..n])];
-                    if let Ok(length) = Header::g_pdu(teid).write(&extension, 0, &mut out) {
-                        out.truncate(length);
+                    if let Some(out) = container(teid, &content[..n]) {
                         done.messages += 1;
                         send(to, out);
                     }
@@ -225,6 +213,55 @@ impl Reporter {
             self.done = done;
         }
         self.batch = batch;
+    }
+
+    /// Writes what was counted of flows, each with the number of its UE, and hands each datagram with its destination to `send`.
+    pub(super) fn write_counters(
+        &mut self,
+        all: &[(u32, FlowCounters)],
+        paths: &Paths,
+        mut send: impl FnMut(SocketAddr, Vec<u8>),
+    ) {
+        let mut done = self.done;
+        for group in &self.groups {
+            let own = all.iter().filter(|c| group.ues.contains(&c.0));
+            let batch: Vec<_> = own
+                .map(|(ue, counters)| (self.names.ues[*ue as usize].0, *counters))
+                .collect();
+            let mut left = batch.len();
+            for (to, teid, scope) in self.ways(group, paths) {
+                let of_scope = |c: &&(Teid, FlowCounters)| match scope {
+                    Scope::Session(own) => c.0 == own,
+                    Scope::Multi => true,
+                };
+                let own: Vec<_> = batch.iter().filter(of_scope).copied().collect();
+                let skipped = counted::frames(&own, scope, MAX_CONTENT, |content| {
+                    if let Some(out) = container(teid, content) {
+                        done.messages += 1;
+                        send(to, out);
+                    }
+                });
+                let written = own.len() - skipped;
+                done.counters += written as u64;
+                left -= written;
+            }
+            done.skipped += left as u64;
+        }
+        self.done = done;
+    }
+
+    /// The tunnels that a group's reports of profiles B and C travel by, and whose reports each carries; none for profile A.
+    fn ways(&self, group: &Group, paths: &Paths) -> Vec<(SocketAddr, Teid, Scope)> {
+        match (self.resolve(group, paths), group.multi) {
+            (Profile::Multi, Some((to, teid))) => vec![(to, teid, Scope::Multi)],
+            (Profile::Session, _) => {
+                let teids = group.ues.iter().map(|u| self.names.ues[*u as usize].0);
+                teids
+                    .map(|t| (group.uplink, t, Scope::Session(t)))
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// `report` as the group hears it. The slots of the cell are told to each group, as of its first UE.
@@ -238,6 +275,16 @@ impl Reporter {
         let ue = self.names.ue(&report)?;
         group.ues.contains(&ue).then_some(report)
     }
+}
+
+/// An empty G-PDU for the tunnel `teid` with a frame of NR-U; `None` where it is too long.
+fn container(teid: Teid, frame: &[u8]) -> Option<Vec<u8>> {
+    // Header, extension header and its padding.
+    let mut out = vec![0; frame.len() + 20];
+    let extension = [(NR_RAN_CONTAINER, frame)];
+    let length = Header::g_pdu(teid).write(&extension, 0, &mut out).ok()?;
+    out.truncate(length);
+    Some(out)
 }
 
 /// Splits what left the world into messages: the reports of one time.

@@ -16,6 +16,14 @@ use crate::emulate::cells::{Edge, Middle, Wanted, put, sub};
 /// Where the cell cannot be had, or has functions that belong to the user plane function.
 pub(super) fn scenario(gnb: &Gnb, plugins: &Plugins) -> Result<Scenario, LiveError> {
     let edge = gnb.edge.iter().map(|name| cells_own(name, plugins));
+    let edge = edge.collect::<Result<Vec<_>, _>>()?;
+    let counts = edge.contains(&Edge::Ebb);
+    if counts && matches!(gnb.reports.profile, Profile::Container | Profile::Off) {
+        return Err(LiveError::Usage(
+            "edge: found \"ebb\" with reports.profile \"a\" or \"off\", expected \"b\", \"c\" or \"auto\": A has no field for counters"
+                .to_owned(),
+        ));
+    }
     let set = gnb.set.iter().map(|set| {
         let pair = set.split_once('=');
         let (key, value) = pair
@@ -28,8 +36,9 @@ pub(super) fn scenario(gnb: &Gnb, plugins: &Plugins) -> Result<Scenario, LiveErr
         ues: gnb.ue.len() as u32,
         delay: Duration::ZERO,
         queue: gnb.queue.clone(),
-        edge: edge.collect::<Result<_, _>>()?,
-        datagrams: false,
+        edge,
+        // Counters of flows travel by N3, beside the packets.
+        datagrams: counts,
         blocks: false,
         seed: gnb.seed,
         flows: gnb.flows,
@@ -63,7 +72,7 @@ pub(super) fn scenario(gnb: &Gnb, plugins: &Plugins) -> Result<Scenario, LiveErr
 fn cells_own(name: &str, plugins: &Plugins) -> Result<Edge, LiveError> {
     match Edge::find(name, plugins)? {
         Edge::Vaqm | Edge::Cecc | Edge::System(_) => Err(LiveError::Usage(format!(
-            "edge: found \"{name}\", expected xrc, l4s or an agent: it belongs to the user plane function behind N3"
+            "edge: found \"{name}\", expected xrc, ebb, l4s or an agent: it belongs to the user plane function behind N3"
         ))),
         own => Ok(own),
     }
@@ -193,10 +202,18 @@ mod tests {
         };
         let mut other = gnb();
         other.edge = vec!["vaqm".to_owned()];
-        says(&other, "edge: found \"vaqm\", expected xrc, l4s");
+        says(&other, "edge: found \"vaqm\", expected xrc, ebb, l4s");
         let mut other = gnb();
         other.set = vec!["upf.cecc.mode=hold".to_owned()];
         says(&other, "upf.cecc: found a function");
+        let mut other = gnb();
+        other.edge = vec!["ebb".to_owned()];
+        scenario(&other, &Plugins::new()).expect("profile C has a field for counters");
+        for profile in [Profile::Off, Profile::Container] {
+            other.reports.profile = profile;
+            says(&other, "edge: found \"ebb\" with reports.profile");
+        }
+        let mut other = gnb();
         other.set = vec!["upf.cecc.mode".to_owned()];
         says(&other, "expected KEY=VALUE");
         let mut other = gnb();

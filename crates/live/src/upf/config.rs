@@ -190,6 +190,22 @@ section! {
 }
 
 section! {
+    /// A base station's counters of flows (type 241 of its reports), which `ebb` steers by: each goes to the sender of its flow.
+    pub struct FlowCounters {
+        /// UDP port of senders that take them. None: they go nowhere.
+        #[within(1, 65_535)]
+        pub port: Option<u16> = None,
+        /// File with the key that signs them; senders need the same. None: they have no tag.
+        pub key: Option<String> = None,
+    }
+    check(me, at) {
+        if me.key.is_some() && me.port.is_none() {
+            return Err(at.error("key without port", "both: a key signs what goes to a port"));
+        }
+    }
+}
+
+section! {
     /// A session without a control plane.
     pub struct StaticSession {
         /// The UE.
@@ -242,6 +258,8 @@ section! {
         pub turns: Turns = Turns::example(),
         /// The path in the kernel.
         pub fast: Fast = Fast::example(),
+        /// Counters for senders.
+        pub counters: FlowCounters = FlowCounters::example(),
         /// Metrics and status.
         pub http: Http = Http::example(),
         /// Sessions without a control plane.

@@ -16,6 +16,7 @@ use slackwater_wire::gtpu::{Ntp, NtpClock};
 use tracing::{error, info, warn};
 
 use super::config::{FastPath, UpfConfig};
+use super::counters::Forwarder;
 use super::fast::Fast;
 use super::n6::N6;
 use super::pool::Pool;
@@ -206,6 +207,8 @@ pub struct Server {
     /// What the kernel does of it.
     fast: Option<Fast>,
     pool: Pool,
+    /// What sends counters of flows to their senders.
+    forwarder: Option<Forwarder>,
     clock: WallClock,
     /// Messages for N4 that the kernel did not take.
     refused_n4: u64,
@@ -270,6 +273,7 @@ impl Server {
             n6,
             fast,
             pool: Pool::default(),
+            forwarder: Forwarder::new(&config.counters)?,
             clock,
             refused_n4: 0,
             config: config.clone(),
@@ -598,6 +602,12 @@ impl Server {
                 }
                 Output::N6(packet) => self.n6.send(packet, &mut self.pool),
                 Output::N4 { to, bytes } => n4.push((to, bytes)),
+            }
+        }
+        if let Some(forwarder) = &mut self.forwarder {
+            for counters in self.upf.take_counted() {
+                let packet = self.pool.copied(&forwarder.packet(&counters));
+                self.n6.send(packet, &mut self.pool);
             }
         }
         self.n6.flush();

@@ -117,6 +117,7 @@ pub(super) fn settings(config: &UpfConfig, clock: NtpClock) -> Config {
         n6: icmp::Sources { v4, v6 },
         functions: functions(config),
         clock,
+        counters: config.counters.port.is_some(),
         ..UserConfig::default()
     };
     Config {

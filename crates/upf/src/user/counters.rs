@@ -168,6 +168,10 @@ counters! {
     report_overtaken,
     /// Reports read too long ago.
     report_stale,
+    /// A flow's counters for its sender that were passed on (`counters.port`).
+    flow_counters,
+    /// Such counters that were not: of a session or address that the base station does not serve, too many at once, or no port.
+    flow_counters_refused,
     /// Report containers that are cut short or of an unknown type.
     report_malformed,
 }

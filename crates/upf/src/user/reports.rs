@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use slackwater_core::{Duration, FlowId, Instant, Qfi, Teid, UeId};
 use slackwater_edge::RanReport;
 use slackwater_wire::gtpu::Message;
-use slackwater_wire::gtpu::report::{Names, Part, Source, receive};
+use slackwater_wire::gtpu::report::{FlowCounters, Names, Part, Source, counted, receive};
 
 use super::User;
 use super::n3::plain_uplink;
@@ -16,6 +16,8 @@ use crate::sessions::{Session, Sessions};
 
 /// A sender silent for so long may begin anew: it has restarted.
 const SILENCE: Duration = Duration::from_secs(1);
+/// Counters that wait for [`User::take_counted`] at most: more than come between two turns. Ours.
+const COUNTED: usize = 1 << 12;
 /// Tunnels whose numbers are known before those of silent ones are looked for. Ours.
 const FEW: usize = 1 << 10;
 
@@ -138,8 +140,12 @@ impl User {
             return;
         };
         self.counters.report_values_skipped += intake.skipped as u64;
+        if intake.counters > 0 {
+            self.take_counters(sessions, message, &source, intake.counters);
+        }
         if read.is_empty() {
-            if intake.skipped > 0 && !multi && !names_peer(&session.rules, peer) {
+            let values = intake.skipped + intake.counters;
+            if values > 0 && !multi && !names_peer(&session.rules, peer) {
                 self.counters.report_strangers += 1;
             }
             self.read = read;
@@ -162,6 +168,35 @@ impl User {
         }
         self.read = read;
         self.functions.drain(now);
+    }
+
+    /// Keeps the counters in a message, of which it has `many`. The address of the flow's receiver must be that of the session
+    /// that they are said to be of: a base station speaks of the UEs that it serves.
+    fn take_counters(
+        &mut self,
+        sessions: &Sessions,
+        message: &Message<'_>,
+        source: &Source<'_, Served<'_>>,
+        many: usize,
+    ) {
+        let before = self.counted.len();
+        // What is cut short was found before.
+        let _ = counted::each(message, source, |teid, counters| {
+            let owner = sessions.by_address(counters.flow.destination);
+            let named = sessions.by_tunnel(teid);
+            let same = owner.zip(named).is_some_and(|(a, b)| a.seid == b.seid);
+            if same && self.config.counters && self.counted.len() < COUNTED {
+                self.counted.push(counters);
+            }
+        });
+        let kept = self.counted.len() - before;
+        self.counters.flow_counters += kept as u64;
+        self.counters.flow_counters_refused += (many - kept) as u64;
+    }
+
+    /// Counters that came since the last call, each for the sender of its flow.
+    pub fn take_counted(&mut self) -> Vec<FlowCounters> {
+        core::mem::take(&mut self.counted)
     }
 }
 

@@ -12,10 +12,12 @@
 //! all, whether the sequence number goes forward and whether the report is fresh is for the caller to check.
 
 pub mod container;
+pub mod counted;
 pub mod entry;
 mod pack;
 mod read;
 
+pub use counted::FlowCounters;
 pub use entry::{Entry, Part};
 pub use pack::{Packer, Scope};
 pub use read::{Intake, Source, assistance, receive};

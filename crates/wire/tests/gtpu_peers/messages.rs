@@ -8,7 +8,7 @@ use slackwater_wire::gtpu::extension::PDU_SESSION_CONTAINER;
 use slackwater_wire::gtpu::ie::{self, Element as Ie};
 use slackwater_wire::gtpu::nru::{self, Frame};
 use slackwater_wire::gtpu::psc::{self, Container, Downlink, Paging, Stamps, Uplink};
-use slackwater_wire::gtpu::report::{Packer, Scope, Tunnels, container};
+use slackwater_wire::gtpu::report::{FlowCounters, Packer, Scope, Tunnels, container, counted};
 use slackwater_wire::gtpu::{Header, Kind, Ntp, NtpClock};
 use slackwater_wire::pfcp::Kind::{
     SessionDeletionRequest, SessionEstablishmentRequest, SessionEstablishmentResponse,
@@ -19,6 +19,7 @@ use slackwater_wire::pfcp::{
     Gates, Measurement, NodeId, OuterHeader, Pdi, Pdr, Qer, QosReport, SdfFilter, SessionReport,
     UeIp, action, cause, interface, report_type,
 };
+use slackwater_wire::report::FiveTuple;
 
 fn contained(container: Container) -> Vec<u8> {
     let mut out = [0; psc::MAX];
@@ -315,7 +316,7 @@ impl Tunnels for Cell {
     }
 }
 
-/// NR-U frames: a status, user data, and two of reports.
+/// NR-U frames: a status, user data, two of reports, and one with counters of two flows.
 pub(crate) fn frames() -> Vec<Vec<u8>> {
     let (ranges, blocks) = ([0, 0, 5, 0, 0, 9], [0, 0, 1, 4, 0, 0, 9, 2]);
     let status = nru::Status {
@@ -390,5 +391,22 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
         let n = packer.next_frame(&mut out).expect("room").expect("one");
         all.push(out[..n].to_vec());
     }
+    let counters = |source: &str, destination: &str| FlowCounters {
+        flow: FiveTuple {
+            source: source.parse().expect("an address"),
+            destination: destination.parse().expect("an address"),
+            source_port: 443,
+            destination_port: 50_000,
+            protocol: 17,
+        },
+        octets: [0x11; 24],
+    };
+    let both = [
+        counters("192.0.2.1", "10.45.0.2"),
+        counters("2001:db8::1", "2001:db8:45::2"),
+    ];
+    let both = both.map(|counters| (Teid(103), counters));
+    let skipped = counted::frames(&both, Scope::Multi, 1018, |frame| all.push(frame.to_vec()));
+    assert_eq!(skipped, 0);
     all
 }

@@ -130,9 +130,10 @@ fn tshark_reads_containers_and_frames() {
     let types: Vec<&str> = row(5)[15].split(',').collect();
     assert_eq!(types.len(), 2 + 3 * 66);
     assert_eq!(types[..5], ["237", "234", "236", "233", "229"]);
-    let kinds: Vec<&str> = (6..10).map(|i| row(i)[0]).collect();
+    assert_eq!(row(6)[15..17], ["236,241,241", "4,38,62"]);
+    let kinds: Vec<&str> = (7..11).map(|i| row(i)[0]).collect();
     assert_eq!(kinds, ["0x01", "0x02", "0x1a", "0xfe"]);
-    assert_eq!(row(8)[17..], ["0x0a0b0c0d", "192.0.2.7"]);
+    assert_eq!(row(9)[17..], ["0x0a0b0c0d", "192.0.2.7"]);
 }
 
 #[test]

@@ -9,8 +9,9 @@ use slackwater_lab::run::prepare;
 use slackwater_scenario::Plugins;
 use slackwater_scenario::build::Hosts;
 use slackwater_sim::NoClock;
-use slackwater_wire::gtpu::report::{Names, Source, Units, receive};
+use slackwater_wire::gtpu::report::{Names, Source, Units, counted, receive};
 use slackwater_wire::gtpu::{Message, Ntp, NtpClock};
+use slackwater_wire::report::FiveTuple;
 use slackwater_wire::{IpVersion, packet};
 
 use super::*;
@@ -173,6 +174,61 @@ fn read(bytes: &[u8], now: Instant) -> (Teid, Vec<RanReport>, Option<u32>) {
     let intake = receive(&message, now, &source, |r| reports.push(r)).expect("whole");
     assert_eq!(intake.skipped, 0);
     (message.header.teid, reports, intake.part.map(|p| p.seq))
+}
+
+#[test]
+fn counters_go_by_the_tunnel_of_their_ue_or_by_that_of_reports() {
+    let of = |ue: u8| {
+        let flow = FiveTuple {
+            source: "192.0.2.1".parse().expect("an address"),
+            destination: [10, 45, 0, ue + 2].into(),
+            source_port: 443,
+            destination_port: 50_000,
+            protocol: 17,
+        };
+        let octets = [ue; 24];
+        (u32::from(ue), FlowCounters { flow, octets })
+    };
+    let all = [of(0), of(2), of(0), of(1)];
+    let tunnel = |ue: u32| Teid(11 + ue);
+    for (profile, tunnels) in [
+        (Profile::Session, vec![tunnel(0), tunnel(1), tunnel(2)]),
+        (Profile::Multi, vec![REPORTS]),
+        (Profile::Container, Vec::new()),
+    ] {
+        let upf: SocketAddr = "127.0.0.1:2152".parse().expect("an address");
+        let gnb = gnb(upf, profile);
+        let scenario = world::scenario(&gnb, &Plugins::new()).expect("a cell");
+        let mut node = Node::new(&gnb, bearers(&gnb, &scenario), NtpClock::default());
+        node.count(&all);
+        let (mut by, mut got) = (Vec::new(), Vec::new());
+        while let Some(datagram) = node.next_datagram() {
+            let message = Message::parse(&datagram.bytes).expect("GTP-U");
+            let source = Source {
+                names: &Sessions,
+                clock: NtpClock::default(),
+                units: Units::default(),
+                multi: Some(REPORTS),
+            };
+            by.push(message.header.teid);
+            counted::each(&message, &source, |teid, c| got.push((teid.0 - 11, c))).expect("whole");
+        }
+        assert_eq!(by, tunnels);
+        let lost = if by.is_empty() { 4 } else { 0 };
+        let mut had = if by.is_empty() {
+            Vec::new()
+        } else {
+            all.to_vec()
+        };
+        if profile == Profile::Session {
+            had.sort_by_key(|c| c.0);
+        }
+        assert_eq!(got, had);
+        let Reported {
+            counters, skipped, ..
+        } = node.reported();
+        assert_eq!((counters, skipped), (4 - lost, lost));
+    }
 }
 
 const LATER: Instant = Instant::from_millis(1_000_000);

@@ -1,6 +1,7 @@
 use slackwater_core::UeId;
 use slackwater_wire::gtpu::extension::{MAX_CONTENT, NR_RAN_CONTAINER};
-use slackwater_wire::gtpu::report::{Packer, Scope, Tunnels};
+use slackwater_wire::gtpu::report::{FlowCounters, Packer, Scope, Tunnels, counted};
+use slackwater_wire::report::FiveTuple;
 
 use super::*;
 
@@ -213,4 +214,76 @@ fn a_time_stamp_that_comes_back_measures_the_path() {
         .unwrap();
     assert_eq!(seen.last_sample, MS(17));
     assert_eq!(seen.average, Duration::from_millis(44));
+}
+
+/// Counters of a flow from a server to the UE with the address 10.`ue`, in the tunnel `teid`; `named` is the session that they are
+/// said to be of.
+fn counters(ue: u32, named: u32, teid: Teid, scope: Scope) -> (FlowCounters, Vec<u8>) {
+    let flow = FiveTuple {
+        source: IpAddr::from([192, 0, 2, 1]),
+        destination: IpAddr::from(Ipv4Addr::from_bits(0x0a00_0000 + ue)),
+        source_port: 443,
+        destination_port: 50_000,
+        protocol: 17,
+    };
+    let counters = FlowCounters {
+        flow,
+        octets: [ue as u8 + 1; 24],
+    };
+    let mut octets = vec![0; MAX_CONTENT + 20];
+    let mut length = 0;
+    let skipped = counted::frames(&[(uplink(named), counters)], scope, MAX_CONTENT, |frame| {
+        let header = Header::g_pdu(teid);
+        length = header
+            .write(&[(NR_RAN_CONTAINER, frame)], 0, &mut octets)
+            .unwrap();
+    });
+    assert_eq!(skipped, 0);
+    octets.truncate(length);
+    (counters, octets)
+}
+
+#[test]
+fn counters_of_a_flow_are_passed_on_where_the_base_station_serves_its_ue() {
+    let mut config = config();
+    config.user.counters = true;
+    let (mut upf, _) = upf_with(config, 2, |_, _| {});
+    let own = Scope::Session(uplink(0));
+    let (sent, octets) = counters(0, 0, uplink(0), own);
+    upf.on_n3(MS(1), GNB, octets.clone(), Ecn::NotEct);
+    assert_eq!(upf.take_counted(), [sent]);
+    assert!(drain(&mut upf, MS(1)).is_empty());
+    // A peer that serves nobody; the address of another UE; on one tunnel the session of another.
+    let stranger = SocketAddr::from(([203, 0, 113, 9], 2152));
+    upf.on_n3(MS(2), stranger, octets, Ecn::NotEct);
+    upf.on_n3(MS(2), GNB, counters(1, 0, uplink(0), own).1, Ecn::NotEct);
+    upf.on_n3(
+        MS(2),
+        GNB,
+        counters(1, 1, uplink(0), Scope::Multi).1,
+        Ecn::NotEct,
+    );
+    assert!(upf.take_counted().is_empty());
+    let counted = upf.user().counters();
+    assert_eq!(
+        (counted.flow_counters, counted.flow_counters_refused),
+        (1, 3)
+    );
+    assert_eq!((counted.report_strangers, counted.report_malformed), (1, 0));
+}
+
+#[test]
+fn counters_are_bounded_and_without_order_none_are_kept() {
+    for (ordered, kept) in [(true, 1 << 12), (false, 0)] {
+        let mut config = config();
+        config.user.counters = ordered;
+        let (mut upf, _) = upf_with(config, 1, |_, _| {});
+        let (_, octets) = counters(0, 0, uplink(0), Scope::Session(uplink(0)));
+        for _ in 0..5_000 {
+            upf.on_n3(MS(1), GNB, octets.clone(), Ecn::NotEct);
+        }
+        assert_eq!(upf.take_counted().len(), kept);
+        let refused = upf.user().counters().flow_counters_refused;
+        assert_eq!(refused, 5_000 - kept as u64);
+    }
 }

@@ -5,6 +5,7 @@ use slackwater_core::{Duration, Qfi, Teid};
 
 use super::super::ntp::Ntp;
 use super::super::psc::CONGESTION_MAX;
+use super::counted::FlowCounters;
 use crate::WireError;
 use crate::octets::{Reader, Writer, fits};
 
@@ -50,6 +51,9 @@ pub enum Entry {
     },
     /// 240: round-trip time between user plane function and UE, in µs (u32).
     RoundTrip(u32),
+    /// 241: what the base station counts of one flow (24 octets), for its sender; IP version and protocol of the flow (u8, u8),
+    /// addresses of sender and UE, their ports (u16, u16).
+    Counters(FlowCounters),
 }
 
 /// The slots of a cell: numerology (u8), period (u8), downlink slots (u32), processing time in µs (u16); then, all or
@@ -148,6 +152,7 @@ impl Entry {
                 backlog: r.u32("")?,
             }),
             240 => Some(Self::RoundTrip(r.u32("")?)),
+            241 => FlowCounters::read(r)?.map(Self::Counters),
             _ => None,
         })
     }
@@ -167,6 +172,7 @@ impl Entry {
             Self::Congestion(_) => (238, 2),
             Self::Available { .. } => (239, 8),
             Self::RoundTrip(_) => (240, 4),
+            Self::Counters(counters) => (241, counters.len()),
         };
         out.put(&[kind, len])?;
         match *self {
@@ -192,6 +198,7 @@ impl Entry {
                 out.u32(kbps)?;
                 out.u32(backlog)
             }
+            Self::Counters(counters) => counters.put(out),
         }
     }
 }

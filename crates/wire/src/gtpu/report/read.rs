@@ -34,6 +34,8 @@ pub struct Intake {
     pub part: Option<Part>,
     /// Reports handed out.
     pub reports: usize,
+    /// Counters of flows, which are for their senders ([`super::counted::each`]).
+    pub counters: usize,
     /// Values passed over: of unknown type, of unknown flows or sessions, or such as cannot be.
     pub skipped: usize,
 }
@@ -117,6 +119,7 @@ pub fn assistance<N: Names>(
             Some(Entry::Flow(qfi)) => context.qfi = Some(qfi),
             Some(Entry::Sent(stamp)) => context.at = source.clock.instant(stamp).min(now),
             Some(Entry::Part(part)) => intake.part = Some(part),
+            Some(Entry::Counters(_)) => intake.counters += 1,
             Some(entry) => match context.report(entry, source) {
                 Some(report) => {
                     intake.reports += 1;
