@@ -32,15 +32,7 @@ pub mod privilege;
 pub mod program;
 pub mod quinn;
 pub mod rtc;
-#[cfg_attr(
-    not(feature = "bpf"),
-    expect(
-        dead_code,
-        unused_imports,
-        reason = "a loader of programs in the kernel uses it"
-    )
-)]
-mod split;
+pub mod split;
 mod sys;
 pub mod upf;
 pub mod validate;

@@ -3,11 +3,12 @@
 #![cfg(feature = "bpf")]
 
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, unshare};
@@ -55,16 +56,17 @@ fn until(loaded: &LoadedEbb, holds: impl Fn(&EbbCounts) -> bool) -> EbbCounts {
     }
 }
 
-/// A base station that offers 80 Mbit/s, and for which what the receiver has read is gone.
-fn report(flow: FiveTuple, to: SocketAddr, gone: &AtomicU64, over: &AtomicBool) {
+/// A base station that offers 80 Mbit/s beyond what is taken, and for which what the receiver has read is gone. One that offered less than
+/// what CUBIC has on a loopback would be found to lie, and not be believed. Its clock and its sums go on while it is silent.
+fn report(begun: Instant, flow: FiveTuple, to: SocketAddr, gone: &AtomicU64, over: &AtomicBool) {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
-    let begun = Instant::now();
     while !over.load(Ordering::Relaxed) {
         let seconds = begun.elapsed().as_secs_f64();
+        let gone = gone.load(Ordering::Relaxed);
         let counters = Counters {
             stamp: (seconds * STAMPS) as u32,
-            gone: gone.load(Ordering::Relaxed) as u32,
-            offered: (seconds * 10e6) as u64 as u32,
+            gone: gone as u32,
+            offered: (gone + (seconds * 10e6) as u64) as u32,
             active: 1,
             instance: 4,
             ..Counters::default()
@@ -72,6 +74,99 @@ fn report(flow: FiveTuple, to: SocketAddr, gone: &AtomicU64, over: &AtomicBool) 
         let octets = CounterReport::seal(FlowKey::FiveTuple(flow), counters.encode(), None);
         socket.send_to(&octets, to).expect("it is sent");
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A download under `ebb` on the loopback.
+struct Download {
+    begun: Instant,
+    flow: FiveTuple,
+    /// Payload bytes that the receiver has read.
+    gone: Arc<AtomicU64>,
+    over: Arc<AtomicBool>,
+    threads: [JoinHandle<()>; 2],
+}
+
+/// A base station of a thread, which falls silent when it is told to.
+struct Agent {
+    quiet: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Agent {
+    fn end(self) {
+        self.quiet.store(true, Ordering::Relaxed);
+        self.thread.join().expect("it ends");
+    }
+}
+
+impl Download {
+    /// Begins one at `address`, and waits until `loaded` has seen both ends.
+    fn begin(loaded: &LoadedEbb, address: IpAddr) -> Self {
+        let listener = TcpListener::bind((address, 0)).expect("a socket");
+        let server = listener.local_addr().expect("an address");
+        let before = loaded.counts().connections;
+        let mut sender = TcpStream::connect(server).expect("it connects");
+        let (mut receiver, client) = listener.accept().expect("it connects");
+        let name = getsockopt(&sender, sockopt::TcpCongestion).expect("an option");
+        assert_eq!(name.to_string_lossy().trim_end_matches('\0'), "ebb");
+        until(loaded, |c| c.connections == before + 2);
+
+        let gone = Arc::new(AtomicU64::new(0));
+        let over = Arc::new(AtomicBool::new(false));
+        let read = std::thread::spawn({
+            let gone = Arc::clone(&gone);
+            move || {
+                let mut buffer = vec![0; 1 << 16];
+                while let Ok(n) = receiver.read(&mut buffer) {
+                    if n == 0 {
+                        break;
+                    }
+                    gone.fetch_add(n as u64, Ordering::Relaxed);
+                }
+            }
+        });
+        let write = std::thread::spawn({
+            let over = Arc::clone(&over);
+            move || {
+                let piece = vec![0; 1 << 16];
+                while !over.load(Ordering::Relaxed) {
+                    sender.write_all(&piece).expect("the receiver reads");
+                }
+            }
+        });
+        let flow = FiveTuple {
+            source: client.ip(),
+            destination: server.ip(),
+            source_port: client.port(),
+            destination_port: server.port(),
+            protocol: 6,
+        };
+        Self {
+            begun: Instant::now(),
+            flow,
+            gone,
+            over,
+            threads: [write, read],
+        }
+    }
+
+    /// A base station that reports of it to `reports`.
+    fn agent(&self, reports: SocketAddr) -> Agent {
+        let quiet = Arc::new(AtomicBool::new(false));
+        let thread = std::thread::spawn({
+            let (gone, quiet) = (Arc::clone(&self.gone), Arc::clone(&quiet));
+            let (begun, flow) = (self.begun, self.flow);
+            move || report(begun, flow, reports, &gone, &quiet)
+        });
+        Agent { quiet, thread }
+    }
+
+    fn end(self) {
+        self.over.store(true, Ordering::Relaxed);
+        for thread in self.threads {
+            thread.join().expect("it ends");
+        }
     }
 }
 
@@ -91,59 +186,12 @@ fn reports_steer_the_kernels_sender_and_cubic_has_it_without_them() {
     // A second loader finds the name taken.
     assert!(load().is_err());
 
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
-    let server = listener.local_addr().expect("an address");
-    let mut sender = TcpStream::connect(server).expect("it connects");
-    let (mut receiver, client) = listener.accept().expect("it connects");
-    let name = getsockopt(&sender, sockopt::TcpCongestion).expect("an option");
-    assert_eq!(name.to_string_lossy().trim_end_matches('\0'), "ebb");
-    // Both ends.
-    until(&loaded, |c| c.connections == 2);
-
-    let (gone, over) = (
-        Arc::new(AtomicU64::new(0)),
-        Arc::new(AtomicBool::new(false)),
-    );
-    let read = std::thread::spawn({
-        let gone = Arc::clone(&gone);
-        move || {
-            let mut buffer = vec![0; 1 << 16];
-            while let Ok(n) = receiver.read(&mut buffer) {
-                if n == 0 {
-                    break;
-                }
-                gone.fetch_add(n as u64, Ordering::Relaxed);
-            }
-        }
-    });
-    let write = std::thread::spawn({
-        let over = Arc::clone(&over);
-        move || {
-            let piece = vec![0; 1 << 16];
-            while !over.load(Ordering::Relaxed) {
-                sender.write_all(&piece).expect("the receiver reads");
-            }
-        }
-    });
-
+    let download = Download::begin(&loaded, Ipv4Addr::LOCALHOST.into());
     // Without reports it is CUBIC.
     let counts = until(&loaded, |c| c.cubic_acks > 100);
     assert_eq!((counts.radio_acks, counts.taken_over), (0, 0), "{counts:?}");
 
-    let flow = FiveTuple {
-        source: client.ip(),
-        destination: server.ip(),
-        source_port: client.port(),
-        destination_port: server.port(),
-        protocol: 6,
-    };
-    let agent = || {
-        let (gone, quiet) = (Arc::clone(&gone), Arc::new(AtomicBool::new(false)));
-        let told = Arc::clone(&quiet);
-        let thread = std::thread::spawn(move || report(flow, reports, &gone, &told));
-        (quiet, thread)
-    };
-    let (quiet, thread) = agent();
+    let agent = download.agent(reports);
     let counts = until(&loaded, |c| c.radio_acks > 100);
     assert!(
         counts.heard.told > 2 && counts.heard.malformed == 0,
@@ -151,34 +199,44 @@ fn reports_steer_the_kernels_sender_and_cubic_has_it_without_them() {
     );
 
     // Silence: the process gives it back, and its order is fresh.
-    quiet.store(true, Ordering::Relaxed);
-    thread.join().expect("it ends");
+    agent.end();
     let before = loaded.counts();
     let counts = until(&loaded, |c| {
         c.taken_over > 0 && c.cubic_acks > before.cubic_acks + 100
     });
     assert_eq!(counts.lost, 0, "{counts:?}");
 
+    // Over IPv6, where the machine has it, while the other has no reports.
+    let v6 = IpAddr::from(Ipv6Addr::LOCALHOST);
+    if TcpListener::bind((v6, 0)).is_ok() {
+        let beside = Download::begin(&loaded, v6);
+        let before = loaded.counts();
+        let agent = beside.agent(reports);
+        let counts = until(&loaded, |c| c.radio_acks > before.radio_acks + 100);
+        assert_eq!((counts.heard.strangers, counts.lost), (0, 0), "{counts:?}");
+        agent.end();
+        beside.end();
+    } else {
+        eprintln!("skipped: a connection over IPv6, which this machine does not have");
+    }
+
     // A process that stands still: the kernel gives it back by itself.
-    let (quiet, thread) = agent();
-    let steered = counts.radio_acks;
+    let steered = loaded.counts().radio_acks;
+    let agent = download.agent(reports);
     let counts = until(&loaded, |c| c.radio_acks > steered + 100);
     loaded.stop();
     let cubic = counts.cubic_acks;
     let counts = until(&loaded, |c| c.cubic_acks > cubic + 100);
     assert!(counts.stale >= 1, "{counts:?}");
-    quiet.store(true, Ordering::Relaxed);
-    thread.join().expect("it ends");
+    agent.end();
 
     // The connection outlives the loader.
     drop(loaded);
-    let had = gone.load(Ordering::Relaxed);
+    let had = download.gone.load(Ordering::Relaxed);
     let begun = Instant::now();
-    while gone.load(Ordering::Relaxed) < had + 50_000_000 {
+    while download.gone.load(Ordering::Relaxed) < had + 50_000_000 {
         assert!(begun.elapsed() < PATIENCE, "the connection stands");
         std::thread::sleep(Duration::from_millis(5));
     }
-    over.store(true, Ordering::Relaxed);
-    write.join().expect("it ends");
-    read.join().expect("it ends");
+    download.end();
 }

@@ -296,7 +296,7 @@ fn steer(
                     break;
                 };
                 let mut connections = locked(connections);
-                if budget.take(Wall::now()) {
+                if budget.take_of(Wall::now(), connections.open()) {
                     let now = connections.at(monotonic());
                     connections.on_datagram(now, &buffer[..length]);
                 } else {

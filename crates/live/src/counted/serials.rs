@@ -57,6 +57,8 @@ pub(crate) struct Budget {
 impl Budget {
     /// An agent sends a report with each packet of a client: enough for 1 Gbit/s, acknowledged every second packet.
     pub(crate) const MOST: u32 = 50_000;
+    /// Of one connection, where it has thousands beside it: a report each ms, five times as many as a base station sends.
+    const EACH: u32 = 1_000;
 
     /// None yet.
     pub(crate) const fn new(now: Instant) -> Self {
@@ -68,17 +70,34 @@ impl Budget {
 
     /// One more at `now`; false where it is one too many.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
+        self.take_of(now, 1)
+    }
+
+    /// As [`Budget::take`], where reports of so many `connections` come to one socket.
+    pub(crate) fn take_of(&mut self, now: Instant, connections: usize) -> bool {
         if now.duration_since(self.since) >= Duration::from_secs(1) {
             *self = Self::new(now);
         }
         self.used = self.used.saturating_add(1);
-        self.used <= Self::MOST
+        let each = u32::try_from(connections).unwrap_or(u32::MAX);
+        self.used <= Self::MOST.max(each.saturating_mul(Self::EACH))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_connections_have_more_reports_and_a_flood_has_an_end() {
+        let now = Instant::now();
+        for (connections, most) in [(1, 50_000), (50, 50_000), (200, 200_000)] {
+            let mut budget = Budget::new(now);
+            let taken = (0..300_000).filter(|_| budget.take_of(now, connections));
+            assert_eq!(taken.count(), most);
+            assert!(budget.take_of(now + Duration::from_secs(1), connections));
+        }
+    }
 
     #[test]
     fn a_signed_report_passes_once() {

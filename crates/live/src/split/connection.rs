@@ -35,6 +35,8 @@ pub(super) struct Connection {
     order: Option<(Instant, Order)>,
     /// A report or a timer came since.
     due: bool,
+    /// Where it stands on the [`Agenda`](super::agenda::Agenda).
+    pub(super) planned: Option<Instant>,
 }
 
 impl Connection {
@@ -50,7 +52,13 @@ impl Connection {
             timeouts: 0,
             order: None,
             due: false,
+            planned: None,
         }
+    }
+
+    /// A report or a timer came since the last order.
+    pub(super) const fn is_due(&self) -> bool {
+        self.due
     }
 
     /// Payload bytes of a full segment; zero before the first sample.
@@ -111,14 +119,16 @@ impl Connection {
         self.due = true;
     }
 
-    /// When it is to be looked at again.
+    /// When it is to be looked at again: the sender's own timer, or an order that is to be renewed.
     pub(super) fn next_timer(&self) -> Option<Instant> {
-        self.ebb.next_timer()
+        let steered = self.order.filter(|(_, order)| order.steers);
+        let renewed = steered.map(|(at, _)| at + RENEWED);
+        self.ebb.next_timer().into_iter().chain(renewed).min()
     }
 
     /// The time has come, or not yet.
     pub(super) fn on_timer(&mut self, now: Instant) {
-        if self.next_timer().is_some_and(|at| at <= now) {
+        if self.ebb.next_timer().is_some_and(|at| at <= now) {
             self.ebb.on_timer(now, &self.path);
             self.due = true;
         }

@@ -8,6 +8,7 @@ use slackwater_core::Instant;
 use slackwater_signal::PathReport;
 use slackwater_wire::report::FlowKey;
 
+use super::agenda::Agenda;
 use super::connection::Connection;
 use super::event::{self, Event, Kind};
 use crate::counted::{CounterReport, Heard, Key, Serials};
@@ -24,7 +25,7 @@ pub(super) struct Peer {
 
 /// All connections.
 #[derive(Debug)]
-pub(crate) struct Connections {
+pub struct Connections {
     /// What each connection begins with.
     sender: Ebb,
     /// What reports are signed with, if they are.
@@ -35,38 +36,42 @@ pub(crate) struct Connections {
     open: BTreeMap<u64, Connection>,
     /// Their cookies.
     by_peer: BTreeMap<Peer, u64>,
+    /// When each is to be looked at.
+    agenda: Agenda,
     serials: Serials<Peer>,
     /// What became of reports.
-    pub(crate) heard: Heard,
+    pub heard: Heard,
 }
 
 impl Connections {
     /// None yet; each will begin with `sender`. `epoch` is the kernel's clock, ns. Counters count where `key` has signed them, if there is one.
-    pub(crate) fn new(sender: Ebb, key: Option<Key>, epoch: u64) -> Self {
+    pub fn new(sender: Ebb, key: Option<Key>, epoch: u64) -> Self {
         Self {
             sender,
             key,
             epoch,
             open: BTreeMap::new(),
             by_peer: BTreeMap::new(),
+            agenda: Agenda::default(),
             serials: Serials::default(),
             heard: Heard::default(),
         }
     }
 
     /// The kernel's clock of `ns`.
-    pub(crate) const fn at(&self, ns: u64) -> Instant {
+    pub const fn at(&self, ns: u64) -> Instant {
         Instant::from_nanos(ns.saturating_sub(self.epoch))
     }
 
     /// Takes what the ring has. The cookie of a connection that is over is returned: it has no order any more.
-    pub(crate) fn on_event(&mut self, octets: &[u8]) -> Option<u64> {
+    pub fn on_event(&mut self, octets: &[u8]) -> Option<u64> {
         let event = Event::read(octets)?;
         match event.kind {
             Kind::Sample => {
                 let (now, sent_at) = (self.at(event.now_ns), self.at(event.sent_at_ns));
                 if let Some(connection) = self.open.get_mut(&event.cookie) {
                     connection.on_sample(now, sent_at, &event);
+                    self.agenda.plan(event.cookie, connection);
                 }
                 None
             }
@@ -77,8 +82,10 @@ impl Connections {
                 };
                 if self.open.len() < MOST {
                     // Addresses come again, and the end of a connection may have found no room.
-                    if let Some(old) = self.by_peer.insert(peer, event.cookie) {
-                        self.open.remove(&old);
+                    if let Some(old) = self.by_peer.insert(peer, event.cookie)
+                        && let Some(mut gone) = self.open.remove(&old)
+                    {
+                        self.agenda.forget(old, &mut gone);
                     }
                     self.serials.open(peer);
                     self.open
@@ -87,7 +94,8 @@ impl Connections {
                 None
             }
             Kind::Close => {
-                let gone = self.open.remove(&event.cookie)?;
+                let mut gone = self.open.remove(&event.cookie)?;
+                self.agenda.forget(event.cookie, &mut gone);
                 if self.by_peer.get(&gone.peer) == Some(&event.cookie) {
                     self.by_peer.remove(&gone.peer);
                     self.serials.close(gone.peer);
@@ -98,7 +106,7 @@ impl Connections {
     }
 
     /// A datagram of a base station came at `now`.
-    pub(crate) fn on_datagram(&mut self, now: Instant, bytes: &[u8]) {
+    pub fn on_datagram(&mut self, now: Instant, bytes: &[u8]) {
         if !CounterReport::is_one(bytes) {
             self.heard.malformed += 1;
             return;
@@ -115,18 +123,18 @@ impl Connections {
                 return;
             }
         };
-        let connection = match report.flow {
+        let found = match report.flow {
             FlowKey::FiveTuple(tuple) => {
                 let peer = Peer {
                     remote: SocketAddr::new(tuple.destination, tuple.destination_port),
                     local: tuple.source_port,
                 };
-                let cookie = self.by_peer.get(&peer);
-                cookie.and_then(|cookie| self.open.get_mut(cookie))
+                let cookie = self.by_peer.get(&peer).copied();
+                cookie.and_then(|cookie| Some((cookie, self.open.get_mut(&cookie)?)))
             }
             FlowKey::ConnectionId(_) => None,
         };
-        let Some(connection) = connection else {
+        let Some((cookie, connection)) = found else {
             self.heard.strangers += 1;
             return;
         };
@@ -135,27 +143,49 @@ impl Connections {
             return;
         }
         self.heard.told += 1;
+        if !connection.is_due() {
+            self.agenda.add_due(cookie);
+        }
         connection.on_report(now, &PathReport::Counters(report.counters));
     }
 
     /// Gives `order` what the kernel is to do from `now_ns` on: the cookie of a connection, and the octets of its order.
-    pub(crate) fn orders(&mut self, now_ns: u64, mut order: impl FnMut(u64, &[u8])) {
+    pub fn orders(&mut self, now_ns: u64, mut order: impl FnMut(u64, &[u8])) {
         let now = self.at(now_ns);
-        for (cookie, connection) in &mut self.open {
-            connection.on_timer(now);
-            if let Some(wanted) = connection.order(now) {
-                order(*cookie, &event::write(&wanted, now_ns, connection.mss()));
-            }
+        let due = self.agenda.take(now);
+        for cookie in &due {
+            self.look(*cookie, now_ns, &mut order);
         }
+        self.agenda.reuse(due);
+    }
+
+    /// Gives `order` what the connection `cookie` orders, and plans the next look at it.
+    fn look(&mut self, cookie: u64, now_ns: u64, order: &mut impl FnMut(u64, &[u8])) {
+        let now = self.at(now_ns);
+        let Some(connection) = self.open.get_mut(&cookie) else {
+            return;
+        };
+        // It was taken from there, or stands there for later than now.
+        connection.planned = connection.planned.filter(|planned| *planned > now);
+        connection.on_timer(now);
+        if let Some(wanted) = connection.order(now) {
+            order(cookie, &event::write(&wanted, now_ns, connection.mss()));
+        }
+        self.agenda.plan(cookie, connection);
+    }
+
+    /// Connections that are open.
+    pub fn open(&self) -> usize {
+        self.open.len()
     }
 
     /// When a connection is to be looked at again.
-    pub(crate) fn next_timer(&self) -> Option<Instant> {
-        self.open.values().filter_map(Connection::next_timer).min()
+    pub fn next_timer(&self) -> Option<Instant> {
+        self.agenda.next()
     }
 
     /// Appends the internals of the sender of `cookie`.
-    pub(crate) fn internals(&self, cookie: u64, out: &mut Vec<(&'static str, f64)>) {
+    pub fn internals(&self, cookie: u64, out: &mut Vec<(&'static str, f64)>) {
         if let Some(connection) = self.open.get(&cookie) {
             connection.snapshot(out);
         }
@@ -165,7 +195,7 @@ impl Connections {
 #[cfg(test)]
 mod tests {
     use slackwater_control::{AnyController, Config, registry::build};
-    use slackwater_core::Draw;
+    use slackwater_core::{Draw, rng::uniform};
     use slackwater_signal::Counters;
     use slackwater_wire::report::FiveTuple;
 
@@ -299,6 +329,104 @@ mod tests {
         // CUBIC begins with what was aimed at: a loop to the radio and back takes 21 packets or so, and some wait there.
         assert!((20..45).contains(&said[330].2), "{:?}", said[330]);
         assert_eq!(connections.heard.told, 300);
+    }
+
+    /// Gives `order` the same as [`Connections::orders`], by a look at each connection.
+    fn by_each(connections: &mut Connections, now_ns: u64) -> BTreeMap<u64, Vec<u8>> {
+        let now = connections.at(now_ns);
+        let mut all = BTreeMap::new();
+        for (cookie, connection) in &mut connections.open {
+            connection.on_timer(now);
+            if let Some(wanted) = connection.order(now) {
+                let octets = event::write(&wanted, now_ns, connection.mss());
+                all.insert(*cookie, octets.to_vec());
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn the_agenda_orders_what_a_look_at_each_connection_would() {
+        let (mut some, mut each) = (none(None), none(None));
+        let mut stream = Draw::new(5).stream(0);
+        let mut below = |n: u64| (uniform(&mut stream) * n as f64) as u64;
+        let mut next = 0u64;
+        let mut live: Vec<(u64, u16, u64)> = Vec::new();
+        let mut orders = 0;
+        for ms in 0..4_000u64 {
+            let now_ns = EPOCH + ms * MS;
+            let mut both = |event: &Event| {
+                let octets = event.octets();
+                assert_eq!(some.on_event(&octets), each.on_event(&octets));
+            };
+            // Connections begin, end, and take the place of others.
+            if live.len() < 20 || below(100) == 0 {
+                next += 1;
+                let port = 40_000 + below(30) as u16;
+                live.retain(|(_, other, _)| *other != port);
+                live.push((next, port, 0));
+                let local = "192.0.2.1:443".parse().expect("an address");
+                let kind = Kind::Open {
+                    local,
+                    remote: SocketAddr::new(tuple(port).destination, port),
+                };
+                both(&Event {
+                    cookie: next,
+                    kind,
+                    ..PLAIN
+                });
+            }
+            if live.len() > 10 && below(100) == 0 {
+                let (cookie, ..) = live.swap_remove(below(live.len() as u64) as usize);
+                both(&Event {
+                    cookie,
+                    kind: Kind::Close,
+                    ..PLAIN
+                });
+            }
+            for (cookie, _, sent) in &mut live {
+                if below(4) == 0 {
+                    *sent += MSS * below(8);
+                    both(&Event {
+                        cookie: *cookie,
+                        now_ns,
+                        sent_at_ns: now_ns,
+                        sent: *sent,
+                        segments: *sent / MSS,
+                        arrived: *sent / 2,
+                        ..PLAIN
+                    });
+                }
+            }
+            for (_, port, sent) in &live {
+                // Some are silent for seconds.
+                if (ms / 300 + u64::from(*port)) % 3 > 0 && below(8) == 0 {
+                    let counters = Counters {
+                        stamp: (ms * 8) as u32,
+                        gone: (*sent / 2) as u32,
+                        offered: (ms * WIRE) as u32,
+                        active: 1,
+                        ..Counters::default()
+                    };
+                    let octets = report(*port, counters);
+                    let now = some.at(now_ns);
+                    some.on_datagram(now, &octets);
+                    each.on_datagram(now, &octets);
+                }
+            }
+            if below(3) == 0 {
+                let wanted = by_each(&mut each, now_ns);
+                let mut had = BTreeMap::new();
+                some.orders(now_ns, |cookie, octets| {
+                    assert!(had.insert(cookie, octets.to_vec()).is_none());
+                });
+                assert_eq!(had, wanted, "{ms} ms");
+                orders += had.len();
+            }
+        }
+        assert!(orders > 1_000, "{orders}");
+        // What is over stands there no more.
+        assert!(some.agenda.len() <= live.len());
     }
 
     #[test]
