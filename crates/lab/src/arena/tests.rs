@@ -68,6 +68,9 @@ fn every_controller_that_stands_for_a_system_is_in_it() {
     ] {
         assert!(set.systems.iter().any(|s| s.sender == name), "{name}");
     }
+    for name in ["ebb", "ebb-media"] {
+        assert!(set.systems.iter().any(|s| s.sender == name), "{name}");
+    }
     for edge in [
         "vaqm",
         "codel",
