@@ -128,7 +128,12 @@ impl Ebb {
             let own = self.own.take().filter(|(at, _)| now.since(*at) < RECENT);
             let target = match own {
                 Some((_, rate)) if self.clock.is_banned(now) => rate,
-                _ => self.rate(),
+                // What was held back to drain a queue is not what the path has.
+                _ => self
+                    .clock
+                    .apart()
+                    .map_or(0.0, |rate| 8.0 * rate / self.packets.overhead())
+                    .clamp(self.rate(), self.most),
             };
             self.gcc.resume(now, target, self.packets);
         }

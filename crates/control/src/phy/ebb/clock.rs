@@ -80,6 +80,8 @@ pub(crate) struct RadioClock {
     /// Bytes that the base station dropped since the counters began, and those that were lost before it as far as the offset knows.
     pub(super) dropped: u64,
     pub(super) written_off: u64,
+    /// Of the latter, those that were found since rule 6 looked last.
+    pub(super) lost: u64,
     /// The least excess of what is on its way over what the host has in flight, and since when it is one.
     pub(super) excess: Option<(Instant, u64)>,
     /// The longest time between two reports, by their stamps or as they come, seconds; it fades within some seconds.
@@ -148,6 +150,7 @@ impl RadioClock {
             last_sent: Instant::ZERO,
             dropped: 0,
             written_off: 0,
+            lost: 0,
             excess: None,
             interval: 0.005,
             fades: Fades::NONE,
@@ -282,8 +285,8 @@ impl RadioClock {
             self.forecast.know(rate);
         }
         self.write_off(now, counters, base);
-        self.choose(now, counters, base);
-        if self.trust.is_banned(now) {
+        self.choose(now, counters, base, gone[0]);
+        if self.trust.is_banned(now) || self.elsewhere.apart().is_some() {
             self.hand_over();
         } else if !self.steers && self.fresh >= TRUSTED && self.has_base() {
             self.steers = true;
@@ -374,7 +377,7 @@ impl RadioClock {
     }
 
     /// Rules 5 and 6: whether something else than the radio decides.
-    fn choose(&mut self, now: Instant, counters: &Counters, base: Duration) {
+    fn choose(&mut self, now: Instant, counters: &Counters, base: Duration, left: u64) {
         let rate = self.forecast.rate();
         self.wait = self.round.saturating_sub(base + counters.hol);
         if !self.wait.is_zero() {
@@ -383,6 +386,10 @@ impl RadioClock {
             let queue = Duration::from_secs_f64(lesser(drain, 10.0));
             self.wait = self.wait.min(self.round.saturating_sub(base + queue));
         }
+        if !self.min_rtt.is_zero() {
+            // A queue there is a part of the host's round trip, too.
+            self.wait = self.wait.min(self.srtt.saturating_sub(self.min_rtt));
+        }
         let way = Way {
             round: self.round,
             wait: self.wait,
@@ -390,6 +397,8 @@ impl RadioClock {
             base,
             served: self.served,
             forecast: rate,
+            lost: std::mem::take(&mut self.lost) as f64,
+            left: left as f64,
         };
         if self.params.rules.elsewhere
             && let Some(base) = self.elsewhere.look(now, way)
@@ -456,6 +465,11 @@ impl RadioClock {
     /// The base station's word failed, and it is not heard.
     pub(crate) fn is_banned(&self, now: Instant) -> bool {
         self.trust.is_banned(now)
+    }
+
+    /// Others share a bottleneck that is not the radio: the rate that was served there, bytes/s.
+    pub(crate) fn apart(&self) -> Option<f64> {
+        self.elsewhere.apart()
     }
 
     /// Others fill the queue.

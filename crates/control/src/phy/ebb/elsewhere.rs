@@ -1,4 +1,5 @@
-//! A bottleneck that is not the radio: bytes take longer than the radio's queue explains, and fewer arrive than it offers.
+//! A bottleneck that is not the radio: bytes take longer than the radio's queue explains, or are lost on the way there, and fewer arrive
+//! than it offers. Where others share it, it is no longer for the radio to decide.
 
 use slackwater_core::{Duration, Instant};
 
@@ -16,11 +17,27 @@ const NEARLY: f64 = 0.97;
 const REST: Duration = Duration::from_secs(10);
 /// Time between two drains of its queue.
 const CYCLE: Duration = Duration::from_secs(2);
-/// A drain: this part of the rate for so many loops.
+/// A drain: this part of the rate for so many loops, and as long as what waits there takes, with some room.
 const DRAIN: f64 = 0.75;
 const DRAIN_ROUNDS: f64 = 2.5;
+const DRAIN_ROOM: f64 = 1.2;
+/// So long at most.
+const DRAIN_MOST: Duration = Duration::from_secs(2);
 /// A probe for more, for one loop.
 const PROBE: f64 = 1.25;
+/// More than this part is lost before the radio (draft-ietf-ccwg-bbr, BBRLossThresh) ...
+const LOST: f64 = 0.02;
+/// ... of what was sent in so many least loops, and this time at least.
+const LOST_ROUNDS: u64 = 2;
+const LOST_OVER: Duration = Duration::from_millis(100);
+/// So many drains in a row that found a longer path, where the radio did not serve what it offers between them, were of a queue that
+/// others filled.
+const SHARED: u32 = 2;
+/// The host steers then, for so long, and twice as long each time, up to this.
+const APART: Duration = Duration::from_secs(10);
+const APART_MOST: Duration = Duration::from_secs(160);
+/// The radio is the bottleneck where it serves what it offers for so many least loops.
+const RADIO_ROUNDS: u64 = 4;
 
 /// What is held.
 #[derive(Clone, Copy, Debug)]
@@ -40,11 +57,43 @@ struct Held {
     slight: bool,
     /// The present cycle's verdict on the loop is there.
     judged: bool,
+    /// In a cycle before this one the queue was drained.
+    drained: bool,
+    /// Time between two drains.
+    cycle: Duration,
+}
+
+/// What was lost before the radio, over a while.
+#[derive(Clone, Copy, Debug)]
+struct Losses {
+    begun: Instant,
+    /// Bytes that were lost, and those that left the radio.
+    lost: f64,
+    left: f64,
+}
+
+/// Others share the bottleneck: the host steers.
+#[derive(Clone, Copy, Debug)]
+struct Apart {
+    /// Until then.
+    until: Instant,
+    /// The rate that was held, bytes/s.
+    rate: f64,
+    /// Since when the radio serves what it offers.
+    radio: Option<Instant>,
 }
 
 /// Whether the bottleneck is elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Elsewhere {
+    losses: Option<Losses>,
+    /// Drains in a row that found a longer path.
+    longer: u32,
+    /// Since when the radio has served what it offers, before it is taken for the bottleneck.
+    serves: Option<Instant>,
+    apart: Option<Apart>,
+    /// How long the host steers the next time.
+    next: Option<Duration>,
     /// Since when it seems so.
     since: Option<Instant>,
     /// The loops of an empty radio.
@@ -78,22 +127,40 @@ pub(super) struct Way {
     /// Rates, bytes/s: what is served, and what the radio would serve.
     pub served: f64,
     pub forecast: f64,
+    /// Bytes since the last report: what was found to be lost before the radio, and what left it.
+    pub lost: f64,
+    pub left: f64,
 }
 
 impl Elsewhere {
     /// Returns a least loop that replaces the known one: the path is longer.
     pub(super) fn look(&mut self, now: Instant, way: Way) -> Option<Duration> {
         let Way { base, served, .. } = way;
+        if self.apart.is_some() {
+            self.wait(now, &way);
+            return None;
+        }
+        self.settle(now, &way);
+        let loses = self.loses(now, &way);
         let Some(held) = &mut self.held else {
-            self.suspect(now, &way);
+            self.suspect(now, &way, loses);
             return None;
         };
         let enough = if held.slight { NEARLY } else { SERVED };
         if served >= enough * way.forecast {
-            *self = Self::default();
+            self.leave();
             return None;
         }
-        held.rate = held.rate.max(served);
+        if held.judged && loses {
+            // It was drained, and packets are lost all the same.
+            let rate = held.rate;
+            self.part(now, rate);
+            return None;
+        }
+        // Where a queue stands there, more is served because others send less.
+        if way.wait <= WAIT {
+            held.rate = held.rate.max(served);
+        }
         let beyond = if held.slight { LONGER } else { WAIT };
         if way.empty {
             held.empty = held.empty.min(way.round);
@@ -102,6 +169,9 @@ impl Elsewhere {
             held.least = held.least.min(base + way.wait);
         }
         let passed = now.since(held.begun);
+        if !held.judged {
+            held.lengthen(&way);
+        }
         if passed >= held.drain && !held.judged {
             held.judged = true;
             let least = if held.empty < Duration::MAX {
@@ -111,35 +181,129 @@ impl Elsewhere {
             };
             // The queue of a bottleneck that was drained is empty.
             if least > base + beyond && least < Duration::MAX {
-                *self = Self::default();
+                let (sure, rate) = (!held.slight && held.empty < Duration::MAX, held.rate);
+                // A queue that was drained before has others in it now.
+                let found = if held.drained { SHARED } else { 1 };
+                self.leave();
+                self.longer += if sure { found } else { 0 };
+                if self.longer >= SHARED {
+                    self.part(now, rate);
+                    return None;
+                }
                 return Some(least);
             }
             if held.slight {
                 // The path is as long as before, and nearly all is served: nothing is to be held.
-                *self = Self {
-                    rests: Some(now + REST),
-                    ..Self::default()
-                };
+                self.leave();
+                self.rests = Some(now + REST);
                 return None;
             }
         }
-        if passed >= CYCLE {
+        if passed >= held.cycle {
             *held = Held {
                 slight: held.slight,
-                ..Held::new(now, served.max(held.rate * 0.9), way.round)
+                drained: true,
+                ..Held::new(now, served.max(held.rate * 0.9), way)
             };
         }
         None
     }
 
-    /// Whether something else than the radio is to be looked at.
-    fn suspect(&mut self, now: Instant, way: &Way) {
+    /// Holds nothing.
+    fn leave(&mut self) {
+        *self = Self {
+            longer: self.longer,
+            serves: self.serves,
+            next: self.next,
+            ..Self::default()
+        };
+    }
+
+    /// Others share the bottleneck.
+    fn part(&mut self, now: Instant, rate: f64) {
+        let time = self.next.unwrap_or(APART);
+        *self = Self {
+            apart: Some(Apart {
+                until: now + time,
+                rate,
+                radio: None,
+            }),
+            // The next time one such drain is enough.
+            longer: SHARED - 1,
+            next: Some((time * 2).min(APART_MOST)),
+            ..Self::default()
+        };
+    }
+
+    /// The host steers: for a time, or until the radio is the bottleneck.
+    fn wait(&mut self, now: Instant, way: &Way) {
+        let Some(apart) = &mut self.apart else {
+            return;
+        };
+        let serves = way.served >= SERVED * way.forecast;
+        let since = *apart.radio.get_or_insert(now);
+        if !serves {
+            apart.radio = None;
+        }
+        if serves && now.since(since) >= way.base * RADIO_ROUNDS {
+            self.leave();
+        } else if now >= apart.until {
+            // What the radio offers is not to be had at once: a drain shows whether others are still there.
+            self.leave();
+            self.held = Some(Held::new(now, way.served, *way));
+        }
+    }
+
+    /// A radio that serves what it offers for long is the bottleneck, whatever was found before.
+    fn settle(&mut self, now: Instant, way: &Way) {
+        if way.served < SERVED * way.forecast {
+            self.serves = None;
+            return;
+        }
+        let since = *self.serves.get_or_insert(now);
+        let long = now.since(since);
+        if long >= way.base * RADIO_ROUNDS {
+            self.longer = 0;
+        }
+        if long >= APART {
+            self.next = None;
+        }
+    }
+
+    /// More was lost before the radio than a path loses by itself, where less is served than the radio offers.
+    fn loses(&mut self, now: Instant, way: &Way) -> bool {
+        let losses = self.losses.get_or_insert(Losses {
+            begun: now,
+            lost: 0.0,
+            left: 0.0,
+        });
+        losses.lost += way.lost;
+        losses.left += way.left;
+        if now.since(losses.begun) < LOST_OVER.max(way.base * LOST_ROUNDS) {
+            return false;
+        }
+        let much = losses.lost > LOST * (losses.lost + losses.left);
+        self.losses = None;
+        much && way.served < SERVED * way.forecast
+    }
+
+    /// Others share the bottleneck, and the radio is not to steer: the rate that was held then, bytes/s.
+    pub(super) fn apart(&self) -> Option<f64> {
+        Some(self.apart?.rate)
+    }
+
+    /// Whether something else than the radio is to be looked at; `loses` where it is by what was lost.
+    fn suspect(&mut self, now: Instant, way: &Way, loses: bool) {
+        if loses {
+            self.held = Some(Held::new(now, way.served, *way));
+            return;
+        }
         if way.wait <= WAIT || way.served >= SERVED * way.forecast {
             self.since = None;
         } else {
             let since = *self.since.get_or_insert(now);
             if now.since(since) >= way.base.mul_f64(ROUNDS) {
-                self.held = Some(Held::new(now, way.served, way.round));
+                self.held = Some(Held::new(now, way.served, *way));
                 return;
             }
         }
@@ -161,7 +325,7 @@ impl Elsewhere {
         if empty.least > way.base + LONGER && empty.served < NEARLY * empty.forecast {
             self.held = Some(Held {
                 slight: true,
-                ..Held::new(now, way.served, way.round)
+                ..Held::new(now, way.served, *way)
             });
         }
         self.empty = None;
@@ -185,103 +349,33 @@ impl Elsewhere {
 }
 
 impl Held {
-    fn new(now: Instant, rate: f64, round: Duration) -> Self {
-        Self {
+    fn new(now: Instant, rate: f64, way: Way) -> Self {
+        let mut held = Self {
             rate,
             begun: now,
-            drain: round.mul_f64(DRAIN_ROUNDS),
-            probe: round,
+            drain: way.round.mul_f64(DRAIN_ROUNDS),
+            probe: way.round,
+            cycle: CYCLE,
             least: Duration::MAX,
             empty: Duration::MAX,
             slight: false,
             judged: false,
+            drained: false,
+        };
+        held.lengthen(&way);
+        held
+    }
+
+    /// The drain takes as long as what waits there: what was on its way when it began makes that more.
+    fn lengthen(&mut self, way: &Way) {
+        if !way.empty {
+            return;
         }
+        let queue = way.wait.mul_f64(DRAIN_ROOM / (1.0 - DRAIN)).min(DRAIN_MOST);
+        self.drain = self.drain.max(queue);
+        self.cycle = self.cycle.max(self.drain * 2);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loops_of_an_empty_radio_show_a_longer_path_though_its_queue_seems_to_explain_one() {
-        let ms = |ms: u64| Duration::from_millis(ms);
-        let mut elsewhere = Elsewhere::default();
-        // A loop of 64 ms where 48 were known. Every tenth report overestimates what waits by blocks that are repeated.
-        let found = (0..200u64).find_map(|n| {
-            let round = ms(64);
-            let queue = if n % 10 == 0 { ms(13) } else { ms(4) };
-            let way = Way {
-                round,
-                wait: round - ms(48) - queue,
-                empty: n % 3 == 0,
-                base: ms(48),
-                served: 0.8 * 3e6,
-                forecast: 3e6,
-            };
-            elsewhere.look(Instant::from_millis(5 * n), way)
-        });
-        assert_eq!(found, Some(ms(64)));
-    }
-
-    const BASE: Duration = Duration::from_millis(40);
-
-    /// How often a sender drains its queue in 30 s, with a report each 5 ms. Loops are 6 ms longer than the least one, and as long
-    /// as that while it drains; 93 % of the forecast are served otherwise.
-    fn drains(empty: bool) -> u32 {
-        let mut elsewhere = Elsewhere::default();
-        let mut drains = 0;
-        for ms in (0..30_000).step_by(5) {
-            let now = Instant::from_millis(ms);
-            let longer = Duration::from_millis(6);
-            let full = 930.0;
-            let rate = elsewhere.rate(now).unwrap_or(full);
-            let wait = if rate < full { Duration::ZERO } else { longer };
-            let was = elsewhere.is_met();
-            let path = elsewhere.look(
-                now,
-                Way {
-                    round: BASE + wait,
-                    wait,
-                    empty,
-                    base: BASE,
-                    served: rate.min(full),
-                    forecast: 1000.0,
-                },
-            );
-            assert_eq!(path, None, "the path is as long as before");
-            drains += u32::from(elsewhere.is_met() && !was);
-        }
-        drains
-    }
-
-    #[test]
-    fn a_drain_that_finds_nothing_is_not_repeated_for_ten_seconds() {
-        // Each look takes four loops and a drain of 115 ms, and then there is a pause of 10 s.
-        assert_eq!(drains(true), 3);
-    }
-
-    #[test]
-    fn loops_behind_a_queue_of_the_radio_say_nothing_of_a_bottleneck_elsewhere() {
-        assert_eq!(drains(false), 0);
-    }
-
-    /// A flow that sends nothing is served nothing: its loops may be long for any reason.
-    #[test]
-    fn where_nothing_is_forecast_nothing_is_held() {
-        let mut elsewhere = Elsewhere::default();
-        for n in 0..400 {
-            let longer = Duration::from_millis(6);
-            let way = Way {
-                round: BASE + longer,
-                wait: longer,
-                empty: true,
-                base: BASE,
-                served: 0.0,
-                forecast: 0.0,
-            };
-            elsewhere.look(Instant::from_millis(5 * n), way);
-            assert!(!elsewhere.is_met());
-        }
-    }
-}
+mod tests;

@@ -12,6 +12,9 @@ use super::forecast::Forecast;
 pub(super) const STANDING: Duration = Duration::from_millis(5);
 /// The first counters that come so soon after the first packet have counted all packets.
 const YOUNG: Duration = Duration::from_secs(1);
+/// Nothing of what was sent has reached the radio after half a round trip, and so long at most. Ours: what was counted before it, such as a
+/// handshake, has been reported by then.
+const EARLIEST: Duration = Duration::from_millis(20);
 /// Packets of others that the first counters may hold beyond those that were sent here: a loop is of a byte behind so many.
 const FOREIGN: u64 = 2;
 
@@ -102,10 +105,13 @@ impl RadioClock {
     pub(super) fn align(&mut self, now: Instant, counters: &Counters) {
         let arrived = self.gone + i64::from(counters.backlog);
         let sent = self.log.sent() as i64;
+        // The round trip of a handshake may be that of an outage: bytes of a path that is shorter have arrived meanwhile.
         let none = self
             .first_sent
-            .is_none_or(|t| now.since(t) < self.min_rtt / 2);
-        let all = self.has_base() && now.since(self.last_sent) > self.base() * 2;
+            .is_none_or(|t| now.since(t) < (self.min_rtt / 2).min(EARLIEST));
+        // A queue before the radio, which may have grown since the last loop, holds what was sent for longer than the base.
+        let way = self.base().max(self.srtt);
+        let all = self.has_base() && now.since(self.last_sent) > way * 2;
         self.offset = match () {
             // Nothing of what was sent can have reached the radio ...
             () if none => arrived,
@@ -168,6 +174,7 @@ impl RadioClock {
         self.offset -= least as i64;
         self.known.ours = self.ours();
         self.written_off += least;
+        self.lost += least;
         self.excess = None;
     }
 
