@@ -181,16 +181,20 @@ impl Elsewhere {
             };
             // The queue of a bottleneck that was drained is empty.
             if least > base + beyond && least < Duration::MAX {
-                let (sure, rate) = (!held.slight && held.empty < Duration::MAX, held.rate);
-                // A queue that was drained before has others in it now.
-                let found = if held.drained { SHARED } else { 1 };
-                self.leave();
-                self.longer += if sure { found } else { 0 };
+                let sure = !held.slight && held.empty < Duration::MAX;
+                self.longer += u32::from(sure);
                 if self.longer >= SHARED {
+                    let rate = held.rate;
                     self.part(now, rate);
-                    return None;
+                } else if held.drained {
+                    // It was a queue before, and is one still or has others in it: the next drain decides.
+                    *held = held.again(now, &way);
+                    return Some(least);
+                } else {
+                    self.leave();
+                    return Some(least);
                 }
-                return Some(least);
+                return None;
             }
             if held.slight {
                 // The path is as long as before, and nearly all is served: nothing is to be held.
@@ -200,11 +204,7 @@ impl Elsewhere {
             }
         }
         if passed >= held.cycle {
-            *held = Held {
-                slight: held.slight,
-                drained: true,
-                ..Held::new(now, served.max(held.rate * 0.9), way)
-            };
+            *held = held.again(now, &way);
         }
         None
     }
@@ -364,6 +364,15 @@ impl Held {
         };
         held.lengthen(&way);
         held
+    }
+
+    /// The next cycle.
+    fn again(&self, now: Instant, way: &Way) -> Self {
+        Self {
+            slight: self.slight,
+            drained: true,
+            ..Self::new(now, way.served.max(self.rate * 0.9), *way)
+        }
     }
 
     /// The drain takes as long as what waits there: what was on its way when it began makes that more.
