@@ -542,6 +542,8 @@ fn r0_is_what_counters_promise_and_the_shipped_one_without_them() {
         min_rtt: rtt,
         mss: 1160,
         wire_mss: 1200,
+        // Ten reports' worth.
+        in_flight: Bytes(60_000),
         ..PathView::default()
     };
     let mut counters = slackwater_signal::Counters::default();
