@@ -25,7 +25,7 @@ const DRAIN_ROOM: f64 = 1.2;
 const DRAIN_MOST: Duration = Duration::from_secs(2);
 /// A probe for more, for one loop.
 const PROBE: f64 = 1.25;
-/// More than this part is lost before the radio (draft-ietf-ccwg-bbr, BBRLossThresh) ...
+/// More than this part is lost before the radio (draft-ietf-ccwg-bbr, `BBRLossThresh`) ...
 const LOST: f64 = 0.02;
 /// ... of what was sent in so many least loops, and this time at least.
 const LOST_ROUNDS: u64 = 2;

@@ -9,7 +9,7 @@ use slackwater_core::Teid;
 
 use super::super::Message;
 use super::super::extension::NR_RAN_CONTAINER;
-use super::super::nru::Frame;
+use super::super::nru::{Fields, Frame};
 use super::entry::{ASSISTANCE, Entry};
 use super::{Names, Scope, Source};
 use crate::WireError;
@@ -172,7 +172,7 @@ pub fn each<N: Names>(
             continue;
         };
         let mut tunnel = (!multi).then_some(teid);
-        for (kind, value) in frame.fields.iter().flat_map(|f| f.iter()) {
+        for (kind, value) in frame.fields.iter().flat_map(Fields::iter) {
             match Entry::from_field(kind, value) {
                 Some(Entry::Tunnel(named)) => tunnel = (multi || named == teid).then_some(named),
                 Some(Entry::Counters(counters)) => {
@@ -254,7 +254,7 @@ mod tests {
                 multi: (scope == Scope::Multi).then_some(tunnel),
             };
             each(&message, &source, |teid, counters| {
-                read.push((teid, counters))
+                read.push((teid, counters));
             })
             .unwrap();
             // For the functions there is nothing in it, and nothing of it is unknown to them.
