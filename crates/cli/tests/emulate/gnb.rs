@@ -411,8 +411,9 @@ fn download(folder: &Folder, servers: &str) -> Counted {
     let counters = format!("[counters]\nport = 4434\nkey = \"{key}\"\n[[session]]");
     let function = FUNCTION.replace("[[session]]", &counters);
     std::fs::write(&config, function).expect("it can be written");
+    // Profile C by name: what is counted before the function answers an echo request would have no way.
     let toml = "cell = \"lte\"\nedge = [\"ebb\"]\n[n3]\naddress = [\"127.0.0.2\"]\n\
-                [reports]\nto = { address = \"127.0.0.1\", teid = 0x11 }\n\
+                [reports]\nprofile = \"c\"\nto = { address = \"127.0.0.1\", teid = 0x11 }\n\
                 [[ue]]\nname = \"alice\"\naddress = [\"10.60.0.1\"]\n\
                 uplink = { address = \"127.0.0.1\", teid = 0x11 }\ndownlink = 0x22\nqfi = [9]\n";
     std::fs::write(&file, toml).expect("it can be written");
