@@ -4,7 +4,7 @@ pub(crate) mod peer;
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{SocketAddr, UdpSocket};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -295,6 +295,39 @@ gnb_teid = 0x22
 reports = true
 "#;
 
+/// A user plane function of ours that runs.
+struct Function {
+    upf: Child,
+    said: BufReader<ChildStderr>,
+    line: String,
+}
+
+impl Function {
+    /// Starts one by the file `config`, and waits until it listens.
+    fn start(config: &str) -> Self {
+        let mut upf = command(&["upf", "--config", config])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut said = BufReader::new(upf.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("a pipe");
+        Self { upf, said, line }
+    }
+
+    /// Ends it, then the `server` behind it; what it printed.
+    fn stop(mut self, mut server: Child) -> String {
+        let id = self.upf.id().to_string();
+        let killed = Command::new("kill").args(["-TERM", &id]).status();
+        assert!(killed.expect("`kill` runs").success());
+        while self.said.read_line(&mut self.line).is_ok_and(|n| n > 0) {}
+        let _ignored = self.upf.wait();
+        let _ignored = server.kill();
+        let _ignored = server.wait();
+        self.line
+    }
+}
+
 #[test]
 fn a_user_plane_function_and_a_cell_carry_tcp() {
     if !allowed() {
@@ -317,14 +350,7 @@ fn a_user_plane_function_and_a_cell_carry_tcp() {
     let place = folder.0.display().to_string();
     let fetch = patient();
     let started = core.inside(|| {
-        let upf = ["upf", "--config", &config];
-        let mut upf = command(&upf)
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        let mut said = BufReader::new(upf.stderr.take().expect("a pipe"));
-        let mut line = String::new();
-        said.read_line(&mut line).expect("a pipe");
+        let function = Function::start(&config);
         let serving = Command::new("sh").args(["-c", &serve()]).spawn();
         let gnb = [
             "gnb",
@@ -346,17 +372,11 @@ fn a_user_plane_function_and_a_cell_carry_tcp() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("it starts");
-        Ok((upf, said, line, serving.expect("python3 starts"), gnb))
+        Ok((function, serving.expect("python3 starts"), gnb))
     });
-    let (mut upf, mut said, mut line, mut serving, gnb) = started.expect("a namespace");
+    let (function, serving, gnb) = started.expect("a namespace");
     let gnb = gnb.wait_with_output().expect("it ends");
-    let id = upf.id().to_string();
-    let killed = Command::new("kill").args(["-TERM", &id]).status();
-    assert!(killed.expect("`kill` runs").success());
-    while said.read_line(&mut line).is_ok_and(|n| n > 0) {}
-    let _ignored = upf.wait();
-    let _ignored = serving.kill();
-    let _ignored = serving.wait();
+    let line = function.stop(serving);
     assert_eq!(
         whole(&folder),
         ["192.0.2.1"],
@@ -426,13 +446,7 @@ fn download(folder: &Folder, servers: &str) -> Counted {
     );
     let core = n3();
     let started = core.inside(|| {
-        let mut upf = command(&["upf", "--config", &config])
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        let mut said = BufReader::new(upf.stderr.take().expect("a pipe"));
-        let mut line = String::new();
-        said.read_line(&mut line).expect("a pipe");
+        let function = Function::start(&config);
         let serve = [
             "quic",
             "serve",
@@ -453,17 +467,11 @@ fn download(folder: &Folder, servers: &str) -> Counted {
             .stderr(Stdio::piped())
             .spawn()
             .expect("it starts");
-        Ok((upf, said, line, serving, gnb))
+        Ok((function, serving, gnb))
     });
-    let (mut upf, mut said, mut line, mut serving, gnb) = started.expect("a namespace");
+    let (function, serving, gnb) = started.expect("a namespace");
     let gnb = gnb.wait_with_output().expect("it ends");
-    let id = upf.id().to_string();
-    let killed = Command::new("kill").args(["-TERM", &id]).status();
-    assert!(killed.expect("`kill` runs").success());
-    while said.read_line(&mut line).is_ok_and(|n| n > 0) {}
-    let _ignored = upf.wait();
-    let _ignored = serving.kill();
-    let _ignored = serving.wait();
+    let line = function.stop(serving);
     let served = std::fs::read_to_string(&served).unwrap_or_default();
     let first = served.lines().next().unwrap_or_default();
     Counted {
@@ -502,6 +510,7 @@ fn counters_of_a_cell_behind_n3_reach_the_sender_by_the_user_plane_function() {
     let other = folder.file("other");
     std::fs::write(&other, "some other key of 30 octets").expect("it can be written");
     let run = download(&Folder::new("gnb-ebb-key"), &other);
+    assert!(counted(&run.function, "flow_counters=") > least);
     assert_eq!(run.served["reports_beside"], 0, "{}", run.served);
 }
 

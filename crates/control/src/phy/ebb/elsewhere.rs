@@ -57,8 +57,8 @@ struct Held {
     slight: bool,
     /// The present cycle's verdict on the loop is there.
     judged: bool,
-    /// In a cycle before this one the queue was drained.
-    drained: bool,
+    /// It is not the first cycle of what is held.
+    later: bool,
     /// Time between two drains.
     cycle: Duration,
 }
@@ -186,8 +186,8 @@ impl Elsewhere {
                 if self.longer >= SHARED {
                     let rate = held.rate;
                     self.part(now, rate);
-                } else if held.drained {
-                    // It was a queue before, and is one still or has others in it: the next drain decides.
+                } else if held.later {
+                    // The queue was held before, and others may be in it now: the next drain decides.
                     *held = held.again(now, &way);
                     return Some(least);
                 } else {
@@ -360,7 +360,7 @@ impl Held {
             empty: Duration::MAX,
             slight: false,
             judged: false,
-            drained: false,
+            later: false,
         };
         held.lengthen(&way);
         held
@@ -370,7 +370,7 @@ impl Held {
     fn again(&self, now: Instant, way: &Way) -> Self {
         Self {
             slight: self.slight,
-            drained: true,
+            later: true,
             ..Self::new(now, way.served.max(self.rate * 0.9), *way)
         }
     }
