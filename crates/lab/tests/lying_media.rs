@@ -194,9 +194,12 @@ fn no_lie_of_the_table_starves_a_media_sender() {
 }
 
 /// Lies that a base station could tell of its counters.
-const COUNTED: [Lie; 9] = [
+const COUNTED: [Lie; 12] = [
     Lie::Counted([10, 1000, 0]),
     Lie::Counted([100, 100, 0]),
+    Lie::Counted([100, 1000, 0]),
+    Lie::Counted([30, 1000, 0]),
+    Lie::Counted([250, 250, 0]),
     Lie::Counted([500, 1000, 0]),
     Lie::Counted([2000, 1000, 0]),
     Lie::Counted([10_000, 10_000, 0]),
@@ -205,10 +208,6 @@ const COUNTED: [Lie; 9] = [
     Lie::Counted([1000, 1000, 10_000_000]),
     Lie::Still,
 ];
-
-/// What breaks the law, in Mbit/s: 46 % of what it delivers without counters, where a tenth of what is offered and waits is told.
-const COUNTED_MISSES: [(&str, Lie, &str); 1] =
-    [("ebb-media", Lie::Counted([100, 100, 0]), "7.6 of 16.4")];
 
 /// The same law over those that hear counters. Frames may be late where more is promised than there is; what is delivered is held.
 #[test]
@@ -223,6 +222,5 @@ fn no_counters_of_the_table_starve_a_media_sender() {
             }
         }
     }
-    let known = COUNTED_MISSES.map(|(name, lie, figures)| (name, lie, figures.to_owned()));
-    assert_eq!(broken, known);
+    assert_eq!(broken, []);
 }

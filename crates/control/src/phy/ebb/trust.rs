@@ -18,7 +18,8 @@ const QUEUE: Duration = Duration::from_millis(20);
 /// idles by turns, but not as much.
 const FLOODED: f64 = 0.1;
 const FLOODS: f64 = 2.0;
-/// More is sent for a while, to see whether more leaves: this time after the last such probe, and after the first reports.
+/// More is sent for a while, to see whether more leaves: this time after the last such probe, and after the first reports. Where a probe
+/// has shown that the word does not hold, the next ones come as the first one, and each twice as late as the one before.
 const EVERY: Duration = Duration::from_secs(10);
 const FIRST: Duration = Duration::from_secs(1);
 /// How much more.
@@ -106,6 +107,8 @@ pub(super) struct Trust {
     scale: f64,
     /// When the next probe begins, and when the present one ends.
     probe_at: Option<Instant>,
+    /// Time from the next probe to the one after it.
+    every: Duration,
     probe_ends: Option<Instant>,
     /// In the last probe more left than was offered.
     suspects: bool,
@@ -122,6 +125,7 @@ impl Default for Trust {
             held: None,
             scale: 1.0,
             probe_at: None,
+            every: EVERY,
             probe_ends: None,
             suspects: false,
             extended: false,
@@ -236,6 +240,7 @@ impl Trust {
             }
             self.scale = window.left / window.offered;
             self.probe_at = Some(now);
+            self.every = FIRST;
         } else {
             let due = window.due * self.scale;
             let short = window.queued && window.left * AGREE < due;
@@ -277,7 +282,8 @@ impl Trust {
             return;
         }
         self.probe_ends = Some(now + length);
-        self.probe_at = Some(now + EVERY);
+        self.probe_at = Some(now + self.every);
+        self.every = (self.every * 2).min(EVERY);
         self.extended = false;
         // What is sent from now on leaves a loop later.
         self.window = Some(Window {
