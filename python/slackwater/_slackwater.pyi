@@ -343,6 +343,15 @@ def calibration() -> list[str]:
 def scores_json(domain: str, actors: list[bytes | str], seeds: list[int], jobs: int | None = None) -> str:
     """What policies (bytes) and controllers (names) get in each episode: rows of objects, as JSON."""
 
+def examples(domain: str, seeds: list[int], jobs: int | None = None) -> tuple[bytes, bytes, list[int]]:
+    """What `ebb` saw of the offered rate, and what then came.
+
+    Inputs (float32, 14 a row); mixture and rate in bytes/s (float32, 2 a row); rows of each episode.
+    """
+
+def foretold(file: bytes, inputs: bytes) -> bytes:
+    """Quantiles that a forecast's file gives for each row of inputs (float32, 3 a row)."""
+
 def paired(a: list[float], b: list[float]) -> tuple[float, float | None, float | None, float] | None:
     """Mean of ``a`` less ``b``, pair by pair, the ends of its 95 % interval (None for one pair), and its p-value."""
 

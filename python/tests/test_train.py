@@ -12,15 +12,24 @@ import numpy.typing as npt
 import pytest
 
 from slackwater.train import __main__ as command
-from slackwater.train import evaluate, network, policy, ppo, report, seed, state
+from slackwater.train import evaluate, forecast, network, policy, ppo, report, seed, state
 
 TINY: dict[str, Any] = {"decisions": 60, "tbs": "none", "mbps": [4, 8]}
 PPO: dict[str, Any] = {"steps": 4096, "envs": 8, "length": 64, "minibatch": 256, "every": 2, "judged": 2}
+FORECAST: dict[str, Any] = {
+    "episodes": 2,
+    "judged": 1,
+    "epochs": 3,
+    "batch": 64,
+    "generations": 2,
+    "population": 4,
+    "flights": 1,
+}
 CMA: dict[str, Any] = {"generations": 4, "population": 6, "episodes": 2, "judged": 2, "every": 2}
 
 
 def task(folder: Path, scheme: str, **more: object) -> dict[str, Any]:
-    options = (PPO if scheme == "poster" else CMA) | {"domains": [TINY], "seed": 3, "jobs": 1} | more
+    options = {"poster": PPO, "forecast": FORECAST}.get(scheme, CMA) | {"domains": [TINY], "seed": 3, "jobs": 1} | more
     return {"scheme": scheme, "options": options, "folder": str(folder), "hashes": [], "revision": "test"}
 
 
@@ -63,7 +72,7 @@ def test_a_policy_file_is_read_back_and_by_the_simulator() -> None:
         scores(TINY, [broken], [1], 1)
 
 
-@pytest.mark.parametrize("scheme", ["poster", "residual-linear", "residual-tanh"])
+@pytest.mark.parametrize("scheme", ["poster", "residual-linear", "residual-tanh", "forecast"])
 def test_the_same_seed_gives_the_same_policy_and_a_kill_changes_nothing(tmp_path: Path, scheme: str) -> None:
     whole = seed.train(task(tmp_path / "whole", scheme))
     assert whole["policy"] == seed.train(task(tmp_path / "again", scheme))["policy"]
@@ -154,6 +163,63 @@ def test_the_command_trains_and_leaves_page_and_card(tmp_path: Path, monkeypatch
     assert command.main([*words[:-1], "--domain", str(tmp_path / "none.json")]) == 2
 
 
+def test_a_forecast_is_trained_and_taken_by_its_sender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLACKWATER_TRACES", raising=False)
+    domain = tmp_path / "d.json"
+    domain.write_text(json.dumps(TINY))
+    out, models = tmp_path / "out", tmp_path / "models"
+    words = ["ebb", "--seeds", "1", "--epochs", "2", "--generations", "1", "--domain", str(domain), "--out", str(out)]
+    assert command.main([*words, "--quiet", "--models", str(models), "--jobs", "2"]) == 0
+    assert "over ebb" in (out / "ebb.html").read_text()
+    card = (models / "ebb.md").read_text()
+    assert "margins alone" in card
+    assert "Recordings: not evaluated" in card
+    path = models / "ebb.safetensors"
+    assert path.read_bytes() == (out / "ebb.safetensors").read_bytes()
+
+    import slackwater
+
+    run = slackwater.run("lte-demo", changes={"flow[0].controller": f"ebb:forecast={path}", "duration": "5 s"})
+    assert run.summary["utilisation"] > 0.5
+    with pytest.raises(slackwater.ScenarioError, match=r"forecast: .*none.safetensors"):
+        slackwater.run("lte-demo", changes={"flow[0].controller": f"ebb:forecast={tmp_path / 'none.safetensors'}"})
+
+    # On recordings, and where one of them was trained on.
+    trace = tmp_path / "t.down"
+    trace.write_text("".join(f"{k}\n" for k in range(1, 3000)))
+    assert command.main(["evaluate", str(path), str(trace)]) == 0
+
+
+def test_a_network_of_quantiles_learns_them_and_is_read_as_it_was_trained() -> None:
+    # What comes exceeds the mixture as the newest block does, and is never less.
+    rng = np.random.default_rng(5)
+    seen = rng.standard_normal((4096, forecast.INPUTS)).astype(np.float32)
+    excess = np.maximum(seen[:, 0], 0)
+    excess += rng.uniform(-0.2, 0.2, len(excess)).astype(np.float32)
+    table = forecast.Table(seen, excess, np.ones_like(excess))
+    work = forecast.Trainer(forecast.Options(epochs=40, batch=256, generations=0))
+    work._tables = (table, table)
+    for _ in range(40):
+        row = work._epoch()
+        work.update += 1
+    assert row["error"] < 0.4 * row["error of the mixture"]
+    out = work.network.forward(seen)[0]
+    below = (excess[:, None] < out).mean(axis=0)
+    np.testing.assert_allclose(below, forecast.QUANTILES, atol=0.06)
+
+    from slackwater._slackwater import foretold
+
+    read = np.frombuffer(foretold(work.file(forecast.PLAIN).to_bytes(), seen.tobytes()), np.float32).reshape(-1, 3)
+    np.testing.assert_allclose(read, out, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="found 7 bytes"):
+        foretold(work.file(forecast.PLAIN).to_bytes(), b"1234567")
+
+
+def test_margins_at_the_start_of_a_search_are_those_of_ebb() -> None:
+    assert forecast.margins(np.zeros(3)) == forecast.PLAIN
+    assert forecast.margins(np.array([9.0, -9.0, -9.0])) == (5.0, -10.0, 2.0)
+
+
 def test_pages_show_curves_with_gaps() -> None:
     curve = [{"steps": float(k), "reward": float(k * k), "score": float("nan")} for k in range(5)]
     page = report.page("t", "c", [{"seed": 1, "curve": curve, "score": 1.0, "over rule2": None}])
@@ -170,12 +236,15 @@ def test_a_shipped_policy_flies_and_is_the_one_of_its_card(card: Path) -> None:
     assert 0.3 < row["used"] < 1.1
 
 
-@pytest.mark.parametrize("kind", ["mlp", "residual-linear", "residual-tanh"])
+@pytest.mark.parametrize("kind", ["mlp", "residual-linear", "residual-tanh", "ebb-forecast"])
 def test_an_exported_model_gives_what_the_network_gives(tmp_path: Path, kind: str) -> None:
     rng = np.random.default_rng(3)
     if kind == "mlp":
         file = ppo.Trainer(ppo.Options(seed=3)).policy()
         width = policy.INPUTS
+    elif kind == "ebb-forecast":
+        file = forecast.Trainer(forecast.Options(seed=3)).file(forecast.PLAIN)
+        width = forecast.INPUTS
     else:
         theta = rng.standard_normal(policy.residual_size(kind))
         meta = policy.metadata(kind, interval_ms=20, tbs="none", bound=0.7, z=0.5)
@@ -199,6 +268,8 @@ def test_an_exported_model_gives_what_the_network_gives(tmp_path: Path, kind: st
         for name in ("layer0", "layer1", "layer2"):
             expected = np.maximum(layer(name, expected), 0)
         expected = layer("head", expected)
+    elif kind == "ebb-forecast":
+        expected = layer("out", np.maximum(layer("hidden", x), 0))
     elif kind == "residual-tanh":
         expected = layer("out", np.tanh(layer("hidden", x))).clip(-0.7, 0.7)
     else:

@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use serde::Deserialize;
+use slackwater_lab::control::phy::ebb::{INPUTS, Network};
 use slackwater_lab::control::phy::{Action, ObsMode, Policy};
 use slackwater_lab::gym::{self, Actor, Domain, DomainError, Ground, Scheme, batch::action_set};
 use slackwater_lab::parallel;
@@ -296,4 +297,60 @@ pub(crate) fn scores_json(
         .map_err(wrong)?;
     let rows: Vec<_> = all.chunks(seeds.len().max(1)).collect();
     serde_json::to_string(&rows).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+/// What `ebb` saw of the offered rate in the episodes of `seeds`, and what then came: float32 `[n, 14]` of what a forecast sees; float32
+/// `[n, 2]` of the mixture of rule 3 and of what came, bytes/s; how many of them each episode gave.
+#[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "PyO3 hands arguments over by value"
+)]
+#[pyo3(signature = (domain, seeds, jobs = None))]
+pub(crate) fn examples<'py>(
+    py: Python<'py>,
+    domain: &str,
+    seeds: Vec<u64>,
+    jobs: Option<usize>,
+) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<usize>)> {
+    let jobs = jobs.unwrap_or_else(parallel::cores);
+    let ground = ground(domain)?;
+    let all = py
+        .detach(|| gym::examples(&ground, &seeds, jobs))
+        .map_err(wrong)?;
+    let counts = all.iter().map(Vec::len).collect();
+    let (mut seen, mut rates) = (vec![], vec![]);
+    for example in all.iter().flatten() {
+        seen.extend(example.inputs);
+        rates.extend([example.mixture as f32, example.came as f32]);
+    }
+    Ok((floats(py, &seen)?, floats(py, &rates)?, counts))
+}
+
+/// What the forecast of the bytes of a file makes of each of the inputs `[n, 14]`: float32 `[n, 3]`, quantiles of the excess over the mixture.
+#[pyfunction]
+pub(crate) fn foretold<'py>(
+    py: Python<'py>,
+    file: &[u8],
+    inputs: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let network =
+        Network::from_safetensors(file).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    if !inputs.len().is_multiple_of(4 * INPUTS) {
+        return Err(PyValueError::new_err(format!(
+            "inputs: found {} bytes, expected rows of {INPUTS} float32",
+            inputs.len()
+        )));
+    }
+    let out: Vec<f32> = inputs
+        .chunks_exact(4 * INPUTS)
+        .flat_map(|row| {
+            let mut x = [0.0; INPUTS];
+            for (x, b) in x.iter_mut().zip(row.chunks_exact(4)) {
+                *x = f32::from_ne_bytes([b[0], b[1], b[2], b[3]]);
+            }
+            network.quantiles(&x)
+        })
+        .collect();
+    floats(py, &out)
 }

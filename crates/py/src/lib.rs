@@ -33,7 +33,7 @@ mod _slackwater {
     #[pymodule_export]
     use crate::error::ScenarioError;
     #[pymodule_export]
-    use crate::gym::{Batch, calibration, log_ratios, scores_json};
+    use crate::gym::{Batch, calibration, examples, foretold, log_ratios, scores_json};
     #[pymodule_export]
     use crate::run::{Progress, Run, run};
     #[pymodule_export]

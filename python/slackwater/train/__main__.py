@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import re
 import subprocess
 import sys
 import threading
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 SCHEMES = ("residual-linear", "residual-tanh", "poster")
 # What a training makes is called after its scheme; `tyrus` is what the controller flies by itself.
-NAMES = {"residual-linear": "tyrus", "residual-tanh": "tyrus-tanh", "poster": "tyrus-poster"}
+NAMES = {"forecast": "ebb", "residual-linear": "tyrus", "residual-tanh": "tyrus-tanh", "poster": "tyrus-poster"}
 
 
 def revision() -> str:
@@ -58,6 +56,20 @@ def _command(
     )
 
 
+def _common(command: argparse.ArgumentParser, out: str) -> None:
+    """What every training takes."""
+    command.add_argument("--seeds", type=int, default=5, help="trainings, each with a seed of its own (default: 5)")
+    command.add_argument("--seed", type=int, default=1, help="the first seed")
+    command.add_argument("--domain", type=Path, action="append", help="JSON of a domain; several make a curriculum")
+    command.add_argument("--out", type=Path, default=Path("runs") / out, help=f"where results go (default: runs/{out})")
+    command.add_argument("--models", type=Path, help="also put the best policy and its card into this folder")
+    command.add_argument("--jobs", type=int, help="processes (default: all cores)")
+    command.add_argument(
+        "--ray", metavar="ADDRESS", help="train on this Ray cluster: auto, local, HOST:PORT or ray://..."
+    )
+    command.add_argument("--quiet", action="store_true", help="no progress bar")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="slackwater train",
@@ -74,18 +86,21 @@ def _parser() -> argparse.ArgumentParser:
         "slackwater train tyrus --scheme residual-tanh --seeds 2 --generations 5 --out runs/tanh",
     )
     tyrus.add_argument("--scheme", choices=[*SCHEMES, "all"], default="residual-linear", help="what is trained")
-    tyrus.add_argument("--seeds", type=int, default=5, help="trainings, each with a seed of its own (default: 5)")
-    tyrus.add_argument("--seed", type=int, default=1, help="the first seed")
+    _common(tyrus, "train-tyrus")
     tyrus.add_argument("--steps", type=int, help="decisions of a training of the poster's scheme (default: 1500000)")
     tyrus.add_argument("--generations", type=int, help="generations of a search (default: 20)")
-    tyrus.add_argument("--domain", type=Path, action="append", help="JSON of a domain; several make a curriculum")
-    tyrus.add_argument("--out", type=Path, help="where results go (default: runs/train-tyrus)")
-    tyrus.add_argument("--models", type=Path, help="also put the best policy and its card into this folder")
-    tyrus.add_argument("--jobs", type=int, help="processes (default: all cores)")
-    tyrus.add_argument(
-        "--ray", metavar="ADDRESS", help="train on this Ray cluster: auto, local, HOST:PORT or ray://..."
+    ebb = _command(
+        commands,
+        "ebb",
+        "train a forecast for ebb, and the margins that suit it",
+        "slackwater train ebb",
+        "slackwater train ebb --seeds 1 --epochs 10 --generations 4 --out runs/forecast",
     )
-    tyrus.add_argument("--quiet", action="store_true", help="no progress bar")
+    _common(ebb, "train-ebb")
+    ebb.add_argument("--epochs", type=int, help="passes over the examples (default: 40)")
+    ebb.add_argument(
+        "--generations", type=int, help="generations of the search for margins (default: 12); 0: those of ebb"
+    )
     look = _command(
         commands,
         "evaluate",
@@ -112,8 +127,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _domains(args: argparse.Namespace, scheme: str) -> list[dict[str, Any]]:
     if not args.domain:
-        from slackwater.train.domains import DOMAINS
+        from slackwater.train.domains import DOMAINS, FORECAST
 
+        if scheme == "forecast":
+            return FORECAST
         # The poster's training had single flows on links.
         return [{}] if scheme == "poster" else DOMAINS
     out = []
@@ -137,7 +154,8 @@ def _tasks(args: argparse.Namespace, scheme: str, out: Path, found: str) -> list
     hashes = sorted(sha256(Path(t)) for domain in domains for t in domain.get("traces", []))
     jobs = args.jobs or cores()
     options: dict[str, Any] = {"domains": domains, "jobs": jobs if args.seeds == 1 and not args.ray else 1}
-    length = {"steps": args.steps} if scheme == "poster" else {"generations": args.generations}
+    keys = {"poster": ["steps"], "forecast": ["epochs", "generations"]}.get(scheme, ["generations"])
+    length = {key: getattr(args, key) for key in keys}
     options |= {k: v for k, v in length.items() if v is not None}
     return [
         {
@@ -176,18 +194,16 @@ def _watch(bar: Bar, beacon: Beacon, folders: Sequence[str], stop: threading.Eve
         beacon.tell(bar.n / max(bar.total, 1), curves)
 
 
-def _train(args: argparse.Namespace, scheme: str, out: Path, command: str, found_revision: str) -> Path:
+def _seeds(args: argparse.Namespace, scheme: str, out: Path, tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Train all seeds, and show how far they are."""
     from tqdm import tqdm
 
     from slackwater import cluster
-    from slackwater.train import card, report, seed
-    from slackwater.train.evaluate import CALIBRATION, beyond, evaluate
+    from slackwater.train import seed
 
-    tasks = _tasks(args, scheme, out, found_revision)
     updates = seed.trainer(scheme, tasks[0]["options"]).updates
     bar = tqdm(total=updates * len(tasks), desc=scheme, unit="upd", disable=args.quiet or None, file=sys.stderr)
     stop = threading.Event()
-    start = time.monotonic()
     with Beacon(out, "training", f"{NAMES[scheme]}, {len(tasks)} seeds") as beacon:
         folders = [t["folder"] for t in tasks]
         watcher = threading.Thread(target=_watch, args=(bar, beacon, folders, stop), daemon=True)
@@ -198,18 +214,23 @@ def _train(args: argparse.Namespace, scheme: str, out: Path, command: str, found
             stop.set()
             watcher.join()
             bar.close()
-    results = [found[i] for i in range(len(tasks))]
+    return [found[i] for i in range(len(tasks))]
+
+
+def _train(args: argparse.Namespace, scheme: str, out: Path, command: str, found_revision: str) -> Path:
+    from slackwater.train import card, report
+    from slackwater.train.evaluate import beyond, evaluate, unseen
+
+    tasks = _tasks(args, scheme, out, found_revision)
+    start = time.monotonic()
+    results = _seeds(args, scheme, out, tasks)
     best = max(results, key=lambda r: r["score"])
     name = NAMES[scheme]
     path = out / f"{name}.safetensors"
     path.write_bytes(best["policy"])
     (out / f"{name}.html").write_text(report.page(f"Training of {name}", command, results))
     rows, cases = [], {}
-    if (folder := os.environ.get("SLACKWATER_TRACES")) and not tasks[0]["hashes"]:
-        files = sorted(f for f in Path(folder).glob("mahimahi/**/*") if f.is_file())
-        traces = [f for f in files if ".up" not in f.name and not f.name.startswith("uplink")]
-        # What shaped the generator is not unseen.
-        traces = [f for f in traces if re.sub(r"\.(xz|gz|zst)$", "", f.name) not in CALIBRATION]
+    if (traces := unseen()) and not tasks[0]["hashes"]:
         rows, cases = evaluate(path, traces, jobs=args.jobs), beyond(path, traces, jobs=args.jobs)
         (out / f"{name}.evaluation.json").write_text(json.dumps({"single": rows} | cases, indent=1))
     text = card.card(path, scheme, command, tasks[0], results, rows, cases)
@@ -226,10 +247,41 @@ def _train(args: argparse.Namespace, scheme: str, out: Path, command: str, found
     return path
 
 
-def _evaluate(args: argparse.Namespace) -> int:
-    from slackwater.train.evaluate import evaluate
+def _train_ebb(args: argparse.Namespace, command: str, found_revision: str) -> None:
+    from slackwater.train import card, report
+    from slackwater.train.evaluate import forecast, unseen
 
-    rows = evaluate(args.policy, args.traces, in_sample=args.in_sample, jobs=args.jobs)
+    tasks = _tasks(args, "forecast", args.out, found_revision)
+    start = time.monotonic()
+    results = _seeds(args, "forecast", args.out, tasks)
+    best = max(results, key=lambda r: r["score"])
+    path = args.out / "ebb.safetensors"
+    path.write_bytes(best["policy"])
+    (args.out / "ebb.html").write_text(report.page("Training of a forecast for ebb", command, results))
+    traces = [] if tasks[0]["hashes"] else unseen()
+    rows = forecast(path, traces, jobs=args.jobs) if traces else []
+    (args.out / "ebb.evaluation.json").write_text(json.dumps(rows, indent=1))
+    text = card.forecast(path, command, tasks[0], results, rows)
+    (args.out / "ebb.md").write_text(text)
+    if args.models:
+        args.models.mkdir(parents=True, exist_ok=True)
+        (args.models / path.name).write_bytes(path.read_bytes())
+        (args.models / "ebb.md").write_text(text)
+    print(f"ebb: seeds {', '.join(str(r['seed']) for r in results)} in {time.monotonic() - start:.0f} s")
+    for r in results:
+        last = r["curve"][-1]
+        parts = f"forecast {last['over ebb, forecast']:+.4f}, margins {last['over ebb, margins']:+.4f}"
+        print(f"  seed {r['seed']}: S over ebb {r['over ebb']:+.4f} ({parts}){'  (best)' if r is best else ''}")
+    print("\n".join(card.verdict(rows)))
+    print(f"{path}\n{args.out / 'ebb.html'}\nslackwater run arena/lte-fading --set flow.controller=ebb:forecast={path}")
+
+
+def _evaluate(args: argparse.Namespace) -> int:
+    from slackwater.train import policy as files
+    from slackwater.train.evaluate import evaluate, forecast
+
+    trained = files.load(args.policy).metadata.get("kind") == "ebb-forecast"
+    rows = (forecast if trained else evaluate)(args.policy, args.traces, in_sample=args.in_sample, jobs=args.jobs)
     if args.json:
         print(json.dumps(rows, indent=1))
         return 0
@@ -286,13 +338,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if args.seeds < 1:
             msg = f"--seeds: found {args.seeds}, expected at least 1"
             raise ValueError(msg)
-        out = args.out or Path("runs/train-tyrus")
-        out.mkdir(parents=True, exist_ok=True)
+        args.out.mkdir(parents=True, exist_ok=True)
         words = list(arguments) if arguments is not None else sys.argv[1:]
         # Before anything is written: a policy that this command puts into the tree does not make the next one's dirty.
         found = revision()
+        told = " ".join(["slackwater train", *words])
+        if args.command == "ebb":
+            _train_ebb(args, told, found)
+            return 0
         for scheme in SCHEMES if args.scheme == "all" else [args.scheme]:
-            _train(args, scheme, out, " ".join(["slackwater train", *words]), found)
+            _train(args, scheme, args.out, told, found)
     except KeyboardInterrupt:
         print("slackwater: interrupted; the same command goes on", file=sys.stderr)
         return 130

@@ -144,3 +144,76 @@ def _objective(scheme: str, options: dict[str, Any]) -> str:
         "gain over rule2 in ln(utilisation) - 0.3 ln(p95), at most 0.5 an episode, over "
         f"{options.get('episodes', 16)} episodes a generation"
     )
+
+
+def verdict(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Whether a forecast and margins pay: ahead of `ebb` itself on recordings."""
+    if not rows:
+        return ["Recordings: not evaluated, `SLACKWATER_TRACES` names no folder of them"]
+    traces = len({row["trace"] for row in rows})
+    out = []
+    for name in (n for n in dict.fromkeys(row["controller"] for row in rows) if n != "ebb"):
+        mean, low, high = gain(rows, name, "ebb")
+        if traces < 2:
+            out.append(f"{name}: S over ebb {mean:+.4f} on one recording, which decides nothing")
+            continue
+        ahead = "ahead" if low > 0 else "behind" if high < 0 else "neither ahead nor behind"
+        out.append(f"{name}: S over ebb {mean:+.4f} [{low:+.4f}, {high:+.4f}] on {traces} recordings ({ahead})")
+    return out
+
+
+def forecast(
+    path: Path, command: str, task: dict[str, Any], results: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]]
+) -> str:
+    """The card of a forecast of `ebb`, in Markdown; ``rows`` as `evaluate.forecast` gave them."""
+    options = task["options"]
+    weights = hashlib.sha256(path.read_bytes()).hexdigest()
+    lines = [
+        f"# {path.stem}",
+        "",
+        "A forecast for `ebb` (14-24-3 network of quartiles) and margins by CMA-ES.",
+        f"`{path.name}`, SHA-256 `{weights}`.",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| made by | `{command}` |",
+        f"| code revision | `{task['revision']}` |",
+        f"| seeds | {', '.join(str(r['seed']) for r in results)}; the best on held-out synthetic episodes ships |",
+        f"| training data | {_training(task)} |",
+        f"| domains | `{json.dumps(options['domains'])}` over the defaults |",
+        "",
+        "## Seeds",
+        "",
+        "Error of the forecast on held-out episodes, in parts of the mean rate, and of the mixture of `ebb`. Gain of",
+        "S = ln(utilisation) - 0.3 ln(p95 of the one-way delay in ms) over `ebb` there: by the forecast, by margins",
+        "alone, by both.",
+        "",
+        "The margins are z, q in ms and the time in ms within which a surplus is made up.",
+        "",
+        "| seed | error | of the mixture | forecast | margins alone | both | margins of both | margins alone |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for r in sorted(results, key=lambda r: r["seed"]):
+        found = {k: v for row in r["curve"] for k, v in row.items()}
+        errors = [f"{found[k]:.4f}" if k in found else "" for k in ("error", "error of the mixture")]
+        gains = [f"{found[k]:+.4f}" for k in ("over ebb, forecast", "over ebb, margins", "over ebb")]
+        dials = [
+            ", ".join(f"{found[f'{k}, {beside}']:.2f}" for k in ("z", "q", "within") if f"{k}, {beside}" in found)
+            for beside in ("forecast", "mixture")
+        ]
+        lines.append(f"| {r['seed']} | {' | '.join([*errors, *gains, *dials])} |")
+    last = max(results, key=lambda r: float(r["score"]))["curve"][-1]
+    parts = [(k.rsplit(" ", 1)[1], v) for k, v in last.items() if k.startswith("over ebb, domain")]
+    lines += ["", "The best one's gain by domain (numbered from 0 as above):", ""]
+    lines += [f"- {k}: {v:+.4f}" for k, v in parts]
+    lines += ["", "## Recorded traces", "", *(f"- {line}." for line in verdict(rows)), ""]
+    if rows:
+        lines += ["Utilisation / p95 of the one-way delay in ms, 60 s from each of three offsets:", ""]
+        names = list(dict.fromkeys(row["controller"] for row in rows))
+        lines += [f"| trace | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+        by = {(row["trace"], row["controller"]): row for row in rows}
+        for trace in dict.fromkeys(row["trace"] for row in rows):
+            cells = " | ".join(f"{by[trace, n]['used']:.2f} / {by[trace, n]['p95_ms']:.0f}" for n in names)
+            lines.append(f"| {trace} | {cells} |")
+        lines.append("")
+    return "\n".join(lines)

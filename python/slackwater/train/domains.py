@@ -17,3 +17,14 @@ DOMAINS: list[dict[str, Any]] = [
     {"places": ["behind", "wired"]},
     {"places": ["lte"], "tbs": "allocated+idle", "competitors": 2, "against": ["self"]},
 ]
+
+# What a forecast of `ebb` is trained on: links and cells, short and long paths, and other users of the same cell. Other
+# flows in one queue are left out, since what is offered to one follows from what another sends.
+FORECAST: list[dict[str, Any]] = [
+    {},
+    {"rtt_ms": [10, 160]},
+    {"places": ["lte"], "tbs": "allocated+idle"},
+    {"places": ["nr"], "tbs": "allocated+idle"},
+    {"places": ["lte", "nr"], "tbs": "allocated+idle", "rtt_ms": [10, 160]},
+    {"places": ["lte", "nr"], "tbs": "allocated+idle", "competitors": 3, "against": ["self", "cubic"]},
+]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slackwater._slackwater import calibration, paired
@@ -11,11 +15,13 @@ from slackwater.train.score import scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 BESIDE = ("rule", "rule2", "rule2-acks", "cubic", "bbr", "vegas", "oracle")
 # Sixty seconds from each of three offsets (a study's evaluation), one-way delay 20 ms, 2,000 packets of room.
 OFFSETS = 3
+# `ebb` with a forecast, and with the margins that suit it without one, in tables beside `ebb`.
+TRAINED = "ebb, trained"
+MARGINS = "ebb, trained margins alone"
 CALIBRATION = frozenset(calibration())
 # The same with a short buffer, with up to three flows of the same controller beside it, with ACKs that wait for each
 # other, and with data that come in pieces: what else was trained, on traces that were not. Twenty seconds each.
@@ -34,8 +40,6 @@ class InSampleError(ValueError):
 
 def check(policy: files.PolicyFile, traces: Sequence[Path], in_sample: bool) -> None:
     """Refuse traces that ``policy`` was trained on."""
-    import json
-
     trained = set(json.loads(policy.metadata.get("traces", "[]")))
     for trace in traces:
         if not in_sample and files.sha256(trace) in trained:
@@ -51,26 +55,54 @@ def evaluate(
     check(policy, traces, in_sample)
     tbs = policy.metadata.get("tbs", "capacity")
     domain = DOMAIN | {"tbs": tbs}
-    return _rows(path, traces, domain, BESIDE, jobs)
+    return _rows(_beside(path, BESIDE), traces, domain, jobs)
 
 
 def beyond(path: Path, traces: Sequence[Path], *, jobs: int | None = None) -> dict[str, list[dict[str, Any]]]:
     """Rows of policy and rule v2 on each trace, case by case of `CASES`."""
     tbs = files.load(path).metadata.get("tbs", "capacity")
     return {
-        case: _rows(path, traces, DOMAIN | {"tbs": tbs, "decisions": 1000} | changes, ("rule2",), jobs)
+        case: _rows(_beside(path, ("rule2",)), traces, DOMAIN | {"tbs": tbs, "decisions": 1000} | changes, jobs)
         for case, changes in CASES.items()
     }
 
 
+def _beside(path: Path, others: Sequence[str]) -> dict[str, bytes | str]:
+    """A policy and controllers that learned nothing, by name."""
+    actors: dict[str, bytes | str] = {path.stem: path.read_bytes()}
+    return actors | {name: name for name in others}
+
+
+def forecast(
+    path: Path, traces: Sequence[Path], *, in_sample: bool = False, jobs: int | None = None
+) -> list[dict[str, Any]]:
+    """Rows of `ebb` with a forecast, with margins alone, and of `ebb` itself on each trace: means over offsets."""
+    policy = files.load(path)
+    check(policy, traces, in_sample)
+    actors: dict[str, bytes | str] = {TRAINED: f"ebb:forecast={path.resolve()}"}
+    if "margins_alone" in policy.metadata:
+        set_to = json.loads(policy.metadata["margins_alone"])
+        actors[MARGINS] = f"ebb:z={set_to['z']},q={set_to['q_ms']},within={set_to['within_ms']}"
+    return _rows(actors | {"ebb": "ebb"}, traces, DOMAIN, jobs)
+
+
+def unseen() -> list[Path]:
+    """Recordings in the folder of ``SLACKWATER_TRACES`` that neither shaped the generator of links nor are uplinks."""
+    folder = os.environ.get("SLACKWATER_TRACES")
+    if not folder:
+        return []
+    found = sorted(f for f in Path(folder).glob("mahimahi/**/*") if f.is_file())
+    down = [f for f in found if ".up" not in f.name and not f.name.startswith("uplink")]
+    return [f for f in down if re.sub(r"\.(xz|gz|zst)$", "", f.name) not in CALIBRATION]
+
+
 def _rows(
-    path: Path, traces: Sequence[Path], domain: dict[str, Any], beside: Sequence[str], jobs: int | None
+    actors: dict[str, bytes | str], traces: Sequence[Path], domain: dict[str, Any], jobs: int | None
 ) -> list[dict[str, Any]]:
     rows = []
-    actors: list[bytes | str] = [path.read_bytes(), *beside]
     for trace in traces:
-        table = scores(domain | {"traces": [str(trace)]}, actors, list(range(1, OFFSETS + 1)), jobs)
-        for name, found in zip([path.stem, *beside], table, strict=True):
+        table = scores(domain | {"traces": [str(trace)]}, list(actors.values()), list(range(1, OFFSETS + 1)), jobs)
+        for name, found in zip(actors, table, strict=True):
             mean = {k: sum(r[k] for r in found) / len(found) for k in found[0]}
             rows.append({"trace": trace.name, "controller": name, **mean})
     return rows

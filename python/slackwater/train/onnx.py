@@ -62,6 +62,8 @@ def _layers(kind: str) -> tuple[list[str], str]:
     """Names of the layers, and what stands between two of them."""
     if kind == "mlp":
         return ["layer0", "layer1", "layer2", "head"], "Relu"
+    if kind == "ebb-forecast":
+        return ["hidden", "out"], "Relu"
     if kind == "residual-tanh":
         return ["hidden", "out"], "Tanh"
     return ["residual"], ""
@@ -86,6 +88,10 @@ def model(policy: PolicyFile) -> bytes:
         nodes.append(_node("Identity", [at], "scores"))
         output = _value("scores", policy.tensors["head.bias"].size)
         width = files.INPUTS
+    elif kind == "ebb-forecast":
+        nodes.append(_node("Identity", [at], "quantiles"))
+        output = _value("quantiles", policy.tensors["out.bias"].size)
+        width = policy.tensors["hidden.weight"].shape[1]
     else:
         bound = float(policy.metadata["bound"])
         for name, value in (("least", -bound), ("most", bound)):

@@ -92,13 +92,13 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def page(title: str, command: str, results: Sequence[dict[str, Any]]) -> str:
     """The page of a training: ``results`` as the seeds' tasks gave them."""
-    x = "steps" if "steps" in results[0]["curve"][0] else "generation"
+    x = next(name for name in ("steps", "update", "generation") if name in results[0]["curve"][0])
     names = [n for n in dict.fromkeys(n for r in results for row in r["curve"] for n in row) if n != x]
     figures = []
     for name in names:
         lines = {f"seed {r['seed']}": [(row[x], row[name]) for row in r["curve"] if name in row] for r in results}
         figures.append(figure(name, x, lines))
-    rows = [{k: r[k] for k in ("seed", "score", "over rule2") if r[k] is not None} for r in results]
+    rows = [{k: r[k] for k in ("seed", "score", "over rule2", "over ebb") if r.get(k) is not None} for r in results]
     colours = ", ".join(
         f'<span class="swatch" style="background:{colour}"></span> seed {r["seed"]}'
         for r, colour in zip(results, COLOURS * 9, strict=False)

@@ -9,7 +9,7 @@ import numpy as np
 from cmaes import CMA
 
 from slackwater.train import policy as files
-from slackwater.train.score import scores
+from slackwater.train.score import MOST, gains
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,9 +31,8 @@ class Options:
     # Episodes of a generation, the same for all its candidates and new ones for the next: two of each default domain.
     # The study had 130 generations of 12; so few make five seeds a matter of minutes.
     episodes: int = 16
-    # What an episode gives is the difference to the rule's score in it, and no more than this: where one of them
-    # starves, the difference says little about the others. Our choice.
-    most: float = 0.5
+    # Of what an episode gives, at most this.
+    most: float = MOST
     # First step of the search: our choice.
     sigma: float = 0.15
     z: float = 0.5
@@ -87,17 +86,16 @@ class Trainer:
     def _gains(self, actors: list[bytes], first: int, episodes: int) -> tuple[Doubles, float]:
         """What each actor adds to rule v2's objective in the same episodes, domain by domain; and that objective."""
         o = self.options
-        gains = np.zeros((len(actors), len(o.domains)))
-        rule = 0.0
-        each = max(1, episodes // len(o.domains))
-        for k, domain in enumerate(o.domains):
-            seeds = list(range(first + 1000 * k, first + 1000 * k + each))
-            # The rule rides along: what a policy adds to it is the same episodes' difference.
-            table = scores(domain, [*actors, "rule2"], seeds, o.jobs)
-            values = np.array([[row[o.objective] for row in rows] for rows in table])
-            gains[:, k] = np.clip(values[:-1] - values[-1], -o.most, o.most).mean(axis=1)
-            rule += float(values[-1].mean()) / len(o.domains)
-        return gains, rule
+        return gains(
+            o.domains,
+            actors,
+            "rule2",
+            first=first,
+            episodes=episodes,
+            objective=o.objective,
+            most=o.most,
+            jobs=o.jobs,
+        )
 
     def mean(self) -> Doubles:
         """The artefact: the mean of the search's centres over the last quarter of its generations."""
@@ -125,10 +123,10 @@ class Trainer:
             if self.update % o.every == 0 or self.update == o.generations:
                 data = self.file(self.mean()).to_bytes()
                 # Episodes that the search never draws.
-                gains, rule = self._gains([data], 1 << 40, o.judged)
-                row["over rule2"] = float(gains.mean())
+                found, rule = self._gains([data], 1 << 40, o.judged)
+                row["over rule2"] = float(found.mean())
                 row["score"] = rule + row["over rule2"]
-                for k, gain in enumerate(gains[0]):
+                for k, gain in enumerate(found[0]):
                     row[f"over rule2, domain {k}"] = float(gain)
                 if self.update == o.generations:
                     self.best = (row["score"], data)

@@ -16,11 +16,18 @@ from slackwater import lock  # noqa: E402 - after what numpy reads
 
 if TYPE_CHECKING:
     from slackwater.cluster import Task
-    from slackwater.train import ppo, search
+    from slackwater.train import forecast, ppo, search
 
 
-def trainer(scheme: str, options: dict[str, Any]) -> ppo.Trainer | search.Trainer:
+SOURCES = {"poster": ("policy", "ppo", "network", "curriculum"), "forecast": ("policy", "forecast", "network", "score")}
+
+
+def trainer(scheme: str, options: dict[str, Any]) -> ppo.Trainer | search.Trainer | forecast.Trainer:
     """A trainer for ``scheme``."""
+    if scheme == "forecast":
+        from slackwater.train import forecast
+
+        return forecast.Trainer(forecast.Options(**options))
     if scheme == "poster":
         from slackwater.train import ppo
 
@@ -33,7 +40,7 @@ def trainer(scheme: str, options: dict[str, Any]) -> ppo.Trainer | search.Traine
 def sources(scheme: str) -> str:
     """Hash of the training's own code: another one does not go on with this one's state."""
     digest = hashlib.sha256()
-    for name in ("policy", "ppo", "network", "curriculum") if scheme == "poster" else ("policy", "search"):
+    for name in SOURCES.get(scheme, ("policy", "search", "score")):
         digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
     return digest.hexdigest()
 
@@ -71,11 +78,12 @@ def _go_on(task: Task, folder: Path) -> dict[str, Any]:
         folder, seed=work.options.seed, revision=task["revision"], traces=task["hashes"], trace_files=files
     )
     score = work.best[0] if work.best else float("nan")
-    over = [row["over rule2"] for row in work.curve if "over rule2" in row]
+    beside = "over ebb" if task["scheme"] == "forecast" else "over rule2"
+    over = [row[beside] for row in work.curve if beside in row]
     return {
         "seed": work.options.seed,
         "policy": path.read_bytes(),
         "curve": work.curve,
         "score": score,
-        "over rule2": over[-1] if over else None,
+        beside: over[-1] if over else None,
     }

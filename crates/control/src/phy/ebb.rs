@@ -4,7 +4,7 @@
 //! | rule | here |
 //! |---|---|
 //! | 1. bytes on their way: sent less gone, whatever the ACKs say | `count`, `flight` |
-//! | 2. the rate of the next round | `forecast`, `learn` |
+//! | 2. the rate of the next round | `forecast`, `learn`, `trained` |
 //! | 3. as many bytes on their way as the next round and a short queue take | `aim` |
 //! | 4. the rate, and what is too much or too little within 10 ms | `aim` |
 //! | 5. a bottleneck that is not the radio | `elsewhere` |
@@ -19,6 +19,7 @@
 mod advice;
 mod aim;
 mod apart;
+mod bins;
 mod clock;
 mod company;
 mod count;
@@ -27,12 +28,16 @@ mod fades;
 mod flight;
 mod forecast;
 mod learn;
+mod network;
 mod oracle;
 mod order;
 mod params;
 #[cfg(test)]
 mod tests;
+mod trained;
 mod trust;
+
+use std::sync::Arc;
 
 use slackwater_core::{Bytes, Instant};
 
@@ -45,15 +50,18 @@ use crate::{
 use advice::Advice;
 pub use apart::Order;
 pub(crate) use clock::RadioClock;
+use forecast::Forecast;
+pub use network::{INPUTS, Margins, Network, QUANTILES};
 pub use oracle::Oracle;
 pub(crate) use params::PARAMETERS;
 pub use params::{Params, Rules};
+pub use trained::{Example, Offer, examples};
 
 /// What the registry knows of it.
 pub(crate) const ENTRIES: &[Entry] = &[Entry {
     name: "ebb",
     title: "ebb",
-    about: "Ours: clocked by what leaves the radio, as the base station counts it; ebb:z=0.3,q=2",
+    about: "Ours: clocked by what leaves the radio, as the base station counts it; ebb:z=0.3,q=2, or ebb:forecast=FILE for a trained forecast",
     reports: Reports::Counters,
     modes: Some(MODES),
     parameters: &params::PARAMETERS,
@@ -95,6 +103,18 @@ impl Ebb {
     pub fn with_oracle(mut self, oracle: Oracle) -> Self {
         self.clock.oracle = Some(oracle);
         self
+    }
+
+    /// A sender with the forecast of `network`. `text` is what stands after `ebb:` beside it, as in `z=0.3,q=2`; the network's margins
+    /// hold where it does not set others.
+    ///
+    /// # Errors
+    /// Key, found, expected.
+    pub fn with_network(network: Arc<Network>, text: &str, cfg: &Config) -> Result<Self, String> {
+        let params = Params::read_with(text, network.margins())?;
+        let mut sender = Self::new(params, cfg);
+        sender.clock.forecast = Forecast::new(params.rules.mix, false).with_network(network);
+        Ok(sender)
     }
 
     /// CUBIC takes over with what is on its way, at most.

@@ -106,14 +106,14 @@ impl core::error::Error for PolicyError {}
 
 /// A layer: for each input the weights of all outputs side by side, so that one input updates all outputs at once.
 #[derive(Clone, Debug, PartialEq)]
-struct Dense<const I: usize, const O: usize> {
+pub(in crate::phy) struct Dense<const I: usize, const O: usize> {
     weight: [[f32; O]; I],
     bias: [f32; O],
 }
 
 impl<const I: usize, const O: usize> Dense<I, O> {
     #[inline]
-    fn apply(&self, x: &[f32; I]) -> [f32; O] {
+    pub(in crate::phy) fn apply(&self, x: &[f32; I]) -> [f32; O] {
         let mut y = self.bias;
         for (row, &x) in self.weight.iter().zip(x) {
             for (y, &w) in y.iter_mut().zip(row) {
@@ -124,7 +124,7 @@ impl<const I: usize, const O: usize> Dense<I, O> {
     }
 
     /// From an output-major matrix.
-    fn new(weight: &[f32], bias: &[f32]) -> Self {
+    pub(in crate::phy) fn new(weight: &[f32], bias: &[f32]) -> Self {
         let mut layer = Self {
             weight: [[0.0; O]; I],
             bias: [0.0; O],
@@ -139,7 +139,7 @@ impl<const I: usize, const O: usize> Dense<I, O> {
     }
 }
 
-fn relu<const N: usize>(x: [f32; N]) -> [f32; N] {
+pub(in crate::phy) fn relu<const N: usize>(x: [f32; N]) -> [f32; N] {
     x.map(|v| v.max(0.0))
 }
 
@@ -455,9 +455,12 @@ fn choose(choice: Choice, out: &[f32], ratios: &[f64], decision: u64) -> f64 {
     }
 }
 
-struct Reader<'a> {
-    file: &'a SafeTensors<'a>,
-    metadata: &'a BTreeMap<String, String>,
+/// Reads what a file must hold.
+pub(in crate::phy) struct Reader<'a> {
+    /// Its tensors.
+    pub(in crate::phy) file: &'a SafeTensors<'a>,
+    /// Its metadata.
+    pub(in crate::phy) metadata: &'a BTreeMap<String, String>,
 }
 
 impl Reader<'_> {
@@ -477,11 +480,15 @@ impl Reader<'_> {
             })
     }
 
-    fn exactly(&self, key: &'static str, value: &'static str) -> Result<(), PolicyError> {
+    pub(in crate::phy) fn exactly(
+        &self,
+        key: &'static str,
+        value: &'static str,
+    ) -> Result<(), PolicyError> {
         self.parsed(key, value, |v| (v == value).then_some(()))
     }
 
-    fn number(
+    pub(in crate::phy) fn number(
         &self,
         key: &'static str,
         expected: &'static str,
@@ -516,7 +523,7 @@ impl Reader<'_> {
         }
     }
 
-    fn layer(
+    pub(in crate::phy) fn layer(
         &self,
         name: &str,
         out: usize,

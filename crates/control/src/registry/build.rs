@@ -8,6 +8,7 @@ use super::catalogue::{media_entries, transport_entries};
 use super::{
     AnyController, AnyMedia, Config, Kind, Make, Parameters, UnknownController, base, find,
 };
+use crate::phy::ebb::{Ebb, Network};
 use crate::phy::oracle::{Oracle, Schedule};
 use crate::phy::policy::Policy;
 use crate::phy::rule::Rule2;
@@ -80,6 +81,15 @@ pub fn poster() -> Arc<Policy> {
 /// Tyrus with `policy`, which the caller has read from a file.
 pub fn tyrus(policy: Arc<Policy>, cfg: &Config) -> AnyController {
     AnyController::Tyrus(steered(Pilot::new(policy), cfg))
+}
+
+/// `ebb` with the forecast of `network`, which the caller has read from a file; `text` is what stands after `ebb:` beside it.
+///
+/// # Errors
+/// Key, found, expected.
+pub fn ebb(network: Arc<Network>, text: &str, cfg: &Config) -> Result<AnyController, String> {
+    let sender = Ebb::with_network(network, text, cfg)?;
+    Ok(AnyController::Ebb(Box::new(sender)))
 }
 
 /// Tyrus whose decisions, every `interval`, an agent outside makes through `seat`. Residual actions correct `base`.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use slackwater_control::phy::ebb::{Ebb, Oracle, Params};
 use slackwater_control::phy::observe::{FEATURES, INPUTS};
 use slackwater_control::phy::rule::Rule2;
 use slackwater_control::phy::track::Source;
@@ -135,6 +136,8 @@ pub enum Actor {
     Named(String),
     /// An agent outside.
     Seat(Seat, Scheme),
+    /// `ebb`, and what looks on at each report.
+    Watched(Oracle),
 }
 
 /// The world of `episode` with `actor` at its first flow.
@@ -149,6 +152,7 @@ pub(super) fn world(
         Actor::Named(name) => (name.as_str(), name.as_str()),
         Actor::Policy(_) => ("tyrus", "tyrus"),
         Actor::Seat(..) => ("tyrus", "rule2"),
+        Actor::Watched(_) => ("ebb", "ebb"),
     };
     first.clone_into(&mut scenario.flows[0].controller);
     for &flow in &episode.own {
@@ -175,6 +179,10 @@ pub(super) fn world(
                     base,
                     config,
                 ))
+            }
+            Actor::Watched(oracle) if flow == 0 => {
+                let sender = Ebb::new(Params::DEFAULT, config).with_oracle(oracle.clone());
+                Some(AnyController::Ebb(Box::new(sender)))
             }
             _ => None,
         }

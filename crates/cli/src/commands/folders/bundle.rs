@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use slackwater_results::output::{Manifest, content, place};
+use slackwater_scenario::build::controller::file_of;
 
 use super::Folder;
 use crate::say::say;
@@ -115,12 +116,9 @@ fn look(folder: &Folder) -> Result<()> {
     }
     for run in folder.runs()? {
         let flows = &run.summary.flows;
-        let policy = flows
-            .iter()
-            .find_map(|f| f.controller.strip_prefix("tyrus:policy="));
-        if let Some(policy) = policy.filter(|p| *p != "poster") {
+        if let Some(file) = flows.iter().find_map(|f| file_of(&f.controller)) {
             bail!(
-                "{place}: found the policy {policy}, expected a controller that needs no file: a bundle holds no policies yet"
+                "{place}: found a controller that is read from {file}, expected one that needs no file: a bundle holds none yet"
             );
         }
     }

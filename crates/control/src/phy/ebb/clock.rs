@@ -257,7 +257,7 @@ impl RadioClock {
         self.align(now, counters);
         self.time(now, span);
         if span > PAUSE {
-            self.forecast = Forecast::new(self.params.rules.mix, self.params.rules.learn);
+            self.forecast = self.forecast.restarted();
             self.know(counters);
             return;
         }

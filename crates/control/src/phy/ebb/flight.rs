@@ -6,7 +6,6 @@ use slackwater_signal::Counters;
 
 use super::clock::{Heard, RadioClock};
 use super::count::Least;
-use super::forecast::Forecast;
 
 /// A radio queue above this hides the least loop.
 pub(super) const STANDING: Duration = Duration::from_millis(5);
@@ -91,7 +90,7 @@ impl RadioClock {
         self.excess = None;
         self.dropped = 0;
         self.written_off = self.lost(self.wire(self.in_flight));
-        self.forecast = Forecast::new(self.params.rules.mix, self.params.rules.learn);
+        self.forecast = self.forecast.restarted();
         // Packets that no controller hears of are counted there, such as probes of the path's MTU (RFC 8899) over QUIC: what they
         // are ahead of left later than they did, and would make the loop seem short.
         self.noted = self.noted.max(self.ours() + FOREIGN * u64::from(self.mss));

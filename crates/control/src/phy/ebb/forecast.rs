@@ -2,11 +2,15 @@
 //! foretold the rounds before.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use slackwater_core::Duration;
 
-use super::learn::{Learner, Offered};
+use super::bins::Offered;
+use super::learn::Learner;
+use super::network::Network;
 use super::order::{greater, lesser};
+use super::trained::{Known, Trained};
 
 /// Lengths of the means, seconds.
 const LENGTHS: [f64; 6] = [0.010, 0.025, 0.050, 0.100, 0.200, 0.500];
@@ -18,7 +22,7 @@ const SHARPNESS: f64 = 6.0;
 const PENDING: usize = 1024;
 
 /// A value for each mean.
-type Each = [f64; LENGTHS.len()];
+pub(super) type Each = [f64; LENGTHS.len()];
 
 /// A forecast whose outcome is not known yet.
 #[derive(Clone, Copy, Debug)]
@@ -101,8 +105,18 @@ pub(super) struct Forecast {
     rate: f64,
     /// It is a mixture, and not one mean.
     mixes: bool,
-    /// Learns a correction of it.
-    learner: Option<Box<Learner>>,
+    /// Corrects it.
+    correction: Correction,
+}
+
+/// What corrects the mixture.
+#[derive(Clone, Debug)]
+enum Correction {
+    None,
+    /// What is learned while the flow runs.
+    Learned(Box<Learner>),
+    /// A network, and the uncertainty that it foretells, bytes/s.
+    Trained(Box<Trained>, f64),
 }
 
 impl Forecast {
@@ -110,7 +124,11 @@ impl Forecast {
     pub(super) fn new(mixes: bool, learns: bool) -> Self {
         Self {
             mixes,
-            learner: learns.then(|| Box::new(Learner::new())),
+            correction: if learns {
+                Correction::Learned(Box::new(Learner::new()))
+            } else {
+                Correction::None
+            },
             at: 0.0,
             offered: 0.0,
             bytes: [0.0; LENGTHS.len()],
@@ -122,6 +140,24 @@ impl Forecast {
             decay: Decay::NONE,
             rate: 0.0,
         }
+    }
+
+    /// The same, corrected by what `network` foretells.
+    pub(super) fn with_network(self, network: Arc<Network>) -> Self {
+        Self {
+            correction: Correction::Trained(Box::new(Trained::new(network)), 0.0),
+            ..self
+        }
+    }
+
+    /// The same forecast for another path: it knows nothing of it.
+    pub(super) fn restarted(&self) -> Self {
+        let learns = matches!(self.correction, Correction::Learned(_));
+        let mut new = Self::new(self.mixes, learns);
+        if let Correction::Trained(trained, _) = &self.correction {
+            new.correction = Correction::Trained(Box::new(trained.restarted()), 0.0);
+        }
+        new
     }
 
     /// The radio offered `bytes` over `span`; the next `horizon` is to be foretold.
@@ -141,25 +177,66 @@ impl Forecast {
         let horizon = greater(horizon.as_secs_f64(), 1e-3);
         self.judge(horizon);
 
-        let mut means = [0.0; LENGTHS.len()];
-        for (k, mean) in means.iter_mut().enumerate() {
-            *mean = self.bytes[k] / greater(self.time[k], 1e-9);
+        let means = self.means();
+        let mixture = self.mix(&means);
+        let now = Offered {
+            at: self.at,
+            bytes: self.offered,
+        };
+        self.rate = mixture;
+        match &mut self.correction {
+            Correction::None => {}
+            Correction::Learned(learner) => {
+                self.rate = learner.correct(now, horizon, mixture);
+            }
+            Correction::Trained(trained, error) => {
+                let outlook = trained.correct(&Known {
+                    now,
+                    horizon,
+                    mixture,
+                    error: self.loss,
+                    means,
+                });
+                self.rate = outlook.rate;
+                *error = outlook.error;
+            }
         }
-        self.rate = self.mix(&means);
-        if let Some(learner) = &mut self.learner {
-            let now = Offered {
-                at: self.at,
-                bytes: self.offered,
-            };
-            self.rate = learner.correct(now, horizon, self.rate);
-        }
+        // The uncertainty that a network foretells is judged by the mixture's error.
+        let rate = match self.correction {
+            Correction::Trained(..) => mixture,
+            _ => self.rate,
+        };
         if self.pending.len() < PENDING {
             self.pending.push_back(Pending {
                 at: self.at,
                 offered: self.offered,
                 means,
-                rate: self.rate,
+                rate,
             });
+        }
+    }
+
+    /// The means, bytes/s.
+    fn means(&self) -> Each {
+        let mut means = [0.0; LENGTHS.len()];
+        for (k, mean) in means.iter_mut().enumerate() {
+            *mean = self.bytes[k] / greater(self.time[k], 1e-9);
+        }
+        means
+    }
+
+    /// What a correction is made of, for a round of `horizon`.
+    pub(super) fn known(&self, horizon: Duration) -> Known {
+        let means = self.means();
+        Known {
+            now: Offered {
+                at: self.at,
+                bytes: self.offered,
+            },
+            horizon: greater(horizon.as_secs_f64(), 1e-3),
+            mixture: self.mix(&means),
+            error: self.loss,
+            means,
         }
     }
 
@@ -215,9 +292,12 @@ impl Forecast {
         self.loss = 0.0;
     }
 
-    /// Its mean absolute error, bytes/s.
+    /// Its mean absolute error, bytes/s; of a network, half of the distance between the quartiles that it foretells.
     pub(super) const fn error(&self) -> f64 {
-        self.loss
+        match self.correction {
+            Correction::Trained(_, error) => error,
+            _ => self.loss,
+        }
     }
 }
 

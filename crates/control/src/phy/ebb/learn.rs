@@ -6,18 +6,9 @@
 
 use std::collections::VecDeque;
 
+use super::bins::{BLOCKS, Bins, Blocks, Offered};
 use super::order::{greater, lesser};
 
-/// Block `k` holds the bins from `EDGES[k]` to before `EDGES[k + 1]`, counted back from the newest.
-const EDGES: [usize; BLOCKS + 1] = [0, 1, 3, 6, 11, 20, 36];
-/// Blocks of bins.
-const BLOCKS: usize = 6;
-/// Length of a bin, seconds.
-const BIN: f64 = 0.005;
-/// A sample that is a stamp's step shorter fills a bin as well: stamps count in 0.125 ms.
-const FILLED: f64 = 0.9 * BIN;
-/// Sums that are kept: a power of two above the oldest edge.
-const KEPT: usize = 64;
 /// What an outcome counts after the next one: some seconds remain.
 const FORGETS: f64 = 0.998;
 /// One outcome in so many teaches: those of two bins share most of their round.
@@ -32,18 +23,6 @@ const SHARPNESS: f64 = 6.0;
 const PENDING: usize = 256;
 /// A corrected forecast lies within these parts of the mixture.
 const WITHIN: [f64; 2] = [0.25, 3.0];
-
-/// A value for each block.
-type Blocks = [f64; BLOCKS];
-
-/// What was offered until now.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Offered {
-    /// Time covered by samples, seconds.
-    pub(super) at: f64,
-    /// Bytes of all samples.
-    pub(super) bytes: f64,
-}
 
 /// A correction whose outcome is not known yet.
 #[derive(Clone, Copy, Debug)]
@@ -63,11 +42,8 @@ struct Pending {
 /// Learns how to correct the mixture of the means.
 #[derive(Clone, Debug)]
 pub(super) struct Learner {
-    /// What was offered when the last bin ended.
-    ended: Offered,
-    /// Bins so far, and the sum of their rates after each of the last ones, bytes/s.
-    bins: usize,
-    sums: [f64; KEPT],
+    /// What was offered of late.
+    bins: Bins,
     /// What each block's excess over the mixture adds to the forecast.
     weights: Blocks,
     /// The inverse of the decayed sum of products of blocks.
@@ -96,12 +72,7 @@ impl Learner {
             row[k] = 1.0;
         }
         Self {
-            ended: Offered {
-                at: 0.0,
-                bytes: 0.0,
-            },
-            bins: 0,
-            sums: [0.0; KEPT],
+            bins: Bins::new(),
             weights: [0.0; BLOCKS],
             inverse,
             scale: 0.0,
@@ -117,45 +88,27 @@ impl Learner {
     /// Corrects `mixture`, the forecast of the next `horizon` seconds, bytes/s. `now` is what was offered with the last sample.
     pub(super) fn correct(&mut self, now: Offered, horizon: f64, mixture: f64) -> f64 {
         self.judge(now, horizon);
-        let span = now.at - self.ended.at;
-        if span >= FILLED {
-            self.add(span, (now.bytes - self.ended.bytes) / span, mixture);
-            self.ended = now;
+        let first = self.bins.is_empty();
+        if self.bins.add(now) {
+            if first {
+                self.scale = mixture;
+            }
+            self.scale += (1.0 - FORGETS) * (mixture - self.scale);
             self.foretell(now, mixture);
         }
         let rate = mixture + self.part * self.correction;
         lesser(greater(rate, WITHIN[0] * mixture), WITHIN[1] * mixture)
     }
 
-    /// `span` seconds of `rate` bytes/s: as many bins as they last, so that a block is as long whatever the reports' interval.
-    fn add(&mut self, span: f64, rate: f64, mixture: f64) {
-        if self.bins == 0 {
-            self.scale = mixture;
-        }
-        self.scale += (1.0 - FORGETS) * (mixture - self.scale);
-        let bins = (span / BIN + 0.5) as usize;
-        for _ in 0..bins.clamp(1, KEPT) {
-            let sum = self.sums[self.bins % KEPT];
-            self.bins += 1;
-            self.sums[self.bins % KEPT] = sum + rate;
-        }
-    }
-
     /// Makes a correction of the blocks as they are.
     fn foretell(&mut self, now: Offered, mixture: f64) {
-        if self.bins < EDGES[BLOCKS] || self.scale <= 0.0 {
+        if self.scale <= 0.0 {
             return;
         }
-        let mut sum = EDGES
-            .map(|back| self.sums[(self.bins - back) % KEPT])
-            .into_iter();
-        let mut newer = sum.next().unwrap_or_default();
-        let mut blocks = [0.0; BLOCKS];
-        for ((block, older), edges) in blocks.iter_mut().zip(sum).zip(EDGES.windows(2)) {
-            let mean = (newer - older) / (edges[1] - edges[0]) as f64;
-            *block = (mean - mixture) / self.scale;
-            newer = older;
-        }
+        let Some(means) = self.bins.blocks() else {
+            return;
+        };
+        let blocks = means.map(|mean| (mean - mixture) / self.scale);
         self.correction = dot(&self.weights, &blocks) * self.scale;
         if self.pending.len() < PENDING {
             self.pending.push_back(Pending {
@@ -222,7 +175,7 @@ impl Learner {
 }
 
 /// The part of a correction that counts by the errors without it and with it.
-fn part(losses: [f64; 2]) -> f64 {
+pub(super) fn part(losses: [f64; 2]) -> f64 {
     let best = lesser(losses[0], losses[1]);
     if best <= 0.0 {
         // Nothing by which they differ, or a mixture that is always right.

@@ -2,6 +2,7 @@
 
 use slackwater_core::Duration;
 
+use super::network::Margins;
 use crate::registry::{Parameter, Parameters};
 
 /// What may follow `ebb:`.
@@ -142,6 +143,38 @@ impl Params {
             },
         })
     }
+
+    /// The same beside a network, whose `margins` hold where `text` does not set others.
+    pub(super) fn read_with(text: &str, margins: Margins) -> Result<Self, String> {
+        let own = Self {
+            z: margins.z,
+            q: margins.q_ms / 1e3,
+            within: margins.within_ms / 1e3,
+            ..Self::DEFAULT
+        };
+        if text.is_empty() {
+            return Ok(own);
+        }
+        let read = Self::read(Parameters(text))?;
+        let sets = |key: &str| {
+            let mut parts = text.split(',');
+            parts.any(|part| part.split('=').next().is_some_and(|k| k.trim() == key))
+        };
+        if read.rules.learn {
+            let wrong = "found learn=1 beside forecast=, expected one of them";
+            return Err(wrong.to_owned());
+        }
+        Ok(Self {
+            z: if sets("z") { read.z } else { own.z },
+            q: if sets("q") { read.q } else { own.q },
+            within: if sets("within") {
+                read.within
+            } else {
+                own.within
+            },
+            ..read
+        })
+    }
 }
 
 #[cfg(test)]
@@ -165,5 +198,21 @@ mod tests {
             },
         };
         assert_eq!(read, expected);
+    }
+    #[test]
+    fn margins_of_a_network_hold_where_none_are_set() {
+        let margins = Margins {
+            z: 0.7,
+            q_ms: -3.0,
+            within_ms: 20.0,
+        };
+        let own = Params::read_with("", margins).expect("it is right");
+        assert_eq!((own.z, own.q, own.within), (0.7, -0.003, 0.020));
+        let set = Params::read_with("q=5,pace=0", margins).expect("it is right");
+        assert_eq!((set.z, set.q, set.within), (0.7, 0.005, 0.020));
+        assert!(!set.rules.pace);
+        let wrong = Params::read_with("learn=1", margins).expect_err("both");
+        assert!(wrong.contains("learn=1"), "{wrong}");
+        assert!(Params::read_with("zz=1", margins).is_err());
     }
 }
