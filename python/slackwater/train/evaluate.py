@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -40,6 +39,8 @@ class InSampleError(ValueError):
 
 def check(policy: files.PolicyFile, traces: Sequence[Path], in_sample: bool) -> None:
     """Refuse traces that ``policy`` was trained on."""
+    import json
+
     trained = set(json.loads(policy.metadata.get("traces", "[]")))
     for trace in traces:
         if not in_sample and files.sha256(trace) in trained:
@@ -80,9 +81,8 @@ def forecast(
     policy = files.load(path)
     check(policy, traces, in_sample)
     actors: dict[str, bytes | str] = {TRAINED: f"ebb:forecast={path.resolve()}"}
-    if "margins_alone" in policy.metadata:
-        set_to = json.loads(policy.metadata["margins_alone"])
-        actors[MARGINS] = f"ebb:z={set_to['z']},q={set_to['q_ms']},within={set_to['within_ms']}"
+    z, q, within = (policy.metadata[f"alone_{key}"] for key in ("z", "q_ms", "within_ms"))
+    actors[MARGINS] = f"ebb:z={z},q={q},within={within}"
     return _rows(actors | {"ebb": "ebb"}, traces, DOMAIN, jobs)
 
 

@@ -128,10 +128,9 @@ class Trainer:
         (w0, w1), (b0, b1) = self.network.weights, self.network.biases
         tensors = {"hidden.weight": w0.T, "hidden.bias": b0, "out.weight": w1.T, "out.bias": b1}
         z, q, within = set_to
-        alone = dict(zip(("z", "q_ms", "within_ms"), self.centre(1), strict=True))
+        # What `ebb` may take without the network.
+        alone = dict(zip(("alone_z", "alone_q_ms", "alone_within_ms"), self.centre(1), strict=True))
         base: dict[str, object] = {
-            # What `ebb` itself may take, without the network.
-            "margins_alone": alone,
             "format": "slackwater-policy",
             "version": "1",
             "kind": "ebb-forecast",
@@ -139,7 +138,7 @@ class Trainer:
             "q_ms": q,
             "within_ms": within,
         }
-        return files.PolicyFile(tensors, files.texts(base | more))
+        return files.PolicyFile(tensors, files.texts(base | alone | more))
 
     def centre(self, search: int = 0) -> tuple[float, float, float]:
         """The margins that were found: beside the network (0), or without it (1)."""
