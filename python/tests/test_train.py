@@ -232,7 +232,9 @@ def test_a_shipped_policy_flies_and_is_the_one_of_its_card(card: Path) -> None:
     assert policy.sha256(file) in card.read_text()
     from slackwater.train.score import scores
 
-    row = scores({"decisions": 100}, [file.read_bytes()], [1], 1)[0][0]
+    trained = policy.load(file).metadata["kind"] == "ebb-forecast"
+    actor = f"ebb:forecast={file}" if trained else file.read_bytes()
+    row = scores({"decisions": 100}, [actor], [1], 1)[0][0]
     assert 0.3 < row["used"] < 1.1
 
 

@@ -159,7 +159,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "serve",
         &["slackwater serve", "slackwater serve results --port 8080"],
     ),
-    ("train", &["slackwater train tyrus --generations 3"]),
+    (
+        "train",
+        &[
+            "slackwater train tyrus --generations 3",
+            "slackwater train ebb",
+        ],
+    ),
     ("sweep", &["slackwater sweep grid.toml --jobs 4"]),
     (
         "sql",

@@ -32,8 +32,9 @@ macro_rules! helps {
 }
 
 /// What the Python commands say of themselves, written by `python -m slackwater.helps`: help is there without Python too.
-const HELPS: [(&str, &str); 7] = helps!(
+const HELPS: [(&str, &str); 8] = helps!(
     "train",
+    "train-ebb",
     "train-tyrus",
     "train-evaluate",
     "train-export",

@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use slackwater_core::{Bytes, Instant};
 
-use crate::registry::{AnyController, Config, Entry, Reports};
+use crate::registry::{self, AnyController, Config, Entry, Parameters, Reports};
 use crate::window::Windowed;
 use crate::window::cubic::Cubic;
 use crate::{
@@ -64,11 +64,8 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
     about: "Ours: clocked by what leaves the radio, as the base station counts it; ebb:z=0.3,q=2, or ebb:forecast=FILE for a trained forecast",
     reports: Reports::Counters,
     modes: Some(MODES),
-    parameters: &params::PARAMETERS,
-    make: |cfg, p| {
-        let params = Params::read(p)?;
-        Ok(AnyController::Ebb(Box::new(Ebb::new(params, cfg))))
-    },
+    parameters: &params::LISTED,
+    make: |cfg, p| Ok(AnyController::Ebb(Box::new(Ebb::named(p.text(), cfg)?))),
     ..Entry::TRANSPORT
 }];
 
@@ -98,6 +95,19 @@ impl Ebb {
         }
     }
 
+    /// The sender that `text` after `ebb:` names; what was trained is that of the program.
+    fn named(text: &str, cfg: &Config) -> Result<Self, String> {
+        let (trained, rest) = params::trained(text)?;
+        match trained {
+            None => Ok(Self::new(Params::read(Parameters(&rest))?, cfg)),
+            Some(params::Trained::Forecast) => Self::with_network(registry::forecast(), &rest, cfg),
+            Some(params::Trained::Margins) => {
+                let margins = registry::forecast().margins_alone();
+                Ok(Self::new(Params::read_with(&rest, margins)?, cfg))
+            }
+        }
+    }
+
     /// The same sender, with the word of `oracle` in place of its forecast.
     #[must_use]
     pub fn with_oracle(mut self, oracle: Oracle) -> Self {
@@ -112,6 +122,10 @@ impl Ebb {
     /// Key, found, expected.
     pub fn with_network(network: Arc<Network>, text: &str, cfg: &Config) -> Result<Self, String> {
         let params = Params::read_with(text, network.margins())?;
+        if params.rules.learn {
+            let wrong = "found learn=1 beside forecast=, expected one of them";
+            return Err(wrong.to_owned());
+        }
         let mut sender = Self::new(params, cfg);
         sender.clock.forecast = Forecast::new(params.rules.mix, false).with_network(network);
         Ok(sender)

@@ -22,6 +22,9 @@ const POLICY: &str = "tyrus:policy=";
 const EBB: &str = "ebb:";
 const FORECAST: &str = "forecast=";
 
+/// A forecast inside the program, in place of a file.
+const TRAINED: &str = "trained";
+
 /// A policy inside the program, in place of a file.
 const POSTER: &str = "poster";
 
@@ -58,11 +61,12 @@ pub fn file_of(name: &str) -> Option<&str> {
 /// What stands before the file of a forecast in `name`, and the file.
 fn forecast(name: &str) -> Option<(&str, &str)> {
     let text = name.strip_prefix(EBB)?;
-    if let Some(file) = text.strip_prefix(FORECAST) {
-        return Some(("", file));
-    }
-    let at = text.find(",forecast=")?;
-    Some((&text[..at], &text[at + 1 + FORECAST.len()..]))
+    let (before, file) = match text.strip_prefix(FORECAST) {
+        Some(file) => ("", file),
+        None => text.split_once(",forecast=")?,
+    };
+    let inside = file.split(',').next() == Some(TRAINED);
+    (!inside).then_some((before, file))
 }
 
 /// No policy is larger: the published ones take some kilobytes.
@@ -169,6 +173,8 @@ mod tests {
             "ebb:z=1",
             "tyrus:policy=forecast=x",
             "ebb-media:forecast=x",
+            "ebb:forecast=trained",
+            "ebb:z=1,forecast=trained,q=2",
         ] {
             assert_eq!(forecast(other), None, "{other}");
         }

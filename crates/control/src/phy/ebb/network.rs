@@ -8,8 +8,8 @@
 //! | `hidden.weight`, `hidden.bias` | `[24, 14]`, `[24]`; ReLU |
 //! | `out.weight`, `out.bias` | `[3, 24]`, `[3]`: quantiles 0.25, 0.5 and 0.75 |
 //!
-//! Metadata (all strings): `format` = `slackwater-policy`, `version` = `1`, `kind` = `ebb-forecast`, and the margins `z`, `q_ms` and
-//! `within_ms`. What else stands there is kept for cards.
+//! Metadata (all strings): `format` = `slackwater-policy`, `version` = `1`, `kind` = `ebb-forecast`, the margins `z`, `q_ms` and
+//! `within_ms`, and with `alone_` before them those that were found without the network. What else stands there is kept for cards.
 
 use std::collections::BTreeMap;
 
@@ -46,6 +46,8 @@ pub struct Network {
     out: Dense<HIDDEN, { QUANTILES.len() }>,
     /// What was found with it.
     margins: Margins,
+    /// What was found without it.
+    alone: Margins,
     /// All metadata.
     metadata: BTreeMap<String, String>,
 }
@@ -72,18 +74,23 @@ impl Network {
         read.exactly("format", FORMAT)?;
         read.exactly("version", VERSION)?;
         read.exactly("kind", KIND)?;
-        let margins = Margins {
-            z: read.number("z", "a number from 0 to 5", 0.0..=5.0)?,
-            q_ms: read.number("q_ms", "a number from -100 to 1000", -100.0..=1000.0)?,
-            within_ms: read.number("within_ms", "a number from 1 to 1000", 1.0..=1000.0)?,
+        let margins = |[z, q_ms, within_ms]: [&'static str; 3]| -> Result<Margins, PolicyError> {
+            Ok(Margins {
+                z: read.number(z, "a number from 0 to 5", 0.0..=5.0)?,
+                q_ms: read.number(q_ms, "a number from -100 to 1000", -100.0..=1000.0)?,
+                within_ms: read.number(within_ms, "a number from 1 to 1000", 1.0..=1000.0)?,
+            })
         };
+        let with = margins(["z", "q_ms", "within_ms"])?;
+        let alone = margins(["alone_z", "alone_q_ms", "alone_within_ms"])?;
         let (w, b) = read.layer("hidden", HIDDEN, INPUTS)?;
         let hidden = Dense::new(&w, &b);
         let (w, b) = read.layer("out", QUANTILES.len(), HIDDEN)?;
         Ok(Self {
             hidden,
             out: Dense::new(&w, &b),
-            margins,
+            margins: with,
+            alone,
             metadata,
         })
     }
@@ -96,6 +103,11 @@ impl Network {
     /// The margins that were found for it.
     pub const fn margins(&self) -> Margins {
         self.margins
+    }
+
+    /// Margins that were found for `ebb` without it.
+    pub const fn margins_alone(&self) -> Margins {
+        self.alone
     }
 
     /// All metadata.
@@ -136,6 +148,9 @@ pub(super) mod tests {
             ("z", "0.5"),
             ("q_ms", "3"),
             ("within_ms", "20"),
+            ("alone_z", "0.6"),
+            ("alone_q_ms", "-1"),
+            ("alone_within_ms", "30"),
         ]
         .iter()
         .chain(more)
@@ -152,12 +167,15 @@ pub(super) mod tests {
         assert_eq!(network.quantiles(&[1.0; INPUTS]), [-0.1, 0.0, 0.2]);
         let Margins { z, q_ms, within_ms } = network.margins();
         assert_eq!([z, q_ms, within_ms], [0.5, 3.0, 20.0]);
+        let Margins { z, q_ms, within_ms } = network.margins_alone();
+        assert_eq!([z, q_ms, within_ms], [0.6, -1.0, 30.0]);
 
         for (key, value) in [
             ("kind", "mlp"),
             ("z", ""),
             ("q_ms", "5000"),
             ("within_ms", "x"),
+            ("alone_z", ""),
         ] {
             let wrong = Network::from_safetensors(&constant([0.0; 3], &[(key, value)]))
                 .expect_err("it is wrong");

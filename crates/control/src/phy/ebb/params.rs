@@ -60,6 +60,63 @@ pub(crate) const PARAMETERS: [Parameter; 11] = [
     rule("trust", "what is offered is held against what leaves"),
 ];
 
+/// What was trained, in place of a number.
+const WORDS: [Parameter; 2] = [
+    Parameter::word(
+        "forecast",
+        "trained",
+        &["trained", "FILE"],
+        "a forecast by a network, with its margins: that of the program, or at the end a file (.safetensors, see docs/training.md)",
+    )
+    .without("the mixture"),
+    Parameter::word(
+        "margins",
+        "trained",
+        &["trained"],
+        "z, q and within as they were trained without a network",
+    )
+    .without("z, q and within as they stand"),
+];
+
+/// All that may follow `ebb:`.
+pub(super) const LISTED: [Parameter; 13] = {
+    let [a, b, c, d, e, f, g, h, i, j, k] = PARAMETERS;
+    let [forecast, margins] = WORDS;
+    [a, b, c, d, e, f, g, h, i, j, k, forecast, margins]
+};
+
+/// What was trained of a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trained {
+    /// A forecast with its margins.
+    Forecast,
+    /// Margins alone.
+    Margins,
+}
+
+/// What `text` takes of what was trained, and the numbers beside it.
+pub(super) fn trained(text: &str) -> Result<(Option<Trained>, String), String> {
+    let mut found = None;
+    let mut rest = vec![];
+    for part in text.split(',').filter(|_| !text.is_empty()) {
+        let kind = match part.split_once('=') {
+            Some(("forecast", "trained")) => Trained::Forecast,
+            Some(("margins", "trained")) => Trained::Margins,
+            Some((key @ ("forecast" | "margins"), value)) => {
+                return Err(format!("found \"{value}\" for {key}, expected trained"));
+            }
+            _ => {
+                rest.push(part);
+                continue;
+            }
+        };
+        if found.replace(kind).is_some() {
+            return Err("found forecast and margins, expected one of them".to_owned());
+        }
+    }
+    Ok((found, rest.join(",")))
+}
+
 /// A rule that 0 leaves out.
 const fn rule(key: &'static str, about: &'static str) -> Parameter {
     Parameter::number(key, 1.0, (0.0, 1.0), "", about).whole()
@@ -125,7 +182,8 @@ impl Params {
 
     /// As they stand after the name: `z=0.3,q=2,within=10` (ms), and `gone=0` for a rule that is left out.
     pub(super) fn read(p: Parameters<'_>) -> Result<Self, String> {
-        let [z, q, within, advice, rules @ ..] = p.numbers(&PARAMETERS)?;
+        // The last two are words, which [`trained`] has taken out.
+        let [z, q, within, advice, rules @ .., _, _] = p.numbers(&LISTED)?;
         let [gone, mix, learn, pace, elsewhere, company, trust] = rules.map(|on| on != 0.0);
         Ok(Self {
             z,
@@ -160,10 +218,6 @@ impl Params {
             let mut parts = text.split(',');
             parts.any(|part| part.split('=').next().is_some_and(|k| k.trim() == key))
         };
-        if read.rules.learn {
-            let wrong = "found learn=1 beside forecast=, expected one of them";
-            return Err(wrong.to_owned());
-        }
         Ok(Self {
             z: if sets("z") { read.z } else { own.z },
             q: if sets("q") { read.q } else { own.q },
@@ -211,8 +265,26 @@ mod tests {
         let set = Params::read_with("q=5,pace=0", margins).expect("it is right");
         assert_eq!((set.z, set.q, set.within), (0.7, 0.005, 0.020));
         assert!(!set.rules.pace);
-        let wrong = Params::read_with("learn=1", margins).expect_err("both");
-        assert!(wrong.contains("learn=1"), "{wrong}");
         assert!(Params::read_with("zz=1", margins).is_err());
+    }
+
+    #[test]
+    fn what_was_trained_stands_among_the_numbers() {
+        assert_eq!(trained("z=0.3,q=2"), Ok((None, "z=0.3,q=2".to_owned())));
+        assert_eq!(trained(""), Ok((None, String::new())));
+        let both = Ok((Some(Trained::Forecast), "z=0.3,q=2".to_owned()));
+        assert_eq!(trained("z=0.3,forecast=trained,q=2"), both);
+        assert_eq!(
+            trained("margins=trained"),
+            Ok((Some(Trained::Margins), String::new()))
+        );
+        for wrong in [
+            "forecast=x.st",
+            "margins=mine",
+            "forecast=trained,margins=trained",
+        ] {
+            let found = trained(wrong).expect_err(wrong);
+            assert!(found.contains("expected"), "{found}");
+        }
     }
 }
