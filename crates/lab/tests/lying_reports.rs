@@ -283,7 +283,7 @@ fn delivers(controller: &'static str, lie: Lie) -> f64 {
 
 /// All senders that take reports, but the genie, whose knowledge is no report, and XRC by its paper's letter. That one takes jitter above
 /// its budget of 10 ms for a queue, so in this cell it never goes beyond a rate that is too low. PBE-CC and `ExLL` obey a phone that is
-/// their own, by their papers; under the law they come with what asks the path.
+/// their own, by their papers; under the law they come with what asks the path. What was trained of `ebb` is under the law too.
 fn all() -> Vec<&'static str> {
     let exempt = ["oracle", "xrc-paper"];
     let listed =
@@ -294,6 +294,7 @@ fn all() -> Vec<&'static str> {
             "exll" => "exll:guards=1",
             name => name,
         })
+        .chain(["ebb:margins=trained", "ebb:forecast=trained"])
         .collect()
 }
 
