@@ -5,7 +5,7 @@
 //!
 //! | tensor | shape |
 //! |---|---|
-//! | `hidden.weight`, `hidden.bias` | `[24, 14]`, `[24]`; ReLU |
+//! | `hidden.weight`, `hidden.bias` | `[24, 14]`, `[24]`; `ReLU` |
 //! | `out.weight`, `out.bias` | `[3, 24]`, `[3]`: quantiles 0.25, 0.5 and 0.75 |
 //!
 //! Metadata (all strings): `format` = `slackwater-policy`, `version` = `1`, `kind` = `ebb-forecast`, the margins `z`, `q_ms` and
