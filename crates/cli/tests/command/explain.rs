@@ -116,7 +116,8 @@ fn lists_and_explanations_fit_eighty_columns() {
 fn the_help_of_python_commands_is_there_without_python() {
     let f = Folder::new("help-without-python");
     for (words, part) in [
-        (vec!["train", "--help"], "{tyrus,evaluate,export,bench}"),
+        (vec!["train", "--help"], "{tyrus,ebb,evaluate,export,bench}"),
+        (vec!["train", "ebb", "--help"], "--epochs"),
         (vec!["train", "tyrus", "--help"], "--generations"),
         (vec!["sweep", "--help"], "--ray ADDRESS"),
         (vec!["sql", "-h"], "--csv"),
