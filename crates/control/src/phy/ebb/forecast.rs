@@ -112,6 +112,7 @@ pub(super) struct Forecast {
 /// What corrects the mixture.
 #[derive(Clone, Debug)]
 enum Correction {
+    /// Nothing.
     None,
     /// What is learned while the flow runs.
     Learned(Box<Learner>),
@@ -201,7 +202,7 @@ impl Forecast {
                 *error = outlook.error;
             }
         }
-        // The uncertainty that a network foretells is judged by the mixture's error.
+        // Beside a network the loss stays that of the mixture, which the network sees.
         let rate = match self.correction {
             Correction::Trained(..) => mixture,
             _ => self.rate,

@@ -253,6 +253,7 @@ mod tests {
         };
         assert_eq!(read, expected);
     }
+
     #[test]
     fn margins_of_a_network_hold_where_none_are_set() {
         let margins = Margins {
