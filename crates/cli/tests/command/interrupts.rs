@@ -1,9 +1,9 @@
 //! Ctrl-C keeps what is done, marks it, and ends with 130.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::Command;
 
 use crate::shell::{Folder, Ran};
+use crate::signal::{Signal, send};
 
 /// Runs `args`, with a line of progress for each of so many `parts`, presses Ctrl-C once `lines` were read, and waits for the end.
 fn interrupted(f: &Folder, args: &[&str], parts: &str, lines: usize) -> Ran {
@@ -22,10 +22,7 @@ fn interrupted(f: &Folder, args: &[&str], parts: &str, lines: usize) -> Ran {
         read += usize::from(line.starts_with("progress: "));
         all += &line;
     }
-    let pressed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(pressed.is_ok_and(|s| s.success()), "kill");
+    send(child.id(), Signal::SIGINT);
     // What it says until its end, so that no pipe is full.
     let rest = std::thread::spawn(move || {
         let mut text = String::new();

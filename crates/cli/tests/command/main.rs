@@ -21,6 +21,8 @@ mod results;
 mod rtc;
 mod serve;
 mod shell;
+#[path = "../peers/signal.rs"]
+mod signal;
 #[cfg(feature = "bpf")]
 mod tcp;
 mod terminal;

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use crate::shell::Folder;
+use crate::signal::{Signal, send};
 
 const SHORT: [&str; 2] = ["--set", "duration=2 s"];
 
@@ -361,10 +362,7 @@ fn an_interrupt_ends_a_long_run_at_once() {
     let child = f.command(&args).spawn().expect("the command starts");
     // Returns when the command reads it, which is after it has begun to listen for interrupts.
     std::fs::write(&pipe, text).expect("a pipe takes it");
-    let kill = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(kill.is_ok_and(|s| s.success()));
+    send(child.id(), Signal::SIGINT);
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(
         output.status.code(),

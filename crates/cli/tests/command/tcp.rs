@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 
 use crate::shell::Folder;
+use crate::signal::{Signal, send};
 
 /// A process in the background that ignores what would end it, and one in front that does too.
 const STUBBORN: &str =
@@ -19,7 +20,7 @@ fn allowed(f: &Folder) -> bool {
 }
 
 /// The exit code of a command that a signal ends. Comes back when no process of it holds its output any more.
-fn ended_by(f: &Folder, signal: &str, command: &[&str]) -> Option<i32> {
+fn ended_by(f: &Folder, signal: Signal, command: &[&str]) -> Option<i32> {
     // Below `nohup` SIGHUP is ignored, which a command leaves as it found it.
     let plain = f.command(&[&["tcp", "xrc", "--"], command].concat());
     let mut child = Command::new("env")
@@ -36,10 +37,7 @@ fn ended_by(f: &Folder, signal: &str, command: &[&str]) -> Option<i32> {
     let mut line = String::new();
     out.read_line(&mut line).expect("text");
     assert_eq!(line, "ready\n");
-    let sent = Command::new("kill")
-        .args([signal, &child.id().to_string()])
-        .status();
-    assert!(sent.is_ok_and(|s| s.success()), "kill {signal}");
+    send(child.id(), signal);
     let mut rest = String::new();
     out.read_to_string(&mut rest).expect("an end");
     child.wait().expect("it ends").code()
@@ -52,7 +50,12 @@ fn a_signal_ends_the_whole_command() {
         return;
     }
     let shell = ["sh", "-c", STUBBORN];
-    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129), ("-QUIT", 131)] {
+    for (signal, code) in [
+        (Signal::SIGINT, 130),
+        (Signal::SIGTERM, 143),
+        (Signal::SIGHUP, 129),
+        (Signal::SIGQUIT, 131),
+    ] {
         assert_eq!(ended_by(&f, signal, &shell), Some(code), "{signal}");
     }
     // Nobody hears of this one but the guard.

@@ -2,14 +2,8 @@
 
 use std::process::{Command, Stdio};
 
+use super::signal::{Signal, send};
 use super::{Folder, VOID, allowed, slackwater, text, went};
-
-fn kill(pid: u32, signal: &str) {
-    let done = Command::new("kill")
-        .args([signal, &pid.to_string()])
-        .status();
-    assert!(done.is_ok_and(|s| s.success()), "kill {signal}");
-}
 
 /// Each command that stays is ended by each signal that ends it, at random moments of its start and run; emulators and others in
 /// several forms. All of it happens in namespaces of its own, in which the bench counts what is there afterwards;
@@ -192,7 +186,7 @@ fn a_hangup_that_was_ignored_at_the_start_stays_so() {
         assert_eq!(has("SigIgn:", 1), ignored, "{status}");
         assert_eq!(has("SigCgt:", 1), !ignored, "{status}");
         assert!(has("SigCgt:", 15), "{status}");
-        kill(child.id(), "-TERM");
+        send(child.id(), Signal::SIGTERM);
         assert_eq!(child.wait().unwrap().code(), Some(143));
     }
 }
@@ -203,7 +197,11 @@ fn a_signal_before_the_command_is_not_lost() {
     if !allowed() {
         return;
     }
-    for (signal, code) in [("-TERM", 143), ("-INT", 130), ("-HUP", 129)] {
+    for (signal, code) in [
+        (Signal::SIGTERM, 143),
+        (Signal::SIGINT, 130),
+        (Signal::SIGHUP, 129),
+    ] {
         let folder = Folder::new("early");
         let (up, ran) = (folder.file("up"), folder.file("ran"));
         let made = Command::new("mkfifo").arg(&up).status();
@@ -227,7 +225,7 @@ fn a_signal_before_the_command_is_not_lost() {
             .unwrap();
         // Blocks until the server is up.
         assert_eq!(std::fs::read_to_string(&up).unwrap(), "up\n");
-        kill(child.id(), signal);
+        send(child.id(), signal);
         assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
         assert!(
             !std::path::Path::new(&ran).exists(),

@@ -20,6 +20,7 @@ use slackwater_scenario::field::{Field as _, Reference};
 
 use self::peer::{GNB, Gnb, UPF, Upf, address, n3, ping, read};
 use super::packets::{FETCH, serve, whole};
+use super::signal::{Signal, send};
 use super::{Folder, VOID, allowed, command, text};
 
 #[test]
@@ -317,9 +318,7 @@ impl Function {
 
     /// Ends it, then the `server` behind it; what it printed.
     fn stop(mut self, mut server: Child) -> String {
-        let id = self.upf.id().to_string();
-        let killed = Command::new("kill").args(["-TERM", &id]).status();
-        assert!(killed.expect("`kill` runs").success());
+        send(self.upf.id(), Signal::SIGTERM);
         while self.said.read_line(&mut self.line).is_ok_and(|n| n > 0) {}
         let _ignored = self.upf.wait();
         let _ignored = server.kill();

@@ -13,6 +13,8 @@ mod on_terminal;
 mod outward;
 mod packets;
 mod quic;
+#[path = "../peers/signal.rs"]
+mod signal;
 mod terminal;
 mod xrc;
 

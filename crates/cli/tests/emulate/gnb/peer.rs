@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Stdio};
 use std::time::Duration;
 
 use slackwater_lab::core::{Qfi, Teid};
@@ -12,6 +12,7 @@ use slackwater_lab::wire::gtpu::psc::{self, Container, Downlink, Uplink};
 use slackwater_lab::wire::gtpu::{Header, Kind, Message};
 use slackwater_live::emulate::netns::{self, Namespace};
 
+use crate::signal::{Signal, send};
 use crate::{Folder, command};
 
 /// Longer than anything takes: a test that waits so long has failed.
@@ -64,9 +65,7 @@ impl Gnb {
 
     /// Ends it as a terminal would; what it says came over N3.
     pub(super) fn stop(mut self, folder: &Folder) -> serde_json::Value {
-        let id = self.child.id().to_string();
-        let killed = Command::new("kill").args(["-TERM", &id]).status();
-        assert!(killed.expect("`kill` runs").success());
+        send(self.child.id(), Signal::SIGTERM);
         let code = self.child.wait().expect("it ends").code();
         let mut rest = String::new();
         while self.said.read_line(&mut rest).is_ok_and(|n| n > 0) {}
