@@ -285,21 +285,7 @@ impl Policy {
     /// # Errors
     /// Where the bytes are not safetensors, metadata says another format, or a tensor has another shape.
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self, PolicyError> {
-        let wrong = |e: safetensors::SafeTensorError| PolicyError::NotSafetensors(e.to_string());
-        let file = SafeTensors::deserialize(bytes).map_err(wrong)?;
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(wrong)?;
-        let metadata: BTreeMap<String, String> = header
-            .metadata()
-            .iter()
-            .flatten()
-            .map(|(k, v)| (k.clone(), v.clone()))
-            .collect();
-        let read = Reader {
-            file: &file,
-            metadata: &metadata,
-        };
-        read.exactly("format", FORMAT)?;
-        read.exactly("version", VERSION)?;
+        let read = Reader::open(bytes)?;
         let interval = read.number("interval_ms", "a number from 1 to 1000", 1.0..=1000.0)?;
         let tbs = read.parsed(
             "tbs",
@@ -335,7 +321,7 @@ impl Policy {
             interval: Duration::from_secs_f64(interval / 1e3),
             tbs,
             z,
-            metadata,
+            metadata: read.metadata,
         })
     }
 
@@ -458,12 +444,27 @@ fn choose(choice: Choice, out: &[f32], ratios: &[f64], decision: u64) -> f64 {
 /// Reads what a file must hold.
 pub(in crate::phy) struct Reader<'a> {
     /// Its tensors.
-    pub(in crate::phy) file: &'a SafeTensors<'a>,
+    file: SafeTensors<'a>,
     /// Its metadata.
-    pub(in crate::phy) metadata: &'a BTreeMap<String, String>,
+    pub(in crate::phy) metadata: BTreeMap<String, String>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// Opens the bytes of a safetensors file of our format.
+    pub(in crate::phy) fn open(bytes: &'a [u8]) -> Result<Self, PolicyError> {
+        let wrong = |e: safetensors::SafeTensorError| PolicyError::NotSafetensors(e.to_string());
+        let file = SafeTensors::deserialize(bytes).map_err(wrong)?;
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(wrong)?;
+        let texts = header.metadata().iter().flatten();
+        let read = Self {
+            file,
+            metadata: texts.map(|(k, v)| (k.clone(), v.clone())).collect(),
+        };
+        read.exactly("format", FORMAT)?;
+        read.exactly("version", VERSION)?;
+        Ok(read)
+    }
+
     fn parsed<T>(
         &self,
         key: &'static str,

@@ -13,9 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use safetensors::SafeTensors;
-
-use super::super::policy::{Dense, FORMAT, PolicyError, Reader, VERSION, relu};
+use super::super::policy::{Dense, PolicyError, Reader, relu};
 
 /// Numbers that the network sees: six blocks, six means, the error of the mixture, and the length of a round.
 pub const INPUTS: usize = 14;
@@ -58,21 +56,7 @@ impl Network {
     /// # Errors
     /// Where the bytes are not safetensors, the metadata name another format or kind, or a tensor has another shape.
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self, PolicyError> {
-        let wrong = |e: safetensors::SafeTensorError| PolicyError::NotSafetensors(e.to_string());
-        let file = SafeTensors::deserialize(bytes).map_err(wrong)?;
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(wrong)?;
-        let metadata: BTreeMap<String, String> = header
-            .metadata()
-            .iter()
-            .flatten()
-            .map(|(k, v)| (k.clone(), v.clone()))
-            .collect();
-        let read = Reader {
-            file: &file,
-            metadata: &metadata,
-        };
-        read.exactly("format", FORMAT)?;
-        read.exactly("version", VERSION)?;
+        let read = Reader::open(bytes)?;
         read.exactly("kind", KIND)?;
         let margins = |[z, q_ms, within_ms]: [&'static str; 3]| -> Result<Margins, PolicyError> {
             Ok(Margins {
@@ -91,7 +75,7 @@ impl Network {
             out: Dense::new(&w, &b),
             margins: with,
             alone,
-            metadata,
+            metadata: read.metadata,
         })
     }
 
@@ -121,6 +105,7 @@ pub(super) mod tests {
     use safetensors::Dtype;
     use safetensors::tensor::TensorView;
 
+    use super::super::super::policy::{FORMAT, VERSION};
     use super::*;
 
     /// The file of a network whose hidden layer sees nothing, and whose outputs are `bias`.
