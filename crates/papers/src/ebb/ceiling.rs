@@ -49,7 +49,7 @@ const FORECASTS: [(&str, &str); 6] = [
 
 /// Those that need no oracle.
 const PLAIN: usize = FORECASTS.len() - 1;
-/// What becomes a part of the system, or its dials, if it is ahead on recordings.
+/// What is held against the mixture on recordings.
 const TRIED: [(&str, &str); 3] = [
     ("ebb:learn=1", "what is learned"),
     ("ebb:margins=trained", "trained margins"),
@@ -293,7 +293,7 @@ fn draw(o: &Outcomes, alone: &[&str], others: &[&str], recordings: &[&'static st
         title: "How near the forecast is to the ceiling".to_owned(),
         setup: "The oracle is told what the radio offered over the next least loop in a first run of the same seed. It has no margin z."
             .to_owned(),
-        claim: "What is learned or trained becomes a part of the system if it is ahead of the mixture on recordings, by an interval that separates."
+        claim: "What is learned becomes a part of the system if it is ahead of the mixture on recordings, by an interval that separates. What was trained ships on the same condition, as an option."
             .to_owned(),
         seen: format!("Change of S from the mixture: {}", lines.join(" ")),
         panels,
