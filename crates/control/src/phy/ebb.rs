@@ -20,6 +20,7 @@ mod advice;
 mod aim;
 mod apart;
 mod bins;
+mod clear;
 mod clock;
 mod company;
 mod count;

@@ -1,9 +1,10 @@
 //! Rules 3 and 4: how much may be on its way after a report, and the pace that leads there.
 
-use slackwater_core::{Instant, Rate};
+use slackwater_core::{Duration, Instant, Rate};
 use slackwater_signal::Counters;
 
 use super::clock::RadioClock;
+use super::flight::STANDING;
 use super::order::{greater, lesser};
 
 /// The pacing rate lies within these parts of the forecast.
@@ -57,6 +58,11 @@ impl RadioClock {
             target = greater(target, rate * base + held);
         }
         let out = self.outstanding() as f64;
+        let little = rate * self.base().saturating_sub(self.own_queue()).as_secs_f64();
+        // An encoder leaves the queue empty by itself.
+        if !self.limited && self.clear.look(now, gain > 1.0, out, little, self.base()) {
+            target = lesser(target, greater(little, 2.0 * packet));
+        }
         let floor = packet / greater(base, 0.010);
         let pace = if self.params.rules.pace {
             rate + (target - out) / self.params.within
@@ -77,6 +83,12 @@ impl RadioClock {
     fn wanted(&self) -> f64 {
         // A queue below zero may be wanted; not less than nothing is in flight.
         greater(self.base().as_secs_f64() + self.params.q, 0.0)
+    }
+
+    /// The most of the flow's own queue that the least loop may hold: a loop through more is no sample.
+    fn own_queue(&self) -> Duration {
+        let wanted = Duration::from_secs_f64(greater(self.params.q, 0.0));
+        STANDING.saturating_sub(wanted)
     }
 
     /// What is sent over what is offered: more in a probe. Media that waits behind a probe is late, so the first one is short of what

@@ -5,6 +5,7 @@ use slackwater_core::{Duration, Instant};
 use slackwater_signal::Counters;
 
 use super::aim::Aim;
+use super::clear::Clear;
 use super::company::Company;
 use super::count::{Least, SendLog};
 use super::elsewhere::{Elsewhere, Way};
@@ -110,6 +111,7 @@ pub(crate) struct RadioClock {
     pub(super) elsewhere: Elsewhere,
     pub(super) company: Company,
     pub(super) trust: Trust,
+    pub(super) clear: Clear,
     /// IP bytes that were acknowledged.
     pub(super) acked: u64,
     /// Of those, what was held against bytes that left.
@@ -168,6 +170,7 @@ impl RadioClock {
             elsewhere: Elsewhere::default(),
             company: Company::default(),
             trust: Trust::default(),
+            clear: Clear::default(),
             acked: 0,
             shown: 0,
             aim: Aim::default(),

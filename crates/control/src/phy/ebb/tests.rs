@@ -43,6 +43,21 @@ fn a_steady_radio_is_full_with_a_queue_of_a_few_packets() {
 }
 
 #[test]
+fn the_least_loop_of_a_steady_radio_does_not_take_in_the_queue_of_the_flow() {
+    let mut link = over(steady);
+    link.run(2500);
+    let first = link.c.clock.base();
+    for second in 3..60 {
+        link.run(1000);
+        let base = link.c.clock.base();
+        assert!(
+            base <= first + Duration::from_millis(1),
+            "{base:?} after {second} s, {first:?} at first"
+        );
+    }
+}
+
+#[test]
 fn it_follows_steps_within_a_few_rounds() {
     let mut link = over(steps);
     let (utilisation, queue) = settle(&mut link, 22_000);
