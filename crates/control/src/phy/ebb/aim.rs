@@ -1,4 +1,4 @@
-//! Rules 3 and 4: how much may be on its way after a report, and the pace that leads there.
+//! Rules 3 and 4, and the drain of rule 2: how much may be on its way after a report, and the pace that leads there.
 
 use slackwater_core::{Duration, Instant, Rate};
 use slackwater_signal::Counters;
@@ -58,10 +58,11 @@ impl RadioClock {
             target = greater(target, rate * base + held);
         }
         let out = self.outstanding() as f64;
-        let little = rate * self.base().saturating_sub(self.own_queue()).as_secs_f64();
+        let alone = self.base().saturating_sub(self.own_queue());
+        let little = greater(rate * alone.as_secs_f64(), 2.0 * packet);
         // An encoder leaves the queue empty by itself.
         if !self.limited && self.clear.look(now, gain > 1.0, out, little, self.base()) {
-            target = lesser(target, greater(little, 2.0 * packet));
+            target = lesser(target, little);
         }
         let floor = packet / greater(base, 0.010);
         let pace = if self.params.rules.pace {
