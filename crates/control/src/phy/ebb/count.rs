@@ -61,7 +61,7 @@ impl SendLog {
     }
 }
 
-/// The least of the samples of the last ten seconds, in steps of one.
+/// The least of the samples of the last twelve seconds, in steps of one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Least {
     /// The least of each second, with the second's number.
