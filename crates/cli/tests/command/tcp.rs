@@ -59,7 +59,7 @@ fn a_signal_ends_the_whole_command() {
         assert_eq!(ended_by(&f, signal, &shell), Some(code), "{signal}");
     }
     // Nobody hears of this one but the guard.
-    assert_eq!(ended_by(&f, "-KILL", &shell), None);
+    assert_eq!(ended_by(&f, Signal::SIGKILL, &shell), None);
 
     // What a command leaves in the background ends with it, and its exit code stays.
     let done = f.run(&[
