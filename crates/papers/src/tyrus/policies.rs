@@ -114,12 +114,19 @@ pub(super) fn unseen() -> Result<(), StudyError> {
 
 /// Trained policies: those in `models/`, and those that `slackwater train tyrus` left, seed by seed.
 pub(super) fn trained() -> Vec<Sender> {
+    trained_in(&[Path::new("models"), Path::new("runs/train-tyrus")])
+}
+
+fn trained_in(folders: &[&Path]) -> Vec<Sender> {
     let mut files = vec![];
-    below(Path::new("models"), &mut files);
-    below(Path::new("runs/train-tyrus"), &mut files);
+    for folder in folders {
+        below(folder, &mut files);
+    }
     files.sort();
     files
         .into_iter()
+        // Forecasts of `ebb` lie beside policies.
+        .filter(|path| controller::read_forecast(path).is_err())
         .map(|path| {
             let shown = path.with_extension("");
             let label = shown.to_string_lossy().replace(['\\', '/'], " ");
@@ -138,4 +145,25 @@ pub(super) fn trained() -> Vec<Sender> {
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forecasts_of_ebb_in_models_are_no_policies() {
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+        if !models.join("ebb.safetensors").exists() {
+            eprintln!("skipped: no models/ outside of the checkout");
+            return;
+        }
+        let trained = trained_in(&[&models]);
+        assert!(trained.len() >= 4, "{trained:?}");
+        for sender in trained {
+            let file = sender.controller.trim_start_matches("tyrus:policy=");
+            let read = controller::read(Path::new(file));
+            assert!(read.is_ok(), "{}", read.err().unwrap_or_default());
+        }
+    }
 }
