@@ -38,7 +38,7 @@ mobility = { kind = "static", distance = "100 m" }
 
 /**
  * The browser of the UE opens the sender's page once that is there, and prints what it counts. It ends when it has counted three times since the
- * sender ended: the first of these may have begun before. How long a busy machine takes to start it is no matter.
+ * sender ended: the first of these may have begun before. How long a busy machine takes to start it does not matter.
  */
 const BROWSER = `
 until grep -q "open http" errors; do sleep 0.1; done

@@ -60,7 +60,7 @@ impl RadioClock {
         let out = self.outstanding() as f64;
         let alone = self.base().saturating_sub(self.own_queue());
         let little = greater(rate * alone.as_secs_f64(), 2.0 * packet);
-        // An encoder leaves the queue empty by itself.
+        // Not tried for media.
         if !self.limited && self.clear.look(now, gain > 1.0, out, little, self.base()) {
             target = lesser(target, little);
         }
