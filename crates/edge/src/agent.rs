@@ -35,9 +35,11 @@ pub trait CellView {
     fn ues(&self) -> usize;
     /// Number of bearers of `ue`.
     fn bearers(&self, ue: UeId) -> usize;
-    /// Bytes that a full downlink slot would carry for `ue` now. A cell that sleeps finds that out when it is wanted.
+    /// Bytes that a full downlink slot would carry for `ue` now; a full uplink slot where the report is about an upload. A cell that
+    /// sleeps finds that out when it is wanted.
     fn slot_bytes(&mut self, ue: UeId) -> Bytes;
-    /// The downlink queue of a bearer.
+    /// The downlink queue of a bearer. Where the report is about an upload it is that of the UE, of which nothing has an age while the
+    /// scheduler has granted all that it knows of: what waits then waits for no other.
     fn queue(&self, ue: UeId, bearer: BearerId) -> RlcView;
 }
 

@@ -235,6 +235,7 @@ pub(crate) fn report<'py>(py: Python<'py>, report: &PathReport) -> PyResult<Boun
             dict.set_item("company", counters.company)?;
             dict.set_item("hol", seconds(counters.hol))?;
             dict.set_item("active", counters.active)?;
+            dict.set_item("upload", counters.upload)?;
         }
         PathReport::Own { kind, value } => {
             dict.set_item("kind", "own")?;

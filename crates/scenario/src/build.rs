@@ -3,7 +3,7 @@
 mod assembly;
 pub(crate) mod cell;
 pub mod controller;
-mod feedback;
+pub(crate) mod feedback;
 mod flow;
 mod link;
 mod path;
@@ -60,8 +60,10 @@ pub struct Layout {
     pub cell: bool,
     /// The node of uplink queues, where it is not the bottleneck itself.
     pub up_node: Option<NodeId>,
-    /// The wired bottleneck.
+    /// The wired bottleneck of downloads.
     pub wired: Option<NodeId>,
+    /// That of uploads.
+    pub wired_up: Option<NodeId>,
     /// The functions of the UPF, in the order in which packets pass them on their way down.
     pub upf: Vec<NodeId>,
     /// Labels of the flows, by flow.

@@ -307,7 +307,7 @@ impl Link {
 section! {
     /// A wired bottleneck in series with the link or cell, on the network side.
     pub struct Wired {
-        /// Rate towards the receiver.
+        /// Rate of data towards its receiver: a download comes to the radio by it, and an upload goes on by one of the same kind.
         #[within(Rate::from_bps(1_000), Rate::from_bps(1_000_000_000_000))]
         pub rate: Rate,
         /// Its queue.

@@ -6,7 +6,7 @@
 //! | octets | field |
 //! |---|---|
 //! | 0 | version, 1, in the upper four bits; instance in the lower ones |
-//! | 1 | flows of the UE that are active, this one included |
+//! | 1 | whether the data goes up, in the upper bit; flows of the UE that are active, this one included, in the lower ones |
 //! | 2-3 | head-of-line delay of the RLC queue, units of 0.5 ms, rounded to the nearest |
 //! | 4-7 | stamp: the base station's clock in units of 0.125 ms, modulo 2^32 |
 //! | 8-11 | IP bytes of the flow that left the radio's queue for good, modulo 2^32 |
@@ -15,12 +15,14 @@
 //! | 19-21 | the same of other flows in its queue |
 //! | 22-23 | of octets 8-11, what was dropped, units of 64 bytes, modulo 2^16 |
 //!
-//! Octets 2-3 and 16-21 saturate.
+//! Octets 2-3 and 16-21 saturate, and so does the number of flows.
 
 use slackwater_core::{Duration, Instant};
 
 /// Version of the format.
 const VERSION: u8 = 1;
+/// The bit of octet 1 that says that the data goes up.
+const UPLOAD: u8 = 0x80;
 /// Instances that are distinct.
 const INSTANCES: u8 = 16;
 /// Nanoseconds of one unit of the head-of-line delay.
@@ -55,6 +57,8 @@ pub struct Counters {
     pub active: u8,
     /// Who counts, modulo 16: another one has sums and a clock of its own.
     pub instance: u8,
+    /// The flow's data goes up: the queue is that of the UE, at the sender.
+    pub upload: bool,
 }
 
 impl Counters {
@@ -92,7 +96,7 @@ impl Counters {
         let hol = (self.hol.as_nanos() + HOL_UNIT / 2) / HOL_UNIT;
 
         octets[0] = (VERSION << 4) | (self.instance % INSTANCES);
-        octets[1] = self.active;
+        octets[1] = self.active.min(!UPLOAD) | if self.upload { UPLOAD } else { 0 };
         octets[2..4].copy_from_slice(&u16::try_from(hol).unwrap_or(u16::MAX).to_be_bytes());
         octets[4..8].copy_from_slice(&self.stamp.to_be_bytes());
         octets[8..12].copy_from_slice(&self.gone.to_be_bytes());
@@ -111,7 +115,8 @@ impl Counters {
         };
         (octets[0] >> 4 == VERSION).then(|| Self {
             instance: octets[0] % INSTANCES,
-            active: octets[1],
+            active: octets[1] & !UPLOAD,
+            upload: octets[1] & UPLOAD != 0,
             hol: Duration::from_nanos(u64::from(number(2..4)) * HOL_UNIT),
             stamp: number(4..8),
             gone: number(8..12),
@@ -138,6 +143,7 @@ mod tests {
             hol: Duration::from_micros(31_500),
             active: 3,
             instance: 9,
+            upload: false,
         }
     }
 
@@ -147,12 +153,15 @@ mod tests {
         let wide = Counters {
             backlog: u32::MAX,
             hol: Duration::from_secs(60),
+            active: 255,
+            upload: true,
             ..some()
         };
         let read = Counters::decode(&wide.encode()).unwrap();
         assert_eq!(u64::from(read.backlog), WAITING_MAX);
         assert_eq!(read.hol, Duration::from_micros(65_535 * 500));
         assert_eq!((read.company, read.gone), (wide.company, wide.gone));
+        assert_eq!((read.active, read.upload), (127, true));
     }
 
     #[test]

@@ -100,16 +100,18 @@ pub struct PdcpView {
     pub bytes: Bytes,
 }
 
-/// A downlink packet that the base station is done with.
+/// A packet that a radio queue is done with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GoneView {
     /// The UE.
     pub ue: UeId,
     /// The simulated flow; `None` where packets are real ones, which name none.
     pub flow: Option<FlowId>,
+    /// Which way.
+    pub direction: Direction,
     /// IP bytes.
     pub bytes: Bytes,
-    /// True where the UE has it, false where it was dropped.
+    /// True where the other end of the radio has it, false where it was dropped.
     pub delivered: bool,
 }
 
@@ -139,8 +141,8 @@ pub trait Observer {
     /// A packet passed PDCP.
     #[inline]
     fn on_pdcp(&mut self, _now: Instant, _packet: &PdcpView) {}
-    /// The base station learns that a downlink packet is gone: HARQ's feedback says that the UE has the last of it, or it was
-    /// dropped.
+    /// A packet is gone. The base station learns that of a downlink packet by HARQ's feedback for the last of it, and of an
+    /// uplink packet when it has it. What drops a packet knows that at once.
     #[inline]
     fn on_gone(&mut self, _now: Instant, _packet: &GoneView) {}
     /// RLC sends bytes again. Only an observer that wants slots learns of it.

@@ -149,18 +149,17 @@ impl FlowConfig {
         takes && self.direction == Direction::Down
     }
 
-    /// The sender wants to know the base station's counters of the flow.
+    /// The sender wants to know the base station's counters of the flow. Both directions have some.
     pub fn takes_counters(&self) -> bool {
         use slackwater_control::{Controller as _, MediaController as _};
-        let takes = match &self.transport {
+        match &self.transport {
             Transport::Tcp { controller, .. }
             | Transport::Quic { controller, .. }
             | Transport::Quinn { controller, .. } => controller.takes_counters(),
             Transport::External { takes_counters, .. } => *takes_counters,
             Transport::Rtp { controller, .. } => controller.takes_counters(),
             Transport::Udp { .. } => false,
-        };
-        takes && self.direction == Direction::Down
+        }
     }
 }
 

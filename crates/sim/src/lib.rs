@@ -19,5 +19,5 @@ pub use lane::{Detour, LaneConfig, Stalls};
 pub use link::{LinkConfig, Service};
 pub use world::{
     AgentId, CELL_DOWN, CELL_UP, Carrier, Faults, Profile, Sink, World, WorldBuilder,
-    counter_agent, rlc_reporter, tbs_agent,
+    counter_agent, report_delay, rlc_reporter, tbs_agent,
 };

@@ -16,7 +16,7 @@ mod slots;
 
 use std::collections::VecDeque;
 
-pub use agents::{AgentId, counter_agent, rlc_reporter, tbs_agent};
+pub use agents::{AgentId, counter_agent, report_delay, rlc_reporter, tbs_agent};
 pub use builder::WorldBuilder;
 pub use carrier::{Carrier, Faults, Sink};
 use cell::CellNode;
@@ -60,6 +60,16 @@ struct Flow {
     feed: Option<Box<Feed>>,
     /// What RTCP on its way says.
     mailbox: Mailbox,
+}
+
+impl Flow {
+    /// Which way its data goes.
+    const fn direction(&self) -> Direction {
+        match self.sender {
+            0 => Direction::Down,
+            _ => Direction::Up,
+        }
+    }
 }
 
 /// Index of a direction, and of the host that sends in it.

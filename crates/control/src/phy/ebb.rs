@@ -13,6 +13,7 @@
 //! | 8. what is offered and what leaves bind each other | `trust` |
 //! | in place of all: the offered rate alone bounds CUBIC | `advice` |
 //! | for a host that looks now and then, as a kernel | `apart` |
+//! | rule 5 for an upload | `upload` |
 //!
 //! The rules are ours; docs/ebb.md gives their reasons.
 
@@ -37,6 +38,7 @@ mod params;
 mod tests;
 mod trained;
 mod trust;
+mod upload;
 
 use std::sync::Arc;
 
@@ -180,6 +182,7 @@ impl Controller for Ebb {
         self.clock.see(path);
         self.clock.timed_out &= ack.newly_acked == Bytes::ZERO;
         self.clock.on_acked(self.clock.wire(ack.newly_acked.0));
+        self.clock.behind.on_lost(self.clock.wire(ack.newly_lost.0));
         if !self.clock.steers {
             self.cubic.on_ack(now, path, ack);
         }

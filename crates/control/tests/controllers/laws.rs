@@ -109,6 +109,7 @@ fn op() -> impl Strategy<Value = Op> {
                     hol: Duration::from_micros(hol_us),
                     active,
                     instance: u8::from(stamp % 16 == 0),
+                    upload: dropped % 4 == 0,
                 })
             }),
         2 => Just(Op::Timer),

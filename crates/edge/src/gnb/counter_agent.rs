@@ -8,10 +8,15 @@
 //! | offered | grants of new blocks and idle blocks, as a UE counts them ([`TbsAgent`]), in bytes of IP packets |
 //!
 //! A UE with nothing to send is offered its part of all blocks: once it wants them, the scheduler takes them from the others.
+//!
+//! Of an upload the base station counts what it received and what it offers. The UE, which takes the report to the sender beside
+//! it, adds what a buffer status (TS 38.321, 5.4.5) says too late and too roughly: its own backlog, the age of its oldest byte and
+//! its drops.
+//!
 //! What a UE is offered is shared among its active flows; a flow gets more where the others take less than their part.
 
 use slackwater_core::{BearerId, Direction, Duration, Instant, UeId};
-use slackwater_signal::{GoneView, Observer, PathReport, PdcpView, SlotView};
+use slackwater_signal::{Counters, GoneView, Observer, PathReport, PdcpView, SlotView};
 
 use super::{FlowCounts, IpScale};
 use crate::ue::{BlocksMode, TbsAgent};
@@ -85,6 +90,8 @@ impl Empty {
 /// Counts flows at a base station.
 #[derive(Clone, Debug)]
 pub struct CounterAgent {
+    /// Which way the data goes.
+    direction: Direction,
     /// Blocks given and idle ones shared out.
     blocks: TbsAgent,
     /// From bytes of blocks to bytes of packets.
@@ -101,6 +108,7 @@ impl CounterAgent {
     /// An agent that has seen nothing. `slot` and `symbols` are those of [`TbsAgent::new`].
     pub fn new(slot: Duration, symbols: Vec<u8>, scale: IpScale) -> Self {
         Self {
+            direction: Direction::Down,
             blocks: TbsAgent::new(BlocksMode::AllocatedIdle, slot, symbols),
             scale,
             ues: Vec::new(),
@@ -113,6 +121,14 @@ impl CounterAgent {
     #[must_use]
     pub const fn of_instance(mut self, instance: u8) -> Self {
         self.instance = instance;
+        self
+    }
+
+    /// The same for uploads; `symbols` were those of the uplink.
+    #[must_use]
+    pub fn of_uploads(mut self) -> Self {
+        self.direction = Direction::Up;
+        self.blocks = self.blocks.of_direction(Direction::Up);
         self
     }
 
@@ -157,7 +173,8 @@ impl CounterAgent {
     fn share(&mut self, slot: &SlotView<'_>, n: usize, per_block: u32) {
         let counts = &mut self.ues[n];
         let waits = counts.waiting > 0;
-        if waits && slot.free.0 == 0 {
+        if waits && (slot.free.0 == 0 || slot.direction == Direction::Up) {
+            // Idle blocks of the uplink are offered to who waits, too: a scheduler gives no block before a buffer status wants it.
             return;
         }
         let per_block = u64::from(per_block);
@@ -180,7 +197,7 @@ impl CounterAgent {
 
 impl Observer for CounterAgent {
     fn on_slot(&mut self, now: Instant, slot: &SlotView<'_>) {
-        if slot.direction != Direction::Down {
+        if slot.direction != self.direction {
             return;
         }
         self.blocks.on_slot(now, slot);
@@ -220,7 +237,7 @@ impl Observer for CounterAgent {
     }
 
     fn on_pdcp(&mut self, now: Instant, packet: &PdcpView) {
-        let (Direction::Down, Some(flow)) = (packet.direction, packet.flow) else {
+        let Some(flow) = packet.flow.filter(|_| packet.direction == self.direction) else {
             return;
         };
         let bytes = packet.bytes.0;
@@ -234,7 +251,7 @@ impl Observer for CounterAgent {
     }
 
     fn on_gone(&mut self, now: Instant, packet: &GoneView) {
-        let Some(flow) = packet.flow else {
+        let Some(flow) = packet.flow.filter(|_| packet.direction == self.direction) else {
             return;
         };
         let bytes = packet.bytes.0;
@@ -264,14 +281,17 @@ impl Agent for CounterAgent {
         self.catch_up(now, at.ue, waiting, cell);
         let flows = &mut self.ue(at.ue).0.flows;
         let counters = flows.report(now, at.flow, at.bearer, own.hol);
-        Some(PathReport::Counters(counters))
+        Some(PathReport::Counters(Counters {
+            upload: self.direction == Direction::Up,
+            ..counters
+        }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use slackwater_core::{Bytes, FlowId, Prbs, Qfi, Rnti, SlotIdx};
-    use slackwater_signal::{Counters, Grant, RlcView};
+    use slackwater_signal::{Grant, RlcView};
 
     use super::*;
     use crate::agent::OneQueue;
@@ -313,6 +333,7 @@ mod tests {
             &GoneView {
                 ue: UE,
                 flow: Some(FlowId(flow)),
+                direction: Direction::Down,
                 bytes: Bytes(bytes),
                 delivered,
             },

@@ -221,6 +221,7 @@ impl FlowCounts {
             hol,
             active: active.min(255) as u8,
             instance,
+            upload: false,
         }
     }
 }

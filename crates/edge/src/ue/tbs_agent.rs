@@ -72,13 +72,15 @@ struct Counts {
 pub struct TbsAgent {
     /// What its reports count.
     mode: BlocksMode,
+    /// Which way the blocks go.
+    direction: Direction,
     /// Length of a slot.
     slot: Duration,
-    /// Downlink symbols of the slots of a period, by when they are decided.
+    /// Symbols that carry data that way in the slots of a period, by when they are decided.
     symbols: Vec<u8>,
     /// Counters, by UE.
     ues: Vec<Counts>,
-    /// Downlink slots seen.
+    /// Slots seen.
     slots: u64,
     /// UEs that were active in the last of them: those whose last grant came in one of the last [`ACTIVE`] slots, and how many
     /// these are for each of the slots.
@@ -94,6 +96,7 @@ impl TbsAgent {
     pub fn new(mode: BlocksMode, slot: Duration, symbols: Vec<u8>) -> Self {
         Self {
             mode,
+            direction: Direction::Down,
             slot,
             symbols,
             ues: Vec::new(),
@@ -102,6 +105,13 @@ impl TbsAgent {
             recent: [0; ACTIVE as usize],
             flows: Vec::new(),
         }
+    }
+
+    /// The same for the blocks that go in `direction`, with `symbols` of that way.
+    #[must_use]
+    pub(crate) const fn of_direction(mut self, direction: Direction) -> Self {
+        self.direction = direction;
+        self
     }
 
     /// Watches `ue`.
@@ -156,7 +166,7 @@ impl TbsAgent {
         &mut self.ues[ue.index()]
     }
 
-    /// Downlink slots seen so far.
+    /// Slots seen so far.
     pub const fn slots(&self) -> u64 {
         self.slots
     }
@@ -215,7 +225,7 @@ impl TbsAgent {
 
 impl Observer for TbsAgent {
     fn on_slot(&mut self, _now: Instant, slot: &SlotView<'_>) {
-        if slot.direction != Direction::Down {
+        if slot.direction != self.direction {
             return;
         }
         self.slots += 1;

@@ -88,8 +88,10 @@ pub struct CellConfig {
     pub noise_figure_ul_db: f64,
     /// True: packets that enter PDCP are told to the observer.
     pub observe_pdcp: bool,
-    /// True: the observer hears of downlink packets that are gone, when the base station knows it.
+    /// True: the observer learns of downlink packets that are gone, when the base station knows it.
     pub observe_gone: bool,
+    /// True: it learns of uplink packets that are gone, and of uplink slots in which the cell slept.
+    pub observe_gone_up: bool,
 }
 
 /// One radio bearer of a UE, both directions.
@@ -227,6 +229,7 @@ impl CellConfig {
             noise_figure_ul_db: 5.0,
             observe_pdcp: false,
             observe_gone: false,
+            observe_gone_up: false,
         }
     }
 

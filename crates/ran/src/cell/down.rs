@@ -117,7 +117,7 @@ impl<P: PacketView + Clone> Cell<P> {
                 let dropped = out.dropped.len();
                 let used = self.ues[ue].fill(now, DIR, choice.tbs, pieces, out);
                 let dropped = (out.dropped.len() - dropped) as u64;
-                self.gone.note(now, ue, None, mark, out);
+                self.gone.note(now, DIR, ue, None, mark, out);
                 self.note_resent(DIR, ue, choice.process, air);
                 let need = self.ues[ue].need(now, DIR);
                 let side = &mut self.down;

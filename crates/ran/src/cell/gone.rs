@@ -1,7 +1,9 @@
-//! What a base station knows of packets that left a downlink queue for good.
+//! What is known of packets that left a radio queue for good.
 //!
 //! A UE has a packet when its last block was decoded; the base station knows it with the HARQ feedback of that block, and
 //! of a drop of its own at once. What RLC's receiver gives up by a timer is known then, which is later than HARQ's last NACK.
+//! An uplink packet is known to be gone when the base station has it, since that is where it is counted. The UE's own drops are
+//! known at the UE, at once.
 
 use slackwater_core::{Bytes, Direction, Instant, PacketView, UeId};
 use slackwater_signal::{GoneView, Observer};
@@ -11,7 +13,9 @@ use crate::out::CellOut;
 /// Packets that are gone, and since when the base station knows it. Empty where nobody observes them.
 #[derive(Debug, Default)]
 pub(super) struct Gone {
-    /// HARQ processes of a UE; zero where nobody observes.
+    /// Whether somebody observes, by direction.
+    observed: [bool; 2],
+    /// HARQ processes of a UE.
     processes: usize,
     /// Packets that a process completed, whose feedback is under way, by UE and process.
     unacked: Vec<Vec<GoneView>>,
@@ -45,41 +49,44 @@ impl Mark {
 }
 
 impl Gone {
-    pub(super) fn new(observed: bool, ues: usize, processes: usize) -> Self {
-        if !observed {
-            return Self::default();
-        }
+    /// `observed` says of each direction whether somebody observes it.
+    pub(super) fn new(observed: [bool; 2], ues: usize, processes: usize) -> Self {
+        let down = observed[Direction::Down as usize];
         Self {
+            observed,
             processes,
-            unacked: vec![Vec::new(); ues * processes],
+            unacked: vec![Vec::new(); if down { ues * processes } else { 0 }],
             known: Vec::new(),
         }
     }
 
     #[inline]
-    pub(super) const fn is_observed(&self) -> bool {
-        self.processes > 0
+    pub(super) const fn is_observed(&self, dir: Direction) -> bool {
+        self.observed[dir as usize]
     }
 
-    /// What a call put into `out` behind `mark` in the downlink queues of `ue`: drops are known now, and deliveries with the
-    /// feedback of `process`, or now where no block brought them.
+    /// What a call put into `out` behind `mark` in the queues of `ue`: drops are known now. Deliveries downlink are known with the
+    /// feedback of `process`, and now where no block brought them, or uplink.
     #[inline]
     pub(super) fn note<P: PacketView>(
         &mut self,
         now: Instant,
+        dir: Direction,
         ue: usize,
         process: Option<u8>,
         mark: Mark,
         out: &CellOut<P>,
     ) {
-        if self.is_observed() {
-            self.note_all(now, ue, process, mark, out);
+        if self.is_observed(dir) {
+            let process = process.filter(|_| dir == Direction::Down);
+            self.note_all(now, dir, ue, process, mark, out);
         }
     }
 
     fn note_all<P: PacketView>(
         &mut self,
         now: Instant,
+        dir: Direction,
         ue: usize,
         process: Option<u8>,
         mark: Mark,
@@ -88,6 +95,7 @@ impl Gone {
         let view = |packet: &P, delivered| GoneView {
             ue: UeId(ue as u32),
             flow: packet.flow(),
+            direction: dir,
             bytes: Bytes(u64::from(packet.len())),
             delivered,
         };
@@ -96,7 +104,7 @@ impl Gone {
             self.known.push((now, News::Packet(view)));
         }
         let delivered = &out.delivered[mark.delivered..];
-        debug_assert!(delivered.iter().all(|d| d.dir == Direction::Down));
+        debug_assert!(delivered.iter().all(|d| d.dir == dir));
         let views = delivered.iter().map(|d| view(&d.packet, true));
         match process {
             Some(process) => {
@@ -116,7 +124,7 @@ impl Gone {
     /// The feedback of `process` arrived.
     #[inline]
     pub(super) fn answered(&mut self, now: Instant, ue: usize, process: u8) {
-        if !self.is_observed() {
+        if !self.is_observed(Direction::Down) {
             return;
         }
         let process = self.place(ue, process);

@@ -65,7 +65,7 @@ pub struct Cell<P> {
     timed: BitSet,
     timer_at: Vec<Instant>,
     arrivals: Vec<(Instant, PdcpView)>,
-    /// Downlink packets that are gone, for the observer.
+    /// Packets that are gone, for the observer.
     gone: Gone,
     /// What RLC sends again, for the observer.
     resent: Vec<ResentView>,
@@ -122,7 +122,11 @@ impl<P: PacketView + Clone> Cell<P> {
             timed: BitSet::new(count),
             timer_at: vec![Instant::MAX; count],
             arrivals: Vec::new(),
-            gone: Gone::new(config.observe_gone, count, usize::from(config.processes())),
+            gone: Gone::new(
+                [config.observe_gone, config.observe_gone_up],
+                count,
+                usize::from(config.processes()),
+            ),
             resent: Vec::new(),
             shown: 0,
             config: config.clone(),
@@ -176,6 +180,11 @@ impl<P: PacketView + Clone> Cell<P> {
         }
     }
 
+    /// Bytes that the scheduler knows to wait at `ue` for the uplink and has not granted.
+    pub fn uplink_want(&self, ue: UeId) -> Bytes {
+        Bytes(u64::from(self.up.want[ue.index()]))
+    }
+
     /// The bearer that carries `qfi` of `ue`.
     pub fn bearer(&self, ue: UeId, qfi: Qfi) -> BearerId {
         BearerId(self.ues[ue.index()].qfis.bearer(qfi) as u8)
@@ -183,15 +192,18 @@ impl<P: PacketView + Clone> Cell<P> {
 
     /// Bytes of a full downlink slot for `ue` at its present MCS.
     pub fn slot_bytes(&self, ue: UeId) -> Bytes {
-        let mcs = self.down.mcs[ue.index()];
-        Bytes(u64::from(self.down.tables[0].slot_bytes(mcs)))
+        self.down.slot_bytes(ue.index())
     }
 
-    /// [`Cell::slot_bytes`] by what the scheduler knows of `ue` at `now`, even where nothing waits for it.
-    pub fn slot_bytes_at(&mut self, now: Instant, ue: UeId) -> Bytes {
+    /// Bytes of a full slot in `dir` for `ue`, by what the scheduler knows of it at `now`, even where nothing waits.
+    pub fn slot_bytes_at(&mut self, now: Instant, dir: Direction, ue: UeId) -> Bytes {
         let slot = now.as_nanos() / self.slot_ns;
-        self.down.refresh(ue.index(), slot, &mut self.radio);
-        self.slot_bytes(ue)
+        let side = match dir {
+            Direction::Down => &mut self.down,
+            Direction::Up => &mut self.up,
+        };
+        side.refresh(ue.index(), slot, &mut self.radio);
+        side.slot_bytes(ue.index())
     }
 
     /// Packets inside: waiting, on the air, or held up by a gap.
@@ -239,9 +251,7 @@ impl<P: PacketView + Clone> Cell<P> {
         let mark = Mark::of(out);
         let dropped = entity.enqueue(now, packet, out);
         if dropped > 0 {
-            if dir == Direction::Down {
-                self.gone.note(now, index, None, mark, out);
-            }
+            self.gone.note(now, dir, index, None, mark, out);
             let entity = self.ues[index].bearers[b].entity(dir);
             let container = entity.has_container();
             let side = self.side(dir);
@@ -434,8 +444,8 @@ impl<P: PacketView + Clone> Cell<P> {
         }
     }
 
-    /// Shows the downlink of the slots that the cell slept through before `upto`: all blocks were free, and an
-    /// observer that averages over slots must count them.
+    /// Shows the slots that the cell slept through before `upto`: all blocks were free, and an observer that averages over slots
+    /// must count them. Uplink slots are shown where somebody observes what is gone from the uplink.
     fn show_slept(&mut self, upto: u64, observer: &mut (impl Observer + ?Sized)) {
         for slot in self.shown..upto {
             self.count_idle(slot + 1);
@@ -448,6 +458,10 @@ impl<P: PacketView + Clone> Cell<P> {
             };
             let start = slot_start(slot, self.slot_ns);
             self.show(start, slot, Direction::Down, (free, free), observer);
+            if self.gone.is_observed(Direction::Up) {
+                let free = self.uplink_blocks(slot);
+                self.show(start, slot, Direction::Up, (free, free), observer);
+            }
         }
     }
 
@@ -505,9 +519,7 @@ impl<P: PacketView + Clone> Cell<P> {
             delivered += moved.delivered;
             dropped += u64::from(moved.dropped);
         }
-        if dir == Direction::Down {
-            self.gone.note(now, ue, Some(process), mark, out);
-        }
+        self.gone.note(now, dir, ue, Some(process), mark, out);
         self.moved(dir, ue, delivered, dropped);
         self.arm(now, ue);
     }
@@ -532,9 +544,7 @@ impl<P: PacketView + Clone> Cell<P> {
             }
             dropped += u64::from(bearer.entity(dir).lost(now, &piece, out).dropped);
         }
-        if dir == Direction::Down {
-            self.gone.note(now, ue, None, mark, out);
-        }
+        self.gone.note(now, dir, ue, None, mark, out);
         let side = self.side(dir);
         side.stats.lost += 1;
         side.ue_stats[ue].lost += 1;
@@ -593,9 +603,7 @@ impl<P: PacketView + Clone> Cell<P> {
                     let entity = self.ues[ue].bearers[b].entity(dir);
                     let mark = Mark::of(out);
                     let moved = entity.on_timer(now, now + self.config.decode, out);
-                    if dir == Direction::Down {
-                        self.gone.note(now, ue, None, mark, out);
-                    }
+                    self.gone.note(now, dir, ue, None, mark, out);
                     self.moved(dir, ue, moved.delivered, u64::from(moved.dropped));
                 }
             }

@@ -1,6 +1,6 @@
 //! One direction of a cell: what the scheduler reads and writes each slot.
 
-use slackwater_core::{Direction, Draw, Instant, Prbs};
+use slackwater_core::{Bytes, Direction, Draw, Instant, Prbs, UeId};
 use slackwater_signal::{Grant, HarqFeedback};
 
 use super::config::CellConfig;
@@ -489,6 +489,11 @@ impl Side {
         }
     }
 
+    /// Bytes of a full slot for `ue` at its present MCS.
+    pub(super) fn slot_bytes(&self, ue: usize) -> Bytes {
+        Bytes(u64::from(self.tables[0].slot_bytes(self.mcs[ue])))
+    }
+
     /// Values `groups` free groups of a slot of `kind`.
     #[inline]
     pub(super) fn count_free(&mut self, kind: usize, groups: u16) {
@@ -511,7 +516,7 @@ impl Side {
         }
         let block = &self.blocks[ue * self.processes + usize::from(process)];
         self.grants.push(Grant {
-            ue: slackwater_core::UeId(ue as u32),
+            ue: UeId(ue as u32),
             rnti,
             direction: self.dir,
             harq: process,
@@ -519,7 +524,7 @@ impl Side {
             ndi: block.round == 0,
             mcs: block.mcs,
             prbs: Prbs(block.prbs),
-            tbs: slackwater_core::Bytes(u64::from(block.tbs)),
+            tbs: Bytes(u64::from(block.tbs)),
         });
     }
 

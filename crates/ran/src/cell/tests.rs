@@ -633,7 +633,7 @@ fn told(mcs: &[u8], packets: &[u32]) -> (u64, u64) {
 fn a_law_is_told_what_its_ues_link_could_carry() {
     let one = vec![ue(given(20), RlcConfig::default())];
     let slot = cell(&CellConfig::lte(10.0), one)
-        .slot_bytes_at(Instant::ZERO, UeId(0))
+        .slot_bytes_at(Instant::ZERO, Direction::Down, UeId(0))
         .0;
     let full = slot * 1000;
     let near = |got: u64, want: u64| got.abs_diff(want) * 100 <= want;

@@ -5,6 +5,7 @@ use slackwater_signal::HarqFeedback;
 
 use super::Cell;
 use super::config::CellConfig;
+use super::gone::Mark;
 use super::side::slot_start;
 use crate::mac::SharePolicy;
 use crate::out::CellOut;
@@ -25,6 +26,41 @@ const NS3_REPORT_AGAIN: slackwater_core::Duration = slackwater_core::Duration::f
 /// True where `slot` of the pattern can carry a scheduling request or HARQ feedback.
 pub(super) fn carries_control(duplex: &Duplex, slot: usize) -> bool {
     duplex.up_symbols(slot) >= MIN_PUCCH_SYMBOLS
+}
+
+/// Distances from a scheduler's slot to the uplink slots that it grants, by slot modulo period.
+fn ahead(config: &CellConfig) -> Vec<Vec<u8>> {
+    let (duplex, delays) = (&config.duplex, config.delays());
+    let period = duplex.period();
+    let mut ahead = vec![Vec::new(); period];
+    for up in 0..period {
+        if duplex.up_symbols(up) < MIN_PUSCH_SYMBOLS {
+            continue;
+        }
+        // The grant goes out in the last downlink slot that is early enough.
+        let k2 = (usize::from(delays.k2)..usize::from(delays.k2) + period)
+            .find(|&k| duplex.down_symbols((up + period * 16 - k) % period) > 0)
+            .expect("a pattern has a downlink slot");
+        let distance = k2 + usize::from(delays.mac_to_air);
+        ahead[(up + period * 32 - distance) % period].push(distance as u8);
+    }
+    for distances in &mut ahead {
+        distances.sort_unstable();
+    }
+    ahead
+}
+
+impl CellConfig {
+    /// Uplink symbols that are granted in each slot of a period. One slot may grant several.
+    pub fn granted_symbols(&self) -> Vec<u8> {
+        let symbols = |(slot, distances): (usize, Vec<u8>)| {
+            let targets = distances.into_iter().map(|d| slot + usize::from(d));
+            let symbols =
+                targets.map(|target| self.duplex.up_symbols(target % self.duplex.period()));
+            symbols.fold(0, u8::saturating_add)
+        };
+        ahead(self).into_iter().enumerate().map(symbols).collect()
+    }
 }
 
 /// What only the uplink has.
@@ -80,21 +116,6 @@ impl Uplink {
     pub(super) fn new(config: &CellConfig, ues: usize) -> Self {
         let period = config.duplex.period();
         let delays = config.delays();
-        let mut ahead = vec![Vec::new(); period];
-        for up in 0..period {
-            if config.duplex.up_symbols(up) < MIN_PUSCH_SYMBOLS {
-                continue;
-            }
-            // The grant goes out in the last downlink slot that is early enough.
-            let k2 = (usize::from(delays.k2)..usize::from(delays.k2) + period)
-                .find(|&k| config.duplex.down_symbols((up + period * 16 - k) % period) > 0)
-                .expect("a pattern has a downlink slot");
-            let distance = k2 + usize::from(delays.mac_to_air);
-            ahead[(up + period * 32 - distance) % period].push(distance as u8);
-        }
-        for distances in &mut ahead {
-            distances.sort_unstable();
-        }
         let shortest = u64::from(delays.mac_to_air) + u64::from(delays.k2);
         let retry_after = match delays.uplink_retransmission {
             Some(every) => u64::from(every).saturating_sub(shortest).max(1),
@@ -127,7 +148,7 @@ impl Uplink {
             filled: vec![0; ues],
             filled_at_request: vec![0; ues],
             told: vec![0; ues],
-            ahead,
+            ahead: ahead(config),
             control: (0..period)
                 .map(|s| carries_control(&config.duplex, s))
                 .collect(),
@@ -369,9 +390,10 @@ impl<P: PacketView + Clone> Cell<P> {
         let must_tell = out_of_band || self.uplink.must_tell(ue, slot, delays.periodic_bsr);
         let block = self.up.block(ue, process);
         let (tbs, air) = (block.tbs, block.air);
-        let dropped = out.dropped.len();
+        let (mark, dropped) = (Mark::of(out), out.dropped.len());
         let room = tbs.saturating_sub(if must_tell { BSR } else { 0 });
         let used = self.ues[ue].fill(now, DIR, room, &mut block.pieces, out);
+        self.gone.note(now, DIR, ue, None, mark, out);
         self.note_resent(DIR, ue, process, air);
         // A report in place of padding is free (TS 36.321, 5.4.5; TS 38.321, 5.4.5).
         let tells = must_tell || tbs - used >= BSR;
@@ -463,6 +485,15 @@ impl<P: PacketView + Clone> Cell<P> {
         }
         let lost = self.up.block(ue, process).tbs - BSR;
         self.learn(ue, self.up.want[ue].saturating_add(lost));
+    }
+
+    /// Resource blocks of the uplink slots whose grants go out in `slot`.
+    pub(super) fn uplink_blocks(&self, slot: u64) -> u16 {
+        let blocks = |target| {
+            let table = &self.up.tables[self.up.kind_of(target) - 1];
+            table.prbs(table.groups())
+        };
+        self.uplink.targets(slot).map(blocks).sum()
     }
 
     /// Grants the uplink slots whose grants go out now; returns schedulable and free resource blocks.

@@ -5,7 +5,7 @@
 
 use slackwater_control::Controller as _;
 use slackwater_control::registry::{AnyController, Config as ControllerConfig};
-use slackwater_core::{Draw, Duration, FlowId, Instant, Qfi, Recorder, UeId};
+use slackwater_core::{Direction, Draw, Duration, FlowId, Instant, Qfi, Recorder, UeId};
 use slackwater_edge::{Agent, Place as Stand};
 use slackwater_queue::LawConfig;
 use slackwater_signal::{MarkingScheme, Observer, PathReport};
@@ -14,6 +14,7 @@ use slackwater_transport::app::AppConfig;
 
 use super::path::{self, Place};
 use super::{BuildError, Hosts, Layout, cell, feedback, flow, link, upf};
+use crate::flow::Way;
 use crate::{Bottleneck, FlowInstance, Law, Link, Queue, Scenario, Ue};
 
 /// Purposes of the assembly's draws.
@@ -49,8 +50,8 @@ pub(super) struct Assembly<'a> {
     page: Vec<FlowConfig>,
     /// Flows whose sender takes reports of transport blocks, and the RTT of their wired part.
     feeds: Vec<(FlowId, Duration)>,
-    /// Flows whose sender takes the base station's counters, and the RTT of their wired part.
-    counted: Vec<(FlowId, Duration)>,
+    /// Flows whose sender takes the base station's counters, which way their data goes, and the RTT of their wired part.
+    counted: Vec<(FlowId, Direction, Duration)>,
     /// Flows whose sender is told the marker's thresholds, with its start and the RTT of the way.
     told: Vec<(FlowId, MarkingScheme, Duration, Duration)>,
     /// An agent of the program that reports from the UEs.
@@ -116,6 +117,11 @@ impl<'a> Assembly<'a> {
             let draw = self.queue_draw();
             let config = link::wired(wired, self.scenario.plugins(), draw);
             self.layout.wired = Some(self.world.add_link(config));
+            if self.scenario.flows.iter().any(|f| f.direction == Way::Up) {
+                let draw = self.queue_draw();
+                let config = link::wired(wired, self.scenario.plugins(), draw);
+                self.layout.wired_up = Some(self.world.add_link(config));
+            }
         }
     }
 
@@ -150,8 +156,10 @@ impl<'a> Assembly<'a> {
             self.ue_agent = own.take();
         }
         let reports = feedback::is_wanted(scenario, AnyController::takes_reports);
-        cell.observe_gone = feedback::is_counted(scenario);
+        cell.observe_gone = feedback::is_counted(scenario, Way::Down);
+        cell.observe_gone_up = feedback::is_counted(scenario, Way::Up);
         cell.observe_pdcp |= cell.observe_gone
+            || cell.observe_gone_up
             || reports
             || self.ue_agent.is_some()
             || upf::has_own_system(scenario);
@@ -220,19 +228,38 @@ impl<'a> Assembly<'a> {
 
     /// Adds what counts flows at the base station, or at the link, where a sender takes its counters.
     fn add_counted(&mut self) {
-        if self.counted.is_empty() {
-            return;
+        for direction in [Direction::Down, Direction::Up] {
+            self.add_counted_in(direction);
         }
-        let (scenario, node) = (self.scenario, self.layout.bottleneck);
+    }
+
+    fn add_counted_in(&mut self, direction: Direction) {
+        let counted = self.counted.iter().filter(|(_, way, _)| *way == direction);
+        let counted: Vec<_> = counted.map(|&(flow, _, rtt)| (flow, rtt)).collect();
+        let node = match direction {
+            Direction::Up if !self.layout.cell => self.layout.up_node,
+            _ => Some(self.layout.bottleneck),
+        };
+        // A link's way back that never delays has nothing to count.
+        let Some(node) = node.filter(|_| !counted.is_empty()) else {
+            return;
+        };
+
+        let scenario = self.scenario;
+        // Of an upload the report crosses the radio to the UE, and nothing else.
+        let mut radio = Duration::ZERO;
         let agent = if self.layout.cell {
             let cell = self.world.cell_config(node);
-            let agent = sim::counter_agent(cell, feedback::ip_scale(scenario));
+            if direction == Direction::Up {
+                radio = sim::report_delay(cell);
+            }
+            let agent = sim::counter_agent(cell, direction, feedback::ip_scale(scenario));
             self.world.add_agent(node, Box::new(agent))
         } else {
             self.world.add_link_counters(node)
         };
-        for &(flow, rtt) in &self.counted {
-            let (carrier, faults) = feedback::way_of_counters(scenario, rtt);
+        for (flow, rtt) in counted {
+            let (carrier, faults) = feedback::way_of_counters(scenario, rtt / 2 + radio);
             self.world
                 .connect(agent, carrier, faults, Sink::Sender(flow));
         }
@@ -270,13 +297,17 @@ impl<'a> Assembly<'a> {
             self.feeds.push((id, rtt));
         }
         if config.takes_counters() {
-            // A base station's report crosses the wired part wherever its sender stands. Beyond N3 that part is outside too.
-            let rtt = if self.hosts == Hosts::BeyondN3 {
+            // A base station's report crosses the wired part wherever its sender stands, unless that is the UE. Beyond N3 that part is
+            // outside too, and reports go to functions, which serve downloads.
+            let beyond = self.hosts == Hosts::BeyondN3;
+            let rtt = if beyond || flow::is_up(flow) {
                 Duration::ZERO
             } else {
                 flow.rtt
             };
-            self.counted.push((id, rtt));
+            if !(beyond && flow::is_up(flow)) {
+                self.counted.push((id, config.direction, rtt));
+            }
         }
 
         if matches!(config.app, AppConfig::Page(_)) && !self.hosts.are_outside() {
@@ -301,7 +332,7 @@ impl<'a> Assembly<'a> {
     /// A media sender is told the thresholds of the marker on its path, where there is one. A flow has one feed: where its sender takes
     /// counters, it is not told.
     fn tell_scheme(&mut self, flow: &FlowInstance<'_>, id: FlowId) {
-        let counted = self.counted.iter().any(|(flow, _)| *flow == id);
+        let counted = self.counted.iter().any(|(flow, ..)| *flow == id);
         let told =
             flow.spec.app.media().is_some_and(|m| m.told) && !counted && !self.hosts.are_outside();
         let up = flow::is_up(flow);

@@ -13,34 +13,45 @@ use super::{BuildError, controller};
 use crate::Scenario;
 use crate::cell::{Mode, Rat};
 use crate::feedback::{Agent, Carrier};
-use crate::flow;
+use crate::flow::{self, Way};
 use crate::plugins::AgentSetup;
 
 /// True where the controller of a flow wants reports, by what `wants` says of it.
 pub(super) fn is_wanted(scenario: &Scenario, wants: impl Fn(&AnyController) -> bool) -> bool {
-    let config = ControllerConfig::new(1448, Draw::new(0));
-    let controlled = |f: &&flow::Flow| f.protocol().is_controlled();
-    scenario
-        .flows
-        .iter()
-        .filter(controlled)
-        .filter_map(|f| {
-            controller::build(scenario.plugins().controllers(), &f.controller, &config).ok()
-        })
-        .any(|c| wants(&c))
+    let mut flows = scenario.flows.iter();
+    flows.any(|flow| wants_of(scenario, flow, &wants))
 }
 
-/// True where a base station is to count a flow: its controller, of whatever kind, takes counters.
-pub(super) fn is_counted(scenario: &Scenario) -> bool {
+/// Whether the controller of `flow`, which is none of media, wants what `wants` says.
+pub(crate) fn wants_of(
+    scenario: &Scenario,
+    flow: &flow::Flow,
+    wants: impl Fn(&AnyController) -> bool,
+) -> bool {
     let config = ControllerConfig::new(1448, Draw::new(0));
     let controllers = scenario.plugins().controllers();
-    let media = |f: &flow::Flow| {
-        f.protocol() == flow::Protocol::Rtp
+    flow.protocol().is_controlled()
+        && controller::build(controllers, &flow.controller, &config).is_ok_and(|c| wants(&c))
+}
+
+/// Whether the controller of `flow`, of whatever kind, takes the base station's counters.
+pub(crate) fn takes_counters(scenario: &Scenario, flow: &flow::Flow) -> bool {
+    let config = ControllerConfig::new(1448, Draw::new(0));
+    let controllers = scenario.plugins().controllers();
+    let media = || {
+        flow.protocol() == flow::Protocol::Rtp
             && controllers
-                .build_media(&f.controller, &config)
+                .build_media(&flow.controller, &config)
                 .is_ok_and(|c| c.takes_counters())
     };
-    is_wanted(scenario, AnyController::takes_counters) || scenario.flows.iter().any(media)
+    wants_of(scenario, flow, AnyController::takes_counters) || media()
+}
+
+/// True where a base station is to count a flow whose data goes by `way`.
+pub(super) fn is_counted(scenario: &Scenario, way: Way) -> bool {
+    let flows = scenario.flows.iter();
+    let mut flows = flows.filter(|flow| flow.direction == way);
+    flows.any(|flow| takes_counters(scenario, flow))
 }
 
 /// The agent of the program that the scenario names.
@@ -103,7 +114,7 @@ pub(super) fn way(scenario: &Scenario) -> (sim::Carrier, Faults) {
         Carrier::Datagram | Carrier::Socket => sim::Carrier::Datagram {
             // The agent reports beside each ACK.
             every: Duration::ZERO,
-            lane: lane(scenario, scenario.path.rtt),
+            lane: lane(scenario, scenario.path.rtt / 2),
         },
     };
     let faults = Faults {
@@ -126,10 +137,10 @@ fn faults(scenario: &Scenario) -> Faults {
     }
 }
 
-/// The way of reports that travel beside the packets of a flow with this RTT.
-fn lane(scenario: &Scenario, rtt: Duration) -> LaneConfig {
+/// The way of reports, whose delay without what the scenario adds is `least`.
+fn lane(scenario: &Scenario, least: Duration) -> LaneConfig {
     LaneConfig {
-        delay: rtt / 2 + scenario.feedback.delay,
+        delay: least + scenario.feedback.delay,
         jitter: scenario.feedback.jitter,
         ..LaneConfig::default()
     }
@@ -147,7 +158,7 @@ pub(super) fn mode(scenario: &Scenario) -> BlocksMode {
 /// How the UE of a flow with this RTT tells its sender about them, and what goes wrong.
 pub(super) fn way_of_blocks(scenario: &Scenario, rtt: Duration) -> (sim::Carrier, Faults) {
     let wanted = &scenario.feedback;
-    let (every, lane) = (wanted.tyrus.every, lane(scenario, rtt));
+    let (every, lane) = (wanted.tyrus.every, lane(scenario, rtt / 2));
     let carrier = match wanted.carrier {
         Carrier::TcpOption => sim::Carrier::OnAck,
         Carrier::Datagram => sim::Carrier::Datagram { every, lane },
@@ -156,12 +167,12 @@ pub(super) fn way_of_blocks(scenario: &Scenario, rtt: Duration) -> (sim::Carrier
     (carrier, faults(scenario))
 }
 
-/// How the base station reports its counters to the sender of a flow with this RTT, whatever carries other reports, and what
-/// goes wrong.
-pub(super) fn way_of_counters(scenario: &Scenario, rtt: Duration) -> (sim::Carrier, Faults) {
+/// How the base station reports its counters to a sender that is `delay` away, whatever carries other reports, and what goes
+/// wrong.
+pub(super) fn way_of_counters(scenario: &Scenario, delay: Duration) -> (sim::Carrier, Faults) {
     let carrier = sim::Carrier::Socket {
         every: scenario.feedback.ebb.every,
-        lane: lane(scenario, rtt),
+        lane: lane(scenario, delay),
     };
     (carrier, faults(scenario))
 }
@@ -174,7 +185,7 @@ const TOLD_AGAIN: Duration = Duration::from_secs(1);
 pub(super) fn way_of_scheme(scenario: &Scenario, rtt: Duration) -> (sim::Carrier, Faults) {
     let carrier = sim::Carrier::Socket {
         every: TOLD_AGAIN,
-        lane: lane(scenario, rtt),
+        lane: lane(scenario, rtt / 2),
     };
     let faults = Faults {
         // What is told holds for good: there is nothing newer to repeat.

@@ -60,6 +60,9 @@ pub(super) fn of(
     up.extend(pause(scenario, 1));
     up.extend(near);
     up.extend(upf::hops(&layout.upf, ue, gbr_flow, Direction::Up));
+    if flow::is_up(flow) {
+        up.extend(layout.wired_up.map(HopConfig::Link));
+    }
     let jitter = if layout.cell { jitter } else { Duration::ZERO };
     up.push(wide(jitter, loss_up));
     (down, up)

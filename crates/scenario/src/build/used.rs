@@ -18,6 +18,7 @@ pub(crate) fn used(scenario: &Scenario) -> String {
     let mut slot = Duration::ZERO;
     if let Some(wired) = &scenario.wired {
         layout.wired = Some(NodeId(9));
+        layout.wired_up = Some(NodeId(6));
         put(&link::wired(wired, plugins, draw()).service);
         put(&link::queue(&wired.queue, plugins));
     }
@@ -59,7 +60,7 @@ pub(crate) fn used(scenario: &Scenario) -> String {
         let config = flow::config(scenario, one, down, up, Draw::new(number as u64), |_| None);
         put(&(&one.label, one.stop, config));
         put(&feedback::way_of_blocks(scenario, one.rtt));
-        put(&feedback::way_of_counters(scenario, one.rtt));
+        put(&feedback::way_of_counters(scenario, one.rtt / 2));
     }
     put(&(scenario.duration, scenario.seed));
     text

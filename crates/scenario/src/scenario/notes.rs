@@ -6,6 +6,7 @@ use slackwater_core::Ecn;
 use slackwater_queue::LawConfig;
 
 use super::{Bottleneck, Scenario};
+use crate::build::feedback;
 use crate::flow::{Flow, Protocol, Way};
 use crate::law::Law;
 use crate::link::Queue;
@@ -15,7 +16,13 @@ impl Scenario {
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = Vec::new();
         let all = self.flows.iter();
-        for note in all.flat_map(|flow| [self.without_cell(flow), self.without_marks(flow)]) {
+        for note in all.flat_map(|flow| {
+            [
+                self.without_cell(flow),
+                self.without_uplink(flow),
+                self.without_marks(flow),
+            ]
+        }) {
             notes.extend(note.filter(|n| !notes.contains(n)));
         }
         notes
@@ -32,6 +39,18 @@ impl Scenario {
         AnyController::takes_reports(&built).then(|| {
             format!(
                 "{} goes by what a base station says, and a [link] has none: it sends by its fall-back",
+                flow.controller
+            )
+        })
+    }
+
+    /// A sender by reports that tell of downloads alone, for an upload. Counters tell of both.
+    fn without_uplink(&self, flow: &Flow) -> Option<String> {
+        let lacks =
+            |c: &AnyController| (c.takes_reports() || c.takes_blocks()) && !c.takes_counters();
+        (flow.direction == Way::Up && feedback::wants_of(self, flow, lacks)).then(|| {
+            format!(
+                "{} goes by reports, and they tell of downloads alone: its upload sends by its fall-back",
                 flow.controller
             )
         })
@@ -160,6 +179,17 @@ mod tests {
             // A queue of the other direction is not on its way.
             let told = told(good[0], "link.up_queue");
             assert_eq!(told.is_empty(), controller == "cubic", "{controller}");
+        }
+    }
+
+    #[test]
+    fn a_sender_by_reports_of_downloads_is_told_that_its_upload_has_none() {
+        let up = ("flow.direction", "up");
+        for (controller, count) in [("xrc", 1), ("tyrus", 1), ("ebb", 0), ("cubic", 0)] {
+            let told = notes(CELL, &[("flow.controller", controller), up]);
+            assert_eq!(told.len(), count, "{controller}: {told:?}");
+            let down = notes(CELL, &[("flow.controller", controller)]);
+            assert!(down.is_empty(), "{controller}: {down:?}");
         }
     }
 

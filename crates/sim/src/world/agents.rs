@@ -59,7 +59,7 @@ impl Installed {
     ) {
         // A cell that sleeps still hears its UEs: rates are those of now.
         cell.catch_up(now);
-        self.agent.poll(now, &mut At { now, cell }, message);
+        self.agent.poll(now, &mut At::down(now, cell), message);
         if let Some(way) = &mut self.function {
             way.send(now, message, out);
         }
@@ -71,6 +71,16 @@ impl Installed {
 pub(super) struct At<'a> {
     pub(super) now: Instant,
     pub(super) cell: &'a mut Cell<Packet>,
+    /// Which way the data goes that a report is about.
+    pub(super) dir: Direction,
+}
+
+impl<'a> At<'a> {
+    /// For reports about downloads.
+    pub(super) const fn down(now: Instant, cell: &'a mut Cell<Packet>) -> Self {
+        let dir = Direction::Down;
+        Self { now, cell, dir }
+    }
 }
 
 impl CellView for At<'_> {
@@ -81,11 +91,16 @@ impl CellView for At<'_> {
         self.cell.bearers(ue)
     }
     fn slot_bytes(&mut self, ue: UeId) -> Bytes {
-        self.cell.slot_bytes_at(self.now, ue)
+        self.cell.slot_bytes_at(self.now, self.dir, ue)
     }
     #[inline]
     fn queue(&self, ue: UeId, bearer: BearerId) -> RlcView {
-        self.cell.rlc_view(self.now, Direction::Down, ue, bearer)
+        let view = self.cell.rlc_view(self.now, self.dir, ue, bearer);
+        if self.dir == Direction::Up && self.cell.uplink_want(ue) == Bytes::ZERO {
+            let hol = Duration::ZERO;
+            return RlcView { hol, ..view };
+        }
+        view
     }
 }
 
@@ -242,9 +257,21 @@ pub fn tbs_agent(cell: &CellConfig, mode: BlocksMode) -> TbsAgent {
     TbsAgent::new(mode, cell.slot_duration(), usable_symbols(cell))
 }
 
-/// The agent of a cell that counts its flows for senders (`ebb`); `scale` makes bytes of packets of bytes of blocks.
-pub fn counter_agent(cell: &CellConfig, scale: IpScale) -> CounterAgent {
-    CounterAgent::new(cell.slot_duration(), usable_symbols(cell), scale)
+/// The agent of a cell that counts flows in `direction` for their senders (`ebb`); `scale` makes bytes of packets of bytes of blocks.
+pub fn counter_agent(cell: &CellConfig, direction: Direction, scale: IpScale) -> CounterAgent {
+    let slot = cell.slot_duration();
+    match direction {
+        Direction::Down => CounterAgent::new(slot, usable_symbols(cell), scale),
+        Direction::Up => CounterAgent::new(slot, cell.granted_symbols(), scale).of_uploads(),
+    }
+}
+
+/// How long a report takes from the base station to a UE: a downlink block as soon as one can be made.
+pub fn report_delay(cell: &CellConfig) -> Duration {
+    let delays = cell.delays();
+    let ahead = u64::from(delays.mac_to_air) + u64::from(delays.k0);
+    // The block takes its slot.
+    cell.slot_duration() * (ahead + 1) + cell.decode
 }
 
 /// Downlink symbols of the slots of a period that carry data, by when they are decided.

@@ -287,6 +287,7 @@ impl WorldBuilder {
                     cell,
                     agent: number,
                     at,
+                    dir: self.flows[flow.index()].direction(),
                 };
                 (source, node.cell.slot_duration())
             }

@@ -177,18 +177,24 @@ impl CellNode {
         }
     }
 
-    /// A report of an agent at a UE to the sender of the flow `at`.
-    pub(super) fn report(&mut self, now: Instant, agent: usize, at: &FlowAt) -> Option<PathReport> {
+    /// A report of an agent at a UE, or with a socket of its own, to the sender of the flow `at`, whose data goes in `dir`.
+    pub(super) fn report(
+        &mut self,
+        now: Instant,
+        agent: usize,
+        at: &FlowAt,
+        dir: Direction,
+    ) -> Option<PathReport> {
         let cell = &mut self.cell;
         let agent = &mut self.agents[agent].agent;
-        agent.report(now, at, &mut At { now, cell })
+        agent.report(now, at, &mut At { now, cell, dir })
     }
 
     /// The flow `at` of an agent at a UE is not idle any more.
-    pub(super) fn resume(&mut self, now: Instant, agent: usize, at: &FlowAt) {
+    pub(super) fn resume(&mut self, now: Instant, agent: usize, at: &FlowAt, dir: Direction) {
         let cell = &mut self.cell;
         let agent = &mut self.agents[agent].agent;
-        agent.resume(now, at, &mut At { now, cell });
+        agent.resume(now, at, &mut At { now, cell, dir });
     }
 
     /// Puts the agent's report on a packet that leaves the cell for the sender; the copy that it returns travels on

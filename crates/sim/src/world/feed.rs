@@ -19,7 +19,7 @@ use slackwater_core::{
 use slackwater_edge::FlowAt;
 use slackwater_edge::gnb::FlowCounts;
 use slackwater_edge::ue::{BlocksMode, Reading};
-use slackwater_signal::{PathReport, ReportBody};
+use slackwater_signal::{Counters, PathReport, ReportBody};
 
 use super::World;
 use super::carrier::{Carrier, Faults, Progress, answers, carries, datagram, put};
@@ -121,11 +121,11 @@ impl LinkCounts {
     }
 
     /// The report for `flow`, where the link could have carried `capacity` since time zero.
-    fn report(&mut self, now: Instant, flow: FlowId, capacity: Bytes, hol: Duration) -> PathReport {
+    fn report(&mut self, now: Instant, flow: FlowId, capacity: Bytes, hol: Duration) -> Counters {
         let new = capacity.0.saturating_sub(self.read.0);
         self.read = self.read.max(capacity);
         self.flows.offer(new as f64);
-        PathReport::Counters(self.flows.report(now, flow, Self::BEARER, hol))
+        self.flows.report(now, flow, Self::BEARER, hol)
     }
 }
 
@@ -138,6 +138,8 @@ pub(super) enum Source {
         agent: usize,
         /// The flow there.
         at: FlowAt,
+        /// Which way its data goes.
+        dir: Direction,
     },
     /// The UE behind a link.
     Link {
@@ -240,13 +242,22 @@ impl<R: Recorder> World<R> {
     /// What the source of `feed` has to report.
     fn observe(&mut self, now: Instant, flow: FlowId, feed: &mut Feed) -> Option<PathReport> {
         match &mut feed.source {
-            Source::Cell { cell, agent, at } => self.cells[*cell].report(now, *agent, at),
+            Source::Cell {
+                cell,
+                agent,
+                at,
+                dir,
+            } => self.cells[*cell].report(now, *agent, at, *dir),
             Source::Link { link, blocks } => blocks.report(now, &self.links[*link].link),
             Source::CountedLink { link, meter } => {
                 let node = &mut self.links[*link];
                 let hol = node.link.hol(now);
                 let counts = node.counts.as_mut()?;
-                Some(counts.report(now, flow, meter.upto(now), hol))
+                let counters = counts.report(now, flow, meter.upto(now), hol);
+                Some(PathReport::Counters(Counters {
+                    upload: self.flows[flow.index()].direction() == Direction::Up,
+                    ..counters
+                }))
             }
             Source::Told(report) => Some(*report),
         }
@@ -270,7 +281,12 @@ impl<R: Recorder> World<R> {
             return;
         };
         match &mut feed.source {
-            Source::Cell { cell, agent, at } => self.cells[*cell].resume(now, *agent, at),
+            Source::Cell {
+                cell,
+                agent,
+                at,
+                dir,
+            } => self.cells[*cell].resume(now, *agent, at, *dir),
             Source::Link { link, blocks } => blocks.resume(now, &self.links[*link].link),
             Source::CountedLink { .. } | Source::Told(_) => {}
         }
@@ -344,7 +360,7 @@ impl<R: Recorder> World<R> {
         let Some(mut packet) = datagram(now, FlowId(flow as u32), report) else {
             return;
         };
-        if self.flows[flow].sender == 1 {
+        if self.flows[flow].direction() == Direction::Up {
             // The sender is at the UE, which tells it.
             packet.dir = Direction::Down;
         }

@@ -84,7 +84,7 @@ impl ToSenders {
         if !agent.wants_queues() {
             return;
         }
-        let view = At { now, cell };
+        let view = At::down(now, cell);
         let mut before = None;
         for Reported { at, .. } in self.flows.iter().flatten() {
             // Flows of one bearer mostly follow each other.
@@ -116,7 +116,7 @@ impl ToSenders {
         }
 
         let agent = &mut agents[self.agent].agent;
-        let report = agent.report(now, &flow.at, &mut At { now, cell })?;
+        let report = agent.report(now, &flow.at, &mut At::down(now, cell))?;
         flow.sent = Some(now);
         let draw = self.draw.fork(u64::from(packet.flow.0), 0);
         let report = self.faults.pass(now, report, &mut flow.progress, draw)?;

@@ -65,15 +65,21 @@ impl Controller for Ear {
     }
 }
 
-/// The downlink packets that left the radio: when, and IP bytes.
-#[derive(Default)]
-struct Left(Vec<(Instant, u64)>);
+/// The packets of data that left the radio at `node`: when, and IP bytes.
+struct Left {
+    way: Direction,
+    node: NodeId,
+    packets: Vec<(Instant, u64)>,
+}
 
 impl Recorder for Left {
-    fn packet(&mut self, now: Instant, _node: NodeId, packet: &Packet, event: PacketEvent) {
-        let left = matches!(event, PacketEvent::Delivered | PacketEvent::Dropped(_));
-        if left && packet.dir == Direction::Down {
-            self.0.push((now, u64::from(packet.len)));
+    fn packet(&mut self, now: Instant, node: NodeId, packet: &Packet, event: PacketEvent) {
+        let left = matches!(
+            event,
+            PacketEvent::Dequeued { .. } | PacketEvent::Dropped(_)
+        );
+        if left && packet.dir == self.way && node == self.node {
+            self.packets.push((now, u64::from(packet.len)));
         }
     }
 }
@@ -81,12 +87,12 @@ impl Recorder for Left {
 impl Left {
     /// Bytes by `t`.
     fn by(&self, t: Instant) -> u64 {
-        let before = self.0.iter().take_while(|l| l.0 <= t);
+        let before = self.packets.iter().take_while(|l| l.0 <= t);
         before.map(|l| l.1).sum()
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Road {
     /// 10 MHz of LTE at MCS 20 that loses a fifth of its blocks, in front of a buffer of 300 packets.
     Lte,
@@ -96,8 +102,17 @@ enum Road {
     Link,
 }
 
-/// A file of 16 MB over `road`: the counters that came, and what left.
-fn run(road: Road) -> (Vec<(Instant, Counters)>, Left) {
+const WAYS: [(Road, Direction); 6] = [
+    (Road::Lte, Direction::Down),
+    (Road::Nr, Direction::Down),
+    (Road::Link, Direction::Down),
+    (Road::Lte, Direction::Up),
+    (Road::Nr, Direction::Up),
+    (Road::Link, Direction::Up),
+];
+
+/// A file of 16 MB over `road`, which goes by `way`: the counters that came, and what left.
+fn run((road, way): (Road, Direction)) -> (Vec<(Instant, Counters)>, Left) {
     let mut world = WorldBuilder::new(3);
     let cell = match road {
         Road::Lte => Some(CellConfig::lte(10.0)),
@@ -105,7 +120,9 @@ fn run(road: Road) -> (Vec<(Instant, Counters)>, Left) {
         Road::Link => None,
     };
     let (hop, agent) = if let Some(mut cell) = cell {
-        (cell.observe_pdcp, cell.observe_gone) = (true, true);
+        cell.observe_pdcp = true;
+        cell.observe_gone = way == Direction::Down;
+        cell.observe_gone_up = way == Direction::Up;
         let ue = UeConfig {
             channel: ChannelConfig {
                 given: Some(Given::FixedMcs(20)),
@@ -125,7 +142,7 @@ fn run(road: Road) -> (Vec<(Instant, Counters)>, Left) {
             Road::Nr => IpScale::NR_UM,
             _ => IpScale::LTE,
         };
-        let agent = counter_agent(&cell, scale);
+        let agent = counter_agent(&cell, way, scale);
         let agent = world.add_agent(node, Box::new(agent));
         let (ue, qfi) = (UeId(0), Qfi(1));
         (HopConfig::Cell { node, ue, qfi }, agent)
@@ -146,13 +163,26 @@ fn run(road: Road) -> (Vec<(Instant, Counters)>, Left) {
         delay: DELAY,
         ..LaneConfig::default()
     };
-    let up = match hop {
-        HopConfig::Cell { .. } => vec![hop, HopConfig::Lane(lane)],
-        _ => vec![HopConfig::Lane(lane)],
+    let node = match hop {
+        HopConfig::Cell { node, .. } | HopConfig::Link(node) => node,
+        other => panic!("{other:?}"),
     };
-    let stop = Instant::from_millis(12_000);
+    // A link is for data alone, a cell for both ways.
+    let crosses = |dir| road != Road::Link || dir == way;
+    let lane_hop = HopConfig::Lane(lane);
+    let radio = |dir| crosses(dir).then_some(hop);
+    let down: Vec<_> = [Some(lane_hop), radio(Direction::Down)]
+        .into_iter()
+        .flatten()
+        .collect();
+    let up = [radio(Direction::Up), Some(lane_hop)]
+        .into_iter()
+        .flatten()
+        .collect();
+    // The uplink of NR has a slot in five.
+    let stop = Instant::from_millis(40_000);
     let flow = world.add_flow(FlowConfig {
-        direction: Direction::Down,
+        direction: way,
         transport: Transport::Tcp {
             config: Box::new(TcpConfig::default()),
             controller: Box::new(controller),
@@ -166,12 +196,16 @@ fn run(road: Road) -> (Vec<(Instant, Counters)>, Left) {
         }),
         start: Instant::from_millis(100),
         stop,
-        down: vec![HopConfig::Lane(lane), hop],
+        down,
         up,
     });
     let carrier = Carrier::Socket { every: EVERY, lane };
     world.connect(agent, carrier, Faults::default(), Sink::Sender(flow));
-    let mut world = world.build(Left::default());
+    let mut world = world.build(Left {
+        way,
+        node,
+        packets: Vec::new(),
+    });
     world.run_until(stop, &mut NoClock);
     let left = world.into_recorder();
     let heard = heard.lock().expect("one thread").clone();
@@ -180,13 +214,14 @@ fn run(road: Road) -> (Vec<(Instant, Counters)>, Left) {
 
 #[test]
 fn a_base_station_tells_of_all_that_is_gone_once_it_can_know() {
-    for road in [Road::Lte, Road::Nr, Road::Link] {
+    for road in WAYS {
         let (heard, left) = run(road);
         assert!(heard.len() > 200, "{road:?}: {}", heard.len());
         assert!(left.by(Instant::MAX) > 16_000_000, "{road:?}");
         for (at, counters) in &heard {
             let read = *at - DELAY;
             assert_eq!(counters.stamp, Counters::stamp_of(read), "{road:?}");
+            assert_eq!(counters.upload, road.1 == Direction::Up, "{road:?}");
             let gone = u64::from(counters.gone);
             assert!(gone <= left.by(read), "{road:?}: {at} {counters:?}");
             // HARQ's feedback takes up to 13 slots in this pattern, and a loss RLC's timer of reassembly.
@@ -201,7 +236,7 @@ fn a_base_station_tells_of_all_that_is_gone_once_it_can_know() {
 
 #[test]
 fn what_is_offered_while_packets_wait_is_what_leaves() {
-    for road in [Road::Lte, Road::Nr, Road::Link] {
+    for road in WAYS {
         let (heard, _) = run(road);
         let (mut offered, mut gone) = (0.0, 0.0);
         for pair in heard.windows(2) {

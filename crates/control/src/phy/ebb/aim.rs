@@ -6,6 +6,7 @@ use slackwater_signal::Counters;
 use super::clock::RadioClock;
 use super::flight::STANDING;
 use super::order::{greater, lesser};
+use super::upload;
 
 /// The pacing rate lies within these parts of the forecast.
 const PACE: [f64; 2] = [0.05, 3.0];
@@ -50,7 +51,8 @@ impl RadioClock {
         // What has left says how far a promise is followed.
         let ceiling = self.peak * round;
         target = lesser(target, GROWTH * ceiling + FIRST_FLIGHT * packet);
-        if let Some(held) = self.elsewhere.rate(now) {
+        let held = self.elsewhere.rate(now);
+        if let Some(held) = held {
             rate = lesser(rate, held);
             target = lesser(target, rate * round + 2.0 * packet);
         }
@@ -65,10 +67,11 @@ impl RadioClock {
             target = lesser(target, little);
         }
         let floor = packet / greater(base, 0.010);
-        let pace = if self.params.rules.pace {
-            rate + (target - out) / self.params.within
-        } else {
-            2.0 * rate
+        let pace = match () {
+            // The queue is not on the way to the radio: the rate alone drains it.
+            () if self.upload && held.is_some() => rate,
+            () if self.params.rules.pace => rate + (target - out) / self.params.within,
+            () => 2.0 * rate,
         };
         let pace = lesser(greater(pace, PACE[0] * rate), PACE[1] * rate);
         self.aim = Aim {
@@ -83,7 +86,8 @@ impl RadioClock {
     /// The least loop and the queue that is wanted, seconds.
     fn wanted(&self) -> f64 {
         // A queue below zero may be wanted; not less than nothing is in flight.
-        greater(self.base().as_secs_f64() + self.params.q, 0.0)
+        let grants = if self.upload { upload::QUEUE } else { 0.0 };
+        greater(self.base().as_secs_f64() + self.params.q + grants, 0.0)
     }
 
     /// The most of the flow's own queue that the least loop may hold: a loop through more is no sample.

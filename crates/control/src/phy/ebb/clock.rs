@@ -16,6 +16,7 @@ use super::oracle::Oracle;
 use super::order::{greater, lesser};
 use super::params::Params;
 use super::trust::{self, Span, Trust};
+use super::upload::{self, Behind, Granted};
 use crate::PathView;
 
 /// Reports are silent after this, or after [`SILENT_ROUNDS`].
@@ -50,6 +51,8 @@ pub(crate) struct RadioClock {
     pub(super) params: Params,
     /// The host has not always something to send: media.
     pub(super) limited: bool,
+    /// The data goes up, as the last report says: the radio's queue is here, and the loop ends behind the radio.
+    pub(super) upload: bool,
     /// Payload bytes of a full packet.
     pub(super) mss: u32,
     /// Bytes of its headers.
@@ -100,6 +103,8 @@ pub(crate) struct RadioClock {
     /// Age of the newest byte that was gone at a report's arrival, and the least of it.
     pub(super) round: Duration,
     pub(super) least: Least,
+    /// The least age of the newest byte in the radio since the counters began.
+    pub(super) nearest: Option<Duration>,
     /// The byte that the last loop was of: a loop without a newer one is no sample.
     pub(super) noted: u64,
     /// What the loop took beyond the least one and the radio's queue.
@@ -109,6 +114,8 @@ pub(crate) struct RadioClock {
     /// The most of it of the last second or so, bytes/s.
     pub(super) peak: f64,
     pub(super) elsewhere: Elsewhere,
+    pub(super) behind: Behind,
+    pub(super) granted: Granted,
     pub(super) company: Company,
     pub(super) trust: Trust,
     pub(super) clear: Clear,
@@ -135,6 +142,7 @@ impl RadioClock {
         Self {
             params,
             limited: false,
+            upload: false,
             mss: mss.max(1),
             headers: 52,
             log: SendLog::default(),
@@ -163,11 +171,14 @@ impl RadioClock {
             oracle: None,
             round: Duration::ZERO,
             least: Least::default(),
+            nearest: None,
             noted: 0,
             wait: Duration::ZERO,
             served: 0.0,
             peak: 0.0,
             elsewhere: Elsewhere::default(),
+            behind: Behind::default(),
+            granted: Granted::default(),
             company: Company::default(),
             trust: Trust::default(),
             clear: Clear::default(),
@@ -195,13 +206,18 @@ impl RadioClock {
 
     /// The least loop: from a byte's way to the report that it is gone, where nothing waits.
     pub(super) fn base(&self) -> Duration {
-        let known = self.least.get();
+        let least = self.least.get();
+        let known = if self.upload {
+            least.map(|least| self.granted.base(least))
+        } else {
+            least
+        };
         known.unwrap_or(self.min_rtt).max(Duration::from_millis(1))
     }
 
-    /// Something is known of how long a loop takes.
+    /// Something is known of how long a loop takes. That of an upload ends behind the radio, and a round trip is much longer.
     pub(super) fn has_base(&self) -> bool {
-        !self.min_rtt.is_zero() || self.least.get().is_some()
+        self.least.get().is_some() || (!self.upload && !self.min_rtt.is_zero())
     }
 
     /// Takes what leads on from the state of the host.
@@ -217,6 +233,7 @@ impl RadioClock {
     }
 
     pub(crate) fn on_counters(&mut self, now: Instant, counters: &Counters) {
+        self.upload = counters.upload;
         let Some(heard) = &self.heard else {
             self.begin(now, counters);
             return;
@@ -287,8 +304,9 @@ impl RadioClock {
         if let Some(rate) = self.oracle.as_ref().and_then(|o| o.rate(counters, base)) {
             self.forecast.know(rate);
         }
+        self.note_arrival(now, counters);
         self.write_off(now, counters, base);
-        self.choose(now, counters, base, gone[0]);
+        self.choose(now, counters, base, (seconds, gone[0]));
         if self.trust.is_banned(now) || self.elsewhere.apart().is_some() {
             self.hand_over();
         } else if !self.steers && self.fresh >= TRUSTED && self.has_base() {
@@ -380,8 +398,22 @@ impl RadioClock {
     }
 
     /// Rules 5 and 6: whether something else than the radio decides.
-    fn choose(&mut self, now: Instant, counters: &Counters, base: Duration, left: u64) {
+    fn choose(
+        &mut self,
+        now: Instant,
+        counters: &Counters,
+        base: Duration,
+        (seconds, left): (f64, u64),
+    ) {
         let rate = self.forecast.rate();
+        if self.params.rules.company {
+            self.company.look(now, counters, rate);
+        }
+        if self.upload {
+            self.choose_behind(now, seconds, base);
+            return;
+        }
+
         self.wait = self.round.saturating_sub(base + counters.hol);
         if !self.wait.is_zero() {
             // What came meanwhile waits too, and the oldest byte does not say so.
@@ -402,14 +434,34 @@ impl RadioClock {
             forecast: rate,
             lost: std::mem::take(&mut self.lost) as f64,
             left: left as f64,
+            packet: f64::from(self.mss + self.headers),
         };
         if self.params.rules.elsewhere
             && let Some(base) = self.elsewhere.look(now, way)
         {
             self.least.restart(now, base);
         }
-        if self.params.rules.company {
-            self.company.look(now, counters, rate);
+    }
+
+    /// Rule 5 for an upload: whether what lies behind the radio decides. `seconds` are those of the report, `base` is the least loop.
+    fn choose_behind(&mut self, now: Instant, seconds: f64, base: Duration) {
+        let known = upload::Known {
+            seconds,
+            acked: self.acked,
+            radio: self.round.saturating_sub(base),
+            srtt: self.srtt,
+            min_rtt: self.min_rtt,
+            forecast: self.forecast.rate(),
+            dropped: self.dropped,
+            packet: f64::from(self.mss + self.headers),
+        };
+        self.granted
+            .serve(self.served, known.forecast, 1.0 - self.fades.peak);
+        let way = self.behind.way(now, &known, &self.fades);
+        self.wait = way.wait;
+        if self.params.rules.elsewhere {
+            // A longer path behind the radio makes no loop longer.
+            let _ = self.elsewhere.look(now, way);
         }
     }
 

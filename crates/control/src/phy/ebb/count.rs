@@ -46,6 +46,25 @@ impl SendLog {
         }
     }
 
+    /// Bytes that had left by `time`; `None` where that is forgotten.
+    pub(super) fn sent_by(&self, time: Instant) -> Option<u64> {
+        let ended = |begun: Instant| begun + GRAIN <= time;
+        if self.last.is_some_and(ended) {
+            return Some(self.sent);
+        }
+        let rows = self.rows.partition_point(|&(_, begun)| ended(begun));
+        Some(self.rows[rows.checked_sub(1)?].0)
+    }
+
+    /// When byte number `byte` left; `None` where it has not.
+    pub(super) fn left_at(&self, byte: u64) -> Option<Instant> {
+        let row = self.rows.partition_point(|&(end, _)| end < byte);
+        match self.rows.get(row) {
+            Some(&(_, begun)) => Some(begun),
+            None => self.last.filter(|_| byte <= self.sent),
+        }
+    }
+
     /// When byte number `byte` left; `None` where it has not, or is forgotten. What left before is forgotten from here on.
     pub(super) fn time_of(&mut self, byte: u64) -> Option<Instant> {
         while let Some(&(end, begun)) = self.rows.front() {
@@ -137,6 +156,11 @@ mod tests {
             log.on_sent(at(us), bytes);
         }
         assert_eq!(log.sent(), 6000);
+        let left = [3000, 3001, 6000, 6001].map(|byte| log.left_at(byte));
+        assert_eq!(left, [Some(at(0)), Some(at(700)), Some(at(5000)), None]);
+        let by = [400, 500, 1199, 1200, 5499, 5500].map(|us| log.sent_by(at(us)));
+        let known = [3000, 3000, 4500, 4500, 6000].map(Some);
+        assert_eq!((by[0], &by[1..]), (None, &known[..]));
         assert_eq!(log.time_of(1), Some(at(0)));
         assert_eq!(log.time_of(3000), Some(at(0)));
         assert_eq!(log.time_of(3001), Some(at(700)));

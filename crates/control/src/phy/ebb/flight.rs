@@ -14,6 +14,8 @@ const YOUNG: Duration = Duration::from_secs(1);
 /// Nothing of what was sent has reached the radio after half a round trip, and so long at most. Ours: what was counted before it, such as a
 /// handshake, has been reported by then.
 const EARLIEST: Duration = Duration::from_millis(20);
+/// What comes so much later to the radio than what came fastest is not lost yet. Ours.
+const JITTER: Duration = Duration::from_millis(4);
 /// Packets of others that the first counters may hold beyond those that were sent here: a loop is of a byte behind so many.
 const FOREIGN: u64 = 2;
 
@@ -88,6 +90,7 @@ impl RadioClock {
         self.began = self.offset;
         self.shown = self.acked;
         self.excess = None;
+        self.nearest = None;
         self.dropped = 0;
         self.written_off = self.lost(self.wire(self.in_flight));
         self.forecast = self.forecast.restarted();
@@ -107,7 +110,7 @@ impl RadioClock {
         // The round trip of a handshake may be that of an outage: bytes of a path that is shorter have arrived meanwhile.
         let none = self
             .first_sent
-            .is_none_or(|t| now.since(t) < (self.min_rtt / 2).min(EARLIEST));
+            .is_none_or(|t| !self.upload && now.since(t) < (self.min_rtt / 2).min(EARLIEST));
         // A queue before the radio, which may have grown since the last loop, holds what was sent for longer than the base.
         let way = self.base().max(self.srtt);
         let all = self.has_base() && now.since(self.last_sent) > way * 2;
@@ -142,6 +145,9 @@ impl RadioClock {
         self.noted = byte;
         // Without what made the report late: that says nothing of the bytes.
         self.round = now.since(left).saturating_sub(self.late);
+        if self.upload {
+            self.granted.look(now, counters.hol, self.round);
+        }
         // A queue only makes a loop longer: below the least one, a loop through a queue is one as well.
         if counters.hol <= STANDING || self.least.get().is_none_or(|least| self.round < least) {
             self.least.add(now, self.round);
@@ -154,12 +160,12 @@ impl RadioClock {
         self.log.sent().saturating_sub(known)
     }
 
-    /// More is on its way than the host has in flight for two rounds, and it does not wait in the radio: it was lost before. No more
-    /// than the host has given up: counters that are behind the ACKs look alike, and make the loop seem short.
+    /// Bytes have not reached the radio for two rounds though they must have: they were lost before. No more than the host has given
+    /// up: a queue before the radio looks alike.
     /// `base` is the least loop.
     pub(super) fn write_off(&mut self, now: Instant, counters: &Counters, base: Duration) {
         let flying = self.wire(self.in_flight);
-        let excess = self.excess(counters, flying, base);
+        let excess = self.excess(now, counters, flying);
         if excess == 0 || self.timed_out {
             self.excess = None;
             return;
@@ -177,17 +183,29 @@ impl RadioClock {
         self.excess = None;
     }
 
-    /// By how much more is on its way than `flying`, which the host has in flight, and what waits in the radio.
-    fn excess(&self, counters: &Counters, flying: u64, base: Duration) -> u64 {
-        let known = flying + u64::from(counters.backlog);
-        let excess = self.outstanding().saturating_sub(known);
-        if excess == 0 {
+    /// Bytes that left so long ago that they have reached the radio or never will, and have not; no more than the host has given up.
+    fn excess(&self, now: Instant, counters: &Counters, flying: u64) -> u64 {
+        let given_up = self.lost(flying).saturating_sub(self.written_off);
+        let Some(nearest) = self.nearest.filter(|_| given_up > 0) else {
             return 0;
-        }
-        // Reports that come later than ACKs have yet to say what those have said.
-        let late = (base + self.late).saturating_sub(self.min_rtt);
-        let unheard = (late.as_secs_f64() * self.served) as u64;
-        let excess = excess.saturating_sub(unheard);
-        excess.min(self.lost(flying).saturating_sub(self.written_off))
+        };
+        let then = now.saturating_sub(nearest + self.late + JITTER);
+        let sent = self.log.sent_by(then).unwrap_or(0);
+        sent.saturating_sub(self.arrived(counters)).min(given_up)
+    }
+
+    /// Of the bytes that were sent here, those that reached the radio.
+    fn arrived(&self, counters: &Counters) -> u64 {
+        self.ours() + u64::from(counters.backlog)
+    }
+
+    /// The age of the newest byte that reached the radio: the least of it is the way there and that of a report.
+    pub(super) fn note_arrival(&mut self, now: Instant, counters: &Counters) {
+        let byte = self.arrived(counters).saturating_sub(u64::from(self.mss));
+        let Some(left) = self.log.left_at(byte).filter(|_| byte > 0) else {
+            return;
+        };
+        let age = now.since(left).saturating_sub(self.late);
+        self.nearest = Some(self.nearest.map_or(age, |least| least.min(age)));
     }
 }

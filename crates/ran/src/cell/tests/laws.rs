@@ -94,6 +94,7 @@ impl Case {
         config.harq.transmissions = self.max_tx;
         config.observe_pdcp = true;
         config.observe_gone = true;
+        config.observe_gone_up = true;
         config
     }
 
@@ -152,10 +153,10 @@ struct Watch {
     n_rb: [u16; 2],
     grants: Vec<(u64, Grant)>,
     arrived: u64,
-    /// Downlink packets that are gone: when the cell knew it, bytes, delivered.
-    gone: Vec<(Instant, u64, bool)>,
-    /// Downlink slots: schedulable and free blocks, and what they carry.
-    down: Vec<(u16, u16, u64)>,
+    /// Packets that are gone: when the cell knew it, which way they went, bytes, delivered.
+    gone: Vec<(Instant, Direction, u64, bool)>,
+    /// Slots by direction: schedulable and free blocks, and what they carry.
+    slots: [Vec<(u16, u16, u64)>; 2],
     /// Bytes that RLC sent again, by direction.
     resent: [u64; 2],
 }
@@ -165,11 +166,10 @@ impl Observer for Watch {
         let total: u16 = view.grants.iter().map(|g| g.prbs.0).sum();
         assert!(total + view.free.0 == view.schedulable.0, "{view:?}");
         assert!(view.schedulable.0 <= 2 * self.n_rb[view.direction as usize]);
-        if view.direction == Direction::Down {
-            assert_eq!(view.slot.0, self.down.len() as u64, "each slot is shown");
-            let bytes = view.bytes_per_prb_q8.iter().map(|&b| u64::from(b)).sum();
-            self.down.push((view.schedulable.0, view.free.0, bytes));
-        }
+        let slots = &mut self.slots[view.direction as usize];
+        assert_eq!(view.slot.0, slots.len() as u64, "each slot is shown");
+        let bytes = view.bytes_per_prb_q8.iter().map(|&b| u64::from(b)).sum();
+        slots.push((view.schedulable.0, view.free.0, bytes));
         for grant in view.grants {
             assert!(grant.round < self.max_tx, "{grant:?}");
             assert_eq!(grant.ndi, grant.round == 0);
@@ -193,7 +193,8 @@ impl Observer for Watch {
     }
 
     fn on_gone(&mut self, now: Instant, packet: &GoneView) {
-        self.gone.push((now, packet.bytes.0, packet.delivered));
+        let (way, bytes) = (packet.direction, packet.bytes.0);
+        self.gone.push((now, way, bytes, packet.delivered));
     }
 
     fn on_resent(&mut self, now: Instant, view: &ResentView) {
@@ -209,8 +210,8 @@ struct Run {
     stats: CellStats,
     grants: Vec<(u64, Grant)>,
     /// As in [`Watch`], up to the last arrival.
-    down: Vec<(u16, u16, u64)>,
-    gone: Vec<(Instant, u64, bool)>,
+    slots: [Vec<(u16, u16, u64)>; 2],
+    gone: Vec<(Instant, Direction, u64, bool)>,
     resent: [u64; 2],
 }
 
@@ -233,7 +234,7 @@ fn run(case: &Case, sleepy: bool) -> Run {
         dropped: Vec::new(),
         stats: CellStats::default(),
         grants: Vec::new(),
-        down: Vec::new(),
+        slots: [const { Vec::new() }; 2],
         gone: Vec::new(),
         resent: [0; 2],
     };
@@ -283,9 +284,11 @@ fn run(case: &Case, sleepy: bool) -> Run {
     result.stats = cell.stats();
     result.grants = watch.grants;
     let last = arrivals.last().unwrap().0.as_nanos() / slot.as_nanos();
-    watch.down.truncate(last as usize);
-    assert_eq!(watch.down.len() as u64, last);
-    result.down = watch.down;
+    for slots in &mut watch.slots {
+        slots.truncate(last as usize);
+        assert_eq!(slots.len() as u64, last);
+    }
+    result.slots = watch.slots;
     result.gone = watch.gone;
     result.resent = watch.resent;
     result
@@ -329,20 +332,24 @@ proptest! {
                 prop_assert!(at == arrived || ue.0 % 3 != 0);
             }
         }
-        // The base station learns of each downlink packet once, and of none before the UE has it.
+        // The observer learns of each packet once, and of none before the other end has it.
         let arrivals = case.arrivals();
         let sizes = |n: u32| u64::from(arrivals[n as usize].3);
-        let down = |n: u32| arrivals[n as usize].2 == Direction::Down;
-        let of = |delivered| run.gone.iter().filter(move |g| g.2 == delivered);
-        let dropped = run.dropped.iter().map(|&(_, n)| n).filter(|&n| down(n));
-        prop_assert_eq!(of(false).map(|g| g.1).sum::<u64>(), dropped.map(sizes).sum::<u64>());
-        let mut had: Vec<_> = run.delivered.iter().filter(|d| d.1 == Direction::Down).collect();
-        had.sort_by_key(|d| d.0);
-        prop_assert_eq!(of(true).map(|g| g.1).sum::<u64>(), had.iter().map(|d| sizes(d.3)).sum::<u64>());
-        prop_assert_eq!(of(true).count(), had.len());
-        let decode = case.config().decode;
-        for (known, had) in of(true).zip(had) {
-            prop_assert!(known.0 + decode >= had.0, "{known:?} before {had:?}");
+        for way in [Direction::Down, Direction::Up] {
+            let of = |delivered| run.gone.iter().filter(move |g| g.1 == way && g.3 == delivered);
+            let dropped = run.dropped.iter().map(|&(_, n)| n);
+            let dropped = dropped.filter(|&n| arrivals[n as usize].2 == way);
+            prop_assert_eq!(of(false).map(|g| g.2).sum::<u64>(), dropped.map(sizes).sum::<u64>());
+            let mut had: Vec<_> = run.delivered.iter().filter(|d| d.1 == way).collect();
+            had.sort_by_key(|d| d.0);
+            prop_assert_eq!(of(true).map(|g| g.2).sum::<u64>(), had.iter().map(|d| sizes(d.3)).sum::<u64>());
+            prop_assert_eq!(of(true).count(), had.len());
+            let decode = case.config().decode;
+            for (known, had) in of(true).zip(had) {
+                prop_assert!(known.0 + decode >= had.0, "{known:?} before {had:?}");
+                // A base station that has a packet waits for no feedback.
+                prop_assert!(way == Direction::Down || known.0 + decode == had.0, "{known:?}, {had:?}");
+            }
         }
 
         let drops = run.stats.down.dropped + run.stats.up.dropped;
