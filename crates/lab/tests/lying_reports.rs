@@ -50,6 +50,8 @@ enum Lie {
     Late(usize),
     /// These contents: bit/s, head-of-line delay in ms.
     Forged(u64, u64),
+    /// As `Scaled`, and counters of a download pass for those of an upload.
+    Turned(f64, f64),
 }
 
 /// A controller whose reports are no truth.
@@ -147,6 +149,13 @@ impl Deceived {
             Lie::Truth => vec![report],
             Lie::Silence => vec![],
             Lie::Scaled(rate, hol) => vec![self.scaled(report, rate, hol)],
+            Lie::Turned(rate, hol) => vec![match self.scaled(report, rate, hol) {
+                PathReport::Counters(counters) => PathReport::Counters(Counters {
+                    upload: !counters.upload,
+                    ..counters
+                }),
+                other => other,
+            }],
             Lie::Random(seed) => {
                 let draw = Draw::new(seed);
                 let (a, b) = (draw.uniform(2 * n as u64), draw.uniform(2 * n as u64 + 1));
@@ -344,7 +353,8 @@ fn lies() -> impl Strategy<Value = Lie> {
     ];
     let hol = prop_oneof![Just(0.0), Just(1.0), Just(1000.0)];
     prop_oneof![
-        4 => (rate, hol).prop_map(|(rate, hol)| Lie::Scaled(rate, hol)),
+        4 => (rate.clone(), hol.clone()).prop_map(|(rate, hol)| Lie::Scaled(rate, hol)),
+        1 => (rate, hol).prop_map(|(rate, hol)| Lie::Turned(rate, hol)),
         1 => any::<u64>().prop_map(Lie::Random),
         1 => (0u64..6000).prop_map(Lie::Frozen),
         1 => (1usize..400).prop_map(Lie::Replayed),
@@ -372,6 +382,7 @@ fn no_lie_of_the_table_starves_a_sender() {
     ];
     for rate in [0.0, 1.0 / 3.0, 1.0, 3.0, 10.0] {
         table.extend([0.0, 1.0, 1000.0].map(|hol| Lie::Scaled(rate, hol)));
+        table.push(Lie::Turned(rate, 1.0));
     }
     for bps in [0, 100_000, 1_000_000, 3_000_000, 5_000_000, 60_000_000] {
         table.extend([0, 19, 100].map(|ms| Lie::Forged(bps, ms)));
