@@ -64,7 +64,7 @@ fn a_hop_behind_the_radio_is_found_by_acks() {
     let late = [&cubic, &ebb].map(|all| mean(all, |f| f.late));
     assert!(late[1] < 0.75 * late[0], "{cubic:?} {ebb:?}");
 
-    // A buffer of twenty packets: more is lost than a path loses, and CUBIC takes over.
+    // A buffer of twenty packets.
     let short = hop.replace("250 kB", "30 kB");
     let [cubic, ebb] = ["cubic", "ebb"].map(|controller| uploads(controller, &short));
     assert!(

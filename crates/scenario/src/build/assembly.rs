@@ -298,14 +298,14 @@ impl<'a> Assembly<'a> {
         }
         if config.takes_counters() {
             // A base station's report crosses the wired part wherever its sender stands, unless that is the UE. Beyond N3 that part is
-            // outside too, and reports go to functions, which serve downloads.
-            let beyond = self.hosts == Hosts::BeyondN3;
-            let rtt = if beyond || flow::is_up(flow) {
+            // outside too.
+            let rtt = if self.hosts == Hosts::BeyondN3 || flow::is_up(flow) {
                 Duration::ZERO
             } else {
                 flow.rtt
             };
-            if !(beyond && flow::is_up(flow)) {
+            // Nothing takes a report to a sender outside that stands at the UE.
+            if !(self.hosts.are_outside() && flow::is_up(flow)) {
                 self.counted.push((id, config.direction, rtt));
             }
         }
