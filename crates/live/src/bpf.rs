@@ -54,6 +54,8 @@ pub enum Scope {
     Netns(PathBuf),
     /// Those of them that chose it (`TCP_CONGESTION`); all others keep what they have.
     Chosen(PathBuf),
+    /// As [`Scope::Chosen`], in any network namespace.
+    ChosenAnywhere,
 }
 
 /// What the programs counted.
@@ -117,6 +119,13 @@ fn refused(what: &str) -> impl FnOnce(libbpf_rs::Error) -> LiveError + '_ {
     }
 }
 
+impl Scope {
+    /// True where a connection keeps what it has unless it chooses.
+    const fn is_chosen(&self) -> bool {
+        matches!(self, Self::Chosen(_) | Self::ChosenAnywhere)
+    }
+}
+
 impl Loaded {
     /// Loads XRC for `scope`.
     ///
@@ -136,7 +145,7 @@ impl Loaded {
             .as_mut()
             .ok_or_else(|| LiveError::Usage("the programs have no settings".to_owned()))?;
         settings.netns = cookie;
-        settings.chosen = u8::from(matches!(scope, Scope::Chosen(_)));
+        settings.chosen = u8::from(scope.is_chosen());
         settings.paper = u8::from(profile == Profile::Paper);
         let mut skel = open
             .load()
@@ -207,6 +216,7 @@ fn place(scope: &Scope) -> Result<(File, u64), LiveError> {
     let (cgroup, cookie) = match scope {
         Scope::Cgroup(path) => (path.clone(), 0),
         Scope::Netns(path) | Scope::Chosen(path) => (cgroup_root()?, cookie_of(path)?),
+        Scope::ChosenAnywhere => (cgroup_root()?, 0),
     };
     let opened = File::open(&cgroup).map_err(|e| {
         LiveError::kernel(format!("cannot open the cgroup {}", cgroup.display()), e)

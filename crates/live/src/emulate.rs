@@ -189,7 +189,7 @@ pub fn emulate(options: &Options) -> Result<Outcome, LiveError> {
         who: options.who,
     };
     processes.start(&commands, &network.spaces, since)?;
-    let run = run::prepare(&scenario, scenario.seed, Hosts::External, |recorder| {
+    let run = run::prepare(&scenario, scenario.seed, Hosts::Found, |recorder| {
         let tap = Tap::new(recorder, options.interval, options.log);
         match options.watch {
             Some(_) => tap,

@@ -28,6 +28,8 @@ use crate::emulate::bridge::Tap;
 use crate::emulate::flows::FlowTable;
 use crate::emulate::meter::View;
 use crate::emulate::netns;
+#[cfg(feature = "bpf")]
+use crate::emulate::netns::Namespace;
 use crate::emulate::plan::MAX_UES;
 use crate::emulate::reach::Range;
 use crate::emulate::setup::Network;
@@ -63,7 +65,7 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
         .then(load_xrc)
         .transpose()?;
     #[cfg(feature = "bpf")]
-    let ebb = load_ebb(&tasks)?;
+    let ebb = load_ebb(&tasks, &network.spaces)?;
     let since = sys::signals();
     sys::count_signals().map_err(|e| LiveError::kernel("cannot take signals", e))?;
     let mut table = FlowTable::fixed(tasks.iter().map(|t| t.ue));
@@ -83,16 +85,13 @@ pub fn run_live(scenario: &Scenario, meter: bool) -> Result<Outcome, LiveError> 
     for (i, task) in tasks.into_iter().enumerate() {
         if task.quic {
             drive.set_ports(own_reports());
-            let reports = (!task.up).then_some(quic::REPORTS + i as u16);
+            let reports = quic::REPORTS + i as u16;
             let threads_of = quic::start(&task, scenario, reports, plan, &drive, &over, &failure)?;
             threads.extend(threads_of);
             continue;
         }
         if task.media {
-            // A sender at a UE that takes reports is refused.
-            if !task.up {
-                drive.set_ports(own_reports());
-            }
+            drive.set_ports(own_reports());
             let ends = rtc::start(&task, i, scenario, plan, &drive, &over, &failure)?;
             threads.extend(ends);
             continue;
@@ -167,9 +166,12 @@ fn own_reports() -> Ports {
     }
 }
 
-/// `ebb` for connections of this namespace that choose it, where one of `tasks` does; gone with what is returned.
+/// `ebb` for connections that choose it, at the servers or in the UEs' `spaces`, where one of `tasks` does; gone with what is returned.
 #[cfg(feature = "bpf")]
-fn load_ebb(tasks: &[tasks::Task]) -> Result<Option<crate::bpf::LoadedEbb>, LiveError> {
+fn load_ebb(
+    tasks: &[tasks::Task],
+    spaces: &[Namespace],
+) -> Result<Option<crate::bpf::LoadedEbb>, LiveError> {
     use std::net::{Ipv4Addr, SocketAddr};
 
     use crate::bpf::{LoadedEbb, Scope, report_sockets};
@@ -187,12 +189,26 @@ fn load_ebb(tasks: &[tasks::Task]) -> Result<Option<crate::bpf::LoadedEbb>, Live
             other.controller, first.controller
         )));
     }
-    let port = |i| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), quic::REPORTS + i as u16);
-    let addresses: Vec<SocketAddr> = senders().map(|(i, _)| port(i)).collect();
-    let sockets = report_sockets(&addresses, None)?;
-    let here = Scope::Chosen("/proc/thread-self/ns/net".into());
+    let mut sockets = Vec::new();
+    for (i, task) in senders() {
+        let port = quic::REPORTS + i as u16;
+        let address = [SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port)];
+        let own = if task.up {
+            spaces[task.ue as usize].inside(|| report_sockets(&address, None))?
+        } else {
+            report_sockets(&address, None)?
+        };
+        sockets.extend(own);
+    }
     let priority = Some(hosts::HOST_PRIORITY);
-    LoadedEbb::new(&here, &first.controller, sockets, None, priority).map(Some)
+    LoadedEbb::new(
+        &Scope::ChosenAnywhere,
+        &first.controller,
+        sockets,
+        None,
+        priority,
+    )
+    .map(Some)
 }
 
 /// XRC for connections of this namespace that choose it; gone with what is returned.

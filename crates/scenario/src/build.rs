@@ -84,7 +84,9 @@ pub enum Hosts {
     Simulated,
     /// Hosts outside of the world, whose packets are injected.
     External,
-    /// The same, and the user plane function is outside as well: packets come from N3 and go to it, and the reports that
+    /// The same, and any flow may turn out to send from the UE ([`World::set_direction`]).
+    Found,
+    /// As [`Hosts::Found`], and the user plane function is outside as well: packets come from N3 and go to it, and the reports that
     /// `[upf]` describes are handed out ([`World::drain_reports`]).
     BeyondN3,
 }
@@ -93,6 +95,11 @@ impl Hosts {
     /// True where packets come from outside of the world.
     fn are_outside(self) -> bool {
         self != Self::Simulated
+    }
+
+    /// True where the scenario does not know which way the data of a flow goes.
+    fn may_turn(self) -> bool {
+        matches!(self, Self::Found | Self::BeyondN3)
     }
 }
 

@@ -192,6 +192,22 @@ impl<R: Recorder> World<R> {
         self.emit(now, packet.flow.index(), side(packet.dir));
     }
 
+    /// The data of `flow`, whose hosts are outside, goes in `direction`: who reports to its sender reports of that one from here on
+    /// ([`Sink::Turned`]).
+    pub fn set_direction(&mut self, flow: FlowId, direction: Direction) {
+        let state = &mut self.flows[flow.index()];
+        if state.direction() == direction {
+            return;
+        }
+        state.sender = side(direction);
+        if let Some(feed) = &mut state.feed {
+            feed.turn();
+            if let Some(beat) = feed.beat {
+                self.kernel.arm(beat, feed.next_timer());
+            }
+        }
+    }
+
     /// The packets that reached hosts outside of the world since the last call, with the times of their arrival.
     pub fn drain_handed(&mut self) -> impl Iterator<Item = (Instant, Packet)> {
         self.host_events.handed.drain(..)

@@ -132,7 +132,7 @@ impl LoadedEbb {
             .as_mut()
             .ok_or_else(|| LiveError::Usage("the programs have no settings".to_owned()))?;
         settings.netns = cookie;
-        settings.chosen = u8::from(matches!(scope, Scope::Chosen(_)));
+        settings.chosen = u8::from(scope.is_chosen());
         let mut skel = open
             .load()
             .map_err(refused("the kernel does not take the programs"))?;

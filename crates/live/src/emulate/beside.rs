@@ -21,7 +21,7 @@ const UDP: u8 = 17;
 /// Where reports go that have no packet to ride on.
 #[derive(Clone, Debug, Default)]
 pub struct Ports {
-    /// A port of the sender's host, for the cell's reports: [`Datagram`]s.
+    /// A port of the sender's host, at the servers or at the UE, for the cell's reports: [`Datagram`]s.
     pub reports: Option<u16>,
     /// Each flow's sender has a port of its own for them: that one and up, by the flow's number.
     pub by_flow: bool,
@@ -39,10 +39,10 @@ impl Ports {
     }
 }
 
-/// The IP packet that takes `report` to the sender of the flow `down`, by way of the receiver's address; counters with a tag,
-/// where there is a key and a serial number.
-pub fn to_sender(down: FiveTuple, report: Beside, port: u16, key: Option<(&Key, u64)>) -> Vec<u8> {
-    let flow = FlowKey::FiveTuple(down);
+/// The IP packet that takes `report` to the sender of the flow `data`, as its data has it, in the name of the receiver's address;
+/// counters with a tag, where there is a key and a serial number.
+pub fn to_sender(data: FiveTuple, report: Beside, port: u16, key: Option<(&Key, u64)>) -> Vec<u8> {
+    let flow = FlowKey::FiveTuple(data);
     let payload = match report {
         Beside::Report(body) => {
             let mut payload = Vec::with_capacity(64);
@@ -51,8 +51,8 @@ pub fn to_sender(down: FiveTuple, report: Beside, port: u16, key: Option<(&Key, 
         }
         Beside::Counters(octets) => CounterReport::seal(flow, octets, key),
     };
-    let from = SocketAddr::new(down.destination, port);
-    udp(from, SocketAddr::new(down.source, port), &payload)
+    let from = SocketAddr::new(data.destination, port);
+    udp(from, SocketAddr::new(data.source, port), &payload)
 }
 
 /// The IP packet in which a UE's modem tells it of its transport blocks.

@@ -227,6 +227,17 @@ struct Held {
     left: bool,
 }
 
+/// A report that left the world beside the packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Left {
+    /// The flow that it is about.
+    pub flow: FlowId,
+    /// Towards the network; a report about an upload goes to the UE, which sends it.
+    pub up: bool,
+    /// What it says.
+    pub report: Beside,
+}
+
 /// A report that travels beside the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
@@ -250,7 +261,7 @@ pub struct Bridge {
     /// `created` of the last packet.
     last: Instant,
     /// Reports that arrived on their own since they were last taken.
-    pub reports: Vec<(FlowId, Beside)>,
+    pub reports: Vec<Left>,
     mtu: usize,
 }
 
@@ -301,6 +312,12 @@ impl Bridge {
             packet.body.forget_payload();
         }
         if let Some(data_up) = self.flows.follow(&mut packet) {
+            let direction = if data_up {
+                Direction::Up
+            } else {
+                Direction::Down
+            };
+            self.world.set_direction(flow, direction);
             let tap = self.world.recorder_mut();
             tap.inner.set_way(flow, data_up);
             tap.active[flow.index()] = true;
@@ -329,7 +346,11 @@ impl Bridge {
                     Body::Counters(octets) => Some(Beside::Counters(octets)),
                     _ => None,
                 };
-                self.reports.extend(report.map(|r| (packet.flow, r)));
+                self.reports.extend(report.map(|report| Left {
+                    flow: packet.flow,
+                    up,
+                    report,
+                }));
                 continue;
             };
             let copied = up && packet.payload() == 0;

@@ -18,7 +18,7 @@ use slackwater_signal::{PathReport, ReportBody};
 use slackwater_wire::gtpu::report::FlowCounters;
 
 use super::beside::{self, Ports};
-use super::bridge::{Beside, Bridge, Counters, Departure, Probe, Tap};
+use super::bridge::{Beside, Bridge, Counters, Departure, Left, Probe, Tap};
 use super::clock::WallClock;
 use super::flows::FlowTable;
 use super::frame;
@@ -236,51 +236,76 @@ impl Drive {
         let reports = core::mem::take(&mut self.bridge.reports);
         let flows = &self.bridge.flows;
         if let Side::N3(n3) = &mut self.network.side {
-            let counted = reports.iter().filter_map(|(flow, report)| match report {
+            let up = reports.iter().filter(|left| left.up);
+            let counted = up.filter_map(|left| match left.report {
                 Beside::Counters(octets) => {
                     let counters = FlowCounters {
-                        flow: flows.tuple(*flow)?,
-                        octets: *octets,
+                        flow: flows.tuple(left.flow)?,
+                        octets,
                     };
                     // Flows are those of places.
-                    Some((n3.node.ue_of(flows.ue_of(*flow)), counters))
+                    Some((n3.node.ue_of(flows.ue_of(left.flow)), counters))
                 }
                 Beside::Report(_) => None,
             });
             let counted: Vec<_> = counted.collect();
             self.reports += counted.len() as u64;
             n3.count(&counted);
-            return;
         }
-        for (flow, report) in &reports {
-            let blocks = |body: &ReportBody| {
-                matches!(body.report(), Some(PathReport::TransportBlocks { .. }))
+        for left in &reports {
+            let sent = match left.report {
+                Beside::Report(body)
+                    if matches!(body.report(), Some(PathReport::TransportBlocks { .. })) =>
+                {
+                    self.report_blocks(left.flow, body)
+                }
+                _ if left.up => self.report_to_server(left),
+                _ => self.report_to_ue(left),
             };
-            let ue = flows.ue_of(*flow);
-            let (device, packet) = if let Beside::Report(body) = report
-                && blocks(body)
-            {
-                // The modem tells of the UE, whatever its connections.
-                let port = self.ports.blocks.filter(|_| flows.is_first(*flow));
-                let (Some(port), Side::Servers(servers)) = (port, &self.network.side) else {
-                    continue;
-                };
-                let packet = beside::to_ue(servers.plan.ue(ue).into(), *body, port);
-                (&mut self.network.ues[ue as usize], packet)
-            } else {
-                let (Some(port), Some(down), Side::Servers(servers)) = (
-                    self.ports.of(*flow),
-                    flows.tuple(*flow),
-                    &mut self.network.side,
-                ) else {
-                    continue;
-                };
-                let packet = beside::to_sender(down, *report, port, self.signer.next_serial());
-                (&mut servers.tun, packet)
-            };
-            self.reports += 1;
-            self.refused += u64::from(!device.write(&[0; frame::HEADER], &packet));
+            if let Some(taken) = sent {
+                self.reports += 1;
+                self.refused += u64::from(!taken);
+            }
         }
+    }
+
+    /// The modem tells of the UE of `flow`, whatever its connections. False where the kernel refuses it; `None` where nobody wants it.
+    fn report_blocks(&mut self, flow: FlowId, body: ReportBody) -> Option<bool> {
+        let Side::Servers(servers) = &self.network.side else {
+            return None;
+        };
+        let flows = &self.bridge.flows;
+        let port = self.ports.blocks.filter(|_| flows.is_first(flow))?;
+        let ue = flows.ue_of(flow);
+        let packet = beside::to_ue(servers.plan.ue(ue).into(), body, port);
+        Some(self.network.ues[ue as usize].write(&[0; frame::HEADER], &packet))
+    }
+
+    /// As [`Drive::report_blocks`], to a sender at the server side.
+    fn report_to_server(&mut self, left: &Left) -> Option<bool> {
+        let Side::Servers(servers) = &mut self.network.side else {
+            return None;
+        };
+        let (port, down) = (
+            self.ports.of(left.flow)?,
+            self.bridge.flows.tuple(left.flow)?,
+        );
+        let packet = beside::to_sender(down, left.report, port, self.signer.next_serial());
+        Some(servers.tun.write(&[0; frame::HEADER], &packet))
+    }
+
+    /// As [`Drive::report_blocks`], to a sender at the UE.
+    fn report_to_ue(&mut self, left: &Left) -> Option<bool> {
+        let flows = &self.bridge.flows;
+        let (port, down) = (self.ports.of(left.flow)?, flows.tuple(left.flow)?);
+        let place = flows.ue_of(left.flow);
+        let ue = match &self.network.side {
+            Side::Servers(_) => place,
+            Side::N3(n3) => n3.node.ue_of(place),
+        };
+        let serial = self.signer.next_serial();
+        let packet = beside::to_sender(down.reversed(), left.report, port, serial);
+        Some(self.network.ues[ue as usize].write(&[0; frame::HEADER], &packet))
     }
 
     /// Until `next`, or until a frame or a signal comes; under load until the hold is over, whatever comes or is due.

@@ -18,18 +18,18 @@ use crate::quinn::get::{self, Wanted};
 use crate::quinn::serve;
 use crate::sys;
 
-/// The servers' ports for the cell's reports: this one and up, by flow. Above those of the flows themselves (`tasks::PORT`).
+/// The senders' ports for the cell's reports: this one and up, by flow. Above those of the flows themselves (`tasks::PORT`).
 pub(super) const REPORTS: u16 = 7000;
 /// More than any run takes: 2^60 bytes.
 const ENDLESS: u64 = 1 << 60;
 /// A server is there within this, or never.
 const START: Wall = Wall::from_secs(10);
 
-/// Starts server and client of `task`, the server on the side that sends; it hears reports at the port `reports`.
+/// Starts server and client of `task`, the server on the side that sends, where it hears reports at the port `reports`.
 pub(super) fn start(
     task: &Task,
     scenario: &Scenario,
-    reports: Option<u16>,
+    reports: u16,
     plan: Plan,
     drive: &Drive,
     over: &Arc<AtomicBool>,
@@ -48,7 +48,7 @@ pub(super) fn start(
         root: None,
         controller: task.controller.clone(),
         controllers: scenario.plugins().controllers().clone(),
-        reports: reports.map(|port| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port)),
+        reports: Some(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), reports)),
         key: None,
         transfers: None,
         spin: true,

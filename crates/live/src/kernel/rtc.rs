@@ -24,8 +24,7 @@ use crate::emulate::Drive;
 use crate::emulate::plan::Plan;
 use crate::rtc::Port;
 
-/// Starts both ends of `task`, the flow of number `index`. A sender on the server's side takes the cell's reports at a port of
-/// its own.
+/// Starts both ends of `task`, the flow of number `index`. The sender takes the cell's reports at a port of its own.
 pub(super) fn start(
     task: &Task,
     index: usize,
@@ -42,12 +41,6 @@ pub(super) fn start(
     let draw = Draw::new(scenario.seed).fork(index as u64, 0);
     let (mut config, mut controller) =
         media_of(scenario, media, &task.controller, draw).map_err(LiveError::Usage)?;
-    if task.up && controller.takes_counters() {
-        return Err(LiveError::Usage(format!(
-            "flow {index}: found {:?} at the UE, which takes reports, expected a flow down",
-            task.controller
-        )));
-    }
     // A world's timers are never late; these are.
     config.sender.late = SenderConfig::default().late;
 
@@ -68,9 +61,12 @@ pub(super) fn start(
     } else {
         (outside, inside)
     };
-    if !task.up {
-        let port = REPORTS + index as u16;
-        near.take_reports(SocketAddr::new(from.ip(), port), None)?;
+    let reports = SocketAddr::new(from.ip(), REPORTS + index as u16);
+    let take = |port: &mut Port| port.take_reports(reports, None);
+    if task.up {
+        space.inside(|| take(&mut near))?;
+    } else {
+        take(&mut near)?;
     }
     let wrong = |e: RtcError| LiveError::Usage(format!("WebRTC from {from} to {to}: {e}"));
     let mut sender = Sender::new(near.now(), from, config, controller, draw).map_err(wrong)?;

@@ -87,10 +87,10 @@ pub(super) fn tasks(scenario: &Scenario) -> Result<Vec<Task>, LiveError> {
                     "a controller without",
                 ));
             }
-            // Reports come to the servers' side.
-            if (cc.takes_reports() || cc.takes_counters()) && flow.spec.direction == Way::Up {
+            // Feedback for the uplink is not defined (XRC, III).
+            if cc.takes_reports() && flow.spec.direction == Way::Up {
                 return Err(wrong(
-                    &format!("{name:?} at the UE, which takes reports"),
+                    &format!("{name:?} at the UE, which takes reports of downloads alone"),
                     "a download, or a controller without",
                 ));
             }
@@ -106,12 +106,6 @@ pub(super) fn tasks(scenario: &Scenario) -> Result<Vec<Task>, LiveError> {
             return Err(wrong(
                 &format!("{name:?}"),
                 "\"reno\", \"cubic\", \"bbr\", \"xrc\" or \"ebb\", or transport = \"quinn\" for any",
-            ));
-        }
-        if base(name) == EBB && !quic && flow.spec.direction == Way::Up {
-            return Err(wrong(
-                &format!("{name:?} at the UE, which takes reports"),
-                "a download, or a controller without",
             ));
         }
         if flow.rtt != scenario.path.rtt && flow.ue.is_none() {

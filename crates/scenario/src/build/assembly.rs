@@ -157,7 +157,8 @@ impl<'a> Assembly<'a> {
         }
         let reports = feedback::is_wanted(scenario, AnyController::takes_reports);
         cell.observe_gone = feedback::is_counted(scenario, Way::Down);
-        cell.observe_gone_up = feedback::is_counted(scenario, Way::Up);
+        cell.observe_gone_up =
+            feedback::is_counted(scenario, Way::Up) || (self.hosts.may_turn() && cell.observe_gone);
         cell.observe_pdcp |= cell.observe_gone
             || cell.observe_gone_up
             || reports
@@ -228,14 +229,30 @@ impl<'a> Assembly<'a> {
 
     /// Adds what counts flows at the base station, or at the link, where a sender takes its counters.
     fn add_counted(&mut self) {
-        for direction in [Direction::Down, Direction::Up] {
-            self.add_counted_in(direction);
+        let in_direction = |direction| {
+            let flows = self.counted.iter().filter(|(_, way, _)| *way == direction);
+            let flows = flows.map(|&(flow, _, rtt)| (flow, rtt));
+            flows.collect::<Vec<_>>()
+        };
+        let (down, up) = (in_direction(Direction::Down), in_direction(Direction::Up));
+        self.add_counted_in(Direction::Down, &down, Sink::Sender);
+        self.add_counted_in(Direction::Up, &up, Sink::Sender);
+        if self.hosts.may_turn() {
+            let turned: Vec<_> = down
+                .iter()
+                .map(|&(flow, _)| (flow, Duration::ZERO))
+                .collect();
+            self.add_counted_in(Direction::Up, &turned, Sink::Turned);
         }
     }
 
-    fn add_counted_in(&mut self, direction: Direction) {
-        let counted = self.counted.iter().filter(|(_, way, _)| *way == direction);
-        let counted: Vec<_> = counted.map(|&(flow, _, rtt)| (flow, rtt)).collect();
+    /// Adds what counts `counted`, flows with the RTT of their reports, in `direction`, and its way to `sink`.
+    fn add_counted_in(
+        &mut self,
+        direction: Direction,
+        counted: &[(FlowId, Duration)],
+        sink: fn(FlowId) -> Sink,
+    ) {
         let node = match direction {
             Direction::Up if !self.layout.cell => self.layout.up_node,
             _ => Some(self.layout.bottleneck),
@@ -258,10 +275,9 @@ impl<'a> Assembly<'a> {
         } else {
             self.world.add_link_counters(node)
         };
-        for (flow, rtt) in counted {
+        for &(flow, rtt) in counted {
             let (carrier, faults) = feedback::way_of_counters(scenario, rtt / 2 + radio);
-            self.world
-                .connect(agent, carrier, faults, Sink::Sender(flow));
+            self.world.connect(agent, carrier, faults, sink(flow));
         }
     }
 
@@ -304,10 +320,7 @@ impl<'a> Assembly<'a> {
             } else {
                 flow.rtt
             };
-            // Nothing takes a report to a sender outside that stands at the UE.
-            if !(self.hosts.are_outside() && flow::is_up(flow)) {
-                self.counted.push((id, config.direction, rtt));
-            }
+            self.counted.push((id, config.direction, rtt));
         }
 
         if matches!(config.app, AppConfig::Page(_)) && !self.hosts.are_outside() {

@@ -168,7 +168,7 @@ impl WorldBuilder {
     ///
     /// # Panics
     /// Where the carrier does not go there, where a flow does not pass the agent's cell, where an agent has a function already,
-    /// or where another agent at the cell reports to senders.
+    /// where another agent at the cell reports to senders, or where nobody reports to the sender of a flow before it turns.
     pub fn connect(&mut self, agent: AgentId, carrier: Carrier, faults: Faults, sink: Sink) {
         let to_sender = !matches!(sink, Sink::Function(_));
         assert!(
@@ -195,6 +195,7 @@ impl WorldBuilder {
             (Sink::Sender(flow), AgentKind::OfLink(_) | AgentKind::CountsLink) => {
                 self.connect_ue(agent, carrier, faults, flow);
             }
+            (Sink::Turned(flow), _) => self.connect_turned(agent, carrier, faults, flow),
             (_, AgentKind::OfLink(_) | AgentKind::CountsLink) => {
                 panic!("a link's UE reports to the sender of a flow")
             }
@@ -277,6 +278,31 @@ impl WorldBuilder {
 
     /// Lets the UE of `flow` report to its sender.
     fn connect_ue(&mut self, agent: AgentId, carrier: Carrier, faults: Faults, flow: FlowId) {
+        let direction = self.flows[flow.index()].direction();
+        let mut feed = self.feed_of(agent, carrier, faults, flow, direction);
+        if feed.lane.is_some() {
+            feed.beat = Some(self.push(Component::Feed(flow.0)).index());
+        }
+        self.flows[flow.index()].feed = Some(Box::new(feed));
+    }
+
+    /// Lets `agent` see `flow` from its start, and report to its sender once its data has turned.
+    fn connect_turned(&mut self, agent: AgentId, carrier: Carrier, faults: Faults, flow: FlowId) {
+        let direction = self.flows[flow.index()].direction().reverse();
+        let other = self.feed_of(agent, carrier, faults, flow, direction);
+        let feed = self.flows[flow.index()].feed.as_mut();
+        feed.expect("an agent reports to the sender").other = Some(Box::new(other));
+    }
+
+    /// The feed of `flow` by `agent`, should its data go in `direction`.
+    fn feed_of(
+        &mut self,
+        agent: AgentId,
+        carrier: Carrier,
+        faults: Faults,
+        flow: FlowId,
+        direction: Direction,
+    ) -> Feed {
         let (source, slot) = match (self.nodes.get(agent.node.index()), agent.kind) {
             (Some(&Component::Cell(cell)), AgentKind::OfCell(number)) => {
                 let at = self.flow_at(agent.node, flow);
@@ -287,7 +313,7 @@ impl WorldBuilder {
                     cell,
                     agent: number,
                     at,
-                    dir: self.flows[flow.index()].direction(),
+                    dir: direction,
                 };
                 (source, node.cell.slot_duration())
             }
@@ -307,11 +333,8 @@ impl WorldBuilder {
         let draw = self.draw.fork(purpose::BLOCKS, u64::from(flow.0));
         let lane = carrier.lane();
         let mut feed = Feed::new(source, carrier, faults, slot, draw);
-        if let Some(lane) = lane {
-            feed.lane = Some(self.report_lane(lane));
-            feed.beat = Some(self.push(Component::Feed(flow.0)).index());
-        }
-        self.flows[flow.index()].feed = Some(Box::new(feed));
+        feed.lane = lane.map(|lane| self.report_lane(lane));
+        feed
     }
 
     /// Lets the UE of `flow` tell its sender `report` from `start` on: what the network told the UE about its bearer and holds for

@@ -33,6 +33,8 @@ const MTU: u16 = 1500;
 pub enum Sink {
     /// The sender of this flow.
     Sender(FlowId),
+    /// The sender of this flow, should its data turn out to go the other way ([`World::set_direction`](super::World::set_direction)).
+    Turned(FlowId),
     /// The senders of all flows that are added later, whose data goes down through the agent's cell, and whose controller
     /// takes reports.
     Senders,

@@ -168,6 +168,8 @@ pub(super) struct Feed {
     pub(super) lane: Option<Idx<LaneNode>>,
     /// The component of its timer.
     pub(super) beat: Option<usize>,
+    /// What takes its place where the flow's data turns out to go the other way ([`World::set_direction`]).
+    pub(super) other: Option<Box<Feed>>,
     /// When the UE last saw a packet of the flow; `None` before the first.
     heard: Option<Instant>,
     /// When the first report leaves, where that is set and has not come.
@@ -195,6 +197,7 @@ impl Feed {
             slot,
             lane: None,
             beat: None,
+            other: None,
             heard: None,
             first: None,
             sent: Instant::ZERO,
@@ -210,6 +213,16 @@ impl Feed {
     /// Lets the first report leave at `start`: what it tells is known before the flow.
     pub(super) fn begin(&mut self, start: Instant) {
         (self.heard, self.first) = (Some(start), Some(start));
+    }
+
+    /// Changes places with the feed of the other direction, where there is one; what follows the flow goes on.
+    pub(super) fn turn(&mut self) {
+        let Some(mut other) = self.other.take() else {
+            return;
+        };
+        (other.beat, other.heard, other.sent) = (self.beat, self.heard, self.sent);
+        core::mem::swap(self, &mut other);
+        self.other = Some(other);
     }
 
     /// When a report on its own is due next; `None` before the flow.
