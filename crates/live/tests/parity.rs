@@ -9,10 +9,11 @@ use slackwater_core::{
     Segment, SeqNum, TcpFlags,
 };
 use slackwater_lab::run::prepare;
-use slackwater_live::bridge::{Bridge, Tap};
+use slackwater_live::bridge::{Beside, Bridge, Tap};
 use slackwater_live::flows::FlowTable;
 use slackwater_scenario::Scenario;
 use slackwater_scenario::build::Hosts;
+use slackwater_signal::Counters;
 use slackwater_sim::NoClock;
 use slackwater_wire::{IpPacket, IpVersion, packet, report};
 
@@ -212,6 +213,80 @@ fn an_upload_behind_vaqm_starves_no_download() {
             "{controller}: {with} bytes behind vAQM, {without} without"
         );
     }
+}
+
+/// An emulator does not know which way a connection's data goes until that shows. What its UE is told then counts from the first
+/// packet on: a sender knows its sums by what it sent.
+#[test]
+fn an_upload_is_reported_to_its_ue_from_its_first_packet() {
+    let cell = CELL.replace("buffer = \"128 packets\"", "buffer = \"2 MB\"");
+    let text = |flow: &str| format!("{cell}[[flow]]\n{flow}\n");
+    let parse = |text: &str| Scenario::parse("upload", text, Path::new(".")).expect("a scenario");
+    let simulated = parse(&text(
+        "controller = \"cubic\"\ndirection = \"up\"\nstop = \"1.5 s\"",
+    ));
+    let (sent, _) = simulate(&simulated);
+    let run = prepare(
+        &parse(&text("controller = \"ebb\"")),
+        1,
+        Hosts::Found,
+        |recorder| Tap::new(recorder, Duration::from_millis(10), false),
+    )
+    .unwrap();
+    let mut bridge = Bridge::new(run.world, FlowTable::new(1, 1), 1500);
+
+    // Bytes that went up so far, by when they came.
+    let mut offered = Vec::new();
+    for (at, packet) in &sent {
+        bridge.run_until(*at, &mut NoClock);
+        let mut bytes = Vec::new();
+        packet::encode(packet, IpVersion::V4, usize::MAX, &mut bytes);
+        let up = packet.dir == Direction::Up;
+        if up {
+            let before = offered.last().map_or(0, |o: &(Instant, u64)| o.1);
+            offered.push((*at, before + bytes.len() as u64));
+        }
+        assert!(bridge.arrive(*at, up, 0, bytes).is_some());
+        bridge.departures(|_| {});
+    }
+    bridge.run_until(Instant::ZERO + simulated.duration, &mut NoClock);
+    bridge.departures(|_| {});
+
+    let counters: Vec<(bool, Counters)> = bridge
+        .reports
+        .iter()
+        .filter_map(|left| match left.report {
+            Beside::Counters(octets) => Some((left.up, Counters::decode(&octets)?)),
+            Beside::Report(_) => None,
+        })
+        .collect();
+    // They go where the data comes from.
+    assert!(counters.iter().all(|(up, c)| *up != c.upload));
+    // What was sent before the data showed its way arrives beside them.
+    let down = counters.iter().filter(|(_, c)| !c.upload).count();
+    assert!(down < 30, "{down} reports of a download");
+    let uploads = || counters.iter().map(|(_, c)| c).filter(|c| c.upload);
+    assert!(uploads().count() > 500);
+
+    let total = offered.last().expect("an upload").1;
+    assert!(total > 1_000_000, "{total} bytes");
+    for c in uploads() {
+        let of = |at: Instant| {
+            let upto = offered.partition_point(|o| o.0 <= at);
+            upto.checked_sub(1).map_or(0, |k| offered[k].1)
+        };
+        let at = Instant::ZERO + Duration::from_micros(125) * u64::from(c.stamp);
+        let counted = u64::from(c.gone) + u64::from(c.backlog);
+        // A packet that comes in this slot may be seen in the next.
+        let slot = Duration::from_millis(1);
+        let (least, most) = (of(at - slot - slot), of(at + slot));
+        assert!(
+            (least..=most).contains(&counted),
+            "{at}: counted {counted} of {least} to {most} bytes"
+        );
+    }
+    let last = uploads().last().expect("reports");
+    assert_eq!((u64::from(last.gone), last.backlog), (total, 0));
 }
 
 #[test]
