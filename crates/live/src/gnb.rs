@@ -29,6 +29,8 @@ use self::n3::N3;
 use self::node::Node;
 pub use self::reports::Reported;
 use crate::LiveError;
+use crate::counted::Key;
+use crate::emulate::beside::Ports;
 use crate::emulate::bridge::Tap;
 use crate::emulate::flows::FlowTable;
 use crate::emulate::meter::View;
@@ -111,6 +113,13 @@ pub fn run(options: &Options, up: impl FnOnce(&Up)) -> Result<Outcome, LiveError
                 .to_owned(),
         ));
     }
+    let uploads = &gnb.reports.uploads;
+    let key = uploads.key.as_ref().map(|path| Key::read(path.as_ref()));
+    let ports = Ports {
+        reports: uploads.port,
+        key: key.transpose()?,
+        ..Ports::default()
+    };
     let node = Node::new(gnb, bearers(gnb, &scenario), NtpClock::default());
     let n3 = N3::open(gnb, node)?;
     let mtu = match gnb.mtu {
@@ -165,6 +174,7 @@ pub fn run(options: &Options, up: impl FnOnce(&Up)) -> Result<Outcome, LiveError
     if let Some(teller) = teller {
         drive.tell(teller, options.limit);
     }
+    drive.set_ports(ports);
     let code = drive.run(since, options.limit, &mut || processes.ended())?;
     sys::ordinary();
     processes.stop();

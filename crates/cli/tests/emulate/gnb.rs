@@ -373,9 +373,9 @@ fn a_user_plane_function_and_a_cell_carry_tcp() {
             .expect("it starts");
         Ok((function, serving.expect("python3 starts"), gnb))
     });
-    let (function, serving, gnb) = started.expect("a namespace");
+    let (function, far, gnb) = started.expect("a namespace");
     let gnb = gnb.wait_with_output().expect("it ends");
-    let line = function.stop(serving);
+    let line = function.stop(far);
     assert_eq!(
         whole(&folder),
         ["192.0.2.1"],
@@ -407,7 +407,7 @@ fn a_user_plane_function_and_a_cell_carry_tcp() {
     assert!(reports.len() == 1 && reports[0] > 100, "{line}");
 }
 
-/// What the ends of a QUIC download through function and cell say of the base station's counters.
+/// What the ends of a QUIC transfer through function and cell say of the base station's counters.
 struct Counted {
     /// The emulator came late too often: how much arrived says nothing then.
     void: bool,
@@ -417,8 +417,8 @@ struct Counted {
     function: String,
 }
 
-/// Zeros for some seconds by `ebb`, whose sender takes counters with the key in `servers`.
-fn download(folder: &Folder, servers: &str) -> Counted {
+/// Zeros for some seconds by `ebb`, whose sender takes counters with the key in `servers`: from the server to the UE, or `up`.
+fn transfer(folder: &Folder, servers: &str, up: bool) -> Counted {
     let (config, file, json, key, served) = (
         folder.file("upf.toml"),
         folder.file("gnb.toml"),
@@ -433,44 +433,57 @@ fn download(folder: &Folder, servers: &str) -> Counted {
     // Profile C by name: what is counted before the function answers an echo request would have no way.
     let toml = "cell = \"lte\"\nedge = [\"ebb\"]\n[n3]\naddress = [\"127.0.0.2\"]\n\
                 [reports]\nprofile = \"c\"\nto = { address = \"127.0.0.1\", teid = 0x11 }\n\
-                [[ue]]\nname = \"alice\"\naddress = [\"10.60.0.1\"]\n\
+                uploads = { port = 4434, key = \"KEY\" }\n[[ue]]\nname = \"alice\"\naddress = [\"10.60.0.1\"]\n\
                 uplink = { address = \"127.0.0.1\", teid = 0x11 }\ndownlink = 0x22\nqfi = [9]\n";
-    std::fs::write(&file, toml).expect("it can be written");
+    std::fs::write(&file, toml.replace("KEY", &key)).expect("it can be written");
     let program = env!("CARGO_BIN_EXE_slackwater");
-    // The server writes its line when the client has gone: the command stays until then.
-    let client = format!(
-        "{program} quic get {{server}} --patience '15 s' --seconds 4 --json > {}; \
-         until [ -s {served} ]; do sleep 0.05; done",
-        folder.file("got.json")
-    );
+    let serve = [
+        "quic",
+        "serve",
+        "--cc",
+        "ebb",
+        "--reports",
+        "4434",
+        "--json",
+    ];
+    let serve = [&serve[..], &["--report-key", servers]].concat();
+    let get = ["--patience", "15 s", "--seconds", "4", "--json"];
+    let client = if up {
+        format!("{program} {} --transfers 1 > {served}", serve.join(" "))
+    } else {
+        // The server writes its line when the client has gone: the command stays until then.
+        format!(
+            "{program} quic get {{server}} --patience '15 s' --seconds 4 --json > {}; \
+             until [ -s {served} ]; do sleep 0.05; done",
+            folder.file("got.json")
+        )
+    };
     let core = n3();
     let started = core.inside(|| {
         let function = Function::start(&config);
-        let serve = [
-            "quic",
-            "serve",
-            "--cc",
-            "ebb",
-            "--reports",
-            "4434",
-            "--json",
-        ];
-        let serving = command(&[&serve[..], &["--report-key", servers]].concat())
-            .stdout(std::fs::File::create(&served).expect("it can be made"))
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it starts");
+        let far = if up {
+            command(&[&["quic", "get", "10.60.0.1"], &get[..]].concat())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+        } else {
+            command(&serve)
+                .stdout(std::fs::File::create(&served).expect("it can be made"))
+                .stderr(Stdio::null())
+                .spawn()
+        };
+        let far = far.expect("it starts");
         let gnb = ["gnb", &file, "--json", &json, "--no-files", "--quiet"];
         let more = ["--server", "192.0.2.1", "--", "sh", "-c", &client];
         let gnb = command(&[&gnb[..], &more].concat())
             .stderr(Stdio::piped())
             .spawn()
             .expect("it starts");
-        Ok((function, serving, gnb))
+        Ok((function, far, gnb))
     });
-    let (function, serving, gnb) = started.expect("a namespace");
+    let (function, far, gnb) = started.expect("a namespace");
     let gnb = gnb.wait_with_output().expect("it ends");
-    let line = function.stop(serving);
+    let line = function.stop(far);
     let served = std::fs::read_to_string(&served).unwrap_or_default();
     let first = served.lines().next().unwrap_or_default();
     Counted {
@@ -489,7 +502,7 @@ fn counters_of_a_cell_behind_n3_reach_the_sender_by_the_user_plane_function() {
         return;
     }
     let folder = Folder::new("gnb-ebb");
-    let run = download(&folder, &folder.file("key"));
+    let run = transfer(&folder, &folder.file("key"), false);
     let (n3, served) = (&run.live["n3"], &run.served);
     // A busy machine sends fewer; one that keeps up sends 800.
     let least = if run.void { 0 } else { 50 };
@@ -508,8 +521,29 @@ fn counters_of_a_cell_behind_n3_reach_the_sender_by_the_user_plane_function() {
     // Another key: what the function signed counts for nothing.
     let other = folder.file("other");
     std::fs::write(&other, "some other key of 30 octets").expect("it can be written");
-    let run = download(&Folder::new("gnb-ebb-key"), &other);
+    let run = transfer(&Folder::new("gnb-ebb-key"), &other, false);
     assert!(counted(&run.function, "flow_counters=") > least);
+    assert_eq!(run.served["reports_beside"], 0, "{}", run.served);
+}
+
+/// A sender at the UE takes them from the base station itself, with the same key or not at all.
+#[test]
+fn counters_of_an_upload_reach_the_sender_at_the_ue() {
+    if !allowed() {
+        return;
+    }
+    let folder = Folder::new("gnb-ebb-up");
+    let run = transfer(&folder, &folder.file("key"), true);
+    let least = if run.void { 0 } else { 50 };
+    assert!(
+        run.served["reports_beside"].as_u64() > Some(least),
+        "{}",
+        run.served
+    );
+
+    let other = folder.file("other");
+    std::fs::write(&other, "some other key of 30 octets").expect("it can be written");
+    let run = transfer(&Folder::new("gnb-ebb-up-key"), &other, true);
     assert_eq!(run.served["reports_beside"], 0, "{}", run.served);
 }
 

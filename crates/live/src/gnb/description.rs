@@ -16,6 +16,7 @@ use slackwater_wire::gtpu;
 
 use crate::LiveError;
 use crate::emulate::plan::MAX_UES;
+pub use crate::upf::config::FlowCounters;
 
 /// An IPv4 or IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -170,6 +171,8 @@ section! {
         pub period: Duration = Duration::from_millis(1),
         /// Report congestion as well (TS 23.501, 5.37.3); left out, no.
         pub congestion: Option<Congestion> = None,
+        /// Counters of uploads, for senders at the UEs; those of downloads go to the user plane function.
+        pub uploads: FlowCounters = FlowCounters::example(),
     }
     check(me, at) {
         if me.profile == Profile::Container && me.congestion.is_none() {
