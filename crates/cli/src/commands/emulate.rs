@@ -51,7 +51,7 @@ pub(crate) struct EmulateArgs {
     /// Functions inside the network, separated by commas; a system or an agent that the program adds is one too
     #[arg(long, value_delimiter = ',', value_name = "FUNCTION,..", value_parser = EdgeNames)]
     edge: Vec<String>,
-    /// Send the cell's reports to this UDP port of the server side instead of putting them on acknowledgments (QUIC)
+    /// Send the cell's reports to this UDP port of the sender's side instead of putting them on acknowledgments (QUIC)
     #[arg(long, value_name = "PORT")]
     reports: Option<u16>,
     /// Sign the counters of --edge ebb with the key in this file, 16 octets at least (HMAC-SHA-256)

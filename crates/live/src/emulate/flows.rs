@@ -77,7 +77,7 @@ struct FlowState {
     tuple: Option<FiveTuple>,
     /// It takes other connections too: what is counted of it is no connection's.
     shared: bool,
-    /// By direction, down first: payload bytes so far, and the end of the highest sequence number.
+    /// By direction, down first.
     ways: [Way; 2],
     /// Which way the data goes, once that shows.
     up: Option<bool>,
@@ -87,7 +87,7 @@ struct FlowState {
 
 #[derive(Debug, Default)]
 struct Way {
-    /// Payload bytes so far.
+    /// Payload bytes of late: both directions are halved where they add up to [`LATELY`].
     payload: u64,
     /// End of the highest sequence number.
     end: Option<SeqNum>,
@@ -119,6 +119,9 @@ impl QuicForm {
 const DECIDING: u64 = 4_000;
 /// Keys of QUIC connections that are remembered at most, two for each: packets of one that was forgotten count as datagrams. Ours.
 const QUIC_MOST: usize = 1 << 16;
+/// Payload bytes, both ways together, that say which way a connection's data goes now: an HTTPS server sends its certificates before
+/// an upload. Ours: a tenth of a second of a fast uplink.
+const LATELY: u64 = 128_000;
 /// As [`DECIDING`], for QUIC, whose client pads its handshake and probes the path's MTU.
 const DECIDING_QUIC: u64 = 16_000;
 
@@ -281,7 +284,7 @@ impl FlowTable {
     }
 
     /// Follows the sequence numbers of `packet`: marks it where it is sent again, and tells the direction of the flow's
-    /// data at the moment in which it shows.
+    /// data at the moment in which it shows, or turns: then twice as much has gone the other way of late.
     pub fn follow(&mut self, packet: &mut Packet) -> Option<bool> {
         let up = packet.dir == Direction::Up;
         let state = &mut self.flows[packet.flow.index()];
@@ -292,6 +295,7 @@ impl FlowTable {
             return None;
         }
         way.payload += u64::from(payload);
+        let own = way.payload;
         if let Body::Tcp(s) = &mut packet.body {
             let end = s.seq + u32::from(payload);
             // A SYN starts a connection anew.
@@ -308,11 +312,19 @@ impl FlowTable {
             Body::QuicLong(_) | Body::QuicData(_) | Body::QuicAck(_) => DECIDING_QUIC,
             _ => DECIDING,
         };
-        if state.up.is_none() && way.payload >= enough {
-            state.up = Some(up);
-            return state.up;
+        let other = state.ways[usize::from(!up)].payload;
+        if own + other > LATELY {
+            state.ways.iter_mut().for_each(|way| way.payload /= 2);
         }
-        None
+        // Those that are known beforehand have their direction for good.
+        let turns = match state.up {
+            None => own >= enough,
+            Some(before) => before != up && own >= enough.max(2 * other) && self.ports.is_empty(),
+        };
+        turns.then(|| {
+            state.up = Some(up);
+            up
+        })
     }
 
     /// The flows that carried data, with their labels; the first of them all where none did.
@@ -466,6 +478,48 @@ mod tests {
         // Without a flow for it, it goes with the others.
         assert_eq!([flow(7, syn, 20), flow(7, ack, 21)], [(2, 2); 2]);
         assert_eq!(flow(9, syn, 1), (2, 2));
+    }
+
+    /// A kilobyte of new data of flow 0; what the table tells of its direction.
+    fn data(table: &mut FlowTable, up: bool) -> Option<bool> {
+        let segment = Segment {
+            seq: SeqNum(table.flows[0].ways[usize::from(up)].end.map_or(0, |n| n.0)),
+            payload: 1_000,
+            ..Segment::default()
+        };
+        table.follow(&mut Packet {
+            flow: FlowId(0),
+            len: 1_040,
+            dir: if up { Direction::Up } else { Direction::Down },
+            body: Body::Tcp(segment),
+            ..Packet::default()
+        })
+    }
+
+    #[test]
+    fn data_goes_the_way_that_most_of_it_has_gone_of_late() {
+        let mut table = FlowTable::new(1, 1);
+        let mut told = |up: bool, kilobytes: u32| {
+            let each = (1..=kilobytes).filter_map(|k| data(&mut table, up).map(|way| (k, way)));
+            each.collect::<Vec<_>>()
+        };
+        // A server's certificates, then an upload.
+        assert_eq!(told(false, 5), [(4, false)]);
+        assert_eq!(told(true, 1_000), [(10, true)]);
+        // A download on the same connection.
+        let turned = told(false, 1_000);
+        assert!(matches!(turned[..], [(50..=200, false)]), "{turned:?}");
+        // As much both ways is nothing new.
+        for _ in 0..1_000 {
+            assert_eq!((told(true, 1), told(false, 1)), (Vec::new(), Vec::new()));
+        }
+    }
+
+    #[test]
+    fn what_a_scenario_knows_of_a_flow_holds() {
+        let mut table = FlowTable::fixed([0].into_iter());
+        table.bind(5_300, FlowId(0), "flow", true);
+        assert!((0..1_000).all(|_| data(&mut table, false).is_none()));
     }
 
     #[test]
