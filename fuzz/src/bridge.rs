@@ -39,7 +39,8 @@ fn scenario(which: usize) -> &'static Scenario {
         };
         let rate = Rate::from_mbps(12.0);
         let link = wanted(Middle::Rate { rate, exact: false }, vec![]);
-        let cells = [("lte", "vaqm"), ("nr", "cecc"), ("lte", "xrc")].map(cell);
+        let edges = [("lte", "vaqm"), ("nr", "cecc"), ("lte", "xrc"), ("lte", "ebb")];
+        let cells = edges.map(cell);
         [link].into_iter().chain(cells).collect()
     });
     &all[which]
@@ -58,8 +59,8 @@ fn wanted(middle: Middle, edge: Vec<Edge>) -> Scenario {
         ues,
         delay: Duration::from_millis(5),
         queue: None,
+        datagrams: edge.contains(&Edge::Ebb),
         edge,
-        datagrams: false,
         blocks: false,
         seed: 1,
         flows: FLOWS / ues,
@@ -72,9 +73,9 @@ fn wanted(middle: Middle, edge: Vec<Edge>) -> Scenario {
 /// A bridge between two devices.
 pub(crate) fn bridge(data: &[u8]) {
     let mut input = Input(data);
-    let which = usize::from(input.u8() % 4);
+    let which = usize::from(input.u8() % 5);
     let (scenario, ues) = (scenario(which), ues(which));
-    let prepared = prepare(scenario, 1, Hosts::External, |recorder| {
+    let prepared = prepare(scenario, 1, Hosts::Found, |recorder| {
         Tap::new(recorder, Duration::from_millis(20), true).for_summary()
     });
     let world = prepared.expect("a world").world;

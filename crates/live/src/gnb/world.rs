@@ -24,6 +24,12 @@ pub(super) fn scenario(gnb: &Gnb, plugins: &Plugins) -> Result<Scenario, LiveErr
                 .to_owned(),
         ));
     }
+    if gnb.reports.uploads.port.is_some() && !counts {
+        return Err(LiveError::Usage(
+            "reports.uploads: found a port without edge = [\"ebb\"], expected both: no one else counts uploads"
+                .to_owned(),
+        ));
+    }
     let set = gnb.set.iter().map(|set| {
         let pair = set.split_once('=');
         let (key, value) = pair
@@ -213,6 +219,9 @@ mod tests {
             other.reports.profile = profile;
             says(&other, "edge: found \"ebb\" with reports.profile");
         }
+        let mut other = gnb();
+        other.reports.uploads.port = Some(4434);
+        says(&other, "reports.uploads: found a port without edge");
         let mut other = gnb();
         other.set = vec!["upf.cecc.mode".to_owned()];
         says(&other, "expected KEY=VALUE");
