@@ -39,7 +39,12 @@ fn scenario(which: usize) -> &'static Scenario {
         };
         let rate = Rate::from_mbps(12.0);
         let link = wanted(Middle::Rate { rate, exact: false }, vec![]);
-        let edges = [("lte", "vaqm"), ("nr", "cecc"), ("lte", "xrc"), ("lte", "ebb")];
+        let edges = [
+            ("lte", "vaqm"),
+            ("nr", "cecc"),
+            ("lte", "xrc"),
+            ("lte", "ebb"),
+        ];
         let cells = edges.map(cell);
         [link].into_iter().chain(cells).collect()
     });

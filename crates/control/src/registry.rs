@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 pub use any::AnyController;
 pub use any_media::AnyMedia;
-pub use build::{build, build_media, ebb, forecast, oracle, poster, seated, shipped, tyrus};
+pub use build::{build, build_media, ebb, oracle, poster, seated, shipped, tyrus};
 pub use catalogue::{
     canonical, entries, find, media_entries, media_names, modes, names, title, transport_entries,
 };

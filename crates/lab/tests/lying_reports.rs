@@ -303,7 +303,7 @@ fn all() -> Vec<&'static str> {
             "exll" => "exll:guards=1",
             name => name,
         })
-        .chain(["ebb:margins=trained", "ebb:forecast=trained"])
+        .chain(["ebb:margins=trained"])
         .collect()
 }
 

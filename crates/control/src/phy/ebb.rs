@@ -44,7 +44,7 @@ use std::sync::Arc;
 
 use slackwater_core::{Bytes, Instant};
 
-use crate::registry::{self, AnyController, Config, Entry, Parameters, Reports};
+use crate::registry::{AnyController, Config, Entry, Parameters, Reports};
 use crate::window::Windowed;
 use crate::window::cubic::Cubic;
 use crate::{
@@ -98,17 +98,15 @@ impl Ebb {
         }
     }
 
-    /// The sender that `text` after `ebb:` names; what was trained is that of the program.
+    /// The sender that `text` after `ebb:` names.
     fn named(text: &str, cfg: &Config) -> Result<Self, String> {
-        let (trained, rest) = params::trained(text)?;
-        match trained {
-            None => Ok(Self::new(Params::read(Parameters(&rest))?, cfg)),
-            Some(params::Trained::Forecast) => Self::with_network(registry::forecast(), &rest, cfg),
-            Some(params::Trained::Margins) => {
-                let margins = registry::forecast().margins_alone();
-                Ok(Self::new(Params::read_with(&rest, margins)?, cfg))
-            }
-        }
+        let (margins, rest) = params::trained(text)?;
+        let params = if margins {
+            Params::read_with(&rest, params::TRAINED)?
+        } else {
+            Params::read(Parameters(&rest))?
+        };
+        Ok(Self::new(params, cfg))
     }
 
     /// The same sender, with the word of `oracle` in place of its forecast.

@@ -78,15 +78,6 @@ pub fn poster() -> Arc<Policy> {
     Arc::new(Policy::from_safetensors(file).expect("the poster's policy is whole"))
 }
 
-/// The forecast of `ebb:forecast=trained`, which `slackwater train ebb --models models` makes; `models/` holds it beside its card.
-///
-/// # Panics
-/// As [`shipped`].
-pub fn forecast() -> Arc<Network> {
-    let file = include_bytes!("../../models/ebb.safetensors");
-    Arc::new(Network::from_safetensors(file).expect("the trained forecast is whole"))
-}
-
 /// Tyrus with `policy`, which the caller has read from a file.
 pub fn tyrus(policy: Arc<Policy>, cfg: &Config) -> AnyController {
     AnyController::Tyrus(steered(Pilot::new(policy), cfg))

@@ -32,7 +32,7 @@ const OTHERS: [&str; 6] = [
 ];
 
 /// Name, what it is called.
-const FORECASTS: [(&str, &str); 6] = [
+const FORECASTS: [(&str, &str); 5] = [
     ("ebb:mix=0", "mean of 50 ms"),
     ("ebb", "mixture (ebb)"),
     ("ebb:learn=1", "mixture, corrected by what is learned"),
@@ -40,20 +40,15 @@ const FORECASTS: [(&str, &str); 6] = [
         "ebb:margins=trained",
         "mixture, with margins that were trained",
     ),
-    (
-        "ebb:forecast=trained",
-        "network, with the margins that were trained for it",
-    ),
     (ORACLE, "oracle that knows the next round"),
 ];
 
 /// Those that need no oracle.
 const PLAIN: usize = FORECASTS.len() - 1;
 /// What is held against the mixture on recordings.
-const TRIED: [(&str, &str); 3] = [
+const TRIED: [(&str, &str); 2] = [
     ("ebb:learn=1", "what is learned"),
     ("ebb:margins=trained", "trained margins"),
-    ("ebb:forecast=trained", "a trained network and its margins"),
 ];
 
 /// The sender that an oracle tells what comes.

@@ -22,9 +22,6 @@ const POLICY: &str = "tyrus:policy=";
 const EBB: &str = "ebb:";
 const FORECAST: &str = "forecast=";
 
-/// A forecast inside the program, in place of a file.
-const TRAINED: &str = "trained";
-
 /// A policy inside the program, in place of a file.
 const POSTER: &str = "poster";
 
@@ -61,12 +58,10 @@ pub fn file_of(name: &str) -> Option<&str> {
 /// What stands before the file of a forecast in `name`, and the file.
 fn forecast(name: &str) -> Option<(&str, &str)> {
     let text = name.strip_prefix(EBB)?;
-    let (before, file) = match text.strip_prefix(FORECAST) {
-        Some(file) => ("", file),
-        None => text.split_once(",forecast=")?,
-    };
-    let inside = file.split(',').next() == Some(TRAINED);
-    (!inside).then_some((before, file))
+    match text.strip_prefix(FORECAST) {
+        Some(file) => Some(("", file)),
+        None => text.split_once(",forecast="),
+    }
 }
 
 /// No policy is larger: the published ones take some kilobytes.
@@ -173,8 +168,7 @@ mod tests {
             "ebb:z=1",
             "tyrus:policy=forecast=x",
             "ebb-media:forecast=x",
-            "ebb:forecast=trained",
-            "ebb:z=1,forecast=trained,q=2",
+            "ebb:margins=trained",
         ] {
             assert_eq!(forecast(other), None, "{other}");
         }
