@@ -285,7 +285,7 @@ fn an_upload_is_reported_to_its_ue_from_its_first_packet() {
             "{at}: counted {counted} of {least} to {most} bytes"
         );
     }
-    let last = uploads().last().expect("reports");
+    let last = uploads().next_back().expect("reports");
     assert_eq!((u64::from(last.gone), last.backlog), (total, 0));
 }
 

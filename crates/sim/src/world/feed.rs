@@ -169,7 +169,7 @@ pub(super) struct Feed {
     /// The component of its timer.
     pub(super) beat: Option<usize>,
     /// What takes its place where the flow's data turns out to go the other way ([`World::set_direction`]).
-    pub(super) other: Option<Box<Feed>>,
+    pub(super) other: Option<Box<Self>>,
     /// When the UE last saw a packet of the flow; `None` before the first.
     heard: Option<Instant>,
     /// When the first report leaves, where that is set and has not come.
