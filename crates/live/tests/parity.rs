@@ -215,8 +215,8 @@ fn an_upload_behind_vaqm_starves_no_download() {
     }
 }
 
-/// An emulator does not know which way a connection's data goes until that shows. What its UE is told then counts from the first
-/// packet on: a sender knows its sums by what it sent.
+/// An emulator does not know which way a connection's data goes until that shows. The UE's reports then count from the first packet,
+/// since a sender aligns them with what it sent.
 #[test]
 fn an_upload_is_reported_to_its_ue_from_its_first_packet() {
     let cell = CELL.replace("buffer = \"128 packets\"", "buffer = \"2 MB\"");

@@ -192,7 +192,7 @@ impl<R: Recorder> World<R> {
         self.emit(now, packet.flow.index(), side(packet.dir));
     }
 
-    /// The data of `flow`, whose hosts are outside, goes in `direction`: who reports to its sender reports of that one from here on
+    /// The data of `flow`, whose hosts are outside, goes in `direction`. From here on its sender gets the reports of that direction
     /// ([`Sink::Turned`]).
     pub fn set_direction(&mut self, flow: FlowId, direction: Direction) {
         let state = &mut self.flows[flow.index()];

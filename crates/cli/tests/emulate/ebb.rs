@@ -28,7 +28,7 @@ controller = "cubic"
 /// The flow is media.
 const MEDIA: &str = r#"app = { kind = "media", max = "60 Mbit/s" }"#;
 
-/// The flow is an upload, over TCP or QUIC: its sender is at the UE, and so is who takes its reports.
+/// The flow is an upload, over TCP or QUIC: the sender at the UE takes the reports.
 const UP: &str = r#"direction = "up""#;
 const QUIC_UP: &str = "transport = \"quinn\"\ndirection = \"up\"";
 
@@ -148,7 +148,7 @@ fn a_sender_behind_the_cell_hears_of_its_upload() {
         rest.contains("0 of no connection")
             .then(|| told.parse().ok())?
     });
-    // One each four milliseconds, less what a loaded machine does not come to.
+    // One each five milliseconds, less what a loaded machine does not come to.
     assert!(told.is_some_and(|told: u32| told > 200), "{said}");
 }
 

@@ -120,7 +120,7 @@ const DECIDING: u64 = 4_000;
 /// Keys of QUIC connections that are remembered at most, two for each: packets of one that was forgotten count as datagrams. Ours.
 const QUIC_MOST: usize = 1 << 16;
 /// Payload bytes, both ways together, that say which way a connection's data goes now: an HTTPS server sends its certificates before
-/// an upload. Ours: a tenth of a second of a fast uplink.
+/// an upload. Ours: a tenth of a second at 10 Mbit/s.
 const LATELY: u64 = 128_000;
 /// As [`DECIDING`], for QUIC, whose client pads its handshake and probes the path's MTU.
 const DECIDING_QUIC: u64 = 16_000;
@@ -283,7 +283,7 @@ impl FlowTable {
             })
     }
 
-    /// Follows the sequence numbers of `packet`: marks it where it is sent again, and tells the direction of the flow's
+    /// Follows the sequence numbers of `packet`: marks it where it is sent again. Returns the direction of the flow's
     /// data at the moment in which it shows, or turns: then twice as much has gone the other way of late.
     pub fn follow(&mut self, packet: &mut Packet) -> Option<bool> {
         let up = packet.dir == Direction::Up;
@@ -480,7 +480,7 @@ mod tests {
         assert_eq!(flow(9, syn, 1), (2, 2));
     }
 
-    /// A kilobyte of new data of flow 0; what the table tells of its direction.
+    /// Follows a kilobyte of new data of flow 0; the direction, where it shows or turns.
     fn data(table: &mut FlowTable, up: bool) -> Option<bool> {
         let segment = Segment {
             seq: SeqNum(table.flows[0].ways[usize::from(up)].end.map_or(0, |n| n.0)),

@@ -246,7 +246,7 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Adds what counts `counted`, flows with the RTT of their reports, in `direction`, and its way to `sink`.
+    /// Adds the agent that counts the flows of `counted` in `direction`. Each has the RTT of its reports, which go to `sink`.
     fn add_counted_in(
         &mut self,
         direction: Direction,

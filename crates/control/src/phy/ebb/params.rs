@@ -82,7 +82,7 @@ const WORDS: [Parameter; 2] = [
 pub(super) const TRAINED: Margins = Margins {
     z: 1.115_111_508_297_054_6,
     q_ms: -0.342_461_572_731_488_6,
-    within_ms: 69.781_963_780_137_13,
+    within_ms: 69.781_963_780_127_13,
 };
 
 /// All that may follow `ebb:`.
@@ -231,6 +231,7 @@ impl Params {
 
 #[cfg(test)]
 mod tests {
+    use super::super::network::Network;
     use super::*;
 
     #[test]
@@ -265,6 +266,17 @@ mod tests {
         assert_eq!((set.z, set.q, set.within), (0.7, 0.005, 0.020));
         assert!(!set.rules.pace);
         assert!(Params::read_with("zz=1", margins).is_err());
+    }
+
+    #[test]
+    fn trained_margins_are_those_of_the_file_beside_its_card() {
+        let models = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+        let Ok(file) = std::fs::read(models.join("ebb.safetensors")) else {
+            eprintln!("skipped: no models/ outside of the checkout");
+            return;
+        };
+        let network = Network::from_safetensors(&file).expect("it is whole");
+        assert_eq!(network.margins_alone(), TRAINED);
     }
 
     #[test]
