@@ -78,6 +78,9 @@ struct ebb_event {
 	u16 remote_port;
 	u32 local[4];
 	u32 remote[4];
+	/* Payload bytes that may leave before the next sample: what waits, within the window. Nothing is called after a transmission. */
+	u32 ready;
+	u32 unused;
 };
 
 struct ebb_sock {
@@ -129,12 +132,14 @@ static __always_inline void set_window(struct tcp_sock *tp, u32 window)
 	tp->snd_cwnd = window < tp->snd_cwnd_clamp ? window : tp->snd_cwnd_clamp;
 }
 
-/* A sample to the process, which reads it when the next report comes: it wakes nobody. */
+/* A sample to the process, which reads it when the next report comes: it wakes nobody. The window is that of the transmission after it. */
 static __always_inline void sample(struct ebb_sock *st, const struct tcp_sock *tp, u64 now)
 {
 	u64 sent_at = st->called_ns;
 	struct ebb_event *e;
 	u32 min_rtt = tp->rtt_min.s[0].v;
+	u32 waits = tp->write_seq - tp->snd_nxt;
+	u64 window = (u64)tp->snd_cwnd * tp->mss_cache;
 
 	st->called_ns = now;
 	if (!st->cookie || now - st->sampled_ns < SAMPLE_NS)
@@ -159,6 +164,7 @@ static __always_inline void sample(struct ebb_sock *st, const struct tcp_sock *t
 	e->mss = tp->mss_cache;
 	e->wire = tp->mss_cache + tp->tcp_header_len + st->ip;
 	e->timeouts = st->timeouts;
+	e->ready = waits < window ? waits : window;
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
@@ -289,14 +295,12 @@ u32 BPF_PROG(ebb_segments, struct sock *sk)
 {
 	struct ebb_sock *st = bpf_sk_storage_get(&socks, sk, 0, 0);
 	u64 now = bpf_ktime_get_ns();
+	bool radio = st && obey(sk, st, now);
 
-	if (st) {
+	if (st)
 		sample(st, tcp_sk(sk), now);
-		if (obey(sk, st, now))
-			return 1;
-	}
 	/* ip-sysctl, tcp_min_tso_segs */
-	return 2;
+	return radio ? 1 : 2;
 }
 
 SEC("struct_ops")
@@ -312,8 +316,8 @@ void BPF_PROG(ebb_ack_in, struct sock *sk, u32 ack, int flag, const struct rate_
 		cubictcp_cong_avoid(sk, ack, rs->acked_sacked);
 		return;
 	}
-	sample(st, tp, now);
 	if (obey(sk, st, now)) {
+		sample(st, tp, now);
 		__sync_fetch_and_add(&radio_acks, 1);
 		return;
 	}
@@ -323,6 +327,7 @@ void BPF_PROG(ebb_ack_in, struct sock *sk, u32 ack, int flag, const struct rate_
 	else if (rs->acked_sacked)
 		cubictcp_cong_avoid(sk, ack, rs->acked_sacked);
 	pace(sk);
+	sample(st, tp, now);
 }
 
 /* A link: the kernel takes the controller back when the loader ends, however it ends. */

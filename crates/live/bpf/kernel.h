@@ -59,6 +59,7 @@ struct tcp_sock {
 	u32 snd_ssthresh;
 	u32 snd_una;
 	u32 snd_nxt;
+	u32 write_seq;
 	u32 srtt_us;
 	u32 mss_cache;
 	u32 packets_out;

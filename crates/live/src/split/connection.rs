@@ -5,6 +5,7 @@ use slackwater_control::{
     Ack, Cause, CongestionEvent, Controller as _, PathReport, PathView, Sent,
 };
 use slackwater_core::{Bytes, Duration, Instant};
+use slackwater_signal::Counters;
 
 use super::connections::Peer;
 use super::event::Event;
@@ -27,6 +28,12 @@ pub(super) struct Connection {
     segments: u64,
     /// When the last of them had left.
     sent_at: Instant,
+    /// Payload bytes that could leave after the last sample, and when that was taken.
+    ready: u64,
+    sampled: Instant,
+    /// Of those, what a report has shown at the radio, and when the last one did.
+    seen: u64,
+    seen_at: Instant,
     /// Payload bytes that arrived.
     arrived: u64,
     /// Retransmission timeouts.
@@ -48,6 +55,10 @@ impl Connection {
             sent: 0,
             segments: 0,
             sent_at: Instant::ZERO,
+            ready: 0,
+            sampled: Instant::ZERO,
+            seen: 0,
+            seen_at: Instant::ZERO,
             arrived: 0,
             timeouts: 0,
             order: None,
@@ -78,7 +89,7 @@ impl Connection {
         self.path.in_flight = Bytes(u64::from(event.in_flight) * u64::from(event.mss));
 
         self.sent_at = sent_at.max(self.sent_at);
-        self.on_sent(event.sent, event.segments);
+        self.settle(now, event);
 
         if event.timeouts != self.timeouts {
             self.timeouts = event.timeouts;
@@ -96,26 +107,54 @@ impl Connection {
         }
     }
 
-    /// `sent` bytes have left in `segments`.
-    fn on_sent(&mut self, sent: u64, segments: u64) {
-        let mut bytes = sent.saturating_sub(self.sent);
-        let mut pieces = segments.saturating_sub(self.segments).clamp(1, SEGMENTS);
-        self.sent = self.sent.max(sent);
-        self.segments = self.segments.max(segments);
+    /// What has left by a sample, less what a report has shown before.
+    fn settle(&mut self, now: Instant, event: &Event) {
+        let new = event.sent.saturating_sub(self.sent);
+        let seen = self.seen.min(new);
+        let pieces = event.segments.saturating_sub(self.segments);
+        let before = seen.div_ceil(u64::from(self.path.mss));
+        self.sent = self.sent.max(event.sent);
+        self.segments = self.segments.max(event.segments);
+        self.seen -= seen;
+        self.on_sent(self.sent_at, new - seen, pieces.saturating_sub(before));
+
+        if now >= self.seen_at && self.seen > 0 {
+            // The sample holds all that the report can have shown.
+            let others = core::mem::take(&mut self.seen);
+            self.ebb.take_back(now, others);
+        }
+        self.ready = event.ready.into();
+        self.sampled = now;
+    }
+
+    /// `bytes` of payload left at `at` in `pieces`.
+    fn on_sent(&mut self, at: Instant, mut bytes: u64, pieces: u64) {
+        let mut pieces = pieces.clamp(1, SEGMENTS);
         // Each has headers of its own.
         while bytes > 0 {
-            let piece = bytes.div_ceil(pieces.max(1));
+            let piece = bytes.div_ceil(pieces);
             let mut one = Sent::default();
             one.bytes = Bytes(piece);
-            self.ebb.on_sent(self.sent_at, &self.path, &one);
+            self.ebb.on_sent(at, &self.path, &one);
             bytes -= piece;
             pieces -= u64::from(pieces > 1);
         }
     }
 
     /// A report of it.
-    pub(super) fn on_report(&mut self, now: Instant, report: &PathReport) {
-        self.ebb.on_report(now, &self.path, report);
+    pub(super) fn on_report(&mut self, now: Instant, counters: Counters) {
+        // Nothing tells of what leaves after the last sample; the radio may have taken it by now. A first flight is ten packets.
+        let mss = u64::from(self.path.mss.max(1));
+        let left = self.ready.saturating_sub(self.seen) / mss * mss;
+        let seen = self.ebb.unseen(now, &counters).min(left);
+        if seen > 0 {
+            self.seen += seen;
+            self.seen_at = now;
+            self.on_sent(self.sampled, seen, seen / mss);
+        }
+
+        self.ebb
+            .on_report(now, &self.path, &PathReport::Counters(counters));
         self.due = true;
     }
 
@@ -141,7 +180,7 @@ impl Connection {
         if !self.due && !aged {
             return None;
         }
-        let order = self.ebb.order(self.sent);
+        let order = self.ebb.order(self.sent + self.seen);
         self.due = false;
         self.order = Some((now, order));
         (order.steers || steered.is_some()).then_some(order)

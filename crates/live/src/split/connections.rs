@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 
 use slackwater_control::phy::ebb::Ebb;
 use slackwater_core::Instant;
-use slackwater_signal::PathReport;
 use slackwater_wire::report::FlowKey;
 
 use super::agenda::Agenda;
@@ -146,7 +145,7 @@ impl Connections {
         if !connection.is_due() {
             self.agenda.add_due(cookie);
         }
-        connection.on_report(now, &PathReport::Counters(report.counters));
+        connection.on_report(now, report.counters);
     }
 
     /// Gives `order` what the kernel is to do from `now_ns` on: the cookie of a connection, and the octets of its order.
@@ -329,6 +328,88 @@ mod tests {
         // CUBIC begins with what was aimed at: a loop to the radio and back takes 21 packets or so, and some wait there.
         assert!((20..45).contains(&said[330].2), "{:?}", said[330]);
         assert_eq!(connections.heard.told, 300);
+    }
+
+    /// A sample of a kernel that has sent so many full segments in all; so many more may leave before the next one.
+    fn sample(connections: &mut Connections, us: u64, segments: u64, ready: u64) {
+        let event = Event {
+            now_ns: EPOCH + 1_000 * us,
+            sent_at_ns: EPOCH + 1_000 * us,
+            sent: segments * MSS,
+            segments,
+            arrived: 0,
+            ready: (ready * MSS) as u32,
+            ..PLAIN
+        };
+        connections.on_event(&event.octets());
+    }
+
+    /// A report at the sender's own radio: so many full packets left it in all, and so many wait there.
+    fn upload(connections: &mut Connections, ms: u64, gone: u64, waits: u64) {
+        let counters = Counters {
+            stamp: (8 * ms) as u32,
+            gone: (gone * WIRE) as u32,
+            offered: (ms * WIRE) as u32,
+            backlog: (waits * WIRE) as u32,
+            active: 1,
+            upload: true,
+            ..Counters::default()
+        };
+        let at = connections.at(EPOCH + ms * MS);
+        connections.on_datagram(at, &report(50_000, counters));
+    }
+
+    /// Internals of the only connection.
+    fn internals<const N: usize>(connections: &Connections, names: [&str; N]) -> [f64; N] {
+        let mut all = Vec::new();
+        connections.internals(PLAIN.cookie, &mut all);
+        names.map(|name| {
+            let found = all.iter().find(|(key, _)| *key == name);
+            found.expect("it is one of them").1
+        })
+    }
+
+    #[test]
+    fn what_leaves_after_a_sample_is_known_by_the_radio() {
+        // Ten segments leave at once. The kernel's half is called before that, and not again until an ACK comes.
+        let after = |told: bool| {
+            let mut connections = none(None);
+            open(&mut connections, PLAIN.cookie, 50_000);
+            sample(&mut connections, 0, 0, 10);
+            if told {
+                sample(&mut connections, 0, 10, 0);
+            }
+            let mut seen = Vec::new();
+            for ms in (5..60).step_by(5) {
+                upload(&mut connections, ms, ms.min(10), 10 - ms.min(10));
+                seen.push(internals(&connections, ["outstanding", "loop", "base"]));
+            }
+            sample(&mut connections, 60_000, 12, 0);
+            upload(&mut connections, 65, 10, 2);
+            seen.push(internals(&connections, ["outstanding", "loop", "base"]));
+            seen
+        };
+        assert_eq!(after(false), after(true));
+        assert_eq!(after(false)[11], [2.0 * 1_500.0, 10.0, 10.0]);
+    }
+
+    #[test]
+    fn packets_of_others_are_not_taken_for_what_leaves_after_a_sample() {
+        let mut connections = none(None);
+        open(&mut connections, PLAIN.cookie, 50_000);
+        // The receiver's window is shut. What left the radio are six ACKs, long ones.
+        sample(&mut connections, 0, 0, 10);
+        upload(&mut connections, 5, 4, 2);
+        upload(&mut connections, 10, 6, 0);
+        // A sample from before the report says nothing of it ...
+        sample(&mut connections, 9_000, 0, 10);
+        upload(&mut connections, 15, 6, 0);
+        assert_eq!(internals(&connections, ["outstanding"]), [0.0]);
+        // ... and the next one that nothing was sent by then.
+        sample(&mut connections, 20_000, 0, 10);
+        sample(&mut connections, 21_000, 3, 0);
+        upload(&mut connections, 25, 7, 2);
+        assert_eq!(internals(&connections, ["outstanding"]), [2.0 * 1_500.0]);
     }
 
     /// Gives `order` the same as [`Connections::orders`], by a look at each connection.

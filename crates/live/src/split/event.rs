@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use slackwater_control::phy::ebb::Order;
 
 /// Octets of a sample.
-const LENGTH: usize = 112;
+const LENGTH: usize = 120;
 /// Octets of an order.
 pub(super) const ORDER: usize = 40;
 
@@ -50,6 +50,8 @@ pub(super) struct Event {
     pub(super) wire: u32,
     /// Retransmission timeouts.
     pub(super) timeouts: u32,
+    /// Payload bytes that may leave before the next sample.
+    pub(super) ready: u32,
     /// What it is of.
     pub(super) kind: Kind,
 }
@@ -88,6 +90,7 @@ impl Event {
             mss: word(60),
             wire: word(64),
             timeouts: word(68),
+            ready: word(112),
             kind,
         })
     }
@@ -143,6 +146,7 @@ pub(super) mod tests {
             for (chunk, value) in out[48..76].chunks_exact_mut(4).zip(words) {
                 chunk.copy_from_slice(&value.to_ne_bytes());
             }
+            out[112..116].copy_from_slice(&self.ready.to_ne_bytes());
             if let Some((local, remote)) = ends {
                 let mapped = |ip| match ip {
                     IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
@@ -170,6 +174,7 @@ pub(super) mod tests {
         mss: 1_448,
         wire: 1_500,
         timeouts: 0,
+        ready: 5_792,
         kind: Kind::Sample,
     };
 

@@ -7,7 +7,8 @@
 //! report: through an uplink that grants them together that costs 7 % of a cell (docs/design/0127). So the bound grows with its age by the
 //! pace, and the pace decides until the next report.
 
-use slackwater_core::{Bytes, Duration, Rate};
+use slackwater_core::{Bytes, Duration, Instant, Rate};
+use slackwater_signal::Counters;
 
 use super::Ebb;
 use crate::Controller as _;
@@ -68,5 +69,19 @@ impl Ebb {
             grows: GROWS.max(Duration::from_secs_f64(self.clock.interval)),
             window,
         }
+    }
+
+    /// Payload of the full packets that `counters` show at the radio, beyond those that were sent as far as the host knows: it may know of a
+    /// packet only when it does something again.
+    pub fn unseen(&self, now: Instant, counters: &Counters) -> u64 {
+        let packet = u64::from(self.clock.mss + self.clock.headers);
+        self.clock.unseen(now, counters) / packet * u64::from(self.clock.mss)
+    }
+
+    /// `payload` bytes of what [`Self::unseen`] has shown were not sent: the counters hold packets of others.
+    pub fn take_back(&mut self, now: Instant, payload: u64) {
+        let packets = payload.div_ceil(u64::from(self.clock.mss));
+        let bytes = payload + packets * u64::from(self.clock.headers);
+        self.clock.take_back(now, bytes);
     }
 }

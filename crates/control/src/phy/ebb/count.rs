@@ -35,6 +35,11 @@ impl SendLog {
         self.sent += bytes;
     }
 
+    /// Of the last row, `bytes` were not sent.
+    pub(super) const fn take_back(&mut self, bytes: u64) {
+        self.sent = self.sent.saturating_sub(bytes);
+    }
+
     /// A row begins, and the one before has ended.
     #[inline(never)]
     fn begin(&mut self, now: Instant) {

@@ -131,6 +131,34 @@ impl RadioClock {
         self.most = self.most.max(self.offset);
     }
 
+    /// Bytes that `counters` show at the radio beyond those that were sent, as far as the host knows of them.
+    pub(super) fn unseen(&self, now: Instant, counters: &Counters) -> u64 {
+        let (gone, offset) = match &self.heard {
+            // As `begin` would.
+            None if self.first_sent.is_none_or(|t| now.since(t) < YOUNG) => {
+                (i64::from(counters.gone), 0)
+            }
+            Some(Heard { counters: last, .. })
+                if counters.instance == last.instance && counters.since(last).is_some() =>
+            {
+                let gone = counters.gone.wrapping_sub(last.gone);
+                (self.gone + i64::from(gone), self.offset)
+            }
+            _ => return 0,
+        };
+        let arrived = gone + i64::from(counters.backlog) - offset;
+        u64::try_from(arrived - self.log.sent() as i64).unwrap_or(0)
+    }
+
+    /// `bytes` of those that were said to be sent were not, by a host that knows of all that the last counters may hold.
+    pub(super) fn take_back(&mut self, now: Instant, bytes: u64) {
+        self.log.take_back(bytes);
+        if let Some(Heard { counters, .. }) = self.heard {
+            self.align(now, &counters);
+            self.know(&counters);
+        }
+    }
+
     /// The age of the newest byte that is gone.
     pub(super) fn note_round(&mut self, now: Instant, counters: &Counters) {
         // A few bytes more than ours are in the counters: they must not reach into the next row.
