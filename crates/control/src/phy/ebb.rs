@@ -4,18 +4,20 @@
 //! | rule | here |
 //! |---|---|
 //! | 1. bytes on their way: sent less gone, whatever the ACKs say | `count`, `flight` |
-//! | 2. the rate of the next round | `forecast`, `learn`, `trained` |
-//! | 3. as many bytes on their way as the next round and a short queue take | `aim` |
-//! | 4. the rate, and what is too much or too little within 10 ms | `aim` |
-//! | 5. a bottleneck that is not the radio | `elsewhere` |
-//! | 6. others that fill the queue | `company` |
-//! | 7. no reports: CUBIC | `Ebb::hand_over` |
-//! | 8. what is offered and what leaves bind each other | `trust` |
+//! | 2. the loop, and the least one | `count`, `flight`, `clear` |
+//! | 3. the rate of the next round | `forecast`, `learn`, `trained` |
+//! | 4. as many bytes on their way as the next round and a short queue take | `aim` |
+//! | 5. the rate, and what is too much or too little within 10 ms | `aim` |
+//! | 6. a bottleneck that is not the radio | `elsewhere`, `upload`, `judge` |
+//! | 7. others that fill the queue | `company`, `judge` |
+//! | 8. what is offered and what leaves bind each other | `trust`, `judge` |
+//! | 9. reports that are late | `clock` |
+//! | 10. another base station | `clock`, `flight` |
+//! | 11. no reports: CUBIC | `Ebb::hand_over` |
 //! | in place of all: the offered rate alone bounds CUBIC | `advice` |
 //! | for a host that looks now and then, as a kernel | `apart` |
-//! | rule 5 for an upload | `upload` |
 //!
-//! The rules are ours; docs/ebb.md gives their reasons.
+//! The rules are ours. docs/ebb.md has them under the same numbers, with their reasons.
 
 mod advice;
 mod aim;
@@ -29,6 +31,7 @@ mod elsewhere;
 mod fades;
 mod flight;
 mod forecast;
+mod judge;
 mod learn;
 mod network;
 mod oracle;

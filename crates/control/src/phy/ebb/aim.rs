@@ -1,4 +1,4 @@
-//! Rules 3 and 4, and the drain of rule 2: how much may be on its way after a report, and the pace that leads there.
+//! Rules 4 and 5, and the drain of rule 2: how much may be on its way after a report, and the pace that leads there.
 
 use slackwater_core::{Duration, Instant, Rate};
 use slackwater_signal::Counters;
@@ -35,7 +35,7 @@ pub(crate) struct Aim {
 }
 
 impl RadioClock {
-    /// Rules 3 and 4.
+    /// Rules 4 and 5.
     pub(super) fn aim(&mut self, now: Instant, counters: &Counters) {
         let packet = f64::from(self.mss + self.headers);
         let base = self.base().as_secs_f64();

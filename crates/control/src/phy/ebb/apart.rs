@@ -15,7 +15,7 @@ use crate::Controller as _;
 
 /// The most segments of a window, as for XRC in the kernel.
 const MOST: u64 = 1 << 20;
-/// The bound grows for so long at least, in which rule 4 makes up for what is too much or too little: the next report may be lost.
+/// The bound grows for so long at least, in which rule 5 makes up for what is too much or too little: the next report may be lost.
 const GROWS: Duration = Duration::from_millis(10);
 /// It grows by so many bytes/s at most: 100 Gbit/s, which no radio has.
 const FASTEST: u64 = 12_500_000_000;

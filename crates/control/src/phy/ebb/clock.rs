@@ -1,4 +1,4 @@
-//! What the base station's counters make of a flow: rules 1 to 6 and 8 of docs/ebb.md, for a host of any kind. The host decides what
+//! What the base station's counters make of a flow: rules 1 to 10 of docs/ebb.md, for a host of any kind. The host decides what
 //! it does without them.
 
 use slackwater_core::{Duration, Instant};
@@ -8,15 +8,15 @@ use super::aim::Aim;
 use super::clear::Clear;
 use super::company::Company;
 use super::count::{Least, SendLog};
-use super::elsewhere::{Elsewhere, Way};
+use super::elsewhere::Elsewhere;
 use super::fades::Fades;
-use super::flight::{Known, STANDING};
+use super::flight::Known;
 use super::forecast::Forecast;
 use super::oracle::Oracle;
 use super::order::{greater, lesser};
 use super::params::Params;
-use super::trust::{self, Span, Trust};
-use super::upload::{self, Behind, Granted};
+use super::trust::Trust;
+use super::upload::{Behind, Granted};
 use crate::PathView;
 
 /// Reports are silent after this, or after [`SILENT_ROUNDS`].
@@ -315,20 +315,6 @@ impl RadioClock {
         self.aim(now, counters);
     }
 
-    /// Of `gone` bytes, those that left and those that were dropped. What feedback reports of media was not dropped, whatever the counters
-    /// hold: a forged count of drops would starve it.
-    fn shown(&mut self, gone: u64, dropped: u64) -> [u64; 2] {
-        let left = gone.saturating_sub(dropped);
-        if !self.limited {
-            return [left, dropped];
-        }
-        // Feedback comes in bursts, and later than the counters.
-        let arrived = (self.acked - self.shown).min(gone);
-        self.shown += arrived;
-        let left = left.max(arrived);
-        [left, dropped.min(gone - left.min(gone))]
-    }
-
     /// How late a report is, by its stamp, which is `span` behind the last one.
     fn time(&mut self, now: Instant, span: Duration) {
         self.clock.0 += span;
@@ -347,121 +333,6 @@ impl RadioClock {
             // What the old one claimed says nothing of the new one.
             self.trust = Trust::default();
             self.begin(now, counters);
-        }
-    }
-
-    /// Part of what is offered that the flow's bytes in its queue can have had. Beside others a queue serves it by its part of the bytes.
-    fn part(&self, counters: &Counters) -> f64 {
-        let all = f64::from(counters.backlog) + f64::from(counters.company);
-        if !self.limited || counters.company == 0 {
-            return 1.0;
-        }
-        let flows = f64::from(counters.active.max(1));
-        (flows * f64::from(counters.backlog) / all).min(1.0)
-    }
-
-    /// Rule 8: holds what was offered against what left, which are bytes delivered and dropped; `base` is the least loop.
-    fn believe(
-        &mut self,
-        now: Instant,
-        counters: &Counters,
-        gone: [u64; 2],
-        offered: f64,
-        base: Duration,
-    ) {
-        if !self.params.rules.trust {
-            return;
-        }
-        let [left, dropped] = gone.map(|bytes| bytes as f64);
-        let span = Span {
-            left,
-            dropped,
-            offered,
-            part: self.part(counters),
-            hol: counters.hol,
-            excess: self.round.saturating_sub(base),
-            foreign: std::mem::take(&mut self.foreign) as f64,
-        };
-        let packet = f64::from(self.mss + self.headers);
-        // Counters that lag make a loop seem long; what was acknowledged does not.
-        let round = base.min(self.min_rtt * 4);
-        if self.params.rules.gone && self.trust.holds(now, round) {
-            let heard = trust::Heard {
-                gone: self.gone,
-                acked: self.acked,
-                flying: self.wire(self.in_flight),
-            };
-            self.trust.hold(now, heard, packet);
-        }
-        let probes = self.steers && !self.company.is_met() && !self.elsewhere.is_met();
-        self.trust.look(now, span, base, packet, probes);
-    }
-
-    /// Rules 5 and 6: whether something else than the radio decides.
-    fn choose(
-        &mut self,
-        now: Instant,
-        counters: &Counters,
-        base: Duration,
-        (seconds, left): (f64, u64),
-    ) {
-        let rate = self.forecast.rate();
-        if self.params.rules.company {
-            self.company.look(now, counters, rate);
-        }
-        if self.upload {
-            self.choose_behind(now, seconds, base);
-            return;
-        }
-
-        self.wait = self.round.saturating_sub(base + counters.hol);
-        if !self.wait.is_zero() {
-            // What came meanwhile waits too, and the oldest byte does not say so.
-            let drain = self.known.waits as f64 / greater(rate, 1.0);
-            let queue = Duration::from_secs_f64(lesser(drain, 10.0));
-            self.wait = self.wait.min(self.round.saturating_sub(base + queue));
-        }
-        if !self.min_rtt.is_zero() {
-            // A queue there is a part of the host's round trip, too.
-            self.wait = self.wait.min(self.srtt.saturating_sub(self.min_rtt));
-        }
-        let way = Way {
-            round: self.round,
-            wait: self.wait,
-            empty: counters.hol <= STANDING,
-            base,
-            served: self.served,
-            forecast: rate,
-            lost: std::mem::take(&mut self.lost) as f64,
-            left: left as f64,
-            packet: f64::from(self.mss + self.headers),
-        };
-        if self.params.rules.elsewhere
-            && let Some(base) = self.elsewhere.look(now, way)
-        {
-            self.least.restart(now, base);
-        }
-    }
-
-    /// Rule 5 for an upload: whether what lies behind the radio decides. `seconds` are those of the report, `base` is the least loop.
-    fn choose_behind(&mut self, now: Instant, seconds: f64, base: Duration) {
-        let known = upload::Known {
-            seconds,
-            acked: self.acked,
-            radio: self.round.saturating_sub(base),
-            srtt: self.srtt,
-            min_rtt: self.min_rtt,
-            forecast: self.forecast.rate(),
-            dropped: self.dropped,
-            packet: f64::from(self.mss + self.headers),
-        };
-        self.granted
-            .serve(self.served, known.forecast, 1.0 - self.fades.peak);
-        let way = self.behind.way(now, &known, &self.fades);
-        self.wait = way.wait;
-        if self.params.rules.elsewhere {
-            // A longer path behind the radio makes no loop longer.
-            let _ = self.elsewhere.look(now, way);
         }
     }
 

@@ -125,6 +125,15 @@ pub(super) struct Way {
     pub packet: f64,
 }
 
+/// How long the radio has served what it offers, where it does; `since` keeps when it began.
+fn serving(since: &mut Option<Instant>, now: Instant, way: &Way) -> Option<Duration> {
+    if way.served < SERVED * way.forecast {
+        *since = None;
+        return None;
+    }
+    Some(now.since(*since.get_or_insert(now)))
+}
+
 impl Elsewhere {
     /// Returns a least loop that replaces the known one: the path is longer.
     pub(super) fn look(&mut self, now: Instant, way: Way) -> Option<Duration> {
@@ -236,12 +245,8 @@ impl Elsewhere {
         let Some(apart) = &mut self.apart else {
             return;
         };
-        let serves = way.served >= SERVED * way.forecast;
-        let since = *apart.radio.get_or_insert(now);
-        if !serves {
-            apart.radio = None;
-        }
-        if serves && now.since(since) >= way.base * RADIO_ROUNDS {
+        let serves = serving(&mut apart.radio, now, way);
+        if serves.is_some_and(|long| long >= way.base * RADIO_ROUNDS) {
             self.leave();
         } else if now >= apart.until {
             // What the radio offers is not to be had at once: a drain shows whether others are still there.
@@ -252,12 +257,9 @@ impl Elsewhere {
 
     /// A radio that serves what it offers for long is the bottleneck, whatever was found before.
     fn settle(&mut self, now: Instant, way: &Way) {
-        if way.served < SERVED * way.forecast {
-            self.serves = None;
+        let Some(long) = serving(&mut self.serves, now, way) else {
             return;
-        }
-        let since = *self.serves.get_or_insert(now);
-        let long = now.since(since);
+        };
         if long >= way.base * RADIO_ROUNDS {
             self.longer = 0;
         }

@@ -397,3 +397,64 @@ fn an_order_is_a_bound_on_all_that_was_sent() {
         assert_eq!(paced.segments(age, 100_000, 3, 1448), 3 + segments);
     }
 }
+
+#[test]
+fn counters_show_what_a_host_does_not_know_of_yet() {
+    const MSS: u64 = 1448;
+    let at = Instant::from_millis;
+    let path = PathView {
+        mss: 1448,
+        wire_mss: 1500,
+        ..PathView::default()
+    };
+    let counters = |stamp, gone, backlog| Counters {
+        stamp,
+        gone,
+        backlog,
+        active: 1,
+        upload: true,
+        ..Counters::default()
+    };
+    let send = |ebb: &mut Ebb, ms, packets| {
+        for _ in 0..packets {
+            let mut sent = Sent::default();
+            sent.bytes = Bytes(MSS);
+            ebb.on_sent(at(ms), &path, &sent);
+        }
+    };
+    let mut ebb = ebb();
+    // The first ones: two packets have left the radio, one waits there, and 400 bytes are no packet.
+    let first = counters(40, 3_000, 1_900);
+    assert_eq!(ebb.unseen(at(10), &first), 3 * MSS);
+    send(&mut ebb, 5, 2);
+    assert_eq!(ebb.unseen(at(10), &first), MSS);
+    // Of a flow that is a second old they may hold what left before.
+    assert_eq!(ebb.unseen(at(1_004), &first), MSS);
+    assert_eq!(ebb.unseen(at(1_005), &first), 0);
+    send(&mut ebb, 5, 1);
+    ebb.on_report(
+        at(10),
+        &path,
+        &PathReport::Counters(counters(40, 3_000, 1_500)),
+    );
+
+    // What they grow by counts from then on, and what is not newer, or of another base station, does not.
+    let next = counters(80, 6_000, 1_500);
+    assert_eq!(ebb.unseen(at(15), &next), 2 * MSS);
+    assert_eq!(ebb.unseen(at(1_500), &next), 2 * MSS);
+    assert_eq!(ebb.unseen(at(15), &counters(40, 6_000, 1_500)), 0);
+    let other = Counters {
+        instance: 1,
+        ..next
+    };
+    assert_eq!(ebb.unseen(at(15), &other), 0);
+
+    // They were sent by others: two packets at most of what waits may be such, and all that left.
+    send(&mut ebb, 12, 2);
+    ebb.on_report(at(15), &path, &PathReport::Counters(next));
+    assert_eq!(ebb.clock.outstanding(), 1_500);
+    ebb.take_back(at(16), 2 * MSS);
+    assert_eq!(ebb.clock.outstanding(), 1_500 - (3_000 - 2 * 1_448));
+    send(&mut ebb, 17, 4);
+    assert_eq!(ebb.clock.outstanding(), 4 * 1_500 + 1_396);
+}

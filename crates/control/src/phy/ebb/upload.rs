@@ -1,4 +1,4 @@
-//! An upload: the radio is the first hop, and its counters say nothing of the way behind it. Rule 5 then goes by ACKs, of which the
+//! An upload: the radio is the first hop, and its counters say nothing of the way behind it. Rule 6 then goes by ACKs, of which the
 //! radio's part is taken off.
 
 use slackwater_core::{Duration, Instant};
@@ -118,7 +118,7 @@ impl Behind {
         self.lost = self.lost.saturating_add(bytes);
     }
 
-    /// The way behind the radio, as rule 5 looks at it.
+    /// The way behind the radio, as rule 6 looks at it.
     pub(super) fn way(&mut self, now: Instant, known: &Known, fades: &Fades) -> Way {
         let left = known.acked.saturating_sub(self.acked) as f64;
         self.acked = known.acked;

@@ -281,6 +281,11 @@ impl<P: PacketView> Instance<P> {
         }
     }
 
+    /// What may leave is a rate: by its law, or since the queue is not seen.
+    fn is_by_rate(&self) -> bool {
+        self.valve.law() == Law::Int || self.visibility.hidden
+    }
+
     /// Recomputes what may leave.
     fn evaluate(&mut self, now: Instant, config: &VaqmConfig) {
         self.evaluated = now;
@@ -288,8 +293,7 @@ impl<P: PacketView> Instance<P> {
             self.choose_variant(now, config);
         }
         // Of a path that is not known, no law decides by a rate (`Valve::update`).
-        let by_rate = self.valve.law() == Law::Int || self.visibility.hidden;
-        let sight = self.sight(now, config, by_rate && self.model.known());
+        let sight = self.sight(now, config, self.is_by_rate() && self.model.known());
         let mode = self.mode(config);
         self.valve
             .update(now, mode, self.visibility.hidden, &self.model, &sight);

@@ -4,14 +4,12 @@ use slackwater_core::{Instant, PacketView};
 
 use super::super::config::VaqmConfig;
 use super::super::flow::ACTIVE;
-use super::super::modes::Law;
 use super::super::police::{Police, Share};
 use super::Instance;
 
 impl<P: PacketView> Instance<P> {
     pub(super) fn share(&mut self, now: Instant, config: &VaqmConfig) -> Share {
-        let by_rate = self.valve.law() == Law::Int || self.visibility.hidden;
-        let sight = self.sight(now, config, by_rate || !self.model.known());
+        let sight = self.sight(now, config, self.is_by_rate() || !self.model.known());
         let rate = self.valve.bottleneck(&sight);
         let active = self
             .flows
