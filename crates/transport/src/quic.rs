@@ -64,6 +64,8 @@ const BELOW: u16 = IPV4_HEADER + UDP_HEADER;
 const SHORT_HEADER: u16 = 1 + 8 + 2 + 16;
 /// A STREAM frame that ends its packet: type, stream, an offset of up to 2^62 (RFC 9000, 19.8).
 const STREAM_FRAME: u16 = 1 + 1 + 8;
+/// What a data packet holds beside the data of its stream, below UDP's payload.
+pub const BESIDE_DATA: u16 = SHORT_HEADER + STREAM_FRAME;
 /// An ACK frame of one range: type, largest (4), delay (2), count, first range (2) (RFC 9000, 19.3).
 const ACK_FRAME: u16 = 1 + 4 + 2 + 1 + 2;
 /// A further range of an ACK frame: gap and length.

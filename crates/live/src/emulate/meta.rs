@@ -5,6 +5,7 @@ use slackwater_core::{
     QuicLong, Segment, SegmentBits, TcpFlags,
 };
 use slackwater_signal::ReportBody;
+use slackwater_transport::quic::BESIDE_DATA;
 use slackwater_wire::{IpBuf, IpPacket, report};
 
 /// Reads the headers of `ip` into a packet of `flow` that was emitted at `created`.
@@ -52,7 +53,8 @@ pub fn read(ip: &IpBuf, flow: FlowId, up: bool, created: Instant) -> Packet {
     p
 }
 
-/// The same packet where its connection opened as QUIC does: `short` is the spin bit of a short header.
+/// The same packet where its connection opened as QUIC does: `short` is the spin bit of a short header. Encryption hides what it carries: its
+/// payload is taken to be that of a simulated packet, UDP's less one header and the frame of one stream.
 pub fn as_quic(packet: &Packet, short: Option<bool>) -> Packet {
     let payload = packet.payload();
     let body = match short {
@@ -61,7 +63,7 @@ pub fn as_quic(packet: &Packet, short: Option<bool>) -> Packet {
             ..QuicLong::default()
         }),
         Some(spin) => Body::QuicData(QuicData {
-            payload,
+            payload: payload.saturating_sub(BESIDE_DATA),
             bits: if spin { QuicBits::SPIN } else { QuicBits::NONE },
             ..QuicData::default()
         }),
@@ -167,6 +169,34 @@ mod tests {
         };
         let ip = IpPacket::new(bytes_of(&syn, IpVersion::V4)).unwrap();
         assert_eq!(read(&ip, syn.flow, true, syn.created), syn);
+    }
+
+    #[test]
+    fn payload_of_a_quic_packet_is_the_data_of_its_stream() {
+        let data = QuicData {
+            payload: 1_435,
+            ..QuicData::default()
+        };
+        let sent = Packet {
+            len: 1_500,
+            body: Body::QuicData(data),
+            ..ack()
+        };
+        let ip = IpPacket::new(bytes_of(&sent, IpVersion::V4)).unwrap();
+        let datagram = read(&ip, sent.flow, true, sent.created);
+        assert_eq!(datagram.payload(), 1_472);
+        assert_eq!(as_quic(&datagram, Some(false)).payload(), 1_435);
+        assert_eq!(as_quic(&datagram, None).payload(), 1_472);
+        // An ACK of one range has less than a frame of data would.
+        let ack = Datagram {
+            payload: 35,
+            ..Datagram::default()
+        };
+        let ack = Packet {
+            body: Body::Datagram(ack),
+            ..sent
+        };
+        assert_eq!(as_quic(&ack, Some(true)).payload(), 0);
     }
 
     #[test]
