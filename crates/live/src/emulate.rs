@@ -13,6 +13,7 @@ pub mod flows;
 pub mod frame;
 pub mod inside;
 pub mod logs;
+mod media;
 pub mod merge;
 pub mod meta;
 pub(crate) mod meter;

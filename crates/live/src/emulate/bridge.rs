@@ -306,6 +306,8 @@ impl Bridge {
         let mut packet = meta::read(&ip, flow, up, created);
         if let Some(form) = self.flows.quic(&ip, flow, ue, up) {
             packet = meta::as_quic(&packet, form.spin());
+        } else if let Some(bytes) = self.flows.media(&ip, ue) {
+            packet = meta::as_media(&packet, bytes);
         }
         if self.flows.is_stranger(&ip) {
             // Records count payload.

@@ -8,6 +8,8 @@ use slackwater_core::{
 use slackwater_wire::IpBuf;
 use slackwater_wire::report::FiveTuple;
 
+use super::media;
+
 /// Gives connections the flows that the world keeps for their UE, in the order in which they come.
 #[derive(Debug)]
 pub struct FlowTable {
@@ -16,6 +18,7 @@ pub struct FlowTable {
     /// By flow key of either direction, and UE.
     known: HashMap<(u32, u32), Known>,
     quic: Opened,
+    media: Opened,
     /// By flow.
     flows: Vec<FlowState>,
     /// Ports that belong to a flow whatever else the packet says.
@@ -30,7 +33,7 @@ struct Known {
     opened: Option<SeqNum>,
 }
 
-/// Connections that opened as QUIC does, by flow key of either direction and UE. Those without packets for longest are forgotten where
+/// Connections that opened as QUIC or WebRTC does, by flow key of either direction and UE. Those without packets for longest are forgotten where
 /// there are too many.
 #[derive(Debug, Default)]
 struct Opened {
@@ -53,7 +56,7 @@ impl Opened {
     }
 
     fn insert(&mut self, key: (u32, u32)) {
-        if self.newer.len() >= QUIC_MOST / 2 {
+        if self.newer.len() >= OPENED_MOST / 2 {
             self.older = core::mem::take(&mut self.newer);
         }
         self.newer.insert(key);
@@ -117,8 +120,8 @@ impl QuicForm {
 
 /// Payload bytes after which a direction is taken for that of the data: more than a request has.
 const DECIDING: u64 = 4_000;
-/// Keys of QUIC connections that are remembered at most, two for each: packets of one that was forgotten count as datagrams. Ours.
-const QUIC_MOST: usize = 1 << 16;
+/// Keys of such connections that are remembered at most, two for each: packets of one that was forgotten count as datagrams. Ours.
+const OPENED_MOST: usize = 1 << 16;
 /// Payload bytes, both ways together, that say which way a connection's data goes now: an HTTPS server sends its certificates before
 /// an upload. Ours: a tenth of a second at 10 Mbit/s.
 const LATELY: u64 = 128_000;
@@ -144,6 +147,7 @@ impl FlowTable {
         Self {
             known: HashMap::new(),
             quic: Opened::default(),
+            media: Opened::default(),
             flows: (0..ues.len() as u32 * each)
                 .map(|f| FlowState {
                     ue: f / each,
@@ -175,6 +179,7 @@ impl FlowTable {
             ues: (0..=last).map(table).collect(),
             known: HashMap::new(),
             quic: Opened::default(),
+            media: Opened::default(),
             ports: HashMap::new(),
             flows,
         }
@@ -253,6 +258,20 @@ impl FlowTable {
         let (last, edges) = &mut self.flows[flow.index()].spin[usize::from(up)];
         *edges += u64::from(last.replace(spin).is_some_and(|l| l != spin));
         Some(QuicForm::Short { spin })
+    }
+
+    /// Bytes of media in `ip`, which `ue` sends or receives; `None` where it is no RTP, or its connection did not open as WebRTC does.
+    pub fn media(&mut self, ip: &IpBuf, ue: u32) -> Option<usize> {
+        let payload = ip.udp_payload()?;
+        let key = (ip.flow_key(), ue);
+        if self.media.contains(key) {
+            return media::data(payload);
+        }
+        if media::opens(payload) {
+            self.media.insert(key);
+            self.media.insert((ip.reverse_key(), ue));
+        }
+        None
     }
 
     /// QUIC connections with the number of times that their spin bit changed, down and up: none where it is dark.
@@ -530,8 +549,24 @@ mod tests {
             opened.insert((k, 0));
             assert!(k % 1_000 > 0 || opened.contains((0, 0)), "{k}");
         }
-        assert!(opened.newer.len() + opened.older.len() <= QUIC_MOST);
+        assert!(opened.newer.len() + opened.older.len() <= OPENED_MOST);
         assert!(!opened.contains((1, 0)) && opened.contains((999_999, 0)));
+    }
+
+    #[test]
+    fn media_is_what_rtp_carries_once_a_path_has_opened() {
+        let mut table = FlowTable::new(1, 4);
+        let mut look = |bytes: &[u8]| {
+            let ip = packet(bytes);
+            table.media(&ip, 0)
+        };
+        let rtp = [0x80, 96];
+        assert_eq!(look(&rtp), None);
+        assert_eq!(look(&[0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42]), None);
+        let length = packet(&rtp).udp_payload().expect("UDP").len();
+        assert_eq!(look(&rtp), Some(length.saturating_sub(22)));
+        assert_eq!(look(&[0x80, 200]), Some(0));
+        assert_eq!(look(&[22, 254]), None);
     }
 
     #[test]

@@ -71,6 +71,15 @@ pub fn as_quic(packet: &Packet, short: Option<bool>) -> Packet {
     Packet { body, ..*packet }
 }
 
+/// The same packet where it carries so many bytes of media.
+pub fn as_media(packet: &Packet, bytes: usize) -> Packet {
+    let body = Body::Datagram(Datagram {
+        payload: u16::try_from(bytes).unwrap_or(u16::MAX),
+        ..Datagram::default()
+    });
+    Packet { body, ..*packet }
+}
+
 /// Writes into `bytes` what the world changed between `before` and `after`; a packet that has grown stays below `mtu`.
 pub fn write_back(bytes: Vec<u8>, before: &Packet, after: &Packet, mtu: usize) -> Vec<u8> {
     let (old, new) = (before.segment(), after.segment());

@@ -416,9 +416,11 @@ fn counters_show_what_a_host_does_not_know_of_yet() {
         ..Counters::default()
     };
     let send = |ebb: &mut Ebb, ms, packets| {
+        let sent = Sent {
+            bytes: Bytes(MSS),
+            ..Sent::default()
+        };
         for _ in 0..packets {
-            let mut sent = Sent::default();
-            sent.bytes = Bytes(MSS);
             ebb.on_sent(at(ms), &path, &sent);
         }
     };
