@@ -425,8 +425,8 @@ fn counters_show_what_a_host_does_not_know_of_yet() {
         }
     };
     let mut ebb = ebb();
-    // The first ones: two packets have left the radio, one waits there, and 400 bytes are no packet.
-    let first = counters(40, 3_000, 1_900);
+    // The first ones: two packets have left the radio, one waits there, and 1,499 bytes are no packet.
+    let first = counters(40, 3_000, 2_999);
     assert_eq!(ebb.unseen(at(10), &first), 3 * MSS);
     send(&mut ebb, 5, 2);
     assert_eq!(ebb.unseen(at(10), &first), MSS);
