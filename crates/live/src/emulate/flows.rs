@@ -17,7 +17,9 @@ pub struct FlowTable {
     ues: Vec<UeFlows>,
     /// By flow key of either direction, and UE.
     known: HashMap<(u32, u32), Known>,
+    /// Connections of QUIC.
     quic: Opened,
+    /// Paths of WebRTC.
     media: Opened,
     /// By flow.
     flows: Vec<FlowState>,

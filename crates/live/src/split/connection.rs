@@ -28,11 +28,13 @@ pub(super) struct Connection {
     segments: u64,
     /// When the last of them had left.
     sent_at: Instant,
-    /// Payload bytes that could leave after the last sample, and when that was taken.
+    /// Payload bytes that could leave after the last sample.
     ready: u64,
+    /// When that sample was taken.
     sampled: Instant,
-    /// Of those, what a report has shown at the radio, and when the last one did.
+    /// Of `ready`, what reports have shown at the radio.
     seen: u64,
+    /// When the last report came that showed some.
     seen_at: Instant,
     /// Payload bytes that arrived.
     arrived: u64,
@@ -143,7 +145,7 @@ impl Connection {
 
     /// A report of it.
     pub(super) fn on_report(&mut self, now: Instant, counters: Counters) {
-        // Nothing tells of what leaves after the last sample; the radio may have taken it by now. A first flight is ten packets.
+        // No sample has what left after the last one, such as a first flight of ten packets. The radio may have taken it by now.
         let mss = u64::from(self.path.mss.max(1));
         let left = self.ready.saturating_sub(self.seen) / mss * mss;
         let seen = self.ebb.unseen(now, &counters).min(left);
