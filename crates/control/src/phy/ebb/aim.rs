@@ -60,6 +60,7 @@ impl RadioClock {
             target = greater(target, rate * base + held);
         }
         let out = self.outstanding() as f64;
+        self.clear.note(counters.hol, gain > 1.0);
         let alone = self.base().saturating_sub(self.own_queue());
         let little = greater(rate * alone.as_secs_f64(), 2.0 * packet);
         // Not tried for media.
@@ -70,7 +71,10 @@ impl RadioClock {
         let pace = match () {
             // The queue is not on the way to the radio: the rate alone drains it.
             () if self.upload && held.is_some() => rate,
-            () if self.params.rules.pace => rate + (target - out) / self.params.within,
+            // A report that comes later than that would find more made up than there was, and the next one as much too little.
+            () if self.params.rules.pace => {
+                rate + (target - out) / greater(self.params.within, self.interval)
+            }
             () => 2.0 * rate,
         };
         let pace = lesser(greater(pace, PACE[0] * rate), PACE[1] * rate);
@@ -90,10 +94,10 @@ impl RadioClock {
         greater(self.base().as_secs_f64() + self.params.q + grants, 0.0)
     }
 
-    /// The most of the flow's own queue that the least loop may hold: a loop through more is no sample.
+    /// The flow's own queue that the least loop may hold: a loop through more is no sample, unless no other has come.
     fn own_queue(&self) -> Duration {
         let wanted = Duration::from_secs_f64(greater(self.params.q, 0.0));
-        STANDING.saturating_sub(wanted)
+        STANDING.max(self.clear.standing()).saturating_sub(wanted)
     }
 
     /// What is sent over what is offered: more in a probe. Media that waits behind a probe is late, so the first one is short of what

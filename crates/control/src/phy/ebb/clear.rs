@@ -12,6 +12,8 @@ const PATIENCE: u64 = 8;
 pub(super) struct Clear {
     /// What comes next; `None` where no probe was, or all is done.
     next: Option<Next>,
+    /// The shortest queue of the radio since the last probe and what followed it, as reports have it.
+    queue: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,18 @@ enum Next {
 }
 
 impl Clear {
+    /// The queue that has stood since the last probe, by reports: at least so long is drained.
+    pub(super) fn standing(&self) -> Duration {
+        self.queue.unwrap_or_default()
+    }
+
+    /// The oldest byte in the radio has waited for `hol`.
+    pub(super) fn note(&mut self, hol: Duration, probes: bool) {
+        if !probes && self.next.is_none() {
+            self.queue = Some(self.queue.map_or(hol, |queue| queue.min(hol)));
+        }
+    }
+
     /// A report: whether no more than `little` may be on its way, of which `out` is. `probes` where more is sent than is offered; `base`
     /// is the least loop.
     pub(super) fn look(
@@ -47,6 +61,9 @@ impl Clear {
             waits @ Some(Next::Counted(until)) => waits.filter(|_| now < until),
         };
         self.next = next;
+        if next.is_none() {
+            self.queue = None;
+        }
         next.is_some()
     }
 }
@@ -92,5 +109,23 @@ mod tests {
         // Its own eight loops count.
         assert!(look(335, false));
         assert!(!look(340, false));
+    }
+
+    #[test]
+    fn the_queue_that_stood_since_the_last_probe_is_the_shortest_one() {
+        let mut clear = Clear::default();
+        let mut look = |ms: u64, queue: u64| {
+            let probes = (100..200).contains(&ms);
+            clear.note(Duration::from_millis(queue), probes);
+            clear.look(Instant::from_millis(ms), probes, 0.0, 10.0, BASE);
+            clear.standing().as_millis()
+        };
+        let before = [look(0, 30), look(50, 20), look(90, 40)];
+        let probe = [look(100, 0), look(195, 150)];
+        // It has drained, and a loop has passed: then it begins anew.
+        let after = [look(200, 150), look(205, 5), look(240, 0), look(250, 7)];
+        assert_eq!((before, probe), ([30, 20, 20], [20, 20]));
+        assert_eq!(after, [20, 20, 20, 0]);
+        assert_eq!([look(255, 8), look(260, 9)], [8, 8]);
     }
 }

@@ -78,6 +78,8 @@ struct Apart {
 pub(super) struct Elsewhere {
     /// Bytes that were lost outside of the radio beyond [`LOST`] of all.
     lost: f64,
+    /// Bytes since some were found to be lost.
+    sent: f64,
     /// Drains in a row that found a longer path.
     longer: u32,
     /// Since when the radio has served what it offers, before it is taken for the bottleneck.
@@ -271,8 +273,12 @@ impl Elsewhere {
     /// More was lost outside of the radio than a path loses by itself, where less is served than the radio offers.
     fn loses(&mut self, way: &Way) -> bool {
         let most = LOST_PACKETS * way.packet;
-        let beyond = way.lost - LOST * (way.lost + way.left);
-        self.lost = (self.lost + beyond).clamp(0.0, 2.0 * most);
+        self.sent += way.lost + way.left;
+        if way.lost > 0.0 {
+            // Losses of some round trips are found at once: what left meanwhile counts with them.
+            let beyond = way.lost - LOST * std::mem::take(&mut self.sent);
+            self.lost = (self.lost + beyond).clamp(0.0, 2.0 * most);
+        }
         self.lost >= most && way.served < SERVED * way.forecast
     }
 

@@ -82,8 +82,9 @@ impl RadioClock {
         (seconds, left): (f64, u64),
     ) {
         let rate = self.forecast.rate();
+        let packet = f64::from(self.mss + self.headers);
         if self.params.rules.company {
-            self.company.look(now, counters, rate);
+            self.company.look(now, counters, rate, base, packet);
         }
         if self.upload {
             self.choose_behind(now, seconds, base);
@@ -110,7 +111,7 @@ impl RadioClock {
             forecast: rate,
             lost: std::mem::take(&mut self.lost) as f64,
             left: left as f64,
-            packet: f64::from(self.mss + self.headers),
+            packet,
         };
         if self.params.rules.elsewhere
             && let Some(base) = self.elsewhere.look(now, way)

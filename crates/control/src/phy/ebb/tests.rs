@@ -58,6 +58,18 @@ fn the_least_loop_of_a_steady_radio_does_not_take_in_the_queue_of_the_flow() {
 }
 
 #[test]
+fn reports_that_come_rarely_do_not_make_the_queue_swing() {
+    for every in [5, 10, 20, 40] {
+        let mut link = over(steady);
+        link.counted = Some(every);
+        let (utilisation, queue) = settle(&mut link, 30_000);
+        assert!(utilisation > 0.99, "{utilisation} with {every} ms");
+        // Two packets leave in each millisecond of an interval.
+        assert!(queue <= 8 + every, "{queue} with {every} ms");
+    }
+}
+
+#[test]
 fn it_follows_steps_within_a_few_rounds() {
     let mut link = over(steps);
     let (utilisation, queue) = settle(&mut link, 22_000);

@@ -208,3 +208,35 @@ fn a_drain_takes_as_long_as_the_queue_there() {
     assert_eq!((hop.base, hop.is_apart()), (BASE, false));
     assert!(hop.elsewhere.is_met());
 }
+
+#[test]
+fn losses_that_are_found_together_count_with_all_that_left_meanwhile() {
+    // One packet in a hundred is lost by itself; those of 100 ms are found at once, 17 of 1,667.
+    let clumps = |lost: f64| {
+        let mut elsewhere = Elsewhere::default();
+        let served = 25e6;
+        (0..2_000_u64).any(|n| {
+            let left = served * 0.005;
+            let found = if n % 20 == 19 {
+                left * 20.0 * lost
+            } else {
+                0.0
+            };
+            let way = Way {
+                round: BASE,
+                wait: Duration::ZERO,
+                empty: true,
+                base: BASE,
+                served,
+                forecast: 30e6,
+                lost: found,
+                left: left - found / 20.0,
+                packet: 1500.0,
+            };
+            elsewhere.look(Instant::from_millis(5 * n), way);
+            elsewhere.is_met()
+        })
+    };
+    assert!(!clumps(0.01));
+    assert!(clumps(0.04));
+}

@@ -1,0 +1,85 @@
+//! `ebb` where its own rules may hurt it: reports that come rarely, flows of its own kind in one queue, and losses by chance on a short path.
+
+use std::path::Path;
+
+use slackwater_lab::run::{Control, run_variants};
+use slackwater_results::metrics::FlowSummary;
+use slackwater_scenario::Scenario;
+
+/// What the flows of a run had.
+#[derive(Debug)]
+struct Had {
+    mbps: f64,
+    /// Mean of their 95th percentiles of the one-way delay, ms.
+    late: f64,
+    /// Share of packets that were lost.
+    lost: f64,
+}
+
+/// The flows of `text` under `controller`, `count` for each UE, for each of three seeds.
+fn runs(text: &str, controller: &str, count: u32) -> Vec<Had> {
+    let flow = format!("[[flow]]\ncontroller = \"{controller}\"\nue = \"each\"\ncount = {count}\n");
+    let head = "name = \"ebb\"\nduration = \"15 s\"\nwarmup = \"3 s\"\n";
+    let text = format!("{head}{text}{flow}[vary]\nseed = [1, 2, 3]\n");
+    let scenario = Scenario::from_toml(&text, Path::new(".")).expect("a good scenario");
+    let variants = scenario.expand().expect("good variants");
+    let runs = run_variants(&variants, 1, &|_, _| Control::Continue).expect("runs");
+    let had = |flows: &[FlowSummary]| {
+        let mean = |of: &dyn Fn(&FlowSummary) -> f64| {
+            flows.iter().map(of).sum::<f64>() / flows.len() as f64
+        };
+        Had {
+            mbps: flows.iter().map(|f| f.goodput_mbps).sum(),
+            late: mean(&|f| f.one_way_ms.as_ref().expect("packets arrived").p95),
+            lost: mean(&|f| f.loss),
+        }
+    };
+    runs.iter().map(|run| had(&run.summary.flows)).collect()
+}
+
+/// Its rate and BBR's: a buffer of a tenth of the path's product is no reason for less.
+fn beside_bbr(text: &str) -> Vec<(Had, Had)> {
+    let [ebb, bbr] = ["ebb", "bbr"].map(|controller| runs(text, controller, 1));
+    ebb.into_iter().zip(bbr).collect()
+}
+
+/// Between two reports it made up for what was missing or too much more than once. Each report then found as much of the opposite.
+#[test]
+fn reports_that_come_rarely_do_not_make_it_swing() {
+    let nr = "[path]\nrtt = \"54 ms\"\n[feedback]\nebb = { every = \"20 ms\" }\n\
+         [cell]\nrat = \"nr\"\nbandwidth = \"80 MHz\"\nscs = \"30 kHz\"\nfading = \"tdl-e\"\nrlc = { mode = \"am\", buffer = \"192 kB\" }\n\
+         [[ue]]\nmobility = { kind = \"static\", distance = \"100 m\" }\n";
+    let lte = "[path]\nrtt = \"86 ms\"\n[feedback]\nebb = { every = \"20 ms\" }\n\
+         [cell]\nrat = \"lte\"\nbandwidth = \"20 MHz\"\nfading = \"etu\"\nrlc = { mode = \"am\", buffer = \"45 kB\" }\n\
+         [[ue]]\nspeed = \"120 km/h\"\nmobility = { kind = \"static\", distance = \"100 m\" }\n";
+    for text in [nr, lte] {
+        for (ebb, bbr) in beside_bbr(text) {
+            assert!(ebb.mbps > 0.75 * bbr.mbps, "{ebb:?} {bbr:?}");
+            assert!(ebb.lost < 0.15, "{ebb:?} {bbr:?}");
+        }
+    }
+}
+
+/// Each held somewhat more than the others in their queue, and so it grew by a tenth of a second each second.
+#[test]
+fn flows_of_its_kind_in_one_queue_do_not_raise_each_other() {
+    let text = "[path]\nrtt = \"12 ms\"\n[feedback]\nebb = { every = \"20 ms\" }\n\
+         [cell]\nrat = \"lte\"\nbandwidth = \"15 MHz\"\ntx_power = \"30 dBm\"\nrlc = { mode = \"um\", buffer = \"4 MB\" }\n\
+         [[ue]]\ncount = 4\nmobility = { kind = \"static\", distance = \"300 m\" }\n";
+    for count in [2, 4] {
+        for had in runs(text, "ebb", count) {
+            assert!(had.late < 400.0, "{had:?}");
+        }
+    }
+}
+
+/// Losses that were found together passed for a bottleneck before the radio.
+#[test]
+fn losses_by_chance_on_a_short_path_are_no_bottleneck() {
+    let text = "[path]\nrtt = \"4 ms\"\nloss = \"1 %\"\n[feedback]\nebb = { every = \"20 ms\" }\n\
+         [cell]\nrat = \"nr\"\nbandwidth = \"40 MHz\"\nscs = \"15 kHz\"\nrlc = { mode = \"um\", buffer = \"192 kB\" }\n\
+         [[ue]]\nmobility = { kind = \"steps\", min = \"60 m\", max = \"200 m\" }\n";
+    for (ebb, bbr) in beside_bbr(text) {
+        assert!(ebb.mbps > 0.5 * bbr.mbps, "{ebb:?} {bbr:?}");
+    }
+}
