@@ -275,9 +275,10 @@ impl Elsewhere {
         let most = LOST_PACKETS * way.packet;
         self.sent += way.lost + way.left;
         if way.lost > 0.0 {
-            // Losses of some round trips are found at once: what left meanwhile counts with them.
-            let beyond = way.lost - LOST * std::mem::take(&mut self.sent);
-            self.lost = (self.lost + beyond).clamp(0.0, 2.0 * most);
+            // Losses of some round trips are found at once: what left meanwhile counts with them. Some are found with the next ones, so
+            // what these are short of is kept.
+            let usual = LOST * std::mem::take(&mut self.sent);
+            self.lost = (self.lost + way.lost - usual).clamp(-usual, 2.0 * most);
         }
         self.lost >= most && way.served < SERVED * way.forecast
     }

@@ -211,32 +211,32 @@ fn a_drain_takes_as_long_as_the_queue_there() {
 
 #[test]
 fn losses_that_are_found_together_count_with_all_that_left_meanwhile() {
-    // One packet in a hundred is lost by itself; those of 100 ms are found at once, 17 of 1,667.
-    let clumps = |lost: f64| {
+    // A part of all packets is lost by itself; those of 100 ms are found at once. Some of them may be found with the next ones.
+    let found = |lost: f64, later: f64| {
         let mut elsewhere = Elsewhere::default();
-        let served = 25e6;
+        let left = 25e6 * 0.005;
         (0..2_000_u64).any(|n| {
-            let left = served * 0.005;
-            let found = if n % 20 == 19 {
-                left * 20.0 * lost
-            } else {
-                0.0
+            let all = left * 20.0 * lost;
+            let lost = match n % 40 {
+                19 => all * (1.0 - later),
+                39 => all * (1.0 + later),
+                _ => 0.0,
             };
             let way = Way {
                 round: BASE,
                 wait: Duration::ZERO,
                 empty: true,
                 base: BASE,
-                served,
+                served: 25e6,
                 forecast: 30e6,
-                lost: found,
-                left: left - found / 20.0,
+                lost,
+                left,
                 packet: 1500.0,
             };
             elsewhere.look(Instant::from_millis(5 * n), way);
             elsewhere.is_met()
         })
     };
-    assert!(!clumps(0.01));
-    assert!(clumps(0.04));
+    assert!(!found(0.01, 0.0) && !found(0.01, 0.9));
+    assert!(found(0.04, 0.0) && found(0.04, 0.9));
 }
