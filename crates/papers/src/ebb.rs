@@ -6,6 +6,7 @@
 mod ceiling;
 mod cells;
 mod company;
+mod drawn;
 mod drives;
 mod media;
 mod reports;
@@ -57,6 +58,7 @@ pub const STUDY: Study = Study {
             company::part(options)?,
             media::part(options)?,
             drives::part(options)?,
+            drawn::part(options)?,
         ])
     },
 };

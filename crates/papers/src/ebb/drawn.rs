@@ -1,0 +1,252 @@
+//! Cells that nobody chose: radio, user, path, buffer, losses and reports are drawn at random.
+
+use slackwater_core::{Draw, Duration};
+use slackwater_scenario::Scenario;
+
+use super::prelude::*;
+use crate::study::read;
+
+/// Scenarios, and those of a quick look.
+const SCENARIOS: u64 = 60;
+const QUICK: u64 = 6;
+
+/// `ebb` and those it is compared with.
+const SENDERS: [&str; 8] = [
+    "ebb", "xrc", "tyrus", "rule2", "copa", "bbr", "bbr3", "cubic",
+];
+
+/// Values of one scenario, one after the other.
+struct Dice {
+    draw: Draw,
+    drawn: u64,
+}
+
+impl Dice {
+    fn uniform(&mut self) -> f64 {
+        self.drawn += 1;
+        self.draw.uniform(self.drawn)
+    }
+
+    /// One of `all`; what stands there twice comes twice as often.
+    fn one<T: Copy>(&mut self, all: &[T]) -> T {
+        all[(self.uniform() * all.len() as f64) as usize]
+    }
+
+    /// Between `low` and `high`: each factor is as likely as any other.
+    fn factor(&mut self, low: f64, high: f64) -> f64 {
+        low * (high / low).powf(self.uniform())
+    }
+}
+
+/// A scenario with what it is, in words.
+struct Drawn {
+    label: String,
+    scenario: Scenario,
+}
+
+/// Scenario number `number`, of a cell whose user is where it has a rate.
+fn scenario(number: u64) -> Result<Drawn, StudyError> {
+    let mut dice = Dice {
+        draw: Draw::new(number),
+        drawn: 0,
+    };
+    let rtt = Duration::from_micros((dice.factor(4.0, 200.0) * 1e3) as u64);
+    let loss = dice.one(&["0 %", "0 %", "0 %", "0.01 %", "0.1 %", "1 %"]);
+    let jitter = dice.one(&["0 ms", "0 ms", "1 ms", "5 ms"]);
+    let lte = dice.one(&[true, false]);
+    let (rat, air) = if lte {
+        let bandwidth = dice.one(&["3", "5", "10", "15", "20"]);
+        let fading = dice.one(&["none", "flat", "epa", "eva", "etu"]);
+        (
+            format!("LTE {bandwidth} MHz {fading}"),
+            format!("rat = \"lte\"\nbandwidth = \"{bandwidth} MHz\"\nfading = \"{fading}\"\n"),
+        )
+    } else {
+        let (bandwidth, scs) = dice.one(&[
+            ("10", "15"),
+            ("20", "15"),
+            ("40", "30"),
+            ("80", "30"),
+            ("100", "60"),
+        ]);
+        let fading = dice.one(&["none", "tdl-a", "tdl-b", "tdl-c", "tdl-d", "tdl-e"]);
+        let duplex = dice.one(&["fdd", "tdd"]);
+        (
+            format!("NR {duplex} {bandwidth} MHz {fading}"),
+            format!(
+                "rat = \"nr\"\nbandwidth = \"{bandwidth} MHz\"\nscs = \"{scs} kHz\"\nfading = \"{fading}\"\nduplex = \"{duplex}\"\n"
+            ),
+        )
+    };
+    let buffer = dice.one(&[
+        "30 packets",
+        "100 packets",
+        "192 kB",
+        "500 kB",
+        "1 MB",
+        "4 MB",
+    ]);
+    let mode = dice.one(&["am", "am", "um"]);
+    let scheduler = dice.one(&["pf", "rr"]);
+    let shadowing = dice.one(&["0 dB", "4 dB"]);
+    let users = dice.one(&[1, 1, 1, 2, 4, 8]);
+    let speed = dice.one(&["1", "3", "15", "60", "120"]);
+    let distance = dice.factor(50.0, 250.0) as u64;
+    let mobility = dice.one(&["static", "walk", "steps"]);
+    let place = match mobility {
+        "walk" => format!("min = \"20 m\", max = \"{distance} m\", speed = \"{speed} km/h\""),
+        "steps" => format!("min = \"40 m\", max = \"{distance} m\""),
+        _ => format!("distance = \"{distance} m\""),
+    };
+    let every = dice.one(&["1 ms", "5 ms", "5 ms", "10 ms", "20 ms"]);
+    let late = dice.one(&["0 ms", "0 ms", "5 ms", "20 ms"]);
+    let lost = dice.one(&["0 %", "0 %", "20 %"]);
+    let direction = dice.one(&["down", "down", "down", "up"]);
+    let flows = dice.one(&[1, 1, 2, 4]);
+
+    let label = format!(
+        "{number}: {rat}, {users} x {flows} {direction}, {:.1} ms, {buffer}",
+        rtt.as_millis_f64()
+    );
+    let text = format!(
+        "name = \"drawn\"\nduration = \"15 s\"\nwarmup = \"3 s\"\n\
+         [path]\nrtt = \"{rtt}\"\nloss = \"{loss}\"\njitter = \"{jitter}\"\n\
+         [cell]\n{air}shadowing = \"{shadowing}\"\nscheduler = \"{scheduler}\"\nrlc = {{ mode = \"{mode}\", buffer = \"{buffer}\" }}\n\
+         [feedback]\ndelay = \"{late}\"\nebb = {{ every = \"{every}\" }}\nfaults = {{ loss = \"{lost}\" }}\n\
+         [[ue]]\ncount = {users}\nspeed = \"{speed} km/h\"\nmobility = {{ kind = \"{mobility}\", {place} }}\n\
+         [[flow]]\ncontroller = \"cubic\"\nue = \"each\"\ncount = {flows}\ndirection = \"{direction}\"\n[record]\nqlog = false\n"
+    );
+    Ok(Drawn {
+        scenario: read(&label, &text)?,
+        label,
+    })
+}
+
+fn name(number: usize, sender: &str) -> String {
+    format!("drawn/{}-{sender}", number + 1)
+}
+
+pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
+    let count = if options.quick { QUICK } else { SCENARIOS };
+    let mut experiments = vec![];
+    let mut labels = vec![];
+    for number in 0..count {
+        let drawn = scenario(number + 1)?;
+        for sender in SENDERS {
+            let change = [("flow.controller", sender)];
+            let name = name(number as usize, sender);
+            let experiment = Experiment::of(name, &drawn.scenario, change, |run, out| {
+                keep(&[0], run, out);
+            });
+            experiments.push(experiment?);
+        }
+        labels.push(drawn.label);
+    }
+    Ok(Part {
+        id: "drawn",
+        measures: vec![],
+        experiments,
+        draw: Box::new(move |o| draw(o, &labels)),
+    })
+}
+
+/// What `of` makes of the means of `ebb` and of `other`, for each scenario.
+fn each(
+    o: &Outcomes,
+    scenarios: usize,
+    other: &str,
+    of: impl Fn(&Runs, &Runs) -> Option<f64>,
+) -> Vec<f64> {
+    let pair = |n| [SENDERS[0], other].map(|sender| o.get(&name(n, sender)));
+    (0..scenarios)
+        .filter_map(|n| {
+            let [ours, theirs] = pair(n);
+            of(ours, theirs)
+        })
+        .collect()
+}
+
+/// S of `ebb` less that of `other` in each scenario: the mean over seeds.
+fn ahead(o: &Outcomes, scenarios: usize, other: &str) -> Vec<f64> {
+    each(o, scenarios, other, |ours, theirs| {
+        Some(difference(ours, theirs, SCORE)?.mean)
+    })
+}
+
+fn draw(o: &Outcomes, labels: &[String]) -> Figure {
+    let scenarios = labels.len();
+    let columns = |value: &'static str| -> Vec<(String, &'static str)> {
+        let all = SENDERS.iter();
+        all.map(|s| (title(s).to_owned(), value)).collect()
+    };
+    let rows: Vec<(String, &str)> = labels.iter().map(|label| (label.clone(), "")).collect();
+    let of = |r: usize, c: usize| o.get(&name(r, SENDERS[c]));
+    let table = |id: &str, heading: &str, value: &'static str| {
+        apart(grid(id, heading, "scenario", &columns(value), &rows, of))
+    };
+
+    let mut checks: Vec<Check> = SENDERS[1..]
+        .iter()
+        .map(|sender| {
+            Check::of(
+                format!("mean S less that of {}", title(sender)),
+                "",
+                0.0,
+                Estimate::of(&ahead(o, scenarios, sender)),
+                Tolerance::AtLeast,
+            )
+        })
+        .collect();
+    let over_cubic = each(o, scenarios, "cubic", |ours, theirs| {
+        Some(ours.mean("rate") / theirs.mean("rate"))
+    });
+    let least = over_cubic.iter().copied().fold(f64::INFINITY, f64::min);
+    checks.push(Check::new(
+        "its rate over CUBIC's where that is least",
+        "",
+        0.5,
+        least,
+        None,
+        Tolerance::AtLeast,
+    ));
+
+    let all: Vec<Vec<f64>> = SENDERS[1..]
+        .iter()
+        .map(|sender| ahead(o, scenarios, sender))
+        .collect();
+    let best = (0..scenarios).filter(|&n| all.iter().all(|of| of.get(n).is_some_and(|d| *d > 0.0)));
+    Figure {
+        title: "Cells that were drawn at random".to_owned(),
+        setup: "Radio, user, path, buffer, losses and reports are drawn by a generator that has the scenario's number as its seed. A label has radio, users, \
+                flows of each, direction, wired RTT and buffer. All flows have the same sender; each lasts 15 s. S is that of all flows. XRC, Tyrus and rule2 \
+                have no reports of uploads, and fall back there. Intervals of the means are over scenarios."
+            .to_owned(),
+        claim: "Targets: a mean S ahead of every other sender's, and nowhere less than half of what CUBIC would have.".to_owned(),
+        seen: format!("Its S is the highest in {} of {scenarios} scenarios.", best.count()),
+        panels: vec![
+            table("drawn-score", "S", SCORE),
+            table("drawn-use", "Utilisation, %", "use"),
+            table("drawn-delay", "p95 queue delay, ms", "delay"),
+        ],
+        checks,
+        ..Figure::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_scenarios_that_may_be_drawn_are_well_formed_and_differ() {
+        let mut labels: Vec<_> = (1..=300)
+            .map(|n| scenario(n).expect("well-formed").label)
+            .collect();
+        labels.iter_mut().for_each(|label| {
+            *label = label.split_once(": ").expect("a number").1.to_owned();
+        });
+        labels.sort();
+        labels.dedup();
+        assert_eq!(labels.len(), 300);
+    }
+}
