@@ -10,7 +10,7 @@ use super::bins::Offered;
 use super::learn::Learner;
 use super::network::Network;
 use super::order::{greater, lesser};
-use super::trained::{Known, Trained};
+use super::trained::{Situation, Trained};
 
 /// Lengths of the means, seconds.
 const LENGTHS: [f64; 6] = [0.010, 0.025, 0.050, 0.100, 0.200, 0.500];
@@ -191,7 +191,7 @@ impl Forecast {
                 self.rate = learner.correct(now, horizon, mixture);
             }
             Correction::Trained(trained, error) => {
-                let outlook = trained.correct(&Known {
+                let outlook = trained.correct(&Situation {
                     now,
                     horizon,
                     mixture,
@@ -227,9 +227,9 @@ impl Forecast {
     }
 
     /// What a correction is made of, for a round of `horizon`.
-    pub(super) fn known(&self, horizon: Duration) -> Known {
+    pub(super) fn known(&self, horizon: Duration) -> Situation {
         let means = self.means();
-        Known {
+        Situation {
             now: Offered {
                 at: self.at,
                 bytes: self.offered,

@@ -122,7 +122,7 @@ impl RadioClock {
 
     /// Rule 6 for an upload: whether what lies behind the radio decides. `seconds` are those of the report, `base` is the least loop.
     fn choose_behind(&mut self, now: Instant, seconds: f64, base: Duration) {
-        let known = upload::Known {
+        let sample = upload::Sample {
             seconds,
             acked: self.acked,
             radio: self.round.saturating_sub(base),
@@ -133,8 +133,8 @@ impl RadioClock {
             packet: f64::from(self.mss + self.headers),
         };
         self.granted
-            .serve(self.served, known.forecast, 1.0 - self.fades.peak);
-        let way = self.behind.way(now, &known, &self.fades);
+            .serve(self.served, sample.forecast, 1.0 - self.fades.peak);
+        let way = self.behind.way(now, &sample, &self.fades);
         self.wait = way.wait;
         if self.params.rules.elsewhere {
             // A longer path behind the radio makes no loop longer.

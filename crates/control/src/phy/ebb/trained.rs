@@ -30,7 +30,7 @@ const CERTAIN: f64 = 0.01;
 
 /// What a forecast knows when it is corrected.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct Situation {
     /// What was offered with the last sample.
     pub(super) now: Offered,
     /// The length of a round, seconds.
@@ -53,7 +53,7 @@ pub(super) struct Outlook {
 }
 
 /// What the network sees: where there is no mixture, nothing.
-fn inputs(known: &Known, blocks: &Blocks) -> Option<[f32; INPUTS]> {
+fn inputs(known: &Situation, blocks: &Blocks) -> Option<[f32; INPUTS]> {
     if known.mixture <= 0.0 {
         return None;
     }
@@ -120,7 +120,7 @@ impl Trained {
     }
 
     /// The outlook of what is `known`.
-    pub(super) fn correct(&mut self, known: &Known) -> Outlook {
+    pub(super) fn correct(&mut self, known: &Situation) -> Outlook {
         self.judge(known.now, known.horizon);
         if self.bins.add(known.now) {
             self.foretell(known);
@@ -137,7 +137,7 @@ impl Trained {
         }
     }
 
-    fn foretell(&mut self, known: &Known) {
+    fn foretell(&mut self, known: &Situation) {
         let seen = self.bins.blocks().and_then(|b| inputs(known, &b));
         self.factors = seen.map(|x| {
             let [low, middle, high] = self.network.quantiles(&x).map(f64::from);
@@ -233,7 +233,7 @@ pub fn examples(offers: &[Offer]) -> Vec<Example> {
         let part = (at - before.at) / (after.at - before.at);
         Some(before.bytes + part * (after.bytes - before.bytes))
     };
-    let example = |(now, known, inputs): (Offered, Known, [f32; INPUTS])| {
+    let example = |(now, known, inputs): (Offered, Situation, [f32; INPUTS])| {
         let bytes = until(now.at + known.horizon)? - now.bytes;
         Some(Example {
             inputs,

@@ -94,7 +94,7 @@ pub(super) struct Behind {
 
 /// What the host knows when a report comes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct Sample {
     /// Seconds that the report covers.
     pub seconds: f64,
     /// Bytes that were acknowledged in all.
@@ -119,33 +119,33 @@ impl Behind {
     }
 
     /// The way behind the radio, as rule 6 looks at it.
-    pub(super) fn way(&mut self, now: Instant, known: &Known, fades: &Fades) -> Way {
-        let left = known.acked.saturating_sub(self.acked) as f64;
-        self.acked = known.acked;
-        self.served += SMOOTH * fades.served * (left / known.seconds - self.served);
+    pub(super) fn way(&mut self, now: Instant, sample: &Sample, fades: &Fades) -> Way {
+        let left = sample.acked.saturating_sub(self.acked) as f64;
+        self.acked = sample.acked;
+        self.served += SMOOTH * fades.served * (left / sample.seconds - self.served);
 
         if now >= self.ends {
             self.radio = [Duration::ZERO, self.radio[0]];
-            self.ends = now + known.srtt;
+            self.ends = now + sample.srtt;
         }
-        self.radio[0] = self.radio[0].max(known.radio);
+        self.radio[0] = self.radio[0].max(sample.radio);
         let [present, last] = self.radio;
-        let taken = known.srtt.saturating_sub(known.min_rtt);
+        let taken = sample.srtt.saturating_sub(sample.min_rtt);
         let wait = taken.saturating_sub(present.max(last));
 
         let all = self.lost.saturating_sub(self.noted);
-        let radio = known.dropped.saturating_sub(self.dropped);
-        (self.noted, self.dropped) = (self.lost, known.dropped);
+        let radio = sample.dropped.saturating_sub(self.dropped);
+        (self.noted, self.dropped) = (self.lost, sample.dropped);
         Way {
-            round: known.min_rtt + wait,
+            round: sample.min_rtt + wait,
             wait,
-            empty: known.radio <= STANDING,
-            base: known.min_rtt,
+            empty: sample.radio <= STANDING,
+            base: sample.min_rtt,
             served: self.served,
-            forecast: known.forecast,
+            forecast: sample.forecast,
             lost: all.saturating_sub(radio) as f64,
             left,
-            packet: known.packet,
+            packet: sample.packet,
         }
     }
 }
@@ -181,7 +181,7 @@ mod tests {
     fn reports(behind: &mut Behind, from: u64, to: u64, srtt: Duration, radio: Duration) -> Way {
         let fades = Fades::over(EVERY);
         let way = |ms| {
-            let known = Known {
+            let sample = Sample {
                 seconds: 0.005,
                 acked: ms * 1_000,
                 radio,
@@ -191,7 +191,7 @@ mod tests {
                 dropped: 0,
                 packet: 1500.0,
             };
-            behind.way(Instant::from_millis(ms), &known, &fades)
+            behind.way(Instant::from_millis(ms), &sample, &fades)
         };
         (from..to).step_by(5).map(way).last().expect("a report")
     }
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn what_the_radio_dropped_was_not_lost_behind_it() {
         let mut behind = Behind::default();
-        let known = |dropped| Known {
+        let sample = |dropped| Sample {
             seconds: 0.005,
             acked: 0,
             radio: Duration::ZERO,
@@ -225,9 +225,9 @@ mod tests {
         };
         let fades = Fades::over(EVERY);
         behind.on_lost(5_000);
-        let way = behind.way(Instant::from_millis(5), &known(3_000), &fades);
+        let way = behind.way(Instant::from_millis(5), &sample(3_000), &fades);
         assert!((way.lost - 2_000.0).abs() < 1e-9, "{}", way.lost);
-        let way = behind.way(Instant::from_millis(10), &known(3_000), &fades);
+        let way = behind.way(Instant::from_millis(10), &sample(3_000), &fades);
         assert!(way.lost.abs() < 1e-9, "{}", way.lost);
     }
 }
