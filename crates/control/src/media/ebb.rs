@@ -41,6 +41,9 @@ pub(crate) const ENTRIES: &[Entry<AnyMedia>] = &[Entry {
 const LEAST: f64 = 0.05;
 /// GCC goes on from the rate that it had so short a time ago: a base station that lies is found out sooner.
 const RECENT: Duration = Duration::from_secs(10);
+/// A burst that overruns the radio's buffer is what drops show: the encoder's frames are paced by its rate then, and faster again within this
+/// time. Ours.
+const BURSTS: Duration = Duration::from_secs(10);
 /// So many packets more in a probe, over this time, seconds: two are not counted there.
 const PROBE_PACKETS: f64 = 4.0;
 const PROBE_WINDOW: f64 = 0.1;
@@ -66,6 +69,11 @@ pub struct Ebb {
     own: Option<(Instant, f64)>,
     /// Bytes that the host held at the last report.
     queued: f64,
+    /// Bytes that the radio had dropped by the last report, and when it last dropped some.
+    dropped: u64,
+    drops: Option<Instant>,
+    /// The part of the pace beyond the radio's rate that is used.
+    burst: f64,
 }
 
 impl Ebb {
@@ -86,6 +94,9 @@ impl Ebb {
             most,
             own: None,
             queued: 0.0,
+            dropped: 0,
+            drops: None,
+            burst: 1.0,
         }
     }
 
@@ -119,6 +130,18 @@ impl Ebb {
             wire.clamp(LEAST * promised, most)
         };
         self.target = (8.0 * wire / self.packets.overhead()).clamp(self.least, self.most);
+    }
+
+    /// How much faster than the radio frames may leave.
+    fn look_for_drops(&mut self, now: Instant) {
+        let dropped = self.clock.dropped();
+        if dropped > self.dropped {
+            self.drops = Some(now);
+        }
+        self.dropped = dropped;
+        self.burst = self.drops.map_or(1.0, |at| {
+            (now.since(at).as_secs_f64() / BURSTS.as_secs_f64()).min(1.0)
+        });
     }
 
     /// GCC goes on from the present rate.
@@ -178,6 +201,7 @@ impl MediaController for Ebb {
         self.see(path);
         let steered = self.clock.steers();
         self.clock.on_counters(now, counters);
+        self.look_for_drops(now);
         if self.clock.steers() {
             if !steered {
                 self.own = self.gcc.intent().target.map(|t| (now, t.as_bps() as f64));
@@ -214,7 +238,10 @@ impl MediaController for Ebb {
         let rate = |bps: f64| Rate::from_bps((bps + 0.5) as u64);
         let target = self.rate();
         // The radio takes what its queue lacks at once, and no slower than frames come.
-        let pace = (self.clock.aimed().pace.as_bps() as f64)
+        let aim = self.clock.aimed();
+        let radio = 8.0 * aim.rate;
+        let pace = aim.pace.as_bps() as f64;
+        let pace = (radio.min(pace) + self.burst * (pace - radio).max(0.0))
             .max(target * self.params.pace * self.packets.overhead());
         let window = (self.clock.in_flight() as f64 + self.clock.room()) as u64;
         Intent {

@@ -39,6 +39,9 @@ struct Host {
     /// The radio's rate, bytes a ms, by the time.
     rate: fn(u64) -> f64,
     counters: Counters,
+    /// Packets that the radio has room for, and bytes that it dropped.
+    room: usize,
+    dropped: u64,
     /// What is told in place of the counters; none: nothing.
     told: Option<fn(Counters) -> Counters>,
     /// Reports and feedback on their way.
@@ -68,6 +71,8 @@ impl Host {
             seq: 0,
             rate,
             counters: Counters::default(),
+            room: usize::MAX,
+            dropped: 0,
             told: Some(|c| c),
             reports: VecDeque::new(),
             feedback: VecDeque::new(),
@@ -158,7 +163,14 @@ impl Host {
     fn serve(&mut self) {
         while self.flying.front().is_some_and(|(t, _)| *t <= self.now) {
             let (_, packet) = self.flying.pop_front().expect("it is there");
-            self.radio.push_back(packet);
+            if self.radio.len() < self.room {
+                self.radio.push_back(packet);
+                continue;
+            }
+            self.dropped += u64::from(WIRE);
+            self.in_flight -= u64::from(WIRE);
+            self.counters.gone = self.counters.gone.wrapping_add(WIRE);
+            self.counters.dropped = Counters::dropped_of(self.dropped);
         }
         let rate = (self.rate)(self.now);
         self.capacity += rate;
@@ -259,6 +271,18 @@ fn an_encoder_by_feedback_alone_is_slower_to_follow_steps_than_one_by_counters()
     let (ours, gcc) = (settled("ebb-media"), settled("gcc"));
     assert!(ours.0 > 0.8 && ours.0 > gcc.0, "{ours:?}, GCC {gcc:?}");
     assert!(ours.1 < 150, "{ours:?}");
+}
+
+#[test]
+fn frames_do_not_overrun_a_short_buffer_for_long() {
+    let mut host = Host::new("ebb-media", steady);
+    host.room = 4;
+    host.run(3_000);
+    let (seq, before) = (host.seq, host.dropped);
+    host.run(17_000);
+    let sent = (host.seq - seq) * u64::from(WIRE);
+    let dropped = host.dropped - before;
+    assert!(200 * dropped < sent, "{dropped} of {sent}");
 }
 
 #[test]

@@ -403,6 +403,11 @@ impl RadioClock {
         self.company.is_met()
     }
 
+    /// Bytes that the base station has dropped since its counters began.
+    pub(crate) const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
     /// Bytes in flight, by the host.
     pub(crate) const fn in_flight(&self) -> u64 {
         self.in_flight
