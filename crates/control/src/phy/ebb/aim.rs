@@ -56,7 +56,7 @@ impl RadioClock {
             rate = lesser(rate, held);
             target = lesser(target, rate * round + 2.0 * packet);
         }
-        if let Some(held) = self.company.held(counters) {
+        if let Some(held) = self.company.held(counters, self.limited) {
             target = greater(target, rate * base + held);
         }
         let out = self.outstanding() as f64;
