@@ -75,6 +75,23 @@ test("the arena", async ({ browser }) => {
   await looks(browser, file("runs/arena/index.html"), (page) => expect(page.locator(".heat tbody tr").first()).toBeVisible());
 });
 
+test("names of many senders in the arena's picture do not hide each other", async ({ page }) => {
+  test.setTimeout(120_000);
+  const words = ["arena", "--quick", "--seeds", "1", "--cells", "lte-fading,nr-fading", "--out", "runs/many"];
+  execFileSync(command, words, { cwd: folder, stdio: "ignore" });
+  await page.goto(file("runs/many/index.html"));
+  const names = page.locator("svg .point text.halo");
+  await expect(names.nth(20)).toBeVisible();
+  const boxes = await names.evaluateAll((all) => all.map((name) => ({ text: name.textContent, box: name.getBoundingClientRect() })));
+  const hidden = boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => {
+    const width = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left);
+    // A line's box is higher than its letters.
+    const height = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
+    return width > 1 && height > 4;
+  }).map((b) => `${a.text} and ${b.text}`));
+  expect(hidden).toEqual([]);
+});
+
 test("a paper", async ({ browser }) => {
   test.setTimeout(180_000);
   await looks(browser, file("vaqm/index.html"), plots);

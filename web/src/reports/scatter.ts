@@ -51,11 +51,33 @@ function front(points: TradePoint[]): TradePoint[] {
   return points.filter((p) => !points.some((q) => beats(q, p))).sort((a, b) => meanOf(a.x) - meanOf(b.x));
 }
 
-/** Where a name of this width may stand around a point, the best place first. */
-const spots = (w: number): [dx: number, dy: number][] => [
-  [11, -8], [-w - 10, -8], [-w / 2, -28], [-w / 2, 12], [11, -24], [11, 8], [-w - 10, -24], [-w - 10, 8], [11, -40], [11, 24],
-  [-w - 10, -40], [-w - 10, 24], [-w / 2, -46], [-w / 2, 30], [26, -56], [26, 40], [-w - 26, -56], [-w - 26, 40],
-];
+/** Where a name of this width may stand around a point, the best place first; the last ones are far away. */
+const spots = (w: number): [dx: number, dy: number][] => {
+  const near: [number, number][] = [
+    [11, -8], [-w - 10, -8], [-w / 2, -28], [-w / 2, 12], [11, -24], [11, 8], [-w - 10, -24], [-w - 10, 8], [11, -40], [11, 24],
+    [-w - 10, -40], [-w - 10, 24], [-w / 2, -46], [-w / 2, 30], [26, -56], [26, 40], [-w - 26, -56], [-w - 26, 40],
+  ];
+  const far = [64, 84, 104, 124].flatMap((d): [number, number][] => [
+    [26, -d - 8], [26, d - 8], [-w - 26, -d - 8], [-w - 26, d - 8], [d, -24], [d, 8], [-w - d, -24], [-w - d, 8],
+  ]);
+  return [...near, ...far];
+};
+
+/** How far a name's middle may be from its point without a line that ties both. */
+const NEAR = 34;
+
+/** The area that two have in common. */
+const common = (a: Rect, b: Rect) => {
+  const w = Math.min(a.x + a.w, b.x + b.w) - Math.max(a.x, b.x);
+  const h = Math.min(a.y + a.h, b.y + b.h) - Math.max(a.y, b.y);
+  return w > 0 && h > 0 ? w * h : 0;
+};
+
+/** A line from the point at `x`, `y` to the nearest place of its name, where that is far away. */
+function tie(x: number, y: number, name: Rect): SVGElement[] {
+  const [nx, ny] = [Math.min(Math.max(x, name.x), name.x + name.w), name.y + name.h / 2];
+  return Math.hypot(nx - x, ny - y) > NEAR ? [shape("line", { class: "tie", x1: x, y1: y, x2: nx, y2: ny })] : [];
+}
 
 export function scatter(trade: Trade, width: number, height: number): SVGSVGElement {
   const [xTitle, yTitle] = [withUnit(trade.x_label, trade.x_unit), withUnit(trade.y_label, trade.y_unit)];
@@ -96,16 +118,18 @@ export function scatter(trade: Trade, width: number, height: number): SVGSVGElem
 
   const taken: Rect[] = trade.points.map((p) => ({ x: px(meanOf(p.x)) - 8, y: py(meanOf(p.y)) - 8, w: 16, h: 16 }));
   taken.push({ x: box.left, y: box.top, w: 70, h: 24 });
-  const free = (r: Rect) =>
-    r.x >= box.left && r.x + r.w <= width && r.y >= 0 && r.y + r.h <= box.bottom &&
-    !taken.some((o) => r.x < o.x + o.w && o.x < r.x + r.w && r.y < o.y + o.h && o.y < r.y + r.h);
+  const inside = (r: Rect) => r.x >= box.left && r.x + r.w <= width && r.y >= 0 && r.y + r.h <= box.bottom;
+  const hidden = (r: Rect) => taken.reduce((all, o) => all + common(r, o), 0);
   for (const p of trade.points) {
     const group = point(trade, p, px, py);
-    const w = 7 * p.label.length + 4;
-    const places = spots(w).map(([dx, dy]) => ({ x: px(meanOf(p.x)) + dx, y: py(meanOf(p.y)) + dy, w, h: 16 }));
-    const spot = places.find(free) ?? places[0];
+    const [x, y] = [px(meanOf(p.x)), py(meanOf(p.y))];
+    const w = 7.5 * p.label.length + 4;
+    const places = spots(w).map(([dx, dy]) => ({ x: x + dx, y: y + dy, w, h: 16 })).filter(inside);
+    // Where no place is free, the one that hides least.
+    const spot = places.find((r) => hidden(r) === 0) ?? places.sort((r, s) => hidden(r) - hidden(s))[0];
     if (spot !== undefined) {
       taken.push(spot);
+      group.prepend(...tie(x, y, spot));
       group.append(text(spot.x + 2, spot.y + 12, p.label, { class: "halo" }));
     }
     svg.append(group);
