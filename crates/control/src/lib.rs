@@ -92,6 +92,8 @@ pub struct Ack {
     pub cumulative: Bytes,
     /// Bytes newly marked lost by the host.
     pub newly_lost: Bytes,
+    /// Bytes that arrived a second time, as the receiver reports them: sent again without need (TCP's DSACK, RFC 2883).
+    pub duplicated: Bytes,
     /// Bytes in flight before this ACK.
     pub prior_in_flight: Bytes,
     /// An RTT sample without ambiguity (Karn), the least of those that this ACK gives.

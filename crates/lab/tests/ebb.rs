@@ -1,4 +1,5 @@
-//! `ebb` where its own rules may hurt it: reports that come rarely, flows of its own kind in one queue, and losses by chance on a short path.
+//! `ebb` where its own rules may hurt it: reports that come rarely, flows of its own kind in one queue, losses by chance on a short path,
+//! long paths, outages, and a hop that others fill.
 
 use std::path::Path;
 
@@ -18,7 +19,12 @@ struct Had {
 
 /// The flows of `text` under `controller`, `count` for each UE, for each of three seeds.
 fn runs(text: &str, controller: &str, count: u32) -> Vec<Had> {
-    let flow = format!("[[flow]]\ncontroller = \"{controller}\"\nue = \"each\"\ncount = {count}\n");
+    with(text, controller, &format!("count = {count}\n"))
+}
+
+/// The same with more `keys` of the flow.
+fn with(text: &str, controller: &str, keys: &str) -> Vec<Had> {
+    let flow = format!("[[flow]]\ncontroller = \"{controller}\"\nue = \"each\"\n{keys}");
     let head = "name = \"ebb\"\nduration = \"15 s\"\nwarmup = \"3 s\"\n";
     let text = format!("{head}{text}{flow}[vary]\nseed = [1, 2, 3]\n");
     let scenario = Scenario::from_toml(&text, Path::new(".")).expect("a good scenario");
@@ -81,5 +87,45 @@ fn losses_by_chance_on_a_short_path_are_no_bottleneck() {
          [[ue]]\nmobility = { kind = \"steps\", min = \"60 m\", max = \"200 m\" }\n";
     for (ebb, bbr) in beside_bbr(text) {
         assert!(ebb.mbps > 0.5 * bbr.mbps, "{ebb:?} {bbr:?}");
+    }
+}
+
+/// A few bytes that no controller sent made its least loop a fraction of what it was, after each pause of the sender. And what was missing
+/// after a pause was sent at three times the rate.
+#[test]
+fn a_long_path_is_filled_over_quic() {
+    let quic = "transport = \"quic\"\n";
+    for (rtt, rate, buffer) in [(150, 120.0, 1000), (200, 200.0, 2000)] {
+        let text = format!(
+            "[path]\nrtt = \"{rtt} ms\"\n[feedback]\ndelay = \"20 ms\"\nebb = {{ every = \"10 ms\" }}\n\
+             [link]\nkind = \"rate\"\nrate = \"{rate} Mbit/s\"\nqueue = {{ kind = \"fifo\", limit = \"{buffer} kB\" }}\n"
+        );
+        for had in with(&text, "ebb", quic) {
+            assert!(had.mbps > 0.75 * rate, "{had:?} of {rate}");
+            assert!(had.lost < 0.05, "{had:?}");
+        }
+    }
+}
+
+/// One packet in 120 ms left in an outage, and the windows without any passed for a lie.
+#[test]
+fn an_outage_does_not_leave_a_doubt() {
+    let text = "[path]\nrtt = \"32 ms\"\n[feedback]\nebb = { every = \"10 ms\" }\n\
+         [link]\nkind = \"series\"\npoints = [[0, 4.0], [6, 0.1], [9, 4.5]]\nqueue = \"fq-codel\"\n";
+    for had in runs(text, "ebb", 1) {
+        // 3.12 Mbit/s in the mean, of which headers are a thirtieth.
+        assert!(had.mbps > 2.8, "{had:?}");
+    }
+}
+
+/// A flow that starts at a full hop takes its queue for the path, and sent all that the radio offers into it.
+#[test]
+fn flows_that_come_to_a_full_hop_do_not_flood_it() {
+    let text = "[path]\nrtt = \"66 ms\"\n[feedback]\nebb = { every = \"20 ms\" }\n\
+         [cell]\nrat = \"lte\"\nbandwidth = \"20 MHz\"\nrlc = { buffer = \"237 kB\" }\n\
+         [wired]\nrate = \"6.2 Mbit/s\"\nqueue = { kind = \"fifo\", limit = \"435 kB\" }\n\
+         [[ue]]\ncount = 8\nmobility = { kind = \"static\", distance = \"60 m\" }\n";
+    for had in with(text, "ebb", "count = 2\nstagger = \"0.5 s\"\n") {
+        assert!(had.mbps > 4.0 && had.lost < 0.55, "{had:?}");
     }
 }

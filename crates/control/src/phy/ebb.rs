@@ -86,6 +86,8 @@ pub struct Ebb {
     advice: Advice,
     /// Steers where the radio does not.
     cubic: Box<Windowed<Cubic>>,
+    /// Packets that a new flow begins with.
+    initial_window: u32,
 }
 
 impl Ebb {
@@ -94,6 +96,7 @@ impl Ebb {
         Self {
             clock: RadioClock::new(params, cfg.mss),
             advice: Advice::new(params.advice),
+            initial_window: cfg.initial_window,
             cubic: Box::new(
                 Windowed::new(Cubic::linux(), cfg.mss, cfg.initial_window)
                     .with_ssthresh(cfg.initial_ssthresh),
@@ -141,8 +144,10 @@ impl Ebb {
             return;
         };
         let window = (bytes / u64::from(self.clock.mss)).clamp(2, 1 << 20) as u32;
+        // Who had less than a new flow begins with comes as far as that at once (RFC 6928).
+        let ssthresh = window.max(self.initial_window);
         *self.cubic =
-            Windowed::new(Cubic::linux(), self.clock.mss, window).with_ssthresh(Some(window));
+            Windowed::new(Cubic::linux(), self.clock.mss, window).with_ssthresh(Some(ssthresh));
     }
 
     /// What CUBIC wants, within the rate that is advised: a round of it and the queue that is wanted, two packets at least.
@@ -182,7 +187,9 @@ impl Controller for Ebb {
     fn on_ack(&mut self, now: Instant, path: &PathView, ack: &Ack) {
         self.clock.see(path);
         self.clock.timed_out &= ack.newly_acked == Bytes::ZERO;
-        self.clock.on_acked(self.clock.wire(ack.newly_acked.0));
+        // What arrived twice left twice, and the host counts it once.
+        let arrived = ack.newly_acked.0 + ack.duplicated.0;
+        self.clock.on_acked(self.clock.wire(arrived));
         self.clock.behind.on_lost(self.clock.wire(ack.newly_lost.0));
         if !self.clock.steers {
             self.cubic.on_ack(now, path, ack);

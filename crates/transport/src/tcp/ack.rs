@@ -189,6 +189,7 @@ impl Endpoint {
         a.newly_acked = Bytes(newly);
         a.cumulative = Bytes(self.reliability.una() - una);
         a.newly_lost = Bytes(newly_lost);
+        a.duplicated = Bytes(dsack.map_or(0, |(start, end)| end - start));
         a.prior_in_flight = Bytes(prior_in_flight);
         a.rtt = sample_rtt.map(|(_, fresh)| fresh);
         a.owd = echo.and_then(|_| self.timestamps.one_way(p));

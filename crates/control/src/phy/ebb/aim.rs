@@ -6,7 +6,7 @@ use slackwater_signal::Counters;
 use super::clock::RadioClock;
 use super::flight::STANDING;
 use super::order::{greater, lesser};
-use super::upload;
+use super::{trust, upload};
 
 /// The pacing rate lies within these parts of the forecast.
 const PACE: [f64; 2] = [0.05, 3.0];
@@ -18,6 +18,11 @@ const PROBE_PACKETS: f64 = 2.0;
 const FIRST_FLIGHT: f64 = 20.0;
 /// Gain of a first probe of media.
 const GENTLE: f64 = 1.4;
+
+/// A host that sends less than this part of what it might is limited by something else.
+const USED: f64 = 0.5;
+/// A gap on the way of this, seconds, is more than a queue takes up that was sent to fill it. Ours.
+const GAP: f64 = 0.050;
 
 /// What the last report made of the flow, bytes of IP packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,15 +41,18 @@ pub(crate) struct Aim {
 
 impl RadioClock {
     /// Rules 4 and 5.
-    pub(super) fn aim(&mut self, now: Instant, counters: &Counters) {
+    pub(super) fn aim(&mut self, now: Instant, counters: &Counters, span: f64) {
         let packet = f64::from(self.mss + self.headers);
         let base = self.base().as_secs_f64();
         let round = self.wanted();
         let gain = self.gain(now);
-        let mut rate = gain * self.forecast.rate();
+        let forecast = self.forecast.rate();
+        let mut rate = gain * forecast;
         let margin = self.params.z * self.forecast.error();
+        // A probe lasts no longer than a window, and fills a long path no further.
+        let more = (rate - forecast) * lesser(round, trust::WINDOW.as_secs_f64());
         // Below two packets a round each one would wait for a report.
-        let mut target = greater((rate + margin) * round, 2.0 * packet);
+        let mut target = greater((forecast + margin) * round + more, 2.0 * packet);
         if gain > 1.0 {
             target += PROBE_PACKETS * packet;
         }
@@ -77,10 +85,26 @@ impl RadioClock {
             }
             () => 2.0 * rate,
         };
-        let pace = lesser(greater(pace, PACE[0] * rate), PACE[1] * rate);
+        // What the host did not send when it might have left a gap on a long way, and what is sent later does not fill it.
+        let sent = self.log.sent();
+        let might = lesser(
+            self.aim.pace.as_bps() as f64 / 8.0 * span,
+            self.aim.target - self.looked.1,
+        );
+        let spared = (sent.saturating_sub(self.looked.0) as f64) < USED * might - 2.0 * packet;
+        if !self.limited && spared && target - out > GAP * rate {
+            self.rests = Some(now + self.base());
+        }
+        self.looked = (sent, out);
+        let rests = self.rests.is_some_and(|until| now < until);
+        let most = if rests { 1.0 } else { PACE[1] };
+        let pace = lesser(greater(pace, PACE[0] * rate), most * rate);
+        // What leaves until the next report, as far as what has left shows.
+        let shown = GROWTH * self.peak * self.interval + FIRST_FLIGHT * packet;
+        let ahead = lesser(rate * self.interval, shown);
         self.aim = Aim {
             target,
-            most: target + rate * self.interval,
+            most: target + ahead,
             rate,
             probes: gain > 1.0,
             pace: Rate::from_bps((greater(pace, floor) * 8.0) as u64),
@@ -95,7 +119,7 @@ impl RadioClock {
     }
 
     /// The flow's own queue that the least loop may hold: a loop through more is no sample, unless no other has come.
-    fn own_queue(&self) -> Duration {
+    pub(super) fn own_queue(&self) -> Duration {
         let wanted = Duration::from_secs_f64(greater(self.params.q, 0.0));
         STANDING.max(self.clear.standing()).saturating_sub(wanted)
     }

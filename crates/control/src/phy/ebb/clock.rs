@@ -9,7 +9,7 @@ use super::clear::Clear;
 use super::company::Company;
 use super::count::{Least, SendLog};
 use super::elsewhere::Elsewhere;
-use super::fades::Fades;
+use super::fades::{Fades, SERVED};
 use super::flight::Known;
 use super::forecast::Forecast;
 use super::oracle::Oracle;
@@ -111,6 +111,8 @@ pub(crate) struct RadioClock {
     pub(super) wait: Duration,
     /// Rate at which bytes were gone, bytes/s: mean of 50 ms.
     pub(super) served: f64,
+    /// The same as the mean of the least loop, where that is longer.
+    pub(super) in_a_loop: f64,
     /// The most of it of the last second or so, bytes/s.
     pub(super) peak: f64,
     pub(super) elsewhere: Elsewhere,
@@ -124,6 +126,10 @@ pub(crate) struct RadioClock {
     /// Of those, what was held against bytes that left.
     pub(super) shown: u64,
     pub(super) aim: Aim,
+    /// What was sent at the last report, and what was on its way then.
+    pub(super) looked: (u64, f64),
+    /// What is missing on the way is not made up until then.
+    pub(super) rests: Option<Instant>,
     /// The radio steers, and no fall-back.
     pub(super) steers: bool,
     /// What was on its way when the radio stopped steering, until the host takes it.
@@ -175,6 +181,7 @@ impl RadioClock {
             noted: 0,
             wait: Duration::ZERO,
             served: 0.0,
+            in_a_loop: 0.0,
             peak: 0.0,
             elsewhere: Elsewhere::default(),
             behind: Behind::default(),
@@ -185,6 +192,8 @@ impl RadioClock {
             acked: 0,
             shown: 0,
             aim: Aim::default(),
+            looked: (0, 0.0),
+            rests: None,
             steers: false,
             left_with: None,
             in_flight: 0,
@@ -293,7 +302,9 @@ impl RadioClock {
             self.note_round(now, counters);
         }
         self.served += self.fades.served * (left / seconds - self.served);
-        self.peak = greater(self.served, self.peak * self.fades.peak);
+        let long = greater(SERVED, self.base().as_secs_f64());
+        self.in_a_loop += lesser(seconds / long, 1.0) * (left / seconds - self.in_a_loop);
+        self.peak = greater(self.in_a_loop, self.peak * self.fades.peak);
         self.dropped += dropped;
         let base = self.base();
         let gone = self.shown(u64::from(gone), dropped);
@@ -312,7 +323,7 @@ impl RadioClock {
         } else if !self.steers && self.fresh >= TRUSTED && self.has_base() {
             self.steers = true;
         }
-        self.aim(now, counters);
+        self.aim(now, counters, seconds);
     }
 
     /// How late a report is, by its stamp, which is `span` behind the last one.

@@ -18,6 +18,8 @@ pub(super) struct SendLog {
     last: Option<Instant>,
     /// The rows before: bytes by the end of each, and when it began.
     rows: VecDeque<(u64, Instant)>,
+    /// The last row that was forgotten.
+    before: Option<(u64, Instant)>,
 }
 
 impl SendLog {
@@ -70,13 +72,18 @@ impl SendLog {
         }
     }
 
+    /// The row before that of the byte that [`Self::time_of`] was last called for: bytes by its end, and when it began.
+    pub(super) const fn before(&self) -> Option<(u64, Instant)> {
+        self.before
+    }
+
     /// When byte number `byte` left; `None` where it has not, or is forgotten. What left before is forgotten from here on.
     pub(super) fn time_of(&mut self, byte: u64) -> Option<Instant> {
         while let Some(&(end, begun)) = self.rows.front() {
             if end >= byte {
                 return Some(begun);
             }
-            self.rows.pop_front();
+            self.before = self.rows.pop_front();
         }
         if self.sent < byte {
             self.last = None;
@@ -166,9 +173,10 @@ mod tests {
         let by = [400, 500, 1199, 1200, 5499, 5500].map(|us| log.sent_by(at(us)));
         let known = [3000, 3000, 4500, 4500, 6000].map(Some);
         assert_eq!((by[0], &by[1..]), (None, &known[..]));
-        assert_eq!(log.time_of(1), Some(at(0)));
+        assert_eq!((log.time_of(1), log.before()), (Some(at(0)), None));
         assert_eq!(log.time_of(3000), Some(at(0)));
         assert_eq!(log.time_of(3001), Some(at(700)));
+        assert_eq!(log.before(), Some((3000, at(0))));
         assert_eq!(log.time_of(6000), Some(at(5000)));
         assert_eq!(log.time_of(6001), None);
     }

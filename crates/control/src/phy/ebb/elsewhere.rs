@@ -35,6 +35,8 @@ const SHARED: u32 = 2;
 /// The host steers then, for so long, and twice as long each time, up to this.
 const APART: Duration = Duration::from_secs(10);
 const APART_MOST: Duration = Duration::from_secs(160);
+/// A path that is longer is filled by so much more in each loop of it, to see whether it is.
+const CLIMB: f64 = 2.0;
 /// The radio is the bottleneck where it serves what it offers for so many least loops.
 const RADIO_ROUNDS: u64 = 4;
 
@@ -73,6 +75,17 @@ struct Apart {
     radio: Option<Instant>,
 }
 
+/// The path is longer, or others filled a queue in it: more is sent in each loop until either shows.
+#[derive(Clone, Copy, Debug)]
+struct Climb {
+    /// The rate at most, bytes/s.
+    rate: f64,
+    /// When it grows.
+    next: Instant,
+    /// Since when bytes wait in a queue again.
+    waits: Option<Instant>,
+}
+
 /// Whether the bottleneck is elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Elsewhere {
@@ -94,6 +107,7 @@ pub(super) struct Elsewhere {
     /// Loops of an empty radio say nothing until then.
     rests: Option<Instant>,
     held: Option<Held>,
+    climb: Option<Climb>,
 }
 
 /// Loops while the radio was empty, over a while.
@@ -146,6 +160,10 @@ impl Elsewhere {
         }
         self.settle(now, &way);
         let loses = self.loses(&way);
+        if self.climb.is_some() {
+            self.climb(now, &way, loses);
+            return None;
+        }
         let Some(held) = &mut self.held else {
             self.suspect(now, &way, loses);
             return None;
@@ -155,8 +173,8 @@ impl Elsewhere {
             self.leave();
             return None;
         }
-        if now.since(held.begun) < held.drain + way.round {
-            // What is found to be lost left before the queue was drained.
+        if !held.later && now.since(held.begun) < held.drain + way.round {
+            // What is found to be lost left before the queue was drained. In later cycles that queue was held, too.
             self.lost = 0.0;
         } else if held.judged && loses {
             // It was drained, and packets are lost all the same.
@@ -199,6 +217,11 @@ impl Elsewhere {
                     return Some(least);
                 } else {
                     self.leave();
+                    self.climb = Some(Climb {
+                        rate: CLIMB * served,
+                        next: now + least,
+                        waits: None,
+                    });
                     return Some(least);
                 }
                 return None;
@@ -254,6 +277,29 @@ impl Elsewhere {
             // What the radio offers is not to be had at once: a drain shows whether others are still there.
             self.leave();
             self.held = Some(Held::new(now, way.served, *way));
+        }
+    }
+
+    /// Fills a longer path: until the radio serves what it offers, or bytes wait in a queue again.
+    fn climb(&mut self, now: Instant, way: &Way, loses: bool) {
+        let Some(climb) = &mut self.climb else {
+            return;
+        };
+        if climb.rate.max(way.served) >= SERVED * way.forecast {
+            self.climb = None;
+            return;
+        }
+        if way.wait <= WAIT {
+            climb.waits = None;
+        }
+        let waits = way.wait > WAIT
+            && now.since(*climb.waits.get_or_insert(now)) >= way.base.mul_f64(ROUNDS);
+        if waits || loses {
+            self.leave();
+            self.held = Some(Held::new(now, way.served, *way));
+        } else if now >= climb.next {
+            climb.rate = CLIMB * climb.rate.max(way.served);
+            climb.next = now + way.base;
         }
     }
 
@@ -330,11 +376,14 @@ impl Elsewhere {
 
     /// The bottleneck is elsewhere.
     pub(super) const fn is_met(&self) -> bool {
-        self.held.is_some()
+        self.held.is_some() || self.climb.is_some()
     }
 
     /// The rate to send at then, bytes/s.
     pub(super) fn rate(&self, now: Instant) -> Option<f64> {
+        if let Some(climb) = self.climb {
+            return Some(climb.rate);
+        }
         let held = self.held?;
         let passed = now.since(held.begun);
         Some(match () {

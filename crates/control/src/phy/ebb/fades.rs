@@ -5,7 +5,7 @@ use slackwater_core::Duration;
 /// Time in which what left at best is forgotten, seconds.
 const REMEMBERED: f64 = 1.0;
 /// Time over which what left is averaged, seconds.
-const SERVED: f64 = 0.050;
+pub(super) const SERVED: f64 = 0.050;
 /// Time in which a long gap between two stamps is forgotten, seconds.
 const FADES: f64 = 2.0;
 

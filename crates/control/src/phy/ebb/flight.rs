@@ -167,10 +167,20 @@ impl RadioClock {
             // What left was a handshake or plain ACKs.
             return;
         }
-        let Some(left) = self.log.time_of(byte) else {
+        let Some(mut left) = self.log.time_of(byte) else {
             return;
         };
-        self.noted = byte;
+        let mut last = byte;
+        if let Some((end, begun)) = self.before_a_pause(now, byte, left) {
+            // Such are not ours, or the loop would be shorter than ever.
+            self.offset += (byte - end) as i64;
+            self.nearest = None;
+            if end <= self.noted {
+                return;
+            }
+            (last, left) = (end, begun);
+        }
+        self.noted = last;
         // Without what made the report late: that says nothing of the bytes.
         self.round = now.since(left).saturating_sub(self.late);
         if self.upload {
@@ -180,6 +190,22 @@ impl RadioClock {
         if counters.hol <= STANDING || self.least.get().is_none_or(|least| self.round < least) {
             self.least.add(now, self.round);
         }
+    }
+
+    /// `byte` seems to be of the first packets that left after a pause, at `left`, and sooner here than any before. The counters hold a few
+    /// bytes that were not sent here, such as acknowledgments of what the other end asked: the end of what left before the pause, and when.
+    fn before_a_pause(&self, now: Instant, byte: u64, left: Instant) -> Option<(u64, Instant)> {
+        let (end, begun) = self.log.before()?;
+        let foreign = FOREIGN * u64::from(self.mss);
+        let few = byte - end <= foreign;
+        // A slow sender pauses after each packet.
+        let fast = self.aim.rate * JITTER.as_secs_f64() > foreign as f64;
+        let pause = fast && left.since(begun) > JITTER;
+        let round = now.since(left).saturating_sub(self.late);
+        // A drain of rule 2 makes a loop shorter by the flow's own queue, and a report that comes soon after a byte by its interval.
+        let interval = Duration::from_secs_f64(self.interval);
+        let shortest = round + JITTER + self.own_queue() + interval;
+        (few && pause && shortest < self.base()).then_some((end, begun))
     }
 
     /// Bytes that the host has given up and that the base station did not drop; `flying` are those in flight by the host.

@@ -472,3 +472,38 @@ fn counters_show_what_a_host_does_not_know_of_yet() {
     send(&mut ebb, 17, 4);
     assert_eq!(ebb.clock.outstanding(), 4 * 1_500 + 1_396);
 }
+
+#[test]
+fn a_first_flight_is_of_forty_packets_beyond_what_left_whatever_is_offered() {
+    let mut link = over(|_| 1000);
+    while !link.c.clock.steers {
+        link.run(1);
+        assert!(link.now < 1000, "it never steered");
+    }
+    let RadioClock { aim, peak, .. } = &link.c.clock;
+    let shown = 4.0 * peak * 0.1;
+    assert!(aim.most <= 40.0 * WIRE as f64 + shown, "{aim:?} {peak}");
+}
+
+#[test]
+fn cubic_comes_as_far_as_a_new_flow_at_once_where_less_was_on_its_way() {
+    let mut sender = ebb();
+    let mut take = |bytes: u64| {
+        sender.clock.left_with = Some(bytes);
+        sender.hand_over();
+        let intent = sender.intent();
+        [intent.window, intent.ssthresh].map(|bytes| bytes.expect("CUBIC has one").0 / 1448)
+    };
+    assert_eq!(take(3000), [2, 10]);
+    assert_eq!(take(100 * 1448), [100, 100]);
+}
+
+#[test]
+fn what_arrived_twice_is_no_loss_before_the_radio() {
+    let mut sender = ebb();
+    let mut ack = Ack::default();
+    ack.newly_acked = slackwater_core::Bytes(1448);
+    ack.duplicated = slackwater_core::Bytes(2896);
+    sender.on_ack(Instant::from_millis(1), &PathView::default(), &ack);
+    assert_eq!(sender.clock.acked, sender.clock.wire(3 * 1448));
+}

@@ -4,7 +4,7 @@
 use slackwater_core::{Duration, Instant};
 
 /// The least time over which sums are compared, and loops that it takes at least.
-const WINDOW: Duration = Duration::from_millis(100);
+pub(super) const WINDOW: Duration = Duration::from_millis(100);
 const WINDOW_ROUNDS: u64 = 2;
 /// So many of them prove that more left than was offered: what is known late is a small part of it.
 const PROOF: u64 = 4;
@@ -14,6 +14,8 @@ const AGREE: f64 = 1.2;
 const SLACK: f64 = 2.0;
 /// A queue of this, by the report and by the loop, all over a window: then what is offered is what leaves.
 const QUEUE: Duration = Duration::from_millis(20);
+/// Fewer packets than this are no sums that can be compared: one leaves in this window, and the next one in the window after it.
+const SHORT_PACKETS: f64 = 4.0;
 /// So much of what left was dropped as well, and so many times as much was offered: the queue was full. A short buffer drops and
 /// idles by turns, but not as much.
 const FLOODED: f64 = 0.1;
@@ -177,7 +179,7 @@ impl Trust {
         probes: bool,
     ) {
         let length = WINDOW.max(base * WINDOW_ROUNDS);
-        self.probe(now, base, length, probes);
+        self.probe(now, base, probes);
 
         let window = self.window.get_or_insert(Window::new(now));
         if now <= window.begun {
@@ -189,16 +191,17 @@ impl Trust {
         window.foreign += span.foreign;
         window.dropped += span.dropped;
         window.queued &= span.hol > QUEUE && span.excess > QUEUE;
+        let length = if window.of_probe { WINDOW } else { length };
         let windows = if self.extended { PROOF } else { 1 };
         if now.since(window.begun) < length * windows {
             return;
         }
         let window = *window;
-        self.judge(now, &window, packet);
+        self.judge(now, &window, base, packet);
     }
 
     /// The sums of a window are compared.
-    fn judge(&mut self, now: Instant, window: &Window, packet: f64) {
+    fn judge(&mut self, now: Instant, window: &Window, base: Duration, packet: f64) {
         self.window = Some(Window::new(now));
         if window.foreign > FOREIGN * window.left && window.foreign > FOREIGN_PACKETS * packet {
             // Handshakes and plain ACKs are no such part: more is said to have left than was sent.
@@ -208,7 +211,8 @@ impl Trust {
         }
         let offered = window.offered * self.scale;
         // A rate of a few packets a window would hide in the slack for ever: what confirms has none.
-        let slack = if self.suspects || self.extended {
+        let doubted = self.scale < 1.0;
+        let slack = if self.suspects || self.extended || doubted {
             0.0
         } else {
             SLACK
@@ -243,10 +247,19 @@ impl Trust {
             self.every = FIRST;
         } else {
             let due = window.due * self.scale;
-            let short = window.queued && window.left * AGREE < due;
-            let flooded = window.dropped > FLOODED * window.left && window.left * FLOODS < due;
+            let many = window.due > SHORT_PACKETS * packet;
+            let short = many && window.queued && window.left * AGREE < due;
+            // What a probe drops, and what the sender misses after it, is no sign.
+            let probed = |ends: Instant| window.begun < ends + base * WINDOW_ROUNDS;
+            let floods = !self.probe_ends.is_some_and(probed);
+            let flooded =
+                floods && window.dropped > FLOODED * window.left && window.left * FLOODS < due;
             if short || flooded {
                 // Less left than was due, and a queue stood or was full.
+                if self.scale >= 1.0 {
+                    // Perhaps without cause.
+                    self.probe_at = Some(now + FIRST);
+                }
                 self.scale = (window.left / window.due).max(1.0 / MOST);
             }
         }
@@ -276,12 +289,12 @@ impl Trust {
         }
     }
 
-    fn probe(&mut self, now: Instant, base: Duration, length: Duration, probes: bool) {
+    fn probe(&mut self, now: Instant, base: Duration, probes: bool) {
         let at = *self.probe_at.get_or_insert(now + FIRST);
         if self.probe_ends.is_some_and(|ends| now < ends) || now < at || !probes {
             return;
         }
-        self.probe_ends = Some(now + length);
+        self.probe_ends = Some(now + WINDOW);
         self.probe_at = Some(now + self.every);
         self.every = (self.every * 2).min(EVERY);
         self.extended = false;
@@ -521,5 +534,71 @@ mod tests {
         };
         assert_eq!(scale(0.2), 1.0);
         assert!(scale(1.0) < 0.25);
+    }
+
+    /// One packet leaves in 120 ms: most windows have none, and it waits for long.
+    #[test]
+    fn a_slow_radio_that_serves_now_and_then_is_not_doubted() {
+        let mut trust = Trust::default();
+        hear(&mut trust, 0, 10_000, |_, now| Span {
+            left: if now.as_nanos() / 5_000_000 % 24 == 0 {
+                PACKET
+            } else {
+                0.0
+            },
+            offered: PACKET / 24.0,
+            part: 1.0,
+            dropped: 0.0,
+            hol: Duration::from_millis(300),
+            excess: Duration::from_millis(300),
+            foreign: 0.0,
+        });
+        assert_eq!((trust.scale(), trust.banned), (1.0, None));
+    }
+
+    /// A tenth of .8 Mbit/s is less than a packet in a window.
+    #[test]
+    fn a_doubt_ends_within_seconds_also_at_a_rate_of_a_packet_a_window() {
+        let mut trust = Trust::default();
+        let slow = |trust: &Trust, now: Instant| Span {
+            left: (500.0 * trust.scale() * trust.gain(now - BASE)).min(500.0),
+            offered: 500.0,
+            part: 1.0,
+            dropped: 0.0,
+            hol: Duration::ZERO,
+            excess: Duration::ZERO,
+            foreign: 0.0,
+        };
+        hear(&mut trust, 100, 3_000, slow);
+        hear(&mut trust, 3_000, 3_300, |_, _| Span {
+            left: 50.0,
+            offered: 500.0,
+            part: 1.0,
+            dropped: 0.0,
+            hol: Duration::from_millis(100),
+            excess: Duration::from_millis(100),
+            foreign: 0.0,
+        });
+        assert!(trust.scale() < 0.2, "{}", trust.scale());
+        hear(&mut trust, 3_300, 7_000, slow);
+        assert!(trust.scale() > 0.8, "{}", trust.scale());
+    }
+
+    /// Its first probe comes after 1.1 s, and is dropped for the most part; little leaves after it.
+    #[test]
+    fn what_its_own_probe_drops_is_no_sign_of_a_lie() {
+        let mut trust = Trust::default();
+        hear(&mut trust, 100, 1_140, radio(1.0));
+        hear(&mut trust, 1_140, 1_300, |_, _| Span {
+            left: 1000.0,
+            offered: 5000.0,
+            part: 1.0,
+            dropped: 3000.0,
+            hol: Duration::from_millis(5),
+            excess: Duration::from_millis(5),
+            foreign: 0.0,
+        });
+        hear(&mut trust, 1_300, 2_000, radio(1.0));
+        assert_eq!(trust.scale(), 1.0);
     }
 }

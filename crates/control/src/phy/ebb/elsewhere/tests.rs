@@ -240,3 +240,55 @@ fn losses_that_are_found_together_count_with_all_that_left_meanwhile() {
     assert!(!found(0.01, 0.0) && !found(0.01, 0.9));
     assert!(found(0.04, 0.0) && found(0.04, 0.9));
 }
+
+/// A loop becomes 100 ms long, of 40, while a tenth of the forecast is served. `again` waits on it beyond that once it is known. What may
+/// be sent at most from then on, each value once, and what became of it.
+fn lengthened(again: Duration) -> (Vec<f64>, Elsewhere) {
+    let mut elsewhere = Elsewhere::default();
+    let mut base = BASE;
+    let mut rates = Vec::new();
+    for n in 0..600 {
+        let now = Instant::from_millis(5 * n);
+        let rate = elsewhere.rate(now).unwrap_or(10_000.0);
+        if base > BASE && rates.last() != Some(&rate) && elsewhere.apart().is_none() {
+            rates.push(rate);
+        }
+        let wait = if base > BASE {
+            again
+        } else {
+            Duration::from_millis(60)
+        };
+        let way = Way {
+            round: base + wait,
+            wait,
+            empty: true,
+            base,
+            served: if again.is_zero() && base > BASE {
+                rate
+            } else {
+                1000.0
+            },
+            forecast: 10_000.0,
+            lost: 0.0,
+            left: 5.0,
+            packet: 1500.0,
+        };
+        base = elsewhere.look(now, way).unwrap_or(base);
+    }
+    (rates, elsewhere)
+}
+
+#[test]
+fn a_longer_path_is_filled_twice_as_far_in_each_loop() {
+    let (rates, elsewhere) = lengthened(Duration::ZERO);
+    assert_eq!(rates, [2000.0, 4000.0, 8000.0, 16_000.0, 10_000.0]);
+    assert!(!elsewhere.is_met());
+}
+
+/// It passed for a longer path, and all that the radio offers was sent into a full queue.
+#[test]
+fn a_queue_that_others_keep_is_not_flooded_for_a_longer_path() {
+    let (rates, elsewhere) = lengthened(Duration::from_millis(30));
+    assert!(rates.iter().all(|&rate| rate <= 4000.0), "{rates:?}");
+    assert!(elsewhere.apart().is_some(), "the host steers");
+}
