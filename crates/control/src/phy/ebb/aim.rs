@@ -99,9 +99,14 @@ impl RadioClock {
         let rests = self.rests.is_some_and(|until| now < until);
         let most = if rests { 1.0 } else { PACE[1] };
         let pace = lesser(greater(pace, PACE[0] * rate), most * rate);
-        // What leaves until the next report, as far as what has left shows.
+        // What leaves until the next report: as far as what has left shows, until it has shown the rate once.
+        self.shows |= GROWTH * self.peak >= rate;
         let shown = GROWTH * self.peak * self.interval + FIRST_FLIGHT * packet;
-        let ahead = lesser(rate * self.interval, shown);
+        let ahead = if self.shows {
+            rate * self.interval
+        } else {
+            lesser(rate * self.interval, shown)
+        };
         self.aim = Aim {
             target,
             most: target + ahead,

@@ -126,6 +126,8 @@ pub(crate) struct RadioClock {
     /// Of those, what was held against bytes that left.
     pub(super) shown: u64,
     pub(super) aim: Aim,
+    /// What has left has shown the rate that is expected, up to a factor of four, since the counters began.
+    pub(super) shows: bool,
     /// What was sent at the last report, and what was on its way then.
     pub(super) looked: (u64, f64),
     /// What is missing on the way is not made up until then.
@@ -192,6 +194,7 @@ impl RadioClock {
             acked: 0,
             shown: 0,
             aim: Aim::default(),
+            shows: false,
             looked: (0, 0.0),
             rests: None,
             steers: false,

@@ -91,6 +91,7 @@ impl RadioClock {
         self.shown = self.acked;
         self.excess = None;
         self.nearest = None;
+        self.shows = false;
         self.dropped = 0;
         self.written_off = self.lost(self.wire(self.in_flight));
         self.forecast = self.forecast.restarted();

@@ -10,6 +10,8 @@ const WINDOW_ROUNDS: u64 = 2;
 const PROOF: u64 = 4;
 /// Sums that differ by no more agree: what left is known some milliseconds after it was offered.
 const AGREE: f64 = 1.2;
+/// The same of a probe that tests a doubt: what is believed too little costs rate for as long as nothing shows it. Ours.
+const BARELY: f64 = 1.05;
 /// Packets that may have left beyond that.
 const SLACK: f64 = 2.0;
 /// A queue of this, by the report and by the loop, all over a window: then what is offered is what leaves.
@@ -217,7 +219,13 @@ impl Trust {
         } else {
             SLACK
         };
-        let more = window.left > AGREE * offered + slack * packet;
+        // A probe that finds no more than is believed has what is believed leave, and little else.
+        let agree = if doubted && window.of_probe {
+            BARELY
+        } else {
+            AGREE
+        };
+        let more = window.left > agree * offered + slack * packet;
         if more && self.scale < 1.0 {
             // The word was doubted too far; it needs no proof.
             self.scale = (window.left / window.offered).min(1.0);
