@@ -609,4 +609,26 @@ mod tests {
         hear(&mut trust, 1_300, 2_000, radio(1.0));
         assert_eq!(trust.scale(), 1.0);
     }
+
+    /// A sixth too little: no probe finds a fifth more.
+    #[test]
+    fn a_small_doubt_ends_by_a_probe_as_well() {
+        let mut trust = Trust::default();
+        hear(&mut trust, 100, 3_000, radio(1.0));
+        hear(&mut trust, 3_000, 3_300, |_, _| Span {
+            left: 4150.0,
+            offered: 5000.0,
+            part: 1.0,
+            dropped: 0.0,
+            hol: Duration::from_millis(100),
+            excess: Duration::from_millis(100),
+            foreign: 0.0,
+        });
+        assert!((trust.scale() - 0.83).abs() < 0.01, "{}", trust.scale());
+        hear(&mut trust, 3_300, 6_000, |trust, now| Span {
+            left: (5000.0 * trust.scale() * trust.gain(now - BASE)).min(4900.0),
+            ..radio(1.0)(trust, now)
+        });
+        assert!(trust.scale() > 0.95, "{}", trust.scale());
+    }
 }
