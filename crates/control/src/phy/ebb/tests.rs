@@ -501,9 +501,11 @@ fn cubic_comes_as_far_as_a_new_flow_at_once_where_less_was_on_its_way() {
 #[test]
 fn what_arrived_twice_is_no_loss_before_the_radio() {
     let mut sender = ebb();
-    let mut ack = Ack::default();
-    ack.newly_acked = slackwater_core::Bytes(1448);
-    ack.duplicated = slackwater_core::Bytes(2896);
+    let ack = Ack {
+        newly_acked: Bytes(1448),
+        duplicated: Bytes(2896),
+        ..Ack::default()
+    };
     sender.on_ack(Instant::from_millis(1), &PathView::default(), &ack);
     assert_eq!(sender.clock.acked, sender.clock.wire(3 * 1448));
 }
