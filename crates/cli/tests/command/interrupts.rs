@@ -52,7 +52,7 @@ fn a_comparison_keeps_its_whole_seeds() {
         "--set",
         "duration=1 s",
     ];
-    // 800 runs, a line each at most, and one before the first run: after fourteen, six seeds are whole.
+    // 800 runs, a line each at most, which comes while its run goes on: that of the fourteenth may be stopped, and six seeds are whole.
     let ran = interrupted(&f, &args, "800", 14);
     assert_eq!(ran.code, Some(130), "{}", ran.err);
     let numbers = json(&f, "runs/constant-12mbps-compare/compare.json");

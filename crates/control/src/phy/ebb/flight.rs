@@ -194,7 +194,7 @@ impl RadioClock {
     }
 
     /// `byte` seems to be of the first packets that left after a pause, at `left`, and sooner here than any before. The counters hold a few
-    /// bytes that were not sent here, such as acknowledgments of what the other end asked: the end of what left before the pause, and when.
+    /// bytes that were not sent here, such as acknowledgments of what the other end sent. Returns the end of what left before the pause, and when.
     fn before_a_pause(&self, now: Instant, byte: u64, left: Instant) -> Option<(u64, Instant)> {
         let (end, begun) = self.log.before()?;
         let foreign = FOREIGN * u64::from(self.mss);

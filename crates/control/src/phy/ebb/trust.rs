@@ -219,7 +219,7 @@ impl Trust {
         } else {
             SLACK
         };
-        // A probe that finds no more than is believed has what is believed leave, and little else.
+        // Where no more is there than is believed, a probe makes little more leave.
         let agree = if doubted && window.of_probe {
             BARELY
         } else {
