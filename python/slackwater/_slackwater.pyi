@@ -250,12 +250,16 @@ class Ack:
     """Bytes by which the cumulative point moved."""
     newly_lost: Final[int]
     """Bytes newly marked lost."""
+    duplicated: Final[int]
+    """Bytes that arrived a second time, as the receiver reports them (TCP's DSACK, RFC 2883)."""
     prior_in_flight: Final[int]
     """Bytes in flight before this ACK."""
     rtt: Final[float | None]
     """The least RTT sample without ambiguity."""
     owd: Final[float | None]
     """One-way delay where the feedback carries it; only differences mean something."""
+    back: Final[float | None]
+    """Delay of the feedback on its way back, where it carries the time it left; only differences mean something."""
     rate: Final[RateSample | None]
     """Delivery-rate sample, where one could be made."""
     ecn: Final[Ecn]

@@ -43,7 +43,8 @@ class Listens(Controller):
         self.heard.append(("sent", now, sent.bytes))
 
     def on_ack(self, now: float, path: PathView, ack: Ack) -> None:
-        self.heard.append(("ack", now, (path.srtt, ack.rtt, ack.newly_acked, ack.rate)))
+        values = (path.srtt, ack.rtt, ack.newly_acked, ack.rate, ack.duplicated, ack.back)
+        self.heard.append(("ack", now, values))
         if ack.round_start:
             assert self.window is not None
             self.window *= 1.5
@@ -69,10 +70,13 @@ def test_events_come_in_order_with_their_samples(scenario: dict[str, Any]) -> No
     times = [now for _, now, _ in Listens.heard]
     assert times == sorted(times)
     assert times[-1] <= 2.0
-    srtt, rtt, acked, rate = next(what for kind, _, what in Listens.heard if kind == "ack")
+    first = next(what for kind, _, what in Listens.heard if kind == "ack")
+    srtt, rtt, acked, rate, repeats, back = first
+    assert back is not None, "TCP's time stamps give it"
     assert srtt == pytest.approx(0.04, abs=0.01)
     assert rtt == pytest.approx(srtt, abs=0.002)
     assert acked > 0
+    assert repeats == 0
     assert rate is None or rate.delivered > 0
     assert any(kind == "congestion" and what == "loss" for kind, _, what in Listens.heard)
     names = set(result.internals.to_polars()["name"])

@@ -275,7 +275,7 @@ pub trait Controller: Send + core::fmt::Debug {
     fn on_report(&mut self, _now: Instant, _path: &PathView, _report: &PathReport) {}
     /// The timer asked for by [`Controller::next_timer`] ran out.
     fn on_timer(&mut self, _now: Instant, _path: &PathView) {}
-    /// When [`Controller::on_timer`] should be called.
+    /// When [`Controller::on_timer`] should be called; a time that has passed is due now.
     fn next_timer(&self) -> Option<Instant> {
         None
     }

@@ -70,6 +70,8 @@ pub struct FlowSample {
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Why its transport has closed the connection, where it has: nothing is sent any more.
+    pub closed: Option<&'static str>,
 }
 
 /// A link's or bearer's state at a sampling instant. Counters count from the start of the run.

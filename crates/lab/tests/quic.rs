@@ -71,6 +71,32 @@ fn every_application_runs_over_quic() {
     }
 }
 
+/// quinn bounds the gaps in a stream that waits for a missing packet, and closes the connection beyond.
+#[test]
+fn a_connection_that_quinn_closes_is_named() {
+    let text = |controller: &str| {
+        format!(
+            "name = \"closed\"\nduration = \"3 s\"\n[path]\nrtt = \"100 ms\"\nloss = \"50 %\"\n[link]\nkind = \"rate\"\nrate = \"400 Mbit/s\"\n\
+             queue = {{ kind = \"fifo\", limit = \"unlimited\" }}\n[[flow]]\ntransport = \"quinn\"\ncontroller = \"{controller}\"\nlabel = \"wide\"\n"
+        )
+    };
+
+    let run = &run(&text("fixed:8000"))[0];
+    let closed = run.summary.flows[0].closed.as_ref().expect("it is closed");
+    assert!(
+        closed.reason.contains("too many gaps") && (0.1..3.0).contains(&closed.at_s),
+        "{closed:?}"
+    );
+    let [closing] = &run.summary.closings()[..] else {
+        panic!("one flow, one sentence: {:?}", run.summary.closings());
+    };
+    assert!(closing.starts_with("wide: its connection"), "{closing}");
+
+    let few = &self::run(&text("fixed:20"))[0];
+    assert_eq!(few.summary.flows[0].closed, None);
+    assert!(few.summary.closings().is_empty());
+}
+
 #[test]
 fn an_application_that_needs_a_connection_refuses_datagrams() {
     let text = "name = \"x\"\nduration = \"1 s\"\n[link]\nkind = \"rate\"\nrate = \"12 Mbit/s\"\n[[flow]]\ntransport = \"udp\"\n";

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes as Buffer;
 use quinn_proto::{
-    ClientConfig, ConnectionId, Dir, EcnCodepoint, Endpoint, Event, StreamEvent, StreamId,
-    WriteError,
+    ClientConfig, ConnectionError, ConnectionId, Dir, EcnCodepoint, Endpoint, Event, StreamEvent,
+    StreamId, WriteError,
 };
 use slackwater_control::{AnyController, Controller as _, EcnMode, PathReport};
 use slackwater_core::record::FlowSample;
@@ -40,6 +40,8 @@ pub struct Sender {
     step: Duration,
     wake: Option<Instant>,
     reports: u64,
+    /// Why quinn has closed the connection.
+    closed: Option<&'static str>,
 }
 
 impl Sender {
@@ -91,6 +93,7 @@ impl Sender {
             step: cfg.timer_step,
             wake: None,
             reports: 0,
+            closed: None,
         }
     }
 
@@ -161,6 +164,7 @@ impl Sender {
         if let Some((_, connection)) = &self.end.connection {
             sample.retransmits = connection.stats().path.lost_packets;
         }
+        sample.closed = self.closed;
         sample
     }
 
@@ -231,6 +235,7 @@ impl Sender {
                         }
                     }
                 }
+                Event::ConnectionLost { reason } => self.closed = Some(words(&reason)),
                 _ => {}
             }
         }
@@ -255,5 +260,21 @@ impl Sender {
             }
         }
         self.taken = self.taken.max(self.written);
+    }
+}
+
+/// What ended a connection, in words. Of the causes that quinn has, these occur without an application that closes.
+fn words(reason: &ConnectionError) -> &'static str {
+    // The assembler of a stream gives up beyond its bound on gaps; the other end receives the reason as text.
+    const GAPS: &str = "too many gaps in the stream's data";
+    let gaps = |text: &[u8]| text.starts_with(b"too many gaps");
+
+    match reason {
+        ConnectionError::TimedOut => "timed out",
+        ConnectionError::Reset => "reset by the peer",
+        ConnectionError::TransportError(e) if gaps(e.reason.as_bytes()) => GAPS,
+        ConnectionError::ConnectionClosed(frame) if gaps(&frame.reason) => GAPS,
+        ConnectionError::ConnectionClosed(_) => "an error of the peer's transport",
+        _ => "an error of the transport",
     }
 }

@@ -127,6 +127,12 @@ pub fn report(results: &[RunResult], command: &str) -> Report {
         ));
     }
     notes.extend(groups.iter().find_map(|(_, runs)| radio::cut(runs[0])));
+    let closings = results.iter().flat_map(|run| {
+        let of = format!("{}, seed {}", name_of(run), run.seed);
+        let closings = run.summary.closings().into_iter();
+        closings.map(move |c| format!("{of}: {c}."))
+    });
+    notes.extend(closings.take(MAX_FLOWS));
     let mut report = Report {
         title: s.title.clone().unwrap_or_else(|| s.name.clone()),
         subtitle: s.description.clone().unwrap_or_default(),

@@ -221,6 +221,15 @@ pub(crate) fn compare(args: &CompareArgs, plugins: &Plugins) -> Result<ExitCode>
         page = Some(put.map_err(plain)?.join(REPORT));
     }
     show(args, &summaries)?;
+    for run in &summaries {
+        for closing in run.closings() {
+            eprintln!(
+                "note: {}, seed {}: {closing}",
+                tables::name_of(run),
+                run.seed
+            );
+        }
+    }
     if let Some(page) = page.filter(|_| !args.common.json && !args.common.table.csv) {
         say!("{}", page.display());
     }

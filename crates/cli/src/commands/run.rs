@@ -110,6 +110,9 @@ pub(crate) fn run(args: &RunArgs, plugins: &Plugins) -> Result<ExitCode> {
         page = Some(put.map_err(plain)?.join(REPORT));
     }
     show(&args.common, &result.summary)?;
+    for closing in result.summary.closings() {
+        eprintln!("note: {closing}");
+    }
     if !args.common.json && !args.common.table.csv {
         say!("seed {}, {} events", result.seed, result.events);
         if let Some(page) = page {

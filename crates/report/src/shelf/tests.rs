@@ -5,6 +5,7 @@ use slackwater_control::{Ack, CongestionEvent, Controller, Intent, PathView};
 use slackwater_core::{Bytes, Instant};
 use slackwater_lab::beacon::Beacon;
 use slackwater_lab::run::{Control, run_scenario};
+use slackwater_results::metrics::Closed;
 use slackwater_results::output;
 use slackwater_scenario::{Plugins, Scenario};
 
@@ -169,6 +170,21 @@ fn a_page_says_how_many_flows_have_no_curves() {
     };
     assert!(notes("13").contains("the first 12 of 13 flows"));
     assert!(!notes("12").contains("flows"), "all of them are drawn");
+}
+
+#[test]
+fn a_page_names_a_connection_that_was_closed() {
+    let scenario = Scenario::parse("shelved.toml", TEXT, Path::new(".")).expect("a scenario");
+    let mut run = run_scenario(&scenario, 1, &mut |_| Control::Continue).expect("a run");
+    run.summary.flows[0].closed = Some(Closed {
+        at_s: 1.25,
+        reason: "timed out".to_owned(),
+    });
+    let notes = view::report(&[run], "").notes.join("\n");
+    assert!(
+        notes.contains("closed at 1.250 s (timed out)") && notes.contains("seed 1"),
+        "{notes}"
+    );
 }
 
 #[test]

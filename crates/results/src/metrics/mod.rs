@@ -6,7 +6,7 @@ pub mod table;
 
 pub use crate::stats::{Bounds, Estimate, Interval, Paired, discoveries, paired, t95};
 pub use histogram::Histogram;
-pub use summary::{FlowSummary, Jain, LinkSummary, Quantiles, RunSummary, summarize};
+pub use summary::{Closed, FlowSummary, Jain, LinkSummary, Quantiles, RunSummary, summarize};
 pub use table::{Better, METRICS, Metric};
 
 /// The nearest rank (from 1) of quantile `q` among `count` values.

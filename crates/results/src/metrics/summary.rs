@@ -108,6 +108,9 @@ pub struct FlowSummary {
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// The end of its connection, where the transport closed it before the flow's own end.
+    #[serde(default)]
+    pub closed: Option<Closed>,
     /// Time of each packet in the bottleneck's queue.
     pub queue_delay_ms: Option<Quantiles>,
     /// Time of each packet in the wired bottleneck's queue.
@@ -132,6 +135,15 @@ pub struct FlowSummary {
     /// Frames, where the flow is media.
     #[serde(default)]
     pub media: Option<MediaSummary>,
+}
+
+/// A connection that its transport closed: from then on the flow sends nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Closed {
+    /// When a sample first saw it, in seconds since the start of the run.
+    pub at_s: f64,
+    /// Why, in words.
+    pub reason: String,
 }
 
 /// The numbers of a media flow.
@@ -250,6 +262,20 @@ pub struct RunSummary {
     pub left_out: LeftOut,
 }
 
+impl RunSummary {
+    /// A sentence for each flow whose connection was closed by its transport. Its rate counts the time after that, too.
+    pub fn closings(&self) -> Vec<String> {
+        let closed = |f: &FlowSummary| {
+            let closed = f.closed.as_ref()?;
+            Some(format!(
+                "{}: its connection was closed at {:.3} s ({}); it sent nothing from then on",
+                f.label, closed.at_s, closed.reason
+            ))
+        };
+        self.flows.iter().filter_map(closed).collect()
+    }
+}
+
 /// The numbers of a finished run.
 pub fn summarize(run: &RunRecorder) -> RunSummary {
     let config = run.config();
@@ -358,6 +384,10 @@ fn flow(run: &RunRecorder, index: usize) -> FlowSummary {
         mark_share: over_sent(record.marks),
         retransmits: growth(&series.retransmits).map_or(record.resent, |g| g.0),
         timeouts: growth(&series.timeouts).map_or(0, |g| g.0),
+        closed: record.closed.map(|(at, reason)| Closed {
+            at_s: at.as_secs_f64(),
+            reason: reason.to_owned(),
+        }),
         queue_delay_ms: Quantiles::of_histogram(&record.queue_delay),
         wired_delay_ms: Quantiles::of_histogram(&record.wired_delay),
         one_way_ms: Quantiles::of_histogram(&record.one_way),

@@ -207,6 +207,8 @@ pub struct FlowRecord {
     pub media: MediaRecord,
     /// Sampled state of the sender.
     pub series: FlowSeries,
+    /// When its transport was first seen closed, and why.
+    pub closed: Option<(Instant, &'static str)>,
     /// The controller's internals.
     pub internals: Internals,
     /// When packets were dropped, over the whole run, the first so many.
@@ -517,6 +519,7 @@ impl Recorder for RunRecorder {
         self.make_room(now, FlowSeries::COLUMNS);
         if let Some(f) = self.flows.get_mut(flow.index()) {
             f.series.push(now, sample);
+            f.closed = f.closed.or(sample.closed.map(|reason| (now, reason)));
         }
     }
 

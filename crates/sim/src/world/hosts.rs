@@ -59,7 +59,9 @@ impl<R: Recorder> World<R> {
         if host != state.sender && !state.messages.is_empty() {
             self.complete(now, flow);
         }
+        // A time that has passed is due now.
         let timer = self.flows[flow].hosts[host].next_timer();
+        let timer = timer.map(|at| at.max(now));
         self.kernel.arm(self.host_component(flow, host), timer);
         if self.host_events.objects > 0 {
             self.take_objects(now, flow);
@@ -135,6 +137,7 @@ impl<R: Recorder> World<R> {
             let sender = state.sender;
             state.hosts[sender].on_delivered(now);
             let timer = state.hosts[sender].next_timer();
+            let timer = timer.map(|at| at.max(now));
             self.kernel.arm(self.host_component(flow, sender), timer);
         }
     }

@@ -461,7 +461,9 @@ impl Sender {
     #[inline]
     fn settle(&mut self, now: Instant) {
         let t = &mut self.timers;
-        t.controller = self.cc.next_timer().unwrap_or(Instant::MAX);
+        // A controller may name a time that has passed (an interval ended while its samples were still to come): it is due now.
+        let controller = self.cc.next_timer();
+        t.controller = controller.map_or(Instant::MAX, |at| at.max(now));
         let earliest = t.loss.min(t.pto).min(t.pace).min(t.ack).min(t.controller);
         if earliest < t.wake || t.wake < now {
             t.wake = earliest;
