@@ -31,6 +31,7 @@ mod elsewhere;
 mod fades;
 mod flight;
 mod forecast;
+mod host;
 mod judge;
 mod learn;
 mod network;
@@ -179,6 +180,10 @@ impl Controller for Ebb {
         };
         let headers = packets * u64::from(self.clock.headers);
         self.clock.on_sent(now, sent.bytes.0 + headers);
+        let last = sent.bytes.0 % mss;
+        if last > 0 && last < mss / 8 * 7 {
+            self.clock.log.note_short();
+        }
         if !self.clock.steers {
             self.cubic.on_sent(now, path, sent);
         }

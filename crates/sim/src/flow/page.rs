@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use slackwater_control::AnyController;
+use slackwater_control::{AnyController, PathReport};
 use slackwater_core::record::FlowSample;
 use slackwater_core::{Body, Bytes, Instant, Packet};
 use slackwater_transport::app::Fetch;
@@ -10,6 +10,7 @@ use slackwater_transport::quic::{self, Config as QuicConfig};
 use slackwater_transport::tcp::{Config as TcpConfig, Endpoint};
 
 use super::end::{End, Io};
+use super::stream::{carries_report, report_of};
 use super::{Fresh, SendingEnd, TcpReceiver, purpose};
 
 /// The end of a connection that opens it, asks, and takes what comes.
@@ -35,6 +36,8 @@ trait Asking: core::fmt::Debug + Send {
 trait Answering: core::fmt::Debug + Send {
     /// True where the packet opened another connection in place of the last.
     fn on_packet(&mut self, now: Instant, packet: &Packet, out: &mut Vec<Packet>) -> bool;
+    /// Explicit feedback for the controller.
+    fn on_report(&mut self, now: Instant, report: &PathReport, out: &mut Vec<Packet>);
     fn write(&mut self, now: Instant, bytes: u64, out: &mut Vec<Packet>) -> u64;
     fn on_timer(&mut self, now: Instant, out: &mut Vec<Packet>);
     fn next_timer(&self) -> Option<Instant>;
@@ -188,7 +191,11 @@ impl PageServer {
 
 impl End for PageServer {
     fn on_packet(&mut self, now: Instant, packet: &Packet, io: &mut Io<'_>) {
-        if self.end.on_packet(now, packet, io.packets) {
+        if carries_report(&packet.body) {
+            if let Some(report) = report_of(&packet.body) {
+                self.end.on_report(now, &report, io.packets);
+            }
+        } else if self.end.on_packet(now, packet, io.packets) {
             self.pending = 0;
         }
         while self.answered + self.request <= self.end.delivered() {
@@ -275,6 +282,9 @@ impl Answering for TcpServer {
         self.requests.on_packet(now, packet, out);
         anew
     }
+    fn on_report(&mut self, now: Instant, report: &PathReport, out: &mut Vec<Packet>) {
+        self.requests.endpoint.on_report(now, report, out);
+    }
     fn write(&mut self, now: Instant, bytes: u64, out: &mut Vec<Packet>) -> u64 {
         self.requests.endpoint.write(now, bytes, out)
     }
@@ -349,6 +359,9 @@ impl Asking for QuicClient {
 impl Answering for quic::Server {
     fn on_packet(&mut self, now: Instant, packet: &Packet, out: &mut Vec<Packet>) -> bool {
         Self::on_packet(self, now, packet, out)
+    }
+    fn on_report(&mut self, now: Instant, report: &PathReport, out: &mut Vec<Packet>) {
+        Self::on_report(self, now, report, out);
     }
     fn write(&mut self, now: Instant, bytes: u64, out: &mut Vec<Packet>) -> u64 {
         Self::write(self, now, bytes, out)

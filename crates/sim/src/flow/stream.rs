@@ -132,6 +132,21 @@ impl SendingEnd for slackwater_quic::Sender {
     forward!();
 }
 
+/// A datagram with explicit feedback, in place of a packet of the transport.
+#[inline]
+pub(super) const fn carries_report(body: &Body) -> bool {
+    matches!(body, Body::Report(_) | Body::Counters(_))
+}
+
+/// The feedback of such a datagram; `None` where it cannot be read.
+pub(super) fn report_of(body: &Body) -> Option<PathReport> {
+    match body {
+        Body::Report(bytes) => ReportBody(*bytes).report(),
+        Body::Counters(octets) => Counters::decode(octets).map(PathReport::Counters),
+        _ => None,
+    }
+}
+
 /// An application over a connection.
 #[derive(Debug)]
 pub struct StreamSender<E: SendingEnd> {
@@ -225,13 +240,8 @@ where
 {
     #[inline]
     fn on_packet(&mut self, now: Instant, packet: &Packet, io: &mut Io<'_>) {
-        if let Body::Report(bytes) = packet.body {
-            if let Some(report) = ReportBody(bytes).report() {
-                self.endpoint.on_report(now, &report, io.packets);
-            }
-        } else if let Body::Counters(octets) = &packet.body {
-            if let Some(counters) = Counters::decode(octets) {
-                let report = PathReport::Counters(counters);
+        if carries_report(&packet.body) {
+            if let Some(report) = report_of(&packet.body) {
                 self.endpoint.on_report(now, &report, io.packets);
             }
         } else {

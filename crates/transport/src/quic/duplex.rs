@@ -3,7 +3,7 @@
 //! Each end is a [`Sender`] and a [`Receiver`]. Those of the way from the client to the server make the handshake; the two
 //! of the way back join when it is complete. Their packets carry [`QuicBits::BACK`].
 
-use slackwater_control::AnyController;
+use slackwater_control::{AnyController, PathReport};
 use slackwater_core::record::FlowSample;
 use slackwater_core::{Draw, FlowId, Instant, Packet, QuicBits};
 
@@ -149,6 +149,11 @@ impl Server {
             self.answers.join(now, rtt, out);
         }
         anew
+    }
+
+    /// Explicit feedback for the controller of what answers.
+    pub fn on_report(&mut self, now: Instant, report: &PathReport, out: &mut Vec<Packet>) {
+        self.answers.on_report(now, report, out);
     }
 
     fn renew(&mut self) {

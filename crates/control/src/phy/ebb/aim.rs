@@ -5,6 +5,7 @@ use slackwater_signal::Counters;
 
 use super::clock::RadioClock;
 use super::flight::STANDING;
+use super::host::USED;
 use super::order::{greater, lesser};
 use super::{trust, upload};
 
@@ -19,8 +20,6 @@ const FIRST_FLIGHT: f64 = 20.0;
 /// Gain of a first probe of media.
 const GENTLE: f64 = 1.4;
 
-/// A host that sends less than this part of what it might is limited by something else.
-const USED: f64 = 0.5;
 /// A gap on the way of this, seconds, is more than a queue takes up that was sent to fill it. Ours.
 const GAP: f64 = 0.050;
 
@@ -91,7 +90,10 @@ impl RadioClock {
             self.aim.pace.as_bps() as f64 / 8.0 * span,
             self.aim.target - self.looked.1,
         );
-        let spared = (sent.saturating_sub(self.looked.0) as f64) < USED * might - 2.0 * packet;
+        let left = sent.saturating_sub(self.looked.0) as f64;
+        let spared = left < USED * might - 2.0 * packet;
+        self.host
+            .note(now, (left, might), span, self.base(), self.round);
         if !self.limited && spared && target - out > GAP * rate {
             self.rests = Some(now + self.base());
         }

@@ -12,6 +12,7 @@ use super::elsewhere::Elsewhere;
 use super::fades::{Fades, SERVED};
 use super::flight::Known;
 use super::forecast::Forecast;
+use super::host::Host;
 use super::oracle::Oracle;
 use super::order::{greater, lesser};
 use super::params::Params;
@@ -125,11 +126,15 @@ pub(crate) struct RadioClock {
     pub(super) acked: u64,
     /// Of those, what was held against bytes that left.
     pub(super) shown: u64,
+    /// What had been acknowledged at a time up to a loop ago.
+    pub(super) confirmed: (Instant, u64),
     pub(super) aim: Aim,
     /// What has left has shown the rate that is expected, up to a factor of four, since the counters began.
     pub(super) shows: bool,
     /// What was sent at the last report, and what was on its way then.
     pub(super) looked: (u64, f64),
+    /// Whether the host sends what it might.
+    pub(super) host: Host,
     /// What is missing on the way is not made up until then.
     pub(super) rests: Option<Instant>,
     /// The radio steers, and no fall-back.
@@ -192,10 +197,12 @@ impl RadioClock {
             trust: Trust::default(),
             clear: Clear::default(),
             acked: 0,
+            confirmed: (Instant::ZERO, 0),
             shown: 0,
             aim: Aim::default(),
             shows: false,
             looked: (0, 0.0),
+            host: Host::default(),
             rests: None,
             steers: false,
             left_with: None,
@@ -290,6 +297,7 @@ impl RadioClock {
         self.time(now, span);
         if span > PAUSE {
             self.forecast = self.forecast.restarted();
+            self.trust.resume();
             self.know(counters);
             return;
         }

@@ -9,6 +9,9 @@ const GRAIN: Duration = Duration::from_micros(500);
 /// Entries at most: 2 s at least.
 const ENTRIES: usize = 4096;
 
+/// Packets that are not full are remembered up to so many.
+const SHORTS: usize = 64;
+
 /// The bytes that a sender sent, IP headers included.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SendLog {
@@ -20,6 +23,8 @@ pub(super) struct SendLog {
     rows: VecDeque<(u64, Instant)>,
     /// The last row that was forgotten.
     before: Option<(u64, Instant)>,
+    /// Bytes by the end of each of the last packets that were not full.
+    shorts: VecDeque<u64>,
 }
 
 impl SendLog {
@@ -35,6 +40,20 @@ impl SendLog {
             self.begin(now);
         }
         self.sent += bytes;
+    }
+
+    /// The last packet that left was not full.
+    pub(super) fn note_short(&mut self) {
+        if self.shorts.len() == SHORTS {
+            self.shorts.pop_front();
+        }
+        self.shorts.push_back(self.sent);
+    }
+
+    /// One of the packets that end behind byte number `from` and up to `to` was not full.
+    pub(super) fn has_short(&self, from: u64, to: u64) -> bool {
+        let next = self.shorts.partition_point(|&end| end <= from);
+        self.shorts.get(next).is_some_and(|&end| end <= to)
     }
 
     /// Of the last row, `bytes` were not sent.

@@ -139,6 +139,8 @@ pub(super) struct Way {
     pub left: f64,
     /// Bytes of a packet.
     pub packet: f64,
+    /// The host sent less than it might: less is served than the radio offers, and nothing is found in that.
+    pub idle: bool,
 }
 
 /// How long the radio has served what it offers, where it does; `since` keeps when it began.
@@ -160,6 +162,14 @@ impl Elsewhere {
         }
         self.settle(now, &way);
         let loses = self.loses(&way);
+        if way.idle {
+            self.since = None;
+            self.empty = None;
+            self.lost = 0.0;
+            if !self.is_met() {
+                return None;
+            }
+        }
         if self.climb.is_some() {
             self.climb(now, &way, loses);
             return None;

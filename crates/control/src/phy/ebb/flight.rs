@@ -6,6 +6,7 @@ use slackwater_signal::Counters;
 
 use super::clock::{Heard, RadioClock};
 use super::count::Least;
+use super::order::{greater, lesser};
 
 /// A radio queue above this hides the least loop.
 pub(super) const STANDING: Duration = Duration::from_millis(5);
@@ -16,6 +17,8 @@ const YOUNG: Duration = Duration::from_secs(1);
 const EARLIEST: Duration = Duration::from_millis(20);
 /// What comes so much later to the radio than what came fastest is not lost yet. Ours.
 const JITTER: Duration = Duration::from_millis(4);
+/// A packet that leaves after so many times of a packet meets none before it.
+const ALONE: u64 = 2;
 /// Packets of others that the first counters may hold beyond those that were sent here: a loop is of a byte behind so many.
 const FOREIGN: u64 = 2;
 
@@ -108,26 +111,36 @@ impl RadioClock {
     pub(super) fn align(&mut self, now: Instant, counters: &Counters) {
         let arrived = self.gone + i64::from(counters.backlog);
         let sent = self.log.sent() as i64;
-        // The round trip of a handshake may be that of an outage: bytes of a path that is shorter have arrived meanwhile.
+        // The round trip of a handshake may be that of an outage.
         let none = self
             .first_sent
-            .is_none_or(|t| !self.upload && now.since(t) < (self.min_rtt / 2).min(EARLIEST));
+            .is_some_and(|t| !self.upload && now.since(t) < (self.min_rtt / 2).min(EARLIEST));
         // A queue before the radio, which may have grown since the last loop, holds what was sent for longer than the base.
         let way = self.base().max(self.srtt);
         let all = self.has_base() && now.since(self.last_sent) > way * 2;
+        let foreign = (FOREIGN * u64::from(self.mss)) as i64;
         self.offset = match () {
-            // Nothing of what was sent can have reached the radio ...
-            () if none => arrived,
+            // Nothing was sent ...
+            () if self.first_sent.is_none() => arrived,
+            // ... or nothing of it can have reached the radio, but where the handshake waited on its way ...
+            () if none => self.offset.max(arrived.min(foreign)),
             // ... or all of it has, or never will.
             () if all => arrived - sent,
             // What waits there is a word that nothing proves: it may tell of a handshake, and of no more.
             () => {
-                let handshake = self.began + (FOREIGN * u64::from(self.mss)) as i64;
+                let handshake = self.began + foreign;
                 self.offset
                     .max((arrived - sent).min(handshake))
                     .max(self.gone - sent)
             }
         };
+        // Bytes that pass for those of others would be on their way for ever.
+        let (since, acked) = self.confirmed;
+        if self.least.get().is_some() && now.since(since) >= self.base() + self.late {
+            // What had been acknowledged when the report was made had left by then.
+            self.offset = self.offset.min(self.gone - acked as i64);
+            self.confirmed = (now, self.acked);
+        }
         self.foreign += u64::try_from(self.offset - self.most).unwrap_or(0);
         self.most = self.most.max(self.offset);
     }
@@ -187,10 +200,26 @@ impl RadioClock {
         if self.upload {
             self.granted.look(now, counters.hol, self.round);
         }
+        if self.is_short(now, last, left) {
+            return;
+        }
         // A queue only makes a loop longer: below the least one, a loop through a queue is one as well.
         if counters.hol <= STANDING || self.least.get().is_none_or(|least| self.round < least) {
             self.least.add(now, self.round);
         }
+    }
+
+    /// At a slow rate a full packet takes some time by itself. A loop of one that is not full, or that left after a pause of the host and so
+    /// behind no other, is shorter than the least one of a flow that always sends.
+    fn is_short(&self, now: Instant, byte: u64, left: Instant) -> bool {
+        let packet = f64::from(self.mss + self.headers);
+        let takes = Duration::from_secs_f64(lesser(packet / greater(self.aim.rate, 1.0), 1.0));
+        let before = self.log.before();
+        let alone = before.is_some_and(|(_, begun)| left.since(begun) > takes * ALONE);
+        let known = self.least.get().is_some();
+        let end = byte + u64::from(self.mss);
+        let alone = alone && self.host.is_idle(now);
+        known && takes > JITTER && (alone || self.log.has_short(byte, end))
     }
 
     /// `byte` seems to be of the first packets that left after a pause, at `left`, and sooner here than any before. The counters hold a few

@@ -112,12 +112,18 @@ impl RadioClock {
             lost: std::mem::take(&mut self.lost) as f64,
             left: left as f64,
             packet,
+            idle: self.is_idle(now),
         };
         if self.params.rules.elsewhere
             && let Some(base) = self.elsewhere.look(now, way)
         {
             self.least.restart(now, base);
         }
+    }
+
+    /// The host sends less than it might, as one without enough data. An encoder always does, and rule 6 looks at it all the same.
+    fn is_idle(&self, now: Instant) -> bool {
+        !self.limited && self.host.is_idle(now)
     }
 
     /// Rule 6 for an upload: whether what lies behind the radio decides. `seconds` are those of the report, `base` is the least loop.
@@ -131,6 +137,7 @@ impl RadioClock {
             forecast: self.forecast.rate(),
             dropped: self.dropped,
             packet: f64::from(self.mss + self.headers),
+            idle: self.is_idle(now),
         };
         self.granted
             .serve(self.served, sample.forecast, 1.0 - self.fades.peak);

@@ -278,6 +278,12 @@ impl Trust {
         self.held = None;
     }
 
+    /// Reports come again after a pause. What was acknowledged since is ahead of what they have counted, and sums over a pause say nothing.
+    pub(super) fn resume(&mut self) {
+        self.held = None;
+        self.window = None;
+    }
+
     /// It is time for [`Self::hold`]; `base` is the least loop.
     pub(super) fn holds(&self, now: Instant, base: Duration) -> bool {
         self.held
@@ -391,6 +397,29 @@ mod tests {
         });
         hear(&mut trust, 1_150, 3_000, radio(1.0));
         assert_eq!((trust.scale(), trust.banned), (1.0, None));
+    }
+
+    #[test]
+    fn what_is_acknowledged_ahead_of_the_first_report_after_a_pause_is_no_lie() {
+        let mut trust = Trust::default();
+        let at = |ms: u64| Instant::from_millis(ms);
+        let hear = |trust: &mut Trust, ms: u64, bytes: [u64; 2]| {
+            let heard = Heard {
+                gone: bytes[0] as i64,
+                acked: bytes[1],
+                flying: 0,
+            };
+            assert!(trust.holds(at(ms), BASE));
+            trust.hold(at(ms), heard, PACKET);
+            trust.is_banned(at(ms))
+        };
+        assert!(!hear(&mut trust, 1_000, [100_000, 100_000]));
+        // Five seconds later 60,000 bytes are acknowledged, and the first report has counted none of them.
+        let mut deaf = trust;
+        assert!(hear(&mut deaf, 6_000, [100_000, 160_000]));
+        trust.resume();
+        assert!(!hear(&mut trust, 6_000, [100_000, 160_000]));
+        assert!(!hear(&mut trust, 7_400, [400_000, 450_000]));
     }
 
     #[test]

@@ -110,6 +110,8 @@ pub(super) struct Sample {
     pub dropped: u64,
     /// Bytes of a packet.
     pub packet: f64,
+    /// The host sent less than it might.
+    pub idle: bool,
 }
 
 impl Behind {
@@ -146,6 +148,7 @@ impl Behind {
             lost: all.saturating_sub(radio) as f64,
             left,
             packet: sample.packet,
+            idle: sample.idle,
         }
     }
 }
@@ -190,6 +193,7 @@ mod tests {
                 forecast: 2e6,
                 dropped: 0,
                 packet: 1500.0,
+                idle: false,
             };
             behind.way(Instant::from_millis(ms), &sample, &fades)
         };
@@ -222,6 +226,7 @@ mod tests {
             forecast: 1e6,
             dropped,
             packet: 1500.0,
+            idle: false,
         };
         let fades = Fades::over(EVERY);
         behind.on_lost(5_000);

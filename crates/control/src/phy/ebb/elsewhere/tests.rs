@@ -18,6 +18,7 @@ fn loops_of_an_empty_radio_show_a_longer_path_though_its_queue_seems_to_explain_
             lost: 0.0,
             left: 12e3,
             packet: 1500.0,
+            idle: false,
         };
         elsewhere.look(Instant::from_millis(5 * n), way)
     });
@@ -25,6 +26,36 @@ fn loops_of_an_empty_radio_show_a_longer_path_though_its_queue_seems_to_explain_
 }
 
 const BASE: Duration = Duration::from_millis(40);
+
+/// Loops are 30 ms longer than the radio's queue explains, a third of what it offers is served, and a twentieth of the packets is lost.
+fn meets(idle: impl Fn(u64) -> bool) -> bool {
+    let mut elsewhere = Elsewhere::default();
+    (0..2000).any(|n| {
+        let longer = Duration::from_millis(30);
+        let way = Way {
+            round: BASE + longer,
+            wait: longer,
+            empty: true,
+            base: BASE,
+            served: 1e6,
+            forecast: 3e6,
+            lost: 250.0,
+            left: 5e3,
+            packet: 1500.0,
+            idle: idle(n),
+        };
+        elsewhere.look(Instant::from_millis(5 * n), way);
+        elsewhere.is_met()
+    })
+}
+
+#[test]
+fn a_host_that_has_little_to_send_shows_no_bottleneck() {
+    assert!(meets(|_| false));
+    assert!(!meets(|_| true));
+    // A frame of video each 50 ms, and less than a loop between two of them.
+    assert!(!meets(|n| n % 10 != 0));
+}
 
 /// How often a sender drains its queue in 30 s, with a report each 5 ms. Loops are 6 ms longer than the least one, and as long
 /// as that while it drains; 93 % of the forecast are served otherwise.
@@ -50,6 +81,7 @@ fn drains(empty: bool) -> u32 {
                 lost: 0.0,
                 left: 5.0,
                 packet: 1500.0,
+                idle: false,
             },
         );
         assert_eq!(path, None, "the path is as long as before");
@@ -85,6 +117,7 @@ fn where_nothing_is_forecast_nothing_is_held() {
             lost: 0.0,
             left: 0.0,
             packet: 1500.0,
+            idle: false,
         };
         elsewhere.look(Instant::from_millis(5 * n), way);
         assert!(!elsewhere.is_met());
@@ -125,6 +158,7 @@ impl Hop {
                 lost: left * lost,
                 left,
                 packet: 1500.0,
+                idle: false,
             };
             if let Some(base) = self.elsewhere.look(self.now, way) {
                 self.base = base;
@@ -232,6 +266,7 @@ fn losses_that_are_found_together_count_with_all_that_left_meanwhile() {
                 lost,
                 left,
                 packet: 1500.0,
+                idle: false,
             };
             elsewhere.look(Instant::from_millis(5 * n), way);
             elsewhere.is_met()
@@ -272,6 +307,7 @@ fn lengthened(again: Duration) -> (Vec<f64>, Elsewhere) {
             lost: 0.0,
             left: 5.0,
             packet: 1500.0,
+            idle: false,
         };
         base = elsewhere.look(now, way).unwrap_or(base);
     }
