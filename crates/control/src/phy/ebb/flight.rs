@@ -218,7 +218,7 @@ impl RadioClock {
         let alone = before.is_some_and(|(_, begun)| left.since(begun) > takes * ALONE);
         let known = self.least.get().is_some();
         let end = byte + u64::from(self.mss);
-        let alone = alone && self.host.is_idle(now);
+        let alone = alone && self.is_idle(now);
         known && takes > JITTER && (alone || self.log.has_short(byte, end))
     }
 

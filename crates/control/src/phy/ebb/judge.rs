@@ -122,7 +122,7 @@ impl RadioClock {
     }
 
     /// The host sends less than it might, as one without enough data. An encoder always does, and rule 6 looks at it all the same.
-    fn is_idle(&self, now: Instant) -> bool {
+    pub(super) fn is_idle(&self, now: Instant) -> bool {
         !self.limited && self.host.is_idle(now)
     }
 
