@@ -3,6 +3,7 @@
 //!
 //! No paper stands behind it. Every bound here is a target of ours, and none counts as a claim.
 
+mod apps;
 mod ceiling;
 mod cells;
 mod company;
@@ -59,6 +60,7 @@ pub const STUDY: Study = Study {
             media::part(options)?,
             drives::part(options)?,
             drawn::part(options)?,
+            apps::part(options)?,
         ])
     },
 };

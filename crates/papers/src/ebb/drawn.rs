@@ -16,40 +16,57 @@ const SENDERS: [&str; 8] = [
 ];
 
 /// Values of one scenario, one after the other.
-struct Dice {
+pub(super) struct Dice {
     draw: Draw,
     drawn: u64,
 }
 
 impl Dice {
+    /// Those of scenario `number`.
+    pub(super) fn new(number: u64) -> Self {
+        Self {
+            draw: Draw::new(number),
+            drawn: 0,
+        }
+    }
+
     fn uniform(&mut self) -> f64 {
         self.drawn += 1;
         self.draw.uniform(self.drawn)
     }
 
     /// One of `all`; what stands there twice comes twice as often.
-    fn one<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(super) fn one<T: Copy>(&mut self, all: &[T]) -> T {
         all[(self.uniform() * all.len() as f64) as usize]
     }
 
     /// Between `low` and `high`: each factor is as likely as any other.
-    fn factor(&mut self, low: f64, high: f64) -> f64 {
+    pub(super) fn factor(&mut self, low: f64, high: f64) -> f64 {
         low * (high / low).powf(self.uniform())
     }
 }
 
 /// A scenario with what it is, in words.
-struct Drawn {
-    label: String,
-    scenario: Scenario,
+pub(super) struct Drawn {
+    pub(super) label: String,
+    pub(super) scenario: Scenario,
 }
 
-/// Scenario number `number`, of a cell whose user is where it has a rate.
-fn scenario(number: u64) -> Result<Drawn, StudyError> {
-    let mut dice = Dice {
-        draw: Draw::new(number),
-        drawn: 0,
-    };
+/// A cell with its path, its reports and its users.
+pub(super) struct Place {
+    /// The radio, in words.
+    pub(super) rat: String,
+    pub(super) rtt: Duration,
+    pub(super) buffer: &'static str,
+    pub(super) users: u32,
+    /// Which way data go.
+    pub(super) direction: &'static str,
+    /// The scenario but for its head and its flows.
+    pub(super) text: String,
+}
+
+/// A cell whose user is where it has a rate.
+pub(super) fn place(dice: &mut Dice) -> Place {
     let rtt = Duration::from_micros((dice.factor(4.0, 200.0) * 1e3) as u64);
     let loss = dice.one(&["0 %", "0 %", "0 %", "0.01 %", "0.1 %", "1 %"]);
     let jitter = dice.one(&["0 ms", "0 ms", "1 ms", "5 ms"]);
@@ -93,7 +110,7 @@ fn scenario(number: u64) -> Result<Drawn, StudyError> {
     let speed = dice.one(&["1", "3", "15", "60", "120"]);
     let distance = dice.factor(50.0, 250.0) as u64;
     let mobility = dice.one(&["static", "walk", "steps"]);
-    let place = match mobility {
+    let moves = match mobility {
         "walk" => format!("min = \"20 m\", max = \"{distance} m\", speed = \"{speed} km/h\""),
         "steps" => format!("min = \"40 m\", max = \"{distance} m\""),
         _ => format!("distance = \"{distance} m\""),
@@ -102,6 +119,34 @@ fn scenario(number: u64) -> Result<Drawn, StudyError> {
     let late = dice.one(&["0 ms", "0 ms", "5 ms", "20 ms"]);
     let lost = dice.one(&["0 %", "0 %", "20 %"]);
     let direction = dice.one(&["down", "down", "down", "up"]);
+
+    let text = format!(
+        "[path]\nrtt = \"{rtt}\"\nloss = \"{loss}\"\njitter = \"{jitter}\"\n\
+         [cell]\n{air}shadowing = \"{shadowing}\"\nscheduler = \"{scheduler}\"\nrlc = {{ mode = \"{mode}\", buffer = \"{buffer}\" }}\n\
+         [feedback]\ndelay = \"{late}\"\nebb = {{ every = \"{every}\" }}\nfaults = {{ loss = \"{lost}\" }}\n\
+         [[ue]]\ncount = {users}\nspeed = \"{speed} km/h\"\nmobility = {{ kind = \"{mobility}\", {moves} }}\n"
+    );
+    Place {
+        rat,
+        rtt,
+        buffer,
+        users,
+        direction,
+        text,
+    }
+}
+
+/// Scenario number `number`.
+fn scenario(number: u64) -> Result<Drawn, StudyError> {
+    let mut dice = Dice::new(number);
+    let Place {
+        rat,
+        rtt,
+        buffer,
+        users,
+        direction,
+        text,
+    } = place(&mut dice);
     let flows = dice.one(&[1, 1, 2, 4]);
 
     let label = format!(
@@ -109,11 +154,7 @@ fn scenario(number: u64) -> Result<Drawn, StudyError> {
         rtt.as_millis_f64()
     );
     let text = format!(
-        "name = \"drawn\"\nduration = \"15 s\"\nwarmup = \"3 s\"\n\
-         [path]\nrtt = \"{rtt}\"\nloss = \"{loss}\"\njitter = \"{jitter}\"\n\
-         [cell]\n{air}shadowing = \"{shadowing}\"\nscheduler = \"{scheduler}\"\nrlc = {{ mode = \"{mode}\", buffer = \"{buffer}\" }}\n\
-         [feedback]\ndelay = \"{late}\"\nebb = {{ every = \"{every}\" }}\nfaults = {{ loss = \"{lost}\" }}\n\
-         [[ue]]\ncount = {users}\nspeed = \"{speed} km/h\"\nmobility = {{ kind = \"{mobility}\", {place} }}\n\
+        "name = \"drawn\"\nduration = \"15 s\"\nwarmup = \"3 s\"\n{text}\
          [[flow]]\ncontroller = \"cubic\"\nue = \"each\"\ncount = {flows}\ndirection = \"{direction}\"\n[record]\nqlog = false\n"
     );
     Ok(Drawn {
