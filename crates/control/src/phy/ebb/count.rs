@@ -201,6 +201,21 @@ mod tests {
     }
 
     #[test]
+    fn packets_that_are_not_full_are_found_between_two_bytes() {
+        let mut log = SendLog::default();
+        for n in 0..200 {
+            log.on_sent(Instant::from_millis(n), 1000);
+            if n % 2 == 1 {
+                log.note_short();
+            }
+        }
+        assert!(log.has_short(101_999, 102_000) && log.has_short(101_500, 102_500));
+        assert!(!log.has_short(102_000, 103_999) && !log.has_short(200_000, 300_000));
+        // The last 64 of a hundred.
+        assert!(!log.has_short(0, 73_999) && log.has_short(0, 74_000));
+    }
+
+    #[test]
     fn the_least_is_forgotten_after_twelve_seconds() {
         let mut least = Least::default();
         let ms = Duration::from_millis;

@@ -293,3 +293,43 @@ impl RadioClock {
         self.nearest = Some(self.nearest.map_or(age, |least| least.min(age)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phy::ebb::Params;
+
+    const PACKET: u64 = 1500;
+
+    /// Packets leave at `times`, in ms, at a rate of one each `takes` ms. Whether the loop of the last one is none to go by.
+    fn short(takes: u64, times: &[u64], full: bool, idle: bool) -> bool {
+        let mut clock = RadioClock::new(Params::DEFAULT, 1448);
+        let at = Instant::from_millis;
+        let base = Duration::from_millis(50);
+        clock.aim.rate = PACKET as f64 * 1e3 / takes as f64;
+        clock.least.add(at(0), base);
+        for &ms in times {
+            clock.on_sent(at(ms), PACKET);
+        }
+        if !full {
+            clock.log.note_short();
+        }
+        let now = at(2_000);
+        if idle {
+            clock.host.note(now, (0.0, 1500.0), 0.005, base, base);
+        }
+        let byte = PACKET * times.len() as u64 - 1448;
+        let left = clock.log.time_of(byte).expect("it left");
+        clock.is_short(now, byte, left)
+    }
+
+    #[test]
+    fn a_packet_that_meets_no_other_or_is_not_full_has_no_least_loop_at_a_slow_rate() {
+        assert!(!short(17, &[0, 17, 34], true, true));
+        assert!(short(17, &[0, 17, 69], true, true), "after a pause");
+        assert!(!short(17, &[0, 17, 51], true, true), "of two packets");
+        assert!(!short(17, &[0, 17, 1000], true, false), "the radio paused");
+        assert!(short(17, &[0, 17, 34], false, false), "not full");
+        assert!(!short(4, &[0, 17, 1000], false, true), "fast");
+    }
+}

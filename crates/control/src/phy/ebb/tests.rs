@@ -498,6 +498,68 @@ fn cubic_comes_as_far_as_a_new_flow_at_once_where_less_was_on_its_way() {
     assert_eq!(take(100 * 1448), [100, 100]);
 }
 
+/// The handshake took 40 ms in the queue of others, and the path takes 10. Then a packet leaves each 10 ms.
+#[test]
+fn a_first_flight_on_a_short_path_does_not_pass_for_a_handshake() {
+    let at = Instant::from_millis;
+    let path = PathView {
+        mss: 1448,
+        wire_mss: 1500,
+        min_rtt: Duration::from_millis(40),
+        srtt: Duration::from_millis(40),
+        ..PathView::default()
+    };
+    let sent = Sent {
+        bytes: Bytes(1448),
+        ..Sent::default()
+    };
+    let mut ebb = ebb();
+    let mut left: Vec<u64> = vec![];
+    let mut acked = 0;
+    let report = |ebb: &mut Ebb, ms: u64, left: &[u64]| {
+        // They reach the radio after 4 ms and have left it after 10; a report takes 4.
+        let by = |late: u64| left.iter().filter(|&&t| t + late + 4 <= ms).count() as u32;
+        let counters = Counters {
+            stamp: ms as u32 * 8,
+            gone: 1500 * by(10),
+            offered: 7_500 * (ms as u32 / 5),
+            backlog: 1500 * (by(4) - by(10)),
+            active: 1,
+            ..Counters::default()
+        };
+        ebb.on_report(at(ms), &path, &PathReport::Counters(counters));
+    };
+    for ms in 0..400 {
+        if ms == 2 {
+            left.extend([ms; 20]);
+        } else if ms > 20 && ms % 10 == 0 {
+            left.push(ms);
+        }
+        while ebb.clock.log.sent() < 1500 * left.len() as u64 {
+            ebb.on_sent(at(ms), &path, &sent);
+        }
+        let arrived = left.iter().filter(|&&t| t + 18 <= ms).count();
+        let ack = Ack {
+            newly_acked: Bytes(1448 * (arrived - acked) as u64),
+            ..Ack::default()
+        };
+        if arrived > acked {
+            ebb.on_ack(at(ms), &path, &ack);
+            acked = arrived;
+        }
+        if ms % 5 == 0 {
+            report(&mut ebb, ms, &left);
+        }
+        if ms == 15 {
+            // All but two packets at most are the flow's own.
+            assert!(ebb.clock.offset <= 2 * 1448, "{}", ebb.clock.offset);
+        }
+    }
+    // What was acknowledged a loop ago shows that none of them was another's, but for what left since.
+    assert!(ebb.clock.offset <= 1500, "{}", ebb.clock.offset);
+    assert!(!ebb.clock.is_banned(at(400)));
+}
+
 #[test]
 fn what_arrived_twice_is_no_loss_before_the_radio() {
     let mut sender = ebb();
