@@ -173,14 +173,14 @@ impl Controller for Ebb {
         self.clock.see(path);
         // A host may hand several packets to the kernel at once, and each has its headers.
         let mss = u64::from(self.clock.mss);
-        let packets = if sent.bytes.0 <= mss {
-            1
+        let (packets, last) = if sent.bytes.0 <= mss {
+            (1, sent.bytes.0)
         } else {
-            sent.bytes.0.div_ceil(mss)
+            (sent.bytes.0.div_ceil(mss), sent.bytes.0 % mss)
         };
         let headers = packets * u64::from(self.clock.headers);
         self.clock.on_sent(now, sent.bytes.0 + headers);
-        let last = sent.bytes.0 % mss;
+        // A packet that has room for an ACK as well, as QUIC's, counts as full.
         if last > 0 && last < mss / 8 * 7 {
             self.clock.log.note_short();
         }

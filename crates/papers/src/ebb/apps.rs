@@ -131,7 +131,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     })
 }
 
-/// The logarithm of `ebb`'s time over that of `other`, by scenario: the mean over the seeds in which both have one.
+/// The logarithm of `ebb`'s time over that of `other`, by scenario: the mean over seeds.
 fn over(o: &Outcomes, scenarios: usize, other: &str, time: &str) -> Vec<f64> {
     (0..scenarios)
         .filter_map(|n| {

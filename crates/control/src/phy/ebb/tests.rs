@@ -259,6 +259,33 @@ fn packets_that_leave_in_one_call_have_a_header_each() {
 }
 
 #[test]
+fn a_packet_with_less_than_seven_eighths_of_a_full_one_is_short() {
+    let path = PathView {
+        mss: 1448,
+        wire_mss: 1500,
+        ..PathView::default()
+    };
+    for (bytes, short) in [
+        (1448, false),
+        (1267, false),
+        (1266, true),
+        (1, true),
+        (0, false),
+        (10 * 1448, false),
+        (10 * 1448 + 1267, false),
+        (10 * 1448 + 100, true),
+    ] {
+        let sent = Sent {
+            bytes: Bytes(bytes),
+            ..Sent::default()
+        };
+        let mut c = ebb();
+        c.on_sent(Instant::from_millis(1), &path, &sent);
+        assert_eq!(c.clock.log.has_short(0, u64::MAX), short, "{bytes}");
+    }
+}
+
+#[test]
 fn a_report_that_takes_longer_than_the_others_is_late_by_that() {
     let mut link = over(steady);
     link.late = |n| Some(if n < 400 { 0 } else { 30 });
