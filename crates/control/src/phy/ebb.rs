@@ -8,7 +8,7 @@
 //! | 3. the rate of the next round | `forecast`, `learn`, `trained` |
 //! | 4. as many bytes on their way as the next round and a short queue take | `aim` |
 //! | 5. the rate, and what is too much or too little within 10 ms | `aim` |
-//! | 6. a bottleneck that is not the radio | `elsewhere`, `upload`, `judge` |
+//! | 6. a bottleneck that is not the radio | `elsewhere`, `upload`, `judge`, `host` |
 //! | 7. others that fill the queue | `company`, `judge` |
 //! | 8. what is offered and what leaves bind each other | `trust`, `judge` |
 //! | 9. reports that are late | `clock` |

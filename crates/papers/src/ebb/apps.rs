@@ -1,9 +1,10 @@
 //! Applications that do not always send, in cells that nobody chose.
 
-use super::drawn::{Dice, Drawn, Place, place};
+use super::drawn::{Dice, Drawn, experiments, name, place};
 use super::prelude::*;
-use crate::study::read;
 
+/// The figure.
+const ID: &str = "apps";
 /// Scenarios, and those of a quick look.
 const SCENARIOS: u64 = 60;
 const QUICK: u64 = 5;
@@ -67,64 +68,46 @@ fn app(dice: &mut Dice) -> (String, String) {
 /// Scenario number `number`: each user has one application.
 fn scenario(number: u64) -> Result<Drawn, StudyError> {
     let mut dice = Dice::new(number);
-    let Place {
-        rat,
-        rtt,
-        buffer,
-        users,
-        direction,
-        text,
-    } = place(&mut dice);
+    let place = place(&mut dice);
     let (app, words) = app(&mut dice);
     // A page's data come down.
     let direction = if words.starts_with("page") {
         "down"
     } else {
-        direction
+        place.direction
     };
 
     let label = format!(
-        "{number}: {words}, {rat}, {users} {direction}, {:.1} ms, {buffer}",
-        rtt.as_millis_f64()
+        "{number}: {words}, {}, {} {direction}, {:.1} ms, {}",
+        place.rat,
+        place.users,
+        place.rtt.as_millis_f64(),
+        place.buffer
     );
     let text = format!(
-        "name = \"apps\"\nduration = \"{LENGTH} s\"\nwarmup = \"2 s\"\n{text}\
-         [[flow]]\ncontroller = \"cubic\"\nue = \"each\"\ndirection = \"{direction}\"\n{app}[record]\nqlog = false\n"
+        "name = \"apps\"\nduration = \"{LENGTH} s\"\nwarmup = \"2 s\"\n{}\
+         [[flow]]\ncontroller = \"cubic\"\nue = \"each\"\ndirection = \"{direction}\"\n{app}[record]\nqlog = false\n",
+        place.text
     );
-    Ok(Drawn {
-        scenario: read(&label, &text)?,
-        label,
-    })
+    Drawn::new(label, &text)
 }
 
-fn name(number: usize, sender: &str) -> String {
-    format!("apps/{}-{sender}", number + 1)
+/// Keeps the times of messages. Where none ended, one takes as long as the run, at least.
+fn times(run: &RunResult, out: &mut Outcome) {
+    keep(&[0], run, out);
+    for (time, _) in TIMES {
+        if out.kept(time).is_none() {
+            out.value(time, Some(LENGTH * 1e3));
+        }
+    }
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let count = if options.quick { QUICK } else { SCENARIOS };
-    let mut experiments = vec![];
-    let mut labels = vec![];
-    for number in 0..count {
-        let drawn = scenario(FIRST + number)?;
-        for sender in SENDERS {
-            let change = [("flow.controller", sender)];
-            let name = name(number as usize, sender);
-            let experiment = Experiment::of(name, &drawn.scenario, change, |run, out| {
-                keep(&[0], run, out);
-                // Nothing ended: it takes as long as the run, at least.
-                if TIMES.iter().any(|(time, _)| out.kept(time).is_none()) {
-                    for (time, _) in TIMES {
-                        out.value(time, Some(LENGTH * 1e3));
-                    }
-                }
-            });
-            experiments.push(experiment?);
-        }
-        labels.push(drawn.label);
-    }
+    let all = (FIRST..FIRST + count).map(scenario);
+    let (experiments, labels) = experiments(ID, &SENDERS, all, times)?;
     Ok(Part {
-        id: "apps",
+        id: ID,
         measures: vec![],
         experiments,
         draw: Box::new(move |o| draw(o, &labels)),
@@ -135,7 +118,7 @@ pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
 fn over(o: &Outcomes, scenarios: usize, other: &str, time: &str) -> Vec<f64> {
     (0..scenarios)
         .filter_map(|n| {
-            let [ours, theirs] = [SENDERS[0], other].map(|sender| o.get(&name(n, sender)));
+            let [ours, theirs] = [SENDERS[0], other].map(|sender| o.get(&name(ID, n, sender)));
             let pairs: Vec<f64> = ours
                 .values(time)
                 .into_iter()
@@ -150,7 +133,7 @@ fn over(o: &Outcomes, scenarios: usize, other: &str, time: &str) -> Vec<f64> {
 fn draw(o: &Outcomes, labels: &[String]) -> Figure {
     let scenarios = labels.len();
     let rows: Vec<(String, &str)> = labels.iter().map(|label| (label.clone(), "")).collect();
-    let of = |r: usize, c: usize| o.get(&name(r, SENDERS[c]));
+    let of = |r: usize, c: usize| o.get(&name(ID, r, SENDERS[c]));
     let table = |id: &str, heading: &str, value: &'static str| {
         let columns: Vec<(String, &'static str)> = SENDERS
             .iter()

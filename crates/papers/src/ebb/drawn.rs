@@ -6,6 +6,8 @@ use slackwater_scenario::Scenario;
 use super::prelude::*;
 use crate::study::read;
 
+/// The figure.
+const ID: &str = "drawn";
 /// Scenarios, and those of a quick look.
 const SCENARIOS: u64 = 60;
 const QUICK: u64 = 6;
@@ -136,55 +138,69 @@ pub(super) fn place(dice: &mut Dice) -> Place {
     }
 }
 
+impl Drawn {
+    /// What is called `label`, of `text`.
+    pub(super) fn new(label: String, text: &str) -> Result<Self, StudyError> {
+        Ok(Self {
+            scenario: read(&label, text)?,
+            label,
+        })
+    }
+}
+
 /// Scenario number `number`.
 fn scenario(number: u64) -> Result<Drawn, StudyError> {
     let mut dice = Dice::new(number);
-    let Place {
-        rat,
-        rtt,
-        buffer,
-        users,
-        direction,
-        text,
-    } = place(&mut dice);
+    let place = place(&mut dice);
+    let (users, direction) = (place.users, place.direction);
     let flows = dice.one(&[1, 1, 2, 4]);
 
     let label = format!(
-        "{number}: {rat}, {users} x {flows} {direction}, {:.1} ms, {buffer}",
-        rtt.as_millis_f64()
+        "{number}: {}, {users} x {flows} {direction}, {:.1} ms, {}",
+        place.rat,
+        place.rtt.as_millis_f64(),
+        place.buffer
     );
     let text = format!(
-        "name = \"drawn\"\nduration = \"15 s\"\nwarmup = \"3 s\"\n{text}\
-         [[flow]]\ncontroller = \"cubic\"\nue = \"each\"\ncount = {flows}\ndirection = \"{direction}\"\n[record]\nqlog = false\n"
+        "name = \"drawn\"\nduration = \"15 s\"\nwarmup = \"3 s\"\n{}\
+         [[flow]]\ncontroller = \"cubic\"\nue = \"each\"\ncount = {flows}\ndirection = \"{direction}\"\n[record]\nqlog = false\n",
+        place.text
     );
-    Ok(Drawn {
-        scenario: read(&label, &text)?,
-        label,
-    })
+    Drawn::new(label, &text)
 }
 
-fn name(number: usize, sender: &str) -> String {
-    format!("drawn/{}-{sender}", number + 1)
+/// The experiment of figure `id` that has `sender` in scenario `number`, from zero.
+pub(super) fn name(id: &str, number: usize, sender: &str) -> String {
+    format!("{id}/{}-{sender}", number + 1)
+}
+
+/// The experiments of figure `id`: each scenario of `all` under each of `senders`, reduced by `reduce`. Their labels come beside them.
+pub(super) fn experiments(
+    id: &str,
+    senders: &[&str],
+    all: impl Iterator<Item = Result<Drawn, StudyError>>,
+    reduce: fn(&RunResult, &mut Outcome),
+) -> Result<(Vec<Experiment>, Vec<String>), StudyError> {
+    let mut experiments = vec![];
+    let mut labels = vec![];
+    for (number, drawn) in all.enumerate() {
+        let drawn = drawn?;
+        for sender in senders {
+            let change = [("flow.controller", *sender)];
+            let name = name(id, number, sender);
+            experiments.push(Experiment::of(name, &drawn.scenario, change, reduce)?);
+        }
+        labels.push(drawn.label);
+    }
+    Ok((experiments, labels))
 }
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let count = if options.quick { QUICK } else { SCENARIOS };
-    let mut experiments = vec![];
-    let mut labels = vec![];
-    for number in 0..count {
-        let drawn = scenario(number + 1)?;
-        for sender in SENDERS {
-            let change = [("flow.controller", sender)];
-            let name = name(number as usize, sender);
-            let experiment = Experiment::of(name, &drawn.scenario, change, |run, out| {
-                keep(&[0], run, out);
-            });
-            experiments.push(experiment?);
-        }
-        labels.push(drawn.label);
-    }
+    let all = (1..=count).map(scenario);
+    let (experiments, labels) = experiments(ID, &SENDERS, all, |run, out| keep(&[0], run, out))?;
     Ok(Part {
-        id: "drawn",
+        id: ID,
         measures: vec![],
         experiments,
         draw: Box::new(move |o| draw(o, &labels)),
@@ -198,7 +214,7 @@ fn each(
     other: &str,
     of: impl Fn(&Runs, &Runs) -> Option<f64>,
 ) -> Vec<f64> {
-    let pair = |n| [SENDERS[0], other].map(|sender| o.get(&name(n, sender)));
+    let pair = |n| [SENDERS[0], other].map(|sender| o.get(&name(ID, n, sender)));
     (0..scenarios)
         .filter_map(|n| {
             let [ours, theirs] = pair(n);
@@ -221,7 +237,7 @@ fn draw(o: &Outcomes, labels: &[String]) -> Figure {
         all.map(|s| (title(s).to_owned(), value)).collect()
     };
     let rows: Vec<(String, &str)> = labels.iter().map(|label| (label.clone(), "")).collect();
-    let of = |r: usize, c: usize| o.get(&name(r, SENDERS[c]));
+    let of = |r: usize, c: usize| o.get(&name(ID, r, SENDERS[c]));
     let table = |id: &str, heading: &str, value: &'static str| {
         apart(grid(id, heading, "scenario", &columns(value), &rows, of))
     };

@@ -126,7 +126,7 @@ pub(crate) struct RadioClock {
     pub(super) acked: u64,
     /// Of those, what was held against bytes that left.
     pub(super) shown: u64,
-    /// What had been acknowledged at a time up to a loop ago.
+    /// When what was acknowledged was last held against the offset, and what had been acknowledged then.
     pub(super) confirmed: (Instant, u64),
     pub(super) aim: Aim,
     /// What has left has shown the rate that is expected, up to a factor of four, since the counters began.
