@@ -84,6 +84,11 @@ impl Frames {
         self.last = self.last.max(now);
     }
 
+    /// It counts as a bulk transfer until it has shown frames again.
+    pub(super) fn doubt(&mut self) {
+        self.bulk = PROBATION;
+    }
+
     /// The next burst is what piled up while the flow was kept waiting: our doing rather than the source's.
     pub(super) fn taint(&mut self) {
         self.taint = true;

@@ -33,8 +33,13 @@ impl<P: PacketView + Clone> Cecc<P> {
         {
             return Style::Pass;
         }
+        let hold = if flow.starts(self.now) {
+            Style::Pass
+        } else {
+            Style::Hold
+        };
         let Some(tcp) = &flow.tcp else {
-            return Style::Hold;
+            return hold;
         };
         if !tcp.ready() || tcp.bulk() {
             return Style::Pass;
@@ -44,7 +49,7 @@ impl<P: PacketView + Clone> Cecc<P> {
         }
         let far = tcp.rtt_n6() > CREDIT_RTT || self.radio.wired() > CREDIT_WIRED;
         if far && self.schedule() == Schedule::Edf {
-            Style::Hold
+            hold
         } else if frames.known() {
             Style::Credit
         } else {
@@ -81,6 +86,8 @@ impl<P: PacketView + Clone> Cecc<P> {
             seen: self.now,
             frames: Frames::new(),
             fifo: Fifo::new(),
+            waits_since: None,
+            born: self.now,
             tcp,
             base: self.frames,
             place: None,
@@ -117,14 +124,15 @@ impl<P: PacketView + Clone> Cecc<P> {
         let mut kind = Down::Fresh;
         let mut relist = false;
         if let (Some(tcp), Some(h)) = (&mut flow.tcp, &header) {
+            let known = tcp.rtt_n6();
             kind = tcp.on_down(now, h, packet.syn_options());
+            if syn || tcp.rtt_n6() != known {
+                self.rtt_n6 = tcp.rtt_n6();
+            }
             if kind == Down::Again && tcp.recovering() && core::mem::take(&mut flow.acks) {
                 // `paper`: a repair must not wait for acknowledgments that are kept back here.
                 tcp.open(&mut self.out);
                 relist = true;
-            }
-            if syn && tcp.rtt_n6() > Duration::ZERO {
-                self.rtt_n6 = tcp.rtt_n6();
             }
         } else if let Some(h) = &header {
             // Without state of its own a pure ACK or a SYN is no part of a frame.
@@ -142,6 +150,10 @@ impl<P: PacketView + Clone> Cecc<P> {
         }
         if relist {
             self.list(k);
+        }
+        let flow = &mut self.flows[k];
+        if flow.stands(now) {
+            flow.frames.doubt();
         }
         let style = self.style(k, stale);
         if style == Style::Hold || self.flows[k].fifo.head().is_some() {

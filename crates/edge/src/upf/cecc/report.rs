@@ -19,7 +19,7 @@ const GRAIN: Duration = Duration::from_micros(25);
 const MEASURE: Duration = Duration::from_millis(100);
 /// A queue that never empties for this long is a bulk transfer's, in whatever bursts its ACKs let it come: one of frames
 /// empties between them.
-const STANDING: Duration = Duration::from_millis(100);
+pub(super) const STANDING: Duration = Duration::from_millis(100);
 /// How long a UE counts as having a bulk transfer after one was seen.
 const BULK: Duration = Duration::from_millis(200);
 /// How long a bulk transfer counts as competing after it last filled slots.

@@ -50,7 +50,7 @@ pub(super) struct Connection {
     up_syn: Option<SynOptions>,
     /// The server's SYN.
     down_syn: Option<SynOptions>,
-    /// When the first SYN passed.
+    /// When the UE's SYN passed.
     syn_at: Instant,
     /// Round trip from here to the server, from the handshake.
     rtt_n6: Option<Duration>,
@@ -94,12 +94,11 @@ impl Connection {
         if h.flags.contains(TcpFlags::SYN) {
             self.down_syn = syn;
             self.snd_max = h.seq + 1;
-            if self.up_syn.is_some() {
-                self.rtt_n6 = Some(now.since(self.syn_at));
-            } else {
-                self.syn_at = now;
-            }
+            self.on_answer(now);
             return Down::Empty;
+        }
+        if self.down_syn.is_some() {
+            self.on_answer(now);
         }
         if h.flags.contains(TcpFlags::RST) {
             self.stage = Stage::Bypass;
@@ -132,8 +131,13 @@ impl Connection {
     /// A SYN of the UE.
     pub(super) fn on_up_syn(&mut self, now: Instant, syn: Option<SynOptions>) {
         self.up_syn = syn;
-        if self.down_syn.is_none() {
-            self.syn_at = now;
+        self.syn_at = now;
+    }
+
+    /// What the server answers to the UE's SYN: its own SYN, or where that came first, its first segment after it.
+    fn on_answer(&mut self, now: Instant) {
+        if self.up_syn.is_some() && self.rtt_n6.is_none() {
+            self.rtt_n6 = Some(now.since(self.syn_at));
         }
     }
 

@@ -8,10 +8,17 @@ use super::bench::Bench;
 #[test]
 fn hold_keeps_packets_while_the_cell_is_full_and_their_order() {
     let mut bench = Bench::connection(Mode::Hold, 7, 6);
+    // Frames of a connection that begins pass.
+    bench.rbs = 400_000;
+    bench.run(2_000);
+    bench.data(600_000, 700_000);
+    assert_eq!(bench.cecc.held(), Bytes::ZERO);
+    bench.rbs = 0;
+    bench.run(500_000);
     bench.rbs = 400_000;
     bench.run(2_000);
     bench.down.clear();
-    bench.data(600_000, 700_000);
+    bench.data(700_000, 800_000);
     assert!(bench.cecc.held().get() > 80_000);
     bench.rbs = 0;
     bench.run(5_000);
@@ -66,8 +73,11 @@ fn frames_that_began_together_go_together() {
             }
         };
         for beat in 0..6 {
-            // The sixth beat meets a full cell.
-            bench.rbs = if beat == 5 { 400_000 } else { 0 };
+            // The sixth beat meets a full cell, when the flows have begun.
+            if beat == 5 {
+                bench.run(500_000);
+                bench.rbs = 400_000;
+            }
             bench.run(2_000);
             bench.down.clear();
             frame(&mut bench, 0);
@@ -97,8 +107,11 @@ fn small_frames_pass_while_the_cell_is_full() {
             flow: FlowId(1),
             ..Packet::default()
         };
-        bench.rbs = 400_000;
-        for _ in 0..6 {
+        for beat in 0..6 {
+            if beat == 5 {
+                bench.run(500_000);
+                bench.rbs = 400_000;
+            }
             bench.run(16_667);
             bench.down.clear();
             for _ in 0..packets {
@@ -126,6 +139,7 @@ fn datagrams_are_held_in_every_mode() {
             bench.run(16_667);
         }
         assert_eq!(bench.cecc.held(), Bytes::ZERO);
+        bench.run(500_000);
         bench.rbs = 400_000;
         bench.run(2_000);
         for _ in 0..70 {
