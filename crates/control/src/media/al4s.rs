@@ -181,7 +181,7 @@ impl MediaController for Al4s {
         let now = self.inbox.clock(now);
         if let Some(radio) = &mut self.counted {
             radio.see_ip(path);
-            radio.on_sent(now, sent.bytes.0);
+            radio.on_sent(now, sent.bytes.0, 0);
         }
         self.silence.on_sent(now, path.srtt);
     }

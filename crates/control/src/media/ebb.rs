@@ -168,7 +168,7 @@ impl MediaController for Ebb {
         self.gcc.on_sent(now, path, sent);
         let now = self.inbox.clock(now);
         self.see(path);
-        self.clock.on_sent(now, sent.bytes.0);
+        self.clock.on_sent(now, sent.bytes.0, 0);
         self.silence.on_sent(now, path.srtt);
     }
 

@@ -46,7 +46,7 @@ mod upload;
 
 use std::sync::Arc;
 
-use slackwater_core::{Bytes, Instant};
+use slackwater_core::{Bytes, Instant, Rate};
 
 use crate::registry::{AnyController, Config, Entry, Parameters, Reports};
 use crate::window::Windowed;
@@ -87,8 +87,19 @@ pub struct Ebb {
     advice: Advice,
     /// Steers where the radio does not.
     cubic: Box<Windowed<Cubic>>,
+    /// After a pause, until the radio steers or is silent.
+    resumes: Option<Resume>,
     /// Packets that a new flow begins with.
     initial_window: u32,
+}
+
+/// A first flight after a pause.
+#[derive(Clone, Copy, Debug)]
+struct Resume {
+    /// What the radio had for the flow before it.
+    pace: Rate,
+    /// When its first packet left.
+    since: Option<Instant>,
 }
 
 impl Ebb {
@@ -97,6 +108,7 @@ impl Ebb {
         Self {
             clock: RadioClock::new(params, cfg.mss),
             advice: Advice::new(params.advice),
+            resumes: None,
             initial_window: cfg.initial_window,
             cubic: Box::new(
                 Windowed::new(Cubic::linux(), cfg.mss, cfg.initial_window)
@@ -149,6 +161,20 @@ impl Ebb {
         let ssthresh = window.max(self.initial_window);
         *self.cubic =
             Windowed::new(Cubic::linux(), self.clock.mss, window).with_ssthresh(Some(ssthresh));
+        // With nothing on its way the reports ceased because nothing was sent.
+        let pauses = self.clock.in_flight() == 0;
+        self.resumes = pauses.then(|| Resume {
+            pace: self.known_rate(),
+            since: None,
+        });
+    }
+
+    /// What the radio had for the flow; no less than what a new flow sends in a round.
+    fn known_rate(&self) -> Rate {
+        let clock = &self.clock;
+        let packet = f64::from(clock.mss + clock.headers);
+        let new = f64::from(self.initial_window) * packet / clock.base().as_secs_f64();
+        Rate::from_bps((clock.aimed().rate.max(new) * 8.0) as u64)
     }
 
     /// What CUBIC wants, within the rate that is advised: a round of it and the queue that is wanted, two packets at least.
@@ -179,7 +205,10 @@ impl Controller for Ebb {
             (sent.bytes.0.div_ceil(mss), sent.bytes.0 % mss)
         };
         let headers = packets * u64::from(self.clock.headers);
-        self.clock.on_sent(now, sent.bytes.0 + headers);
+        self.clock.on_sent(now, sent.bytes.0, headers);
+        if let Some(resume) = &mut self.resumes {
+            resume.since.get_or_insert(now);
+        }
         // A packet that has room for an ACK as well, as QUIC's, counts as full.
         if last > 0 && last < mss / 8 * 7 {
             self.clock.log.note_short();
@@ -192,9 +221,13 @@ impl Controller for Ebb {
     fn on_ack(&mut self, now: Instant, path: &PathView, ack: &Ack) {
         self.clock.see(path);
         self.clock.timed_out &= ack.newly_acked == Bytes::ZERO;
+        let silence = self.clock.silence();
+        self.resumes = self
+            .resumes
+            .filter(|r| r.since.is_none_or(|since| now.since(since) < silence));
         // What arrived twice left twice, and the host counts it once.
         let arrived = ack.newly_acked.0 + ack.duplicated.0;
-        self.clock.on_acked(self.clock.wire(arrived));
+        self.clock.on_acked(arrived);
         self.clock.behind.on_lost(self.clock.wire(ack.newly_lost.0));
         if !self.clock.steers {
             self.cubic.on_ack(now, path, ack);
@@ -251,7 +284,12 @@ impl Controller for Ebb {
 
     fn intent(&self) -> Intent {
         if !self.clock.steers {
-            return self.advised(self.cubic.intent());
+            let mut intent = self.advised(self.cubic.intent());
+            // A whole window at once would fill the radio's queue, or a short buffer.
+            if let Some(Resume { pace, .. }) = self.resumes {
+                intent.pacing = Some(intent.pacing.map_or(pace, |own| own.min(pace)));
+            }
+            return intent;
         }
         let room = self.clock.room();
         let window = self.clock.in_flight as f64 + self.clock.payload(room);

@@ -5,12 +5,11 @@ use slackwater_signal::Counters;
 
 use super::clock::RadioClock;
 use super::flight::STANDING;
-use super::host::USED;
 use super::order::{greater, lesser};
 use super::{trust, upload};
 
 /// The pacing rate lies within these parts of the forecast.
-const PACE: [f64; 2] = [0.05, 3.0];
+const PACE: [f64; 2] = [0.05, 2.0];
 /// A target is at most so many times what left in a loop, and a first flight: the word of a base station is not proof.
 const GROWTH: f64 = 4.0;
 /// A probe has so many packets more on their way: a flight of two rounds to two at any gain.
@@ -19,9 +18,6 @@ const PROBE_PACKETS: f64 = 2.0;
 const FIRST_FLIGHT: f64 = 20.0;
 /// Gain of a first probe of media.
 const GENTLE: f64 = 1.4;
-
-/// A gap on the way of this, seconds, is more than a queue takes up that was sent to fill it. Ours.
-const GAP: f64 = 0.050;
 
 /// What the last report made of the flow, bytes of IP packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,27 +76,26 @@ impl RadioClock {
             () if self.upload && held.is_some() => rate,
             // A report that comes later than that would find more made up than there was, and the next one as much too little.
             () if self.params.rules.pace => {
-                rate + (target - out) / greater(self.params.within, self.interval)
+                let missing = target - out;
+                let within = self.params.within;
+                // What is missing on the way is no room in a queue. Sent at once it would fill one, and the radio takes no more than its rate. Where
+                // others fill the queue, a part of it is wanted.
+                let fills = missing > within * rate && !self.company.is_met();
+                let most = if fills { rate } else { PACE[1] * rate };
+                lesser(rate + missing / greater(within, self.interval), most)
             }
-            () => 2.0 * rate,
+            () => PACE[1] * rate,
         };
-        // What the host did not send when it might have left a gap on a long way, and what is sent later does not fill it.
         let sent = self.log.sent();
         let might = lesser(
             self.aim.pace.as_bps() as f64 / 8.0 * span,
             self.aim.target - self.looked.1,
         );
         let left = sent.saturating_sub(self.looked.0) as f64;
-        let spared = left < USED * might - 2.0 * packet;
         self.host
             .note(now, (left, might), span, self.base(), self.round);
-        if !self.limited && spared && target - out > GAP * rate {
-            self.rests = Some(now + self.base());
-        }
         self.looked = (sent, out);
-        let rests = self.rests.is_some_and(|until| now < until);
-        let most = if rests { 1.0 } else { PACE[1] };
-        let pace = lesser(greater(pace, PACE[0] * rate), most * rate);
+        let pace = lesser(greater(pace, PACE[0] * rate), PACE[1] * rate);
         // What leaves until the next report: as far as what has left shows, until it has shown the rate once.
         self.shows |= GROWTH * self.peak >= rate;
         let shown = GROWTH * self.peak * self.interval + FIRST_FLIGHT * packet;

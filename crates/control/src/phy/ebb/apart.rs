@@ -81,7 +81,7 @@ impl Ebb {
     /// `payload` bytes of what [`Self::unseen`] has shown were not sent: the counters hold packets of others.
     pub fn take_back(&mut self, now: Instant, payload: u64) {
         let packets = payload.div_ceil(u64::from(self.clock.mss));
-        let bytes = payload + packets * u64::from(self.clock.headers);
-        self.clock.take_back(now, bytes);
+        let headers = packets * u64::from(self.clock.headers);
+        self.clock.take_back(now, payload, headers);
     }
 }

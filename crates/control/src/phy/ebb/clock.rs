@@ -122,8 +122,10 @@ pub(crate) struct RadioClock {
     pub(super) company: Company,
     pub(super) trust: Trust,
     pub(super) clear: Clear,
-    /// IP bytes that were acknowledged.
+    /// IP bytes that were acknowledged, as those of full packets.
     pub(super) acked: u64,
+    /// Payload bytes that were sent, less those that were acknowledged: what is in flight, and what was given up.
+    pub(super) open: u64,
     /// Of those, what was held against bytes that left.
     pub(super) shown: u64,
     /// When what was acknowledged was last held against the offset, and what had been acknowledged then.
@@ -135,8 +137,6 @@ pub(crate) struct RadioClock {
     pub(super) looked: (u64, f64),
     /// Whether the host sends what it might.
     pub(super) host: Host,
-    /// What is missing on the way is not made up until then.
-    pub(super) rests: Option<Instant>,
     /// The radio steers, and no fall-back.
     pub(super) steers: bool,
     /// What was on its way when the radio stopped steering, until the host takes it.
@@ -197,13 +197,13 @@ impl RadioClock {
             trust: Trust::default(),
             clear: Clear::default(),
             acked: 0,
+            open: 0,
             confirmed: (Instant::ZERO, 0),
             shown: 0,
             aim: Aim::default(),
             shows: false,
             looked: (0, 0.0),
             host: Host::default(),
-            rests: None,
             steers: false,
             left_with: None,
             in_flight: 0,
@@ -315,7 +315,11 @@ impl RadioClock {
         self.served += self.fades.served * (left / seconds - self.served);
         let long = greater(SERVED, self.base().as_secs_f64());
         self.in_a_loop += lesser(seconds / long, 1.0) * (left / seconds - self.in_a_loop);
-        self.peak = greater(self.in_a_loop, self.peak * self.fades.peak);
+        // A host that sends less than it might shows nothing of what could leave.
+        if !self.is_idle(now) {
+            self.peak *= self.fades.peak;
+        }
+        self.peak = greater(self.peak, self.in_a_loop);
         self.dropped += dropped;
         let base = self.base();
         let gone = self.shown(u64::from(gone), dropped);
@@ -365,7 +369,13 @@ impl RadioClock {
         }
         self.steers = false;
         self.fresh = 0;
-        self.left_with = Some(self.in_flight.max(self.aim.target as u64));
+        // After a pause the first flight has to last until reports come again, of which the second one steers.
+        let most = if self.in_flight == 0 {
+            self.aim.most
+        } else {
+            self.aim.target
+        };
+        self.left_with = Some(self.in_flight.max(most as u64));
     }
 
     /// What was on its way when the radio stopped steering; once.
@@ -380,16 +390,18 @@ impl RadioClock {
         }
     }
 
-    /// `bytes` left the sender.
-    pub(crate) fn on_sent(&mut self, now: Instant, bytes: u64) {
-        self.log.on_sent(now, bytes);
+    /// `payload` bytes left the sender, and so many of headers with them.
+    pub(crate) fn on_sent(&mut self, now: Instant, payload: u64, headers: u64) {
+        self.log.on_sent(now, payload + headers);
+        self.open = self.open.saturating_add(payload);
         self.first_sent.get_or_insert(now);
         self.last_sent = now;
     }
 
-    /// `bytes` more were acknowledged.
-    pub(crate) const fn on_acked(&mut self, bytes: u64) {
-        self.acked = self.acked.saturating_add(bytes);
+    /// `payload` bytes more were acknowledged.
+    pub(crate) fn on_acked(&mut self, payload: u64) {
+        self.acked = self.acked.saturating_add(self.wire(payload));
+        self.open = self.open.saturating_sub(payload);
     }
 
     /// The radio steers.
@@ -443,7 +455,12 @@ impl RadioClock {
     /// When reports count as silent.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let heard = self.heard.as_ref().filter(|_| self.steers)?;
-        Some(heard.at + SILENT.max(self.srtt * SILENT_ROUNDS))
+        Some(heard.at + self.silence())
+    }
+
+    /// Reports that are due for so long will not come.
+    pub(crate) fn silence(&self) -> Duration {
+        SILENT.max(self.srtt * SILENT_ROUNDS)
     }
 
     pub(crate) fn code(&self) -> u8 {

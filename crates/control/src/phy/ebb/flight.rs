@@ -96,7 +96,7 @@ impl RadioClock {
         self.nearest = None;
         self.shows = false;
         self.dropped = 0;
-        self.written_off = self.lost(self.wire(self.in_flight));
+        self.written_off = self.lost();
         self.forecast = self.forecast.restarted();
         // Packets that no controller hears of are counted there, such as probes of the path's MTU (RFC 8899) over QUIC: what they
         // are ahead of left later than they did, and would make the loop seem short.
@@ -164,9 +164,11 @@ impl RadioClock {
         u64::try_from(arrived - self.log.sent() as i64).unwrap_or(0)
     }
 
-    /// `bytes` of those that were said to be sent were not, by a host that knows of all that the last counters may hold.
-    pub(super) fn take_back(&mut self, now: Instant, bytes: u64) {
-        self.log.take_back(bytes);
+    /// `payload` bytes of those that were said to be sent were not, nor their headers, by a host that knows of all that the last counters may
+    /// hold.
+    pub(super) fn take_back(&mut self, now: Instant, payload: u64, headers: u64) {
+        self.log.take_back(payload + headers);
+        self.open = self.open.saturating_sub(payload);
         if let Some(Heard { counters, .. }) = self.heard {
             self.align(now, &counters);
             self.know(&counters);
@@ -238,18 +240,18 @@ impl RadioClock {
         (few && pause && shortest < self.base()).then_some((end, begun))
     }
 
-    /// Bytes that the host has given up and that the base station did not drop; `flying` are those in flight by the host.
-    fn lost(&self, flying: u64) -> u64 {
-        let known = self.acked + flying + self.dropped;
-        self.log.sent().saturating_sub(known)
+    /// Bytes that the host has given up and that the base station did not drop. They are counted by their payload: an acknowledgment does not
+    /// report in how many packets it came, and packets that are not full have more headers.
+    fn lost(&self) -> u64 {
+        let given_up = self.open.saturating_sub(self.in_flight);
+        self.wire(given_up).saturating_sub(self.dropped)
     }
 
     /// Bytes have not reached the radio for two rounds though they must have: they were lost before. No more than the host has given
     /// up: a queue before the radio looks alike.
     /// `base` is the least loop.
     pub(super) fn write_off(&mut self, now: Instant, counters: &Counters, base: Duration) {
-        let flying = self.wire(self.in_flight);
-        let excess = self.excess(now, counters, flying);
+        let excess = self.excess(now, counters);
         if excess == 0 || self.timed_out {
             self.excess = None;
             return;
@@ -268,8 +270,8 @@ impl RadioClock {
     }
 
     /// Bytes that left so long ago that they have reached the radio or never will, and have not; no more than the host has given up.
-    fn excess(&self, now: Instant, counters: &Counters, flying: u64) -> u64 {
-        let given_up = self.lost(flying).saturating_sub(self.written_off);
+    fn excess(&self, now: Instant, counters: &Counters) -> u64 {
+        let given_up = self.lost().saturating_sub(self.written_off);
         let Some(nearest) = self.nearest.filter(|_| given_up > 0) else {
             return 0;
         };
@@ -309,7 +311,7 @@ mod tests {
         clock.aim.rate = PACKET as f64 * 1e3 / takes as f64;
         clock.least.add(at(0), base);
         for &ms in times {
-            clock.on_sent(at(ms), PACKET);
+            clock.on_sent(at(ms), PACKET, 0);
         }
         if !full {
             clock.log.note_short();
@@ -331,5 +333,25 @@ mod tests {
         assert!(!short(17, &[0, 17, 1000], true, false), "the radio paused");
         assert!(short(17, &[0, 17, 34], false, false), "not full");
         assert!(!short(4, &[0, 17, 1000], false, true), "fast");
+    }
+
+    #[test]
+    fn packets_that_are_not_full_are_not_given_up_when_they_are_acknowledged() {
+        let mut clock = RadioClock::new(Params::DEFAULT, 1448);
+        for n in 0..100 {
+            clock.on_sent(Instant::from_millis(n), 500, 52);
+            clock.on_acked(500);
+        }
+        assert_eq!(clock.lost(), 0);
+        clock.on_sent(Instant::from_millis(100), 1448, 52);
+        assert_eq!(clock.lost(), 1500);
+        clock.in_flight = 1448;
+        assert_eq!(clock.lost(), 0);
+        // What the radio dropped was not lost before it.
+        (clock.in_flight, clock.dropped) = (0, 1500);
+        assert_eq!(clock.lost(), 0);
+        clock.take_back(Instant::from_millis(101), 1448, 52);
+        clock.dropped = 0;
+        assert_eq!(clock.lost(), 0);
     }
 }

@@ -5,7 +5,7 @@ use slackwater_core::{Duration, Instant};
 use super::order::lesser;
 
 /// A host that sends less than this part of what it might is limited by something else.
-pub(super) const USED: f64 = 0.5;
+const USED: f64 = 0.5;
 /// The means are of this time, in seconds, or of a least loop where that is longer.
 const MEAN: f64 = 0.050;
 

@@ -53,7 +53,11 @@ impl RadioClock {
             left,
             dropped,
             offered,
-            part: self.part(counters),
+            part: if self.is_idle(now) && counters.backlog == 0 {
+                0.0
+            } else {
+                self.part(counters)
+            },
             hol: counters.hol,
             excess: self.round.saturating_sub(base),
             foreign: std::mem::take(&mut self.foreign) as f64,
@@ -69,7 +73,9 @@ impl RadioClock {
             };
             self.trust.hold(now, heard, packet);
         }
-        let probes = self.steers && !self.company.is_met() && !self.elsewhere.is_met();
+        let met = self.company.is_met() || self.elsewhere.is_met();
+        // A host that has less to send than it might shows nothing by a probe.
+        let probes = self.steers && !met && !self.is_idle(now);
         self.trust.look(now, span, base, packet, probes);
     }
 

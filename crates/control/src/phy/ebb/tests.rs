@@ -525,6 +525,86 @@ fn cubic_comes_as_far_as_a_new_flow_at_once_where_less_was_on_its_way() {
     assert_eq!(take(100 * 1448), [100, 100]);
 }
 
+/// A sender whose reports ceased with `in_flight` bytes on their way. The radio has 12 Mbit/s for it, 60 kB of them in a round.
+fn silent(in_flight: u64, path: &mut PathView) -> Ebb {
+    let mut sender = ebb();
+    sender.clock.steers = true;
+    sender.clock.heard = Some(clock::Heard {
+        counters: Counters::default(),
+        at: Instant::ZERO,
+    });
+    sender.clock.aim = aim::Aim {
+        target: 60_000.0,
+        most: 67_500.0,
+        rate: 1.5e6,
+        ..sender.clock.aim
+    };
+    path.in_flight = Bytes(in_flight);
+    sender.on_timer(Instant::from_millis(1_000), path);
+    assert!(!sender.clock.steers());
+    sender
+}
+
+#[test]
+fn after_a_pause_a_first_flight_leaves_at_the_rate_of_before_until_reports_are_due() {
+    let at = Instant::from_millis;
+    let mut path = PathView {
+        mss: 1448,
+        wire_mss: 1500,
+        srtt: Duration::from_millis(40),
+        min_rtt: Duration::from_millis(40),
+        ..PathView::default()
+    };
+    let pace = |sender: &Ebb| sender.intent().pacing.map(Rate::as_bps);
+    let mut sender = silent(0, &mut path);
+    assert_eq!(sender.intent().window, Some(Bytes(67_500 / 1448 * 1448)));
+    assert_eq!(pace(&sender), Some(12_000_000));
+
+    let sent = Sent {
+        bytes: Bytes(1448),
+        ..Sent::default()
+    };
+    sender.on_sent(at(9_000), &path, &sent);
+    sender.on_sent(at(9_020), &path, &sent);
+    let ack = Ack {
+        newly_acked: Bytes(1448),
+        ..Ack::default()
+    };
+    sender.on_ack(at(9_099), &path, &ack);
+    assert_eq!(pace(&sender), Some(12_000_000));
+    sender.on_ack(at(9_100), &path, &ack);
+    assert_ne!(pace(&sender), Some(12_000_000));
+
+    // A radio that had nothing does not hold back what a new flow sends in a round.
+    let mut sender = silent(0, &mut path);
+    sender.clock.aim.rate = 0.0;
+    sender.clock.left_with = Some(60_000);
+    sender.hand_over();
+    assert_eq!(pace(&sender), Some(10 * 1500 * 8 * 25));
+    // What is on its way when reports cease was not ended by a pause.
+    let sender = silent(20_000, &mut path);
+    assert_eq!(sender.intent().window, Some(Bytes(60_000 / 1448 * 1448)));
+    assert_eq!(pace(&sender), None);
+}
+
+/// From 24 Mbit/s to 120. What is missing on the way then is four times what was there: sent at once it would wait at the radio.
+#[test]
+fn what_a_rise_of_the_rate_leaves_missing_is_sent_at_that_rate() {
+    let mut link = over(|ms| if ms < 4_000 { 2 } else { 10 });
+    link.run(4_000);
+    let mut rises = 0;
+    for _ in 0..400 {
+        link.run(1);
+        let RadioClock { aim, looked, .. } = &link.c.clock;
+        let pace = aim.pace.as_bps() as f64 / 8.0;
+        let missing = aim.target - looked.1;
+        let most = if missing > 0.010 * aim.rate { 1.0 } else { 2.0 };
+        assert!(pace <= most * aim.rate, "{aim:?}, {missing} missing");
+        rises += u32::from(most == 1.0);
+    }
+    assert!(rises > 0);
+}
+
 /// The handshake took 40 ms in the queue of others, and the path takes 10. Then a packet leaves each 10 ms.
 #[test]
 fn a_first_flight_on_a_short_path_does_not_pass_for_a_handshake() {
