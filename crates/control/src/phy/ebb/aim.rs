@@ -79,8 +79,9 @@ impl RadioClock {
                 let missing = target - out;
                 let within = self.params.within;
                 // What is missing on the way is no room in a queue. Sent at once it would fill one, and the radio takes no more than its rate. Where
-                // others fill the queue, a part of it is wanted.
-                let fills = missing > within * rate && !self.company.is_met();
+                // others fill a queue, a part of it is wanted.
+                let alone = held.is_none() && !self.company.is_met();
+                let fills = alone && missing > within * rate;
                 let most = if fills { rate } else { PACE[1] * rate };
                 lesser(rate + missing / greater(within, self.interval), most)
             }
