@@ -9,7 +9,7 @@ use super::report::STANDING;
 
 /// A held packet passes after this, or two beats of its flow, if that is longer.
 const LONGEST_HOLD: Duration = Duration::from_millis(20);
-/// The packets of a flow pass for so long at first: what they waited here would end its slow start early, by HyStart (RFC 9406). Ours.
+/// The packets of a flow pass for so long at first: what they waited here would end its slow start early, by `HyStart` (RFC 9406). Ours.
 const START: Duration = Duration::from_millis(500);
 /// The least time for which Algorithm 1 may kick a flow.
 const LEAST_KICK: Duration = Duration::from_millis(2);
