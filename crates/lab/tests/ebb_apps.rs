@@ -165,3 +165,17 @@ fn frames_of_packets_that_are_not_full_are_not_written_off() {
     let p95 = run.summary.flows[0].fct_ms.as_ref().expect("frames").p95;
     assert!(p95 < 200.0, "{p95} ms");
 }
+
+/// A UE is granted what waits in it. Frames that left at the rate of the grants had less and less, and waited for seconds.
+#[test]
+fn frames_that_go_up_are_not_held_to_the_rate_of_their_grants() {
+    let text = "[path]\nrtt = \"35 ms\"\nloss = \"1 %\"\njitter = \"1 ms\"\n[cell]\nrat = \"nr\"\nbandwidth = \"20 MHz\"\nscs = \"15 kHz\"\nfading = \"tdl-e\"\nduplex = \"tdd\"\nscheduler = \"rr\"\n\
+                rlc = { mode = \"um\", buffer = \"4 MB\" }\n[feedback]\ndelay = \"5 ms\"\nebb = { every = \"10 ms\" }\n\
+                [[ue]]\nspeed = \"120 km/h\"\nmobility = { kind = \"steps\", min = \"40 m\", max = \"82 m\" }\n\
+                [[flow]]\ncontroller = \"ebb\"\ndirection = \"up\"\napp = { kind = \"vr\", rate = \"10.37 Mbit/s\", transport = \"quic\" }\n";
+    for seed in 1..5 {
+        let run = run(text, seed);
+        let p95 = run.summary.flows[0].fct_ms.as_ref().expect("frames").p95;
+        assert!(p95 < 150.0, "seed {seed}: {p95} ms");
+    }
+}

@@ -10,6 +10,8 @@ use super::{trust, upload};
 
 /// The pacing rate lies within these parts of the forecast.
 const PACE: [f64; 2] = [0.05, 2.0];
+/// That of an upload comes so far: its UE is granted what waits in it.
+const PACE_UP: f64 = 3.0;
 /// A target is at most so many times what left in a loop, and a first flight: the word of a base station is not proof.
 const GROWTH: f64 = 4.0;
 /// A probe has so many packets more on their way: a flight of two rounds to two at any gain.
@@ -71,6 +73,7 @@ impl RadioClock {
             target = lesser(target, little);
         }
         let floor = packet / greater(base, 0.010);
+        let fastest = if self.upload { PACE_UP } else { PACE[1] } * rate;
         let pace = match () {
             // The queue is not on the way to the radio: the rate alone drains it.
             () if self.upload && held.is_some() => rate,
@@ -79,13 +82,13 @@ impl RadioClock {
                 let missing = target - out;
                 let within = self.params.within;
                 // What is missing on the way is no room in a queue. Sent at once it would fill one, and the radio takes no more than its rate. Where
-                // others fill a queue, a part of it is wanted.
-                let alone = held.is_none() && !self.company.is_met();
+                // others fill a queue, a part of it is wanted. An upload at the rate of its grants would be granted less and less.
+                let alone = held.is_none() && !self.company.is_met() && !self.upload;
                 let fills = alone && missing > within * rate;
-                let most = if fills { rate } else { PACE[1] * rate };
+                let most = if fills { rate } else { fastest };
                 lesser(rate + missing / greater(within, self.interval), most)
             }
-            () => PACE[1] * rate,
+            () => 2.0 * rate,
         };
         let sent = self.log.sent();
         let might = lesser(
@@ -96,7 +99,7 @@ impl RadioClock {
         self.host
             .note(now, (left, might), span, self.base(), self.round);
         self.looked = (sent, out);
-        let pace = lesser(greater(pace, PACE[0] * rate), PACE[1] * rate);
+        let pace = lesser(greater(pace, PACE[0] * rate), fastest);
         // What leaves until the next report: as far as what has left shows, until it has shown the rate once.
         self.shows |= GROWTH * self.peak >= rate;
         let shown = GROWTH * self.peak * self.interval + FIRST_FLIGHT * packet;
