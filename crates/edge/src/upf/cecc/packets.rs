@@ -10,7 +10,8 @@ use super::flow::{Flow, Style};
 use super::frames::Frames;
 use crate::Verdict;
 
-/// `credit` needs a server near enough that a grant is used in the slot that it was made for.
+/// `credit` needs a server near enough that a grant is used in the slot that it was made for, or in the next one: a handshake may have waited
+/// for a slot's worth of jitter.
 const CREDIT_RTT: Duration = Duration::from_micros(600);
 const CREDIT_WIRED: Duration = Duration::from_micros(500);
 /// A flow may be forgotten after this long without a packet.
@@ -47,7 +48,8 @@ impl<P: PacketView + Clone> Cecc<P> {
         if self.config.mode == Mode::Paper {
             return Style::Paper;
         }
-        let far = tcp.rtt_n6() > CREDIT_RTT || self.radio.wired() > CREDIT_WIRED;
+        let near = CREDIT_RTT + self.radio.grid.slot();
+        let far = tcp.rtt_n6() > near || self.radio.wired() > CREDIT_WIRED;
         if far && self.schedule() == Schedule::Edf {
             hold
         } else if frames.known() {
