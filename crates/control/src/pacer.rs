@@ -61,6 +61,12 @@ impl Pacer {
         self.rate
     }
 
+    /// When the next burst may start, after what has left of the present one; the past where nothing holds it.
+    #[inline]
+    pub const fn next(&self) -> Instant {
+        self.next
+    }
+
     /// When a packet of `bytes` wire bytes may leave: `now` or later.
     #[inline]
     pub fn earliest_departure(&self, now: Instant, bytes: Bytes) -> Instant {

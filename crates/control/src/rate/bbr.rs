@@ -3,8 +3,9 @@
 //!
 //! One file per concept: [`model`] estimates bandwidth and round trips, [`policer`] finds token buckets, [`aggregation`]
 //! measures how ACKs bunch, [`cycle`] holds the gains of bandwidth probing, [`probe_rtt`] empties the queue now and
-//! then. Windows are counted in packets as in Linux. Bandwidths are payload bytes per second in `f64`, where Linux has
-//! packets per microsecond in fixed point; clocks are nanoseconds, where Linux has jiffies and microseconds.
+//! then. Windows are counted in packets as in Linux. Bandwidths are Linux's too, truncated to packets per microsecond and
+//! 2^-24 ([`model::bandwidth`]): where packets and clocks are in step a product that was a trace above a whole number
+//! would be rounded up to the next. Clocks are nanoseconds, where Linux has jiffies and microseconds.
 
 pub mod aggregation;
 pub mod cycle;
@@ -16,13 +17,13 @@ use slackwater_core::{Bytes, Draw, Duration, Instant, Rate};
 
 use crate::rate::bbr::aggregation::Aggregation;
 use crate::rate::bbr::cycle::Cycle;
-use crate::rate::bbr::model::{FullPipe, MinRtt, Rounds};
+use crate::rate::bbr::model::{BW_UNIT, FullPipe, MinRtt, Rounds, packets_per_second};
 use crate::rate::bbr::policer::Policer;
 use crate::rate::bbr::probe_rtt::ProbeRtt;
 use crate::registry::{AnyController, Entry};
 use crate::{
-    Ack, Cause, CongestionEvent, Controller, Intent, PathView, RateSample, Recovery, RecoveryMode,
-    Sent,
+    Ack, Cause, CongestionEvent, Controller, Intent, Pacer, PathView, RateSample, Recovery,
+    RecoveryMode, Sent,
 };
 
 /// What the registry knows of them.
@@ -43,12 +44,12 @@ pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         name: "bbr-ns3",
         title: "BBR (ns-3)",
-        about: "BBR version 1 without policer detection, as in ns-3",
+        about: "BBR version 1 as in ns-3.44: segment by segment, without policer detection",
         modes: Some(MODES),
         make: |cfg, p| {
             p.none()?;
             let bbr = Bbr::new(cfg.mss, cfg.initial_window, cfg.draw);
-            Ok(AnyController::Bbr(bbr.unpoliced()))
+            Ok(AnyController::Bbr(bbr.as_ns3()))
         },
         ..Entry::TRANSPORT
     },
@@ -80,6 +81,16 @@ const BURST_MAX: f64 = 65_535.0 - 320.0;
 /// Largest window: keeps the arithmetic in range.
 const WINDOW_MAX: u32 = 1 << 30;
 
+/// Whose arithmetic: what differs between two stacks that run one algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stack {
+    /// Linux 6.18 `tcp_bbr.c`: bursts of two segments or more, whole and even packets, flight as it will be when the next
+    /// burst leaves.
+    Linux,
+    /// ns-3.44 `tcp-bbr.cc`: segment by segment, targets in bytes, flight as it is. It looks for no policer.
+    Ns3,
+}
+
 /// Where the state machine stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -105,7 +116,8 @@ pub struct Bbr {
     min_rtt: MinRtt,
     full_pipe: FullPipe,
     cycle: Cycle,
-    /// Looks for token buckets; `None` where the variant does not.
+    stack: Stack,
+    /// Looks for token buckets; `None` where the stack does not.
     policer: Option<Policer>,
     aggregation: Aggregation,
     probe_rtt: ProbeRtt,
@@ -117,8 +129,8 @@ pub struct Bbr {
     cwnd_gain: f64,
     /// Payload bytes per second.
     pacing: f64,
-    /// When the next packet may leave, by the pacing rate.
-    departure: Instant,
+    /// What the host's pacer does with the rate: when the next burst may leave (Linux `tcp_wstamp_ns`).
+    pacer: Pacer,
     ssthresh: Option<u32>,
     delivered: u64,
     lost: u64,
@@ -141,6 +153,7 @@ impl Bbr {
             min_rtt: MinRtt::default(),
             full_pipe: FullPipe::default(),
             cycle: Cycle::new(draw),
+            stack: Stack::Linux,
             policer: Some(Policer::default()),
             aggregation: Aggregation::default(),
             probe_rtt: ProbeRtt::default(),
@@ -151,7 +164,7 @@ impl Bbr {
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
             pacing: 0.0,
-            departure: Instant::ZERO,
+            pacer: Pacer::new(),
             ssthresh: None,
             delivered: 0,
             lost: 0,
@@ -160,18 +173,26 @@ impl Bbr {
         bbr
     }
 
-    /// The same without long-term sampling, as ns-3's `TcpBbr`: repeated losses are not taken for a policer.
+    /// The same as ns-3's `TcpBbr` has it.
     #[must_use]
-    pub fn unpoliced(self) -> Self {
+    pub fn as_ns3(self) -> Self {
         Self {
+            stack: Stack::Ns3,
             policer: None,
+            aggregation: Aggregation::coarse(self.mss),
             ..self
         }
     }
 
-    /// The rate of the policer that was found.
+    /// The rate of the policer that was found, as [`model::bandwidth`] has it.
     fn policed(&self) -> Option<f64> {
-        self.policer.as_ref().and_then(Policer::rate)
+        let rate = self.policer.as_ref().and_then(Policer::rate)?;
+        Some(libm::floor(rate / self.bytes_per_second(1.0)))
+    }
+
+    /// Payload bytes per second of a bandwidth.
+    fn bytes_per_second(&self, bw: f64) -> f64 {
+        packets_per_second(bw) * f64::from(self.mss)
     }
 
     /// The mode.
@@ -179,7 +200,7 @@ impl Bbr {
         self.mode
     }
 
-    /// Bandwidth in payload bytes per second: the policed rate where a policer was found, else the filtered maximum.
+    /// Bandwidth, as [`model::bandwidth`] has it: the policed rate where a policer was found, else the filtered maximum.
     fn bw(&self) -> f64 {
         self.policed().unwrap_or_else(|| self.rounds.max_bw())
     }
@@ -207,23 +228,30 @@ impl Bbr {
 
     /// The start-up rate never falls before the pipe is full (`bbr_set_pacing_rate`).
     fn set_pacing(&mut self, bw: f64, gain: f64) {
-        let rate = bw * gain * PACING_MARGIN;
+        let rate = self.bytes_per_second(bw) * gain * PACING_MARGIN;
         if self.full_pipe.reached() || rate > self.pacing {
             self.pacing = rate;
         }
     }
 
-    /// Bandwidth-delay product times `gain` in whole packets, rounded up (`bbr_bdp`).
-    fn bdp(&self, bw: f64, gain: f64) -> u32 {
+    /// Bandwidth-delay product times `gain` in packets, rounded up (`bbr_bdp`); ns-3 has bytes and does not round.
+    fn bdp(&self, bw: f64, gain: f64) -> f64 {
         let Some(min_rtt) = self.min_rtt.get() else {
-            return NO_RTT_WINDOW;
+            return f64::from(NO_RTT_WINDOW);
         };
-        let packets = bw * min_rtt.as_secs_f64() * gain / f64::from(self.mss);
-        libm::ceil(packets).min(f64::from(WINDOW_MAX)) as u32
+        if self.stack == Stack::Ns3 {
+            return packets_per_second(bw) * min_rtt.as_secs_f64() * gain;
+        }
+        let gain = (gain * 256.0) as u128; // in 1/256, as all gains are
+        let scaled = (bw as u128 * u128::from(min_rtt.as_nanos() / 1000) * gain) >> 8;
+        scaled.div_ceil(u128::from(BW_UNIT)) as f64
     }
 
-    /// Packets of one burst (`bbr_tso_segs_goal`).
+    /// Packets of one burst (`bbr_tso_segs_goal`, ns-3's `SetSendQuantum`).
     fn burst(&self) -> u32 {
+        if self.stack == Stack::Ns3 {
+            return 1;
+        }
         let least = if self.pacing < SINGLE_BURST_BELOW {
             1
         } else {
@@ -233,32 +261,37 @@ impl Bbr {
         ((bytes as u32) / self.mss).clamp(least, 127)
     }
 
-    /// Room for what sits in both hosts' stacks (`bbr_quantization_budget`).
-    fn with_bursts(&self, packets: u32) -> u32 {
-        let packets = packets.saturating_add(3 * self.burst());
-        // Even, so that delayed ACKs come in pairs.
-        let packets = packets.saturating_add(1) & !1;
+    /// Room for what sits in both hosts' stacks (`bbr_quantization_budget`, ns-3's `InFlight`).
+    fn with_bursts(&self, packets: f64) -> f64 {
+        let mut packets = packets + 3.0 * f64::from(self.burst());
+        if self.stack == Stack::Linux {
+            // Even, so that delayed ACKs come in pairs.
+            packets = libm::ceil(packets / 2.0) * 2.0;
+        }
         if self.mode == Mode::ProbeBw && self.cycle.is_probing_up() {
-            packets.saturating_add(2)
+            packets + 2.0
         } else {
             packets
         }
     }
 
-    fn target_flight(&self, bw: f64, gain: f64) -> u32 {
+    fn target_flight(&self, bw: f64, gain: f64) -> f64 {
         self.with_bursts(self.bdp(bw, gain))
     }
 
     /// `flight` as it will be when the next packet leaves (`bbr_packets_in_net_at_edt`).
-    fn flight_at_departure(&self, now: Instant, flight: u32) -> u32 {
-        let wait = self.departure.since(now).as_secs_f64();
-        let gone = (self.bw() * wait / f64::from(self.mss)) as u32;
+    fn flight_at_departure(&self, now: Instant, flight: u32) -> f64 {
+        if self.stack == Stack::Ns3 {
+            return f64::from(flight);
+        }
+        let wait = self.pacer.next().since(now).as_secs_f64();
+        let gone = (packets_per_second(self.bw()) * wait) as u32;
         let flight = if self.pacing_gain > 1.0 {
             flight.saturating_add(self.burst())
         } else {
             flight
         };
-        flight.saturating_sub(gone)
+        f64::from(flight.saturating_sub(gone))
     }
 
     /// Bandwidth, rounds and the policer (`bbr_update_bw`). True where a round began.
@@ -269,7 +302,8 @@ impl Bbr {
             self.packet_conservation = false;
         }
         self.sample_policer(now, ack.newly_lost.0 > 0, sample.app_limited, round_start);
-        self.rounds.take(sample, self.probe_rtt.quiets(sample));
+        self.rounds
+            .take(sample, self.mss, self.probe_rtt.quiets(sample));
         round_start
     }
 
@@ -295,9 +329,9 @@ impl Bbr {
         let acked = self.packets(ack.newly_acked);
         let round_start = self.update_bw(now, ack, sample.as_ref());
         if sample.is_some() && acked > 0 {
-            let (bw, mss) = (self.bw(), f64::from(self.mss));
+            let bw = packets_per_second(self.bw());
             self.aggregation
-                .update(now, acked, self.cwnd, bw / mss, round_start);
+                .update(now, acked, self.cwnd, bw, round_start);
         }
         if self.mode == Mode::ProbeBw && self.phase_is_over(now, ack) {
             self.cycle.advance(now);
@@ -336,7 +370,7 @@ impl Bbr {
         let full = self.target_flight(self.rounds.max_bw(), 1.0);
         if self.mode == Mode::Startup && self.full_pipe.reached() {
             self.mode = Mode::Drain;
-            self.ssthresh = Some(full);
+            self.ssthresh = Some(full.min(f64::from(WINDOW_MAX)) as u32);
         }
         if self.mode == Mode::Drain
             && self.flight_at_departure(now, self.packets(path.in_flight)) <= full
@@ -449,10 +483,9 @@ impl Bbr {
                 let bw = self.bw();
                 let mut target = self.bdp(bw, self.cwnd_gain);
                 if self.full_pipe.reached() {
-                    target =
-                        target.saturating_add(self.aggregation.extra(bw / f64::from(self.mss)));
+                    target += f64::from(self.aggregation.extra(packets_per_second(bw)));
                 }
-                let target = self.with_bursts(target);
+                let target = self.with_bursts(target).min(f64::from(WINDOW_MAX)) as u32;
                 let few = u64::from(NO_RTT_WINDOW) * u64::from(self.mss);
                 if self.full_pipe.reached() {
                     cwnd = cwnd.saturating_add(acked).min(target);
@@ -480,6 +513,9 @@ impl Controller for Bbr {
     #[inline]
     fn on_sent(&mut self, now: Instant, path: &PathView, sent: &Sent) {
         self.view(path);
+        self.pacer.follow(&self.intent());
+        let headers = u64::from(self.wire_mss - self.mss);
+        self.pacer.on_sent(now, Bytes(sent.bytes.0 + headers));
         self.see_rtt(path);
         if sent.after_idle {
             self.idle_restart = true;
@@ -491,8 +527,6 @@ impl Controller for Bbr {
                 self.check_probe_rtt_done(now);
             }
         }
-        let spent = Duration::from_secs_f64(sent.bytes.0 as f64 / self.pacing.max(1.0));
-        self.departure = self.departure.max(now).saturating_add(spent);
     }
 
     fn on_ack(&mut self, now: Instant, path: &PathView, ack: &Ack) {
@@ -545,7 +579,7 @@ impl Controller for Bbr {
 
     fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {
         out.push(("cwnd", f64::from(self.cwnd)));
-        out.push(("btlbw", self.rounds.max_bw() * 8.0));
+        out.push(("btlbw", self.bytes_per_second(self.rounds.max_bw()) * 8.0));
         if let Some(rtt) = self.min_rtt.get() {
             out.push(("rtprop", rtt.as_secs_f64()));
         }
@@ -557,9 +591,9 @@ impl Controller for Bbr {
     }
 
     fn name(&self) -> &'static str {
-        match self.policer {
-            Some(_) => "bbr",
-            None => "bbr-ns3",
+        match self.stack {
+            Stack::Linux => "bbr",
+            Stack::Ns3 => "bbr-ns3",
         }
     }
 

@@ -10,9 +10,15 @@ const EPOCH_MAX: u32 = 1 << 20;
 /// The window is raised by at most this much time at the estimated rate (`bbr_extra_acked_max_us`).
 const MAX_TIME: Duration = Duration::from_millis(100);
 
+/// The same in ns-3, bytes (`AckEpochAckedResetThresh`).
+const EPOCH_MAX_NS3: u32 = 1 << 12;
+
 /// Packets acknowledged beyond expectation: the larger of two slots of five rounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aggregation {
+    /// Packets after which an epoch is too old in ns-3, where its age counts in whole seconds (`UpdateAckAggregation`). It
+    /// then finds little but the largest ACK. `None` for Linux.
+    coarse: Option<u32>,
     slots: [u32; 2],
     slot: usize,
     rounds: u32,
@@ -21,6 +27,14 @@ pub struct Aggregation {
 }
 
 impl Aggregation {
+    /// As ns-3 has it, for packets of `mss` bytes.
+    pub fn coarse(mss: u32) -> Self {
+        Self {
+            coarse: Some(EPOCH_MAX_NS3.div_ceil(mss.max(1))),
+            ..Self::default()
+        }
+    }
+
     /// A new epoch.
     pub fn restart(&mut self, now: Instant) {
         self.epoch = Some(now);
@@ -48,8 +62,13 @@ impl Aggregation {
             }
         }
         let epoch = *self.epoch.get_or_insert(now);
-        let mut expected = (bw * now.since(epoch).as_secs_f64()) as u32;
-        if self.epoch_acked <= expected || self.epoch_acked.saturating_add(acked) >= EPOCH_MAX {
+        let age = now.since(epoch).as_secs_f64();
+        let (age, most) = match self.coarse {
+            Some(most) => (libm::floor(age), most),
+            None => (age, EPOCH_MAX),
+        };
+        let mut expected = (bw * age) as u32;
+        if self.epoch_acked <= expected || self.epoch_acked.saturating_add(acked) >= most {
             self.restart(now);
             expected = 0;
         }

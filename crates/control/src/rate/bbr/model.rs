@@ -1,6 +1,6 @@
 //! The path as BBR sees it: delivery rate per round, round-trip time without queue, and whether the pipe is full.
 
-use slackwater_core::{Duration, Instant};
+use slackwater_core::{Bytes, Duration, Instant};
 
 use crate::RateSample;
 use crate::estimate::windowed_max::WindowedMax;
@@ -13,6 +13,22 @@ const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const FULL_BW_THRESHOLD: f64 = 1.25;
 /// Rounds without such growth that say it is (`bbr_full_bw_cnt`).
 const FULL_BW_ROUNDS: u8 = 3;
+
+/// A bandwidth of one packet a microsecond (Linux `BW_UNIT`).
+pub const BW_UNIT: u64 = 1 << 24;
+
+/// Bandwidth as Linux has it (`bbr_update_bw`): `delivered` in packets of `mss` bytes over `interval` in whole
+/// microseconds, times [`BW_UNIT`] and truncated. A whole number.
+pub fn bandwidth(delivered: Bytes, mss: u32, interval: Duration) -> f64 {
+    let packets = delivered.0 as f64 / f64::from(mss.max(1));
+    let micros = (interval.as_nanos() / 1000).max(1);
+    libm::floor(packets * BW_UNIT as f64 / micros as f64)
+}
+
+/// Packets per second of a [`bandwidth`].
+pub fn packets_per_second(bw: f64) -> f64 {
+    bw * 1e6 / BW_UNIT as f64
+}
 
 /// Packet-timed rounds and the bandwidth filter over them.
 #[derive(Clone, Debug)]
@@ -33,7 +49,7 @@ impl Default for Rounds {
 }
 
 impl Rounds {
-    /// Largest delivery rate of the last rounds, payload bytes per second.
+    /// Largest delivery rate of the last rounds, a [`bandwidth`].
     #[inline]
     pub const fn max_bw(&self) -> f64 {
         self.bw.get()
@@ -56,8 +72,8 @@ impl Rounds {
 
     /// Takes a rate sample, unless the application limited it and it shows less than is known; `quiet` says that BBR
     /// itself held the rate down.
-    pub fn take(&mut self, sample: &RateSample, quiet: bool) {
-        let bw = sample.delivered.0 as f64 / sample.interval.as_secs_f64();
+    pub fn take(&mut self, sample: &RateSample, mss: u32, quiet: bool) {
+        let bw = bandwidth(sample.delivered, mss, sample.interval);
         if !(sample.app_limited || quiet) || bw >= self.bw.get() {
             self.bw.update(self.count, bw);
         }

@@ -45,7 +45,7 @@ fn steady_state_paces_at_the_link_and_bounds_the_flight() {
     }
     run(&mut f, 3000);
     assert_eq!(f.c.mode(), Mode::ProbeBw);
-    let bw = f.c.bw() / 1000.0;
+    let bw = packets_per_second(f.c.bw());
     assert!((900.0..1200.0).contains(&bw), "{bw} packets per second");
     // Two bandwidth-delay products of 100 packets and the room for bursts.
     assert!((190..260).contains(&f.cwnd()), "{}", f.cwnd());
@@ -197,4 +197,80 @@ fn the_window_counts_segments_of_the_path() {
     f.path.mss = 0;
     f.c.on_sent(f.now, &f.path, &Sent::default());
     assert_eq!(f.c.intent().window, Some(Bytes(10_000)));
+}
+
+/// 24 packets in 108 ms at a least RTT of 108 ms are 24 packets: the truncated bandwidth never rounds up to 25
+/// (`bbr_bdp` over the `do_div` of `bbr_update_bw`).
+#[test]
+fn a_whole_product_is_not_rounded_up() {
+    let mut c = Bbr::new(1448, 10, Draw::new(1));
+    for (packets, ms) in [(24u64, 108u64), (30, 135), (40, 40), (22, 99), (7, 49)] {
+        let interval = Duration::from_millis(ms);
+        c.min_rtt = MinRtt::default();
+        c.min_rtt.init(Instant::ZERO, interval);
+        let bw = model::bandwidth(Bytes(packets * 1448), 1448, interval);
+        assert_eq!(bw, libm::floor(bw));
+        assert_eq!(c.bdp(bw, 1.0), packets as f64, "{packets} in {ms} ms");
+    }
+}
+
+/// Linux `bbr_packets_in_net_at_edt` goes by the time stamp of the pacer, which spares a connection's first ten segments
+/// and gives a late burst credit.
+#[test]
+fn the_flight_is_that_of_when_the_host_sends_next() {
+    let mut f = bbr();
+    for _ in 0..3 {
+        f.round_at(100);
+    }
+    run(&mut f, 3000);
+    f.c.pacing_gain = 1.0;
+    let at = f.c.pacer.next();
+    let bw = packets_per_second(f.c.bw());
+    let before = at - Duration::from_secs_f64(3.5 / bw);
+    assert_eq!(f.c.flight_at_departure(before, 100), 97.0);
+    assert_eq!(
+        f.c.flight_at_departure(at + Duration::from_millis(5), 100),
+        100.0
+    );
+    f.c.pacing_gain = 1.25;
+    assert_eq!(
+        f.c.flight_at_departure(at, 100),
+        102.0,
+        "with the burst that leaves then"
+    );
+
+    let mut new = bbr();
+    new.send();
+    assert_eq!(
+        new.c.pacer.next(),
+        Instant::ZERO,
+        "a first window is not paced"
+    );
+}
+
+/// ns-3.44 `TcpBbr`: a quantum of one segment, targets in bytes, no look ahead, and ACKs that bunch count up to 4 kB.
+#[test]
+fn in_ns3_segments_leave_one_by_one() {
+    let mut c = Bbr::new(1448, 10, Draw::new(1)).as_ns3();
+    c.min_rtt.init(Instant::ZERO, Duration::from_millis(100));
+    let bw = model::bandwidth(Bytes(2050 * 1448), 1448, Duration::from_secs(10)); // 205 packets a second
+    assert!(
+        (c.target_flight(bw, 1.0) - 23.5).abs() < 1e-2,
+        "20.5 and three"
+    );
+    assert_eq!(c.intent().burst, Bytes(1500));
+    assert_eq!(c.flight_at_departure(Instant::ZERO, 7), 7.0);
+
+    let mut linux = Aggregation::default();
+    let mut ns3 = Aggregation::coarse(1448);
+    let mut now = Instant::from_millis(1);
+    for _ in 0..10 {
+        now += Duration::from_millis(200);
+        for _ in 0..10 {
+            linux.update(now, 2, 100, 100.0, false);
+            ns3.update(now, 2, 100, 100.0, false);
+        }
+    }
+    assert!(linux.max() >= 15, "{}", linux.max());
+    assert_eq!(ns3.max(), 2);
 }
