@@ -49,6 +49,8 @@ struct Host {
     feedback: VecDeque<(u64, Vec<PacketReport>)>,
     /// Feedback comes.
     heard: bool,
+    /// No frame is captured.
+    paused: bool,
     in_flight: u64,
     arrived: Vec<PacketReport>,
     /// Bytes that were served and that could be, and what packets took from capture on, ms.
@@ -77,6 +79,7 @@ impl Host {
             reports: VecDeque::new(),
             feedback: VecDeque::new(),
             heard: true,
+            paused: false,
             in_flight: 0,
             arrived: Vec::new(),
             served: 0.0,
@@ -125,7 +128,7 @@ impl Host {
         if self.c.next_timer().is_some_and(|t| t <= at) {
             self.c.on_timer(at, &self.path());
         }
-        if self.now.is_multiple_of(FRAME) {
+        if self.now.is_multiple_of(FRAME) && !self.paused {
             self.rest += self.target() / 8e3 * FRAME as f64;
             while self.rest >= f64::from(PAYLOAD) {
                 self.rest -= f64::from(PAYLOAD);
@@ -317,6 +320,25 @@ fn gcc_takes_over_from_the_present_rate_where_reports_end_and_hands_back() {
     host.run(500);
     let (used, p95) = host.over(3000);
     assert!(used > 0.88 && p95 <= WAY + FRAME + 8, "{used} {p95}");
+}
+
+/// The last frame before a pause waited in the radio, and nothing is served in the pause: rule 6 saw a bottleneck elsewhere in that, and
+/// held the encoder to next to nothing when it went on.
+#[test]
+fn a_pause_shows_no_bottleneck() {
+    for ends in 3_000..3_017 {
+        let mut host = Host::new("ebb-media", steps);
+        host.run(ends);
+        host.paused = true;
+        for _ in 0..2_500 {
+            host.run(1);
+            assert_ne!(host.mode(), 1.0, "at {} ms", host.now);
+        }
+        host.paused = false;
+        host.run(400);
+        let (used, _) = host.over(1_000);
+        assert!(used > 0.6, "{used} after a pause from {ends} ms on");
+    }
 }
 
 #[test]

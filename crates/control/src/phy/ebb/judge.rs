@@ -127,9 +127,14 @@ impl RadioClock {
         }
     }
 
-    /// The host sends less than it might, as one without enough data. An encoder always does, and rule 6 looks at it all the same.
+    /// The host sends less than it might, as one without enough data. An encoder always does, and rule 6 looks at it all the same, unless
+    /// nothing is in flight: it pauses, or its next frame is due.
     pub(super) fn is_idle(&self, now: Instant) -> bool {
-        !self.limited && self.host.is_idle(now)
+        if self.limited {
+            self.in_flight == 0
+        } else {
+            self.host.is_idle(now)
+        }
     }
 
     /// Rule 6 for an upload: whether what lies behind the radio decides. `seconds` are those of the report, `base` is the least loop.
