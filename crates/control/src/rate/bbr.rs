@@ -116,6 +116,7 @@ pub struct Bbr {
     min_rtt: MinRtt,
     full_pipe: FullPipe,
     cycle: Cycle,
+    /// Whose arithmetic.
     stack: Stack,
     /// Looks for token buckets; `None` where the stack does not.
     policer: Option<Policer>,
@@ -223,6 +224,7 @@ impl Bbr {
             self.has_seen_rtt = true;
             // The handshake measured the path (Linux `bbr_init` takes `tcp_min_rtt`).
             self.init_pacing(path.srtt.max(Duration::from_micros(1)));
+            self.pacer.follow(&self.intent());
         }
     }
 
@@ -243,7 +245,8 @@ impl Bbr {
             return packets_per_second(bw) * min_rtt.as_secs_f64() * gain;
         }
         let gain = (gain * 256.0) as u128; // in 1/256, as all gains are
-        let scaled = (bw as u128 * u128::from(min_rtt.as_nanos() / 1000) * gain) >> 8;
+        let micros = u128::from(min_rtt.as_nanos() / 1000);
+        let scaled = (bw as u128).saturating_mul(micros).saturating_mul(gain) >> 8;
         scaled.div_ceil(u128::from(BW_UNIT)) as f64
     }
 
@@ -513,7 +516,9 @@ impl Controller for Bbr {
     #[inline]
     fn on_sent(&mut self, now: Instant, path: &PathView, sent: &Sent) {
         self.view(path);
-        self.pacer.follow(&self.intent());
+        if self.pacer.rate().is_none() {
+            self.pacer.follow(&self.intent());
+        }
         let headers = u64::from(self.wire_mss - self.mss);
         self.pacer.on_sent(now, Bytes(sent.bytes.0 + headers));
         self.see_rtt(path);
@@ -523,6 +528,7 @@ impl Controller for Bbr {
             if self.mode == Mode::ProbeBw {
                 // No need to pace above the estimate where the application limits.
                 self.set_pacing(self.bw(), 1.0);
+                self.pacer.follow(&self.intent());
             } else if self.mode == Mode::ProbeRtt {
                 self.check_probe_rtt_done(now);
             }
@@ -539,6 +545,7 @@ impl Controller for Bbr {
         self.lost = ack.lost.0;
         self.update_model(now, path, ack);
         self.set_pacing(self.bw(), self.pacing_gain);
+        self.pacer.follow(&self.intent());
         self.set_cwnd(path, ack);
     }
 

@@ -54,26 +54,42 @@ fn quantile(values: &mut [f64], q: f64) -> f64 {
     values[((values.len() - 1) as f64 * q) as usize]
 }
 
+/// Goodput, mean and p95 of the smoothed RTT, and p95 of the window: as the mean over first phases of BBR's cycle, of which the kernel's
+/// is one that nobody knows.
+fn simulated(name: &str) -> ([f64; 4], u64) {
+    const SEEDS: u64 = 12;
+    let mut sums = [0.0; 4];
+    let mut timeouts = 0;
+    for seed in 1..=SEEDS {
+        let cfg = Config::new(MSS as u32, Draw::new(seed));
+        let c = build(name, &cfg).expect("the name is registered");
+        let mut b = Bottleneck::new(c, EMULATOR);
+        let rows = b.run(Instant::from_millis(30_000), Duration::from_millis(20));
+        let mut srtt: Vec<f64> = rows.iter().map(|r| r.srtt.as_millis_f64()).collect();
+        let mut cwnd: Vec<f64> = rows.iter().map(|r| r.cwnd as f64).collect();
+        let mean = srtt.iter().sum::<f64>() / srtt.len() as f64;
+        let row = [
+            (b.acked() * MSS) as f64 * 8.0 / 30e6,
+            mean,
+            quantile(&mut srtt, 0.95),
+            quantile(&mut cwnd, 0.95),
+        ];
+        for (sum, value) in sums.iter_mut().zip(row) {
+            *sum += value / SEEDS as f64;
+        }
+        timeouts += b.timeouts;
+    }
+    (sums, timeouts)
+}
+
 #[test]
 fn bulk_flows_match_the_kernel() {
     let mut failures = Vec::new();
     for m in &KERNEL {
-        let cfg = Config::new(MSS as u32, Draw::new(7));
-        let c = build(m.name, &cfg).expect("the name is registered");
-        let mut b = Bottleneck::new(c, EMULATOR);
-        let rows = b.run(Instant::from_millis(30_000), Duration::from_millis(20));
-        let goodput = (b.acked() * MSS) as f64 * 8.0 / 30e6;
-        let mut srtt: Vec<f64> = rows.iter().map(|r| r.srtt.as_millis_f64()).collect();
-        let mut cwnd: Vec<f64> = rows.iter().map(|r| r.cwnd as f64).collect();
-        let mean = srtt.iter().sum::<f64>() / srtt.len() as f64;
-        let (s95, c5, c95) = (
-            quantile(&mut srtt, 0.95),
-            quantile(&mut cwnd, 0.05),
-            quantile(&mut cwnd, 0.95),
-        );
+        let ([goodput, mean, s95, c95], timeouts) = simulated(m.name);
         let line = format!(
-            "{:6} goodput {goodput:.3} srtt {mean:.0}/{s95:.0} cwnd {c5}..{c95} drops {} timeouts {}",
-            m.name, b.drops, b.timeouts
+            "{:6} goodput {goodput:.3} srtt {mean:.0}/{s95:.0} cwnd {c95:.0} timeouts {timeouts}",
+            m.name
         );
         eprintln!("{line}");
         let off = |ours: f64, theirs: f64| (ours / theirs - 1.0).abs();
