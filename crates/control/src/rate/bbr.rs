@@ -244,10 +244,12 @@ impl Bbr {
         if self.stack == Stack::Ns3 {
             return packets_per_second(bw) * min_rtt.as_secs_f64() * gain;
         }
-        let gain = (gain * 256.0) as u128; // in 1/256, as all gains are
-        let micros = u128::from(min_rtt.as_nanos() / 1000);
-        let scaled = (bw as u128).saturating_mul(micros).saturating_mul(gain) >> 8;
-        scaled.div_ceil(u128::from(BW_UNIT)) as f64
+        let gain = u128::from((gain * 256.0) as u64); // in 1/256, as all gains are
+        let product = u128::from(bw as u64) * u128::from(min_rtt.as_nanos() / 1000);
+        // No product of a window that can be sent is cut.
+        let scaled = product.min(u128::MAX >> 16) * gain >> 8;
+        let packets = (scaled + u128::from(BW_UNIT - 1)) / u128::from(BW_UNIT);
+        u64::try_from(packets).unwrap_or(u64::MAX) as f64
     }
 
     /// Packets of one burst (`bbr_tso_segs_goal`, ns-3's `SetSendQuantum`).
