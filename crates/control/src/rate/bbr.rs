@@ -247,7 +247,7 @@ impl Bbr {
         let gain = u128::from((gain * 256.0) as u64); // in 1/256, as all gains are
         let product = u128::from(bw as u64) * u128::from(min_rtt.as_nanos() / 1000);
         // No product of a window that can be sent is cut.
-        let scaled = product.min(u128::MAX >> 16) * gain >> 8;
+        let scaled = (product.min(u128::MAX >> 16) * gain) >> 8;
         let packets = (scaled + u128::from(BW_UNIT - 1)) / u128::from(BW_UNIT);
         u64::try_from(packets).unwrap_or(u64::MAX) as f64
     }
