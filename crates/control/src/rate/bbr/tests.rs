@@ -143,6 +143,12 @@ fn two_lossy_intervals_of_one_rate_show_a_policer() {
             found_after = Some(round);
             let bw = p.rate().expect("just seen");
             assert!((bw / 1_000_000.0 - 1.0).abs() < 0.35, "{bw}");
+            // It is the bandwidth then, in Linux's unit.
+            let mut c = Bbr::new(1000, 10, Draw::new(1));
+            c.policer = Some(p);
+            let packets = packets_per_second(c.bw());
+            assert!((packets * 1000.0 / bw - 1.0).abs() < 1e-3, "{packets}");
+            assert_eq!(c.bw(), libm::floor(c.bw()));
         }
     }
     assert!(found_after.is_some_and(|r| r <= 10), "{found_after:?}");
