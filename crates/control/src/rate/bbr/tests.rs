@@ -20,6 +20,16 @@ fn run_at(feed: &mut Feed<Bbr>, ms: u64, floor: u64) {
     }
 }
 
+/// A flow that has filled the link, and cycles its gain.
+fn steady() -> Feed<Bbr> {
+    let mut f = bbr();
+    for _ in 0..3 {
+        f.round_at(100);
+    }
+    run(&mut f, 3000);
+    f
+}
+
 #[test]
 fn startup_doubles_and_ends_after_three_flat_rounds() {
     let mut f = bbr();
@@ -39,11 +49,7 @@ fn startup_doubles_and_ends_after_three_flat_rounds() {
 
 #[test]
 fn steady_state_paces_at_the_link_and_bounds_the_flight() {
-    let mut f = bbr();
-    for _ in 0..3 {
-        f.round_at(100);
-    }
-    run(&mut f, 3000);
+    let f = steady();
     assert_eq!(f.c.mode(), Mode::ProbeBw);
     let bw = packets_per_second(f.c.bw());
     assert!((900.0..1200.0).contains(&bw), "{bw} packets per second");
@@ -69,11 +75,7 @@ fn pacing_starts_from_the_handshake_rtt() {
 
 #[test]
 fn the_queue_is_emptied_every_ten_seconds() {
-    let mut f = bbr();
-    for _ in 0..3 {
-        f.round_at(100);
-    }
-    run(&mut f, 3000);
+    let mut f = steady();
     let before = f.cwnd();
     let mut probed = 0;
     for _ in 0..12_000 {
@@ -91,11 +93,7 @@ fn the_queue_is_emptied_every_ten_seconds() {
 
 #[test]
 fn recovery_conserves_packets_and_restores_the_window() {
-    let mut f = bbr();
-    for _ in 0..3 {
-        f.round_at(100);
-    }
-    run(&mut f, 3000);
+    let mut f = steady();
     let before = f.cwnd();
     f.lose();
     // Ten packets are acknowledged in one go: what left may be replaced, no more.
@@ -224,11 +222,7 @@ fn a_whole_product_is_not_rounded_up() {
 /// and gives a late burst credit.
 #[test]
 fn the_flight_is_that_of_when_the_host_sends_next() {
-    let mut f = bbr();
-    for _ in 0..3 {
-        f.round_at(100);
-    }
-    run(&mut f, 3000);
+    let mut f = steady();
     f.c.pacing_gain = 1.0;
     let at = f.c.pacer.next();
     let bw = packets_per_second(f.c.bw());
