@@ -38,6 +38,10 @@ const APART: Duration = Duration::from_secs(10);
 const APART_MOST: Duration = Duration::from_secs(160);
 /// A path that is longer is filled by so much more in each loop of it, to see whether it is.
 const CLIMB: f64 = 2.0;
+/// The host paused where it had less to send for so many least loops.
+const PAUSE_ROUNDS: u64 = 4;
+/// After a pause bytes that wait for so many least loops end a climb: most often what was held is still there.
+const RESUMED_ROUNDS: f64 = 0.5;
 /// The radio is the bottleneck where it serves what it offers for so many least loops.
 const RADIO_ROUNDS: u64 = 4;
 
@@ -85,6 +89,8 @@ struct Climb {
     next: Instant,
     /// Since when bytes wait in a queue again.
     waits: Option<Instant>,
+    /// What was held before a pause: it is held again where bytes wait.
+    resumed: Option<Held>,
 }
 
 /// Whether the bottleneck is elsewhere.
@@ -109,6 +115,8 @@ pub(super) struct Elsewhere {
     rests: Option<Instant>,
     held: Option<Held>,
     climb: Option<Climb>,
+    /// Since when the host has had less to send than it might.
+    paused: Option<Instant>,
 }
 
 /// Loops while the radio was empty, over a while.
@@ -163,6 +171,7 @@ impl Elsewhere {
         }
         self.settle(now, &way);
         let loses = self.loses(&way);
+        self.resume(now, &way);
         if way.idle {
             self.since = None;
             self.empty = None;
@@ -232,6 +241,7 @@ impl Elsewhere {
                         rate: CLIMB * served,
                         next: now + least,
                         waits: None,
+                        resumed: None,
                     });
                     return Some(least);
                 }
@@ -248,6 +258,30 @@ impl Elsewhere {
             *held = held.again(now, &way);
         }
         None
+    }
+
+    /// The probes of what is held fall into pauses, and it would never grow. So after a pause the host probes loop by loop, until bytes
+    /// wait again.
+    fn resume(&mut self, now: Instant, way: &Way) {
+        if way.idle {
+            self.paused.get_or_insert(now);
+            return;
+        }
+        let Some(since) = self.paused.take() else {
+            return;
+        };
+        if now.since(since) < way.base * PAUSE_ROUNDS {
+            return;
+        }
+        if let Some(held) = self.held.take() {
+            self.leave();
+            self.climb = Some(Climb {
+                rate: PROBE * held.rate,
+                next: now + way.base,
+                waits: None,
+                resumed: Some(held),
+            });
+        }
     }
 
     /// Holds nothing.
@@ -300,16 +334,25 @@ impl Elsewhere {
             self.climb = None;
             return;
         }
+        let (step, patience) = if climb.resumed.is_some() {
+            (PROBE, RESUMED_ROUNDS)
+        } else {
+            (CLIMB, ROUNDS)
+        };
         if way.wait <= WAIT {
             climb.waits = None;
         }
         let waits = way.wait > WAIT
-            && now.since(*climb.waits.get_or_insert(now)) >= way.base.mul_f64(ROUNDS);
+            && now.since(*climb.waits.get_or_insert(now)) >= way.base.mul_f64(patience);
         if waits || loses {
+            let resumed = climb.resumed;
             self.leave();
-            self.held = Some(Held::new(now, way.served, *way));
+            self.held = Some(match resumed {
+                Some(held) => held.resumed(now, way),
+                None => Held::new(now, way.served, *way),
+            });
         } else if now >= climb.next {
-            climb.rate = CLIMB * climb.rate.max(way.served);
+            climb.rate = step * climb.rate.max(way.served);
             climb.next = now + way.base;
         }
     }
@@ -429,6 +472,18 @@ impl Held {
             slight: self.slight,
             later: true,
             ..Self::new(now, way.served.max(self.rate * 0.9), *way)
+        }
+    }
+
+    /// It is held again after a pause, without a drain: what was found there before still is.
+    fn resumed(&self, now: Instant, way: &Way) -> Self {
+        Self {
+            rate: self.rate.max(way.served),
+            drain: Duration::ZERO,
+            probe: Duration::ZERO,
+            judged: true,
+            later: true,
+            ..Self::new(now, way.served, *way)
         }
     }
 

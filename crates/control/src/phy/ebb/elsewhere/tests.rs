@@ -328,3 +328,45 @@ fn a_queue_that_others_keep_is_not_flooded_for_a_longer_path() {
     assert!(rates.iter().all(|&rate| rate <= 4000.0), "{rates:?}");
     assert!(elsewhere.apart().is_some(), "the host steers");
 }
+
+/// For how many ms after the first second the rate stays below what the radio offers. In that second a hop is narrower; then it is
+/// not, and the host has nothing to send for `pause` ms.
+fn held_after(pause: u64) -> u64 {
+    let mut elsewhere = Elsewhere::default();
+    let (offered, narrow) = (3e6, 1e6);
+    for ms in (0..20_000).step_by(5) {
+        let now = Instant::from_millis(ms);
+        let early = ms < 1000;
+        let idle = !early && ms < 1000 + pause;
+        let rate = elsewhere.rate(now).unwrap_or(offered);
+        let free = if early { narrow } else { offered };
+        let wait = Duration::from_millis(if rate > free { 30 } else { 0 });
+        let way = Way {
+            round: BASE + wait,
+            wait,
+            empty: true,
+            base: BASE,
+            served: if idle { 0.0 } else { rate.min(free) },
+            forecast: offered,
+            lost: 0.0,
+            left: 5e3,
+            packet: 1500.0,
+            idle,
+        };
+        elsewhere.look(now, way);
+        assert!(!early || ms < 200 || elsewhere.is_met(), "{ms}");
+        assert!(!idle || elsewhere.rate(now).is_some_and(|rate| rate < offered));
+        if !early && !idle && !elsewhere.is_met() {
+            return ms - 1000 - pause;
+        }
+    }
+    20_000
+}
+
+#[test]
+fn what_was_held_before_a_pause_is_filled_again_after_it() {
+    let (long, none) = (held_after(1500), held_after(0));
+    // From a third to all of it by a quarter more in each loop; else the next probe finds it.
+    assert!(long <= 6 * 40, "{long}");
+    assert!(none > 1000, "{none}");
+}
