@@ -37,6 +37,10 @@ pub trait MediaController: Send + core::fmt::Debug {
     fn takes_counters(&self) -> bool {
         false
     }
+    /// True where a frame leaves before the next one is captured, faster than by the pacing rate where it must.
+    fn is_prompt(&self) -> bool {
+        false
+    }
     /// Explicit feedback arrived.
     fn on_report(&mut self, _now: Instant, _path: &PathView, _report: &PathReport) {}
     /// The timer asked for by [`MediaController::next_timer`] ran out.

@@ -88,8 +88,8 @@ section! {
         /// frames (libwebrtc's burst interval).
         #[within(Duration::ZERO, Duration::from_secs(1))]
         pub burst: Option<Duration> = None,
-        /// Nothing waits longer than this for the pacer, which then goes faster; left out, 2 s (libwebrtc), or 100 ms where
-        /// it is thrown away (`SCReAM`).
+        /// Nothing waits longer than this for the pacer, which then goes faster; left out, 2 s (libwebrtc), the time of
+        /// a frame for `al4s-c` and `al4s-s` unless `prompt=off` is set, or 100 ms where it is thrown away (`SCReAM`).
         #[within(Duration::from_millis(1), Duration::from_secs(100))]
         pub longest_wait: Option<Duration> = None,
         /// What waits longer is thrown away in place of that, with all behind it; left out, for `scream` alone, as its

@@ -259,6 +259,10 @@ impl MediaController for Al4s {
         self.counted.is_some()
     }
 
+    fn is_prompt(&self) -> bool {
+        self.params.prompt
+    }
+
     fn on_report(&mut self, now: Instant, path: &PathView, report: &PathReport) {
         match *report {
             PathReport::Counters(counters) => {

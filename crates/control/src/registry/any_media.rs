@@ -55,6 +55,9 @@ impl MediaController for AnyMedia {
     fn takes_counters(&self) -> bool {
         dispatch!(self, c => c.takes_counters())
     }
+    fn is_prompt(&self) -> bool {
+        dispatch!(self, c => c.is_prompt())
+    }
     fn on_report(&mut self, now: Instant, path: &PathView, report: &PathReport) {
         dispatch!(self, c => c.on_report(now, path, report));
     }

@@ -173,10 +173,8 @@ pub fn media(
     Ok((rtp, controller))
 }
 
-/// Media waits so long before it is thrown away (`kMaxRtpQueueDelay` of Ericsson's `ScreamTx.h`)...
+/// Media waits so long before it is thrown away (`kMaxRtpQueueDelay` of Ericsson's `ScreamTx.h`).
 const CLEARED: Duration = Duration::from_millis(100);
-/// ...or the pacer goes faster (libwebrtc's queue time limit).
-const HURRIED: Duration = Duration::from_secs(2);
 
 /// libwebrtc's pacer sends what is due within this time at once (`TaskQueuePacedSender`, burst interval).
 const CHROMIUM_BURST: Duration = Duration::from_millis(40);
@@ -222,7 +220,7 @@ fn rtp(config: &Media, controller: &str) -> RtpConfig {
             overflow: if config.discard.unwrap_or(name == "scream") {
                 Overflow::Discard(config.longest_wait.unwrap_or(CLEARED))
             } else {
-                Overflow::Hurry(config.longest_wait.unwrap_or(HURRIED))
+                Overflow::Hurry(config.longest_wait)
             },
             unreported: config.unreported.unwrap_or(Duration::ZERO),
             retransmit: config.nack,

@@ -12,8 +12,9 @@ use super::{BELOW_RTP, RTP_HEADER, TWCC_EXTENSION};
 pub enum Overflow {
     /// It waits.
     Keep,
-    /// The pacer goes faster, so that nothing waits longer than this (libwebrtc: 2 s).
-    Hurry(Duration),
+    /// The pacer goes faster, so that nothing waits longer than this; `None`: the time of a frame where the controller wants
+    /// that, else 2 s (libwebrtc).
+    Hurry(Option<Duration>),
     /// All that waits is thrown away when the oldest has waited this long (`SCReAM` clears its RTP queue).
     Discard(Duration),
 }
@@ -55,7 +56,7 @@ impl Default for SenderConfig {
             burst: None,
             // Below a quarter of what libwebrtc's pacer sends at once (40 ms), and as long as a ramp of 5 to 20 ms bears.
             late: Duration::from_millis(10),
-            overflow: Overflow::Hurry(Duration::from_secs(2)),
+            overflow: Overflow::Hurry(None),
             unreported: Duration::ZERO,
             retransmit: true,
             ecn: None,

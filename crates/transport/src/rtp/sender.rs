@@ -40,6 +40,8 @@ const BETWEEN_DISCARDS: Duration = Duration::from_millis(250);
 
 /// A pacer in a hurry empties its queue in no less time (libwebrtc: 1 ms).
 const HURRY_LEAST: Duration = Duration::from_millis(1);
+/// Media waits no longer for the pacer (libwebrtc's queue time limit), where nobody wants a shorter time.
+const HURRIED: Duration = Duration::from_secs(2);
 
 /// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -345,6 +347,15 @@ impl RtpSender {
         self.set_pace(now);
     }
 
+    /// How long media may wait for the pacer where nobody configured it.
+    fn patience(&self) -> Duration {
+        if self.controller.is_prompt() {
+            Duration::from_secs_f64(1.0 / self.config.source.fps)
+        } else {
+            HURRIED
+        }
+    }
+
     fn set_pace(&mut self, now: Instant) {
         let of_target = |factor| self.target().mul_f64(factor * self.overhead());
         let of_window = || Pacer::window_rate(&self.intent, &self.path());
@@ -352,6 +363,7 @@ impl RtpSender {
         let pacing = configured.or(self.intent.pacing).or_else(of_window);
         let hurried = match self.config.overflow {
             Overflow::Hurry(limit) => {
+                let limit = limit.unwrap_or_else(|| self.patience());
                 // On average, what waits has waited half as long as the oldest (libwebrtc's pacer counts exactly).
                 let (queued, wait) = self.queue(now);
                 let left = limit.saturating_sub(wait / 2).max(HURRY_LEAST);

@@ -289,7 +289,7 @@ fn what_waits_for_the_pacer_hurries_or_goes() {
     config.sender.overflow = Overflow::Keep;
     let (kept, none) = waits(&config);
     assert!(kept > Duration::from_secs(4) && none == 0, "{kept}");
-    config.sender.overflow = Overflow::Hurry(Duration::from_millis(500));
+    config.sender.overflow = Overflow::Hurry(Some(Duration::from_millis(500)));
     let (hurried, none) = waits(&config);
     assert!(
         hurried < Duration::from_millis(600) && none == 0,
@@ -308,6 +308,25 @@ fn what_waits_for_the_pacer_hurries_or_goes() {
     config.sender.pacing = Some(1.2);
     let (paced, frames) = waits(&config);
     assert!(paced < Duration::from_millis(20) && frames == 0, "{paced}");
+}
+
+#[test]
+fn frames_of_a_prompt_controller_leave_before_the_next_one_comes() {
+    let mut config = RtpConfig::default();
+    // Sizes as Chromium's: at 1.1 rates some wait for many others.
+    config.sender.source.sizes = Sizes::CHROMIUM;
+    let path = Path {
+        rate: Rate::from_mbps(100.0),
+        ..Path::default()
+    };
+    let longest = |prompt| {
+        let run = run(&config, path::prompt(5.0, 1.1, prompt), &path, 30);
+        run.sender.stats().longest_wait.as_millis_f64()
+    };
+    let (prompt, patient) = (longest(true), longest(false));
+    // Twice the time of a frame: the pacer counts half of what the oldest waited.
+    assert!(prompt < 2.0 * 1e3 / config.sender.source.fps, "{prompt}");
+    assert!(patient > 200.0, "{patient}");
 }
 
 #[test]

@@ -47,6 +47,9 @@ pub struct Params {
     pub rival: RivalRule,
     /// Pacing rate in target rates. 1.0 to 1.2 keeps a frame's burst from crossing the low threshold by itself.
     pub pace: f64,
+    /// A frame leaves before the next one is captured (ours). Frames of unequal sizes else wait for each other: at 1.1 rates
+    /// the pacer is busy for nine tenths of the time.
+    pub prompt: bool,
 }
 
 impl Params {
@@ -62,6 +65,7 @@ impl Params {
         guard: None,
         rival: RivalRule::Off,
         pace: 1.1,
+        prompt: false,
     };
 
     /// With a rate of its own for each flow to strive for, and a guard for paths without ECN.
@@ -72,6 +76,7 @@ impl Params {
             high: Duration::from_millis(40),
         }),
         rival: RivalRule::Marked,
+        prompt: true,
         ..Self::PAPER
     };
 
@@ -178,6 +183,7 @@ impl Params {
                 }
             }
             "pace" => self.pace = number()?,
+            "prompt" => self.prompt = word()? == "on",
             other => unreachable!("{other} is declared and not read"),
         }
         Ok(())
@@ -194,15 +200,17 @@ const PROFILE: Parameter = Parameter::word(
 .bare();
 
 /// What may follow `al4s-c:` and `al4s-s:`.
-pub(super) const ALL: [Parameter; 11] = {
-    let [te, low, high, w, alpha, r0, k, guard, rival, pace] = PARAMETERS;
-    [PROFILE, te, low, high, w, alpha, r0, k, guard, rival, pace]
+pub(super) const ALL: [Parameter; 12] = {
+    let [te, low, high, w, alpha, r0, k, guard, rival, pace, prompt] = PARAMETERS;
+    [
+        PROFILE, te, low, high, w, alpha, r0, k, guard, rival, pace, prompt,
+    ]
 };
 
 /// What may follow `l4s-cc:`.
 pub(in crate::media) const TARGET: [Parameter; 1] = [PARAMETERS[0]];
 
-const PARAMETERS: [Parameter; 10] = [
+const PARAMETERS: [Parameter; 11] = [
     Parameter::number(
         "te",
         60.0,
@@ -270,6 +278,12 @@ const PARAMETERS: [Parameter; 10] = [
         "goes by losses beside a flow that holds a queue (ours); dips: beside BBR too; needs the guard",
     ),
     Parameter::number("pace", 1.1, (1.0, 10.0), "", "pacing rate in target rates"),
+    Parameter::word(
+        "prompt",
+        "on",
+        &["on", "off"],
+        "a frame leaves before the next one is captured, faster where it must (ours)",
+    ),
 ];
 
 fn wrong(key: &str, found: &str, expected: &str) -> String {

@@ -13,6 +13,7 @@ pub(super) const START: Instant = Instant::from_millis(10);
 #[derive(Clone, Debug, Default)]
 struct Steady {
     intent: Intent,
+    prompt: bool,
     received: u64,
     marked: u64,
     lost: u64,
@@ -47,6 +48,9 @@ impl MediaController for Steady {
     fn intent(&self) -> Intent {
         self.intent
     }
+    fn is_prompt(&self) -> bool {
+        self.prompt
+    }
     fn snapshot(&self, out: &mut Vec<(&'static str, f64)>) {
         out.push(("received", self.received as f64));
         out.push(("marked", self.marked as f64));
@@ -66,22 +70,38 @@ impl MediaController for Steady {
     }
 }
 
-pub(super) fn steady(mbps: f64, pace: f64) -> AnyMedia {
+fn paced(mbps: f64, pace: f64) -> Intent {
     let target = Rate::from_mbps(mbps);
-    let intent = Intent {
+    Intent {
         target: Some(target),
         pacing: Some(target.mul_f64(pace * 1.05)),
         ecn: EcnMode::L4s,
         ..Intent::default()
-    };
-    with(intent)
+    }
+}
+
+pub(super) fn steady(mbps: f64, pace: f64) -> AnyMedia {
+    with(paced(mbps, pace))
 }
 
 pub(super) fn with(intent: Intent) -> AnyMedia {
-    let steady: Box<dyn MediaController> = Box::new(Steady {
+    boxed(Steady {
         intent,
         ..Steady::default()
-    });
+    })
+}
+
+/// One whose frames leave before the next comes, where it is `prompt`.
+pub(super) fn prompt(mbps: f64, pace: f64, prompt: bool) -> AnyMedia {
+    boxed(Steady {
+        intent: paced(mbps, pace),
+        prompt,
+        ..Steady::default()
+    })
+}
+
+fn boxed(steady: Steady) -> AnyMedia {
+    let steady: Box<dyn MediaController> = Box::new(steady);
     steady.into()
 }
 
