@@ -378,6 +378,7 @@ class ArenaPlan:
         seeds: int,
         first_seed: int,
         quick: bool,
+        drawn: list[str],
         controllers: Mapping[str, type[Controller] | Policy] | None = None,
         program: str = "",
     ) -> ArenaPlan: ...

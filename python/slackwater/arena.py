@@ -60,6 +60,10 @@ class Arena:
         msg = f"cell: found {cell!r}, expected one of {', '.join(self.cells)}"
         raise ValueError(msg)
 
+    def overall(self) -> list[dict[str, Any]]:
+        """What became of each system over all drawn cells, beside one of them: empty without such cells."""
+        return list(self.table.get("overall", []))
+
     def __repr__(self) -> str:
         """Cells and seeds."""
         return f"<slackwater.Arena: {len(self.cells)} cells, {len(self.table['seeds'])} seeds>"
@@ -83,6 +87,7 @@ def arena(
     seeds: int = 5,
     seed: int = 1,
     quick: bool = False,
+    drawn: Sequence[str] = (),
     out: str | PathLike[str] | None = None,
     jobs: int | None = None,
 ) -> Arena:
@@ -91,6 +96,7 @@ def arena(
     ``cells`` and ``systems`` name some of ``slackwater arena --list``; empty, all. ``also`` names further rows,
     ``SENDER`` or ``SENDER+EDGE``. ``controllers`` adds classes or policies under names; they take part without being
     named in ``also``. ``seeds`` is a number, counted up from ``seed``. ``quick`` is a preview: shorter runs.
+    ``drawn`` adds scenarios drawn at random, as ``["bulk:1-60"]``; with it, of the published cells only those of ``cells`` run.
     With ``out`` each run is kept there as it ends and is not made again, as `slackwater arena --out` does. Runs of
     classes and policies of one's own are not kept for another call.
 
@@ -105,6 +111,7 @@ def arena(
         seeds=seeds,
         first_seed=seed,
         quick=quick,
+        drawn=list(drawn),
         controllers=own or None,
         # Code of one's own may change between two calls.
         program=f"python {time.time_ns()}" if own else "",

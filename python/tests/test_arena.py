@@ -78,6 +78,19 @@ def test_an_arena_from_python_has_the_numbers_of_its_runs(tmp_path: Path) -> Non
     assert len(kept.read_text().splitlines()) == 5
 
 
+def test_an_arena_of_drawn_cells_has_means_beside_the_first_system() -> None:
+    found = slackwater.arena((), ["cubic", "bbr"], drawn=["bulk:1-2"], seeds=1, quick=True)
+    assert found.cells == ["bulk-1", "bulk-2"]
+    (overall,) = found.overall()
+    assert overall["base"] == "cubic"
+    rates = found.means("goodput")
+    ratios = [rates[cell]["bbr"] / rates[cell]["cubic"] for cell in found.cells]
+    (bbr,) = (system for system in overall["systems"] if system["name"] == "bbr")
+    assert bbr["beside"][0]["mean"] == pytest.approx((ratios[0] * ratios[1]) ** 0.5)
+    with pytest.raises(ValueError, match="drawn: found"):
+        slackwater.arena((), ["cubic"], drawn=["bulk"])
+
+
 def test_a_class_takes_part_in_the_arena() -> None:
     found = slackwater.arena(["lte-steps"], ["cubic"], controllers={"still": Still}, seeds=1, quick=True)
     means = found.means()["lte-steps"]

@@ -22,7 +22,7 @@ pub(crate) fn named(name: &str, changes: &[Change]) -> Result<Scenario> {
     let known = slackwater_scenario::embedded::embedded(name);
     Ok(match known {
         Some(text) if !path.exists() => {
-            Scenario::parse_changed(name, text, Path::new("."), changes, BY)?
+            Scenario::parse_changed(name, &text, Path::new("."), changes, BY)?
         }
         _ => Scenario::load_changed(path, changes, BY).map_err(|mut e| {
             if !path.exists()

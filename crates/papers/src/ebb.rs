@@ -155,7 +155,7 @@ impl Cell {
             all.push(("duration", quick));
         }
         all.extend(changes);
-        Experiment::new(name, text, all, reduce)
+        Experiment::new(name, &text, all, reduce)
     }
 }
 

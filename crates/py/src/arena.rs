@@ -49,7 +49,7 @@ impl ArenaPlan {
         clippy::too_many_arguments,
         reason = "the options of the command, by name"
     )]
-    #[pyo3(signature = (*, cells, systems, also, seeds, first_seed, quick, controllers = None, program = ""))]
+    #[pyo3(signature = (*, cells, systems, also, seeds, first_seed, quick, drawn, controllers = None, program = ""))]
     fn new(
         cells: Vec<String>,
         systems: Vec<String>,
@@ -57,12 +57,17 @@ impl ArenaPlan {
         seeds: u64,
         first_seed: u64,
         quick: bool,
+        drawn: Vec<String>,
         controllers: Option<&Bound<'_, PyMapping>>,
         program: &str,
     ) -> PyResult<Self> {
         let raised = Raised::default();
         let added = controllers.map(|c| plugins(c, &raised)).transpose()?;
+        let drawn = drawn.iter().map(|d| d.parse());
         let options = Options {
+            drawn: drawn
+                .collect::<Result<_, String>>()
+                .map_err(|e| PyValueError::new_err(format!("drawn: {e}")))?,
             seeds,
             first_seed,
             quick,

@@ -296,7 +296,7 @@ fn load(
             .and_then(|n| Some((embedded(&n)?, n)))
         {
             Some((text, name)) => {
-                Scenario::parse_changed(&name, text, Path::new("."), &changes, CHANGES)
+                Scenario::parse_changed(&name, &text, Path::new("."), &changes, CHANGES)
                     .map_err(wrong)?
             }
             None => Scenario::load_changed(&path, &changes, CHANGES).map_err(wrong)?,

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use slackwater_lab::arena::{CellTable, Class, Entry, MEASURES, Table, cost::Cost};
+use slackwater_lab::arena::{
+    CellTable, Class, Entry, MEASURES, Measure, Overall, Table, cost::Cost,
+};
 use slackwater_results::metrics;
 use slackwater_results::stats::Interval;
 
@@ -80,10 +82,10 @@ pub fn render(table: &Table, page: &ArenaPage) -> String {
         records: page.records,
     };
     let data = script_safe(&serde_json::to_string(&payload).expect("a table always makes JSON"));
-    let title = if table.quick {
-        "The arena (quick look)"
-    } else {
-        "The arena"
+    let title = match (table.overall.is_empty(), table.quick) {
+        (false, _) => "The arena in drawn cells",
+        (true, true) => "The arena (quick look)",
+        (true, false) => "The arena",
     };
     let made_by = format!("slackwater {}", table.version);
     let mut out = head(&PAGE, title, &made_by, data.len());
@@ -94,6 +96,9 @@ pub fn render(table: &Table, page: &ArenaPage) -> String {
          <div data-hero></div></section>\n",
     );
     let mut tables = 0;
+    for drawn in &table.overall {
+        beside(&mut out, &mut tables, drawn);
+    }
     for class in [Class::Sender, Class::Vr, Class::Media] {
         overall(&mut out, &mut tables, table, class, &page.costs);
     }
@@ -276,15 +281,92 @@ fn overall(out: &mut String, tables: &mut usize, table: &Table, class: Class, co
     *tables += 1;
 }
 
+/// All systems over the drawn cells, beside one of them.
+fn beside(out: &mut String, tables: &mut usize, drawn: &Overall) {
+    let mut columns = vec![
+        Column::new("cells", "", None, "Cells that it shares with the base."),
+        Column::new(
+            "on the front",
+            "",
+            Some(super::Better::Higher),
+            "Those in which no other system is at least as good in both measures and better in one.",
+        ),
+    ];
+    for (key, ratio) in drawn.front.iter().zip(drawn.ratio) {
+        let measure = Measure::find(key);
+        let better = measure.map(|m| match m.better {
+            metrics::Better::Lower => super::Better::Lower,
+            _ => super::Better::Higher,
+        });
+        let label = measure.map_or("", |m| m.label);
+        let (mean, worst) = if ratio {
+            (
+                "Geometric mean over cells of the ratio to the base, with its 95 % interval. Rates below 1 kbit/s count as that, times below 0.1 ms too.",
+                "The ratio in the cell where it is worst.",
+            )
+        } else {
+            (
+                "Mean over cells of the difference to the base, with its 95 % interval.",
+                "The difference in the cell where it is worst.",
+            )
+        };
+        columns.push(Column::new(
+            label,
+            if ratio { "x" } else { "+" },
+            better,
+            mean,
+        ));
+        columns.push(Column::new("worst", "", better, worst));
+        columns.push(Column::new("in", "", None, "That cell."));
+    }
+    let round = |v: f64| (v * 1e3).round() / 1e3;
+    let rows = drawn.systems.iter().map(|s| {
+        let number = |v: f64| Cell::Number(super::model::Estimate::from(v));
+        let mut cells = vec![number(s.cells as f64), number(s.front as f64)];
+        for k in 0..2 {
+            let mean = s.beside[k].map(|e| {
+                let shown = Estimate {
+                    mean: round(e.mean),
+                    interval: e.interval.map(|i| Interval {
+                        low: round(i.low),
+                        high: round(i.high),
+                    }),
+                    n: e.n,
+                };
+                Cell::Seeds(shown, s.by_cell[k].clone())
+            });
+            cells.push(mean.unwrap_or(Cell::Missing));
+            let worst = s.worst[k].as_ref().filter(|_| s.name != drawn.base);
+            let [value, name] = worst.map_or([Cell::Missing, Cell::Missing], |(v, name)| {
+                [number((v * 1e2).round() / 1e2), Cell::Text(name.clone())]
+            });
+            cells.extend([value, name]);
+        }
+        Row {
+            label: s.title.clone(),
+            controller: s.controller.clone(),
+            cells,
+        }
+    });
+    let shown = SummaryTable {
+        caption: format!("{} drawn cells beside {}", drawn.cells, drawn.base),
+        row_heading: "System".to_owned(),
+        rows: rows.collect(),
+        columns,
+    };
+    summary(out, *tables, &shown);
+    *tables += 1;
+}
+
 fn one(out: &mut String, tables: &mut usize, index: usize, cell: &CellTable) {
     let _ = write!(
         out,
-        "<section class=\"figure\" id=\"{}\">\n<h2>{}</h2>\n<p class=\"setup\">{} <code>arena/{}</code></p>\n\
+        "<section class=\"figure\" id=\"{}\">\n<h2>{}</h2>\n<p class=\"setup\">{} <code>{}</code></p>\n\
          <div data-front=\"{index}\"></div>\n",
         escape(&cell.name),
         escape(&cell.title),
         escape(&cell.about),
-        escape(&cell.name),
+        escape(&cell.scenario),
     );
     let has = |key: &str| cell.systems.iter().any(|s| s.values.contains_key(key));
     let shown: Vec<_> = MEASURES.iter().filter(|m| has(m.key)).collect();

@@ -1,5 +1,9 @@
 //! Scenarios inside the program, so that a demonstration needs no file.
 
+use std::borrow::Cow;
+
+use crate::drawn::Drawn;
+
 /// Name and text of every built-in scenario.
 pub const ALL: &[(&str, &str)] = &[
     (
@@ -114,10 +118,11 @@ pub const ARENA: &[(&str, &str)] = &[
     ),
 ];
 
-/// The text of the built-in scenario `name`.
-pub fn embedded(name: &str) -> Option<&'static str> {
+/// The text of the built-in scenario `name`, which may be one of those that are drawn (`drawn/bulk-17`).
+pub fn embedded(name: &str) -> Option<Cow<'static, str>> {
     let known = ALL.iter().chain(ARENA).find(|(n, _)| *n == name);
-    known.map(|(_, text)| *text)
+    let known = known.map(|(_, text)| Cow::Borrowed(*text));
+    known.or_else(|| Drawn::named(name).map(|drawn| drawn.text.into()))
 }
 
 /// The built-in scenario whose name is nearest to `name`, where one is near.
@@ -134,7 +139,7 @@ pub fn embedded_names() -> Vec<(&'static str, &'static str)> {
 }
 
 /// The title in a scenario's text; built-in scenarios write it on a line of its own.
-pub fn title(text: &'static str) -> &'static str {
+pub fn title(text: &str) -> &str {
     text.lines()
         .find_map(|l| l.strip_prefix("title = \"")?.strip_suffix('"'))
         .unwrap_or("")

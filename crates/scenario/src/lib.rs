@@ -10,6 +10,7 @@ pub mod builtin;
 pub mod cell;
 pub mod data;
 pub mod document;
+pub mod drawn;
 pub mod embedded;
 pub mod feedback;
 pub mod flow;

@@ -121,7 +121,7 @@ impl Scenario {
 
     /// The built-in scenario `name`.
     pub fn embedded(name: &str) -> Option<Result<Self, ScenarioError>> {
-        embedded(name).map(|text| Self::parse(&format!("<{name}>"), text, FsPath::new(".")))
+        embedded(name).map(|text| Self::parse(&format!("<{name}>"), &text, FsPath::new(".")))
     }
 
     /// Reads a scenario from text; relative paths in it start at `base_dir`.

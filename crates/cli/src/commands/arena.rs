@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use slackwater_lab::arena::store::Store;
-use slackwater_lab::arena::{self, Class, Options, Plan, Row, Table, Task, cost};
+use slackwater_lab::arena::{self, Class, Drawing, Options, Overall, Plan, Row, Table, Task, cost};
 use slackwater_lab::parallel;
 use slackwater_lab::run::{Control, RunResult};
 use slackwater_report::arena as page;
@@ -38,7 +38,7 @@ pub(crate) struct ArenaArgs {
     /// Fewer cells and systems and shorter runs: a one-minute preview
     #[arg(long)]
     quick: bool,
-    /// Seeds of each cell and system (default: 10, with --quick 5)
+    /// Seeds of each cell and system (default: 10, with --quick 5, with --drawn 1)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
     /// The first seed
@@ -53,6 +53,10 @@ pub(crate) struct ArenaArgs {
     /// Further rows, SENDER or SENDER+EDGE: any controller behind any edge, those that the program adds among them
     #[arg(long, value_delimiter = ',', value_name = "SYSTEM,..")]
     also: Vec<String>,
+    /// Cells that nobody chose in place of the set's: scenarios drawn at random, for example --drawn bulk:1-60,media:1-30. Kinds
+    /// are bulk, apps, hop, rival, link, vr and media; `slackwater run drawn/bulk-17` runs one alone
+    #[arg(long, value_delimiter = ',', value_name = "KIND:FIRST-LAST,..")]
+    drawn: Vec<Drawing>,
     /// Print cells and systems, and run nothing
     #[arg(long)]
     list: bool,
@@ -87,13 +91,19 @@ pub(crate) struct ArenaArgs {
 pub(crate) fn arena(args: &ArenaArgs, plugins: &Plugins) -> Result<ExitCode> {
     progress::catch_interrupts();
     args.table.check(&columns("", ["", ""]))?;
+    let seeds = if args.drawn.is_empty() {
+        SEEDS[usize::from(!args.quick)]
+    } else {
+        1
+    };
     let options = Options {
-        seeds: args.seeds.unwrap_or(SEEDS[usize::from(!args.quick)]),
+        seeds: args.seeds.unwrap_or(seeds),
         first_seed: args.seed,
         quick: args.quick,
         cells: args.cells.clone(),
         systems: args.systems.clone(),
         also: args.also.clone(),
+        drawn: args.drawn.clone(),
     };
     let plan = Plan::with_plugins(&options, plugins, &program(plugins)?)?;
     if args.list {
@@ -108,7 +118,11 @@ pub(crate) fn arena(args: &ArenaArgs, plugins: &Plugins) -> Result<ExitCode> {
             "nothing to run: no system of --systems is in a cell of --cells; --list shows who is where"
         );
     }
-    let name = if args.quick { "arena-quick" } else { "arena" };
+    let name = match (args.drawn.is_empty(), args.quick) {
+        (false, _) => "arena-drawn",
+        (true, true) => "arena-quick",
+        (true, false) => "arena",
+    };
     let folder = args
         .out
         .clone()
@@ -119,6 +133,11 @@ pub(crate) fn arena(args: &ArenaArgs, plugins: &Plugins) -> Result<ExitCode> {
         .transpose()?;
     let mut store = Store::open(&folder, &plan).map_err(|e| anyhow::anyhow!("{e}"))?;
     let mut left = store.left(&plan);
+    if args.ray.is_some() && !args.drawn.is_empty() {
+        bail!(
+            "--ray: found --drawn, expected cells of the published set: the workers know no other"
+        );
+    }
     if args.ray.is_some()
         && let [own, ..] = &plan.added(&left)[..]
     {
@@ -427,6 +446,11 @@ fn columns(heading: &str, [y, x]: [&str; 2]) -> Text {
 
 /// The two measures of each cell's front, by system: a table a cell, or one for programs.
 fn show(args: &TableArgs, table: &Table) -> Result<()> {
+    for overall in table.overall.iter().filter(|_| !args.csv) {
+        args.show(&beside(overall))?;
+    }
+    // Of many drawn cells each has its place in the page, and in the CSV.
+    let each = table.overall.is_empty();
     let mut whole = columns("system", ["rate", "delay"]).all();
     for cell in &table.cells {
         let [y, x] = cell
@@ -459,7 +483,7 @@ fn show(args: &TableArgs, table: &Table) -> Result<()> {
             whole.cells(cells.clone());
             text.cells(cells);
         }
-        if !args.csv {
+        if each && !args.csv {
             args.show(&text)?;
         }
     }
@@ -467,4 +491,56 @@ fn show(args: &TableArgs, table: &Table) -> Result<()> {
         args.print(&whole)?;
     }
     Ok(())
+}
+
+/// All systems over all drawn cells, beside the base.
+fn beside(overall: &Overall) -> Text {
+    let heads = [0, 1].map(|k| {
+        let measure = arena::Measure::find(&overall.front[k]);
+        let label = measure.map_or("", |m| m.label);
+        if overall.ratio[k] {
+            format!("{label}, x")
+        } else {
+            format!("{label}, +")
+        }
+    });
+    let mut text = Text::with([
+        Column::new(&format!("beside {}", overall.base)).key("system"),
+        Column::new("cells"),
+        Column::new("front"),
+        Column::new(&heads[0]).spread(),
+        Column::new("worst").key("first_worst").rank(1),
+        Column::new("in").key("first_worst_in").rank(1),
+        Column::new(&heads[1]).spread(),
+        Column::new("worst").key("second_worst").rank(1),
+        Column::new("in").key("second_worst_in").rank(1),
+    ]);
+    for s in &overall.systems {
+        let mean = |k: usize| Cell::mean(s.beside[k], 3);
+        let worst = |k: usize| -> [Cell; 2] {
+            let at = s.worst[k].as_ref().filter(|_| s.name != overall.base);
+            at.map_or_else(
+                || ["".into(), "".into()],
+                |(value, cell)| {
+                    [
+                        Cell::shown(format!("{value:.2}"), *value),
+                        cell.as_str().into(),
+                    ]
+                },
+            )
+        };
+        let ([first, first_in], [second, second_in]) = (worst(0), worst(1));
+        text.cells([
+            s.title.as_str().into(),
+            Cell::shown(s.cells.to_string(), s.cells as f64),
+            Cell::shown(s.front.to_string(), s.front as f64),
+            mean(0),
+            first,
+            first_in,
+            mean(1),
+            second,
+            second_in,
+        ]);
+    }
+    text
 }

@@ -264,17 +264,25 @@ pub(super) fn values(place: &Place, run: &RunResult) -> Values {
     let sent = players.sum(|i| run.records.flows[i].sent as f64);
     let dropped = players.sum(|i| run.records.flows[i].drops.iter().sum::<u64>() as f64);
     keep("loss", (sent > 0.0).then(|| dropped / sent * 100.0));
-    let transfers = |wanted: fn(&App) -> bool| {
+    let by_time = place.front.iter().any(|key| key.starts_with("fct"));
+    let transfers = |by_time: bool| {
         let flows = players.flows.iter().map(|f| f.0);
         flows
-            .filter(move |i| wanted(&instances[*i].spec.app))
+            .filter(move |i| by_time || matches!(instances[*i].spec.app, App::Transfers(_)))
             .flat_map(|i| &run.records.flows[i].transfers)
     };
-    let times = transfers(|app| matches!(app, App::Transfers(_)))
-        .map(|t| t.end.since(t.start).as_millis_f64());
-    if let Some(q) = Quantiles::of(times.collect()) {
+    // Frames of VR count by the bytes that are late, but where a drawn cell compares their times.
+    let times: Vec<f64> = transfers(by_time)
+        .map(|t| t.end.since(t.start).as_millis_f64())
+        .collect();
+    let length = run.scenario.duration.as_millis_f64();
+    if let Some(q) = Quantiles::of(times) {
         keep("fct_p50", Some(q.p50));
         keep("fct_p95", Some(q.p95));
+    } else if by_time {
+        // Where none ended, one takes as long as the run, at least.
+        keep("fct_p50", Some(length));
+        keep("fct_p95", Some(length));
     }
     let late = late_shares(&players);
     if !late.is_empty() {

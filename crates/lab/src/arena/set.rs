@@ -1,11 +1,12 @@
 //! Which cells there are, what stands at their edge, and who competes where.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use slackwater_scenario::packed::plain_name;
-use slackwater_scenario::{Plugins, Scenario, ScenarioError, embedded};
+use slackwater_scenario::{Plugins, Scenario, ScenarioError, drawn, embedded};
 
 use crate::title::title;
 
@@ -35,19 +36,22 @@ pub struct Place {
     /// Who competes there.
     pub class: Class,
     /// The scenario, where it is not the one of the cell's name.
-    scenario: Option<String>,
+    pub(super) scenario: Option<String>,
+    /// The text of a scenario that was drawn, in place of a built-in one.
+    #[serde(skip)]
+    pub(super) drawn: Option<String>,
     /// The recorded link that takes the place of the scenario's.
     pub trace: Option<String>,
     /// What it is, in a sentence.
     pub about: String,
     /// Senders that have no business there.
     #[serde(default)]
-    without: Vec<String>,
+    pub(super) without: Vec<String>,
     /// Length of a quick run; without one a quick look leaves the cell out.
     pub quick: Option<String>,
     /// The bottleneck may be a wired hop.
     #[serde(default)]
-    wired: bool,
+    pub(super) wired: bool,
     /// The flow of a competitor that stays CUBIC.
     pub rival: Option<usize>,
     /// The flows of the system under test: indices of the scenario's `[[flow]]` entries.
@@ -249,11 +253,13 @@ impl Set {
 
     fn changes_at(&self, place: &Place, edge: &str) -> Option<&Changes> {
         let edge = self.edges.iter().find(|e| e.name == edge)?;
-        match place.kind() {
+        let changes = match place.kind() {
             Kind::Link => edge.link.as_ref(),
             Kind::Wired => edge.wired.as_ref(),
             Kind::Cell => edge.cell.as_ref(),
-        }
+        }?;
+        let law = changes.keys().any(|key| key.ends_with("queue.law"));
+        (!law || place.takes_law()).then_some(changes)
     }
 
     /// The scenario of `place` before any system is in it, among the program's parts; `quick` shortens it.
@@ -337,12 +343,21 @@ pub fn recorded(name: &str) -> Result<PathBuf, String> {
 impl Place {
     /// Name of the scenario for `slackwater run`.
     pub fn scenario_name(&self) -> String {
+        if self.drawn.is_some() {
+            return format!("{}{}", drawn::PREFIX, self.name);
+        }
         let own = self.scenario.as_deref().unwrap_or(&self.name);
         format!("arena/{own}")
     }
 
-    fn text(&self) -> &'static str {
-        embedded::embedded(&self.scenario_name()).expect("tests find every cell's scenario")
+    /// The text of its scenario.
+    pub(super) fn text(&self) -> Cow<'_, str> {
+        match &self.drawn {
+            Some(text) => text.into(),
+            None => {
+                embedded::embedded(&self.scenario_name()).expect("tests find every cell's scenario")
+            }
+        }
     }
 
     pub(super) fn kind(&self) -> Kind {
@@ -355,12 +370,20 @@ impl Place {
         }
     }
 
+    /// False where the queue of its link or hop has a law of its own kind: a queue for each flow, or two coupled ones.
+    fn takes_law(&self) -> bool {
+        let text = self.text();
+        ["fq-codel", "dualpi2"]
+            .iter()
+            .all(|kind| !text.contains(&format!("queue = {{ kind = \"{kind}\"")))
+    }
+
     /// Heading: the scenario's title, or the recording's name.
     pub fn title(&self) -> String {
         if let Some(trace) = &self.trace {
             return format!("Recorded link {trace}");
         }
-        embedded::title(self.text()).to_owned()
+        embedded::title(&self.text()).to_owned()
     }
 
     /// The file of the recording, where it has one.
@@ -380,7 +403,7 @@ impl Place {
     /// Where the scenario is wrong: a defect, or a recording that is none.
     pub(super) fn scenario(&self, quick: bool) -> Result<Scenario, ScenarioError> {
         let name = self.scenario_name();
-        let mut scenario = Scenario::parse(&name, self.text(), Path::new("."))?;
+        let mut scenario = Scenario::parse(&name, &self.text(), Path::new("."))?;
         if let Ok(Some(path)) = self.recording() {
             // JSON's strings are TOML's.
             let file = serde_json::Value::from(path.to_string_lossy().into_owned());

@@ -7,6 +7,7 @@ use slackwater_results::metrics::{Better, Estimate, discoveries, paired};
 use slackwater_results::output::frame::{Column, Frame, Words};
 
 use super::measure::{MEASURES, Measure, RIVAL, Values};
+use super::overall::Overall;
 use super::set::{Class, NOBODY, Place};
 use super::task::{Plan, Row, Task};
 
@@ -26,6 +27,9 @@ pub struct Table {
     pub cells: Vec<CellTable>,
     /// Cells that were not run, and why.
     pub skipped: Vec<(String, String)>,
+    /// What became of each system over all drawn cells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overall: Vec<Overall>,
 }
 
 /// One cell.
@@ -33,6 +37,9 @@ pub struct Table {
 pub struct CellTable {
     /// Name.
     pub name: String,
+    /// Its scenario, for `slackwater run`.
+    #[serde(default)]
+    pub scenario: String,
     /// Heading.
     pub title: String,
     /// What it is.
@@ -97,11 +104,18 @@ impl Table {
         }
         let first = plan.options.first_seed;
         let cells = plan.set.places.iter();
+        let cells: Vec<CellTable> = cells.filter_map(|p| cell(plan, p, &all)).collect();
+        let drawn = |cell: &&CellTable| {
+            let place = plan.set.place(&cell.name);
+            place.is_some_and(|p| p.drawn.is_some())
+        };
+        let drawn: Vec<&CellTable> = cells.iter().filter(drawn).collect();
         Self {
+            overall: Overall::of(&drawn, &plan.options.systems),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             quick: plan.options.quick,
             seeds: (first..first + plan.options.seeds).collect(),
-            cells: cells.filter_map(|p| cell(plan, p, &all)).collect(),
+            cells,
             skipped: plan.skipped.clone(),
         }
     }
@@ -189,6 +203,7 @@ fn cell(plan: &Plan, place: &Place, all: &BTreeMap<(String, String), BySeed>) ->
     mark_front(&mut entries, &place.front);
     (!entries.is_empty()).then(|| CellTable {
         name: place.name.clone(),
+        scenario: place.scenario_name(),
         title: place.title(),
         about: place.about.clone(),
         class: place.class,
@@ -214,7 +229,7 @@ fn harm(values: &mut Values, solo: Option<&Values>) {
 }
 
 /// The sign that makes more better.
-fn sign(key: &str) -> f64 {
+pub(super) fn sign(key: &str) -> f64 {
     match Measure::find(key).map(|m| m.better) {
         Some(Better::Lower) => -1.0,
         _ => 1.0,

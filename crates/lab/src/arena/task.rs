@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::cpu::ThreadTime;
 use serde::{Deserialize, Serialize};
 use slackwater_results::metrics::summary::fnv1a;
-use slackwater_scenario::{Plugins, Scenario, ScenarioError, embedded};
+use slackwater_scenario::{Plugins, Scenario, ScenarioError};
 
+use super::drawn::Drawing;
 use super::measure::{self, Values};
 use super::set::{Place, QUICK_WARMUP, Set, System};
 use crate::run::{Control, RunError, RunResult, run_scenario};
@@ -27,6 +28,8 @@ pub struct Options {
     /// Further systems, `SENDER` or `SENDER+EDGE`: controllers by their names, with parameters where they take some, behind an
     /// edge of the set or a system, law or scheduler that the program adds.
     pub also: Vec<String>,
+    /// Scenarios that are drawn. With some, of the published cells only those of `cells` are run.
+    pub drawn: Vec<Drawing>,
 }
 
 impl Default for Options {
@@ -38,6 +41,7 @@ impl Default for Options {
             cells: vec![],
             systems: vec![],
             also: vec![],
+            drawn: vec![],
         }
     }
 }
@@ -148,6 +152,11 @@ impl Plan {
     ) -> Result<Self, TaskError> {
         let mut set = Set::published();
         set.plugins = plugins.clone();
+        if !options.drawn.is_empty() {
+            set.places.retain(|p| options.cells.contains(&p.name));
+            set.places
+                .extend(options.drawn.iter().flat_map(Drawing::places));
+        }
         set.add(options.also.iter().chain(&options.systems))?;
         let known = |kind, wanted: &[String], names: Vec<&str>| {
             let missing = wanted.iter().find(|w| !names.contains(&w.as_str()));
@@ -163,7 +172,7 @@ impl Plan {
         known("cell", &options.cells, places.collect())?;
         let (mut tasks, mut skipped) = (vec![], vec![]);
         for place in &set.places {
-            let named = options.cells.contains(&place.name);
+            let named = options.cells.contains(&place.name) || place.drawn.is_some();
             let quick = !options.quick || place.quick.is_some();
             if !(named || options.cells.is_empty() && quick) {
                 continue;
@@ -226,7 +235,7 @@ impl Plan {
     /// Where the plan has no such task.
     pub fn key(&self, task: &Task) -> String {
         let (place, system) = self.set.find(task).expect("a task of this plan");
-        let text = embedded::embedded(&place.scenario_name()).unwrap_or_default();
+        let text = place.text();
         let length = place.quick.as_deref().filter(|_| task.quick);
         let mut all = format!(
             "{}\n{text}\n{:?}\n{length:?}\n{:?}\n{:?}",

@@ -196,7 +196,7 @@ fn the_command_of_an_entry_makes_its_run() {
     let mut words = command.split(" --set ");
     assert_eq!(words.next(), Some("slackwater run arena/rival"));
     let text = slackwater_scenario::embedded::embedded("arena/rival").expect("embedded");
-    let mut scenario = slackwater_scenario::Scenario::from_toml(text, ".").expect("a scenario");
+    let mut scenario = slackwater_scenario::Scenario::from_toml(&text, ".").expect("a scenario");
     for word in words {
         let set = word
             .split(" --seed")

@@ -353,8 +353,10 @@ impl Wanted {
                     let base = path.parent().unwrap_or(Path::new(".")).to_owned();
                     return Ok((table, base));
                 }
-                let text = NAMED.iter().find(|n| n.0 == name).map(|n| n.2);
-                let text = text.or_else(|| slackwater_scenario::embedded(name));
+                let text = NAMED.iter().find(|n| n.0 == name);
+                let text = text
+                    .map(|n| n.2.into())
+                    .or_else(|| slackwater_scenario::embedded(name));
                 let Some(text) = text else {
                     let names: Vec<&str> = named().map(|n| n.0).collect();
                     return Err(LiveError::Usage(format!(
@@ -362,7 +364,7 @@ impl Wanted {
                         names.join(", ")
                     )));
                 };
-                Ok((read(text, name)?, here))
+                Ok((read(&text, name)?, here))
             }
             Middle::Trace { down, up } => {
                 let mut link = Table::new();

@@ -1,6 +1,8 @@
 //! Applications that do not always send, in cells that nobody chose.
 
-use super::drawn::{Dice, Drawn, experiments, name, place};
+use slackwater_scenario::drawn::Kind;
+
+use super::drawn::{Drawn, experiments, name};
 use super::prelude::*;
 
 /// The figure.
@@ -19,79 +21,6 @@ const LENGTH: f64 = 20.0;
 /// What is compared, and its name.
 const TIMES: [(&str, &str); 2] = [("fct_p50", "median"), ("fct_p95", "p95")];
 
-/// An application, and what it is in words.
-fn app(dice: &mut Dice) -> (String, String) {
-    let kind = dice.one(&["page", "transfers", "video", "vr"]);
-    let bytes = dice.factor(3e4, 3e6) as u64;
-    let rate = dice.factor(1.0, 15.0);
-    let transport = dice.one(&["tcp", "tcp", "quic"]);
-    let gap = dice.one(&["200 ms", "1 s", "3 s"]);
-    let often = dice.one(&[true, false]);
-    let connections = dice.one(&[1, 6]);
-    let keys = match kind {
-        "page" => {
-            let bytes = bytes.max(100_000);
-            format!(
-                "size = \"{bytes} B\", connections = {connections}, multiplexed = {often}, gap = \"{gap}\""
-            )
-        }
-        "transfers" => {
-            let least = bytes / 10;
-            format!(
-                "min = \"{least} B\", max = \"{bytes} B\", reconnect = {often}, gap = \"{gap}\""
-            )
-        }
-        "video" => {
-            let (on, period) = if often {
-                ("500 ms", "2 s")
-            } else {
-                ("2 s", "5 s")
-            };
-            format!(
-                "rate = \"{rate:.2} Mbit/s\", on = \"{on}\", period = \"{period}\", burst = true"
-            )
-        }
-        _ => format!("rate = \"{rate:.2} Mbit/s\", transport = \"{transport}\""),
-    };
-    let carries = if kind == "vr" {
-        String::new()
-    } else {
-        format!("transport = \"{transport}\"\n")
-    };
-    let words = format!("{kind} over {transport}");
-    (
-        format!("app = {{ kind = \"{kind}\", {keys} }}\n{carries}"),
-        words,
-    )
-}
-
-/// Scenario number `number`: each user has one application.
-fn scenario(number: u64) -> Result<Drawn, StudyError> {
-    let mut dice = Dice::new(number);
-    let place = place(&mut dice);
-    let (app, words) = app(&mut dice);
-    // A page's data come down.
-    let direction = if words.starts_with("page") {
-        "down"
-    } else {
-        place.direction
-    };
-
-    let label = format!(
-        "{number}: {words}, {}, {} {direction}, {:.1} ms, {}",
-        place.rat,
-        place.users,
-        place.rtt.as_millis_f64(),
-        place.buffer
-    );
-    let text = format!(
-        "name = \"apps\"\nduration = \"{LENGTH} s\"\nwarmup = \"2 s\"\n{}\
-         [[flow]]\ncontroller = \"cubic\"\nue = \"each\"\ndirection = \"{direction}\"\n{app}[record]\nqlog = false\n",
-        place.text
-    );
-    Drawn::new(label, &text)
-}
-
 /// Keeps the times of messages. Where none ended, one takes as long as the run, at least.
 fn times(run: &RunResult, out: &mut Outcome) {
     keep(&[0], run, out);
@@ -104,7 +33,7 @@ fn times(run: &RunResult, out: &mut Outcome) {
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let count = if options.quick { QUICK } else { SCENARIOS };
-    let all = (FIRST..FIRST + count).map(scenario);
+    let all = (FIRST..FIRST + count).map(|number| Drawn::new(Kind::Apps, number));
     let (experiments, labels) = experiments(ID, &SENDERS, all, times)?;
     Ok(Part {
         id: ID,
@@ -167,25 +96,5 @@ fn draw(o: &Outcomes, labels: &[String]) -> Figure {
         ],
         checks,
         ..Figure::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_scenarios_that_may_be_drawn_are_well_formed_and_differ() {
-        let mut labels: Vec<_> = (FIRST..FIRST + 300)
-            .map(|n| {
-                let label = scenario(n).expect("well-formed").label;
-                let (_, what) = label.split_once(": ").expect("a number");
-                what.to_owned()
-            })
-            .collect();
-        let all = labels.len();
-        labels.sort();
-        labels.dedup();
-        assert_eq!(labels.len(), all);
     }
 }

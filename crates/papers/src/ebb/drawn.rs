@@ -1,7 +1,7 @@
 //! Cells that nobody chose: radio, user, path, buffer, losses and reports are drawn at random.
 
-use slackwater_core::{Draw, Duration};
 use slackwater_scenario::Scenario;
+use slackwater_scenario::drawn::{self, Kind};
 
 use super::prelude::*;
 use crate::study::read;
@@ -17,156 +17,22 @@ const SENDERS: [&str; 8] = [
     "ebb", "xrc", "tyrus", "rule2", "copa", "bbr", "bbr3", "cubic",
 ];
 
-/// Values of one scenario, one after the other.
-pub(super) struct Dice {
-    draw: Draw,
-    drawn: u64,
-}
-
-impl Dice {
-    /// Those of scenario `number`.
-    pub(super) fn new(number: u64) -> Self {
-        Self {
-            draw: Draw::new(number),
-            drawn: 0,
-        }
-    }
-
-    fn uniform(&mut self) -> f64 {
-        self.drawn += 1;
-        self.draw.uniform(self.drawn)
-    }
-
-    /// One of `all`; what stands there twice comes twice as often.
-    pub(super) fn one<T: Copy>(&mut self, all: &[T]) -> T {
-        all[(self.uniform() * all.len() as f64) as usize]
-    }
-
-    /// Between `low` and `high`: each factor is as likely as any other.
-    pub(super) fn factor(&mut self, low: f64, high: f64) -> f64 {
-        low * (high / low).powf(self.uniform())
-    }
-}
-
 /// A scenario with what it is, in words.
 pub(super) struct Drawn {
     pub(super) label: String,
     pub(super) scenario: Scenario,
 }
 
-/// A cell with its path, its reports and its users.
-pub(super) struct Place {
-    /// The radio, in words.
-    pub(super) rat: String,
-    pub(super) rtt: Duration,
-    pub(super) buffer: &'static str,
-    pub(super) users: u32,
-    /// Which way data go.
-    pub(super) direction: &'static str,
-    /// The scenario but for its head and its flows.
-    pub(super) text: String,
-}
-
-/// A cell whose user is where it has a rate.
-pub(super) fn place(dice: &mut Dice) -> Place {
-    let rtt = Duration::from_micros((dice.factor(4.0, 200.0) * 1e3) as u64);
-    let loss = dice.one(&["0 %", "0 %", "0 %", "0.01 %", "0.1 %", "1 %"]);
-    let jitter = dice.one(&["0 ms", "0 ms", "1 ms", "5 ms"]);
-    let lte = dice.one(&[true, false]);
-    let (rat, air) = if lte {
-        let bandwidth = dice.one(&["3", "5", "10", "15", "20"]);
-        let fading = dice.one(&["none", "flat", "epa", "eva", "etu"]);
-        (
-            format!("LTE {bandwidth} MHz {fading}"),
-            format!("rat = \"lte\"\nbandwidth = \"{bandwidth} MHz\"\nfading = \"{fading}\"\n"),
-        )
-    } else {
-        let (bandwidth, scs) = dice.one(&[
-            ("10", "15"),
-            ("20", "15"),
-            ("40", "30"),
-            ("80", "30"),
-            ("100", "60"),
-        ]);
-        let fading = dice.one(&["none", "tdl-a", "tdl-b", "tdl-c", "tdl-d", "tdl-e"]);
-        let duplex = dice.one(&["fdd", "tdd"]);
-        (
-            format!("NR {duplex} {bandwidth} MHz {fading}"),
-            format!(
-                "rat = \"nr\"\nbandwidth = \"{bandwidth} MHz\"\nscs = \"{scs} kHz\"\nfading = \"{fading}\"\nduplex = \"{duplex}\"\n"
-            ),
-        )
-    };
-    let buffer = dice.one(&[
-        "30 packets",
-        "100 packets",
-        "192 kB",
-        "500 kB",
-        "1 MB",
-        "4 MB",
-    ]);
-    let mode = dice.one(&["am", "am", "um"]);
-    let scheduler = dice.one(&["pf", "rr"]);
-    let shadowing = dice.one(&["0 dB", "4 dB"]);
-    let users = dice.one(&[1, 1, 1, 2, 4, 8]);
-    let speed = dice.one(&["1", "3", "15", "60", "120"]);
-    let distance = dice.factor(50.0, 250.0) as u64;
-    let mobility = dice.one(&["static", "walk", "steps"]);
-    let moves = match mobility {
-        "walk" => format!("min = \"20 m\", max = \"{distance} m\", speed = \"{speed} km/h\""),
-        "steps" => format!("min = \"40 m\", max = \"{distance} m\""),
-        _ => format!("distance = \"{distance} m\""),
-    };
-    let every = dice.one(&["1 ms", "5 ms", "5 ms", "10 ms", "20 ms"]);
-    let late = dice.one(&["0 ms", "0 ms", "5 ms", "20 ms"]);
-    let lost = dice.one(&["0 %", "0 %", "20 %"]);
-    let direction = dice.one(&["down", "down", "down", "up"]);
-
-    let text = format!(
-        "[path]\nrtt = \"{rtt}\"\nloss = \"{loss}\"\njitter = \"{jitter}\"\n\
-         [cell]\n{air}shadowing = \"{shadowing}\"\nscheduler = \"{scheduler}\"\nrlc = {{ mode = \"{mode}\", buffer = \"{buffer}\" }}\n\
-         [feedback]\ndelay = \"{late}\"\nebb = {{ every = \"{every}\" }}\nfaults = {{ loss = \"{lost}\" }}\n\
-         [[ue]]\ncount = {users}\nspeed = \"{speed} km/h\"\nmobility = {{ kind = \"{mobility}\", {moves} }}\n"
-    );
-    Place {
-        rat,
-        rtt,
-        buffer,
-        users,
-        direction,
-        text,
-    }
-}
-
 impl Drawn {
-    /// What is called `label`, of `text`.
-    pub(super) fn new(label: String, text: &str) -> Result<Self, StudyError> {
+    /// Scenario `number` of `kind`.
+    pub(super) fn new(kind: Kind, number: u64) -> Result<Self, StudyError> {
+        let drawn = drawn::Drawn::new(kind, number);
+        let label = format!("{number}: {}", drawn.about);
         Ok(Self {
-            scenario: read(&label, text)?,
+            scenario: read(&label, &drawn.text)?,
             label,
         })
     }
-}
-
-/// Scenario number `number`.
-fn scenario(number: u64) -> Result<Drawn, StudyError> {
-    let mut dice = Dice::new(number);
-    let place = place(&mut dice);
-    let (users, direction) = (place.users, place.direction);
-    let flows = dice.one(&[1, 1, 2, 4]);
-
-    let label = format!(
-        "{number}: {}, {users} x {flows} {direction}, {:.1} ms, {}",
-        place.rat,
-        place.rtt.as_millis_f64(),
-        place.buffer
-    );
-    let text = format!(
-        "name = \"drawn\"\nduration = \"15 s\"\nwarmup = \"3 s\"\n{}\
-         [[flow]]\ncontroller = \"cubic\"\nue = \"each\"\ncount = {flows}\ndirection = \"{direction}\"\n[record]\nqlog = false\n",
-        place.text
-    );
-    Drawn::new(label, &text)
 }
 
 /// The experiment of figure `id` that has `sender` in scenario `number`, from zero.
@@ -197,7 +63,7 @@ pub(super) fn experiments(
 
 pub(super) fn part(options: &Options) -> Result<Part, StudyError> {
     let count = if options.quick { QUICK } else { SCENARIOS };
-    let all = (1..=count).map(scenario);
+    let all = (1..=count).map(|number| Drawn::new(Kind::Bulk, number));
     let (experiments, labels) = experiments(ID, &SENDERS, all, |run, out| keep(&[0], run, out))?;
     Ok(Part {
         id: ID,
@@ -287,24 +153,5 @@ fn draw(o: &Outcomes, labels: &[String]) -> Figure {
         ],
         checks,
         ..Figure::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_scenarios_that_may_be_drawn_are_well_formed_and_differ() {
-        let mut labels: Vec<_> = (1..=300)
-            .map(|n| {
-                let label = scenario(n).expect("well-formed").label;
-                let (_, what) = label.split_once(": ").expect("a number");
-                what.to_owned()
-            })
-            .collect();
-        labels.sort();
-        labels.dedup();
-        assert_eq!(labels.len(), 300);
     }
 }

@@ -114,7 +114,7 @@ fn experiment(
         all.push(("duration", "20 s"));
     }
     all.extend(changes);
-    Experiment::new(name, text, all, keep_media)
+    Experiment::new(name, &text, all, keep_media)
 }
 
 /// Of the media flows, as means over them: rates are sums.

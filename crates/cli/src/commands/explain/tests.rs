@@ -80,7 +80,7 @@ fn every_column_of_a_run_is_explained_and_no_other() {
         let text = slackwater_scenario::embedded(scenario).expect("built in");
         let text = text.replace("duration = \"30 s\"", "duration = \"2 s\"");
         let text = if more.is_empty() {
-            text
+            text.clone()
         } else {
             format!("{text}\n[record]\n{more}\n")
         };
