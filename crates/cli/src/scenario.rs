@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use slackwater_scenario::{Change, Plugins, Scenario};
+use slackwater_scenario::{Change, Plugins, Scenario, drawn};
 
 use crate::ScenarioArgs;
 
@@ -25,9 +25,17 @@ pub(crate) fn named(name: &str, changes: &[Change]) -> Result<Scenario> {
             Scenario::parse_changed(name, &text, Path::new("."), changes, BY)?
         }
         _ => Scenario::load_changed(path, changes, BY).map_err(|mut e| {
-            if !path.exists()
-                && let Some(near) = slackwater_scenario::embedded::nearest_to(name)
-            {
+            if path.exists() {
+                return e;
+            }
+            if name.starts_with(drawn::PREFIX) {
+                let kinds: Vec<&str> = drawn::Kind::ALL.iter().map(|(_, name, _)| *name).collect();
+                e.expected = format!(
+                    "a scenario file, or {}KIND-NUMBER with a number from 1 on and KIND one of {}",
+                    drawn::PREFIX,
+                    kinds.join(", ")
+                );
+            } else if let Some(near) = slackwater_scenario::embedded::nearest_to(name) {
                 e.expected = format!("a scenario file, or the built-in \"{near}\"?");
             }
             e

@@ -30,7 +30,7 @@ const SPREAD: f64 = 0.1;
 /// The paper's cell with `mbps` for each user; `mode` of CECC.
 fn scenario(mbps: f64, mode: &str) -> Scenario {
     let text = slackwater_scenario::embedded("arena/vr-tdd").expect("an embedded scenario");
-    let mut scenario = Scenario::parse("vr", text, Path::new(".")).expect("a good scenario");
+    let mut scenario = Scenario::parse("vr", &text, Path::new(".")).expect("a good scenario");
     let rate = format!("{mbps} Mbit/s");
     for (key, value) in [
         ("duration", "4 s"),

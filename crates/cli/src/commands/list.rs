@@ -8,6 +8,7 @@ use clap::builder::PossibleValuesParser;
 use serde_json::{Map, Value, json};
 use slackwater_lab::traces::Model;
 use slackwater_results::table::Table;
+use slackwater_scenario::drawn::Kind;
 use slackwater_scenario::field::Reference;
 use slackwater_scenario::reference::sections;
 use slackwater_scenario::{self as scenario, Plugins, builtin, embedded};
@@ -38,6 +39,7 @@ fn groups(plugins: &Plugins) -> Vec<Group> {
     let controllers = plugins.controllers();
     let arena = embedded::ARENA.iter();
     let arena = arena.map(|(name, text)| (*name, embedded::title(text)));
+    let drawn = Kind::ALL.iter().map(|(_, name, about)| (*name, *about));
     let traces = builtin::ALL.iter();
     let traces = traces.map(|t| (format!("{}{}", builtin::PREFIX, t.name), t.about.to_owned()));
     let models = Model::ALL.into_iter().map(|m| (m.name(), m.about()));
@@ -53,6 +55,11 @@ fn groups(plugins: &Plugins) -> Vec<Group> {
             "arena",
             "Cells and links of the arena (slackwater run NAME; slackwater arena):",
             owned(arena),
+        ),
+        group(
+            "drawn",
+            "Kinds of drawn scenarios (slackwater run drawn/NAME-1, and so on; slackwater arena --drawn NAME:1-60):",
+            owned(drawn),
         ),
         group(
             "controllers",
@@ -109,9 +116,10 @@ fn groups(plugins: &Plugins) -> Vec<Group> {
 }
 
 /// Kinds of names, as [`groups`] calls them.
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 14] = [
     "scenarios",
     "arena",
+    "drawn",
     "controllers",
     "media-controllers",
     "schedulers",

@@ -67,6 +67,33 @@ fn an_arena_is_run_once_and_taken_up_again() {
 }
 
 #[test]
+fn an_arena_of_drawn_cells_compares_systems_over_all_of_them() {
+    let f = Folder::new("arena-drawn");
+    let words = [
+        "arena",
+        "--quick",
+        "--drawn",
+        "bulk:1-3,media:1",
+        "--systems",
+        "cubic,reno,gcc,scream",
+    ];
+    let text = f.run(&words).fine().out;
+    assert!(
+        text.contains("beside cubic") && text.contains("beside gcc"),
+        "{text}"
+    );
+    let json = f.run(&[&words[..], &["--json"]].concat()).fine().json();
+    let overall = json["overall"].as_array().expect("two groups");
+    assert_eq!((overall.len(), &overall[0]["cells"]), (2, &3.into()));
+    assert_eq!(json["cells"][3]["scenario"], "drawn/media-1");
+    let page = f.read("runs/arena-drawn/index.html");
+    assert!(
+        page.contains("3 drawn cells beside cubic"),
+        "no table of all cells"
+    );
+}
+
+#[test]
 fn an_arena_says_what_it_does_not_know() {
     let f = Folder::new("arena-wrong");
     let ran = f.run(&["arena", "--cells", "lte-step"]);

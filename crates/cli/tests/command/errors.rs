@@ -110,6 +110,14 @@ fn frequent_slips_are_answered_with_what_to_write() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["run", "lte-dmo"], &["no such file", "\"lte-demo\"?"]),
         (
+            &["run", "drawn/bulk-0"],
+            &["no such file", "drawn/KIND-NUMBER", "media"],
+        ),
+        (
+            &["arena", "--drawn", "bulk:3-1"],
+            &["\"bulk:3-1\"", "KIND:FIRST-LAST"],
+        ),
+        (
             &["run", "arena/uploat"],
             &["no such file", "\"arena/upload\"?"],
         ),

@@ -45,6 +45,7 @@ fn list_has_a_line_for_everything() {
     for group in [
         "scenarios",
         "arena",
+        "drawn",
         "controllers",
         "media_controllers",
         "schedulers",

@@ -393,3 +393,80 @@ fn vaqm_keeps_a_download_beside_an_upload() {
     let (alone, behind) = (goodput("cubic"), goodput("cubic+vaqm"));
     assert!(behind > 0.9 * alone, "{behind} and {alone} Mbit/s");
 }
+
+/// A plan of drawn cells, one seed each.
+fn drawn(drawings: &[&str], cells: &[&str], systems: &[&str]) -> Plan {
+    let drawings = drawings.iter().map(|d| d.parse().expect("a drawing"));
+    Plan::new(&Options {
+        seeds: 1,
+        quick: true,
+        cells: cells.iter().map(|s| (*s).to_owned()).collect(),
+        systems: systems.iter().map(|s| (*s).to_owned()).collect(),
+        drawn: drawings.collect(),
+        ..Options::default()
+    })
+    .expect("names of the set")
+}
+
+/// Every system that is listed for a drawn cell can be run in it, whatever queue was drawn.
+#[test]
+fn every_system_fits_the_drawn_cells_that_it_is_in() {
+    let kinds = slackwater_scenario::drawn::Kind::ALL;
+    let drawings = kinds.map(|(_, name, _)| format!("{name}:1-12"));
+    let drawings: Vec<&str> = drawings.iter().map(String::as_str).collect();
+    let plan = drawn(&drawings, &[], &[]);
+    assert_eq!(plan.set.places.len(), 12 * kinds.len());
+    for task in &plan.tasks {
+        let scenario = plan.set.scenario(task);
+        let checked = scenario.map(|s| s.check_controllers());
+        assert!(matches!(checked, Ok(Ok(()))), "{task:?}: {checked:?}");
+    }
+    // A base station reports to XRC, and a link with a queue for each flow takes no law.
+    let has = |cell: &str, system: &str| {
+        let mut tasks = plan.tasks.iter();
+        tasks.any(|t| t.cell.starts_with(cell) && t.system == system)
+    };
+    assert!(has("bulk-", "xrc") && !has("link-", "xrc"));
+    let links = |system: &str| {
+        plan.tasks
+            .iter()
+            .filter(|t| t.cell.starts_with("link-") && t.system == system)
+            .count()
+    };
+    assert!(links("prague+l4s") < links("cubic"));
+}
+
+#[test]
+fn drawn_cells_stand_in_place_of_the_set_but_for_those_that_are_named() {
+    let plan = drawn(&["bulk:3-4"], &["rival"], &["bbr", "cubic"]);
+    let names: Vec<&str> = plan.set.places.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names, ["rival", "bulk-3", "bulk-4"]);
+
+    let rows: Vec<Row> = plan.tasks.iter().map(|t| row(&plan, t)).collect();
+    let table = Table::new(&plan, &rows);
+    let [overall] = &table.overall[..] else {
+        panic!("{:?}", table.overall);
+    };
+    assert_eq!((overall.base.as_str(), overall.cells), ("bbr", 2));
+    let task = plan
+        .tasks
+        .iter()
+        .find(|t| t.cell == "bulk-4" && t.system == "cubic");
+    let command = plan.command(task.expect("a task of the plan"));
+    assert!(command.is_some_and(|c| c.starts_with("slackwater run drawn/bulk-4 ")));
+}
+
+/// Where no transfer ends, one took as long as the run.
+#[test]
+fn a_run_without_an_end_of_a_transfer_counts_as_one_that_took_all_of_it() {
+    let plan = drawn(&["apps:1-40"], &[], &["cubic"]);
+    let place = plan.set.places.first().expect("forty of them");
+    let scenario = plan.set.base(place, true).expect("well-formed");
+    let dead = scenario
+        .with("flow[0].stop", "2 ms")
+        .expect("a flow that ends at once");
+    let run = crate::run::run_scenario(&dead, 1, &mut |_| Control::Continue).expect("it runs");
+    let length = dead.duration.as_millis_f64();
+    let values = measure::values(place, &run);
+    assert_eq!((values["fct_p50"], values["fct_p95"]), (length, length));
+}

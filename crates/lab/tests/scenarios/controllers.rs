@@ -10,7 +10,7 @@ fn every_controller_runs_in_the_cells_shown_first() {
     for cell in ["lte-demo", "nr-demo"] {
         let text = slackwater_scenario::embedded(cell).expect("built in");
         let path = std::path::Path::new(".");
-        let shown = Scenario::from_toml(text, path).expect("a good scenario");
+        let shown = Scenario::from_toml(&text, path).expect("a good scenario");
         let short = shown
             .with("duration", "6 s")
             .and_then(|s| s.with("warmup", "0 s"))

@@ -10,7 +10,7 @@ const SEEDS: [u64; 2] = [1, 2];
 /// A download over `scenario` by `controller`, with Zhuge or with an empty function in its place.
 fn run(scenario: &str, controller: &str, zhuge: bool, seed: u64) -> RunResult {
     let text = embedded(scenario).expect("a scenario of the arena");
-    let mut scenario = Scenario::from_toml(text, ".").expect("a good scenario");
+    let mut scenario = Scenario::from_toml(&text, ".").expect("a good scenario");
     for (key, value) in [
         ("flow[0].controller", controller),
         ("upf.zhuge.on", "true"),
@@ -81,7 +81,7 @@ fn zhuge_tells_senders_earlier_and_starves_none() {
 fn without_reports_zhuge_changes_nothing() {
     let silent = |most: &str| {
         let text = embedded("arena/lte-steps").expect("a scenario of the arena");
-        let mut scenario = Scenario::from_toml(text, ".").expect("a good scenario");
+        let mut scenario = Scenario::from_toml(&text, ".").expect("a good scenario");
         for (key, value) in [
             ("upf.zhuge.on", "true"),
             ("upf.zhuge.most", most),
