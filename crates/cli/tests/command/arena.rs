@@ -77,7 +77,9 @@ fn an_arena_of_drawn_cells_compares_systems_over_all_of_them() {
         "--systems",
         "cubic,reno,gcc,scream",
     ];
-    let text = f.run(&words).fine().out;
+    let ran = f.run(&words);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let text = ran.out;
     assert!(
         text.contains("beside cubic") && text.contains("beside gcc"),
         "{text}"

@@ -114,10 +114,6 @@ fn frequent_slips_are_answered_with_what_to_write() {
             &["no such file", "drawn/KIND-NUMBER", "media"],
         ),
         (
-            &["arena", "--drawn", "bulk:3-1"],
-            &["\"bulk:3-1\"", "KIND:FIRST-LAST"],
-        ),
-        (
             &["run", "arena/uploat"],
             &["no such file", "\"arena/upload\"?"],
         ),

@@ -463,8 +463,8 @@ fn a_run_without_an_end_of_a_transfer_counts_as_one_that_took_all_of_it() {
     let place = plan.set.places.first().expect("forty of them");
     let scenario = plan.set.base(place, true).expect("well-formed");
     let dead = scenario
-        .with("flow[0].stop", "2 ms")
-        .expect("a flow that ends at once");
+        .with("path.loss", "100 %")
+        .expect("a path that is cut");
     let run = crate::run::run_scenario(&dead, 1, &mut |_| Control::Continue).expect("it runs");
     let length = dead.duration.as_millis_f64();
     let values = measure::values(place, &run);

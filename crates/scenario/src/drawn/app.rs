@@ -70,8 +70,11 @@ fn world(place: &Place, words: &str, app: &str, direction: &str) -> World {
 
 /// One application for each user.
 pub(super) fn apps(dice: &mut Dice) -> World {
-    let place = Place::new(dice);
+    let mut place = Place::new(dice);
     let (app, words) = app(dice);
+    if words.ends_with("quic") {
+        place.over_quic();
+    }
     // A page's data come down.
     let direction = if words.starts_with("page") {
         "down"

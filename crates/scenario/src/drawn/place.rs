@@ -14,8 +14,10 @@ pub(super) struct Place {
     pub(super) users: u32,
     /// Which way data go.
     pub(super) direction: &'static str,
-    /// Path, cell and feedback.
+    /// Path and cell.
     cell: String,
+    /// Keys of the reports to senders.
+    feedback: String,
     /// What a user is, but how many there are.
     ue: String,
 }
@@ -53,8 +55,10 @@ impl Place {
 
         let cell = format!(
             "[path]\nrtt = \"{rtt}\"\nloss = \"{loss}\"\njitter = \"{jitter}\"\n\n\
-             [cell]\n{air}shadowing = \"{shadowing}\"\nscheduler = \"{scheduler}\"\nrlc = {{ mode = \"{mode}\", buffer = \"{buffer}\" }}\n\n\
-             [feedback]\ndelay = \"{late}\"\nebb = {{ every = \"{every}\" }}\nfaults = {{ loss = \"{lost}\" }}\n"
+             [cell]\n{air}shadowing = \"{shadowing}\"\nscheduler = \"{scheduler}\"\nrlc = {{ mode = \"{mode}\", buffer = \"{buffer}\" }}\n"
+        );
+        let feedback = format!(
+            "delay = \"{late}\"\nebb = {{ every = \"{every}\" }}\nfaults = {{ loss = \"{lost}\" }}\n"
         );
         let ue =
             format!("speed = \"{speed} km/h\"\nmobility = {{ kind = \"{mobility}\", {moves} }}\n");
@@ -65,13 +69,22 @@ impl Place {
             users,
             direction,
             cell,
+            feedback,
             ue,
         }
     }
 
     /// Path, cell, feedback and `users` users.
     pub(super) fn text(&self, users: u32) -> String {
-        format!("{}\n[[ue]]\ncount = {users}\n{}", self.cell, self.ue)
+        format!(
+            "{}\n[feedback]\n{}\n[[ue]]\ncount = {users}\n{}",
+            self.cell, self.feedback, self.ue
+        )
+    }
+
+    /// Reports come by datagrams: no TCP option reaches a QUIC sender.
+    pub(super) fn over_quic(&mut self) {
+        self.feedback.push_str("carrier = \"datagram\"\n");
     }
 
     /// Wired round trip and buffer, in words.
