@@ -63,7 +63,7 @@ impl ArenaPlan {
     ) -> PyResult<Self> {
         let raised = Raised::default();
         let added = controllers.map(|c| plugins(c, &raised)).transpose()?;
-        let drawn = drawn.iter().map(|d| d.parse());
+        let drawn = drawn.into_iter().map(|d| d.parse());
         let options = Options {
             drawn: drawn
                 .collect::<Result<_, String>>()

@@ -281,6 +281,20 @@ fn overall(out: &mut String, tables: &mut usize, table: &Table, class: Class, co
     *tables += 1;
 }
 
+/// `e` with so many digits after the point.
+fn rounded(e: &Estimate, decimals: usize) -> Estimate {
+    let scale = 10f64.powi(decimals as i32);
+    let round = |v: f64| (v * scale).round() / scale;
+    Estimate {
+        mean: round(e.mean),
+        interval: e.interval.map(|i| Interval {
+            low: round(i.low),
+            high: round(i.high),
+        }),
+        n: e.n,
+    }
+}
+
 /// All systems over the drawn cells, beside one of them.
 fn beside(out: &mut String, tables: &mut usize, drawn: &Overall) {
     let mut columns = vec![
@@ -319,26 +333,18 @@ fn beside(out: &mut String, tables: &mut usize, drawn: &Overall) {
         columns.push(Column::new("worst", "", better, worst));
         columns.push(Column::new("in", "", None, "That cell."));
     }
-    let round = |v: f64| (v * 1e3).round() / 1e3;
     let rows = drawn.systems.iter().map(|s| {
         let number = |v: f64| Cell::Number(super::model::Estimate::from(v));
         let mut cells = vec![number(s.cells as f64), number(s.front as f64)];
         for k in 0..2 {
-            let mean = s.beside[k].map(|e| {
-                let shown = Estimate {
-                    mean: round(e.mean),
-                    interval: e.interval.map(|i| Interval {
-                        low: round(i.low),
-                        high: round(i.high),
-                    }),
-                    n: e.n,
-                };
-                Cell::Seeds(shown, s.by_cell[k].clone())
-            });
+            let mean = s.beside[k].map(|e| Cell::Seeds(rounded(&e, 3), s.by_cell[k].clone()));
             cells.push(mean.unwrap_or(Cell::Missing));
             let worst = s.worst[k].as_ref().filter(|_| s.name != drawn.base);
             let [value, name] = worst.map_or([Cell::Missing, Cell::Missing], |(v, name)| {
-                [number((v * 1e2).round() / 1e2), Cell::Text(name.clone())]
+                [
+                    Cell::Number(rounded(&(*v).into(), 2)),
+                    Cell::Text(name.clone()),
+                ]
             });
             cells.extend([value, name]);
         }
@@ -386,18 +392,7 @@ fn one(out: &mut String, tables: &mut usize, index: usize, cell: &CellTable) {
             .map(|m| {
                 s.values.get(m.key).map_or(Cell::Missing, |e| {
                     // Digits that the measure has: a table of three hundred numbers is read by its first ones.
-                    let round = |v: f64| {
-                        let scale = 10f64.powi(m.decimals as i32);
-                        (v * scale).round() / scale
-                    };
-                    let shown = Estimate {
-                        mean: round(e.mean),
-                        interval: e.interval.map(|i| Interval {
-                            low: round(i.low),
-                            high: round(i.high),
-                        }),
-                        n: e.n,
-                    };
+                    let shown = rounded(e, m.decimals);
                     match s.seeds.get(m.key) {
                         Some(seeds) => Cell::Seeds(shown, seeds.clone()),
                         None => Cell::Number(shown),

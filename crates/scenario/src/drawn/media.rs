@@ -1,5 +1,7 @@
 //! Real-time media.
 
+use std::fmt::Write as _;
+
 use super::World;
 use super::dice::Dice;
 use super::link::Link;
@@ -31,11 +33,12 @@ pub(super) fn media(dice: &mut Dice) -> World {
     let keys = dice.one(&["", "", ", key_interval = \"4 s\", key_scale = 5"]);
     let lost = dice.one(&["0 %", "0 %", "0 %", "10 %"]);
     let feedback = dice.one(&["ccfb", "ccfb", "twcc"]);
-    text.push_str(&format!(
+    let _ = write!(
+        text,
         "\n[[flow]]\n{ue}controller = \"gcc\"\n\
          app = {{ kind = \"media\", fps = {fps}, start = \"{start} Mbit/s\", max = \"{max} Mbit/s\", lag = \"{lag}\", frames = \"{frames}\", \
          service = \"{service}\", feedback = \"{feedback}\", feedback_loss = \"{lost}\"{keys} }}\n"
-    ));
+    );
     World {
         about: format!("{frames} media up to {max} Mbit/s at {fps}/s, {place}"),
         seconds: 30,

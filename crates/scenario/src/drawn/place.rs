@@ -120,32 +120,39 @@ fn radio(dice: &mut Dice) -> (String, String) {
     )
 }
 
-/// Bulk flows of each user.
-pub(super) fn bulk(dice: &mut Dice) -> World {
-    let place = Place::new(dice);
-    let flows = dice.one(&[1, 1, 2, 4]);
+/// So many bulk flows of each user of `place`, with `more` in the way, which is called `what`.
+fn flows(place: &Place, flows: u32, what: &str, more: &str) -> World {
+    let Place {
+        rat,
+        users,
+        direction,
+        ..
+    } = place;
     World {
         about: format!(
-            "{}, {} x {flows} {}, {}",
-            place.rat,
-            place.users,
-            place.direction,
+            "{rat}{what}, {users} x {flows} {direction}, {}",
             place.path()
         ),
         seconds: 15,
         warmup: 3,
         text: format!(
-            "{}\n[[flow]]\ncontroller = \"cubic\"\nue = \"each\"\ncount = {flows}\ndirection = \"{}\"\n",
-            place.text(place.users),
-            place.direction
+            "{}{more}\n[[flow]]\ncontroller = \"cubic\"\nue = \"each\"\ncount = {flows}\ndirection = \"{direction}\"\n",
+            place.text(*users)
         ),
     }
+}
+
+/// Bulk flows of each user.
+pub(super) fn bulk(dice: &mut Dice) -> World {
+    let place = Place::new(dice);
+    let count = dice.one(&[1, 1, 2, 4]);
+    flows(&place, count, "", "")
 }
 
 /// Bulk flows of each user through a wired hop.
 pub(super) fn hop(dice: &mut Dice) -> World {
     let place = Place::new(dice);
-    let flows = dice.one(&[1, 1, 2, 4]);
+    let count = dice.one(&[1, 1, 2, 4]);
     let rate = dice.factor(2.0, 100.0);
     let limit = dice.one(&["20 kB", "60 kB", "250 kB", "1 MB"]);
     let queue = dice.one(&["fifo", "fifo", "fifo", "codel", "fq-codel"]);
@@ -153,23 +160,12 @@ pub(super) fn hop(dice: &mut Dice) -> World {
         "codel" => format!("kind = \"fifo\", limit = \"{limit}\", law = \"codel\""),
         kind => format!("kind = \"{kind}\", limit = \"{limit}\""),
     };
-    World {
-        about: format!(
-            "{}, hop {rate:.1} Mbit/s {queue} {limit}, {} x {flows} {}, {}",
-            place.rat,
-            place.users,
-            place.direction,
-            place.path()
-        ),
-        seconds: 15,
-        warmup: 3,
-        text: format!(
-            "{}\n[wired]\nrate = \"{rate:.3} Mbit/s\"\nqueue = {{ {keys} }}\n\n\
-             [[flow]]\ncontroller = \"cubic\"\nue = \"each\"\ncount = {flows}\ndirection = \"{}\"\n",
-            place.text(place.users),
-            place.direction
-        ),
-    }
+    flows(
+        &place,
+        count,
+        &format!(", hop {rate:.1} Mbit/s {queue} {limit}"),
+        &format!("\n[wired]\nrate = \"{rate:.3} Mbit/s\"\nqueue = {{ {keys} }}\n"),
+    )
 }
 
 /// A bulk flow, and a CUBIC flow that the comparison leaves as it is.
