@@ -96,8 +96,8 @@ def arena(
     ``cells`` and ``systems`` name some of ``slackwater arena --list``; empty, all. ``also`` names further rows,
     ``SENDER`` or ``SENDER+EDGE``. ``controllers`` adds classes or policies under names; they take part without being
     named in ``also``. ``seeds`` is a number, counted up from ``seed``. ``quick`` is a preview: shorter runs.
-    ``drawn`` adds scenarios drawn at random, as ``["bulk:1-60"]``; with it, of the published cells only those of ``cells``
-    run.
+    ``drawn`` adds scenarios drawn at random, as ``["bulk:1-60"]``; with it, of the published cells only those that
+    ``cells`` names are run.
     With ``out`` each run is kept there as it ends and is not made again, as `slackwater arena --out` does. Runs of
     classes and policies of one's own are not kept for another call.
 
