@@ -355,7 +355,10 @@ fn beside(out: &mut String, tables: &mut usize, drawn: &Overall) {
         }
     });
     let shown = SummaryTable {
-        caption: format!("{} drawn cells beside {}", drawn.cells, drawn.base),
+        caption: format!(
+            "{}: {} drawn cells beside {}",
+            drawn.kind, drawn.cells, drawn.base
+        ),
         row_heading: "System".to_owned(),
         rows: rows.collect(),
         columns,

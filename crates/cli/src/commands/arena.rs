@@ -493,7 +493,7 @@ fn show(args: &TableArgs, table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// All systems over all drawn cells, beside the base.
+/// All systems over the drawn cells of a kind, beside the base.
 fn beside(overall: &Overall) -> Text {
     let heads = [0, 1].map(|k| {
         let measure = arena::Measure::find(&overall.front[k]);
@@ -505,7 +505,7 @@ fn beside(overall: &Overall) -> Text {
         }
     });
     let mut text = Text::with([
-        Column::new(&format!("beside {}", overall.base)).key("system"),
+        Column::new(&format!("{}, beside {}", overall.kind, overall.base)).key("system"),
         Column::new("cells"),
         Column::new("front"),
         Column::new(&heads[0]).spread(),

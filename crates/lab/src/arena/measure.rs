@@ -265,14 +265,11 @@ pub(super) fn values(place: &Place, run: &RunResult) -> Values {
     let dropped = players.sum(|i| run.records.flows[i].drops.iter().sum::<u64>() as f64);
     keep("loss", (sent > 0.0).then(|| dropped / sent * 100.0));
     let by_time = place.front.iter().any(|key| key.starts_with("fct"));
-    let transfers = |by_time: bool| {
-        let flows = players.flows.iter().map(|f| f.0);
-        flows
-            .filter(move |i| by_time || matches!(instances[*i].spec.app, App::Transfers(_)))
-            .flat_map(|i| &run.records.flows[i].transfers)
-    };
     // Frames of VR count by the bytes that are late, but where a drawn cell compares their times.
-    let times: Vec<f64> = transfers(by_time)
+    let flows = players.flows.iter().map(|f| f.0);
+    let times: Vec<f64> = flows
+        .filter(|i| by_time || matches!(instances[*i].spec.app, App::Transfers(_)))
+        .flat_map(|i| &run.records.flows[i].transfers)
         .map(|t| t.end.since(t.start).as_millis_f64())
         .collect();
     let length = run.scenario.duration.as_millis_f64();

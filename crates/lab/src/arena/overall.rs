@@ -11,12 +11,14 @@ use super::table::{CellTable, Entry};
 
 /// A rate below this counts as this: 1 kbit/s, in Mbit/s.
 const LEAST_RATE: f64 = 1e-3;
-/// A time below this counts as this, ms: half of the shortest slot of a cell is no more.
+/// A time below this counts as this, ms: the shortest slot of a cell is longer.
 const LEAST_TIME: f64 = 0.1;
 
-/// All systems of cells with one pair of measures.
+/// All systems of the drawn cells of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overall {
+    /// The kind: `bulk`, and so on.
+    pub kind: String,
     /// Who competes.
     pub class: Class,
     /// Keys of the two measures.
@@ -54,15 +56,15 @@ pub struct Standing {
 }
 
 impl Overall {
-    /// One for each pair of measures of `cells`. The base is the first of `wanted` that is in all of a pair's cells, and
-    /// without one the first system that is.
+    /// One for each kind of `cells`. The base is the first of `wanted` that is in all cells of the kind, and without one the
+    /// first system that is.
     pub(super) fn of(cells: &[&CellTable], wanted: &[String]) -> Vec<Self> {
-        let mut groups: BTreeMap<(Class, &[String; 2]), Vec<&CellTable>> = BTreeMap::new();
+        let mut groups: BTreeMap<&str, Vec<&CellTable>> = BTreeMap::new();
         for cell in cells {
-            let group = groups.entry((cell.class, &cell.front)).or_default();
-            group.push(cell);
+            let (kind, _) = cell.name.rsplit_once('-').unwrap_or((&cell.name, ""));
+            groups.entry(kind).or_default().push(cell);
         }
-        let of = |((class, front), cells): (_, Vec<&CellTable>)| one(class, front, &cells, wanted);
+        let of = |(kind, cells): (&str, Vec<&CellTable>)| one(kind, &cells, wanted);
         groups.into_iter().filter_map(of).collect()
     }
 }
@@ -72,12 +74,9 @@ fn find<'a>(cell: &'a CellTable, system: &str) -> Option<&'a Entry> {
     cell.systems.iter().find(|s| s.name == system)
 }
 
-fn one(
-    class: Class,
-    front: &[String; 2],
-    cells: &[&CellTable],
-    wanted: &[String],
-) -> Option<Overall> {
+/// The cells of `kind`, which have one class and one pair of measures.
+fn one(kind: &str, cells: &[&CellTable], wanted: &[String]) -> Option<Overall> {
+    let CellTable { class, front, .. } = cells.first()?;
     let everywhere = |name: &str| cells.iter().all(|cell| find(cell, name).is_some());
     let mut names: Vec<&str> = vec![];
     for entry in cells.iter().flat_map(|cell| &cell.systems) {
@@ -92,8 +91,8 @@ fn one(
 
     let scales = front.each_ref().map(|key| Scale::of(key));
     let systems = names.iter().map(|name| {
-        let pairs: Vec<&Entry> = cells.iter().filter_map(|cell| find(cell, name)).collect();
-        let title = pairs.first().copied();
+        let entries: Vec<&Entry> = cells.iter().filter_map(|cell| find(cell, name)).collect();
+        let title = entries.first().copied();
         let by_cell = [0, 1].map(|k| -> Vec<Option<f64>> {
             let of = |cell: &&CellTable| difference(cell, [name, base], &front[k], scales[k]);
             cells.iter().map(of).collect()
@@ -103,15 +102,16 @@ fn one(
             name: (*name).to_owned(),
             title: title.map_or_else(String::new, |e| e.title.clone()),
             controller: title.map_or_else(String::new, |e| e.controller.clone()),
-            cells: pairs.len(),
-            front: pairs.iter().filter(|entry| entry.on_front).count(),
+            cells: entries.len(),
+            front: entries.iter().filter(|entry| entry.on_front).count(),
             beside: [first.0, second.0],
             worst: [first.1, second.1],
             by_cell,
         }
     });
     Some(Overall {
-        class,
+        kind: kind.to_owned(),
+        class: *class,
         front: front.clone(),
         ratio: scales.map(|s| s.ratio),
         base: base.to_owned(),
@@ -219,6 +219,15 @@ mod tests {
             systems: systems.iter().map(entry).collect(),
             wins: vec![],
         }
+    }
+
+    #[test]
+    fn kinds_are_not_mixed() {
+        let cells = ["x-1", "y-1", "x-2"].map(|name| cell(name, &[("a", 1.0, 1.0)]));
+        let cells: Vec<&CellTable> = cells.iter().collect();
+        let all = Overall::of(&cells, &[]);
+        let found: Vec<_> = all.iter().map(|o| (o.kind.as_str(), o.cells)).collect();
+        assert_eq!(found, [("x", 2), ("y", 1)]);
     }
 
     #[test]

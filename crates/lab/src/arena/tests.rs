@@ -447,7 +447,10 @@ fn drawn_cells_stand_in_place_of_the_set_but_for_those_that_are_named() {
     let [overall] = &table.overall[..] else {
         panic!("{:?}", table.overall);
     };
-    assert_eq!((overall.base.as_str(), overall.cells), ("bbr", 2));
+    assert_eq!(
+        (overall.kind.as_str(), overall.base.as_str(), overall.cells),
+        ("bulk", "bbr", 2)
+    );
     let task = plan
         .tasks
         .iter()
