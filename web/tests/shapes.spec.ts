@@ -47,6 +47,7 @@ test.beforeAll(async () => {
   made("run", cell, "--out", "runs/one");
   made("compare", cell, "--controllers", "cubic,bbr", "--seeds", "3", "--out", "runs/compared");
   made("arena", "--quick", "--seeds", "2", "--cells", "lte-steps,rival", "--systems", "xrc,cubic,cubic+vaqm", "--out", "runs/arena");
+  made("arena", "--quick", "--drawn", "bulk:1-2", "--systems", "cubic,xrc,cubic+vaqm", "--out", "runs/drawn");
   made("repro", "vaqm", "--quick", "--seeds", "1", "--max-seeds", "1", "--only", "signal,loads", "-o", "all/vaqm");
   // The other papers have no claims: their pages are of the same kind.
   const version = execFileSync(command, ["--version"]).toString().trim().split(" ")[1];
@@ -125,6 +126,7 @@ test("pages embed what their scripts read", () => {
     { name: "a run", type: "RunPage", from: "reports/data", data: page("runs/one/report.html") },
     { name: "a comparison", type: "RunPage", from: "reports/data", data: page("runs/compared/report.html") },
     { name: "the arena", type: "ArenaPage", from: "reports/data", data: page("runs/arena/index.html") },
+    { name: "an arena of drawn cells", type: "ArenaPage", from: "reports/data", data: page("runs/drawn/index.html") },
     { name: "a paper", type: "PaperPage", from: "reports/data", data: page("all/vaqm/index.html") },
     { name: "validation", type: "Palette", from: "reports/data", data: page("all/validation/index.html") },
   ];

@@ -32,6 +32,8 @@ function short(data: unknown): unknown {
       if (data.length <= 2 * VALUES) return data;
       return [...data.filter((v) => v !== null).slice(0, VALUES), ...data.filter((v) => v === null).slice(0, 1)];
     }
+    // So may a pair of objects.
+    if (data.length <= 2) return data.map(short);
     return [...new Map(data.map((v: unknown) => short(v)).map((v) => [outline(v), v])).values()];
   }
   if (data === null || typeof data !== "object") return data;

@@ -95,6 +95,8 @@ export interface System {
 
 export interface Cell {
   name: string;
+  /** The scenario's name: `drawn/bulk-17` of a cell `bulk-17`. */
+  scenario: string;
   title: string;
   /** What it is. */
   about: string;
@@ -106,6 +108,36 @@ export interface Cell {
   wins: { winner: number; loser: number; significant: [boolean, boolean] }[];
 }
 
+/** A system over all drawn cells of one kind. */
+export interface Standing {
+  name: string;
+  title: string;
+  controller: string;
+  /** Cells that it shares with the base. */
+  cells: number;
+  /** In how many of them it is on the front. */
+  front: number;
+  /** Beside the base, by measure: the geometric mean of ratios, or the mean of differences. */
+  beside: [Estimate | null, Estimate | null];
+  worst: [Worst | null, Worst | null];
+}
+
+/** The worst cell of a system beside the base. */
+export type Worst = [value: number, cell: string];
+
+/** All systems of the drawn cells of one kind. */
+export interface Overall {
+  kind: string;
+  class: string;
+  front: [string, string];
+  /** True where a measure is compared by ratios, else by differences. */
+  ratio: [boolean, boolean];
+  /** Name of the system that the others are compared with: the first of `systems`. */
+  base: string;
+  cells: number;
+  systems: Standing[];
+}
+
 /** Who is how good in an arena. */
 export interface Table {
   /** The program's. */
@@ -115,6 +147,8 @@ export interface Table {
   cells: Cell[];
   /** Cells that were not run. */
   skipped: [cell: string, why: string][];
+  /** Of drawn cells, by kind; absent where none was drawn. */
+  overall?: Overall[];
 }
 
 export interface Arena {
