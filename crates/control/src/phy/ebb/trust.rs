@@ -107,6 +107,8 @@ pub(super) struct Trust {
     window: Option<Window>,
     /// What was heard, and when, since which what left is held against what was acknowledged.
     held: Option<(Instant, Heard)>,
+    /// When so much had been acknowledged as is held against what leaves until a loop later.
+    due: Option<(Instant, u64)>,
     /// What is offered, over what the report says.
     scale: f64,
     /// When the next probe begins, and when the present one ends.
@@ -127,6 +129,7 @@ impl Default for Trust {
         Self {
             window: None,
             held: None,
+            due: None,
             scale: 1.0,
             probe_at: None,
             every: EVERY,
@@ -275,29 +278,40 @@ impl Trust {
 
     /// The counters began anew.
     pub(super) fn restart(&mut self) {
-        self.held = None;
+        (self.held, self.due) = (None, None);
     }
 
     /// Reports come again after a pause. What was acknowledged since is ahead of what they have counted, and sums over a pause say nothing.
     pub(super) fn resume(&mut self) {
-        self.held = None;
+        (self.held, self.due) = (None, None);
         self.window = None;
     }
 
     /// It is time for [`Self::hold`]; `base` is the least loop.
     pub(super) fn holds(&self, now: Instant, base: Duration) -> bool {
+        if let Some((at, _)) = self.due {
+            return now.since(at) >= base;
+        }
         self.held
             .is_none_or(|(from, _)| now.since(from) >= HELD.max(base * HELD_ROUNDS))
     }
 
-    /// What was acknowledged has left the radio: where much more is acknowledged than the counters say, they stand still. What is in
-    /// flight may have left before; a report may be late, so what was acknowledged counts half.
+    /// What was acknowledged has left the radio: where much more is acknowledged than the counters show a loop later, they stand still.
+    /// What was in flight at first may have left before; a report may be late, so what was acknowledged counts half.
     pub(super) fn hold(&mut self, now: Instant, heard: Heard, packet: f64) {
-        let Some((_, first)) = self.held.replace((now, heard)) else {
+        let Some((_, first)) = self.held else {
+            self.held = Some((now, heard));
             return;
         };
+        // A report may come later than the ACK. After a pause all that is acknowledged may be younger than it.
+        let Some((_, acked)) = self.due.take() else {
+            self.due = Some((now, heard.acked));
+            return;
+        };
+        self.held = Some((now, heard));
+
         let gone = heard.gone.saturating_sub(first.gone).max(0) as f64;
-        let acked = heard.acked.saturating_sub(first.acked) as f64;
+        let acked = acked.saturating_sub(first.acked) as f64;
         if acked / 2.0 > gone + first.flying as f64 + SLACK * packet {
             self.banned = Some(now + BAN);
         }
@@ -399,27 +413,50 @@ mod tests {
         assert_eq!((trust.scale(), trust.banned), (1.0, None));
     }
 
-    #[test]
-    fn what_is_acknowledged_ahead_of_the_first_report_after_a_pause_is_no_lie() {
-        let mut trust = Trust::default();
-        let at = |ms: u64| Instant::from_millis(ms);
-        let hear = |trust: &mut Trust, ms: u64, bytes: [u64; 2]| {
+    /// Whether the base station is banned after each of `sums`: a time in ms, bytes that left and bytes that were acknowledged, none of
+    /// them in flight.
+    fn bans(trust: &mut Trust, sums: &[(u64, i64, u64)]) -> Vec<bool> {
+        let hear = |&(ms, gone, acked): &(u64, i64, u64)| {
+            let now = Instant::from_millis(ms);
+            let flying = 0;
             let heard = Heard {
-                gone: bytes[0] as i64,
-                acked: bytes[1],
-                flying: 0,
+                gone,
+                acked,
+                flying,
             };
-            assert!(trust.holds(at(ms), BASE));
-            trust.hold(at(ms), heard, PACKET);
-            trust.is_banned(at(ms))
+            if trust.holds(now, BASE) {
+                trust.hold(now, heard, PACKET);
+            }
+            trust.is_banned(now)
         };
-        assert!(!hear(&mut trust, 1_000, [100_000, 100_000]));
-        // Five seconds later 60,000 bytes are acknowledged, and the first report has counted none of them.
-        let mut deaf = trust;
-        assert!(hear(&mut deaf, 6_000, [100_000, 160_000]));
+        sums.iter().map(hear).collect()
+    }
+
+    #[test]
+    fn what_is_acknowledged_ahead_of_a_report_after_a_pause_is_no_lie() {
+        // After a pause 60,000 bytes are acknowledged before a report has counted them: the next ones have.
+        let (first, ahead) = ((1_000, 100_000, 100_000), (6_000, 100_000, 160_000));
+        let mut trust = Trust::default();
+        let counts = [first, ahead, (6_040, 160_000, 200_000)];
+        assert_eq!(bans(&mut trust, &counts), [false; 3]);
+        // The time after it is looked at as well.
+        let later = [(7_100, 160_000, 260_000), (7_140, 160_000, 270_000)];
+        assert_eq!(bans(&mut trust, &later), [false, true]);
+
+        let mut trust = Trust::default();
+        let stands = [first, ahead, (6_040, 100_000, 200_000)];
+        assert_eq!(bans(&mut trust, &stands), [false, false, true]);
+    }
+
+    #[test]
+    fn what_was_acknowledged_in_a_pause_of_the_reports_is_no_lie() {
+        let mut trust = Trust::default();
+        bans(&mut trust, &[(1_000, 100_000, 100_000)]);
         trust.resume();
-        assert!(!hear(&mut trust, 6_000, [100_000, 160_000]));
-        assert!(!hear(&mut trust, 7_400, [400_000, 450_000]));
+        let late = [(6_000, 100_000, 160_000), (6_040, 100_000, 160_000)];
+        assert_eq!(bans(&mut trust, &late), [false; 2]);
+        let right = [(7_400, 400_000, 450_000), (7_440, 400_000, 450_000)];
+        assert_eq!(bans(&mut trust, &right), [false; 2]);
     }
 
     #[test]
@@ -485,7 +522,7 @@ mod tests {
     fn counters_that_stand_still_while_data_is_acknowledged_are_not_heard() {
         let hear = |gone: i64, acked: u64| {
             let mut trust = Trust::default();
-            for k in 0..=20 {
+            for k in 0..=21 {
                 let heard = Heard {
                     gone: gone * k as i64,
                     acked: acked * k,
@@ -496,9 +533,9 @@ mod tests {
                     trust.hold(now, heard, PACKET);
                 }
             }
-            trust.is_banned(Instant::from_millis(1001))
+            trust.is_banned(Instant::from_millis(1051))
         };
-        // A second of 20 steps: 60 packets, of which none left; all; half, as in a report that is late.
+        // A second of 20 steps, and a loop: 60 packets, of which none left; all; half, as in a report that is late.
         assert!(hear(0, 4500));
         assert!(!hear(4500, 4500));
         assert!(!hear(2250, 4500));
