@@ -179,3 +179,34 @@ fn frames_that_go_up_are_not_held_to_the_rate_of_their_grants() {
         assert!(p95 < 150.0, "seed {seed}: {p95} ms");
     }
 }
+
+/// The base station's counters of a flow that connects again hold what its connections before sent. No loop counted until as much had been
+/// sent again, so CUBIC steered the later uploads.
+#[test]
+fn later_connections_of_an_upload_are_steered_by_reports() {
+    let text = "[path]\nrtt = \"36 ms\"\n[feedback]\ndelay = \"5 ms\"\n[cell]\nrat = \"lte\"\nbandwidth = \"15 MHz\"\nrlc = { buffer = \"100 packets\" }\n\
+         [[ue]]\nmobility = { kind = \"static\", distance = \"100 m\" }\n\
+         [[flow]]\ncontroller = \"ebb\"\ndirection = \"up\"\napp = { kind = \"transfers\", min = \"200 kB\", max = \"600 kB\", gap = \"1 s\", reconnect = true }\n";
+    for direction in ["up", "down"] {
+        let text = text.replace("\"up\"", &format!("\"{direction}\""));
+        let run = run(&text, 1);
+        for second in 3..15 {
+            let from = f64::from(second);
+            let part = by_radio(&run, from + 0.1, from + 0.18);
+            assert!(part > 0.99, "{direction}, transfer at {second} s: {part}");
+        }
+    }
+}
+
+/// Reports go on in a pause that is short, and come later than the ACKs do on a short path.
+#[test]
+fn a_chunk_that_is_acknowledged_ahead_of_its_report_is_no_lie() {
+    let text = "[path]\nrtt = \"12 ms\"\n[feedback]\ndelay = \"30 ms\"\nebb.every = \"1 ms\"\n[cell]\nrat = \"nr\"\nbandwidth = \"40 MHz\"\nrlc = { buffer = \"30 packets\" }\n\
+         [[ue]]\nmobility = { kind = \"static\", distance = \"60 m\" }\n\
+         [[flow]]\ncontroller = \"ebb\"\napp = { kind = \"video\", rate = \"5 Mbit/s\", on = \"500 ms\", period = \"2 s\", burst = true }\n";
+    let run = run(text, 1);
+    for chunk in [4.0, 6.0, 8.0, 10.0, 12.0] {
+        let part = by_radio(&run, chunk + 0.15, chunk + 0.25);
+        assert!(part > 0.99, "chunk at {chunk} s: {part}");
+    }
+}

@@ -98,10 +98,11 @@ impl RadioClock {
         self.dropped = 0;
         self.written_off = self.lost();
         self.forecast = self.forecast.restarted();
+        // Counters of a flow that connects again hold what its connections before sent: that is no part of what is ours.
+        self.align(now, counters);
         // Packets that no controller hears of are counted there, such as probes of the path's MTU (RFC 8899) over QUIC: what they
         // are ahead of left later than they did, and would make the loop seem short.
         self.noted = self.noted.max(self.ours() + FOREIGN * u64::from(self.mss));
-        self.align(now, counters);
         self.most = self.offset;
         self.foreign = 0;
         self.know(counters);
@@ -209,6 +210,14 @@ impl RadioClock {
         if counters.hol <= STANDING || self.least.get().is_none_or(|least| self.round < least) {
             self.least.add(now, self.round);
         }
+    }
+
+    /// The age of the oldest byte that is not gone; zero where all are.
+    pub(super) fn age_of_oldest(&self, now: Instant) -> Duration {
+        let left = self.log.left_at(self.ours() + 1);
+        left.map_or(Duration::ZERO, |left| {
+            now.since(left).saturating_sub(self.late)
+        })
     }
 
     /// At a slow rate a full packet takes some time by itself. A loop of one that is not full, or that left after a pause of the host and so
@@ -333,6 +342,22 @@ mod tests {
         assert!(!short(17, &[0, 17, 1000], true, false), "the radio paused");
         assert!(short(17, &[0, 17, 34], false, false), "not full");
         assert!(!short(4, &[0, 17, 1000], false, true), "fast");
+    }
+
+    #[test]
+    fn the_oldest_byte_that_is_not_gone_left_after_the_pause() {
+        let mut clock = RadioClock::new(Params::DEFAULT, 1448);
+        let at = Instant::from_millis;
+        let now = at(100);
+        assert_eq!(clock.age_of_oldest(now), Duration::ZERO);
+        for ms in [10, 20, 90] {
+            clock.on_sent(at(ms), 1448, 52);
+        }
+        let ages = [0, 1499, 1500, 3000, 4500].map(|gone| {
+            clock.gone = gone;
+            clock.age_of_oldest(now).as_nanos() / 1_000_000
+        });
+        assert_eq!(ages, [90, 90, 80, 10, 0]);
     }
 
     #[test]

@@ -103,6 +103,11 @@ impl RadioClock {
             let drain = self.known.waits as f64 / greater(rate, 1.0);
             let queue = Duration::from_secs_f64(lesser(drain, 10.0));
             self.wait = self.wait.min(self.round.saturating_sub(base + queue));
+            // The newest byte that is gone may have left long before the report, where the host paused behind it. Media is level with this.
+            if !self.limited {
+                let oldest = self.age_of_oldest(now);
+                self.wait = self.wait.min(oldest.saturating_sub(base + counters.hol));
+            }
         }
         if !self.min_rtt.is_zero() {
             // A queue there is a part of the host's round trip, too.
