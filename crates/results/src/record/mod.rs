@@ -8,7 +8,7 @@ mod packets;
 mod room;
 pub mod slots;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use slackwater_core::record::{DropReason, FlowSample, Frame, LinkSample, PacketEvent};
 use slackwater_core::{Bytes, Direction, Duration, FlowId, Instant, NodeId, Packet, Recorder};
@@ -203,6 +203,8 @@ pub struct FlowRecord {
     pub transfers: Vec<Transfer>,
     /// Late bytes of the transfer that is under way.
     late_pieces: u64,
+    /// Late bytes of the last frames of datagrams of which some were late: when each left, and how many. Frames that lost a packet never end.
+    late_frames: VecDeque<(Instant, u64)>,
     /// Frames, where the flow is media.
     pub media: MediaRecord,
     /// Sampled state of the sender.
@@ -217,6 +219,31 @@ pub struct FlowRecord {
     pub mark_times: Vec<Instant>,
     /// When packets were sent again, likewise.
     pub resend_times: Vec<Instant>,
+}
+
+/// Frames of datagrams whose late bytes are known at once.
+const LATE_FRAMES: usize = 64;
+
+impl FlowRecord {
+    /// `bytes` of a frame of datagrams that left at `start` were late.
+    fn add_late(&mut self, start: Instant, bytes: u64) {
+        let known = self.late_frames.iter_mut().rev();
+        if let Some((_, late)) = known.into_iter().find(|(at, _)| *at == start) {
+            *late += bytes;
+            return;
+        }
+        if self.late_frames.len() == LATE_FRAMES {
+            self.late_frames.pop_front();
+        }
+        self.late_frames.push_back((start, bytes));
+    }
+
+    /// Late bytes of the transfer that began at `start` and has ended.
+    fn take_late(&mut self, start: Instant) -> u64 {
+        let frame = self.late_frames.iter().position(|(at, _)| *at == start);
+        let frame = frame.and_then(|at| self.late_frames.remove(at));
+        frame.map_or_else(|| core::mem::take(&mut self.late_pieces), |(_, late)| late)
+    }
 }
 
 /// Index into [`FlowRecord::drops`].
@@ -573,7 +600,7 @@ impl Recorder for RunRecorder {
     fn transfer(&mut self, now: Instant, flow: FlowId, start: Instant, bytes: Bytes) {
         let measured = now >= self.config.from && now <= self.config.to;
         if let Some(f) = self.flows.get_mut(flow.index()) {
-            let late = Bytes(core::mem::take(&mut f.late_pieces));
+            let late = Bytes(f.take_late(start));
             if !measured {
                 return;
             }

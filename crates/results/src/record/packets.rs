@@ -2,7 +2,7 @@
 //! each costs no more than its own part.
 
 use slackwater_core::record::DropReason;
-use slackwater_core::{Duration, Instant, NodeId, Packet};
+use slackwater_core::{Body, Duration, Instant, NodeId, Packet};
 
 use super::{FlowRecord, MAX_EVENTS, RunRecorder, bins, drop_index};
 
@@ -80,9 +80,9 @@ impl RunRecorder {
         bin.delivered += payload;
         if late {
             bin.late += payload;
-            if packet.is_datagram() {
+            if matches!(packet.body, Body::Datagram(_)) {
                 // A datagram leaves as soon as its frame is there.
-                flow.late_pieces += payload;
+                flow.add_late(packet.created, payload);
             }
         }
         if measured {

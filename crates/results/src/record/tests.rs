@@ -1,6 +1,6 @@
 //! A made-up run whose every number can be worked out by hand.
 
-use slackwater_core::{Body, Ecn, Rate, Segment};
+use slackwater_core::{Body, Datagram, Ecn, Rate, Segment};
 
 use super::*;
 use crate::metrics::{METRICS, summarize};
@@ -274,6 +274,28 @@ fn late_bytes_of_a_transfer_are_counted_one_by_one() {
     r.transfer(ms(1540), FlowId(0), ms(1516), Bytes(10));
     let late: Vec<u64> = r.flows[0].transfers.iter().map(|t| t.late.get()).collect();
     assert_eq!(late, [7, 0]);
+}
+
+#[test]
+fn late_bytes_of_a_frame_that_lost_a_packet_are_not_those_of_another() {
+    let mut r = RunRecorder::new(config(vec![info("a")]));
+    let datagram = |created| Packet {
+        body: Body::Datagram(Datagram {
+            payload: 1000,
+            ..Datagram::default()
+        }),
+        ..packet(0, created)
+    };
+    // Late is beyond 30 ms. Of the first frame a packet is lost, and two of the second one overtake its last.
+    let arrivals = [(1540, 1500), (1560, 1516), (1561, 1500), (1562, 1516)];
+    for (now, created) in arrivals {
+        let p = datagram(ms(created));
+        r.packet(ms(now), LINK, &p, PacketEvent::Delivered);
+    }
+    r.transfer(ms(1562), FlowId(0), ms(1516), Bytes(2000));
+    r.transfer(ms(1570), FlowId(0), ms(1560), Bytes(2000));
+    let late: Vec<u64> = r.flows[0].transfers.iter().map(|t| t.late.get()).collect();
+    assert_eq!(late, [2000, 0]);
 }
 
 #[test]

@@ -8,6 +8,8 @@ const WAIT: Duration = Duration::from_millis(8);
 /// ... for so many least loops, while less than this part of the forecast is served, shows a bottleneck elsewhere.
 const ROUNDS: f64 = 1.5;
 const SERVED: f64 = 0.9;
+/// ... by so many reports in a row. Ours: a block that HARQ repeats delays what one report counts, or two.
+const REPORTS: u32 = 6;
 /// Little of that: loops of an empty radio that are all longer than the least one by this ...
 const LONGER: Duration = Duration::from_millis(4);
 /// ... for so many least loops, while less than this part of the forecast is served.
@@ -107,8 +109,8 @@ pub(super) struct Elsewhere {
     apart: Option<Apart>,
     /// How long the host steers the next time.
     next: Option<Duration>,
-    /// Since when it seems so.
-    since: Option<Instant>,
+    /// Since when it seems so, and by how many reports.
+    since: Option<(Instant, u32)>,
     /// The loops of an empty radio.
     empty: Option<Empty>,
     /// Loops of an empty radio say nothing until then.
@@ -398,8 +400,9 @@ impl Elsewhere {
         if way.wait <= WAIT || way.served >= SERVED * way.forecast {
             self.since = None;
         } else {
-            let since = *self.since.get_or_insert(now);
-            if now.since(since) >= way.base.mul_f64(ROUNDS) {
+            let (since, reports) = self.since.get_or_insert((now, 0));
+            *reports += 1;
+            if *reports >= REPORTS && now.since(*since) >= way.base.mul_f64(ROUNDS) {
                 self.held = Some(Held::new(now, way.served, *way));
                 return;
             }

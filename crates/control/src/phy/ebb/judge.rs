@@ -11,6 +11,9 @@ use super::order::{greater, lesser};
 use super::trust::{self, Span};
 use super::upload;
 
+/// Packets of a host that does not pause leave no more than so many apart at the rate that is served.
+const STEADY: f64 = 2.0;
+
 impl RadioClock {
     /// Of `gone` bytes, those that left and those that were dropped. What feedback reports of media was not dropped, whatever the counters
     /// hold: a forged count of drops would starve it.
@@ -105,7 +108,8 @@ impl RadioClock {
             self.wait = self.wait.min(self.round.saturating_sub(base + queue));
             // The newest byte that is gone may have left long before the report, where the host paused behind it. Media is level with this.
             if !self.limited {
-                let oldest = self.age_of_oldest(now);
+                let apart = STEADY * packet / greater(self.served, packet);
+                let oldest = self.age_of_oldest(now) + Duration::from_secs_f64(apart);
                 self.wait = self.wait.min(oldest.saturating_sub(base + counters.hol));
             }
         }
