@@ -9,11 +9,14 @@ mod commands;
 mod complete;
 mod examples;
 mod files;
+#[cfg(target_os = "linux")]
 mod leaves;
 mod manifest;
 mod ns3;
+#[cfg(target_os = "linux")]
 mod outcome;
 mod progress;
+#[cfg(target_os = "linux")]
 mod quantity;
 mod results;
 mod say;
@@ -264,6 +267,7 @@ pub fn main_with(plugins: &Plugins) -> ExitCode {
 pub fn main_from(start: Start, plugins: &Plugins) -> ExitCode {
     let words = start::keep(start);
     // The processes between the emulator and the command behind the cell are this program too.
+    #[cfg(target_os = "linux")]
     if let Some((word, rest)) = words.split_first()
         && word == slackwater_live::inside::WORD
     {

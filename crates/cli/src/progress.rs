@@ -182,6 +182,7 @@ pub(crate) fn bar(runs: usize) -> Bar {
 }
 
 /// A bar of bytes, drawn on standard error where that is a terminal.
+#[cfg(target_os = "linux")]
 pub(crate) fn transfer(hidden: bool) -> ProgressBar {
     let target = if hidden {
         ProgressDrawTarget::hidden()

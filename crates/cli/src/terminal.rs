@@ -239,6 +239,7 @@ pub(crate) fn judged(row: &[String], holds: bool) -> Vec<Cell> {
 }
 
 /// As [`text`], for standard error.
+#[cfg(target_os = "linux")]
 pub(crate) fn text_on_error(table: &Table) -> String {
     let error = std::io::stderr();
     let told = terminal_size::terminal_size_of(&error).map(|(w, _)| usize::from(w.0));

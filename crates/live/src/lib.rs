@@ -2,7 +2,8 @@
 //!
 //! Buffers that a TUN device hands over become the packets of a [`slackwater_sim::World`]: what queues, cells and edge
 //! functions read of a packet is taken out of its headers, and what they change is written back when it leaves. The world
-//! is the one of a simulation; its clock is the machine's. See `docs/design/0015-live.md` and `docs/emulate.md`.
+//! is the one of a simulation; its clock is the machine's. See `docs/design/0015-live.md` and `docs/emulate.md`. All of it but
+//! [`program`] is for Linux.
 //!
 //! | module | holds |
 //! |---|---|
@@ -18,27 +19,43 @@
 //! | [`upf`] | a user plane function on sockets and a TUN device or an interface |
 //! | `bpf` | XRC in the kernel's TCP, with the feature `bpf`, which [`upf`] has a path in the kernel with |
 
-#[cfg(feature = "bpf")]
+#[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod bpf;
+#[cfg(target_os = "linux")]
 pub mod core_network;
+#[cfg(target_os = "linux")]
 pub mod counted;
+#[cfg(target_os = "linux")]
 pub mod emulate;
+#[cfg(target_os = "linux")]
 pub mod gnb;
+#[cfg(target_os = "linux")]
 pub mod gtpu;
+#[cfg(target_os = "linux")]
 pub mod kernel;
+#[cfg(target_os = "linux")]
 mod mapping;
+#[cfg(target_os = "linux")]
 pub mod packet;
+#[cfg(target_os = "linux")]
 pub mod privilege;
 pub mod program;
+#[cfg(target_os = "linux")]
 pub mod quinn;
+#[cfg(target_os = "linux")]
 pub mod rtc;
+#[cfg(target_os = "linux")]
 pub mod split;
+#[cfg(target_os = "linux")]
 mod sys;
+#[cfg(target_os = "linux")]
 pub mod upf;
+#[cfg(target_os = "linux")]
 pub mod validate;
 
 use std::io;
 
+#[cfg(target_os = "linux")]
 pub use self::emulate::{beside, bridge, cells, flows, inside, logs};
 
 /// Why there is no emulation.
@@ -71,6 +88,7 @@ pub enum LiveError {
     Usage(String),
 }
 
+#[cfg(target_os = "linux")]
 impl LiveError {
     pub(crate) fn kernel(what: impl Into<String>, cause: impl Into<io::Error>) -> Self {
         Self::Kernel {

@@ -4,10 +4,12 @@
 
 use std::ffi::OsString;
 use std::io;
+#[cfg(target_os = "linux")]
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
+#[cfg(target_os = "linux")]
 use crate::LiveError;
 
 static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
@@ -31,12 +33,14 @@ pub fn command() -> io::Result<Command> {
 }
 
 /// Where Linux installs programs of its own. Not `PATH`: what stands there may be the caller's, and we may run as root.
+#[cfg(target_os = "linux")]
 const SYSTEM: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
 /// A command of `name`, a program of the system, with nothing of our environment.
 ///
 /// # Errors
 /// Where it is at none of the system's places: it says so, and that `package` has it.
+#[cfg(target_os = "linux")]
 pub(crate) fn of_system(name: &str, package: &str) -> Result<Command, LiveError> {
     let mut places = SYSTEM.iter().map(|folder| PathBuf::from(folder).join(name));
     let program = places.find(|path| path.exists()).ok_or_else(|| {
@@ -50,7 +54,7 @@ pub(crate) fn of_system(name: &str, package: &str) -> Result<Command, LiveError>
     Ok(command)
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 

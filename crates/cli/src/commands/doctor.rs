@@ -128,9 +128,16 @@ fn path_in_the_kernel() -> Option<String> {
 }
 
 /// What this process may do.
+#[cfg(target_os = "linux")]
 fn namespaces() -> Option<String> {
     let may = slackwater_live::emulate::netns::privileged();
     may.then(|| "this process may make them".to_owned())
+}
+
+/// Other systems have none.
+#[cfg(not(target_os = "linux"))]
+const fn namespaces() -> Option<String> {
+    None
 }
 
 /// The port of GTP-U (TS 29.281, 4.4.2), where nobody has it on all addresses.

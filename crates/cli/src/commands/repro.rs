@@ -1,5 +1,6 @@
 //! `slackwater repro`: a paper's figures redrawn from our runs, each claim beside ours with a verdict.
 
+#[cfg(target_os = "linux")]
 mod live;
 mod verdicts;
 
@@ -163,10 +164,13 @@ pub(crate) fn repro(args: &ReproArgs, plugins: &Plugins) -> Result<ExitCode> {
         plugins: plugins.clone(),
     };
     if args.live {
-        let [study] = studies[..] else {
-            anyhow::bail!("--live: found all, expected one paper");
+        #[cfg(not(target_os = "linux"))]
+        return super::refuse("--live");
+        #[cfg(target_os = "linux")]
+        return match studies[..] {
+            [study] => live::run(args, study, &options),
+            _ => anyhow::bail!("--live: found all, expected one paper"),
         };
-        return live::run(args, study, &options);
     }
     let (mut rows, mut verdicts, mut partial) = (vec![], vec![], None);
     let all = studies.len();

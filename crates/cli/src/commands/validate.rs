@@ -1,6 +1,7 @@
 //! `slackwater validate`: our simulations beside measurements of other systems.
 
 mod beside_ns3;
+#[cfg(target_os = "linux")]
 mod live;
 
 use std::process::ExitCode;
@@ -78,7 +79,10 @@ pub(crate) struct ValidateArgs {
 
 pub(crate) fn validate(args: &ValidateArgs) -> Result<ExitCode> {
     if args.live {
+        #[cfg(target_os = "linux")]
         return live::validate(args);
+        #[cfg(not(target_os = "linux"))]
+        return super::refuse("--live");
     }
     progress::catch_interrupts();
     if args.ns3 {
