@@ -8,8 +8,10 @@ const WAIT: Duration = Duration::from_millis(8);
 /// ... for so many least loops, while less than this part of the forecast is served, shows a bottleneck elsewhere.
 const ROUNDS: f64 = 1.5;
 const SERVED: f64 = 0.9;
-/// ... by so many reports in a row. Ours: a block that HARQ repeats delays what one report counts, or two.
+/// ... by so many reports in a row, or for so long where they come rarely. Ours: a block that HARQ repeats delays what one report counts,
+/// or two.
 const REPORTS: u32 = 6;
+const RARELY: Duration = Duration::from_millis(150);
 /// Little of that: loops of an empty radio that are all longer than the least one by this ...
 const LONGER: Duration = Duration::from_millis(4);
 /// ... for so many least loops, while less than this part of the forecast is served.
@@ -402,7 +404,9 @@ impl Elsewhere {
         } else {
             let (since, reports) = self.since.get_or_insert((now, 0));
             *reports += 1;
-            if *reports >= REPORTS && now.since(*since) >= way.base.mul_f64(ROUNDS) {
+            let passed = now.since(*since);
+            let sure = *reports >= REPORTS || passed >= RARELY;
+            if sure && passed >= way.base.mul_f64(ROUNDS) {
                 self.held = Some(Held::new(now, way.served, *way));
                 return;
             }

@@ -370,3 +370,38 @@ fn what_was_held_before_a_pause_is_filled_again_after_it() {
     assert!(long <= 6 * 40, "{long}");
     assert!(none > 1000, "{none}");
 }
+
+/// The time in ms at which a bottleneck is found, where reports come each `every` ms, a loop takes 7 ms, and all but one report in `each` show a wait.
+fn found(every: u64, each: u64) -> Option<u64> {
+    let mut elsewhere = Elsewhere::default();
+    let base = Duration::from_millis(7);
+    (0..200).map(|n| (n, n * every)).find_map(|(n, ms)| {
+        let wait = if n % each == each - 1 { 0 } else { 12 };
+        let wait = Duration::from_millis(wait);
+        let way = Way {
+            round: base + wait,
+            wait,
+            empty: false,
+            base,
+            served: 1e6,
+            forecast: 5e6,
+            lost: 0.0,
+            left: 1e6 * every as f64 * 1e-3,
+            packet: 1500.0,
+            idle: false,
+        };
+        elsewhere.look(Instant::from_millis(ms), way);
+        elsewhere.is_met().then_some(ms)
+    })
+}
+
+#[test]
+fn blocks_that_are_repeated_delay_some_reports_and_a_queue_delays_all() {
+    // Each sixth report finds no wait, and each seventh.
+    assert_eq!([1, 5, 20].map(|every| found(every, 6)), [None; 3]);
+    assert_eq!([5, 20].map(|every| found(every, 7)), [Some(25), Some(100)]);
+    // A loop and a half.
+    assert_eq!(found(1, 200), Some(11));
+    // Reports that come rarely: the second one after 150 ms.
+    assert_eq!(found(100, 200), Some(200));
+}
