@@ -318,22 +318,26 @@ pub(super) fn values(place: &Place, run: &RunResult) -> Values {
 // CECC, II: 99.99 % within 10 ms.
 const ALLOWED: f64 = 1e-4;
 
-/// The share of late bytes of each VR flow, since the frame was written. Datagrams that are lost never come, so the share of those counts,
-/// by packets.
+/// The share of late bytes of each VR flow, since the frame was written; 1 where none arrived. Datagrams that are lost never come, so theirs is
+/// the share of late and lost packets. So is that of a flow none of whose frames has ended.
 fn late_shares(players: &Flows<'_>) -> Vec<f64> {
     let instances = players.run.scenario.expanded_flows();
     let flows = players.flows.iter().map(|f| f.0);
     let vr = flows.filter(|i| matches!(instances[*i].spec.app, App::Vr(_)));
     vr.map(|i| {
         let record = &players.run.records.flows[i];
-        let (late, all) = if instances[i].spec.protocol() == Protocol::Udp {
+        let datagrams = instances[i].spec.protocol() == Protocol::Udp;
+        let (late, all) = if datagrams || record.transfers.is_empty() {
             let lost = record.drops.iter().sum::<u64>();
             (record.late + lost, record.delivered + lost)
         } else {
             let sum = |of: fn(&Transfer) -> u64| record.transfers.iter().map(of).sum::<u64>();
             (sum(|t| t.late.get()), sum(|t| t.bytes.get()))
         };
-        late as f64 / all.max(1) as f64
+        if all == 0 {
+            return 1.0;
+        }
+        late as f64 / all as f64
     })
     .collect()
 }
