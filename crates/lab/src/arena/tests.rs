@@ -459,17 +459,37 @@ fn drawn_cells_stand_in_place_of_the_set_but_for_those_that_are_named() {
     assert!(command.is_some_and(|c| c.starts_with("slackwater run drawn/bulk-4 ")));
 }
 
-/// Where no transfer ends, one took as long as the run.
-#[test]
-fn a_run_without_an_end_of_a_transfer_counts_as_one_that_took_all_of_it() {
-    let plan = drawn(&["apps:1-40"], &[], &["cubic"]);
-    let place = plan.set.places.first().expect("forty of them");
+/// The values of the first of the cells of `drawing` where its path is cut, and its length in ms.
+fn cut(drawing: &str) -> (Values, f64) {
+    let plan = drawn(&[drawing], &[], &["cubic"]);
+    let place = plan.set.places.first().expect("some");
     let scenario = plan.set.base(place, true).expect("well-formed");
     let dead = scenario
         .with("path.loss", "100 %")
         .expect("a path that is cut");
     let run = crate::run::run_scenario(&dead, 1, &mut |_| Control::Continue).expect("it runs");
-    let length = dead.duration.as_millis_f64();
-    let values = measure::values(place, &run);
+    (measure::values(place, &run), dead.duration.as_millis_f64())
+}
+
+/// Where no transfer ends, one took as long as the run, and all frames are late.
+#[test]
+fn a_run_without_an_end_of_a_transfer_counts_as_one_that_took_all_of_it() {
+    let (values, length) = cut("apps:1-40");
     assert_eq!((values["fct_p50"], values["fct_p95"]), (length, length));
+    let (values, _) = cut("vr:1-4");
+    assert_eq!((values["late"], values["satisfied"]), (100.0, 0.0));
+}
+
+/// In vr-70 the cell holds two thirds of the frames. Those that lost a packet never ended, and their late bytes were counted with the few that did.
+#[test]
+fn late_bytes_are_a_share_and_lost_datagrams_are_late() {
+    let plan = drawn(&["vr:64-70"], &[], &["cubic", "udp", "udp+cecc-hold"]);
+    for task in &plan.tasks {
+        let Row { task, values, .. } = row(&plan, task);
+        let [late, loss] = ["late", "loss"].map(|key| values[key]);
+        assert!((0.0..=100.0).contains(&late), "{task:?}: {late}");
+        // What was lost at the ends of what is measured may count once alone.
+        let udp = task.system.starts_with("udp");
+        assert!(!udp || late > loss - 0.1, "{task:?}: {late} and {loss}");
+    }
 }
