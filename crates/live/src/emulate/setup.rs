@@ -28,8 +28,19 @@ struct Neighbour {
     name: String,
 }
 
+/// So often a use of the range by others is looked at before it counts.
+const LOOKS: u32 = 5;
+
 /// The emulators of this namespace. An error where somebody else uses a part of `range`.
 fn neighbours(range: Range) -> Result<Vec<Neighbour>, LiveError> {
+    // Addresses and routes are read one after the other: where another emulator comes or goes meanwhile, they do not belong together.
+    let mut looks = (1..LOOKS).map(|_| seen(range));
+    let found = looks.find(Result::is_ok);
+    found.unwrap_or_else(|| seen(range))
+}
+
+/// The same by one look.
+fn seen(range: Range) -> Result<Vec<Neighbour>, LiveError> {
     let mut found = Vec::new();
     let Ok(all) = nix::ifaddrs::getifaddrs() else {
         return Ok(found);
