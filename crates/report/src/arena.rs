@@ -10,7 +10,7 @@ use slackwater_lab::arena::{
 use slackwater_results::metrics;
 use slackwater_results::stats::Interval;
 
-use super::html::{Kind, escape, foot, head, script_safe, summary};
+use super::html::{Kind, escape, foot, head, script_safe, summary, summary_over};
 use super::model::{Cell, Column, Estimate, Row, SummaryTable};
 use super::palette::{self, Paint};
 
@@ -363,7 +363,7 @@ fn beside(out: &mut String, tables: &mut usize, drawn: &Overall) {
         rows: rows.collect(),
         columns,
     };
-    summary(out, *tables, &shown);
+    summary_over("cell", out, *tables, &shown);
     *tables += 1;
 }
 

@@ -179,7 +179,13 @@ fn reading(out: &mut String, report: &Report, longest: usize, kept: usize) {
     );
 }
 
+/// A table whose means are over seeds.
 pub(super) fn summary(out: &mut String, index: usize, table: &SummaryTable) {
+    summary_over("seed", out, index, table);
+}
+
+/// A table whose means are over several of `what`, a seed or a cell.
+pub(super) fn summary_over(what: &str, out: &mut String, index: usize, table: &SummaryTable) {
     let _ = write!(
         out,
         "<section class=\"box\" aria-labelledby=\"table{index}\"><div class=\"bar\"><h2 id=\"table{index}\">{caption}</h2>\
@@ -205,14 +211,14 @@ pub(super) fn summary(out: &mut String, index: usize, table: &SummaryTable) {
     let ranked = looks.iter().any(|look| !look.best.is_empty());
     let mut foot = Vec::new();
     if intervals {
-        foot.push("± is half the 95 % interval of the mean over seeds; [from, to] is the interval where its sides differ.");
+        foot.push(format!("± is half the 95 % interval of the mean over {what}s; [from, to] is the interval where its sides differ."));
     }
     if ranked && intervals {
-        foot.push(
-            "Bold: the best mean, and means within its interval than which no row is better seed by seed (paired test, 5 %).",
-        );
+        foot.push(format!(
+            "Bold: the best mean, and means within its interval than which no row is better {what} by {what} (paired test, 5 %).",
+        ));
     } else if ranked {
-        foot.push("Bold: the best.");
+        foot.push("Bold: the best.".to_owned());
     }
     if !foot.is_empty() {
         let _ = writeln!(out, "<p class=\"foot\">{}</p>", foot.join(" "));

@@ -90,6 +90,10 @@ fn an_arena_of_drawn_cells_compares_systems_over_all_of_them() {
     assert_eq!(json["cells"][3]["scenario"], "drawn/media-1");
     let page = f.read("runs/arena-drawn/index.html");
     assert!(
+        page.contains("interval of the mean over cells;"),
+        "no word on intervals"
+    );
+    assert!(
         page.contains("3 drawn cells beside cubic"),
         "no table of all cells"
     );
